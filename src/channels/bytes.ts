@@ -1,0 +1,151 @@
+// Cursors over bytes: what every frame is written with and read by, on all channels. Plain classes
+// with the same fields in the same order, so that V8 keeps one shape for each: this is the hottest
+// code of the package (bench/cases/throughput). Multi-byte numbers are little-endian, unaligned.
+// Not here: what the bytes mean (codec/), where they go (shm/, socket/, memory/).
+
+import { CodedError } from '../errors.js';
+
+const growthFactor = 2;
+
+/**
+ * Writes at `position`, never at or past `limit`. Bytes of a fixed writer (a ring) end at `limit`: a
+ * write that does not fit sets `overflowed`, writes nothing, and later writes are ignored too; the
+ * owner looks once, at the end. A growing writer (heap) enlarges its buffer instead.
+ */
+export class ByteWriter {
+  bytes: Buffer;
+  view: DataView;
+  position: number;
+  limit: number;
+  overflowed: boolean;
+  readonly canGrow: boolean;
+
+  constructor(bytes: Buffer, canGrow: boolean) {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.position = 0;
+    this.limit = bytes.byteLength;
+    this.overflowed = false;
+    this.canGrow = canGrow;
+  }
+
+  /** A heap writer that grows as needed. */
+  static growing(initialBytes = 1024): ByteWriter {
+    return new ByteWriter(Buffer.allocUnsafeSlow(initialBytes), true);
+  }
+
+  /** Starts over at `position`, up to `limit` (half-open). */
+  reset(position: number, limit: number): void {
+    this.position = position;
+    this.limit = limit;
+    this.overflowed = false;
+  }
+
+  /** Makes room for `sizeBytes` more; false (and `overflowed`) when there is none. */
+  hasRoom(sizeBytes: number): boolean {
+    if (this.position + sizeBytes <= this.limit) return !this.overflowed;
+    if (!this.canGrow) {
+      this.overflowed = true;
+      return false;
+    }
+    this.#grow(this.position + sizeBytes);
+    return true;
+  }
+
+  #grow(neededBytes: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(neededBytes, this.limit * growthFactor));
+    this.bytes.copy(larger, 0, 0, this.position);
+    this.bytes = larger;
+    this.view = new DataView(larger.buffer, larger.byteOffset, larger.byteLength);
+    this.limit = larger.byteLength;
+  }
+
+  u8(value: number): void {
+    if (!this.hasRoom(1)) return;
+    this.view.setUint8(this.position, value);
+    this.position += 1;
+  }
+
+  i32(value: number): void {
+    if (!this.hasRoom(4)) return;
+    this.view.setInt32(this.position, value, true);
+    this.position += 4;
+  }
+
+  f64(value: number): void {
+    if (!this.hasRoom(8)) return;
+    this.view.setFloat64(this.position, value, true);
+    this.position += 8;
+  }
+
+  /** The bytes themselves, without a length. */
+  raw(source: Uint8Array): void {
+    if (!this.hasRoom(source.byteLength)) return;
+    this.bytes.set(source, this.position);
+    this.position += source.byteLength;
+  }
+
+  /** A copy of what was written from `start` on. */
+  copyFrom(start: number): Buffer {
+    const copy = Buffer.allocUnsafeSlow(this.position - start);
+    this.bytes.copy(copy, 0, start, this.position);
+    return copy;
+  }
+}
+
+/**
+ * Reads at `position`, never at or past `limit`. The bytes are input from another process: a read
+ * past the limit throws `CHANNEL_FRAME_CORRUPT`, and lengths are checked before they are used.
+ */
+export class ByteReader {
+  bytes: Buffer;
+  view: DataView;
+  position: number;
+  limit: number;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.position = 0;
+    this.limit = bytes.byteLength;
+  }
+
+  reset(position: number, limit: number): void {
+    this.position = position;
+    this.limit = limit;
+  }
+
+  /** Steps over `sizeBytes` and returns where they begin. */
+  take(sizeBytes: number): number {
+    const start = this.position;
+    // Written so that a negative size or NaN fails as well.
+    if (!(sizeBytes >= 0 && start + sizeBytes <= this.limit)) {
+      throw new CodedError(
+        'CHANNEL_FRAME_CORRUPT',
+        `a field of ${sizeBytes} bytes at ${start} does not fit a frame that ends at ${this.limit}`,
+      );
+    }
+    this.position = start + sizeBytes;
+    return start;
+  }
+
+  u8(): number {
+    return this.view.getUint8(this.take(1));
+  }
+
+  i32(): number {
+    return this.view.getInt32(this.take(4), true);
+  }
+
+  f64(): number {
+    return this.view.getFloat64(this.take(8), true);
+  }
+
+  /** A copy of the next `sizeBytes`, safe to keep. */
+  copy(sizeBytes: number): Buffer {
+    const start = this.take(sizeBytes);
+    const copy = Buffer.allocUnsafeSlow(sizeBytes);
+    this.bytes.copy(copy, 0, start, start + sizeBytes);
+    return copy;
+  }
+}

@@ -1,0 +1,144 @@
+// What a channel is: a two-way path for frames between this thread and one host. Three kinds keep
+// the same contract (shm, socket, memory); test/conformance/channel.ts runs on each of them.
+// Not here: what a frame's body means (codec/), who starts the other side (host/).
+
+import type { Duplex } from 'node:stream';
+import type { MessagePort } from 'node:worker_threads';
+import type { ByteReader, ByteWriter } from './bytes.js';
+
+export type ChannelKind = 'shm' | 'socket' | 'memory';
+
+/** Writes `value` as the body of a frame; false when this writer cannot carry it (see codec/). */
+export type BodyWriter<T> = (writer: ByteWriter, value: T) => boolean;
+
+/**
+ * What became of a frame: `sent`: whole, in order; `full`: nothing was written, `onDrain` follows;
+ * `refused`: the body writer said false, nothing was written; `closed`: nothing was written.
+ */
+export type SendOutcome = 'sent' | 'full' | 'refused' | 'closed';
+
+/** The reader is valid only during the call; `kind`, `task`, `target` are int32. */
+export type FrameListener = (
+  kind: number,
+  task: number,
+  target: number,
+  body: ByteReader,
+) => void;
+
+/**
+ * The contract. Each number is a test of the conformance suite.
+ *
+ * 1. Frames arrive whole, once, in the order sent.
+ * 2. What was sent before `close()` arrives before the peer's `onClose`.
+ * 3. `trySend` never waits. After `full`, `onDrain` is called once there is room again.
+ * 4. A frame may be as large as memory allows; a large one does not reorder its neighbours.
+ * 5. When the peer dies, `onClose` is called once, after every frame that it had sent whole.
+ * 6. `close()` and `destroy()` may be called at any time and any number of times. After `destroy()`
+ *    no listener is called again; `close()` delivers what was sent and still receives until the peer
+ *    has closed too.
+ * 7. A malformed byte stream ends the channel: `onClose` gets `CHANNEL_FRAME_CORRUPT` or
+ *    `SEGMENT_CORRUPT`; the process goes on.
+ * 8. No listener runs inside `trySend`; listeners run on this thread's event loop.
+ * 9. A listener that throws does not lose or repeat the frames behind it.
+ * 10. An open channel keeps the event loop alive only between `ref()` and `unref()`; it starts `unref`.
+ */
+export interface Channel {
+  readonly kind: ChannelKind;
+  onFrame: FrameListener;
+  onDrain: () => void;
+  /** Called once, when nothing more will arrive; `error` says why when it was not an orderly close. */
+  onClose: (error: Error | undefined) => void;
+  trySend<T>(
+    kind: number,
+    task: number,
+    target: number,
+    write: BodyWriter<T>,
+    value: T,
+  ): SendOutcome;
+  ref(): void;
+  unref(): void;
+  close(): void;
+  destroy(): void;
+}
+
+/**
+ * Words that both ends can change at once, one per task in flight: how a task that was sent ahead is
+ * taken back. Only channels over shared memory have them. A slot is an index into `[0, slotCount)`.
+ */
+export interface Claims {
+  readonly slotCount: number;
+  /** Sender, before the frame is sent: the slot is open. */
+  open(slot: number): void;
+  /** Either end: true for exactly one of the two ends that try. */
+  tryClaim(slot: number): boolean;
+}
+
+/** A piece of shared memory, named by numbers that mean the same in every process. */
+export interface Block {
+  /** Which process's part of the arena: the parent is 0, hosts count from 1. */
+  readonly owner: number;
+  /** Offset inside that part, in bytes; a multiple of the page size. */
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Shared memory for payloads. Blocks are freed by their owner alone, when nobody holds them: the
+ * owner holds while it may still send, a peer holds from the moment a reference was sent to it until
+ * it says `release`. `peer` is the owner number of the other process.
+ */
+export interface BlockStore {
+  /** Smallest payload that is worth a block, in bytes. */
+  readonly thresholdBytes: number;
+  /**
+   * A block with the bytes of `view`, held once for the caller: the block itself when `view` lies in
+   * one made by `allocate` or `borrow`-ed as shared (nothing is copied), else a copy. `undefined`
+   * when no shared memory is left: send the bytes inline.
+   */
+  place(view: Uint8Array): Block | undefined;
+  /** Memory that passes without a copy, in both directions; freed when no view is reachable. */
+  allocate(sizeBytes: number): ArrayBuffer;
+  /** Whether `buffer` is such memory. */
+  isShared(buffer: ArrayBufferLike): boolean;
+  /** Gives up the hold of `place`. */
+  release(block: Block): void;
+  /** A reference to `block` was sent to `peer`. */
+  lend(block: Block, peer: number): void;
+  /** `peer` says that it holds `count` references less; or, by `returnAll`, that it is gone. */
+  takeBack(block: Block, peer: number, count: number): void;
+  returnAll(peer: number): void;
+  /**
+   * The memory of a block that another process lent. When the last view of it is collected,
+   * `onUnused` is called with the number of references received, to be sent to its owner.
+   */
+  borrow(block: Block, isShared: boolean): ArrayBuffer;
+  onUnused: (block: Block, count: number) => void;
+}
+
+/** What a host needs to find its end of the channel: plain data, sent as JSON or as `workerData`. */
+export type ChannelTicket =
+  | { readonly kind: 'socket' }
+  | { readonly kind: 'memory'; readonly port: MessagePort }
+  | { readonly kind: 'shm'; readonly [field: string]: unknown };
+
+/**
+ * The parent's half before the host runs. Start the host with `ticket`, with `stdio` at descriptor 3
+ * and up (process) or `transfer` (thread), then call `open`; `discard` when the start failed.
+ */
+export interface ChannelOffer {
+  readonly ticket: ChannelTicket;
+  readonly stdio: readonly (number | 'pipe')[];
+  readonly transfer: readonly MessagePort[];
+  /** `pipe` is what the parent got for a `'pipe'` entry of `stdio`. */
+  open(pipe: Duplex | undefined): ChannelEnd;
+  discard(): void;
+}
+
+/** A channel with what only shared memory can give; both are `undefined` on `socket` and `memory`. */
+export interface ChannelEnd {
+  readonly channel: Channel;
+  readonly claims: Claims | undefined;
+  readonly blocks: BlockStore | undefined;
+  /** This host's owner number in the arena, 0 without shared memory. */
+  readonly owner: number;
+}

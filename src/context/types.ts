@@ -1,0 +1,49 @@
+// What the sending and the receiving half of the context layer give each other and the pool.
+// Layer 2: knows nothing of channels, hosts or pools; they carry the bytes that it makes.
+
+import type { CallSite } from './stack.js';
+
+// biome-ignore lint/complexity/noBannedTypes: any function of the user's, whatever its signature
+export type AnyFunction = Function;
+
+/** A function at the moment of a call. */
+export interface FunctionSnapshot {
+  /** int32, names a definition. The same for the same code and the same unchanging captures. */
+  readonly id: number;
+  /** What the peer must have been told before, in this order; `id` is the last. */
+  readonly definitions: readonly number[];
+  /** Values that may differ at the next call; `undefined` when nothing captured can change. */
+  readonly state: Uint8Array | undefined;
+}
+
+/** A value at the moment of a call, in bytes that any peer can read that knows `definitions`. */
+export interface ValueSnapshot {
+  readonly bytes: Uint8Array;
+  readonly definitions: readonly number[];
+}
+
+/** How memory that must not be copied is named in a snapshot (shared blocks). */
+export interface BufferCarrier {
+  /** Numbers that name `buffer` in every process; `undefined`: copy it like any other. */
+  name(buffer: ArrayBufferLike): readonly number[] | undefined;
+  find(name: readonly number[]): ArrayBufferLike;
+}
+
+/** The sending half. The parent has one for all its hosts; a host has one for its parent. */
+export interface Exporter {
+  /** Snapshot of a callback. Throws `TRANSFER_…` with path and way out, having sent nothing. */
+  exportFunction(fn: AnyFunction, site?: CallSite): FunctionSnapshot;
+  /** Snapshot of any value; `what` opens the error's path: "argument 2", "the result". */
+  exportValue(value: unknown, what: string, site?: CallSite): ValueSnapshot;
+  /** The bytes of a definition. */
+  definition(id: number): Uint8Array;
+}
+
+/** The receiving half. The parent has one for each host; a host has one for its parent. */
+export interface Importer {
+  /** Learns a definition. A promise when modules must be loaded first: nothing of the peer may be
+   *  read until it settles. Rejects with `TRANSFER_IMPORT_FAILED`. */
+  define(id: number, bytes: Uint8Array): void | Promise<void>;
+  importFunction(id: number, state: Uint8Array | undefined): (...args: unknown[]) => unknown;
+  importValue(bytes: Uint8Array): unknown;
+}

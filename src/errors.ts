@@ -1,0 +1,57 @@
+// Every error that manycore throws: one class, one table of codes. A code is API: callers and tests
+// compare `code`, never the class or the text, because codes cross threads and processes unchanged.
+// `docs/errors.md` explains each to its reader; `test/errors.test.ts` holds table and page together.
+
+/** Every code, with the fact that it states. Codes are named part first, then fact. */
+export const errorCodes = {
+  // internal, options
+  OPTION_INVALID: 'an option or argument has the wrong type or is out of range',
+  ABORTED: 'the signal was aborted before the work ended',
+  // native
+  NATIVE_MISSING: 'the native binary is not there or does not load on this platform',
+  NATIVE_REFUSED: 'the kernel refused what the native core asked for',
+  // channels
+  CHANNEL_CLOSED: 'the channel was closed, by this side or by the peer',
+  CHANNEL_FRAME_CORRUPT: 'bytes that arrived are not a frame of this version',
+  CHANNEL_UNAVAILABLE: 'the channel that was asked for cannot work here',
+  SEGMENT_CORRUPT: 'a number in shared memory cannot be right: a foreign write',
+  SEGMENT_VERSION: 'the segment was made by another version of manycore',
+  SHARED_MEMORY_FULL: 'no shared memory is left for a block of this size',
+  // context
+  TRANSFER_UNSUPPORTED: 'a captured value, argument or result cannot travel to another process',
+  TRANSFER_UNREADABLE: 'what a function captured cannot be read here',
+  TRANSFER_SHARED_VARIABLE: 'two functions share a variable that one of them changes',
+  TRANSFER_IMPORT_FAILED: 'a module that the function imports cannot be imported in the host',
+  TRANSFER_CORRUPT: 'bytes that should hold a value do not',
+  // hosts
+  HOST_EXITED: 'the host ended while it ran the task',
+  HOST_START_FAILED: 'a host could not be started',
+  HOST_PROTOCOL: 'a host sent a message that its peer does not know',
+  // pool
+  POOL_QUEUE_FULL: 'as many tasks wait as may wait',
+  POOL_BUSY: 'no host is idle and the call must not wait',
+  POOL_CLOSED: 'the pool is closed',
+  TASK_TIMED_OUT: 'the task ran longer than it may',
+  TASK_NOT_FUNCTION: 'what should run is not a function',
+  // command line
+  CLI_USAGE: 'the command line is wrong',
+  CLI_FILE_NOT_FOUND: 'the program to run is not there',
+} as const;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** An error with a stable `code`; `message` says what happened, with the value, and the way out. */
+export class CodedError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'CodedError';
+    this.code = code;
+  }
+}
+
+/** Whether `value` is an error of ours with this code, made in this process or in another. */
+export function hasCode(value: unknown, code: ErrorCode): boolean {
+  return typeof value === 'object' && value !== null && 'code' in value && value.code === code;
+}
