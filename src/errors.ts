@@ -7,6 +7,7 @@ export const errorCodes = {
   // internal, options
   OPTION_INVALID: 'an option or argument has the wrong type or is out of range',
   ABORTED: 'the signal was aborted before the work ended',
+  INTERNAL_STATE: 'a part took a step that its state does not allow: a bug of manycore',
   // native
   NATIVE_MISSING: 'the native binary is not there or does not load on this platform',
   NATIVE_REFUSED: 'the kernel refused what the native core asked for',

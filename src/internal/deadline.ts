@@ -1,0 +1,48 @@
+// Waiting for another thread or process, never for ever: every such wait goes through here, so that
+// it ends at a deadline or when its signal is aborted, and leaves no timer and no listener behind.
+// Not here: stopping the work itself. Whoever waits knows how (a kill, a close), and does it.
+
+import { CodedError } from '../errors.js';
+
+/** The longest delay that a timer of Node takes; a longer one would fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+export interface Deadline {
+  /** From now on; `Infinity` waits until `signal`. */
+  readonly deadlineMs: number;
+  /** Makes what the wait rejects with at the deadline. */
+  readonly onDeadline: () => Error;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Settles as `work` does, or rejects first: at the deadline with what `onDeadline` makes, on abort
+ * with `ABORTED`. A later rejection of `work` counts as handled. Keeps the event loop alive meanwhile.
+ */
+export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise<T> {
+  const { deadlineMs, onDeadline, signal } = deadline;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => settle(() => reject(abortError(signal)));
+    const timer = Number.isFinite(deadlineMs)
+      ? setTimeout(() => settle(() => reject(onDeadline())), Math.min(deadlineMs, maxTimerMs))
+      : undefined;
+    const settle = (how: () => void) => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+      how();
+    };
+    work.then(
+      (value) => settle(() => resolve(value)),
+      (error: unknown) => settle(() => reject(error)),
+    );
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** What rejects when `signal` is aborted: `ABORTED`, with the signal's own reason as `cause`. */
+export function abortError(signal: AbortSignal | undefined): CodedError {
+  const reason: unknown = signal?.reason;
+  const why = reason instanceof Error ? reason.message : String(reason);
+  return new CodedError('ABORTED', `the signal was aborted: ${why}`, { cause: reason });
+}

@@ -1,0 +1,94 @@
+// What manycore tells on `node:diagnostics_channel`, for whoever listens: one name and one message
+// type for each event. The names are API. Publishing without a listener costs a look at
+// `hasSubscribers`: on hot paths ask it first and build no message for nobody.
+// Not here: printing or counting (the command line, stats of the pool).
+
+import { channel } from 'node:diagnostics_channel';
+
+/** One diagnostics channel with the type of its messages. */
+export interface Announcement<Message> {
+  readonly name: string | symbol;
+  readonly hasSubscribers: boolean;
+  publish(message: Message): void;
+}
+
+/** Times are in ms; `task`, `host` and `pool` are numbers that are not given twice in a process. */
+export interface TaskMessage {
+  readonly pool: number;
+  readonly task: number;
+  /** The function's name, `''` when it has none. */
+  readonly name: string;
+}
+
+export interface TaskQueuedMessage extends TaskMessage {
+  /** Tasks that wait, this one included. */
+  readonly waitingTasks: number;
+}
+
+export interface TaskStartMessage extends TaskMessage {
+  /** The host that runs it; 0 when it runs inline, in the caller. */
+  readonly host: number;
+  readonly waitedMs: number;
+}
+
+export interface TaskEndMessage extends TaskMessage {
+  readonly host: number;
+  readonly ranMs: number;
+}
+
+export interface TaskErrorMessage extends TaskEndMessage {
+  readonly error: unknown;
+}
+
+export interface HostMessage {
+  readonly host: number;
+  readonly kind: 'process' | 'thread';
+  /** The process in which it runs; for a thread our own. `undefined` before it has one. */
+  readonly pid: number | undefined;
+}
+
+export interface HostReadyMessage extends HostMessage {
+  /** From the start to the acknowledgement. */
+  readonly startedInMs: number;
+}
+
+export interface HostExitMessage extends HostMessage {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** Whether we asked it to leave. */
+  readonly isExpected: boolean;
+}
+
+export interface HostRestartMessage extends HostMessage {
+  /** Failed starts and exits in a row, from 1. */
+  readonly attempt: number;
+  readonly delayMs: number;
+}
+
+export interface PoolMessage {
+  readonly pool: number;
+}
+
+export interface PoolResizeMessage extends PoolMessage {
+  readonly hostsBefore: number;
+  readonly hostsWanted: number;
+}
+
+/** Everything that is announced; the key is how code names it, the string how a listener does. */
+export const announcements = {
+  taskQueued: announce<TaskQueuedMessage>('manycore:task:queued'),
+  taskStart: announce<TaskStartMessage>('manycore:task:start'),
+  taskEnd: announce<TaskEndMessage>('manycore:task:end'),
+  taskError: announce<TaskErrorMessage>('manycore:task:error'),
+  hostStart: announce<HostMessage>('manycore:host:start'),
+  hostReady: announce<HostReadyMessage>('manycore:host:ready'),
+  hostExit: announce<HostExitMessage>('manycore:host:exit'),
+  hostRestart: announce<HostRestartMessage>('manycore:host:restart'),
+  poolOpen: announce<PoolMessage>('manycore:pool:open'),
+  poolResize: announce<PoolResizeMessage>('manycore:pool:resize'),
+  poolClose: announce<PoolMessage>('manycore:pool:close'),
+} as const;
+
+function announce<Message>(name: `manycore:${string}:${string}`): Announcement<Message> {
+  return channel(name);
+}

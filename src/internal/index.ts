@@ -1,0 +1,19 @@
+// Small things that every part may use; no part of manycore is known here.
+export { abortError, beforeDeadline, type Deadline } from './deadline.js';
+export { type Deferred, defer } from './deferred.js';
+export {
+  type Announcement,
+  announcements,
+  type HostExitMessage,
+  type HostMessage,
+  type HostReadyMessage,
+  type HostRestartMessage,
+  type PoolMessage,
+  type PoolResizeMessage,
+  type TaskEndMessage,
+  type TaskErrorMessage,
+  type TaskMessage,
+  type TaskQueuedMessage,
+  type TaskStartMessage,
+} from './diagnostics.js';
+export { Lifecycle, type Steps } from './lifecycle.js';

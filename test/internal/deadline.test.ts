@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
+import { test } from 'node:test';
+import { hasCode } from '../../src/errors.js';
+import { abortError, beforeDeadline, defer } from '../../src/internal/index.js';
+
+const never = { deadlineMs: Number.POSITIVE_INFINITY, onDeadline: () => new Error('too late') };
+
+test('a wait settles as the work does, with its value or its error', async () => {
+  assert.equal(await beforeDeadline(Promise.resolve(7), never), 7);
+  const failure = new Error('work failed');
+  await assert.rejects(beforeDeadline(Promise.reject(failure), never), failure);
+});
+
+test('a wait whose deadline passes rejects with the error that its owner makes', async () => {
+  const work = defer<number>();
+  const late = new Error('too late');
+  await assert.rejects(
+    beforeDeadline(work.promise, { deadlineMs: 1, onDeadline: () => late }),
+    late,
+  );
+  work.reject(new Error('nobody listens any more'));
+});
+
+test('an abort, before or during the wait, rejects with ABORTED and the reason as its cause', async () => {
+  const reason = new Error('the user left');
+  for (const abortFirst of [true, false]) {
+    const stopper = new AbortController();
+    if (abortFirst) stopper.abort(reason);
+    const wait = beforeDeadline(defer().promise, { ...never, signal: stopper.signal });
+    if (!abortFirst) stopper.abort(reason);
+    await assert.rejects(wait, (error: Error) => {
+      assert.ok(hasCode(error, 'ABORTED'));
+      assert.equal(error.cause, reason);
+      assert.match(error.message, /the user left/);
+      return true;
+    });
+  }
+});
+
+test('a wait that is over leaves no listener on its signal', async () => {
+  const { signal } = new AbortController();
+  await beforeDeadline(Promise.resolve(), { ...never, signal });
+  assert.deepEqual(getEventListeners(signal, 'abort'), []);
+});
+
+test('a deadline beyond the range of timers waits instead of firing at once', async () => {
+  const work = defer<string>();
+  const wait = beforeDeadline(work.promise, { ...never, deadlineMs: 2 ** 40 });
+  setImmediate(() => setImmediate(() => work.resolve('done')));
+  assert.equal(await wait, 'done');
+});
+
+test('a signal that is aborted with no error still gives a message', () => {
+  assert.match(abortError(AbortSignal.abort('stop')).message, /aborted: stop/);
+});
