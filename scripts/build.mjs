@@ -1,15 +1,19 @@
-// Builds everything: TypeScript always, the native binary where cargo is there.
-import { spawnSync } from 'node:child_process';
+// Builds everything: TypeScript always, the native binary where cargo is there. `npm ci` runs it as
+// `prepare`; without the development packages (npm ci --omit=dev) there is nothing to build with, and
+// the installation goes on.
 import { existsSync } from 'node:fs';
+import { compileTypeScript, hasTypeScript } from './lib/compile.mjs';
+import { run } from './lib/run.mjs';
 
-const tsc = 'node_modules/typescript/bin/tsc';
-if (!existsSync(tsc)) {
-  console.error('manycore: typescript is not installed, nothing was built (npm ci without --omit=dev)');
+const note = (text) => console.error(`manycore: ${text}`);
+
+if (!hasTypeScript()) {
+  note('typescript is not installed (npm ci --omit=dev), nothing was built');
   process.exit(0);
 }
-const types = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.json'], { stdio: 'inherit' });
-if (types.status !== 0) process.exit(types.status ?? 1);
+const types = await compileTypeScript();
+if (types.status !== 0) process.exit(types.status);
 if (existsSync('scripts/build-native.mjs')) {
-  const native = spawnSync(process.execPath, ['scripts/build-native.mjs'], { stdio: 'inherit' });
-  process.exit(native.status ?? 1);
+  const native = await run(process.execPath, ['scripts/build-native.mjs']);
+  process.exit(native.status);
 }

@@ -1,14 +1,110 @@
-// npm test: every test, or those whose file name contains one of the arguments.
-import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
+// npm test: cargo's tests where cargo is there, then every TypeScript test; or, with arguments, only
+// the TypeScript tests whose file name contains one of them. What is stale is built first.
+// Ends with the summary of node's test runner; the exit code is 0 only when everything passed.
+//   --no-build   test what dist/ holds      --no-cargo   leave cargo's tests out
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { compiledName, compileTypeScript, isStale, typeScriptFiles } from './lib/compile.mjs';
+import { hasCommand, run } from './lib/run.mjs';
 
-const wanted = process.argv.slice(2);
-const files = readdirSync('dist/test', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.js'))
-  .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
-  .map((name) => join('dist/test', name));
-const run = spawnSync(process.execPath, ['--test', '--test-concurrency=2', ...files], {
-  stdio: 'inherit',
-});
-process.exit(run.status ?? 1);
+/** No test file may take longer; the whole run has no more than this for each of its files. */
+const fileLimitMs = 180_000;
+/** A host leaves within a second after its parent did. */
+const orphanLimitMs = 3000;
+/** Names this run to every process that it starts, see findOrphans. */
+const runVariable = 'MANYCORE_TEST_RUN';
+
+const flags = process.argv.slice(2).filter((each) => each.startsWith('--'));
+const parts = process.argv.slice(2).filter((each) => !each.startsWith('--'));
+const isWhole = parts.length === 0;
+
+if (!flags.includes('--no-build')) await build();
+const cargo = isWhole && !flags.includes('--no-cargo') ? await testRust() : 0;
+const node = await testTypeScript();
+if (cargo !== 0) console.log('\ncargo test failed, see above');
+process.exit(node || cargo);
+
+async function build() {
+  if (isStale()) {
+    const { status } = await compileTypeScript();
+    // The compiler emits all the same: one part can be tested while another does not compile yet.
+    if (status !== 0 && isWhole) process.exit(status);
+  }
+  if (isWhole && existsSync('scripts/build-native.mjs')) {
+    const { status } = await run(process.execPath, ['scripts/build-native.mjs']);
+    if (status !== 0) process.exit(status);
+  }
+}
+
+async function testRust() {
+  if (!existsSync('crates/core/Cargo.toml')) return 0;
+  if (!(await hasCommand('cargo'))) {
+    console.log('cargo is not installed: the Rust tests are left out');
+    return 0;
+  }
+  const { status } = await run('cargo', ['test', '--workspace', '--quiet']);
+  return status;
+}
+
+async function testTypeScript() {
+  const files = typeScriptFiles()
+    .filter((name) => name.startsWith('test') && name.endsWith('.test.ts'))
+    .filter((name) => isWhole || parts.some((part) => name.includes(part)))
+    .map(compiledName);
+  if (files.length === 0) {
+    console.error(`no test file's name contains ${parts.join(' or ')}`);
+    return 1;
+  }
+  const missing = files.filter((file) => !existsSync(file));
+  if (missing.length > 0) {
+    console.error(`not built: ${missing.join(', ')}`);
+    return 1;
+  }
+  const name = randomUUID();
+  const { status, isTimedOut } = await run(
+    process.execPath,
+    [
+      ...['--import', resolve('dist/test/support/after-file.js')],
+      ...['--test', '--test-reporter=spec', '--test-concurrency=2'],
+      `--test-timeout=${fileLimitMs}`,
+      ...files,
+    ],
+    { env: { [runVariable]: name }, limitMs: fileLimitMs * files.length },
+  );
+  if (isTimedOut) console.error('the test run took too long and was ended');
+  const orphans = await waitForOrphans(name);
+  for (const { pid, command } of orphans) {
+    console.error(`left running by a test: process ${pid}: ${command}`);
+    process.kill(pid, 'SIGKILL');
+  }
+  return status || (orphans.length > 0 ? 1 : 0);
+}
+
+/** Those that have not left by themselves within the time that hosts have for it. */
+async function waitForOrphans(name) {
+  const end = performance.now() + orphanLimitMs;
+  let orphans = findOrphans(name);
+  while (orphans.length > 0 && performance.now() < end) {
+    await sleep(50);
+    orphans = findOrphans(name);
+  }
+  return orphans;
+}
+
+/** Processes that a test started and that outlived it: each has the run's name in its environment. */
+function findOrphans(name) {
+  if (!existsSync('/proc/self/environ')) return [];
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid) && read(pid, 'environ').includes(`${runVariable}=${name}`))
+    .map((pid) => ({ pid: Number(pid), command: read(pid, 'cmdline').replaceAll('\0', ' ') }));
+}
+
+function read(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return ''; // it left meanwhile, or is not ours
+  }
+}

@@ -5,7 +5,11 @@ import { Lifecycle } from '../../src/internal/index.js';
 type Phase = 'new' | 'running' | 'over';
 
 function makeLife(): Lifecycle<Phase> {
-  return new Lifecycle<Phase>('host 3', 'new', { new: ['running', 'over'], running: ['over'], over: [] });
+  return new Lifecycle<Phase>('host 3', 'new', {
+    new: ['running', 'over'],
+    running: ['over'],
+    over: [],
+  });
 }
 
 test('legal steps change the state', () => {

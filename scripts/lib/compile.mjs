@@ -1,0 +1,56 @@
+// Compiling the TypeScript of src/, test/ and bench/ to dist/, and knowing whether that is due.
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from './run.mjs';
+
+const compiler = 'node_modules/typescript/bin/tsc';
+const sourceFolders = ['src', 'test', 'bench'];
+
+export function hasTypeScript() {
+  return existsSync(compiler);
+}
+
+/** TypeScript files below the folders that are compiled, with `/` and from the repository's root. */
+export function typeScriptFiles() {
+  return sourceFolders.filter(existsSync).flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
+      .map((name) => join(folder, name)),
+  );
+}
+
+/** What the compiler makes of a source file. */
+export function compiledName(source) {
+  return join('dist', source.replace(/\.ts$/, '.js'));
+}
+
+/** Whether a source, or what says how to compile, is newer than what was made of it. */
+export function isStale() {
+  const configured = Math.max(mtimeMs('tsconfig.json'), mtimeMs('package-lock.json'));
+  return typeScriptFiles().some(
+    (source) => Math.max(mtimeMs(source), configured) > mtimeMs(compiledName(source)),
+  );
+}
+
+/** Runs the compiler; its messages are shown. Output whose source is gone is removed. */
+export async function compileTypeScript() {
+  const result = await run(process.execPath, [compiler, '-p', 'tsconfig.json']);
+  removeOrphans();
+  return result;
+}
+
+function removeOrphans() {
+  for (const folder of sourceFolders) {
+    const compiled = join('dist', folder);
+    if (!existsSync(compiled)) continue;
+    for (const name of readdirSync(compiled, { recursive: true, encoding: 'utf8' })) {
+      const stem = name.replace(/(\.js|\.js\.map|\.d\.ts)$/, '');
+      if (stem === name || existsSync(join(folder, `${stem}.ts`))) continue;
+      rmSync(join(compiled, name));
+    }
+  }
+}
+
+function mtimeMs(file) {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}

@@ -1,0 +1,57 @@
+// Waiting in tests: for a condition, with a deadline, never for a time. A wait that fails says what it
+// waited for. Not here: what is waited for.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const defaultDeadlineMs = 10_000;
+const firstPauseMs = 1;
+const longestPauseMs = 50;
+
+/**
+ * Returns the first value of `condition` that is neither false nor undefined nor null. Asks again and
+ * again, a throw of `condition` counts as "not yet", and fails at the deadline with the last throw as
+ * its cause.
+ */
+export async function waitFor<T>(
+  condition: () => T | Promise<T>,
+  deadlineMs = defaultDeadlineMs,
+  what = String(condition),
+): Promise<Exclude<T, false | undefined | null>> {
+  const end = performance.now() + deadlineMs;
+  let lastError: unknown;
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    try {
+      const value = await condition();
+      if (isThere(value)) return value;
+      lastError = undefined;
+    } catch (error) {
+      lastError = error;
+    }
+    if (performance.now() > end) {
+      throw new Error(`after ${deadlineMs} ms still not: ${what}`, { cause: lastError });
+    }
+    await sleep(pauseMs);
+  }
+}
+
+function isThere<T>(value: T): value is Exclude<T, false | undefined | null> {
+  return value !== false && value !== undefined && value !== null;
+}
+
+/** Settles as `promise` does, or fails after `deadlineMs` saying that `what` did not happen. */
+export async function withDeadline<T>(
+  promise: Promise<T>,
+  deadlineMs: number,
+  what: string,
+): Promise<T> {
+  const over = new AbortController();
+  const timeUp = sleep(deadlineMs, undefined, { signal: over.signal }).then(
+    () => Promise.reject(new Error(`after ${deadlineMs} ms still not: ${what}`)),
+    () => new Promise<never>(() => {}),
+  );
+  try {
+    return await Promise.race([promise, timeUp]);
+  } finally {
+    over.abort();
+  }
+}
