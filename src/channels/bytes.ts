@@ -72,6 +72,12 @@ export class ByteWriter {
     this.position += 4;
   }
 
+  u32(value: number): void {
+    if (!this.hasRoom(4)) return;
+    this.view.setUint32(this.position, value, true);
+    this.position += 4;
+  }
+
   f64(value: number): void {
     if (!this.hasRoom(8)) return;
     this.view.setFloat64(this.position, value, true);
@@ -135,6 +141,10 @@ export class ByteReader {
 
   i32(): number {
     return this.view.getInt32(this.take(4), true);
+  }
+
+  u32(): number {
+    return this.view.getUint32(this.take(4), true);
   }
 
   f64(): number {

@@ -1,0 +1,136 @@
+// Values in frames: the fast format for plain data, and a way out for all other values, which the
+// host layer supplies. One codec per peer for sending and reading; one without a peer for `pack`.
+// Not here: what can travel at all and in what bytes (the slow codec: context/).
+
+import { CodedError } from '../../errors.js';
+import { type ByteReader, ByteWriter } from '../bytes.js';
+import type { Block, BlockStore } from '../types.js';
+import { ValueReader } from './read.js';
+import { TAG_SLOW } from './tags.js';
+import { ValueWriter } from './write.js';
+
+/** What encodes values that are not plain data. Either function may throw: `TRANSFER_…`. */
+export interface SlowCodec {
+  encode(value: unknown): { bytes: Uint8Array; definitions: readonly number[] };
+  decode(bytes: Uint8Array): unknown;
+}
+
+/** A value at one moment, for any peer. `blocks` are held until `Codec.release`. */
+export interface Packed {
+  readonly bytes: Uint8Array;
+  /** What the peer must know before it reads this (context/); empty for plain data. */
+  readonly definitions: readonly number[];
+  /** To be lent to each peer that this is sent to: `blocks.lend(block, peer)`. */
+  readonly blocks: readonly Block[];
+}
+
+export interface CodecOptions {
+  readonly blocks: BlockStore | undefined;
+  /** The owner number of the process that will read; absent in a codec that only packs. */
+  readonly peer?: number;
+  readonly slow: SlowCodec;
+}
+
+const noBlocks: readonly Block[] = [];
+/** A pack buffer that grew past this is given back, in bytes. */
+const keptPackBytes = 256 * 1024;
+
+export class Codec {
+  readonly #blocks: BlockStore | undefined;
+  readonly #peer: number | undefined;
+  readonly #slow: SlowCodec;
+  readonly #values: ValueWriter;
+  readonly #reader: ValueReader;
+  #lent: readonly Block[];
+  #packWriter: ByteWriter | undefined;
+
+  constructor(options: CodecOptions) {
+    this.#blocks = options.blocks;
+    this.#peer = options.peer;
+    this.#slow = options.slow;
+    this.#values = new ValueWriter(options.blocks);
+    this.#reader = new ValueReader(options.blocks, (bytes) => options.slow.decode(bytes));
+    this.#lent = noBlocks;
+    this.#packWriter = undefined;
+  }
+
+  /**
+   * Writes plain data; false, with the writer as it was, for any other value: `pack` that. Blocks
+   * are lent to the peer at once, so the value belongs last in its frame; when the frame was not
+   * `sent` after all, call `unsend`.
+   */
+  tryWrite(writer: ByteWriter, value: unknown): boolean {
+    if (this.#lent.length > 0) this.#lent = noBlocks;
+    if (!this.#values.tryWrite(writer, value)) return false;
+    if (this.#values.placed.length > 0) this.#lend();
+    return true;
+  }
+
+  #lend(): void {
+    const peer = this.#peer;
+    if (peer === undefined) {
+      this.#values.releasePlaced();
+      throw new CodedError('OPTION_INVALID', 'a codec without a peer packs and reads, no more');
+    }
+    this.#lent = [...this.#values.placed];
+    for (const block of this.#lent) this.#blocks?.lend(block, peer);
+    this.#values.releasePlaced();
+  }
+
+  /** The last `tryWrite` is not on its way (`full`, `refused`, `closed`): takes its blocks back. */
+  unsend(): void {
+    const peer = this.#peer;
+    if (peer !== undefined) {
+      for (const block of this.#lent) this.#blocks?.takeBack(block, peer, 1);
+    }
+    this.#lent = noBlocks;
+  }
+
+  /** `value` as it is now. Throws what the slow codec throws. */
+  pack(value: unknown): Packed {
+    // Taken while in use: a getter may pack as well.
+    const writer = this.#packWriter ?? ByteWriter.growing();
+    this.#packWriter = undefined;
+    writer.reset(0, writer.bytes.byteLength);
+    if (!this.#values.tryWrite(writer, value)) return this.#packSlow(value);
+    const bytes = writer.copyFrom(0);
+    const placed = this.#values.placed;
+    const blocks = placed.length === 0 ? noBlocks : [...placed];
+    placed.length = 0;
+    if (writer.bytes.byteLength <= keptPackBytes) this.#packWriter = writer;
+    return { bytes, definitions: [], blocks };
+  }
+
+  #packSlow(value: unknown): Packed {
+    const slow = this.#slow.encode(value);
+    const bytes = Buffer.allocUnsafeSlow(5 + slow.bytes.byteLength);
+    bytes[0] = TAG_SLOW;
+    bytes.writeUInt32LE(slow.bytes.byteLength, 1);
+    bytes.set(slow.bytes, 5);
+    return { bytes, definitions: slow.definitions, blocks: noBlocks };
+  }
+
+  /** Writes a packed value where a value may stand. Never false. */
+  writePacked(writer: ByteWriter, packed: Packed): boolean {
+    writer.raw(packed.bytes);
+    return true;
+  }
+
+  /** Gives up the blocks of a packed value: nobody will be sent it again. Once per `Packed`. */
+  release(packed: Packed): void {
+    for (const block of packed.blocks) this.#blocks?.release(block);
+  }
+
+  /** The next value. Input: throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
+  read(reader: ByteReader): unknown {
+    return this.#reader.read(reader, 0);
+  }
+}
+
+/** Whether nobody can change any of these before they are written: they need no snapshot. */
+export function isImmutable(values: readonly unknown[]): boolean {
+  for (const value of values) {
+    if (typeof value === 'object' ? value !== null : typeof value === 'function') return false;
+  }
+  return true;
+}

@@ -1,0 +1,332 @@
+// Writes plain data: primitives, strings, byte views, arrays without holes, plain objects, nested.
+// "Plain" follows structured clone: an object's own enumerable string keys, a getter is read. What
+// that would get wrong is left to the slow codec by saying false: functions, class instances, the
+// same object twice (its identity must survive), cycles, holes, results of a match.
+//
+// A frame stands for itself: no table of shapes or strings is shared with the peer, so that a frame
+// may be dropped, or written again for another host. Shaped for speed (bench/cases/throughput): no
+// allocation for plain data; objects seen are remembered in a short list before a Set.
+// Not here: the format (tags.ts), reading it (read.ts).
+
+import type { ByteWriter } from '../bytes.js';
+import type { Block, BlockStore } from '../types.js';
+import { writeKey, writeString } from './strings.js';
+import {
+  MAX_DEPTH,
+  TAG_ARRAY,
+  TAG_BIGINT,
+  TAG_BIGINT64,
+  TAG_BLOCK,
+  TAG_BYTES,
+  TAG_FALSE,
+  TAG_FLOAT64,
+  TAG_INT32,
+  TAG_NULL,
+  TAG_OBJECT,
+  TAG_OBJECT_BARE,
+  TAG_TRUE,
+  TAG_UNDEFINED,
+} from './tags.js';
+import { VIEW_ARRAY_BUFFER, VIEW_BUFFER, viewKindOf } from './views.js';
+
+const objectPrototype: object = Object.prototype;
+const arrayPrototype: object = Array.prototype;
+/** Objects compared one by one; more go into a Set. */
+const seenListSize = 16;
+/** Larger sizes do not fit the u32 of a field with its neighbours. */
+const maxInlineBytes = 0x7fff_ffff;
+
+function isRecord(_value: object): _value is Record<string, unknown> {
+  return true;
+}
+
+/** Someone gave `Object.prototype` an enumerable property: `for in` would see it everywhere. */
+function isPrototypePolluted(): boolean {
+  for (const _key in objectPrototype) return true;
+  return false;
+}
+
+/** One per codec. Not reentrant: a getter that comes back here is told false. */
+export class ValueWriter {
+  /** Blocks that the value just written refers to, each held once for the caller. */
+  readonly placed: Block[] = [];
+  readonly #blocks: BlockStore | undefined;
+  readonly #seen: (object | undefined)[];
+  #seenCount: number;
+  #moreSeen: Set<object> | undefined;
+  #firstView: ArrayBufferView | ArrayBuffer | undefined;
+  #buffers: Set<ArrayBufferLike> | undefined;
+  #isActive: boolean;
+
+  constructor(blocks: BlockStore | undefined) {
+    this.#blocks = blocks;
+    this.#seen = new Array<object | undefined>(seenListSize).fill(undefined);
+    this.#seenCount = 0;
+    this.#moreSeen = undefined;
+    this.#firstView = undefined;
+    this.#buffers = undefined;
+    this.#isActive = false;
+  }
+
+  /**
+   * Writes `value`, or returns false with the writer as it was. After true, look at
+   * `writer.overflowed`: then nothing of use was written and nothing is `placed`.
+   */
+  tryWrite(writer: ByteWriter, value: unknown): boolean {
+    if (this.#isActive || isPrototypePolluted()) return false;
+    const start = writer.position;
+    const hadOverflowed = writer.overflowed;
+    this.placed.length = 0;
+    this.#isActive = true;
+    let isWritten = false;
+    try {
+      isWritten = this.#write(writer, value, 0);
+    } finally {
+      this.#isActive = false;
+      this.#forget();
+      if (!isWritten) {
+        writer.position = start;
+        writer.overflowed = hadOverflowed;
+      }
+      if (!isWritten || writer.overflowed) this.releasePlaced();
+    }
+    return isWritten;
+  }
+
+  /** Gives up the hold on each placed block. */
+  releasePlaced(): void {
+    for (const block of this.placed) this.#blocks?.release(block);
+    this.placed.length = 0;
+  }
+
+  #forget(): void {
+    const used = Math.min(this.#seenCount, seenListSize);
+    for (let index = 0; index < used; index += 1) this.#seen[index] = undefined;
+    this.#seenCount = 0;
+    this.#moreSeen = undefined;
+    this.#firstView = undefined;
+    this.#buffers = undefined;
+  }
+
+  #isRepeated(value: object): boolean {
+    const seen = this.#seen;
+    const count = this.#seenCount;
+    const listed = count < seenListSize ? count : seenListSize;
+    for (let index = 0; index < listed; index += 1) if (seen[index] === value) return true;
+    if (count < seenListSize) {
+      seen[count] = value;
+    } else {
+      this.#moreSeen ??= new Set();
+      if (this.#moreSeen.has(value)) return true;
+      this.#moreSeen.add(value);
+    }
+    this.#seenCount = count + 1;
+    return false;
+  }
+
+  #write(writer: ByteWriter, value: unknown, depth: number): boolean {
+    switch (typeof value) {
+      case 'number':
+        writeNumber(writer, value);
+        return true;
+      case 'string':
+        writeString(writer, value);
+        return true;
+      case 'boolean':
+        writer.u8(value ? TAG_TRUE : TAG_FALSE);
+        return true;
+      case 'undefined':
+        writer.u8(TAG_UNDEFINED);
+        return true;
+      case 'object':
+        if (value !== null) return this.#writeObject(writer, value, depth);
+        writer.u8(TAG_NULL);
+        return true;
+      case 'bigint':
+        writeBigInt(writer, value);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #writeObject(writer: ByteWriter, value: object, depth: number): boolean {
+    if (writer.overflowed) return true;
+    if (depth >= MAX_DEPTH || this.#isRepeated(value)) return false;
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === objectPrototype) {
+      return isRecord(value) && this.#writeRecord(writer, value, TAG_OBJECT, depth);
+    }
+    if (prototype === arrayPrototype) {
+      return Array.isArray(value) && this.#writeArray(writer, value, depth);
+    }
+    if (prototype === null) {
+      return isRecord(value) && this.#writeRecord(writer, value, TAG_OBJECT_BARE, depth);
+    }
+    return typeof prototype === 'object' && this.#writeView(writer, value, prototype);
+  }
+
+  #writeArray(writer: ByteWriter, value: readonly unknown[], depth: number): boolean {
+    // The arrays with names that the language itself makes: results of a match, template strings.
+    if ('index' in value || 'raw' in value) return false;
+    const count = value.length;
+    if (!writer.hasRoom(5)) return true;
+    writer.bytes[writer.position] = TAG_ARRAY;
+    writer.view.setUint32(writer.position + 1, count, true);
+    writer.position += 5;
+    for (let index = 0; index < count; index += 1) {
+      const item = value[index];
+      if (item === undefined && !(index in value)) return false;
+      if (!this.#write(writer, item, depth + 1)) return false;
+      if (writer.overflowed) return true;
+    }
+    return value.length === count;
+  }
+
+  #writeRecord(
+    writer: ByteWriter,
+    value: Record<string, unknown>,
+    tag: number,
+    depth: number,
+  ): boolean {
+    if (!writer.hasRoom(9)) return true;
+    const start = writer.position;
+    writer.bytes[start] = tag;
+    writer.position = start + 9;
+    let keyCount = 0;
+    for (const key in value) {
+      writeKey(writer, key);
+      keyCount += 1;
+    }
+    if (writer.overflowed) return true;
+    writer.view.setUint32(start + 1, writer.position - (start + 5), true);
+    writer.view.setUint32(start + 5, keyCount, true);
+    // Nothing to see, but is nothing there? `Math`, and objects with symbols or hidden keys only.
+    if (keyCount === 0) return Reflect.ownKeys(value).length === 0;
+    let valueCount = 0;
+    for (const key in value) {
+      if (!this.#write(writer, value[key], depth + 1)) return false;
+      valueCount += 1;
+    }
+    // A getter may have added or removed keys meanwhile.
+    return valueCount === keyCount;
+  }
+
+  #writeView(writer: ByteWriter, value: object, prototype: object): boolean {
+    const kind = viewKindOf(prototype);
+    if (kind === undefined) return false;
+    if (kind === VIEW_ARRAY_BUFFER) {
+      if (!(value instanceof ArrayBuffer) || isResizable(value)) return false;
+      if (!this.#isFirstUse(value)) return false;
+      return this.#writeBytes(writer, kind, new Uint8Array(value));
+    }
+    if (!ArrayBuffer.isView(value)) return false;
+    if (kind !== VIEW_BUFFER && !this.#isFirstUse(value)) return false;
+    if (value instanceof Uint8Array) return this.#writeBytes(writer, kind, value);
+    if (isResizable(value.buffer)) return false;
+    return this.#writeBytes(
+      writer,
+      kind,
+      new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
+    );
+  }
+
+  /**
+   * Whether no other view of this value lies on the same buffer: sharing it must survive. The first
+   * view is only noted: asking a small typed array for its buffer moves its bytes.
+   */
+  #isFirstUse(value: ArrayBufferView | ArrayBuffer): boolean {
+    if (this.#firstView === undefined) {
+      this.#firstView = value;
+      return true;
+    }
+    this.#buffers ??= new Set([bufferOf(this.#firstView)]);
+    const buffer = bufferOf(value);
+    if (this.#buffers.has(buffer)) return false;
+    this.#buffers.add(buffer);
+    return true;
+  }
+
+  #writeBytes(writer: ByteWriter, kind: number, bytes: Uint8Array): boolean {
+    const sizeBytes = bytes.byteLength;
+    const blocks = this.#blocks;
+    if (blocks !== undefined) {
+      // Asking for `buffer` is dear for a small typed array, and no block is that small.
+      const isShared = sizeBytes > 64 && blocks.isShared(bytes.buffer);
+      if (isShared || sizeBytes >= blocks.thresholdBytes) {
+        const block = blocks.place(bytes);
+        if (block !== undefined) {
+          this.placed.push(block);
+          writeReference(writer, kind, block, isShared ? bytes.byteOffset : 0, sizeBytes, isShared);
+          return true;
+        }
+      }
+    }
+    if (sizeBytes > 64 && !(bytes.buffer instanceof ArrayBuffer)) return false;
+    if (sizeBytes > maxInlineBytes) return false;
+    if (!writer.hasRoom(6 + sizeBytes)) return true;
+    writer.bytes[writer.position] = TAG_BYTES;
+    writer.bytes[writer.position + 1] = kind;
+    writer.view.setUint32(writer.position + 2, sizeBytes, true);
+    writer.bytes.set(bytes, writer.position + 6);
+    writer.position += 6 + sizeBytes;
+    return true;
+  }
+}
+
+function writeNumber(writer: ByteWriter, value: number): void {
+  if (!writer.hasRoom(9)) return;
+  const position = writer.position;
+  if ((value | 0) === value && (value !== 0 || 1 / value > 0)) {
+    writer.bytes[position] = TAG_INT32;
+    writer.view.setInt32(position + 1, value, true);
+    writer.position = position + 5;
+  } else {
+    writer.bytes[position] = TAG_FLOAT64;
+    writer.view.setFloat64(position + 1, value, true);
+    writer.position = position + 9;
+  }
+}
+
+function writeBigInt(writer: ByteWriter, value: bigint): void {
+  if (BigInt.asIntN(64, value) === value) {
+    if (!writer.hasRoom(9)) return;
+    writer.bytes[writer.position] = TAG_BIGINT64;
+    writer.view.setBigInt64(writer.position + 1, value, true);
+    writer.position += 9;
+    return;
+  }
+  const digits = value.toString(16);
+  if (!writer.hasRoom(5 + digits.length)) return;
+  writer.bytes[writer.position] = TAG_BIGINT;
+  writer.view.setUint32(writer.position + 1, digits.length, true);
+  writer.bytes.write(digits, writer.position + 5, 'latin1');
+  writer.position += 5 + digits.length;
+}
+
+function writeReference(
+  writer: ByteWriter,
+  kind: number,
+  block: Block,
+  viewOffset: number,
+  viewBytes: number,
+  isShared: boolean,
+): void {
+  writer.u8(TAG_BLOCK);
+  writer.u8(kind);
+  writer.u8(isShared ? 1 : 0);
+  writer.i32(block.owner);
+  writer.f64(block.offset);
+  writer.f64(block.sizeBytes);
+  writer.f64(viewOffset);
+  writer.f64(viewBytes);
+}
+
+function bufferOf(value: ArrayBufferView | ArrayBuffer): ArrayBufferLike {
+  return ArrayBuffer.isView(value) ? value.buffer : value;
+}
+
+/** Buffers that can change their size travel with their limits, by the slow codec. */
+function isResizable(buffer: ArrayBufferLike): boolean {
+  return 'resizable' in buffer && buffer.resizable === true;
+}
