@@ -1,0 +1,19 @@
+// The ways to decode a picture beside a server. A mode is a module with `decode(bytes)`, which gives
+// an image `{ width, height, data }` (RGBA bytes) or a promise of one, and with `close()` where
+// something has to be ended. Reading serialized.js, threads.js and parallel.js side by side is half
+// of this example; their figures are the other half. `idle` decodes nothing and is the yardstick.
+
+/** Every mode in the order in which it is measured, with the line that explains it to a visitor. */
+export const modes = {
+  idle: { says: 'nothing is decoded' },
+  serialized: { says: 'decoded in the event loop of the server', file: './serialized.js' },
+  threads: { says: 'decoded in a worker thread written by hand', file: './threads.js' },
+  parallel: { says: 'decoded through parallel(…) in another process', file: './parallel.js' },
+};
+
+/** Loads a mode: `{ decode, close }`; `decode` is `undefined` for `idle`. Modes load when first used. */
+export async function openMode(name) {
+  const { file } = modes[name];
+  const { decode, close = async () => {} } = file === undefined ? {} : await import(file);
+  return { name, decode, close };
+}

@@ -1,0 +1,48 @@
+// Which player process the TV starts, and one way to speak to all of them. Each file here knows one
+// player: how it is started and how a command is put to it. Why a press speaks to a player that lives
+// on, rather than start one each time: a start costs tens of milliseconds of processor, 40 of them a
+// second would be a load of their own, and nobody's TV works so. The first press starts the player.
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { startFfplay } from './ffplay.js';
+import { startMplayer } from './mplayer.js';
+import { startMpv } from './mpv.js';
+import { startStandIn } from './stand-in.js';
+
+const starters = {
+  mpv: startMpv,
+  mplayer: startMplayer,
+  ffplay: startFfplay,
+  'stand-in': startStandIn,
+};
+
+/** Best first: mpv answers every command by number, mplayer by a line, ffplay not at all. */
+export const playerNames = Object.keys(starters);
+
+/** What a remote control can ask of a player. */
+export const commands = ['play', 'pause', 'louder', 'quieter'];
+
+/** The first player that this machine has; always one, since the stand-in comes with the example. */
+export function findPlayer() {
+  return playerNames.find((name) => name === 'stand-in' || isOnPath(name));
+}
+
+/**
+ * Starts a player that shows `file`. The result, `{ child, send, died }`:
+ * `child`: its process; `send(command)`: settles when the player has acknowledged the command, and
+ * rejects when it ended before; `died`: a promise that resolves, with the reason, when it ends.
+ */
+export function startPlayer(name, file) {
+  return starters[name](file);
+}
+
+function isOnPath(name) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
