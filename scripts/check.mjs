@@ -1,0 +1,44 @@
+// npm run check: everything that can be judged without running the tests; CI runs the same.
+// `npm run check -- types lint` runs only those steps. The models and valgrind are the last step here
+// and a command of their own, npm run check:native.
+import { existsSync } from 'node:fs';
+import { checkPackage } from './lib/check-package.mjs';
+import { hasCommand, run } from './lib/run.mjs';
+import { runSteps } from './lib/steps.mjs';
+
+const capture = { capture: true, limitMs: 600_000, env: { NO_COLOR: '1' } };
+const tool = (name, ...args) => run(`node_modules/.bin/${name}`, args, capture);
+const cargo = (args, env = {}) => run('cargo', args, { ...capture, env });
+const needsCargo = async () => {
+  if (!existsSync('crates/core/Cargo.toml')) return 'no crate here';
+  return (await hasCommand('cargo')) ? undefined : 'cargo is not installed';
+};
+
+const steps = [
+  { name: 'types', check: () => tool('tsc', '-p', 'tsconfig.json', '--noEmit') },
+  { name: 'lint', check: () => tool('biome', 'ci', '--colors=off', '--error-on-warnings', '.') },
+  { name: 'dead-code', check: () => tool('knip') },
+  { name: 'package', check: checkPackage },
+  { name: 'docs', check: () => tool('typedoc', '--treatWarningsAsErrors', '--logLevel', 'Warn') },
+  { name: 'rust-format', needs: needsCargo, check: () => cargo(['fmt', '--all', '--check']) },
+  {
+    name: 'clippy',
+    needs: needsCargo,
+    check: () => cargo(['clippy', '--workspace', '--all-targets', '--', '-D', 'warnings']),
+  },
+  {
+    name: 'rust-docs',
+    needs: needsCargo,
+    check: () =>
+      cargo(['doc', '--workspace', '--no-deps', '--document-private-items'], {
+        RUSTDOCFLAGS: '-D warnings',
+      }),
+  },
+  {
+    name: 'native',
+    needs: needsCargo,
+    check: () => run(process.execPath, ['scripts/check-native.mjs'], capture),
+  },
+];
+
+process.exit((await runSteps(steps, process.argv.slice(2))) === 0 ? 0 : 1);
