@@ -1,0 +1,230 @@
+// A channel over anything that carries bytes in order: batching, the states of both directions, and
+// the calls to the listeners. Frames of one turn of the event loop go out in one write, because a
+// write costs as much as a hundred small frames (bench/cases/throughput).
+//
+// Each direction ends with a goodbye of its own. Bytes that end without one mean that the peer died.
+// Not here: the carriers (socket/, memory/), the bytes of a frame (frames.ts).
+
+import { CodedError } from '../errors.js';
+import { FrameBatch, FrameParser } from './frames.js';
+import type { BodyWriter, Channel, ChannelKind, FrameListener, SendOutcome } from './types.js';
+
+/** A batch buffer, in bytes; a fuller batch is written at once. */
+const batchBytes = 64 * 1024;
+/** So many bytes may wait in this process before a frame is refused as `full`. */
+const queueLimitBytes = 4 * 1024 * 1024;
+/** And so many may still wait when `onDrain` follows. */
+const drainedBytes = queueLimitBytes / 2;
+const maxSpareBuffers = 4;
+
+/** Carries bytes to the peer. It starts to call its channel after it was given to it. */
+export interface Carrier {
+  /** Bytes handed over that may still wait in this process. */
+  readonly queuedBytes: number;
+  /** Takes bytes over; `giveBack` may be called, once, when the buffer may be used again. */
+  write(bytes: Buffer, giveBack: (bytes: Buffer) => void): void;
+  ref(): void;
+  unref(): void;
+  /** Both sides said goodbye: let go once all is out. */
+  end(): void;
+  /** Let go at once. May be called again. */
+  destroy(): void;
+}
+
+/** What a carrier calls, always from the event loop. */
+export interface CarrierListener {
+  onBytes(piece: Buffer): void;
+  /** `queuedBytes` is less than it was. */
+  onRoom(): void;
+  /** No more bytes will come: the end, or a failure; a CodedError is told as it is. */
+  onEnd(cause: Error | undefined): void;
+}
+
+/** A listener's error is the process's, not the channel's: raised when the work in hand is done. */
+function raiseLater(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
+}
+
+export class FramedChannel implements Channel {
+  readonly kind: ChannelKind;
+  onFrame: FrameListener;
+  onDrain: () => void;
+  onClose: (error: Error | undefined) => void;
+  readonly #carrier: Carrier;
+  readonly #batch: FrameBatch;
+  readonly #parser: FrameParser;
+  readonly #spare: Buffer[];
+  readonly #giveBack: (bytes: Buffer) => void;
+  readonly #flushNow: () => void;
+  #willFlush: boolean;
+  /** Inside a body writer: it must not send. */
+  #isWriting: boolean;
+  #wantsDrain: boolean;
+  #saidGoodbye: boolean;
+  /** `onClose` was called, or never will be. */
+  #heardLast: boolean;
+  #isOver: boolean;
+
+  /** `connect` makes the carrier; it must not call the listener before it returns. */
+  constructor(kind: ChannelKind, connect: (listener: CarrierListener) => Carrier) {
+    this.kind = kind;
+    this.onFrame = () => {};
+    this.onDrain = () => {};
+    this.onClose = () => {};
+    this.#batch = new FrameBatch(Buffer.allocUnsafeSlow(batchBytes));
+    this.#spare = [];
+    this.#giveBack = (bytes) => this.#keep(bytes);
+    this.#flushNow = () => this.#flush();
+    this.#willFlush = false;
+    this.#isWriting = false;
+    this.#wantsDrain = false;
+    this.#saidGoodbye = false;
+    this.#heardLast = false;
+    this.#isOver = false;
+    this.#parser = new FrameParser({
+      onFrame: (frameKind, task, target, body) => {
+        if (this.#heardLast) return;
+        try {
+          this.onFrame(frameKind, task, target, body);
+        } catch (error) {
+          raiseLater(error);
+        }
+      },
+      onGoodbye: () => this.#hearLast(undefined),
+    });
+    this.#carrier = connect({
+      onBytes: (piece) => this.#takeIn(piece),
+      onRoom: () => this.#drain(),
+      onEnd: (cause) => this.#takeEnd(cause),
+    });
+  }
+
+  trySend<T>(
+    kind: number,
+    task: number,
+    target: number,
+    write: BodyWriter<T>,
+    value: T,
+  ): SendOutcome {
+    if (this.#isOver || this.#saidGoodbye) return 'closed';
+    const batch = this.#batch;
+    if (this.#isWriting || this.#carrier.queuedBytes + batch.sizeBytes >= queueLimitBytes) {
+      this.#wantsDrain = true;
+      this.#flushSoon();
+      return 'full';
+    }
+    this.#isWriting = true;
+    try {
+      if (!batch.add(kind, task, target, write, value)) return 'refused';
+    } finally {
+      this.#isWriting = false;
+    }
+    if (batch.sizeBytes >= batchBytes) this.#handOver();
+    else this.#flushSoon();
+    return 'sent';
+  }
+
+  ref(): void {
+    if (!this.#isOver) this.#carrier.ref();
+  }
+
+  unref(): void {
+    if (!this.#isOver) this.#carrier.unref();
+  }
+
+  close(): void {
+    if (this.#isOver || this.#saidGoodbye) return;
+    this.#saidGoodbye = true;
+    this.#wantsDrain = false;
+    this.#batch.addGoodbye();
+    this.#handOver();
+    if (this.#heardLast) this.#end();
+  }
+
+  destroy(): void {
+    this.#heardLast = true;
+    this.#isOver = true;
+    this.#parser.stop();
+    this.#carrier.destroy();
+  }
+
+  #flushSoon(): void {
+    if (this.#willFlush) return;
+    this.#willFlush = true;
+    process.nextTick(this.#flushNow);
+  }
+
+  #flush(): void {
+    this.#willFlush = false;
+    if (this.#isOver) return;
+    this.#handOver();
+    this.#drain();
+  }
+
+  #handOver(): void {
+    if (this.#batch.sizeBytes === 0) return;
+    const next = this.#spare.pop() ?? Buffer.allocUnsafeSlow(batchBytes);
+    this.#carrier.write(this.#batch.take(next), this.#giveBack);
+  }
+
+  #keep(bytes: Buffer): void {
+    if (bytes.buffer.byteLength !== batchBytes || this.#spare.length >= maxSpareBuffers) return;
+    this.#spare.push(Buffer.from(bytes.buffer, 0, batchBytes));
+  }
+
+  #drain(): void {
+    if (!this.#wantsDrain || this.#isOver || this.#saidGoodbye) return;
+    if (this.#carrier.queuedBytes + this.#batch.sizeBytes > drainedBytes) return;
+    this.#wantsDrain = false;
+    try {
+      this.onDrain();
+    } catch (error) {
+      raiseLater(error);
+    }
+  }
+
+  #takeIn(piece: Buffer): void {
+    if (this.#isOver) return;
+    try {
+      this.#parser.push(piece);
+    } catch (error) {
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #takeEnd(cause: Error | undefined): void {
+    if (this.#isOver) return;
+    if (cause instanceof CodedError) {
+      this.#fail(cause);
+      return;
+    }
+    const message = 'the peer ended without closing the channel: its process or thread is gone';
+    this.#fail(new CodedError('CHANNEL_CLOSED', message, cause && { cause }));
+  }
+
+  #fail(error: Error): void {
+    this.#isOver = true;
+    this.#parser.stop();
+    this.#carrier.destroy();
+    this.#hearLast(error);
+  }
+
+  #hearLast(error: Error | undefined): void {
+    if (this.#heardLast) return;
+    this.#heardLast = true;
+    if (this.#saidGoodbye && !this.#isOver) this.#end();
+    try {
+      this.onClose(error);
+    } catch (thrown) {
+      raiseLater(thrown);
+    }
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#parser.stop();
+    this.#carrier.end();
+  }
+}

@@ -1,0 +1,50 @@
+// Two-way paths for frames between this thread and a host, and the values in them.
+
+import { CodedError } from '../errors.js';
+import { acceptMemory, offerMemory } from './memory/index.js';
+import { parseTicket } from './protocol.js';
+import { acceptSocket, offerSocket } from './socket/index.js';
+import type { ChannelEnd, ChannelKind, ChannelOffer } from './types.js';
+
+export { ByteReader, ByteWriter } from './bytes.js';
+export { Codec, type CodecOptions, isImmutable, type Packed, type SlowCodec } from './codec/index.js';
+export type {
+  Block,
+  BlockStore,
+  BodyWriter,
+  Channel,
+  ChannelEnd,
+  ChannelKind,
+  ChannelOffer,
+  ChannelTicket,
+  Claims,
+  FrameListener,
+  SendOutcome,
+} from './types.js';
+
+export interface OfferOptions {
+  readonly host: 'process' | 'thread';
+  /** Wait a few microseconds awake before sleeping; only `shm` does. */
+  readonly spin: boolean;
+}
+
+/** The parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here. */
+export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
+  if (kind === 'socket' && options.host === 'process') return offerSocket();
+  if (kind === 'memory' && options.host === 'thread') return offerMemory();
+  const message = `a ${options.host} host cannot have a ${kind} channel: leave channel at 'auto'`;
+  throw new CodedError('CHANNEL_UNAVAILABLE', message);
+}
+
+/** The host's half. Throws HOST_PROTOCOL for what is no ticket, CHANNEL_UNAVAILABLE. */
+export function acceptChannel(ticket: unknown): ChannelEnd {
+  const parsed = parseTicket(ticket);
+  switch (parsed.kind) {
+    case 'socket':
+      return acceptSocket();
+    case 'memory':
+      return acceptMemory(parsed.port);
+    case 'shm':
+      throw new CodedError('CHANNEL_UNAVAILABLE', 'this build has no shm channel');
+  }
+}

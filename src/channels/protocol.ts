@@ -1,0 +1,21 @@
+// The ticket that a host is started with: plain data from JSON or from `workerData`. Parsed here alone.
+
+import { MessagePort } from 'node:worker_threads';
+import { CodedError } from '../errors.js';
+import type { ChannelTicket } from './types.js';
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Throws HOST_PROTOCOL. What an `shm` ticket holds is for shm/ to check. */
+export function parseTicket(ticket: unknown): ChannelTicket {
+  if (isObject(ticket)) {
+    if (ticket.kind === 'socket') return { kind: 'socket' };
+    if (ticket.kind === 'shm') return { ...ticket, kind: 'shm' };
+    if (ticket.kind === 'memory' && ticket.port instanceof MessagePort) {
+      return { kind: 'memory', port: ticket.port };
+    }
+  }
+  throw new CodedError('HOST_PROTOCOL', 'a host was started without a channel that it knows');
+}

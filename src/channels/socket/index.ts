@@ -1,0 +1,3 @@
+// The channel between processes that works everywhere.
+
+export { acceptSocket, offerSocket, socketChannel } from './socket.js';

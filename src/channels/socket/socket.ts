@@ -1,0 +1,135 @@
+// The channel over a stream socket, between processes: what works on every platform and in every
+// container. The parent gives the host one end as descriptor 3; frames are our own (frames.ts),
+// because the IPC of child_process encodes each message by itself.
+// Not here: batching and the states of a channel (framed.ts).
+
+import { readSync } from 'node:fs';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { CodedError } from '../../errors.js';
+import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
+import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
+
+/** Where a host finds its end. */
+const hostDescriptor = 3;
+const drainPieceBytes = 64 * 1024;
+
+class SocketCarrier implements Carrier {
+  readonly #stream: Duplex;
+  readonly #listener: CarrierListener;
+  #hasEnded: boolean;
+
+  constructor(stream: Duplex, listener: CarrierListener) {
+    this.#stream = stream;
+    this.#listener = listener;
+    this.#hasEnded = false;
+    let cause: Error | undefined;
+    stream.on('data', (piece: Buffer) => listener.onBytes(piece));
+    stream.on('end', () => this.#end(undefined));
+    stream.on('error', (error) => {
+      cause = error;
+    });
+    stream.on('close', () => this.#end(cause));
+    this.unref();
+  }
+
+  get queuedBytes(): number {
+    return this.#stream.writableLength;
+  }
+
+  write(bytes: Buffer, giveBack: (bytes: Buffer) => void): void {
+    this.#stream.write(bytes, (error) => {
+      if (error) {
+        this.#readRest();
+        this.#end(error);
+        return;
+      }
+      giveBack(bytes);
+      this.#listener.onRoom();
+    });
+  }
+
+  ref(): void {
+    if (this.#stream instanceof Socket) this.#stream.ref();
+  }
+
+  unref(): void {
+    if (this.#stream instanceof Socket) this.#stream.unref();
+  }
+
+  end(): void {
+    this.#stream.end(() => this.#stream.destroy());
+  }
+
+  destroy(): void {
+    this.#hasEnded = true;
+    this.#stream.destroy();
+  }
+
+  #end(cause: Error | undefined): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#listener.onEnd(cause);
+  }
+
+  /**
+   * A failed write destroys the stream, and with it what the peer had sent before it died and the
+   * kernel still holds: taken in here, while the descriptor is open.
+   */
+  #readRest(): void {
+    const descriptor = descriptorOf(this.#stream);
+    if (descriptor === undefined || this.#stream.destroyed) return;
+    const piece = Buffer.allocUnsafe(drainPieceBytes);
+    try {
+      for (;;) {
+        const sizeBytes = readSync(descriptor, piece);
+        if (sizeBytes === 0) return;
+        this.#listener.onBytes(piece.subarray(0, sizeBytes));
+      }
+    } catch {
+      // EAGAIN: nothing more is there. ECONNRESET and the like: nothing more will be.
+    }
+  }
+}
+
+function descriptorOf(stream: Duplex): number | undefined {
+  const handle: unknown = '_handle' in stream ? stream._handle : undefined;
+  if (typeof handle !== 'object' || handle === null || !('fd' in handle)) return undefined;
+  return typeof handle.fd === 'number' && handle.fd >= 0 ? handle.fd : undefined;
+}
+
+/** A channel over a connected stream, which is then the channel's alone. */
+export function socketChannel(stream: Duplex): Channel {
+  return new FramedChannel('socket', (listener) => new SocketCarrier(stream, listener));
+}
+
+function endOf(channel: Channel): ChannelEnd {
+  return { channel, claims: undefined, blocks: undefined, owner: 0 };
+}
+
+/** The parent's half, for a process host. `open` throws CHANNEL_UNAVAILABLE without its pipe. */
+export function offerSocket(): ChannelOffer {
+  return {
+    ticket: { kind: 'socket' },
+    stdio: ['pipe'],
+    transfer: [],
+    open(pipe) {
+      if (pipe !== undefined) return endOf(socketChannel(pipe));
+      const message = `the host was started without a pipe at descriptor ${hostDescriptor}`;
+      throw new CodedError('CHANNEL_UNAVAILABLE', message);
+    },
+    discard() {},
+  };
+}
+
+/** The host's half. Throws CHANNEL_UNAVAILABLE when the parent gave no socket. */
+export function acceptSocket(): ChannelEnd {
+  let socket: Socket;
+  try {
+    socket = new Socket({ fd: hostDescriptor, readable: true, writable: true });
+  } catch (cause) {
+    const message = `descriptor ${hostDescriptor} is no socket: start hosts through a pool`;
+    throw new CodedError('CHANNEL_UNAVAILABLE', message, { cause });
+  }
+  return endOf(socketChannel(socket));
+}

@@ -1,0 +1,132 @@
+// The other side of the conformance suite: a process or a thread that does what frames tell it.
+// Also the names of what it can be told, for the suite.
+
+import { readSync, writeSync } from 'node:fs';
+import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { acceptChannel, type ByteReader, type ByteWriter } from '../../src/channels/index.js';
+
+/** Kinds of frames that are commands. */
+export const ask = {
+  /** Comes back with kind `echoed`, all else the same. */
+  echo: 1,
+  /** Send `task` frames of `target` bytes, kind `flooded`, task counting from 0. */
+  flood: 2,
+  /** Close. */
+  close: 3,
+  /** Throw from the listener. */
+  fail: 4,
+  /** Block the thread until the gate opens. */
+  stall: 5,
+  /** Answer `counted`: frames of kind `plain` so far, and errors that surfaced. */
+  count: 6,
+  /** Write bytes that are no frame. */
+  corrupt: 7,
+  /** Let the event loop end. */
+  unref: 8,
+  /** Close when the parent has closed, having sent `counted`. */
+  plain: 9,
+} as const;
+
+/** Kinds of frames that are answers. */
+export const answer = { echoed: 101, flooded: 102, counted: 103 } as const;
+
+/** How a thread host gets what it needs; a process gets its ticket as an argument. */
+export interface PeerData {
+  readonly ticket: unknown;
+  /** The gate of `stall`: it is open when the first int32 is not 0. */
+  readonly gate: SharedArrayBuffer;
+  readonly startsUnref: boolean;
+}
+
+export function writeBytes(writer: ByteWriter, bytes: Uint8Array): boolean {
+  writer.raw(bytes);
+  return true;
+}
+
+function isPeerData(value: unknown): value is PeerData {
+  return typeof value === 'object' && value !== null && 'gate' in value;
+}
+
+/** Waits, with the whole thread: for a byte on stdin (process), for the gate (thread). */
+function waitAtGate(): void {
+  if (isMainThread) readSync(0, Buffer.alloc(1));
+  else if (isPeerData(workerData)) Atomics.wait(new Int32Array(workerData.gate), 0, 0);
+}
+
+function writeGarbage(ticket: unknown): void {
+  const garbage = Buffer.alloc(64, 0xfd);
+  const port: unknown =
+    typeof ticket === 'object' && ticket !== null && 'port' in ticket ? ticket.port : undefined;
+  if (port instanceof MessagePort) port.postMessage('no frame');
+  else writeSync(3, garbage);
+}
+
+function runPeer(ticket: unknown, startsUnref: boolean): void {
+  const { channel } = acceptChannel(ticket);
+  let plainFrames = 0;
+  let surfacedErrors = 0;
+  process.on('uncaughtException', () => {
+    surfacedErrors += 1;
+  });
+  /** What did not go out yet, first to last. */
+  const waiting: (() => boolean)[] = [];
+  const sendWaiting = (): void => {
+    for (let next = waiting[0]; next?.(); next = waiting[0]) waiting.shift();
+  };
+  const send = (kind: number, task: number, target: number, bytes: Uint8Array): void => {
+    waiting.push(() => channel.trySend(kind, task, target, writeBytes, bytes) !== 'full');
+    if (waiting.length === 1) sendWaiting();
+  };
+  const flood = (count: number, sizeBytes: number): void => {
+    let sent = 0;
+    const body = Buffer.alloc(sizeBytes, 7);
+    waiting.push(() => {
+      while (sent < count) {
+        if (channel.trySend(answer.flooded, sent, sizeBytes, writeBytes, body) === 'full') {
+          return false;
+        }
+        sent += 1;
+      }
+      return true;
+    });
+    sendWaiting();
+  };
+  const count = (): void => send(answer.counted, plainFrames, surfacedErrors, Buffer.alloc(0));
+  const obey = (kind: number, task: number, target: number, body: ByteReader): void => {
+    switch (kind) {
+      case ask.echo:
+        return send(answer.echoed, task, target, body.copy(body.limit - body.position));
+      case ask.flood:
+        return flood(task, target);
+      case ask.close:
+        return channel.close();
+      case ask.fail:
+        throw new Error('asked to');
+      case ask.stall:
+        return waitAtGate();
+      case ask.count:
+        return count();
+      case ask.corrupt:
+        return writeGarbage(ticket);
+      case ask.unref:
+        return channel.unref();
+      case ask.plain:
+        plainFrames += 1;
+    }
+  };
+  channel.onFrame = obey;
+  channel.onDrain = sendWaiting;
+  channel.onClose = (error) => {
+    if (error !== undefined) return;
+    count();
+    channel.close();
+  };
+  if (!startsUnref) channel.ref();
+}
+
+const [, , ticketArgument, startsUnref] = process.argv;
+if (!isMainThread && parentPort !== null && isPeerData(workerData)) {
+  runPeer(workerData.ticket, workerData.startsUnref);
+} else if (ticketArgument?.startsWith('{')) {
+  runPeer(JSON.parse(ticketArgument), startsUnref === 'unref');
+}
