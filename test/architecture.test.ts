@@ -1,0 +1,176 @@
+// Holds ARCHITECTURE.md against the code: layers and who may import whom, who may print, how long a
+// file may be, that the map names every folder. The table below is the one in ARCHITECTURE.md; change
+// both in the commit that moves a boundary.
+
+import assert from 'node:assert/strict';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+import ts from 'typescript';
+import { filesBelow, readRepositoryFile, sourceFiles } from './support/repository.js';
+
+/** Imports go down only, from a larger number to a smaller one; within one number not at all. */
+const layers: Readonly<Record<string, number>> = {
+  errors: 0,
+  internal: 0,
+  native: 1,
+  supervise: 1,
+  channels: 2,
+  context: 2,
+  host: 3,
+  pool: 4,
+  cli: 8,
+};
+
+const longestFileLines = 400;
+
+interface Import {
+  readonly from: string;
+  /** A file of ours, from the root, or a package's name. */
+  readonly to: string;
+}
+
+/** `src/pool/queue.ts` → `pool`, `src/errors.ts` → `errors`, the front door `src/index.ts` → `''`. */
+function partOf(file: string): string {
+  const [, first = '', second] = file.split('/');
+  if (second !== undefined) return first;
+  return first === 'index.ts' ? '' : first.replace(/\.ts$/, '');
+}
+
+function importsOf(file: string): Import[] {
+  const { importedFiles } = ts.preProcessFile(readRepositoryFile(file), true, true);
+  return importedFiles.map(({ fileName }) => ({
+    from: file,
+    to: fileName.startsWith('.')
+      ? posix.join(posix.dirname(file), fileName).replace(/\.js$/, '.ts')
+      : fileName,
+  }));
+}
+
+const imports = sourceFiles().flatMap(importsOf);
+const crossings = imports.filter(
+  ({ from, to }) => to.startsWith('src/') && partOf(from) !== partOf(to) && partOf(from) !== '',
+);
+
+function describeImports(wrong: readonly Import[]): string[] {
+  return wrong.map(({ from, to }) => `${from} imports ${to}`);
+}
+
+/** Visits every node of a source file. */
+function walk(file: string, visit: (node: ts.Node, source: ts.SourceFile) => void): void {
+  const source = ts.createSourceFile(file, readRepositoryFile(file), ts.ScriptTarget.ES2023, true);
+  const step = (node: ts.Node) => {
+    visit(node, source);
+    ts.forEachChild(node, step);
+  };
+  step(source);
+}
+
+function place(node: ts.Node, source: ts.SourceFile): string {
+  const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+  return `${source.fileName}:${line + 1} ${node.getText().split('\n', 1)[0]}`;
+}
+
+test('every part has a layer, and every layer of the table has its part', () => {
+  const parts = new Set(sourceFiles().map(partOf).filter(Boolean));
+  assert.deepEqual([...parts].sort(), Object.keys(layers).sort());
+});
+
+test('parts import parts of lower layers only', () => {
+  const wrong = crossings.filter(({ from, to }) => {
+    const [source, target] = [layers[partOf(from)] ?? -1, layers[partOf(to)] ?? 99];
+    return partOf(to) !== 'errors' && source <= target;
+  });
+  assert.deepEqual(describeImports(wrong), []);
+});
+
+test('parts import only the index of another part', () => {
+  const wrong = crossings.filter(({ to }) => !/^src\/([^/]+\/index|[^/]+)\.ts$/.test(to));
+  assert.deepEqual(describeImports(wrong), []);
+});
+
+test('nothing imports the front door', () => {
+  assert.deepEqual(describeImports(imports.filter(({ to }) => to === 'src/index.ts')), []);
+});
+
+test('the front door only re-exports', () => {
+  walk('src/index.ts', (node, source) => {
+    if (node.parent !== source) return;
+    const isReExport = ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined;
+    assert.ok(isReExport || node.kind === ts.SyntaxKind.EndOfFileToken, place(node, source));
+  });
+});
+
+test('only the command line prints', () => {
+  const printing: string[] = [];
+  for (const file of sourceFiles().filter((name) => partOf(name) !== 'cli')) {
+    walk(file, (node, source) => {
+      const isPrinting =
+        ts.isPropertyAccessExpression(node) &&
+        /^(globalThis\.)?(console\.\w+|process\.(stdout|stderr))$/.test(node.getText());
+      if (isPrinting) printing.push(place(node, source));
+    });
+  }
+  assert.deepEqual(printing, []);
+});
+
+test('types are asserted only where messages and bytes are parsed', () => {
+  const asserted: string[] = [];
+  for (const file of sourceFiles().filter((name) => !name.endsWith('/protocol.ts'))) {
+    walk(file, (node, source) => {
+      const isAssertion = ts.isAsExpression(node) && node.type.getText() !== 'const';
+      if (isAssertion) asserted.push(place(node, source));
+    });
+  }
+  assert.deepEqual(asserted, []);
+});
+
+test('a file of more than 400 lines says in its opening comment why', () => {
+  const files = [
+    ...sourceFiles(),
+    ...filesBelow('test', '.ts'),
+    ...filesBelow('scripts', '.mjs'),
+    ...filesBelow('crates', '.rs'),
+  ];
+  const wrong = files.filter((file) => {
+    const lines = readRepositoryFile(file).split('\n');
+    if (lines.length <= longestFileLines) return false;
+    const end = lines.findIndex((line) => !line.startsWith('//'));
+    return !/\blong\b|\blines\b/i.test(lines.slice(0, end).join('\n'));
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('the map in ARCHITECTURE.md names every folder of src/, and no path that is not there', () => {
+  const page = readRepositoryFile('ARCHITECTURE.md');
+  const folders = new Set(sourceFiles().map((file) => `${posix.dirname(file)}/`));
+  folders.delete('src/');
+  assert.deepEqual(
+    [...folders].filter((folder) => !page.includes(`\`${folder}\``)),
+    [],
+  );
+  const known = new Set([...sourceFiles(), ...folders, 'src/']);
+  const named = [...page.matchAll(/`(src\/[^`*]*)`/g)].map(([, path]) => path ?? '');
+  assert.deepEqual(
+    named.filter((path) => !known.has(path)),
+    [],
+  );
+});
+
+test('the layer table in ARCHITECTURE.md is the one held here', () => {
+  const rows = readRepositoryFile('ARCHITECTURE.md').matchAll(/^\| (\d) \| ([a-z, ]+) \|/gm);
+  const table = [...rows].flatMap(([, layer, parts = '']) =>
+    parts.split(', ').map((part) => [part, Number(layer)] as const),
+  );
+  assert.deepEqual(Object.fromEntries(table), layers);
+});
+
+test('every runtime dependency has its reason in ARCHITECTURE.md', () => {
+  const page = readRepositoryFile('ARCHITECTURE.md');
+  const manifest: unknown = JSON.parse(readRepositoryFile('package.json'));
+  assert.ok(typeof manifest === 'object' && manifest !== null && 'dependencies' in manifest);
+  const names = Object.keys(manifest.dependencies ?? {});
+  assert.deepEqual(
+    names.filter((name) => !page.includes(`- \`${name}\`: `)),
+    [],
+  );
+});

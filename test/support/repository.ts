@@ -1,0 +1,30 @@
+// The repository as files: what tests about the sources themselves read.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = new URL('../../../', import.meta.url);
+
+/** The path of a file of the repository, given from its root. */
+export function repositoryFile(name: string): string {
+  return fileURLToPath(new URL(name, root));
+}
+
+/** Every TypeScript file of the product, as `src/part/name.ts`, sorted. */
+export function sourceFiles(): string[] {
+  return filesBelow('src', '.ts');
+}
+
+/** Files below a folder of the repository whose name ends so, from its root, sorted; `[]` if none. */
+export function filesBelow(folder: string, ending: string): string[] {
+  if (!existsSync(repositoryFile(folder))) return [];
+  return readdirSync(repositoryFile(folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(ending) && !name.includes('node_modules'))
+    .map((name) => `${folder}/${name}`)
+    .sort();
+}
+
+/** The text of a file of the repository. */
+export function readRepositoryFile(name: string): string {
+  return readFileSync(repositoryFile(name), 'utf8');
+}
