@@ -1,0 +1,81 @@
+// What does a call cost whose function captured variables, beside a rival calling an exported function?
+import { basename } from 'node:path';
+import { openContender } from '../lib/contenders.js';
+import { micros, runsOf } from '../lib/figures.js';
+import { expectSame, timeCalls } from '../lib/measure.js';
+import { add } from '../lib/tasks.js';
+
+const captures = ['manycore-process+let', 'manycore-process+constants', 'manycore-process+nothing'];
+const rivals = ['piscina', 'bare-thread'];
+
+const bar = (setting, capture, atMost, says) => ({
+  says,
+  figure: 'p50Us',
+  of: { setting, contender: `manycore-process+${capture}` },
+  against: [{ setting, contender: 'piscina' }],
+  atMost,
+});
+
+export default {
+  figures: { p50Us: micros('p50'), p99Us: micros('p99') },
+  settings: {
+    kept: { says: 'one function object, called again and again, its captured `let` changing' },
+    fresh: { says: 'a new function object for each call, as an event handler makes it' },
+    pinned: { says: 'kept, all on one core: what the software costs', cores: 1 },
+  },
+  runs: [
+    ...runsOf('kept', [...captures, ...rivals]),
+    ...runsOf('fresh', [...captures, ...rivals]),
+    ...runsOf('pinned', [...captures, ...rivals]),
+  ],
+  bars: [
+    bar('kept', 'let', 2, 'closure with three captures, one `let`, against piscina without any'),
+    bar('kept', 'constants', 0.6, 'closure with constants and imports only, against piscina'),
+    bar('fresh', 'let', 2, 'the same with three captures, a new closure for each call'),
+    bar(
+      'fresh',
+      'constants',
+      0.6,
+      'the same with constants and imports, a new closure for each call',
+    ),
+  ],
+  async measure({ contender, setting, scale }) {
+    const opened = await openContender(contender);
+    const windows = { warmMs: 200 * scale, windowMs: 300 * scale };
+    const [, capture] = contender.split('+');
+    if (capture === undefined) {
+      const call = opened.caller('add');
+      return timeCalls(async (turn) => expectSame(await call(turn), turn + 1), windows);
+    }
+    const make = makers[capture]();
+    const kept = make(0);
+    return timeCalls(async (turn) => {
+      const { run, wanted } = setting === 'fresh' ? make(turn) : kept;
+      expectSame(await opened.pool.run(run, turn), wanted(turn));
+    }, windows);
+  },
+};
+
+// Each gives a maker of closures. What they compute is next to nothing: the capture is the question.
+const makers = {
+  let() {
+    const scale = 3;
+    const label = 'lamp';
+    let count = 0;
+    return () => ({
+      run: (n) => n * scale + label.length + count,
+      wanted: (turn) => turn * scale + label.length + count++, // so the next call sees another value
+    });
+  },
+  constants() {
+    const scale = 3;
+    const label = '/shop/lamp.js';
+    return () => ({
+      run: (n) => add(n * scale) + basename(label).length,
+      wanted: (turn) => turn * scale + 1 + 'lamp.js'.length,
+    });
+  },
+  nothing() {
+    return () => ({ run: (n) => n + 1, wanted: (turn) => turn + 1 });
+  },
+};

@@ -1,0 +1,52 @@
+// What does a pool cost that was used and now has nothing to do?
+import { openContender } from '../lib/contenders.js';
+import { counted, runsOf } from '../lib/figures.js';
+import { countCalls } from '../lib/measure.js';
+import { cpuTicks, descendants, treeCpuUs, wakeups } from '../lib/processes.js';
+
+const idleMs = 10_000;
+// V8 collects once more some 8 s after the last work, pool or not; that is not the pool's doing.
+const settleMs = 12_000;
+const ours = ['manycore-process', 'manycore-thread'];
+
+export default {
+  figures: {
+    ticks: counted('CPU in 10 s', 'ticks'),
+    cpuUs: counted('CPU in 10 s', 'µs'),
+    wakeups: counted('wake-ups in 10 s', 'wake-ups'),
+    timers: counted('timers armed', 'timers'),
+  },
+  settings: { free: { says: 'caller and 2 hosts, from 12 s after the last call' } },
+  runs: runsOf('free', [...ours, 'piscina', 'poolifier-thread', 'bare-thread', 'bare-fork-json']),
+  // They wait more than they work: all at the same time, or the case would take minutes.
+  atOnce: true,
+  deadlineMs: 60_000,
+  bars: ours.flatMap((contender) => {
+    const of = { setting: 'free', contender };
+    const kind = contender === 'manycore-process' ? 'processes' : 'threads';
+    return [
+      { says: `idle pool of 2 ${kind}, CPU in 10 s`, figure: 'ticks', of, atMost: 0 },
+      { says: `idle pool of 2 ${kind}, timers`, figure: 'timers', of, atMost: 0 },
+    ];
+  }),
+  async measure({ contender }) {
+    const { caller } = await openContender(contender);
+    await countCalls(caller('add'), 64, { warmMs: 100, windowMs: 200 });
+    const countTimers = caller('countTimers');
+    const inHosts = await Promise.all([countTimers(), countTimers()]);
+    const inCaller = process
+      .getActiveResourcesInfo()
+      .filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;
+    await new Promise((resolve) => setTimeout(resolve, settleMs));
+    const pids = [process.pid, ...descendants()];
+    const sum = (read) => pids.reduce((total, pid) => total + read(pid), 0);
+    const before = { ticks: sum(cpuTicks), cpuUs: treeCpuUs(), wakeups: sum(wakeups) };
+    await new Promise((resolve) => setTimeout(resolve, idleMs));
+    return {
+      ticks: sum(cpuTicks) - before.ticks,
+      cpuUs: treeCpuUs() - before.cpuUs,
+      wakeups: sum(wakeups) - before.wakeups,
+      timers: Math.max(...inHosts) + inCaller,
+    };
+  },
+};

@@ -1,0 +1,43 @@
+// What the hosts are asked to do, one plain function each, so that every contender runs the same
+// code: pools that want a file load this one, manycore is given the functions themselves.
+
+/** A call that does nothing but answer a number. */
+export function add(n) {
+  return n + 1;
+}
+
+/** Answers a small nested object of the same size as its argument. */
+export function answerObject(order) {
+  return {
+    id: order.id + 1,
+    name: order.name,
+    price: order.price,
+    tags: order.tags,
+    address: order.address,
+    isPaid: !order.isPaid,
+  };
+}
+
+/** Changes the first byte, so that a lazy echo would be noticed, and answers the same memory. */
+export function touch(bytes) {
+  bytes[0] = (bytes[0] + 1) & 255;
+  return bytes;
+}
+
+/** Pure computing; `fib(32)` is about 15 ms. */
+export function fib(n) {
+  return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+
+/** Computes for `turns` turns of a loop that the compiler cannot drop. */
+export function spin(turns) {
+  let sum = turns;
+  for (let turn = 0; turn < turns; turn++) sum = (Math.imul(sum, 1_664_525) + turn) | 0;
+  return sum;
+}
+
+/** What a host has armed besides its work: timers and immediates. */
+export function countTimers() {
+  const kinds = process.getActiveResourcesInfo();
+  return kinds.filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;
+}

@@ -1,0 +1,4 @@
+export { interleave } from './plan.js';
+export { spreadOf } from './stats.js';
+export { insertTable, readmeTable, settingTable, verdictTable } from './table.js';
+export { judge } from './verdict.js';

@@ -1,0 +1,141 @@
+// How numbers and bars are written, in the terminal and in the README.
+import { spreadOf } from './stats.js';
+import type { Bar, Figure, Judged, Measured, Spread } from './types.js';
+
+/** Three digits that count, thousands with commas; `-` for what was not measured. */
+export function formatNumber(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return '-';
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 100) return Math.round(value).toLocaleString('en-US');
+  return Number(value.toPrecision(3)).toString();
+}
+
+/** `12.3 (11–14)`; the range only where there is one. */
+export function formatSpread(spread: Spread | undefined): string {
+  if (spread === undefined) return '-';
+  const middle = formatNumber(spread.median);
+  const [min, max] = [formatNumber(spread.min), formatNumber(spread.max)];
+  return min === max ? middle : `${middle} (${min}–${max})`;
+}
+
+/** The bar itself: `≤ 0.2 ×`, `≥ 1,000 × faster`, `≤ 0 ticks`. */
+export function formatBar(bar: Bar, figure: Figure): string {
+  const unit = bar.against === undefined ? ` ${figure.unit}` : ' ×';
+  const aim = bar.isAim ? 'aim: ' : '';
+  if (bar.atMost !== undefined) return `${aim}≤ ${formatNumber(bar.atMost)}${unit}`;
+  if (bar.atLeast !== undefined) return `${aim}≥ ${formatNumber(bar.atLeast)}${unit}`;
+  return `${aim}≥ ${formatNumber(bar.timesFaster)}${unit} faster`;
+}
+
+/** What was reached, in the bar's terms: `0.026 × (0.02–0.03)`. */
+export function formatReached(judged: Judged, figure: Figure): string {
+  const { bar, reached } = judged;
+  if (reached === undefined) return 'not measured';
+  const unit = bar.against === undefined ? ` ${figure.unit}` : ' ×';
+  const faster = bar.timesFaster === undefined ? '' : ' faster';
+  const [min, max] = [formatNumber(reached.min), formatNumber(reached.max)];
+  const range = min === max ? '' : ` (${min}–${max})`;
+  return `${formatNumber(reached.median)}${unit}${faster}${range}`;
+}
+
+/** Lines of a table with columns as wide as their widest cell; the first column to the left. */
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join('   ')
+      .trimEnd(),
+  );
+}
+
+/** Everything that one setting of a case measured, one line a contender. */
+export function settingTable(
+  setting: string,
+  figures: Readonly<Record<string, Figure>>,
+  measured: readonly Measured[],
+): string[] {
+  const rows = measured.filter((one) => one.setting === setting);
+  const names = Object.keys(figures).filter((name) =>
+    rows.some((row) => spreadOf(row.samples[name]) !== undefined),
+  );
+  const head = ['', ...names.map((name) => `${figures[name]?.says}, ${figures[name]?.unit}`)];
+  const body = rows.map((row) => [
+    row.contender,
+    ...names.map((name) => formatSpread(spreadOf(row.samples[name]))),
+  ]);
+  const failures = rows.flatMap((row) =>
+    row.failures.map((failure) => `! ${row.contender}: ${failure}`),
+  );
+  return [...alignColumns([head, ...body]), ...failures];
+}
+
+/** The verdicts of a case, one line a bar. */
+export function verdictTable(
+  judged: readonly Judged[],
+  figures: Readonly<Record<string, Figure>>,
+): string[] {
+  return alignColumns(
+    judged.map((one) => {
+      const figure = figureOf(one, figures);
+      return [
+        `${one.verdict.toUpperCase().padEnd(10)} ${one.bar.says}`,
+        formatBar(one.bar, figure),
+        formatReached(one, figure),
+        `${withUnit(one.mine, figure)}${one.rival ? ` / ${one.rival.contender} ${withUnit(one.theirs, figure)}` : ''}`,
+      ];
+    }),
+  );
+}
+
+function figureOf(judged: Judged, figures: Readonly<Record<string, Figure>>): Figure {
+  return figures[judged.bar.figure] ?? { says: '', unit: '', better: 'neither' };
+}
+
+function withUnit(spread: Spread | undefined, figure: Figure): string {
+  return spread === undefined ? '-' : `${formatNumber(spread.median)} ${figure.unit}`;
+}
+
+/** One stored case as the README needs it. */
+export interface StoredCase {
+  readonly name: string;
+  readonly figures: Readonly<Record<string, Figure>>;
+  readonly judged: readonly Judged[];
+}
+
+/** The README's table: every bar, the missed ones too, each with its case and its stored result. */
+export function readmeTable(cases: readonly StoredCase[], machine: string): string {
+  const lines = [
+    '| claim | bar | reached | manycore / rival | verdict | case |',
+    '|---|---|---|---|---|---|',
+  ];
+  for (const { name, figures, judged } of cases) {
+    for (const one of judged) {
+      const figure = figureOf(one, figures);
+      const sides = `${withUnit(one.mine, figure)}${one.rival ? ` / ${withUnit(one.theirs, figure)} (${one.rival.contender})` : ''}`;
+      const links = `[${name}](bench/cases/${name}.js), [result](bench/results/${name}.json)`;
+      lines.push(
+        `| ${one.bar.says} | ${formatBar(one.bar, figure)} | ${formatReached(one, figure)} | ${sides} | ${one.verdict} | ${links} |`,
+      );
+    }
+  }
+  return [...lines, '', machine].join('\n');
+}
+
+/** `page` with `table` between the two marker lines; `undefined` when they are not both there. */
+export function insertTable(page: string, table: string): string | undefined {
+  const begin = '<!-- bench:begin -->';
+  const end = '<!-- bench:end -->';
+  const from = page.indexOf(begin);
+  const to = page.indexOf(end);
+  if (from === -1 || to < from) return undefined;
+  return `${page.slice(0, from + begin.length)}\n${table}\n${page.slice(to)}`;
+}

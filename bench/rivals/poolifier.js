@@ -1,0 +1,19 @@
+// poolifier: fixed pools of threads and of cluster processes. It has no way to transfer a result.
+import { fileURLToPath } from 'node:url';
+import { FixedClusterPool, FixedThreadPool } from 'poolifier';
+
+const path = (name) => fileURLToPath(new URL(`./workers/${name}`, import.meta.url));
+
+/** `kind`: 'poolifier-thread' or 'poolifier-cluster'. */
+export function open(kind, { hosts }) {
+  const pool =
+    kind === 'poolifier-cluster'
+      ? new FixedClusterPool(hosts, path('poolifier-cluster.cjs'), {
+          settings: { serialization: 'advanced' },
+        })
+      : new FixedThreadPool(hosts, path('poolifier-thread.js'));
+  return {
+    caller: (name) => (argument) => pool.execute(argument, name),
+    close: () => pool.destroy(),
+  };
+}

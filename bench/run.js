@@ -1,0 +1,189 @@
+// npm run bench: measures every case, or the named ones, prints a table each and stores the results.
+//
+//   npm run bench -- [NAME...] [--quick] [--rounds N] [--only TEXT] [--node PATH] [--list]
+//
+// Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds
+// and --only give numbers for a look, not for a document: they go to bench/results/quick.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { endAll, runFresh } from './lib/fresh.js';
+import { allowedCores, describeMachine } from './lib/machine.js';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const caseNames = [
+  'round-trip',
+  'throughput',
+  'objects',
+  'closure',
+  'payload',
+  'cold',
+  'memory',
+  'idle',
+  'fibonacci',
+  'lag',
+  'small',
+];
+
+const options = readCommandLine();
+if (options.list) {
+  for (const name of caseNames) console.log(`${name.padEnd(12)} ${questionOf(name)}`);
+  process.exit(0);
+}
+prepare();
+const { interleave, judge, settingTable, verdictTable } = await import(
+  '../dist/bench/report/index.js'
+);
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    endAll();
+    process.exit(130);
+  });
+}
+
+const machine = describeMachine(options.node);
+console.log(
+  `${machine.cpu}, ${machine.cores} cores, ${machine.kernel}, Node ${machine.node}, ` +
+    `commit ${machine.commit}${machine.isChanged ? ' (changed)' : ''}, ${machine.date}`,
+);
+if (machine.loadBefore > 0.5) {
+  console.log(`! the load average is ${machine.loadBefore.toFixed(2)}: something else runs here`);
+}
+const began = performance.now();
+const summary = [];
+for (const name of options.names) {
+  const result = await measureCase(name);
+  print(result);
+  store(result);
+  summary.push(...verdictTable(result.judged, result.figures));
+}
+console.log(`\n== all bars, after ${Math.round((performance.now() - began) / 1000)} s ==`);
+console.log(summary.join('\n'));
+
+async function measureCase(name) {
+  const { default: bench } = await import(new URL(`./cases/${name}.js`, import.meta.url).href);
+  const skipped = options.quick ? (bench.quickSkips ?? []) : [];
+  const runs = bench.runs.filter(
+    ({ contender }) => contender.includes(options.only) && !skipped.includes(contender),
+  );
+  const rounds = options.rounds ?? (options.quick ? 3 : (bench.rounds ?? 5));
+  const found = new Map(runs.map((run) => [run, { samples: {}, failures: [] }]));
+  const measureOne = async ({ round, run }) => {
+    const scale = options.quick ? 0.4 : 1;
+    const { figures = {}, error } = await runFresh({ node: options.node, name, bench, run, scale });
+    const { samples, failures } = found.get(run);
+    if (error !== undefined) failures.push(`${run.setting}, round ${round + 1}: ${error}`);
+    for (const figure of Object.keys(bench.figures)) {
+      samples[figure] ??= Array(rounds).fill(null);
+      samples[figure][round] = figures[figure] ?? null;
+    }
+  };
+  const turns = interleave(runs, rounds);
+  process.stderr.write(`\n${name}: ${turns.length} processes `);
+  const start = performance.now();
+  if (bench.atOnce) await Promise.all(turns.map(measureOne));
+  else {
+    for (const turn of turns) {
+      await measureOne(turn);
+      if (turn.run === runs.at(-1)) process.stderr.write('.');
+    }
+  }
+  process.stderr.write(` ${Math.round((performance.now() - start) / 1000)} s\n`);
+  const measured = runs.map((run) => ({ ...run, ...found.get(run) }));
+  return {
+    name,
+    question: questionOf(name),
+    machine,
+    rounds,
+    isQuick: options.isLook,
+    figures: bench.figures,
+    settings: Object.fromEntries(
+      Object.entries(bench.settings).map(([key, { says, cores }]) => [
+        key,
+        { says, cores: allowedCores().slice(0, cores).join(',') },
+      ]),
+    ),
+    measured,
+    judged: bench.bars.map((bar) => judge(bar, bench.figures, measured)),
+  };
+}
+
+function print({ name, question, settings, figures, measured, judged, rounds }) {
+  console.log(`\n== ${name}: ${question}`);
+  for (const [setting, { says, cores }] of Object.entries(settings)) {
+    if (!measured.some((one) => one.setting === setting)) continue;
+    console.log(`\n-- ${setting}: ${says} (cores ${cores}; median and range of ${rounds} rounds)`);
+    console.log(settingTable(setting, figures, measured).join('\n'));
+  }
+  if (judged.length > 0) console.log(`\n${verdictTable(judged, figures).join('\n')}`);
+}
+
+function store(result) {
+  const folder = here(options.isLook ? './results/quick/' : './results/');
+  mkdirSync(folder, { recursive: true });
+  const text = JSON.stringify(
+    result,
+    (_, value) =>
+      typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value,
+    1,
+  );
+  writeFileSync(`${folder}${result.name}.json`, `${text}\n`);
+}
+
+/** The first line of each case is its question. */
+function questionOf(name) {
+  return readFileSync(here(`./cases/${name}.js`), 'utf8')
+    .split('\n')[0]
+    .replace(/^\/\/ /, '');
+}
+
+function prepare() {
+  if (!existsSync(here('../dist/bench/report/index.js'))) {
+    stop('dist/ is not built: run `npm run build` first');
+  }
+  if (!existsSync(here('./rivals/node_modules/piscina'))) {
+    console.log('installing the rivals (bench/rivals/package.json), once');
+    execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+      cwd: here('./rivals'),
+      stdio: 'inherit',
+    });
+  }
+}
+
+function readCommandLine() {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      allowPositionals: true,
+      options: {
+        quick: { type: 'boolean', default: false },
+        list: { type: 'boolean', default: false },
+        rounds: { type: 'string' },
+        only: { type: 'string', default: '' },
+        node: { type: 'string', default: process.execPath },
+      },
+    });
+  } catch (error) {
+    stop(error.message);
+  }
+  const { values, positionals } = parsed;
+  const unknown = positionals.find((name) => !caseNames.includes(name));
+  if (unknown !== undefined)
+    stop(`no case is called ${unknown}; there are ${caseNames.join(', ')}`);
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
+    stop(`--rounds ${values.rounds} is not a whole number above 0`);
+  }
+  return {
+    ...values,
+    rounds,
+    names: positionals.length > 0 ? positionals : caseNames,
+    isLook: values.quick || rounds !== undefined || values.only !== '',
+  };
+}
+
+function stop(message) {
+  console.error(`bench: ${message}`);
+  process.exit(2);
+}
