@@ -1,4 +1,5 @@
 // A list of checks, one after the other: one line each, and the output of those that fail.
+import { stripVTControlCharacters } from 'node:util';
 
 /**
  * Runs `steps`, `{ name, check, needs? }`, in order; those whose names `wanted` lists, or all for an
@@ -27,7 +28,7 @@ export async function runSteps(steps, wanted = []) {
     print(status === 0 ? 'ok' : 'FAILED', name, `${seconds.padStart(7)}  ${note}`.trimEnd());
     if (status === 0) continue;
     failed.push(name);
-    console.log(output.trimEnd().replace(/^/gm, '    '));
+    console.log(stripVTControlCharacters(output).trimEnd().replace(/^/gm, '    '));
   }
   if (failed.length > 0) console.log(`\nfailed: ${failed.join(', ')}`);
   return failed.length;
