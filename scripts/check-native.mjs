@@ -9,16 +9,30 @@ const crate = ['--package', 'manycore-core'];
 const limitMs = 900_000;
 
 /** Loom replaces the atomics everywhere, so its build lies beside the plain one. */
-function checkModels() {
-  return run('cargo', ['test', ...crate, '--release', '--lib', '--tests', '--quiet'], {
-    capture: true,
-    limitMs,
-    env: {
-      RUSTFLAGS: '--cfg loom',
-      CARGO_TARGET_DIR: 'target/loom',
-      LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? '3',
+async function checkModels() {
+  const result = await run(
+    'cargo',
+    ['test', ...crate, '--release', '--lib', '--tests', '--quiet'],
+    {
+      capture: true,
+      limitMs,
+      env: {
+        RUSTFLAGS: '--cfg loom',
+        CARGO_TARGET_DIR: 'target/loom',
+        LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? '3',
+      },
     },
-  });
+  );
+  return countTests(result, 'models');
+}
+
+/** A run of no tests at all proves nothing, and fails. */
+function countTests(result, what) {
+  const passed = [...result.output.matchAll(/^test result: ok\. (\d+) passed/gm)];
+  const total = passed.reduce((sum, [, count]) => sum + Number(count), 0);
+  if (result.status !== 0) return result;
+  const output = total === 0 ? `there are no ${what}\n${result.output}` : '';
+  return { status: total === 0 ? 1 : 0, output, note: `${total} ${what}` };
 }
 
 /** Builds the test programs and runs each under memcheck; an error or a definite leak fails. */
@@ -35,6 +49,7 @@ async function checkMemory() {
     .map((line) => JSON.parse(line))
     .filter((message) => message.profile?.test && message.executable)
     .map((message) => message.executable);
+  let output = '';
   for (const program of programs) {
     const result = await run(
       'valgrind',
@@ -50,8 +65,9 @@ async function checkMemory() {
       { capture: true, limitMs, env: { MANYCORE_UNDER_VALGRIND: '1' } },
     );
     if (result.status !== 0) return result;
+    output += result.output;
   }
-  return { status: 0, output: '', note: `${programs.length} test programs` };
+  return countTests({ status: 0, output }, 'tests');
 }
 
 async function needsValgrind() {
