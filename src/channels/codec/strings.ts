@@ -4,24 +4,42 @@
 import type { ByteReader, ByteWriter } from '../bytes.js';
 import { KEY_LATIN, KEY_WIDE, TAG_STRING_LATIN, TAG_STRING_SHORT, TAG_STRING_WIDE } from './tags.js';
 
-/** Up to here the loop wins over `Buffer.write`, in characters. */
-const loopLimit = 48;
-const wideCharacter = /[^\0-\xff]/;
-
-/** Whether every UTF-16 unit is below 256. */
-function isLatin(text: string): boolean {
-  // Size in UTF-8 equals length for ASCII alone; it is vectorised, the pattern is not.
-  return Buffer.byteLength(text) === text.length || !wideCharacter.test(text);
+declare global {
+  // Not in the types of Node, but in all its versions: `toString` and `write` cost half as much again.
+  interface Buffer {
+    latin1Slice(start: number, end: number): string;
+    ucs2Slice(start: number, end: number): string;
+    utf8Write(text: string, offset: number, sizeBytes: number): number;
+  }
 }
 
+/** Up to here the loop wins over `Buffer.write`, in characters. */
+const loopLimit = 20;
+/** Up to here `String.fromCharCode` wins over `latin1Slice`, in characters. */
+const fromCodesLimit = 12;
+/** What the widest character takes in UTF-8, in bytes. */
+const widestBytes = 4;
+const wideCharacter = /[^\0-\xff]/;
+
+/** Writes tag, size and characters; the caller has found that a short form does not do. */
 function writeLong(writer: ByteWriter, text: string, latinTag: number, wideTag: number): void {
-  const latin = isLatin(text);
-  const sizeBytes = latin ? text.length : text.length * 2;
-  if (!writer.hasRoom(5 + sizeBytes)) return;
+  const count = text.length;
+  if (!writer.hasRoom(5 + count + widestBytes)) return;
   const start = writer.position;
-  writer.bytes[start] = latin ? latinTag : wideTag;
+  // ASCII, and only ASCII, takes as many bytes in UTF-8 as it has characters; with room for one
+  // character more, any other text would go on past `count`.
+  if (writer.bytes.utf8Write(text, start + 5, count + widestBytes) === count) {
+    writer.bytes[start] = latinTag;
+    writer.view.setUint32(start + 1, count, true);
+    writer.position = start + 5 + count;
+    return;
+  }
+  const isWide = wideCharacter.test(text);
+  const sizeBytes = isWide ? count * 2 : count;
+  if (!writer.hasRoom(5 + sizeBytes)) return;
+  writer.bytes[start] = isWide ? wideTag : latinTag;
   writer.view.setUint32(start + 1, sizeBytes, true);
-  writer.bytes.write(text, start + 5, sizeBytes, latin ? 'latin1' : 'utf16le');
+  writer.bytes.write(text, start + 5, sizeBytes, isWide ? 'utf16le' : 'latin1');
   writer.position = start + 5 + sizeBytes;
 }
 
@@ -73,13 +91,57 @@ export function writeKey(writer: ByteWriter, text: string): void {
 /** Reads `count` one-byte characters. */
 export function readLatin(reader: ByteReader, count: number): string {
   const start = reader.take(count);
-  return reader.bytes.toString('latin1', start, start + count);
+  if (count <= fromCodesLimit) return fromCodes(reader.view, start, count);
+  return reader.bytes.latin1Slice(start, start + count);
 }
 
 /** Reads two-byte characters, `sizeBytes` in all. */
 export function readWide(reader: ByteReader, sizeBytes: number): string {
   const start = reader.take(sizeBytes);
-  return reader.bytes.toString('utf16le', start, start + sizeBytes);
+  return reader.bytes.ucs2Slice(start, start + sizeBytes);
+}
+
+/** Up to `fromCodesLimit` characters. One call with all codes: joining parts costs as much again. */
+function fromCodes(view: DataView, at: number, count: number): string {
+  const code = String.fromCharCode;
+  if (count >= 8) return longerFromCodes(view, at, count);
+  const a = count > 0 ? view.getUint8(at) : 0;
+  const b = count > 1 ? view.getUint8(at + 1) : 0;
+  const c = count > 2 ? view.getUint8(at + 2) : 0;
+  const d = count > 3 ? view.getUint8(at + 3) : 0;
+  const e = count > 4 ? view.getUint8(at + 4) : 0;
+  switch (count) {
+    case 0:
+      return '';
+    case 1:
+      return code(a);
+    case 2:
+      return code(a, b);
+    case 3:
+      return code(a, b, c);
+    case 4:
+      return code(a, b, c, d);
+    case 5:
+      return code(a, b, c, d, e);
+    case 6:
+      return code(a, b, c, d, e, view.getUint8(at + 5));
+    default:
+      return code(a, b, c, d, e, view.getUint8(at + 5), view.getUint8(at + 6));
+  }
+}
+
+function longerFromCodes(view: DataView, at: number, count: number): string {
+  const head = String.fromCharCode(
+    view.getUint8(at),
+    view.getUint8(at + 1),
+    view.getUint8(at + 2),
+    view.getUint8(at + 3),
+    view.getUint8(at + 4),
+    view.getUint8(at + 5),
+    view.getUint8(at + 6),
+    view.getUint8(at + 7),
+  );
+  return count === 8 ? head : head + fromCodes(view, at + 8, count - 8);
 }
 
 /** Reads a key of an object. */
