@@ -1,0 +1,5 @@
+//! Which cores this process really gets: affinity, cgroup quota, and where a thread runs.
+
+pub mod affinity;
+pub mod cgroup;
+pub mod topology;

@@ -1,0 +1,58 @@
+//! What can go wrong, each with the code that the TypeScript side knows (`src/errors.ts`).
+
+use std::fmt;
+
+pub type Result<T> = std::result::Result<T, CoreError>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CoreError {
+    /// The kernel (or an injected refusal) said no to `what`.
+    Refused { what: &'static str, errno: i32 },
+    /// This platform has no `what`.
+    Unsupported { what: &'static str },
+    /// A number in shared memory, or an argument that names shared memory, cannot be right.
+    Corrupt { what: &'static str, value: u64 },
+    /// The segment belongs to another version.
+    Version { found: u32 },
+    /// No offset or no memory is left for a block.
+    Full { size_bytes: u64 },
+}
+
+impl CoreError {
+    /// The stable code, as in `src/errors.ts`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            CoreError::Refused { .. } | CoreError::Unsupported { .. } => "NATIVE_REFUSED",
+            CoreError::Corrupt { .. } => "SEGMENT_CORRUPT",
+            CoreError::Version { .. } => "SEGMENT_VERSION",
+            CoreError::Full { .. } => "SHARED_MEMORY_FULL",
+        }
+    }
+}
+
+impl fmt::Display for CoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CoreError::Refused { what, errno } => {
+                let text = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "the kernel refused {what}: {text}; other channels still work")
+            }
+            CoreError::Unsupported { what } => {
+                write!(f, "this platform has no {what}; other channels still work")
+            }
+            CoreError::Corrupt { what, value } => {
+                write!(f, "{what} in shared memory is {value}, which cannot be right")
+            }
+            CoreError::Version { found } => write!(
+                f,
+                "the segment has version {found}, this binary {}: update both sides together",
+                crate::layout::VERSION
+            ),
+            CoreError::Full { size_bytes } => {
+                write!(f, "no shared memory is left for {size_bytes} bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CoreError {}

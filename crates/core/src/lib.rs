@@ -1,0 +1,25 @@
+//! Shared memory, rings and wake-ups of manycore. Knows nothing of Node: `crates/node` calls it.
+//!
+//! The protocol between two processes is stated in `docs/design/shared-memory.md`; each module says
+//! which part of it it holds. Everything a peer can write is input here.
+
+#[cfg(not(loom))]
+pub mod arena;
+#[cfg(not(loom))]
+pub mod cpu;
+pub mod error;
+pub mod layout;
+#[cfg(not(loom))]
+pub mod parent_watch;
+pub mod region;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod segment;
+#[cfg(not(loom))]
+pub mod slab;
+pub mod sync;
+#[cfg(not(loom))]
+pub mod sys;
+pub mod wake;
+
+pub use error::{CoreError, Result};

@@ -1,0 +1,54 @@
+//! Ends this process when its parent ends, even while JavaScript runs an endless loop: a native
+//! thread sleeps on a pidfd of the parent. Not PR_SET_PDEATHSIG first, because that fires when the
+//! *thread* ends that started us, and a worker thread may start hosts.
+
+use crate::error::{CoreError, Result};
+use crate::sys;
+use std::os::fd::AsFd;
+
+/// Status of a process that ended because its parent did.
+pub const ORPHANED_STATUS: i32 = 113;
+const STACK_BYTES: usize = 64 * 1024;
+
+/// How the parent is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    Pidfd,
+    /// The kernel's own signal; it also fires when only the starting thread of the parent ends.
+    DeathSignal,
+}
+
+/// Watches `pid`, which must be the parent; when it is not any more, this process ends at once.
+pub fn watch(pid: i32) -> Result<Watch> {
+    let parent = match sys::pidfd(pid) {
+        Ok(fd) => fd,
+        Err(_) => return watch_by_signal(pid),
+    };
+    // After the open: had the number been used again, the parent would be another one by now.
+    leave_when_orphaned(pid);
+    let wait = move || {
+        sys::wait_readable(parent.as_fd());
+        sys::exit_now(ORPHANED_STATUS);
+    };
+    std::thread::Builder::new()
+        .name("manycore-parent".into())
+        .stack_size(STACK_BYTES)
+        .spawn(wait)
+        .map_err(|error| CoreError::Refused {
+            what: "a thread",
+            errno: error.raw_os_error().unwrap_or(0),
+        })?;
+    Ok(Watch::Pidfd)
+}
+
+fn watch_by_signal(pid: i32) -> Result<Watch> {
+    sys::die_with_parent_thread()?;
+    leave_when_orphaned(pid);
+    Ok(Watch::DeathSignal)
+}
+
+fn leave_when_orphaned(pid: i32) {
+    if sys::parent_pid() != pid {
+        sys::exit_now(ORPHANED_STATUS);
+    }
+}

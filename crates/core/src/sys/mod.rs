@@ -1,0 +1,25 @@
+//! System calls. `cfg(target_os)` lives here alone: `linux.rs` makes the calls, `other.rs` answers
+//! `Unsupported` to each, so that the crate builds everywhere.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub use linux::*;
+
+#[cfg(not(target_os = "linux"))]
+mod other;
+#[cfg(not(target_os = "linux"))]
+pub use other::*;
+
+use crate::error::{CoreError, Result};
+
+/// Lets tests refuse a kernel feature: `MANYCORE_REFUSE=memfd,eventfd`. Read where descriptors are
+/// made, never on a hot path.
+pub fn check_refusal(what: &'static str) -> Result<()> {
+    let refused =
+        std::env::var("MANYCORE_REFUSE").is_ok_and(|list| list.split(',').any(|w| w == what));
+    if refused {
+        return Err(CoreError::Refused { what, errno: EPERM });
+    }
+    Ok(())
+}

@@ -1,0 +1,660 @@
+//! One event loop's share in all its channels: sleeps without missing a frame, wakes JavaScript.
+//!
+//! One set of hooks per environment, however many channels. `prepare` runs before the loop sleeps:
+//! it delivers what is there, spins a little when an answer is near, else arms the sleep words, looks
+//! once more (`wake::sleep`) and lets epoll block. `check` runs after: it disarms and delivers.
+//! Peers ring an eventfd only when the word says asleep; the poll of it has nothing to do but clear.
+//! An `idle` handle keeps the loop from sleeping when a delivery had to stop for its time limit.
+//!
+//! Spinning pays only when the peer really runs on another core, so each side publishes the core it
+//! is on, and nobody spins when more threads of the pool are awake than there are cores, under a CPU
+//! quota, when nothing is awaited, or after a few spins in vain. An idle loop never gets here: it
+//! sleeps in epoll.
+
+use crate::error::{Result, refused, to_js};
+use crate::segment::NativeSegment;
+use crate::uv::{Handle, Hook, Loop, Uv};
+use manycore_core::layout::{room, word};
+use manycore_core::segment::{Segment, Side};
+use manycore_core::sync::Ordering::{Acquire, Relaxed};
+use manycore_core::sync::{Ordering, fence};
+use manycore_core::wake::eventfd::Doorbell;
+use manycore_core::wake::sleep;
+use manycore_core::{cpu, sys as core_sys};
+use napi::JsValue;
+use napi::bindgen_prelude::{Env, Function};
+use napi::sys;
+use napi_derive::napi;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long one `prepare` may deliver before other I/O gets its turn.
+const DELIVERY_LIMIT: Duration = Duration::from_micros(500);
+/// How long to spin for an answer (parent) or for the next request (host).
+const PARENT_SPIN: Duration = Duration::from_micros(20);
+const HOST_SPIN: Duration = Duration::from_micros(50);
+/// Looks at the words between two looks at the clock.
+const LOOKS_PER_CLOCK: u32 = 64;
+/// Spins in vain before pausing, and the longest pause, in chances to spin.
+const MISSES_ALLOWED: u32 = 3;
+const LONGEST_PAUSE: u32 = 64;
+
+/// The byte offsets of one side's words.
+#[derive(Clone, Copy)]
+struct Words {
+    in_tail: usize,
+    in_head: usize,
+    out_tail: usize,
+    out_room: usize,
+    own_asleep: usize,
+    peer_asleep: usize,
+    own_cpu: usize,
+    peer_cpu: usize,
+    peer_state: usize,
+}
+
+const PARENT_WORDS: Words = Words {
+    in_tail: word::REPLY_TAIL,
+    in_head: word::REPLY_HEAD,
+    out_tail: word::REQUEST_TAIL,
+    out_room: word::REQUEST_ROOM,
+    own_asleep: word::PARENT_ASLEEP,
+    peer_asleep: word::HOST_ASLEEP,
+    own_cpu: word::PARENT_CPU,
+    peer_cpu: word::HOST_CPU,
+    peer_state: word::HOST_STATE,
+};
+
+const HOST_WORDS: Words = Words {
+    in_tail: word::REQUEST_TAIL,
+    in_head: word::REQUEST_HEAD,
+    out_tail: word::REPLY_TAIL,
+    out_room: word::REPLY_ROOM,
+    own_asleep: word::HOST_ASLEEP,
+    peer_asleep: word::PARENT_ASLEEP,
+    own_cpu: word::HOST_CPU,
+    peer_cpu: word::PARENT_CPU,
+    peer_state: word::PARENT_STATE,
+};
+
+/// One channel's end, as this loop sees it.
+struct End {
+    segment: Arc<Segment>,
+    side: Side,
+    words: Words,
+    bell: Rc<Bell>,
+    peer_bell: Doorbell,
+    may_spin: bool,
+    is_ref: bool,
+    /// What was delivered last, to tell news from what JavaScript knows.
+    seen_state: u32,
+    seen_out_tail: u32,
+}
+
+impl End {
+    fn load(&self, offset: usize) -> u32 {
+        // Acquire pairs with the writers' Release (Rust) or sequentially consistent (JS) stores.
+        self.segment.word(offset).load(Acquire)
+    }
+
+    fn is_pending(&self) -> bool {
+        self.load(self.words.in_tail) != self.load(self.words.in_head)
+            || self.load(self.words.out_room) == room::MADE
+            || self.load(self.words.peer_state) != self.seen_state
+    }
+
+    fn is_peer_awake(&self) -> bool {
+        self.load(self.words.peer_asleep) == sleep::AWAKE
+    }
+}
+
+/// An eventfd that this loop polls.
+struct Bell {
+    doorbell: Rc<Doorbell>,
+    poll: *mut Handle,
+    ref_count: Cell<u32>,
+    /// Ends and offers that need it; at zero it is closed.
+    user_count: Cell<u32>,
+}
+
+/// What a libuv handle carries.
+struct HandleData {
+    shared: Rc<Shared>,
+    doorbell: Option<Rc<Doorbell>>,
+}
+
+/// Whether spinning has paid lately.
+#[derive(Default)]
+struct SpinHistory {
+    misses: u32,
+    pause: u32,
+    /// A frame came or went since the last spin in vain.
+    is_fresh: bool,
+}
+
+struct Shared {
+    uv: Uv,
+    at: *mut Loop,
+    env: sys::napi_env,
+    deliver: sys::napi_ref,
+    cpu_count: u32,
+    hooks: Cell<Option<Hooks>>,
+    ends: RefCell<Vec<Option<End>>>,
+    own_bell: RefCell<Option<Rc<Bell>>>,
+    is_hooked: Cell<bool>,
+    is_idle_running: Cell<bool>,
+    history: RefCell<SpinHistory>,
+    /// Handles whose close callback has not run yet, and what waits for them at the end.
+    closing_count: Cell<u32>,
+    cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
+}
+
+#[derive(Clone, Copy)]
+struct Hooks {
+    prepare: *mut Handle,
+    check: *mut Handle,
+    idle: *mut Handle,
+}
+
+impl Shared {
+    fn for_each(&self, mut visit: impl FnMut(&mut End)) {
+        self.ends.borrow_mut().iter_mut().flatten().for_each(&mut visit);
+    }
+
+    fn is_any_pending(&self) -> bool {
+        self.ends.borrow().iter().flatten().any(End::is_pending)
+    }
+
+    fn arm(&self) {
+        for end in self.ends.borrow().iter().flatten() {
+            // The fence below makes it `sleep::arm` for all of them at once.
+            end.segment.word(end.words.own_asleep).store(sleep::ASLEEP, Relaxed);
+        }
+        // SeqCst pairs with the fence in `sleep::must_ring` and with JavaScript's `Atomics`: the
+        // stores above stay before the looks that follow.
+        fence(Ordering::SeqCst);
+    }
+
+    fn disarm(&self) {
+        for end in self.ends.borrow().iter().flatten() {
+            sleep::disarm(end.segment.word(end.words.own_asleep));
+        }
+    }
+
+    /// Calls JavaScript; false when it threw or must not run any more.
+    fn deliver(self: &Rc<Self>) -> bool {
+        self.for_each(|end| end.seen_state = end.load(end.words.peer_state));
+        self.history.borrow_mut().is_fresh = true;
+        call_into_js(self.env, self.deliver)
+    }
+
+    fn start_idle(&self, hooks: Hooks) {
+        if !self.is_idle_running.replace(true) {
+            self.uv.start(self.uv.idle, hooks.idle, on_idle);
+        }
+    }
+
+    fn stop_idle(&self, hooks: Hooks) {
+        if self.is_idle_running.replace(false) {
+            self.uv.stop(self.uv.idle, hooks.idle);
+        }
+    }
+
+    /// Tells the peers where this thread runs and, as the parent, how many threads are awake.
+    fn publish(&self) {
+        let cpu = core_sys::current_cpu().map_or(0, |cpu| cpu + 1);
+        let mut awake = 1;
+        let mut is_fresh = false;
+        self.for_each(|end| {
+            awake += u32::from(end.is_peer_awake());
+            let out_tail = end.load(end.words.out_tail);
+            is_fresh |= out_tail != end.seen_out_tail;
+            end.seen_out_tail = out_tail;
+        });
+        self.for_each(|end| {
+            // Relaxed: a hint. A plain load first, so that the line moves only when it changes.
+            let own = end.segment.word(end.words.own_cpu);
+            if own.load(Relaxed) != cpu {
+                own.store(cpu, Relaxed);
+            }
+            let count = end.segment.word(word::AWAKE_COUNT);
+            if end.side == Side::Parent && count.load(Relaxed) != awake {
+                count.store(awake, Relaxed);
+            }
+        });
+        self.history.borrow_mut().is_fresh |= is_fresh;
+    }
+
+    /// How long it is worth to spin now; `None` for not at all.
+    fn spin_limit(&self) -> Option<Duration> {
+        if self.cpu_count < 2 || !self.history.borrow().is_fresh {
+            return None;
+        }
+        let own_cpu = core_sys::current_cpu().map(|cpu| cpu + 1)?;
+        let mut limit = None;
+        let mut awake_here = 1;
+        let mut awake_told = 0;
+        for end in self.ends.borrow().iter().flatten() {
+            awake_here += u32::from(end.side == Side::Parent && end.is_peer_awake());
+            if !end.is_ref {
+                continue;
+            }
+            let peer_cpu = end.load(end.words.peer_cpu);
+            if !end.may_spin || peer_cpu == own_cpu || peer_cpu == 0 {
+                return None;
+            }
+            if end.side == Side::Host {
+                awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
+            }
+            limit = limit.max(Some(match end.side {
+                Side::Parent => PARENT_SPIN,
+                Side::Host => HOST_SPIN,
+            }));
+        }
+        let fits = awake_here.max(awake_told) <= self.cpu_count;
+        limit.filter(|_| fits && self.uv.backend_timeout(self.at) != 0 && self.takes_chance())
+    }
+
+    fn takes_chance(&self) -> bool {
+        let mut history = self.history.borrow_mut();
+        if history.pause > 0 {
+            history.pause -= 1;
+            return false;
+        }
+        true
+    }
+
+    /// True when something came while spinning.
+    fn spin(&self) -> bool {
+        let Some(limit) = self.spin_limit() else { return false };
+        let start = Instant::now();
+        let came = loop {
+            if (0..LOOKS_PER_CLOCK).any(|_| {
+                std::hint::spin_loop();
+                self.is_any_pending()
+            }) {
+                break true;
+            }
+            if start.elapsed() > limit {
+                break false;
+            }
+        };
+        let mut history = self.history.borrow_mut();
+        if came {
+            history.misses = 0;
+        } else {
+            history.is_fresh = false;
+            history.misses += 1;
+            if history.misses >= MISSES_ALLOWED {
+                history.pause = (1 << (history.misses - MISSES_ALLOWED).min(6)).min(LONGEST_PAUSE);
+            }
+        }
+        came
+    }
+
+    fn handle_data(self: &Rc<Self>, doorbell: Option<Rc<Doorbell>>) -> *mut c_void {
+        let data = HandleData { shared: Rc::clone(self), doorbell };
+        Box::into_raw(Box::new(data)).cast()
+    }
+
+    fn close(&self, handle: *mut Handle) {
+        self.closing_count.set(self.closing_count.get() + 1);
+        self.uv.close(handle, on_closed);
+    }
+
+    /// Starts or stops the hooks, by whether there is an end.
+    fn update_hooks(&self) {
+        let wanted = self.ends.borrow().iter().any(Option::is_some);
+        let Some(hooks) = self.hooks.get() else { return };
+        if wanted == self.is_hooked.replace(wanted) {
+            return;
+        }
+        if wanted {
+            self.uv.start(self.uv.prepare, hooks.prepare, on_prepare);
+            self.uv.start(self.uv.check, hooks.check, on_check);
+        } else {
+            self.uv.stop(self.uv.prepare, hooks.prepare);
+            self.uv.stop(self.uv.check, hooks.check);
+            self.stop_idle(hooks);
+        }
+    }
+
+    fn new_bell(self: &Rc<Self>, doorbell: Doorbell) -> Result<Rc<Bell>> {
+        let doorbell = Rc::new(doorbell);
+        let fd = doorbell.raw();
+        let data = self.handle_data(Some(Rc::clone(&doorbell)));
+        // SAFETY: on the loop's thread; the handle data keeps the descriptor open until it closed.
+        let poll = unsafe { self.uv.start_poll(self.at, fd, data, on_ring) };
+        let Some(poll) = poll else {
+            // SAFETY: from `handle_data`, and no handle took it.
+            drop(unsafe { Box::from_raw(data.cast::<HandleData>()) });
+            return Err(refused("the event loop refused to poll an eventfd"));
+        };
+        Ok(Rc::new(Bell { doorbell, poll, ref_count: Cell::new(0), user_count: Cell::new(0) }))
+    }
+
+    /// The bell of all ends for which this side is the parent, made at first use.
+    fn own_bell(self: &Rc<Self>) -> Result<Rc<Bell>> {
+        if let Some(bell) = self.own_bell.borrow().as_ref() {
+            return Ok(Rc::clone(bell));
+        }
+        let bell = self.new_bell(Doorbell::new().map_err(to_js)?)?;
+        *self.own_bell.borrow_mut() = Some(Rc::clone(&bell));
+        Ok(bell)
+    }
+
+    fn leave_bell(&self, bell: &Rc<Bell>) {
+        let left = bell.user_count.get().saturating_sub(1);
+        bell.user_count.set(left);
+        if left > 0 {
+            return;
+        }
+        let mut own = self.own_bell.borrow_mut();
+        if own.as_ref().is_some_and(|own| Rc::ptr_eq(own, bell)) {
+            *own = None;
+        }
+        self.close(bell.poll);
+    }
+
+    /// Takes the end out; its own bell is closed with it.
+    fn remove(&self, index: u32) {
+        let removed = self.ends.borrow_mut().get_mut(index as usize).and_then(Option::take);
+        let Some(end) = removed else { return };
+        if end.is_ref {
+            self.count_ref(&end.bell, false);
+        }
+        self.leave_bell(&end.bell);
+        self.update_hooks();
+    }
+
+    fn count_ref(&self, bell: &Bell, up: bool) {
+        let before = bell.ref_count.get();
+        bell.ref_count.set(if up { before + 1 } else { before - 1 });
+        match (before, up) {
+            (0, true) => self.uv.r#ref(bell.poll),
+            (1, false) => self.uv.unref(bell.poll),
+            _ => {}
+        }
+    }
+
+    fn set_ref(&self, index: u32, up: bool) {
+        let mut ends = self.ends.borrow_mut();
+        let Some(Some(end)) = ends.get_mut(index as usize) else { return };
+        if std::mem::replace(&mut end.is_ref, up) != up {
+            self.count_ref(&end.bell, up);
+        }
+    }
+
+    /// The environment ends: closes every handle. The last close callback tells Node.
+    fn tear_down(&self) {
+        let end_count = self.ends.borrow().len();
+        for index in 0..end_count {
+            self.remove(index as u32);
+        }
+        if let Some(bell) = self.own_bell.borrow_mut().take() {
+            self.close(bell.poll);
+        }
+        if let Some(hooks) = self.hooks.take() {
+            for handle in [hooks.prepare, hooks.check, hooks.idle] {
+                self.close(handle);
+            }
+        }
+    }
+
+    fn finish_cleanup(&self) {
+        let cleanup = self.cleanup.replace(null_mut());
+        if !cleanup.is_null() {
+            // SAFETY: Node gave this handle and waits for exactly this call.
+            unsafe { sys::napi_remove_async_cleanup_hook(cleanup) };
+        }
+    }
+}
+
+/// Calls the function behind `function` with ticks and microtasks after it; false when it threw
+/// (then `uncaughtException` was raised) or when JavaScript may not run any more.
+fn call_into_js(env: sys::napi_env, function: sys::napi_ref) -> bool {
+    let mut scope = null_mut();
+    // SAFETY: on the thread of `env`; closed below.
+    if unsafe { sys::napi_open_handle_scope(env, &mut scope) } != sys::Status::napi_ok {
+        return false;
+    }
+    let mut callee = null_mut();
+    // SAFETY: the reference lives as long as the environment.
+    unsafe { sys::napi_get_reference_value(env, function, &mut callee) };
+    let mut receiver = null_mut();
+    // SAFETY: a live out-parameter.
+    unsafe { sys::napi_get_global(env, &mut receiver) };
+    let mut result = null_mut();
+    // SAFETY: `receiver` and `callee` are live in the open scope; there are no arguments.
+    let status = unsafe {
+        sys::napi_make_callback(env, null_mut(), receiver, callee, 0, null_mut(), &mut result)
+    };
+    if status == sys::Status::napi_pending_exception {
+        let mut exception = null_mut();
+        // SAFETY: a live out-parameter.
+        unsafe { sys::napi_get_and_clear_last_exception(env, &mut exception) };
+        // SAFETY: `exception` is live in the open scope.
+        unsafe { sys::napi_fatal_exception(env, exception) };
+    }
+    // SAFETY: opened above.
+    unsafe { sys::napi_close_handle_scope(env, scope) };
+    status == sys::Status::napi_ok
+}
+
+/// The data of a handle, with the loop kept alive while the callback runs.
+fn shared_of(handle: *mut Handle) -> Rc<Shared> {
+    // SAFETY: the first field of every libuv handle is its data pointer.
+    let data = unsafe { *handle.cast::<*const HandleData>() };
+    // SAFETY: set from `handle_data` and dropped only in `on_closed`.
+    Rc::clone(unsafe { &(*data).shared })
+}
+
+unsafe extern "C" fn on_prepare(handle: *mut Handle) {
+    let shared = shared_of(handle);
+    let Some(hooks) = shared.hooks.get() else { return };
+    let mut delivering_since = None;
+    loop {
+        if shared.is_any_pending() {
+            let since = *delivering_since.get_or_insert_with(Instant::now);
+            if since.elapsed() > DELIVERY_LIMIT || !shared.deliver() {
+                shared.start_idle(hooks);
+                return;
+            }
+            continue;
+        }
+        shared.publish();
+        if shared.spin() {
+            continue;
+        }
+        shared.arm();
+        if !shared.is_any_pending() {
+            return;
+        }
+        shared.disarm();
+    }
+}
+
+unsafe extern "C" fn on_check(handle: *mut Handle) {
+    let shared = shared_of(handle);
+    let Some(hooks) = shared.hooks.get() else { return };
+    shared.stop_idle(hooks);
+    shared.disarm();
+    if shared.is_any_pending() {
+        shared.deliver();
+    }
+}
+
+unsafe extern "C" fn on_idle(_handle: *mut Handle) {}
+
+unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int) {
+    // SAFETY: the first field of every libuv handle is its data pointer.
+    let data = unsafe { *handle.cast::<*const HandleData>() };
+    // SAFETY: set from `handle_data` and dropped only in `on_closed`.
+    if let Some(doorbell) = unsafe { &(*data).doorbell } {
+        doorbell.clear();
+    }
+}
+
+unsafe extern "C" fn on_closed(handle: *mut Handle) {
+    // SAFETY: the first field of every libuv handle is its data pointer.
+    let data = unsafe { *handle.cast::<*mut HandleData>() };
+    // SAFETY: set from `handle_data`; the close callback runs once.
+    let data = unsafe { Box::from_raw(data) };
+    data.shared.uv.free(handle);
+    let left = data.shared.closing_count.get() - 1;
+    data.shared.closing_count.set(left);
+    if left == 0 {
+        data.shared.finish_cleanup();
+    }
+}
+
+unsafe extern "C" fn on_environment_end(
+    cleanup: sys::napi_async_cleanup_hook_handle,
+    shared: *mut c_void,
+) {
+    // SAFETY: from `Rc::into_raw` in `NativeLoop::new`; the hook runs once.
+    let shared = unsafe { Rc::from_raw(shared.cast::<Shared>().cast_const()) };
+    shared.cleanup.set(cleanup);
+    shared.tear_down();
+    if shared.closing_count.get() == 0 {
+        shared.finish_cleanup();
+    }
+}
+
+/// The channels' part in this thread's event loop. One for each environment.
+#[napi]
+pub struct NativeLoop {
+    shared: Rc<Shared>,
+}
+
+#[napi]
+impl NativeLoop {
+    /// `deliver` is called with nothing when any channel may have news.
+    #[napi(constructor)]
+    pub fn new(env: &Env, deliver: Function<'_, (), ()>) -> Result<NativeLoop> {
+        let missing = || refused("this runtime does not export its event loop");
+        let uv = Uv::find().ok_or_else(missing)?;
+        let at = Uv::loop_of(env.raw()).ok_or_else(missing)?;
+        let mut reference = null_mut();
+        // SAFETY: `deliver` is a live value of this call.
+        unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut reference) };
+        let shared = Rc::new(Shared {
+            uv,
+            at,
+            env: env.raw(),
+            deliver: reference,
+            cpu_count: cpu::affinity::allowed().map_or(1, |cpus| cpus.len() as u32),
+            hooks: Cell::new(None),
+            ends: RefCell::default(),
+            own_bell: RefCell::default(),
+            is_hooked: Cell::new(false),
+            is_idle_running: Cell::new(false),
+            history: RefCell::default(),
+            closing_count: Cell::new(0),
+            cleanup: Cell::new(null_mut()),
+        });
+        let make = |hook: Hook| {
+            // SAFETY: on the loop's thread, and the loop of a running environment is live.
+            unsafe { uv.init_hook(at, hook, shared.handle_data(None)) }
+        };
+        let hooks = Hooks { prepare: make(uv.prepare), check: make(uv.check), idle: make(uv.idle) };
+        shared.hooks.set(Some(hooks));
+        let data = Rc::into_raw(Rc::clone(&shared)).cast_mut().cast();
+        // SAFETY: `data` stays valid until the hook takes it back.
+        unsafe {
+            sys::napi_add_async_cleanup_hook(env.raw(), Some(on_environment_end), data, null_mut())
+        };
+        Ok(NativeLoop { shared })
+    }
+
+    /// The eventfd that peers ring when this loop sleeps; the loop's own, and open until
+    /// `release_bell` and as long as an end uses it.
+    #[napi]
+    pub fn hold_bell(&self) -> Result<i32> {
+        let bell = self.shared.own_bell()?;
+        bell.user_count.set(bell.user_count.get() + 1);
+        Ok(bell.doorbell.raw())
+    }
+
+    #[napi]
+    pub fn release_bell(&self) {
+        let bell = self.shared.own_bell.borrow().as_ref().map(Rc::clone);
+        if let Some(bell) = bell {
+            self.shared.leave_bell(&bell);
+        }
+    }
+
+    /// Watches one end. `bell` is this side's eventfd (-1: the loop's own), `peer_bell` the peer's;
+    /// both are taken over. Answers the number of the end.
+    #[napi]
+    pub fn attach(
+        &self,
+        segment: &NativeSegment,
+        is_parent: bool,
+        bell: i32,
+        peer_bell: i32,
+        may_spin: bool,
+    ) -> Result<u32> {
+        let peer_bell = Doorbell::from_fd(core_sys::adopt(peer_bell).map_err(to_js)?);
+        let bell = if bell < 0 {
+            self.shared.own_bell()?
+        } else {
+            let own = core_sys::adopt(bell).map_err(to_js)?;
+            self.shared.new_bell(Doorbell::from_fd(own))?
+        };
+        bell.user_count.set(bell.user_count.get() + 1);
+        let side = if is_parent { Side::Parent } else { Side::Host };
+        let end = End {
+            segment: Arc::clone(&segment.segment),
+            side,
+            words: if is_parent { PARENT_WORDS } else { HOST_WORDS },
+            bell,
+            peer_bell,
+            may_spin,
+            is_ref: false,
+            seen_state: 0,
+            seen_out_tail: 0,
+        };
+        let index = {
+            let mut ends = self.shared.ends.borrow_mut();
+            let free = ends.iter().position(Option::is_none);
+            let index = free.unwrap_or(ends.len());
+            if index == ends.len() {
+                ends.push(None);
+            }
+            ends[index] = Some(end);
+            index
+        };
+        self.shared.update_hooks();
+        Ok(index as u32)
+    }
+
+    /// Forgets an end and closes its descriptors. Unknown numbers are ignored.
+    #[napi]
+    pub fn detach(&self, end: u32) {
+        self.shared.remove(end);
+    }
+
+    /// The end keeps the loop alive, and answers are awaited.
+    #[napi(js_name = "ref")]
+    pub fn reference(&self, end: u32) {
+        self.shared.set_ref(end, true);
+    }
+
+    #[napi(js_name = "unref")]
+    pub fn unreference(&self, end: u32) {
+        self.shared.set_ref(end, false);
+    }
+
+    /// Wakes the peer of an end.
+    #[napi]
+    pub fn ring(&self, end: u32) {
+        if let Some(Some(end)) = self.shared.ends.borrow().get(end as usize) {
+            end.peer_bell.ring();
+        }
+    }
+}

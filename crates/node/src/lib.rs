@@ -1,0 +1,15 @@
+//! The core for Node.js. Turns JavaScript values into calls and back and hooks the event loop;
+//! decides nothing. `src/native.ts` declares what is exported here.
+
+mod error;
+mod event_loop;
+mod machine;
+mod segment;
+mod uv;
+
+use napi_derive::module_init;
+
+#[module_init]
+fn init() {
+    manycore_core::sys::pin_library();
+}

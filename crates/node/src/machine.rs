@@ -1,0 +1,93 @@
+//! Questions about the machine, and the few calls on descriptors that JavaScript needs.
+
+use crate::error::{Result, to_js};
+use manycore_core::cpu::{affinity, cgroup, topology};
+use manycore_core::{parent_watch, sys};
+use napi_derive::napi;
+use std::os::fd::{BorrowedFd, IntoRawFd};
+
+#[napi(object)]
+pub struct GrantedCores {
+    pub count: u32,
+    pub reason: String,
+}
+
+#[napi]
+pub fn granted_cores() -> GrantedCores {
+    let granted = topology::granted();
+    GrantedCores { count: granted.count, reason: granted.reason }
+}
+
+/// Whether the control group limits CPU time below what the cores could give.
+#[napi]
+pub fn has_cpu_quota() -> bool {
+    let cores = affinity::allowed().map_or(1, |cpus| cpus.len());
+    cgroup::quota_cores().is_some_and(|quota| quota < cores as f64)
+}
+
+#[napi]
+pub fn pin_thread(cpus: Vec<u32>) -> Result<()> {
+    affinity::pin(&cpus).map_err(to_js)
+}
+
+/// The core that this thread runs on now, -1 when unknown.
+#[napi]
+pub fn current_cpu() -> i32 {
+    sys::current_cpu().map_or(-1, |cpu| cpu as i32)
+}
+
+/// Ends this process when `pid`, its parent, ends. Answers how: `pidfd` or `death-signal`.
+#[napi]
+pub fn watch_parent(pid: i32) -> Result<&'static str> {
+    match parent_watch::watch(pid).map_err(to_js)? {
+        parent_watch::Watch::Pidfd => Ok("pidfd"),
+        parent_watch::Watch::DeathSignal => Ok("death-signal"),
+    }
+}
+
+/// What the kernel says to one feature: empty when it works, else why not.
+#[napi(object)]
+pub struct KernelFeatures {
+    pub memfd: String,
+    pub eventfd: String,
+    pub futex: String,
+    pub pidfd: String,
+}
+
+#[napi]
+pub fn probe_kernel() -> KernelFeatures {
+    let word = manycore_core::sync::AtomicU32::new(0);
+    KernelFeatures {
+        memfd: answer(sys::sealed_memfd(c"manycore-probe", 4096)),
+        eventfd: answer(sys::eventfd()),
+        // The word is not 1, so this returns at once.
+        futex: answer(sys::futex_wait(&word, 1, std::time::Duration::ZERO)),
+        pidfd: answer(sys::pidfd(std::process::id() as i32)),
+    }
+}
+
+fn answer<T>(result: manycore_core::Result<T>) -> String {
+    result.err().map_or(String::new(), |error| error.to_string())
+}
+
+/// A second descriptor of the same file, closed on exec.
+#[napi]
+pub fn duplicate_fd(fd: i32) -> Result<i32> {
+    if fd < 0 {
+        return Err(crate::error::refused("a negative descriptor"));
+    }
+    // SAFETY: not negative; the call answers EBADF for a number that is not open.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    sys::duplicate(borrowed).map(IntoRawFd::into_raw_fd).map_err(to_js)
+}
+
+/// Closes a descriptor that this side owns.
+#[napi]
+pub fn close_fd(fd: i32) -> Result<()> {
+    sys::adopt(fd).map(drop).map_err(to_js)
+}
+
+#[napi]
+pub fn create_eventfd() -> Result<i32> {
+    sys::eventfd().map(IntoRawFd::into_raw_fd).map_err(to_js)
+}

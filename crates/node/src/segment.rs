@@ -1,0 +1,113 @@
+//! A mapped segment in JavaScript's hands: its bytes as an external ArrayBuffer.
+
+use crate::error::{Result, refused, to_js};
+use manycore_core::layout::Shape;
+use manycore_core::region::Region;
+use manycore_core::segment::Segment;
+use napi::bindgen_prelude::{Env, FromNapiValue, Unknown};
+use napi::sys;
+use napi_derive::napi;
+use std::ffi::c_void;
+use std::os::fd::{AsFd, IntoRawFd};
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+#[napi]
+pub struct NativeSegment {
+    pub(crate) segment: Arc<Segment>,
+}
+
+#[napi]
+impl NativeSegment {
+    /// Maps the segment behind `fd` and closes `fd`.
+    #[napi(factory)]
+    pub fn open(fd: i32) -> Result<NativeSegment> {
+        let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
+        let segment = Segment::open(fd.as_fd()).map_err(to_js)?;
+        Ok(NativeSegment { segment: Arc::new(segment) })
+    }
+
+    #[napi(getter)]
+    pub fn ring_bytes(&self) -> u32 {
+        self.segment.shape().ring_bytes
+    }
+
+    #[napi(getter)]
+    pub fn slot_count(&self) -> u32 {
+        self.segment.shape().slot_count
+    }
+
+    #[napi(getter)]
+    pub fn owner(&self) -> u32 {
+        self.segment.shape().owner
+    }
+
+    #[napi(getter)]
+    pub fn request_at(&self) -> u32 {
+        self.segment.shape().request_at() as u32
+    }
+
+    #[napi(getter)]
+    pub fn reply_at(&self) -> u32 {
+        self.segment.shape().reply_at() as u32
+    }
+
+    /// The whole segment; it stays mapped as long as the buffer is reachable.
+    #[napi]
+    pub fn buffer<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        let start = self.segment.mapping().start();
+        let size_bytes = self.segment.mapping().size_bytes();
+        external_buffer(env, start, size_bytes, Some(Arc::clone(&self.segment)))
+    }
+}
+
+/// Makes a segment and answers the descriptor to give to the host. Map it with `NativeSegment.open`
+/// on a duplicate.
+#[napi]
+pub fn create_segment(ring_bytes: u32, slot_count: u32, owner: u32) -> Result<i32> {
+    let shape = Shape { ring_bytes, slot_count, owner };
+    let (_segment, fd) = Segment::create(shape).map_err(to_js)?;
+    Ok(fd.into_raw_fd())
+}
+
+/// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected.
+pub fn external_buffer<'env, T>(
+    env: &'env Env,
+    start: NonNull<u8>,
+    size_bytes: usize,
+    keep: Option<Arc<T>>,
+) -> Result<Unknown<'env>> {
+    let finalize: sys::napi_finalize = match keep {
+        Some(_) => Some(drop_arc::<T>),
+        None => None,
+    };
+    let hint = keep.map_or(null_mut(), |arc| Arc::into_raw(arc).cast_mut().cast::<c_void>());
+    let mut made: sys::napi_value = null_mut();
+    let data = start.as_ptr().cast();
+    // SAFETY: on the thread of `env`; the memory lives as long as `hint`, which the finalizer drops.
+    let status = unsafe {
+        sys::napi_create_external_arraybuffer(
+            env.raw(),
+            data,
+            size_bytes,
+            finalize,
+            hint,
+            &mut made,
+        )
+    };
+    if status != sys::Status::napi_ok {
+        if !hint.is_null() {
+            // SAFETY: from `Arc::into_raw` above; the finalizer will not run.
+            drop(unsafe { Arc::from_raw(hint.cast::<T>()) });
+        }
+        return Err(refused("this runtime allows no buffers over shared memory"));
+    }
+    // SAFETY: `made` is a live value of this scope.
+    unsafe { Unknown::from_napi_value(env.raw(), made) }
+        .map_err(|error| refused(&error.to_string()))
+}
+
+unsafe extern "C" fn drop_arc<T>(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
+    // SAFETY: `hint` is from `Arc::into_raw` in `external_buffer`; a finalizer runs once.
+    drop(unsafe { Arc::from_raw(hint.cast::<T>()) });
+}

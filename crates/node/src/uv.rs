@@ -1,0 +1,194 @@
+//! The few functions of libuv that the event-loop hooks need. They are looked up by name at run time:
+//! Node exports them, other runtimes may not, and then only the shm channel is missing.
+
+use napi::sys;
+use std::ffi::{CStr, c_int, c_void};
+
+/// `uv_loop_t` and every `uv_*_t`: opaque here, their size is asked from the library.
+pub type Loop = c_void;
+pub type Handle = c_void;
+
+pub const KIND_CHECK: c_int = 2;
+pub const KIND_IDLE: c_int = 6;
+pub const KIND_POLL: c_int = 8;
+pub const KIND_PREPARE: c_int = 9;
+const READABLE: c_int = 1;
+
+pub type HandleCallback = unsafe extern "C" fn(*mut Handle);
+pub type PollCallback = unsafe extern "C" fn(*mut Handle, c_int, c_int);
+
+type Init = unsafe extern "C" fn(*mut Loop, *mut Handle) -> c_int;
+type Start = unsafe extern "C" fn(*mut Handle, HandleCallback) -> c_int;
+type Stop = unsafe extern "C" fn(*mut Handle) -> c_int;
+type Plain = unsafe extern "C" fn(*mut Handle);
+
+/// What starts and stops one kind of handle.
+#[derive(Clone, Copy)]
+pub struct Hook {
+    pub kind: c_int,
+    pub init: Init,
+    pub start: Start,
+    pub stop: Stop,
+}
+
+#[derive(Clone, Copy)]
+pub struct Uv {
+    pub prepare: Hook,
+    pub check: Hook,
+    pub idle: Hook,
+    handle_size: unsafe extern "C" fn(c_int) -> usize,
+    poll_init: unsafe extern "C" fn(*mut Loop, *mut Handle, c_int) -> c_int,
+    poll_start: unsafe extern "C" fn(*mut Handle, c_int, PollCallback) -> c_int,
+    set_data: unsafe extern "C" fn(*mut Handle, *mut c_void),
+    reference: Plain,
+    unreference: Plain,
+    close: unsafe extern "C" fn(*mut Handle, Option<HandleCallback>),
+    backend_timeout: unsafe extern "C" fn(*const Loop) -> c_int,
+}
+
+/// # Safety
+/// `T` is the type of a function pointer with the signature that libuv documents for `name`.
+unsafe fn find<T>(name: &CStr) -> Option<T> {
+    // SAFETY: a NUL-terminated name; RTLD_DEFAULT searches what is loaded.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() {
+        return None;
+    }
+    assert_eq!(size_of::<T>(), size_of::<*mut c_void>());
+    // SAFETY: same size (asserted), and the caller vouches for the signature.
+    Some(unsafe { std::mem::transmute_copy(&address) })
+}
+
+macro_rules! symbol {
+    ($name:literal) => {
+        // SAFETY: the field that this fills has the signature of libuv's manual, unchanged since 1.0
+        // (1.19 for the handle data).
+        unsafe { find($name) }?
+    };
+}
+
+impl Uv {
+    /// `None` when this runtime does not export libuv.
+    pub fn find() -> Option<Uv> {
+        Some(Uv {
+            prepare: Hook {
+                kind: KIND_PREPARE,
+                init: symbol!(c"uv_prepare_init"),
+                start: symbol!(c"uv_prepare_start"),
+                stop: symbol!(c"uv_prepare_stop"),
+            },
+            check: Hook {
+                kind: KIND_CHECK,
+                init: symbol!(c"uv_check_init"),
+                start: symbol!(c"uv_check_start"),
+                stop: symbol!(c"uv_check_stop"),
+            },
+            idle: Hook {
+                kind: KIND_IDLE,
+                init: symbol!(c"uv_idle_init"),
+                start: symbol!(c"uv_idle_start"),
+                stop: symbol!(c"uv_idle_stop"),
+            },
+            handle_size: symbol!(c"uv_handle_size"),
+            poll_init: symbol!(c"uv_poll_init"),
+            poll_start: symbol!(c"uv_poll_start"),
+            set_data: symbol!(c"uv_handle_set_data"),
+            reference: symbol!(c"uv_ref"),
+            unreference: symbol!(c"uv_unref"),
+            close: symbol!(c"uv_close"),
+            backend_timeout: symbol!(c"uv_backend_timeout"),
+        })
+    }
+
+    /// The loop of an environment.
+    pub fn loop_of(env: sys::napi_env) -> Option<*mut Loop> {
+        let mut found: *mut sys::uv_loop_s = std::ptr::null_mut();
+        // SAFETY: called on the thread of `env` with a live out-parameter.
+        let status = unsafe { sys::napi_get_uv_event_loop(env, &mut found) };
+        (status == sys::Status::napi_ok && !found.is_null()).then_some(found.cast())
+    }
+
+    fn allocate(&self, kind: c_int) -> *mut Handle {
+        // SAFETY: plain query.
+        let size = unsafe { (self.handle_size)(kind) };
+        // SAFETY: plain allocation; freed by `free`.
+        unsafe { libc::calloc(1, size) }
+    }
+
+    /// Makes a stopped, unreferenced handle of a hook, which carries `data`.
+    ///
+    /// # Safety
+    /// Called on the thread of `at`, which is a live loop.
+    pub unsafe fn init_hook(&self, at: *mut Loop, hook: Hook, data: *mut c_void) -> *mut Handle {
+        let handle = self.allocate(hook.kind);
+        // SAFETY: `handle` has the size that libuv asks for; the loop is live (contract).
+        unsafe { (hook.init)(at, handle) };
+        // SAFETY: initialised just above.
+        unsafe { (self.set_data)(handle, data) };
+        handle
+    }
+
+    /// Makes a running, unreferenced poll of `fd`; `None` when the kernel refuses to poll it.
+    ///
+    /// # Safety
+    /// Called on the thread of `at`, which is a live loop; `fd` stays open until the handle closed.
+    pub unsafe fn start_poll(
+        &self,
+        at: *mut Loop,
+        fd: c_int,
+        data: *mut c_void,
+        callback: PollCallback,
+    ) -> Option<*mut Handle> {
+        let handle = self.allocate(KIND_POLL);
+        // SAFETY: `handle` has the size that libuv asks for; the loop is live (contract).
+        if unsafe { (self.poll_init)(at, handle, fd) } != 0 {
+            self.free(handle);
+            return None;
+        }
+        // SAFETY: initialised just above.
+        unsafe { (self.set_data)(handle, data) };
+        // SAFETY: as above; the descriptor is open (contract).
+        unsafe { (self.poll_start)(handle, READABLE, callback) };
+        self.unref(handle);
+        Some(handle)
+    }
+
+    pub fn start(&self, hook: Hook, handle: *mut Handle, callback: HandleCallback) {
+        // SAFETY: callers pass a handle of this hook that is initialised and not closing.
+        unsafe { (hook.start)(handle, callback) };
+        self.unref(handle);
+    }
+
+    pub fn stop(&self, hook: Hook, handle: *mut Handle) {
+        // SAFETY: callers pass a handle of this hook that is initialised and not closing.
+        unsafe { (hook.stop)(handle) };
+    }
+
+    pub fn r#ref(&self, handle: *mut Handle) {
+        // SAFETY: callers pass an initialised handle.
+        unsafe { (self.reference)(handle) };
+    }
+
+    pub fn unref(&self, handle: *mut Handle) {
+        // SAFETY: callers pass an initialised handle.
+        unsafe { (self.unreference)(handle) };
+    }
+
+    /// Closes; the callback must free.
+    pub fn close(&self, handle: *mut Handle, callback: HandleCallback) {
+        // SAFETY: callers pass an initialised handle, once.
+        unsafe { (self.close)(handle, Some(callback)) };
+    }
+
+    pub fn free(&self, handle: *mut Handle) {
+        // SAFETY: from `allocate`; libuv is done with it (never initialised, or its close callback).
+        unsafe { libc::free(handle) };
+    }
+
+    /// 0 when the loop is known not to sleep (it may sleep all the same only when this is not 0, or
+    /// when a new descriptor waits for its registration).
+    pub fn backend_timeout(&self, at: *mut Loop) -> c_int {
+        // SAFETY: callers pass the live loop of this thread.
+        unsafe { (self.backend_timeout)(at) }
+    }
+}

@@ -1,0 +1,36 @@
+// Builds the native binary with cargo and puts it where src/native.ts looks for it. Never fails an
+// installation: without cargo, or when the build fails, one line says what is missing, and manycore
+// works over its other channels.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const libraryNames = { linux: 'libmanycore_node.so', darwin: 'libmanycore_node.dylib' };
+
+function skip(reason) {
+  console.error(
+    `manycore: no native binary (${reason}); shared memory is off, everything else works. ` +
+      'With Rust from https://rustup.rs, "npm run build:native" makes it.',
+  );
+  process.exit(0);
+}
+
+const libraryName = libraryNames[process.platform];
+if (libraryName === undefined) skip(`${process.platform} is not supported`);
+const probe = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
+if (probe.error !== undefined || probe.status !== 0) skip('cargo is not on PATH');
+const build = spawnSync('cargo', ['build', '--release', '--locked', '-p', 'manycore-node'], {
+  cwd: root,
+  stdio: ['ignore', 'inherit', 'inherit'],
+});
+if (build.status !== 0) skip(`cargo build ended with status ${build.status ?? build.signal}`);
+
+const targetFolder = process.env['CARGO_TARGET_DIR'] ?? join(root, 'target');
+const folder = join(root, 'prebuilds', `${process.platform}-${process.arch}`);
+mkdirSync(folder, { recursive: true });
+// Copied beside and renamed: a process that has the old binary mapped keeps it.
+const fresh = join(folder, `.manycore-${process.pid}.node`);
+copyFileSync(join(targetFolder, 'release', libraryName), fresh);
+renameSync(fresh, join(folder, 'manycore.node'));

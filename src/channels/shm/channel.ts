@@ -1,0 +1,239 @@
+// A channel over a segment: writes one ring, reads the other, wakes the peer only when it sleeps.
+// States: open → closed (sends no more, still reads) → gone. The peer sees them in a word of the
+// segment; its own word tells us the same. `docs/design/shared-memory.md` states the protocol.
+// Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks).
+
+import { CodedError } from '../../errors.js';
+import type { NativeSegment } from '../../native.js';
+import type { ByteReader } from '../bytes.js';
+import type { BodyWriter, Channel, FrameListener, SendOutcome } from '../types.js';
+import type { EventLoop } from './event-loop.js';
+import {
+  hostWords,
+  parentWords,
+  replyRing,
+  requestRing,
+  type SegmentMemory,
+  type SideWords,
+  sideState,
+} from './layout.js';
+import { RingReader } from './ring-reader.js';
+import { RingWriter } from './ring-writer.js';
+import type { Spill } from './spill.js';
+
+const framesPerPump = 256;
+
+function ignore(): void {}
+
+/** What a new channel is made of; the ends differ only in which ring is whose. */
+export interface ShmChannelParts {
+  readonly segment: NativeSegment;
+  readonly memory: SegmentMemory;
+  readonly loop: EventLoop;
+  /** Number of this end in the native loop. */
+  readonly end: number;
+  readonly isParent: boolean;
+  /** Carries bodies that are too large for the ring. */
+  readonly spill: Spill;
+}
+
+export class ShmChannel implements Channel {
+  readonly kind = 'shm';
+  onFrame: FrameListener = ignore;
+  onDrain: () => void = ignore;
+  onClose: (error: Error | undefined) => void = ignore;
+  readonly #words: Int32Array;
+  readonly #writer: RingWriter;
+  readonly #reader: RingReader;
+  readonly #peerAsleepAt: number;
+  readonly #at: SideWords;
+  readonly #loop: EventLoop;
+  readonly #end: number;
+  readonly #spill: Spill;
+  #isSending = true;
+  /** Nothing more will arrive, and `onClose` was called. */
+  #isPeerDone = false;
+  #isAttached = true;
+  #wantsRoom = false;
+  #hasPeerExited = false;
+
+  constructor(parts: ShmChannelParts) {
+    const { segment, memory, isParent } = parts;
+    const request = requestRing(segment.requestAt, segment.ringBytes);
+    const reply = replyRing(segment.replyAt, segment.ringBytes);
+    this.#words = memory.words;
+    this.#writer = new RingWriter(memory, isParent ? request : reply);
+    this.#reader = new RingReader(memory, isParent ? reply : request);
+    this.#at = isParent ? parentWords : hostWords;
+    this.#peerAsleepAt = this.#at.peerAsleep;
+    this.#loop = parts.loop;
+    this.#end = parts.end;
+    this.#spill = parts.spill;
+    Atomics.store(this.#words, this.#at.ownState, sideState.open);
+    this.#wakePeer();
+    this.#loop.add(this);
+  }
+
+  trySend<T>(
+    kind: number,
+    task: number,
+    target: number,
+    write: BodyWriter<T>,
+    value: T,
+  ): SendOutcome {
+    if (!this.#isSending) return 'closed';
+    const outcome = this.#writer.write(kind, task, target, write, value, 0);
+    if (outcome === 'sent') {
+      if (Atomics.load(this.#words, this.#peerAsleepAt) !== 0) this.#wakePeer();
+      return outcome;
+    }
+    if (outcome === 'refused') return outcome;
+    return this.#trySendSlowly(outcome, kind, task, target, write, value);
+  }
+
+  #trySendSlowly<T>(
+    first: 'full' | 'tooLarge' | 'corrupt',
+    kind: number,
+    task: number,
+    target: number,
+    write: BodyWriter<T>,
+    value: T,
+  ): SendOutcome {
+    let outcome: SendOutcome | 'tooLarge' | 'corrupt' = first;
+    for (;;) {
+      if (outcome === 'tooLarge') {
+        outcome = this.#spill.write(this.#writer, kind, task, target, write, value);
+      }
+      if (outcome === 'corrupt') {
+        this.#failLater('the head of the outgoing ring');
+        return 'closed';
+      }
+      if (outcome !== 'full') break;
+      if (Atomics.load(this.#words, this.#at.peerState) === sideState.gone) return 'closed';
+      if (this.#writer.wantRoom()) {
+        this.#wantsRoom = true;
+        return 'full';
+      }
+      outcome = this.#writer.write(kind, task, target, write, value, 0);
+    }
+    if (outcome === 'sent') this.#wakePeer();
+    return outcome;
+  }
+
+  /** Called by the loop: delivers what is there, within limits. */
+  pump(): void {
+    if (this.#isPeerDone || !this.#isAttached) return;
+    // Before the ring: what the peer sent before it closed is then in the ring.
+    const peerState = Atomics.load(this.#words, this.#at.peerState);
+    const outcome = this.#reader.drain(this.onFrame, this.#onSpill, framesPerPump);
+    if (!this.#isAttached) return;
+    if (outcome === 'corrupt') {
+      this.#fail(`a cursor or size of the incoming ring is ${this.#reader.corruptValue}`);
+      return;
+    }
+    if (this.#reader.makeRoom()) this.#wakePeer();
+    if (this.#writer.takeRoom() && this.#wantsRoom) {
+      this.#wantsRoom = false;
+      this.onDrain();
+    }
+    const isPeerClosed = peerState === sideState.closed || peerState === sideState.gone;
+    if (outcome === 'empty' && (isPeerClosed || this.#hasPeerExited)) {
+      this.#finishReceiving(isPeerClosed, peerState === sideState.gone);
+    }
+  }
+
+  readonly #onSpill: FrameListener = (kind, task, target, body: ByteReader) => {
+    const found = this.#spill.read(body);
+    if (found === undefined) {
+      this.#fail('the place of a large frame');
+      return;
+    }
+    this.onFrame(kind, task, target, found);
+  };
+
+  #finishReceiving(isOrderly: boolean, isGone: boolean): void {
+    if (this.#isPeerDone) return;
+    this.#isPeerDone = true;
+    if (isGone || this.#hasPeerExited) this.#isSending = false;
+    const error = isOrderly
+      ? undefined
+      : new CodedError('CHANNEL_CLOSED', 'the peer ended without closing the channel');
+    if (!this.#isSending) this.#detach();
+    this.onClose(error);
+  }
+
+  /**
+   * The peer's process or thread has ended (told by who watches it): delivers what it had sent, then
+   * calls `onClose`. Never inside this call.
+   */
+  peerExited(): void {
+    if (this.#hasPeerExited) return;
+    this.#hasPeerExited = true;
+    setImmediate(() => this.#drainAfterExit());
+  }
+
+  #drainAfterExit(): void {
+    try {
+      this.pump();
+    } finally {
+      // Again while a limit or a listener that threw has left frames.
+      if (this.#isAttached && !this.#isPeerDone) setImmediate(() => this.#drainAfterExit());
+    }
+  }
+
+  ref(): void {
+    if (this.#isAttached) this.#loop.native.ref(this.#end);
+  }
+
+  unref(): void {
+    if (this.#isAttached) this.#loop.native.unref(this.#end);
+  }
+
+  close(): void {
+    if (!this.#isSending) return;
+    this.#isSending = false;
+    Atomics.store(this.#words, this.#at.ownState, sideState.closed);
+    this.#wakePeer();
+    if (this.#isPeerDone) this.#detach();
+  }
+
+  destroy(): void {
+    this.#isSending = false;
+    this.#isPeerDone = true;
+    this.#detach();
+  }
+
+  #fail(what: string): void {
+    if (this.#isPeerDone) return;
+    this.destroy();
+    this.onClose(
+      new CodedError('SEGMENT_CORRUPT', `${what} cannot be right: the channel is closed`),
+    );
+  }
+
+  /** For `trySend`, in which no listener may run. */
+  #failLater(what: string): void {
+    this.#isSending = false;
+    setImmediate(() => this.#fail(what));
+  }
+
+  /** Wakes the peer when it sleeps; whoever clears the word rings, so a batch rings once. */
+  #wakePeer(): void {
+    if (!this.#isAttached) return;
+    if (Atomics.exchange(this.#words, this.#peerAsleepAt, 0) !== 0) {
+      this.#loop.native.ring(this.#end);
+    }
+  }
+
+  /** Gives back descriptors and hooks; the memory goes when nobody refers to it. */
+  #detach(): void {
+    if (!this.#isAttached) return;
+    Atomics.store(this.#words, this.#at.ownState, sideState.gone);
+    this.#wakePeer();
+    this.#isAttached = false;
+    this.#reader.stop();
+    this.#loop.remove(this);
+    this.#loop.native.detach(this.#end);
+    this.#spill.end();
+  }
+}

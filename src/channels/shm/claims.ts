@@ -1,0 +1,34 @@
+// Claim words: one int32 for each task in flight, which both ends can change at once. Who turns
+// `open` into `taken` owns the task: the host to run it, or the parent to take it back.
+
+import type { Claims } from '../types.js';
+import { wordAt } from './layout.js';
+
+const taken = 0;
+const open = 1;
+
+export class SegmentClaims implements Claims {
+  readonly slotCount: number;
+  readonly #words: Int32Array;
+
+  constructor(words: Int32Array, slotCount: number) {
+    this.slotCount = slotCount;
+    this.#words = words;
+  }
+
+  open(slot: number): void {
+    Atomics.store(this.#words, this.#index(slot), open);
+  }
+
+  tryClaim(slot: number): boolean {
+    return Atomics.compareExchange(this.#words, this.#index(slot), open, taken) === open;
+  }
+
+  /** A slot number may come from the peer: outside of the range it would name another word. */
+  #index(slot: number): number {
+    if (!(slot >= 0 && slot < this.slotCount)) {
+      throw new RangeError(`slot ${slot} is not in [0, ${this.slotCount})`);
+    }
+    return wordAt.firstClaim + slot;
+  }
+}

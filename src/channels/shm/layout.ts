@@ -1,0 +1,74 @@
+// Where the words of a segment lie, as indices into an `Int32Array` over it. The same numbers as
+// crates/core/src/layout.rs; test/channels/shm/golden.test.ts holds the two to each other.
+
+const lineWords = 32;
+
+/** Index of each hot word. */
+export const wordAt = {
+  requestTail: lineWords,
+  requestHead: 2 * lineWords,
+  replyTail: 3 * lineWords,
+  replyHead: 4 * lineWords,
+  parentAsleep: 5 * lineWords,
+  hostAsleep: 6 * lineWords,
+  parentState: 9 * lineWords,
+  hostState: 10 * lineWords,
+  requestRoom: 11 * lineWords,
+  replyRoom: 12 * lineWords,
+  firstClaim: 1024,
+} as const;
+
+/** What a side still does; the value of its state word. */
+export const sideState = { absent: 0, open: 1, closed: 2, gone: 3 } as const;
+
+/** The room word of a ring: the writer sets `wanted`, the reader answers `made`. */
+export const roomState = { plenty: 0, wanted: 1, made: 2 } as const;
+
+/** The frame in front of each body: size, kind, task, target, 4 bytes each. */
+export const frameHeaderBytes = 16;
+/** Set in the size of a frame whose body lies in an arena block. */
+export const spillFlag = 0x4000_0000;
+
+/** A segment's bytes, seen as what the ring code needs. */
+export interface SegmentMemory {
+  readonly bytes: Buffer;
+  readonly words: Int32Array;
+}
+
+/** One ring: indices of its words, byte offset of its first byte, size (a power of two). */
+export interface RingPlace {
+  readonly tailAt: number;
+  readonly headAt: number;
+  readonly roomAt: number;
+  readonly bytesAt: number;
+  readonly capacity: number;
+}
+
+/** The indices of the words that one side's channel uses besides its rings. */
+export interface SideWords {
+  readonly ownState: number;
+  readonly peerState: number;
+  readonly peerAsleep: number;
+}
+
+export const parentWords: SideWords = {
+  ownState: wordAt.parentState,
+  peerState: wordAt.hostState,
+  peerAsleep: wordAt.hostAsleep,
+};
+
+export const hostWords: SideWords = {
+  ownState: wordAt.hostState,
+  peerState: wordAt.parentState,
+  peerAsleep: wordAt.parentAsleep,
+};
+
+export function requestRing(bytesAt: number, capacity: number): RingPlace {
+  const { requestTail: tailAt, requestHead: headAt, requestRoom: roomAt } = wordAt;
+  return { tailAt, headAt, roomAt, bytesAt, capacity };
+}
+
+export function replyRing(bytesAt: number, capacity: number): RingPlace {
+  const { replyTail: tailAt, replyHead: headAt, replyRoom: roomAt } = wordAt;
+  return { tailAt, headAt, roomAt, bytesAt, capacity };
+}

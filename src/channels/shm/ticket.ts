@@ -1,0 +1,35 @@
+// What a host is told of its channel, and the one function that believes it.
+
+import { CodedError } from '../../errors.js';
+import type { ChannelTicket } from '../types.js';
+
+/** Descriptor numbers, valid in the host, which takes them over. */
+export interface ShmTicket {
+  readonly kind: 'shm';
+  readonly segment: number;
+  readonly arena: number;
+  /** The host's eventfd and the parent's. */
+  readonly bell: number;
+  readonly peerBell: number;
+  readonly spin: boolean;
+}
+
+/** Throws `CHANNEL_UNAVAILABLE` when a field is missing. */
+export function parseShmTicket(ticket: ChannelTicket): ShmTicket {
+  if (ticket.kind !== 'shm') {
+    throw new CodedError('CHANNEL_UNAVAILABLE', `a ticket for ${ticket.kind} is not one for shm`);
+  }
+  const fd = (name: string): number => {
+    const value = ticket[name];
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value;
+    throw new CodedError('CHANNEL_UNAVAILABLE', `the ticket's ${name} is ${String(value)}`);
+  };
+  return {
+    kind: 'shm',
+    segment: fd('segment'),
+    arena: fd('arena'),
+    bell: fd('bell'),
+    peerBell: fd('peerBell'),
+    spin: ticket['spin'] === true,
+  };
+}

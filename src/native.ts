@@ -1,0 +1,156 @@
+// Loads the native binary once for each thread and says what is missing when it does not load. All
+// of manycore works without it, over other channels: callers ask `nativeBinding()` and take
+// `undefined` for an answer. Not here: what the binding is used for (channels/shm, host).
+
+import { createRequire } from 'node:module';
+import { CodedError, type ErrorCode, errorCodes } from './errors.js';
+
+/** A mapped segment (crates/node/src/segment.rs). */
+export interface NativeSegment {
+  readonly ringBytes: number;
+  readonly slotCount: number;
+  readonly owner: number;
+  readonly requestAt: number;
+  readonly replyAt: number;
+  /** The whole segment; mapped as long as the buffer is reachable. */
+  buffer(): ArrayBuffer;
+}
+
+/** The channels' part in this thread's event loop (crates/node/src/event_loop.rs). */
+export interface NativeLoop {
+  /** The eventfd that wakes this loop: the loop's own, open until `releaseBell` and while ends use it. */
+  holdBell(): number;
+  releaseBell(): void;
+  /** Watches an end; `bell` -1: the loop's own eventfd. Takes both descriptors over. */
+  attach(
+    segment: NativeSegment,
+    isParent: boolean,
+    bell: number,
+    peerBell: number,
+    maySpin: boolean,
+  ): number;
+  detach(end: number): void;
+  ref(end: number): void;
+  unref(end: number): void;
+  ring(end: number): void;
+}
+
+/** What the kernel says to each feature: empty when it works, else why not. */
+export interface KernelFeatures {
+  readonly memfd: string;
+  readonly eventfd: string;
+  readonly futex: string;
+  readonly pidfd: string;
+}
+
+/** How many cores this process may count on, and the sentence that explains the number. */
+export interface GrantedCores {
+  readonly count: number;
+  readonly reason: string;
+}
+
+/** Everything that the binary exports; `parseBinding` holds the names. */
+export interface NativeBinding {
+  readonly NativeSegment: { open(fd: number): NativeSegment };
+  readonly NativeLoop: new (deliver: () => void) => NativeLoop;
+  /** A new segment; answers its descriptor, which the caller owns. */
+  createSegment(ringBytes: number, slotCount: number, owner: number): number;
+  createEventfd(): number;
+  duplicateFd(fd: number): number;
+  closeFd(fd: number): void;
+  grantedCores(): GrantedCores;
+  hasCpuQuota(): boolean;
+  pinThread(cpus: readonly number[]): void;
+  currentCpu(): number;
+  /** Ends this process when its parent, process `pid`, ends. Call it on the main thread. */
+  watchParent(pid: number): 'pidfd' | 'death-signal';
+  probeKernel(): KernelFeatures;
+}
+
+const exportNames = [
+  'NativeSegment',
+  'NativeLoop',
+  'createSegment',
+  'createEventfd',
+  'duplicateFd',
+  'closeFd',
+  'grantedCores',
+  'hasCpuQuota',
+  'pinThread',
+  'currentCpu',
+  'watchParent',
+  'probeKernel',
+] as const satisfies readonly (keyof NativeBinding)[];
+
+/** Holds the loaded module against `NativeBinding`; throws the name that is missing. */
+function parseBinding(loaded: unknown): NativeBinding {
+  for (const name of exportNames) {
+    const found: unknown = Reflect.get(Object(loaded), name);
+    if (typeof found !== 'function') {
+      throw new Error(`it exports no ${name}: it belongs to another version of manycore`);
+    }
+  }
+  return loaded as NativeBinding;
+}
+
+type Loaded =
+  | { readonly binding: NativeBinding; readonly problem?: undefined }
+  | { readonly binding?: undefined; readonly problem: CodedError };
+
+let loaded: Loaded | undefined;
+
+function missing(reason: string, cause?: unknown): Loaded {
+  const message =
+    `the native binary does not load (${reason}): shared memory is off, other channels work. ` +
+    `On Linux with Rust installed "npm run build:native" in the package makes it`;
+  return { problem: new CodedError('NATIVE_MISSING', message, { cause }) };
+}
+
+function load(): Loaded {
+  if (process.env['MANYCORE_NATIVE'] === 'off') return missing('MANYCORE_NATIVE=off');
+  const override = process.env['MANYCORE_NATIVE'] ?? '';
+  const platform = `${process.platform}-${process.arch}`;
+  const path = override === '' ? `../../prebuilds/${platform}/manycore.node` : override;
+  try {
+    return { binding: parseBinding(createRequire(import.meta.url)(path)) };
+  } catch (error) {
+    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+    return missing(`${platform}: ${text}`, error);
+  }
+}
+
+/** The binary, or `undefined` when it is missing; `nativeProblem` says why. */
+export function nativeBinding(): NativeBinding | undefined {
+  loaded ??= load();
+  return loaded.binding;
+}
+
+/** Why there is no binary: `NATIVE_MISSING` with the loader's text and the way out. */
+export function nativeProblem(): CodedError | undefined {
+  loaded ??= load();
+  return loaded.problem;
+}
+
+/** Like `nativeBinding`, for callers that cannot go on without it. Throws `nativeProblem()`. */
+export function requireNative(): NativeBinding {
+  loaded ??= load();
+  if (loaded.problem !== undefined) throw loaded.problem;
+  return loaded.binding;
+}
+
+function isErrorCode(code: unknown): code is ErrorCode {
+  return typeof code === 'string' && Object.hasOwn(errorCodes, code);
+}
+
+/** Calls into the binary; what it throws becomes a `CodedError` with the same code. */
+export function callNative<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof CodedError) throw error;
+    const code: unknown = Reflect.get(error, 'code');
+    throw new CodedError(isErrorCode(code) ? code : 'NATIVE_REFUSED', error.message, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openPair, openWithChild, readText, until, writeText } from './shm-harness.js';
+
+test('a frame that a child process echoes comes back whole', async (t) => {
+  const { channel, exited } = openWithChild(t, './shm-echo.js');
+  channel.ref();
+  const received: unknown[] = [];
+  channel.onFrame = (kind, task, target, body) => {
+    received.push([kind, task, target, readText(body)]);
+  };
+  assert.equal(channel.trySend(1, -2, 3, writeText, 'hello'), 'sent');
+  await until(() => received.length === 1, 'the echo');
+  assert.deepEqual(received, [[1, -2, 3, 'hello']]);
+  let closed: unknown = 'not yet';
+  channel.onClose = (error) => {
+    closed = error;
+  };
+  channel.close();
+  await exited;
+  await until(() => closed !== 'not yet', 'the close');
+  assert.equal(closed, undefined);
+});
+
+test('frames pass in order in both directions between two ends of one thread', async (t) => {
+  const [parent, host] = openPair(t, { ringBytes: 1024 });
+  const seen: string[] = [];
+  host.channel.onFrame = (_kind, task, _target, body) => seen.push(`${task}${readText(body)}`);
+  parent.channel.ref();
+  let sent = 0;
+  const sendAll = (): void => {
+    while (sent < 1000) {
+      const text = 'x'.repeat(sent % 100);
+      if (parent.channel.trySend(0, sent, 0, writeText, text) !== 'sent') return;
+      sent++;
+    }
+  };
+  parent.channel.onDrain = sendAll;
+  sendAll();
+  await until(() => seen.length === 1000, 'a thousand frames');
+  const expected = Array.from({ length: 1000 }, (_, i) => `${i}${'x'.repeat(i % 100)}`);
+  assert.deepEqual(seen, expected);
+});
