@@ -33,14 +33,6 @@ export function childrenOf(parentPid: number): ProcessInfo[] {
   return findProcesses((_pid, parent) => parent === parentPid);
 }
 
-/** Processes that were started with `name=value` in their environment, this one left out. */
-export function processesWithVariable(name: string, value: string): ProcessInfo[] {
-  const entry = `${name}=${value}`;
-  return findProcesses(
-    (pid) => pid !== process.pid && read(`/proc/${pid}/environ`).split('\0').includes(entry),
-  );
-}
-
 /** Whether `pid` is there and runs; a zombie does not. */
 export function isRunning(pid: number): boolean {
   return findProcesses((each) => each === pid).length > 0;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const root = new URL('../../../', import.meta.url);
 
 /** The path of a file of the repository, given from its root. */
-export function repositoryFile(name: string): string {
+function repositoryFile(name: string): string {
   return fileURLToPath(new URL(name, root));
 }
 
