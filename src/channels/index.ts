@@ -3,11 +3,18 @@
 import { CodedError } from '../errors.js';
 import { acceptMemory, offerMemory } from './memory/index.js';
 import { parseTicket } from './protocol.js';
+import { acceptShm, offerShm } from './shm/index.js';
 import { acceptSocket, offerSocket } from './socket/index.js';
 import type { ChannelEnd, ChannelKind, ChannelOffer } from './types.js';
 
 export { ByteReader, ByteWriter } from './bytes.js';
-export { Codec, type CodecOptions, isImmutable, type Packed, type SlowCodec } from './codec/index.js';
+export {
+  Codec,
+  type CodecOptions,
+  isImmutable,
+  type Packed,
+  type SlowCodec,
+} from './codec/index.js';
 export type {
   Block,
   BlockStore,
@@ -30,6 +37,7 @@ export interface OfferOptions {
 
 /** The parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here. */
 export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
+  if (kind === 'shm') return offerShm(options);
   if (kind === 'socket' && options.host === 'process') return offerSocket();
   if (kind === 'memory' && options.host === 'thread') return offerMemory();
   const message = `a ${options.host} host cannot have a ${kind} channel: leave channel at 'auto'`;
@@ -45,6 +53,6 @@ export function acceptChannel(ticket: unknown): ChannelEnd {
     case 'memory':
       return acceptMemory(parsed.port);
     case 'shm':
-      throw new CodedError('CHANNEL_UNAVAILABLE', 'this build has no shm channel');
+      return acceptShm(parsed);
   }
 }

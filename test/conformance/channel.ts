@@ -17,7 +17,11 @@ function hasEnded(pid: number): boolean {
 }
 
 async function counted({ frames }: Opened): Promise<{ task: number; target: number }> {
-  return waitFor(() => frames.find((frame) => frame.kind === answer.counted), deadlineMs, 'counted');
+  return waitFor(
+    () => frames.find((frame) => frame.kind === answer.counted),
+    deadlineMs,
+    'counted',
+  );
 }
 
 /** Runs every test on this kind of channel. */
@@ -273,24 +277,30 @@ export function testChannel(subject: Subject): void {
     assert.equal(opened.frames[0]?.body.toString(), 'outer');
   });
 
-  check('9. a listener that throws loses and repeats nothing, and its error surfaces', async (t) => {
-    const opened = open(t, subject);
-    for (let index = 0; index < 20; index += 1) {
+  check(
+    '9. a listener that throws loses and repeats nothing, and its error surfaces',
+    async (t) => {
+      const opened = open(t, subject);
+      for (let index = 0; index < 20; index += 1) {
+        await opened.send(ask.plain);
+        await opened.send(ask.fail);
+      }
       await opened.send(ask.plain);
-      await opened.send(ask.fail);
-    }
-    await opened.send(ask.plain);
-    await opened.send(ask.count);
-    await counted(opened);
-    opened.frames.length = 0;
-    await opened.send(ask.count);
-    assert.deepEqual({ ...(await counted(opened)), kind: 0, body: 0 }, {
-      kind: 0,
-      body: 0,
-      task: 21,
-      target: 20,
-    });
-  });
+      await opened.send(ask.count);
+      await counted(opened);
+      opened.frames.length = 0;
+      await opened.send(ask.count);
+      assert.deepEqual(
+        { ...(await counted(opened)), kind: 0, body: 0 },
+        {
+          kind: 0,
+          body: 0,
+          task: 21,
+          target: 20,
+        },
+      );
+    },
+  );
 
   check('10. a channel that is not ref() does not keep its thread alive', async (t) => {
     const opened = open(t, subject, true);

@@ -12,6 +12,7 @@ import {
   type ChannelKind,
   type ChannelOffer,
   offerChannel,
+  type SendOutcome,
 } from '../../src/channels/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { type PeerData, writeBytes } from './peer.js';
@@ -87,7 +88,8 @@ function startThread(offer: ChannelOffer, startsUnref: boolean): Started {
 /** A channel of this kind to a peer that runs. */
 export function open(t: TestContext, { kind, host }: Subject, startsUnref = false): Opened {
   const offer = offerChannel(kind, { host, spin: false });
-  const started = host === 'process' ? startProcess(offer, startsUnref) : startThread(offer, startsUnref);
+  const started =
+    host === 'process' ? startProcess(offer, startsUnref) : startThread(offer, startsUnref);
   const { channel } = offer.open(started.pipe);
   t.after(async () => {
     channel.destroy();
@@ -102,7 +104,9 @@ export function open(t: TestContext, { kind, host }: Subject, startsUnref = fals
   };
   channel.onDrain = () => drained();
   channel.onClose = (error) => {
-    closes.push(error === undefined ? 'orderly' : 'code' in error ? String(error.code) : error.message);
+    closes.push(
+      error === undefined ? 'orderly' : 'code' in error ? String(error.code) : error.message,
+    );
   };
   channel.ref();
   return {
@@ -115,7 +119,7 @@ export function open(t: TestContext, { kind, host }: Subject, startsUnref = fals
         const room = new Promise<void>((resolve) => {
           drained = resolve;
         });
-        const outcome = channel.trySend(frameKind, task, target, writeBytes, body);
+        const outcome: SendOutcome = channel.trySend(frameKind, task, target, writeBytes, body);
         if (outcome === 'sent') return;
         assert.equal(outcome, 'full');
         await withDeadline(room, deadlineMs, 'onDrain');

@@ -23,7 +23,7 @@ export const ask = {
   corrupt: 7,
   /** Let the event loop end. */
   unref: 8,
-  /** Close when the parent has closed, having sent `counted`. */
+  /** Nothing: it is counted. */
   plain: 9,
 } as const;
 
@@ -61,6 +61,7 @@ function writeGarbage(ticket: unknown): void {
   else writeSync(3, garbage);
 }
 
+/** When the parent closes, it sends `counted` once more and closes too. */
 function runPeer(ticket: unknown, startsUnref: boolean): void {
   const { channel } = acceptChannel(ticket);
   let plainFrames = 0;
@@ -92,29 +93,24 @@ function runPeer(ticket: unknown, startsUnref: boolean): void {
     sendWaiting();
   };
   const count = (): void => send(answer.counted, plainFrames, surfacedErrors, Buffer.alloc(0));
-  const obey = (kind: number, task: number, target: number, body: ByteReader): void => {
-    switch (kind) {
-      case ask.echo:
-        return send(answer.echoed, task, target, body.copy(body.limit - body.position));
-      case ask.flood:
-        return flood(task, target);
-      case ask.close:
-        return channel.close();
-      case ask.fail:
-        throw new Error('asked to');
-      case ask.stall:
-        return waitAtGate();
-      case ask.count:
-        return count();
-      case ask.corrupt:
-        return writeGarbage(ticket);
-      case ask.unref:
-        return channel.unref();
-      case ask.plain:
-        plainFrames += 1;
-    }
+  const acts: Record<number, (task: number, target: number, body: ByteReader) => void> = {
+    [ask.echo]: (task, target, body) => {
+      send(answer.echoed, task, target, body.copy(body.limit - body.position));
+    },
+    [ask.flood]: flood,
+    [ask.close]: () => channel.close(),
+    [ask.fail]: () => {
+      throw new Error('asked to');
+    },
+    [ask.stall]: waitAtGate,
+    [ask.count]: count,
+    [ask.corrupt]: () => writeGarbage(ticket),
+    [ask.unref]: () => channel.unref(),
+    [ask.plain]: () => {
+      plainFrames += 1;
+    },
   };
-  channel.onFrame = obey;
+  channel.onFrame = (kind, task, target, body) => acts[kind]?.(task, target, body);
   channel.onDrain = sendWaiting;
   channel.onClose = (error) => {
     if (error !== undefined) return;

@@ -34,6 +34,8 @@ import { makeView, VIEW_BUFFER } from './views.js';
 const maxShapeBytes = 1024;
 /** Smaller buffers may share a pool, as `Buffer.from` does, in bytes. */
 const pooledBytes = 1024;
+/** V8 makes none of more bits than 2^30; the sign counts as well. */
+const maxBigIntDigits = 2 ** 28 + 1;
 const bigIntDigits = /^-?[0-9a-f]+$/;
 
 const shapes = new ShapeTable();
@@ -165,7 +167,9 @@ function splitKeys(reader: ByteReader, keyBytes: number): string[] {
 }
 
 function readBigInt(reader: ByteReader): bigint {
-  const digits = readLatin(reader, reader.u32());
+  const count = reader.u32();
+  if (count > maxBigIntDigits) throw corrupt(`no bigint has ${count} digits`);
+  const digits = readLatin(reader, count);
   if (!bigIntDigits.test(digits)) throw corrupt('a bigint has characters that are no digits');
   return digits.startsWith('-') ? -BigInt(`0x${digits.slice(1)}`) : BigInt(`0x${digits}`);
 }

@@ -1,8 +1,16 @@
 // Strings in a frame: one byte per character when all are below 256, else two. Short ones are copied
 // by a loop, because a call into C++ costs more than 30 characters do (bench/cases/throughput).
 
+import { constants } from 'node:buffer';
+import { CodedError } from '../../errors.js';
 import type { ByteReader, ByteWriter } from '../bytes.js';
-import { KEY_LATIN, KEY_WIDE, TAG_STRING_LATIN, TAG_STRING_SHORT, TAG_STRING_WIDE } from './tags.js';
+import {
+  KEY_LATIN,
+  KEY_WIDE,
+  TAG_STRING_LATIN,
+  TAG_STRING_SHORT,
+  TAG_STRING_WIDE,
+} from './tags.js';
 
 declare global {
   // Not in the types of Node, but in all its versions: `toString` and `write` cost half as much again.
@@ -92,13 +100,21 @@ export function writeKey(writer: ByteWriter, text: string): void {
 export function readLatin(reader: ByteReader, count: number): string {
   const start = reader.take(count);
   if (count <= fromCodesLimit) return fromCodes(reader.view, start, count);
+  checkLength(count);
   return reader.bytes.latin1Slice(start, start + count);
 }
 
 /** Reads two-byte characters, `sizeBytes` in all. */
 export function readWide(reader: ByteReader, sizeBytes: number): string {
   const start = reader.take(sizeBytes);
+  checkLength(sizeBytes / 2);
   return reader.bytes.ucs2Slice(start, start + sizeBytes);
+}
+
+/** Whether a string may have so many characters; a half one comes of a forged size. */
+function checkLength(count: number): void {
+  if (Number.isInteger(count) && count <= constants.MAX_STRING_LENGTH) return;
+  throw new CodedError('CHANNEL_FRAME_CORRUPT', `no string has ${count} characters`);
 }
 
 /** Up to `fromCodesLimit` characters. One call with all codes: joining parts costs as much again. */

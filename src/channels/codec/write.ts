@@ -54,8 +54,8 @@ export class ValueWriter {
   readonly #seen: (object | undefined)[];
   #seenCount: number;
   #moreSeen: Set<object> | undefined;
-  #firstView: ArrayBufferView | ArrayBuffer | undefined;
-  #buffers: Set<ArrayBufferLike> | undefined;
+  #firstBuffer: ArrayBufferLike | undefined;
+  #moreBuffers: Set<ArrayBufferLike> | undefined;
   #isActive: boolean;
 
   constructor(blocks: BlockStore | undefined) {
@@ -63,8 +63,8 @@ export class ValueWriter {
     this.#seen = new Array<object | undefined>(seenListSize).fill(undefined);
     this.#seenCount = 0;
     this.#moreSeen = undefined;
-    this.#firstView = undefined;
-    this.#buffers = undefined;
+    this.#firstBuffer = undefined;
+    this.#moreBuffers = undefined;
     this.#isActive = false;
   }
 
@@ -104,8 +104,8 @@ export class ValueWriter {
     for (let index = 0; index < used; index += 1) this.#seen[index] = undefined;
     this.#seenCount = 0;
     this.#moreSeen = undefined;
-    this.#firstView = undefined;
-    this.#buffers = undefined;
+    this.#firstBuffer = undefined;
+    this.#moreBuffers = undefined;
   }
 
   #isRepeated(value: object): boolean {
@@ -216,43 +216,35 @@ export class ValueWriter {
     const kind = viewKindOf(prototype);
     if (kind === undefined) return false;
     if (kind === VIEW_ARRAY_BUFFER) {
-      if (!(value instanceof ArrayBuffer) || isResizable(value)) return false;
-      if (!this.#isFirstUse(value)) return false;
+      if (!(value instanceof ArrayBuffer) || !this.#isOnlyView(value)) return false;
       return this.#writeBytes(writer, kind, new Uint8Array(value));
     }
     if (!ArrayBuffer.isView(value)) return false;
-    if (kind !== VIEW_BUFFER && !this.#isFirstUse(value)) return false;
+    // Buffers share a pool by nature: that two lie on one says nothing.
+    if (kind !== VIEW_BUFFER && !this.#isOnlyView(value.buffer)) return false;
     if (value instanceof Uint8Array) return this.#writeBytes(writer, kind, value);
-    if (isResizable(value.buffer)) return false;
-    return this.#writeBytes(
-      writer,
-      kind,
-      new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
-    );
+    const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    return this.#writeBytes(writer, kind, bytes);
   }
 
-  /**
-   * Whether no other view of this value lies on the same buffer: sharing it must survive. The first
-   * view is only noted: asking a small typed array for its buffer moves its bytes.
-   */
-  #isFirstUse(value: ArrayBufferView | ArrayBuffer): boolean {
-    if (this.#firstView === undefined) {
-      this.#firstView = value;
+  /** Whether this value has no other view on `buffer`: sharing it must survive. */
+  #isOnlyView(buffer: ArrayBufferLike): boolean {
+    if (this.#firstBuffer === undefined) {
+      this.#firstBuffer = buffer;
       return true;
     }
-    this.#buffers ??= new Set([bufferOf(this.#firstView)]);
-    const buffer = bufferOf(value);
-    if (this.#buffers.has(buffer)) return false;
-    this.#buffers.add(buffer);
+    if (this.#firstBuffer === buffer) return false;
+    this.#moreBuffers ??= new Set();
+    if (this.#moreBuffers.has(buffer)) return false;
+    this.#moreBuffers.add(buffer);
     return true;
   }
 
   #writeBytes(writer: ByteWriter, kind: number, bytes: Uint8Array): boolean {
-    const sizeBytes = bytes.byteLength;
+    const { buffer, byteLength: sizeBytes } = bytes;
     const blocks = this.#blocks;
     if (blocks !== undefined) {
-      // Asking for `buffer` is dear for a small typed array, and no block is that small.
-      const isShared = sizeBytes > 64 && blocks.isShared(bytes.buffer);
+      const isShared = blocks.isShared(buffer);
       if (isShared || sizeBytes >= blocks.thresholdBytes) {
         const block = blocks.place(bytes);
         if (block !== undefined) {
@@ -262,7 +254,8 @@ export class ValueWriter {
         }
       }
     }
-    if (sizeBytes > 64 && !(bytes.buffer instanceof ArrayBuffer)) return false;
+    // Shared and resizable memory has more to it than its bytes.
+    if (!(buffer instanceof ArrayBuffer) || isResizable(buffer)) return false;
     if (sizeBytes > maxInlineBytes) return false;
     if (!writer.hasRoom(6 + sizeBytes)) return true;
     writer.bytes[writer.position] = TAG_BYTES;
@@ -320,10 +313,6 @@ function writeReference(
   writer.f64(block.sizeBytes);
   writer.f64(viewOffset);
   writer.f64(viewBytes);
-}
-
-function bufferOf(value: ArrayBufferView | ArrayBuffer): ArrayBufferLike {
-  return ArrayBuffer.isView(value) ? value.buffer : value;
 }
 
 /** Buffers that can change their size travel with their limits, by the slow codec. */

@@ -1,0 +1,109 @@
+// What the tests of the codec share: a codec whose slow half can be seen, and blocks on the heap.
+
+import assert from 'node:assert/strict';
+import {
+  type Block,
+  type BlockStore,
+  ByteReader,
+  ByteWriter,
+  Codec,
+  type SlowCodec,
+} from '../../../src/channels/index.js';
+
+/** Encodes anything as its place in a list. */
+export function listCodec(): SlowCodec & { readonly values: unknown[] } {
+  const values: unknown[] = [];
+  return {
+    values,
+    encode: (value) => ({ bytes: Buffer.from([values.push(value) - 1]), definitions: [7] }),
+    decode: (bytes) => values[bytes[0] ?? -1],
+  };
+}
+
+export const refusingCodec: SlowCodec = {
+  encode: () => assert.fail('this value needs no slow codec'),
+  decode: () => assert.fail('these bytes need no slow codec'),
+};
+
+/** A codec without shared memory that knows plain data alone. */
+export const plainCodec = new Codec({ blocks: undefined, slow: refusingCodec });
+
+/** The bytes of `value`, which must be plain. */
+export function written(value: unknown, codec = plainCodec): Buffer {
+  const writer = ByteWriter.growing(16);
+  assert.equal(codec.tryWrite(writer, value), true, 'is plain data');
+  return writer.copyFrom(0);
+}
+
+/** What arrives of `value`; the reader must end where the writer did. */
+export function roundTrip(value: unknown, codec = plainCodec): unknown {
+  const reader = new ByteReader(written(value, codec));
+  const arrived = codec.read(reader);
+  assert.equal(reader.position, reader.limit, 'all bytes are read');
+  return arrived;
+}
+
+/** Blocks on the heap that count their holders. */
+export class HeapBlocks implements BlockStore {
+  readonly thresholdBytes = 1000;
+  onUnused = (): void => {};
+  /** By offset: the memory, and its holders: the sender's holds, and references of peers. */
+  readonly memory = new Map<number, ArrayBuffer>();
+  holds = 0;
+  lent = 0;
+  isFull = false;
+  readonly #shared = new Map<ArrayBufferLike, number>();
+  #nextOffset = 0;
+
+  #add(buffer: ArrayBuffer): number {
+    const offset = this.#nextOffset;
+    this.#nextOffset += 4096 * Math.ceil(buffer.byteLength / 4096);
+    this.memory.set(offset, buffer);
+    return offset;
+  }
+
+  place(view: Uint8Array): Block | undefined {
+    if (this.isFull) return undefined;
+    this.holds += 1;
+    const shared = this.#shared.get(view.buffer);
+    if (shared !== undefined) {
+      return { owner: 0, offset: shared, sizeBytes: view.buffer.byteLength };
+    }
+    const copy = new Uint8Array(view).buffer;
+    return { owner: 0, offset: this.#add(copy), sizeBytes: view.byteLength };
+  }
+
+  allocate(sizeBytes: number): ArrayBuffer {
+    const buffer = new ArrayBuffer(sizeBytes);
+    this.#shared.set(buffer, this.#add(buffer));
+    return buffer;
+  }
+
+  isShared(buffer: ArrayBufferLike): boolean {
+    return this.#shared.has(buffer);
+  }
+
+  release(): void {
+    this.holds -= 1;
+  }
+
+  lend(_block: Block, peer: number): void {
+    assert.equal(peer, 3);
+    this.lent += 1;
+  }
+
+  takeBack(_block: Block, peer: number, count: number): void {
+    assert.equal(peer, 3);
+    this.lent -= count;
+  }
+
+  returnAll(): void {
+    this.lent = 0;
+  }
+
+  borrow(block: Block): ArrayBuffer {
+    const buffer = this.memory.get(block.offset);
+    assert.ok(buffer !== undefined && block.sizeBytes === buffer.byteLength);
+    return buffer;
+  }
+}
