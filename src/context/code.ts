@@ -1,0 +1,282 @@
+// What the text of a function says: how to put it into an expression again, which names it takes from
+// outside, which constructs must be rewritten or refused. Cached by text, because a callback written
+// inline is a new function object at every call and the same text.
+// Not here: where the text came from (module-source.ts), compiling it again (recreate.ts).
+
+import { type AnyNode, type Options, parse } from 'acorn';
+import {
+  type Analysis,
+  analyse,
+  type ClassNode,
+  type FunctionNode,
+  isInside,
+  type Mark,
+  type Reference,
+  resolve,
+} from './scope.js';
+
+/** How the text becomes a value: as it is, or as a member of an object or class literal. */
+export type CodeForm = 'expression' | 'method' | 'getter' | 'setter' | 'class-method';
+
+/** A piece of the text that is replaced by something of (nearly) the same length. */
+export interface Rewrite {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: 'import.meta' | 'import()' | 'heritage' | 'key';
+}
+
+export interface Code {
+  readonly text: string;
+  readonly form: CodeForm;
+  readonly isClass: boolean;
+  readonly isArrow: boolean;
+  /** Names that come from outside, globals included, in order of first use. */
+  readonly freeNames: readonly string[];
+  readonly writtenNames: ReadonlySet<string>;
+  readonly rewrites: readonly Rewrite[];
+  /** The variable after `extends`, when it is just that. */
+  readonly heritageName: string | undefined;
+  readonly usesOuterThis: boolean;
+  readonly usesOuterArguments: boolean;
+  readonly usesOuterSuper: boolean;
+  readonly usesOuterNewTarget: boolean;
+  readonly usesEval: boolean;
+  readonly usesImportMeta: boolean;
+  readonly usesDynamicImport: boolean;
+  /** A `#name` of an enclosing class. */
+  readonly outerPrivateName: string | undefined;
+  /** Whether instances of this class have `#` fields or methods. */
+  readonly hasPrivateMembers: boolean;
+  /** Own names of the class that its text makes: prototype members and statics. */
+  readonly memberNames: ReadonlySet<string>;
+  readonly staticNames: ReadonlySet<string>;
+  readonly identifiers: ReadonlySet<string>;
+  /** Offset of the `(` of a function or of `class`: the place that V8 reports. */
+  readonly anchor: number;
+}
+
+const parseOptions: Options = {
+  ecmaVersion: 'latest',
+  sourceType: 'script',
+  allowImportExportEverywhere: true,
+  allowSuperOutsideMethod: true,
+  checkPrivateFields: false,
+};
+
+const forms: readonly { form: CodeForm; before: string; after: string }[] = [
+  { form: 'expression', before: '(function(){return (', after: '\n)})' },
+  { form: 'method', before: '({', after: '\n})' },
+  { form: 'class-method', before: '(class{', after: '\n})' },
+];
+
+const cache = new Map<string, Code | undefined>();
+const maxCachedTexts = 2000;
+const nativePattern = /\{\s*\[native code\]\s*\}\s*$/;
+
+/** What `text` says; `undefined` when it is not the source of a function (native code). */
+export function readCode(text: string): Code | undefined {
+  if (cache.has(text)) return cache.get(text);
+  const code = nativePattern.test(text) ? undefined : parseCode(text);
+  if (cache.size >= maxCachedTexts) cache.clear();
+  cache.set(text, code);
+  return code;
+}
+
+function parseCode(text: string): Code | undefined {
+  for (const { form, before, after } of forms) {
+    const tree = tryParse(before + text + after);
+    if (tree === undefined) continue;
+    const found = pick(tree, form, before.length);
+    if (found !== undefined) return describe(text, analyse(tree), found, before.length);
+  }
+  return undefined;
+}
+
+function tryParse(source: string): AnyNode | undefined {
+  try {
+    return parse(source, parseOptions);
+  } catch {
+    return undefined; // not of this form
+  }
+}
+
+interface Found {
+  readonly form: CodeForm;
+  readonly node: FunctionNode | ClassNode;
+  /** `[computed]`, quotes included; only for members. */
+  readonly key: AnyNode | undefined;
+  readonly isComputed: boolean;
+}
+
+/** The one function in the wrapper of `forms`; `undefined` when the text holds something else. */
+function pick(tree: AnyNode, form: CodeForm, offset: number): Found | undefined {
+  if (tree.type !== 'Program') return undefined;
+  const statement = tree.body[0];
+  if (statement?.type !== 'ExpressionStatement') return undefined;
+  const wrapper = statement.expression;
+  if (form === 'expression') {
+    const inner = wrapper.type === 'FunctionExpression' ? wrapper.body.body[0] : undefined;
+    const node = inner?.type === 'ReturnStatement' ? inner.argument : undefined;
+    const isFunction =
+      node?.type === 'FunctionExpression' ||
+      node?.type === 'ArrowFunctionExpression' ||
+      node?.type === 'ClassExpression';
+    return isFunction ? { form, node, key: undefined, isComputed: false } : undefined;
+  }
+  const members =
+    wrapper.type === 'ObjectExpression'
+      ? wrapper.properties
+      : wrapper.type === 'ClassExpression'
+        ? wrapper.body.body
+        : [];
+  const member = members[0];
+  if (member?.start !== offset) return undefined;
+  if (member.type !== 'Property' && member.type !== 'MethodDefinition') return undefined;
+  if (member.value.type !== 'FunctionExpression') return undefined;
+  if (member.type === 'Property' && !member.method && member.kind === 'init') return undefined;
+  const ownForm =
+    member.kind === 'get' ? 'getter' : member.kind === 'set' ? 'setter' : form;
+  return { form: ownForm, node: member.value, key: member.key, isComputed: member.computed };
+}
+
+function describe(text: string, all: Analysis, found: Found, offset: number): Code {
+  const { node, form } = found;
+  const isClass = node.type === 'ClassExpression' || node.type === 'ClassDeclaration';
+  const isArrow = node.type === 'ArrowFunctionExpression';
+  const inside = (start: number): boolean => start >= node.start && start < node.end;
+  const heritage = isClass && node.superClass ? node.superClass : undefined;
+  const isFree = ({ name, scope, start }: Reference): boolean => {
+    if (!inside(start)) return false;
+    if (heritage && heritage.type !== 'Identifier' && start >= heritage.start && start < heritage.end)
+      return false;
+    const binding = resolve(scope, name);
+    return binding === undefined || !isInside(binding.scope, node);
+  };
+  const free = all.references.filter(isFree);
+  const marks = all.marks.filter(({ start }) => inside(start));
+  const outer = (mark: Mark): boolean => {
+    for (let at = mark.scope; ; ) {
+      if (at.ownsThis) return !isInside(at, node);
+      if (at.parent === undefined) return true;
+      at = at.parent;
+    }
+  };
+  const has = (kind: Mark['kind']): boolean => marks.some((mark) => mark.kind === kind);
+  const hasOuter = (kind: Mark['kind']): boolean =>
+    marks.some((mark) => mark.kind === kind && outer(mark));
+  const freeNames = [...new Set(free.map(({ name }) => name))].filter((n) => n !== 'arguments');
+  return {
+    text,
+    form,
+    isClass,
+    isArrow,
+    freeNames,
+    writtenNames: new Set(free.filter(({ isWrite }) => isWrite).map(({ name }) => name)),
+    rewrites: rewritesOf(found, marks, heritage, offset),
+    heritageName: heritage?.type === 'Identifier' ? heritage.name : undefined,
+    usesOuterThis: isArrow && hasOuter('this'),
+    usesOuterArguments: free.some(({ name }) => name === 'arguments'),
+    usesOuterSuper: (isArrow || found.key !== undefined) && hasSuper(marks, node),
+    usesOuterNewTarget: isArrow && hasOuter('new.target'),
+    usesEval: has('eval'),
+    usesImportMeta: has('import.meta'),
+    usesDynamicImport: has('import()'),
+    outerPrivateName: outerPrivate(marks, found),
+    hasPrivateMembers: isClass && membersOf(node).some(isPrivateInstanceMember),
+    memberNames: isClass ? namesOf(node, false) : new Set(),
+    staticNames: isClass ? namesOf(node, true) : new Set(),
+    identifiers: all.identifiers,
+    anchor: anchorOf(text, node, found.key, offset),
+  };
+}
+
+/** `super` that means something outside: the home object of a method, or of what is around an arrow. */
+function hasSuper(marks: readonly Mark[], node: AnyNode): boolean {
+  return marks.some((mark) => {
+    if (mark.kind !== 'super') return false;
+    for (let at = mark.scope; at.node !== node; ) {
+      // A class or an object literal inside has its own.
+      if (at.node.type === 'ClassExpression' || at.node.type === 'ClassDeclaration') return false;
+      if (at.ownsThis && at.node.type === 'FunctionExpression') return false;
+      if (at.parent === undefined) return true;
+      at = at.parent;
+    }
+    return node.type === 'FunctionExpression' || node.type === 'ArrowFunctionExpression';
+  });
+}
+
+function outerPrivate(marks: readonly Mark[], found: Found): string | undefined {
+  if (found.key?.type === 'PrivateIdentifier') return found.key.name;
+  for (const mark of marks) {
+    if (mark.kind !== 'private') continue;
+    let at: Mark['scope'] | undefined = mark.scope;
+    while (at !== undefined && !at.privateNames.has(mark.name)) at = at.parent;
+    if (at === undefined) return mark.name;
+  }
+  return undefined;
+}
+
+type Member = ClassNode['body']['body'][number];
+
+function membersOf(node: AnyNode): Member[] {
+  return node.type === 'ClassExpression' || node.type === 'ClassDeclaration' ? node.body.body : [];
+}
+
+function isPrivateInstanceMember(member: Member): boolean {
+  return (
+    member.type !== 'StaticBlock' && !member.static && member.key.type === 'PrivateIdentifier'
+  );
+}
+
+function namesOf(node: AnyNode, isStatic: boolean): Set<string> {
+  const names = new Set<string>();
+  for (const member of membersOf(node)) {
+    if (member.type === 'StaticBlock' || member.static !== isStatic || member.computed) continue;
+    if (member.key.type === 'Identifier') names.add(member.key.name);
+    else if (member.key.type === 'Literal') names.add(String(member.key.value));
+  }
+  return names;
+}
+
+function rewritesOf(
+  found: Found,
+  marks: readonly Mark[],
+  heritage: AnyNode | undefined,
+  offset: number,
+): Rewrite[] {
+  const rewrites: Rewrite[] = [];
+  for (const { kind, start, end } of marks) {
+    if (kind === 'import.meta') rewrites.push({ start: start - offset, end: end - offset, kind });
+    if (kind === 'import()') {
+      rewrites.push({ start: start - offset, end: start - offset + 'import'.length, kind });
+    }
+  }
+  if (heritage && heritage.type !== 'Identifier' && heritage.type !== 'Literal') {
+    // Marks inside the heritage are gone with it.
+    const inHeritage = ({ start }: Rewrite): boolean =>
+      start + offset >= heritage.start && start + offset < heritage.end;
+    const kept = rewrites.filter((rewrite) => !inHeritage(rewrite));
+    rewrites.length = 0;
+    rewrites.push(...kept, {
+      start: heritage.start - offset,
+      end: heritage.end - offset,
+      kind: 'heritage',
+    });
+  }
+  if (found.key && found.isComputed) {
+    rewrites.push({
+      start: found.key.start - offset,
+      end: found.key.end - offset,
+      kind: 'key',
+    });
+  }
+  return rewrites.sort((a, b) => a.start - b.start);
+}
+
+/** Only used where the module's source is not known; see `locate` in module-source.ts. */
+function anchorOf(text: string, node: AnyNode, key: AnyNode | undefined, offset: number): number {
+  if (key !== undefined) return node.start - offset; // a method's function starts at its `(`
+  if (node.type === 'ArrowFunctionExpression') return /^(?:async\s*)?/.exec(text)?.[0].length ?? 0;
+  if (node.type === 'FunctionExpression') return Math.max(0, text.indexOf('('));
+  return 0;
+}

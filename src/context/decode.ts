@@ -1,0 +1,481 @@
+// Makes a value from a payload: specials first (functions with empty slots, so that cycles work),
+// then puts them where they belong, then what needs finished parts (classes, bound functions,
+// received instances), then prototypes, properties and integrity.
+// The payload was written by another process: what does not fit is TRANSFER_CORRUPT, never a crash.
+// Not here: what is remembered between payloads (importer.ts).
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { CodedError } from '../errors.js';
+import { receiveBy } from './hooks.js';
+import { followPath } from './intrinsics.js';
+import { perHost } from './per-host.js';
+import {
+  type Identity,
+  identityAt,
+  integrity,
+  listAt,
+  numberAt,
+  type Payload,
+  propertyFlags,
+  special,
+  stringAt,
+} from './protocol.js';
+import type { Instance } from './recreate.js';
+import { task } from './task.js';
+import type { AnyFunction } from './types.js';
+import { corrupt } from './wire.js';
+
+/** What outlives a payload. */
+export interface Memory {
+  /** The value of this process that a peer sends back; `undefined`: it is not ours, or gone. */
+  original(identity: Identity): unknown;
+  /** What an earlier payload made for `identity`. */
+  known(identity: Identity): unknown;
+  remember(identity: Identity, value: unknown): void;
+  instantiate(codeId: number): Instance;
+  finish(codeId: number, fn: AnyFunction, made: Made): void;
+  /** The variables of a re-created class, to refresh them. */
+  instanceOf(fn: AnyFunction): Instance | undefined;
+  closure(id: number): AnyFunction;
+  imported(id: number, name: string): unknown;
+  requireFor(url: string): unknown;
+  moduleFor(url: string): unknown;
+}
+
+export interface Made {
+  readonly instance: Instance;
+  readonly self: readonly unknown[];
+  readonly identity: Identity;
+}
+
+export interface Decoded {
+  readonly root: unknown;
+  readonly stores: readonly (readonly [key: unknown, store: unknown])[];
+}
+
+export function decode(payload: Payload, memory: Memory): Decoded {
+  return new Decoding(payload, memory).run();
+}
+
+class Decoding {
+  readonly #payload: Payload;
+  readonly #memory: Memory;
+  readonly #values: unknown[];
+  readonly #isMade: boolean[];
+  /** `[container, key]`, flat, by special. */
+  readonly #puts: unknown[][];
+  /** Which deferred specials go into a container. */
+  readonly #awaited = new Map<unknown, number[]>();
+  /** Specials that were here before: their properties are left alone. */
+  readonly #reused = new Set<number>();
+  readonly #refills: { instance: Instance; slots: unknown[] }[] = [];
+  readonly #inProgress = new Set<number>();
+
+  constructor(payload: Payload, memory: Memory) {
+    this.#payload = payload;
+    this.#memory = memory;
+    const count = payload.specials.length;
+    this.#values = new Array(count).fill(undefined);
+    this.#isMade = new Array(count).fill(false);
+    this.#puts = Array.from({ length: count }, () => []);
+  }
+
+  run(): Decoded {
+    const { specials, root, stores } = this.#payload;
+    this.#sortPuts();
+    for (const [index, entry] of specials.entries()) this.#makeEarly(index, entry);
+    this.#refill();
+    for (const [index, entry] of specials.entries()) {
+      const kind = entry[0];
+      if (kind === special.class || kind === special.prototype) this.#makeLate(index);
+    }
+    this.#setPrototypes();
+    this.#setProperties(false);
+    this.#fillCollections(false);
+    for (const index of specials.keys()) this.#makeLate(index);
+    this.#setProperties(true);
+    this.#fillCollections(true);
+    this.#refill();
+    this.#close();
+    const decoded: (readonly [unknown, unknown])[] = [];
+    for (let at = 0; at < stores.length; at += 2) {
+      decoded.push([listAt(stores, at)[0], listAt(stores, at + 1)[0]]);
+    }
+    return { root: root[0], stores: decoded };
+  }
+
+  #entry(index: number): readonly unknown[] {
+    const entry = this.#payload.specials[index];
+    if (entry === undefined) throw corrupt(`there is no special ${index}`);
+    return entry;
+  }
+
+  #sortPuts(): void {
+    const { puts } = this.#payload;
+    for (let at = 0; at < puts.length; at += 3) {
+      const container = puts[at];
+      const index = numberAt(puts, at + 2);
+      const kind = this.#entry(index)[0];
+      if (typeof container !== 'object' || container === null) throw corrupt('nothing to put into');
+      this.#puts[index]?.push(container, puts[at + 1]);
+      if (isDeferred(kind)) {
+        const awaited = this.#awaited.get(container);
+        if (awaited === undefined) this.#awaited.set(container, [index]);
+        else awaited.push(index);
+      }
+    }
+  }
+
+  #done(index: number, value: unknown): void {
+    this.#values[index] = value;
+    this.#isMade[index] = true;
+    const puts = this.#puts[index] ?? [];
+    for (let at = 0; at < puts.length; at += 2) put(puts[at], puts[at + 1], value);
+  }
+
+  #makeEarly(index: number, entry: readonly unknown[]): void {
+    switch (entry[0]) {
+      case special.builtin:
+        this.#done(index, builtin(entry));
+        return;
+      case special.registeredSymbol:
+        this.#done(index, Symbol.for(stringAt(entry, 1)));
+        return;
+      case special.symbol: {
+        const description = entry[2] === undefined ? undefined : stringAt(entry, 2);
+        this.#done(index, this.#shared(entry, 1, () => Symbol(description)));
+        return;
+      }
+      case special.imported:
+        this.#done(index, this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2)));
+        return;
+      case special.closure:
+        this.#done(index, this.#memory.closure(numberAt(entry, 1)));
+        return;
+      case special.function:
+        this.#function(index, entry);
+        return;
+      case special.error:
+        this.#done(index, makeError(entry));
+        return;
+      case special.url:
+        this.#done(index, new URL(stringAt(entry, 1)));
+        return;
+      case special.perHost: {
+        const cell = listAt(entry, 2);
+        this.#done(index, this.#shared(entry, 1, () => perHost(() => callFactory(cell[0]))));
+        return;
+      }
+      case special.task:
+        this.#done(index, task(stringAt(entry, 1), stringAt(entry, 2)));
+        return;
+      case special.asyncLocalStorage:
+        this.#done(index, this.#shared(entry, 1, () => new AsyncLocalStorage()));
+        return;
+      case special.require:
+        this.#done(index, this.#memory.requireFor(stringAt(entry, 1)));
+        return;
+      case special.cjsModule:
+        this.#done(index, this.#memory.moduleFor(stringAt(entry, 1)));
+        return;
+      default:
+        if (!isDeferred(entry[0])) throw corrupt('a special of no known kind');
+    }
+  }
+
+  /** One value for an identity: ours when it comes back, else the one that was made before. */
+  #shared(entry: readonly unknown[], at: number, make: () => unknown): unknown {
+    const identity = identityAt(entry, at);
+    const known = this.#memory.original(identity) ?? this.#memory.known(identity);
+    if (known !== undefined) return known;
+    const made = make();
+    this.#memory.remember(identity, made);
+    return made;
+  }
+
+  #function(index: number, entry: readonly unknown[]): void {
+    const codeId = numberAt(entry, 1);
+    const identity = identityAt(entry, 2);
+    const slots = listAt(entry, 3);
+    const isConstant = entry[4] === 1;
+    const self = listAt(entry, 5);
+    const known =
+      this.#memory.original(identity) ?? (isConstant ? this.#memory.known(identity) : undefined);
+    if (typeof known === 'function') {
+      this.#reused.add(index);
+      this.#done(index, known);
+      return;
+    }
+    const instance = this.#memory.instantiate(codeId);
+    const fn = instance.make(self[0]);
+    this.#memory.finish(codeId, fn, { instance, self, identity });
+    if (isConstant) this.#memory.remember(identity, fn);
+    this.#refills.push({ instance, slots });
+    this.#done(index, fn);
+  }
+
+  #refill(): void {
+    for (const { instance, slots } of this.#refills) instance.fill(slots);
+  }
+
+  /** Makes a deferred special after those that it waits for. */
+  #makeLate(index: number): void {
+    if (this.#isMade[index] === true) return;
+    if (this.#inProgress.has(index)) return; // a cycle: stays undefined where it is needed early
+    this.#inProgress.add(index);
+    const entry = this.#entry(index);
+    switch (entry[0]) {
+      case special.class:
+        this.#class(index, entry);
+        return;
+      case special.prototype:
+        this.#done(index, this.#prototypeOf(numberAt(entry, 1)));
+        return;
+      case special.bound:
+        this.#bound(index, entry);
+        return;
+      case special.received:
+        this.#received(index, entry);
+        return;
+      default:
+        throw corrupt('a special of no known kind');
+    }
+  }
+
+  #await(container: unknown): void {
+    for (const index of this.#awaited.get(container) ?? []) this.#makeLate(index);
+  }
+
+  #class(index: number, entry: readonly unknown[]): void {
+    const codeId = numberAt(entry, 1);
+    const identity = identityAt(entry, 2);
+    const slots = listAt(entry, 3);
+    const original = this.#memory.original(identity);
+    const known = original ?? this.#memory.known(identity);
+    this.#await(slots);
+    if (typeof known === 'function') {
+      this.#reused.add(index);
+      if (original === undefined) this.#memory.instanceOf(known)?.fill(slots);
+      this.#done(index, known);
+      return;
+    }
+    const instance = this.#memory.instantiate(codeId);
+    instance.fill(slots);
+    this.#refill();
+    const made = byUser('a class', () => instance.make(undefined));
+    this.#memory.finish(codeId, made, { instance, self: [], identity });
+    this.#memory.remember(identity, made);
+    this.#refills.push({ instance, slots });
+    this.#done(index, made);
+  }
+
+  #prototypeOf(owner: number): unknown {
+    if (this.#isMade[owner] !== true) this.#makeLate(owner);
+    const value = this.#values[owner];
+    if (typeof value !== 'function') throw corrupt('a prototype has no owner');
+    return value.prototype;
+  }
+
+  #bound(index: number, entry: readonly unknown[]): void {
+    const cell = listAt(entry, 1);
+    const original = this.#memory.original(identityAt(entry, 2));
+    this.#await(cell);
+    const [target, self, ...args] = cell;
+    if (typeof target !== 'function') throw corrupt('a bound function has no target');
+    this.#done(index, original ?? Function.prototype.bind.call(target, self, ...args));
+  }
+
+  #received(index: number, entry: readonly unknown[]): void {
+    const constructorCell = listAt(entry, 1);
+    const dataCell = listAt(entry, 2);
+    this.#await(constructorCell);
+    this.#await(dataCell);
+    const constructor = constructorCell[0];
+    if (typeof constructor !== 'function') throw corrupt('an instance has no class');
+    this.#done(index, byUser('manycore.receive', () => receiveBy(constructor, dataCell[0])));
+  }
+
+  #target(value: unknown): object {
+    const target = typeof value === 'number' ? this.#values[value] : value;
+    const isObject = typeof target === 'object' && target !== null;
+    if (!isObject && typeof target !== 'function') throw corrupt('a fix-up has no target');
+    return target;
+  }
+
+  #setPrototypes(): void {
+    const { prototypes } = this.#payload;
+    for (let at = 0; at < prototypes.length; at += 2) {
+      const cell = prototypes[at];
+      const prototype: unknown = cell === null ? null : listAt(prototypes, at)[0];
+      if (typeof prototype !== 'object' && typeof prototype !== 'function') {
+        throw corrupt('a prototype is not an object');
+      }
+      for (const member of listAt(prototypes, at + 1)) {
+        if (typeof member === 'number' && this.#reused.has(member)) continue;
+        Object.setPrototypeOf(this.#target(member), prototype);
+      }
+    }
+  }
+
+  #setProperties(late: boolean): void {
+    const { properties } = this.#payload;
+    for (let at = 0; at < properties.length; at += 4) {
+      const target = properties[at];
+      const cell = listAt(properties, at + 3);
+      const isLate =
+        this.#awaitsLate(cell) || (typeof target === 'number' && this.#isLate(target));
+      if (isLate !== late) continue;
+      if (typeof target === 'number' && this.#isReused(target)) continue;
+      const name = properties[at + 1];
+      const key = typeof name === 'number' ? this.#values[name] : name;
+      if (typeof key !== 'string' && typeof key !== 'symbol') throw corrupt('a property has no key');
+      define(this.#target(target), key, numberAt(properties, at + 2), cell);
+    }
+  }
+
+  #isReused(index: number): boolean {
+    if (this.#reused.has(index)) return true;
+    const entry = this.#entry(index);
+    return entry[0] === special.prototype && this.#reused.has(numberAt(entry, 1));
+  }
+
+  #isLate(index: number): boolean {
+    const kind = this.#entry(index)[0];
+    return kind === special.bound || kind === special.received;
+  }
+
+  #awaitsLate(container: unknown): boolean {
+    return (this.#awaited.get(container) ?? []).some((index) => this.#isLate(index));
+  }
+
+  #fillCollections(late: boolean): void {
+    const { fills } = this.#payload;
+    for (let at = 0; at < fills.length; at += 2) {
+      const collection = fills[at];
+      const entries = listAt(fills, at + 1);
+      if (late && !this.#awaitsLate(entries)) continue;
+      if (collection instanceof Map) {
+        if (entries.length % 2 !== 0) throw corrupt('a Map has a key without a value');
+        Map.prototype.clear.call(collection);
+        for (let i = 0; i < entries.length; i += 2) {
+          Map.prototype.set.call(collection, entries[i], entries[i + 1]);
+        }
+      } else if (collection instanceof Set) {
+        Set.prototype.clear.call(collection);
+        for (const entry of entries) Set.prototype.add.call(collection, entry);
+      } else throw corrupt('what should be filled is no Map or Set');
+    }
+  }
+
+  #close(): void {
+    const { integrities } = this.#payload;
+    for (let at = 0; at < integrities.length; at += 2) {
+      const target = this.#target(integrities[at]);
+      const how = numberAt(integrities, at + 1);
+      if (how === integrity.frozen) Object.freeze(target);
+      else if (how === integrity.sealed) Object.seal(target);
+      else Object.preventExtensions(target);
+    }
+  }
+}
+
+function isDeferred(kind: unknown): boolean {
+  return (
+    kind === special.class ||
+    kind === special.prototype ||
+    kind === special.bound ||
+    kind === special.received
+  );
+}
+
+function put(container: unknown, key: unknown, value: unknown): void {
+  if (typeof container !== 'object' || container === null) throw corrupt('nothing to put into');
+  if (typeof key !== 'string' && typeof key !== 'number') throw corrupt('a put has no key');
+  // Defined and not assigned: `__proto__` is a key like any other.
+  Reflect.defineProperty(container, key, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+function define(target: object, key: string | symbol, flags: number, cell: readonly unknown[]): void {
+  const enumerable = (flags & propertyFlags.enumerable) !== 0;
+  const configurable = (flags & propertyFlags.configurable) !== 0;
+  const [value, set] = cell;
+  const isDefined =
+    (flags & propertyFlags.accessor) === 0
+      ? Reflect.defineProperty(target, key, {
+          value,
+          writable: (flags & propertyFlags.writable) !== 0,
+          enumerable,
+          configurable,
+        })
+      : Reflect.defineProperty(target, key, {
+          ...(value === undefined ? {} : { get: toAccessor(value) }),
+          ...(set === undefined ? {} : { set: toAccessor(set) }),
+          enumerable,
+          configurable,
+        });
+  if (!isDefined) throw corrupt(`the property ${String(key)} cannot be defined`);
+}
+
+function toAccessor(value: unknown): (...args: unknown[]) => unknown {
+  if (!isCallable(value)) throw corrupt('an accessor is not a function');
+  return value;
+}
+
+export function isCallable(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === 'function';
+}
+
+function builtin(entry: readonly unknown[]): unknown {
+  const path = entry.slice(1).map((key): string | symbol => {
+    if (typeof key === 'string') return key;
+    const name: unknown = Array.isArray(key) ? key[0] : undefined;
+    const symbol: unknown = typeof name === 'string' ? Reflect.get(Symbol, name) : undefined;
+    if (typeof symbol !== 'symbol') throw corrupt('a built-in has a bad name');
+    return symbol;
+  });
+  return followPath(path);
+}
+
+function makeError(entry: readonly unknown[]): Error {
+  const Base: unknown = Reflect.get(globalThis, stringAt(entry, 1));
+  if (typeof Base !== 'function') throw corrupt('an error has no class');
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  const made: unknown = Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []);
+  Error.stackTraceLimit = stackTraceLimit;
+  if (!(made instanceof Error)) throw corrupt('an error has no class');
+  for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
+  const stack = entry[2];
+  Object.defineProperty(made, 'stack', {
+    value: typeof stack === 'string' ? stack : `${made.name}`,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  });
+  return made;
+}
+
+function callFactory(factory: unknown): unknown {
+  if (!isCallable(factory)) throw corrupt('the factory of perHost is not a function');
+  return factory();
+}
+
+/** Runs code of the user's; what it throws is not the fault of the bytes. */
+function byUser<T>(what: string, body: () => T): T {
+  try {
+    return body();
+  } catch (cause) {
+    if (cause instanceof CodedError) throw cause;
+    throw new CodedError(
+      'TRANSFER_UNSUPPORTED',
+      `${what} could not be made again on this side: ` +
+        (cause instanceof Error ? cause.message : String(cause)),
+      { cause },
+    );
+  }
+}

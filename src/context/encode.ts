@@ -1,0 +1,442 @@
+// Copies a value's graph into a payload (protocol.ts): plain objects as plain objects, so that V8
+// keeps identity and cycles, and everything that V8 would lose as specials and fix-ups beside them.
+// Only reached when isPlain() said no, or V8 refused: this half is for what is special.
+// Not here: functions and classes (functions.ts), the way back (decode.ts).
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import * as types from 'node:util/types';
+import { builtinPath, nodeModulePath } from './intrinsics.js';
+import { isPlainPrimitive } from './plain.js';
+import { integrity, propertyFlags, special } from './protocol.js';
+import { isReceivedClass, sendHook } from './hooks.js';
+import { refuse, refusalOf } from './refuse.js';
+import type { AnyFunction } from './types.js';
+
+/** Writes functions and classes into a graph; returns the index of the special. */
+export interface FunctionEncoder {
+  encodeFunction(fn: AnyFunction, graph: Graph): number;
+  identify(value: AnyFunction | symbol | object): readonly [number, number];
+}
+
+/** Thrown inside a graph that must not change when something in it can. Never leaves the exporter. */
+export const changeable = Symbol('changeable');
+
+const errorNames = new Set(
+  'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(' '),
+);
+
+export class Graph {
+  readonly root: unknown[] = [0];
+  readonly specials: unknown[][] = [];
+  readonly puts: unknown[] = [];
+  readonly prototypes: unknown[] = [];
+  readonly properties: unknown[] = [];
+  readonly fills: unknown[] = [];
+  readonly integrities: unknown[] = [];
+  readonly stores: unknown[] = [];
+  /** Definitions that the peer must know, in order. */
+  readonly definitions = new Set<number>();
+  /** Captured AsyncLocalStorages. */
+  readonly captured = new Set<AsyncLocalStorage<unknown>>();
+  /** True: nothing in this graph may be able to change between two calls. */
+  readonly isConstant: boolean;
+  /** Who writes and who reads which variable: see functions.ts. */
+  readonly variables = new Map<string, { fn: AnyFunction; value: unknown; writes: boolean }[]>();
+  readonly #functions: FunctionEncoder;
+  readonly #copies = new Map<object, object>();
+  readonly #indices = new Map<unknown, number>();
+  readonly #groups = new Map<object | null, (object | number)[]>();
+  /** Where we are, for error messages. */
+  readonly path: string[];
+
+  constructor(functions: FunctionEncoder, what: string, isConstant: boolean) {
+    this.#functions = functions;
+    this.path = [what];
+    this.isConstant = isConstant;
+  }
+
+  /** Everything, as `parsePayload` takes it apart. */
+  payload(): unknown[] {
+    return [
+      this.root,
+      this.specials,
+      this.puts,
+      this.prototypes,
+      this.properties,
+      this.fills,
+      this.integrities,
+      this.stores,
+    ];
+  }
+
+  /** Sets `container[key]` to `value`, now or by a fix-up. */
+  set(container: object, key: string | number, value: unknown): void {
+    if (isPlainPrimitive(value)) {
+      assign(container, key, value);
+      return;
+    }
+    const index = this.#special(value);
+    if (index >= 0) {
+      this.put(container, key, index);
+    } else if (typeof value === 'object' && value !== null) {
+      assign(container, key, this.#copy(value));
+    }
+  }
+
+  /** `container[key]` is the special at `index`. */
+  put(container: object, key: string | number, index: number): void {
+    assign(container, key, 0); // keeps the order of keys
+    this.puts.push(container, key, index);
+  }
+
+  /** `[value]`, for fix-ups whose value may be special. */
+  cell(...values: readonly unknown[]): unknown[] {
+    const cell: unknown[] = values.map(() => 0);
+    for (const [index, value] of values.entries()) this.set(cell, index, value);
+    return cell;
+  }
+
+  /** The same with a path segment around it. */
+  at<T>(segment: string, body: () => T): T {
+    this.path.push(segment);
+    const result = body();
+    this.path.pop();
+    return result;
+  }
+
+  /** A new special for `value`; its parts may be pushed into `entry` afterwards. */
+  add(value: unknown, entry: unknown[]): number {
+    const index = this.specials.length;
+    this.specials.push(entry);
+    this.#indices.set(value, index);
+    return index;
+  }
+
+  indexOf(value: unknown): number | undefined {
+    return this.#indices.get(value);
+  }
+
+  /** The index of the special for `value`, made when needed; -1: it is a plain copy. */
+  #special(value: unknown): number {
+    const known = this.#indices.get(value);
+    if (known !== undefined) return known;
+    if (typeof value === 'function') return this.#functions.encodeFunction(value, this);
+    if (typeof value === 'symbol') return this.#symbol(value);
+    if (typeof value !== 'object' || value === null || this.#copies.has(value)) return -1;
+    const path = builtinPath(value);
+    if (path !== undefined) return this.add(value, [special.builtin, ...this.#path(path)]);
+    return this.#specialObject(value);
+  }
+
+  #path(path: readonly (string | symbol)[]): unknown[] {
+    return path.map((key) => (typeof key === 'symbol' ? [wellKnownName(key)] : key));
+  }
+
+  addBuiltin(value: unknown, path: readonly (string | symbol)[]): number {
+    return this.add(value, [special.builtin, ...this.#path(path)]);
+  }
+
+  #symbol(value: symbol): number {
+    const key = Symbol.keyFor(value);
+    if (key !== undefined) return this.add(value, [special.registeredSymbol, key]);
+    const name = wellKnownName(value);
+    if (name !== '') return this.add(value, [special.builtin, 'Symbol', name]);
+    const identity = this.#functions.identify(value);
+    return this.add(value, [special.symbol, identity, value.description]);
+  }
+
+  /** Objects that are made again by what they are, not by their properties. */
+  #specialObject(value: object): number {
+    const hook = sendHook(value);
+    if (hook !== undefined) return this.#sent(value, hook);
+    if (types.isProxy(value)) refuse(value, this.path);
+    if (types.isNativeError(value)) return this.#error(value);
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (value instanceof URL) this.#mustBeConstant();
+    if (value instanceof URL && prototype === URL.prototype) {
+      return this.add(value, [special.url, value.href]);
+    }
+    if (value instanceof AsyncLocalStorage && prototype === AsyncLocalStorage.prototype) {
+      this.captured.add(value);
+      return this.add(value, [special.asyncLocalStorage, this.#functions.identify(value)]);
+    }
+    const path = isHolder(value) ? nodeModulePath(value) : undefined;
+    if (path !== undefined) return this.addBuiltin(value, path);
+    const owner = ownerOf(value);
+    if (owner !== undefined) {
+      const index = this.at('.constructor', () => this.#functions.encodeFunction(owner, this));
+      return this.add(value, [special.prototype, index]);
+    }
+    return -1;
+  }
+
+  #sent(value: object, hook: AnyFunction): number {
+    this.#mustBeConstant();
+    const constructor: unknown = value.constructor;
+    if (!isReceivedClass(constructor)) refuse(value, this.path);
+    const data: unknown = Reflect.apply(hook, value, []);
+    const classCell = this.cell(constructor);
+    const dataCell = this.at("[Symbol.for('manycore.send')]()", () => this.cell(data));
+    return this.add(value, [special.received, classCell, dataCell]);
+  }
+
+  #error(value: Error): number {
+    this.#mustBeConstant();
+    const index = this.add(value, [special.error, errorBase(value), stackOf(value)]);
+    for (const key of Reflect.ownKeys(value)) {
+      if (key !== 'stack') this.#property(index, value, key);
+    }
+    this.#prototype(index, value, new Set([...errorNames].map(builtinPrototype)));
+    return index;
+  }
+
+  /** The object of the payload that stands for `value`. */
+  #copy(value: object): object {
+    const known = this.#copies.get(value);
+    if (known !== undefined) return known;
+    this.#mustBeConstant();
+    const refusal = refusalOf(value);
+    if (refusal !== undefined) refuse(value, this.path);
+    if (Array.isArray(value)) return this.#array(value);
+    if (types.isMap(value)) return this.#map(value);
+    if (types.isSet(value)) return this.#set(value);
+    if (isLeaf(value)) return this.#leaf(value);
+    return this.#object(value);
+  }
+
+  #mustBeConstant(): void {
+    if (this.isConstant) throw changeable;
+  }
+
+  #array(value: unknown[]): unknown[] {
+    const copy: unknown[] = new Array(value.length);
+    this.#copies.set(value, copy);
+    if (value.length < 1_000_000) {
+      for (let index = 0; index < value.length; index += 1) {
+        if (index in value) this.#element(copy, index, value[index]);
+      }
+    } else {
+      for (const key of Object.keys(value)) {
+        if (isIndex(key)) this.#element(copy, Number(key), value[Number(key)]);
+      }
+    }
+    const own = Reflect.ownKeys(value);
+    if (own.length !== value.length + 1) {
+      for (const key of own) {
+        if (key === 'length' || (typeof key === 'string' && isIndex(key))) continue;
+        this.#property(copy, value, key);
+      }
+    }
+    this.#finish(copy, value, Array.prototype);
+    return copy;
+  }
+
+  #element(copy: unknown[], index: number, value: unknown): void {
+    if (isPlainPrimitive(value)) copy[index] = value;
+    else this.at(`[${index}]`, () => this.set(copy, index, value));
+  }
+
+  #map(value: Map<unknown, unknown>): object {
+    const copy = new Map();
+    this.#copies.set(value, copy);
+    const entries: unknown[] = [];
+    for (const [key, entry] of Map.prototype.entries.call(value)) {
+      const at = entries.push(0, 0) - 2;
+      this.at('key of the Map', () => this.set(entries, at, key));
+      this.at(`.get(${shown(key)})`, () => this.set(entries, at + 1, entry));
+    }
+    this.fills.push(copy, entries);
+    for (const key of Reflect.ownKeys(value)) this.#property(copy, value, key);
+    this.#finish(copy, value, Map.prototype);
+    return copy;
+  }
+
+  #set(value: Set<unknown>): object {
+    const copy = new Set();
+    this.#copies.set(value, copy);
+    const entries: unknown[] = [];
+    for (const entry of Set.prototype.values.call(value)) {
+      const at = entries.push(0) - 1;
+      this.at('element of the Set', () => this.set(entries, at, entry));
+    }
+    this.fills.push(copy, entries);
+    for (const key of Reflect.ownKeys(value)) this.#property(copy, value, key);
+    this.#finish(copy, value, Set.prototype);
+    return copy;
+  }
+
+  /** Dates, regular expressions, buffers, views, boxed primitives: V8 writes them. */
+  #leaf(value: object): object {
+    this.#copies.set(value, value);
+    const bare = leafPrototype(value);
+    const own = ArrayBuffer.isView(value)
+      ? Object.keys(value).filter((key) => !isIndex(key))
+      : Reflect.ownKeys(value);
+    for (const key of own) {
+      if (typeof key === 'string' && (key === 'length' || isIndex(key))) continue;
+      this.#property(value, value, key);
+    }
+    this.#finish(value, value, bare);
+    return value;
+  }
+
+  #object(value: object): object {
+    const copy: object = {};
+    this.#copies.set(value, copy);
+    for (const key of Reflect.ownKeys(value)) {
+      const descriptor = Object.getOwnPropertyDescriptor(value, key);
+      if (descriptor === undefined) continue;
+      const isOrdinary =
+        typeof key === 'string' &&
+        descriptor.enumerable === true &&
+        descriptor.writable === true &&
+        descriptor.configurable === true;
+      if (!isOrdinary) this.#property(copy, value, key);
+      else if (isPlainPrimitive(descriptor.value)) assign(copy, key, descriptor.value);
+      else this.at(`.${key}`, () => this.set(copy, key, descriptor.value));
+    }
+    this.#finish(copy, value, Object.prototype);
+    return copy;
+  }
+
+  /** A property with everything that its descriptor says. `target`: the copy, or a special. */
+  #property(target: object | number, value: object, key: string | symbol): void {
+    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    if (descriptor === undefined) return;
+    const isAccessor = descriptor.get !== undefined || descriptor.set !== undefined;
+    const flags =
+      (descriptor.enumerable === true ? propertyFlags.enumerable : 0) |
+      (descriptor.writable === true ? propertyFlags.writable : 0) |
+      (descriptor.configurable === true ? propertyFlags.configurable : 0) |
+      (isAccessor ? propertyFlags.accessor : 0);
+    const cell = this.at(typeof key === 'symbol' ? `[${String(key)}]` : `.${key}`, () =>
+      isAccessor ? this.cell(descriptor.get, descriptor.set) : this.cell(descriptor.value),
+    );
+    const name = typeof key === 'symbol' ? this.#special(key) : key;
+    this.properties.push(target, name, flags, cell);
+  }
+
+  /** Properties of a function or class that its text does not make. */
+  addProperty(index: number, value: object, key: string | symbol): void {
+    this.#property(index, value, key);
+  }
+
+  /** Says that the special at `index` has `prototype`. */
+  addPrototype(index: number, prototype: object | null): void {
+    this.prototypes.push(prototype === null ? null : this.cell(prototype), [index]);
+  }
+
+  #finish(copy: object, value: object, expected: object | undefined): void {
+    this.#prototype(copy, value, new Set([expected]));
+    if (Object.isExtensible(value)) return;
+    const how = Object.isFrozen(value)
+      ? integrity.frozen
+      : Object.isSealed(value)
+        ? integrity.sealed
+        : integrity.nonExtensible;
+    this.integrities.push(copy, how);
+  }
+
+  #prototype(target: object | number, value: object, expected: ReadonlySet<unknown>): void {
+    const prototype: object | null = Object.getPrototypeOf(value);
+    if (expected.has(prototype)) return;
+    const group = this.#groups.get(prototype);
+    if (group !== undefined) {
+      group.push(target);
+      return;
+    }
+    const members = [target];
+    this.#groups.set(prototype, members);
+    const at = this.prototypes.push(null, members) - 2;
+    if (prototype === null) return;
+    this.prototypes[at] = this.at('its prototype', () => this.cell(prototype));
+  }
+}
+
+function assign(container: object, key: string | number, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(container, key, {
+      value,
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  } else Reflect.set(container, key, value);
+}
+
+function wellKnownName(value: symbol): string {
+  const name = value.description?.startsWith('Symbol.') ? value.description.slice(7) : '';
+  return name !== '' && Reflect.get(Symbol, name) === value ? name : '';
+}
+
+/** The class whose `prototype` this is. */
+function ownerOf(value: object): AnyFunction | undefined {
+  const descriptor = Object.getOwnPropertyDescriptor(value, 'constructor');
+  const owner: unknown = descriptor?.value;
+  return typeof owner === 'function' && owner.prototype === value ? owner : undefined;
+}
+
+/** Whether it may be a module of Node: a namespace, or an object with functions of Node. */
+function isHolder(value: object): boolean {
+  if (types.isModuleNamespaceObject(value)) return true;
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) return false;
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue;
+    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    if (typeof descriptor?.value === 'function' || descriptor?.get !== undefined) return true;
+  }
+  return ownerOf(value) !== undefined;
+}
+
+function isLeaf(value: object): boolean {
+  return (
+    types.isDate(value) ||
+    types.isRegExp(value) ||
+    types.isAnyArrayBuffer(value) ||
+    types.isBoxedPrimitive(value) ||
+    ArrayBuffer.isView(value)
+  );
+}
+
+/** The prototype that V8 gives back for a leaf. */
+function leafPrototype(value: object): object | undefined {
+  if (types.isDate(value)) return Date.prototype;
+  if (types.isRegExp(value)) return RegExp.prototype;
+  if (types.isAnyArrayBuffer(value)) return ArrayBuffer.prototype;
+  if (ArrayBuffer.isView(value)) {
+    if (Buffer.isBuffer(value)) return Buffer.prototype;
+    return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
+  }
+  return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
+}
+
+function builtinPrototype(name: string): object | undefined {
+  const constructor: unknown = Reflect.get(globalThis, name);
+  return typeof constructor === 'function' ? constructor.prototype : undefined;
+}
+
+function errorBase(value: Error): string {
+  for (let at: unknown = value; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
+    const constructor: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
+    if (typeof constructor === 'function' && errorNames.has(constructor.name)) {
+      if (builtinPrototype(constructor.name) === at) return constructor.name;
+    }
+  }
+  return 'Error';
+}
+
+function stackOf(value: Error): string | undefined {
+  try {
+    return typeof value.stack === 'string' ? value.stack : undefined;
+  } catch {
+    return undefined; // a user's Error.prepareStackTrace threw
+  }
+}
+
+function isIndex(key: string): boolean {
+  return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) < 4294967295;
+}
+
+function shown(key: unknown): string {
+  return typeof key === 'string' ? JSON.stringify(key) : typeof key === 'object' ? '{…}' : String(key);
+}

@@ -1,0 +1,81 @@
+// The way of what a task threw. It must always arrive: what cannot travel is left out field by field,
+// and the rest is sent. Non-errors travel too.
+
+import type { Exporter, ValueSnapshot } from './types.js';
+
+/** Bytes for anything that was thrown. Never throws. */
+export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
+  try {
+    return exporter.exportValue(error, 'the error');
+  } catch {
+    try {
+      return exporter.exportValue(reduce(exporter, error, 0), 'the error');
+    } catch {
+      return exporter.exportValue({ name: 'Error', message: 'an error that cannot travel' }, 'error');
+    }
+  }
+}
+
+const builtinErrors = { TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError };
+const maxDepth = 8;
+
+/** The parts of `error` that can travel, in an error of the nearest built-in class. */
+function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
+  if (typeof error !== 'object' || error === null || depth > maxDepth) {
+    return canTravel(exporter, error) ? error : new Error(describe(error));
+  }
+  const base = Object.values(builtinErrors).find((Class) => error instanceof Class) ?? Error;
+  const reduced = new base(text(error, 'message') ?? describe(error));
+  const name = text(error, 'name');
+  if (name !== undefined && name !== reduced.name) define(reduced, 'name', name);
+  define(reduced, 'stack', text(error, 'stack') ?? `${name ?? 'Error'}: ${reduced.message}`);
+  for (const key of Object.getOwnPropertyNames(error)) {
+    if (key === 'message' || key === 'stack' || key === 'name') continue;
+    const value = get(error, key);
+    if (canTravel(exporter, value)) define(reduced, key, value);
+    else if (key === 'cause') define(reduced, key, reduce(exporter, value, depth + 1));
+    else if (key === 'errors' && Array.isArray(value)) {
+      define(reduced, key, value.map((part: unknown) => reduce(exporter, part, depth + 1)));
+    }
+  }
+  return reduced;
+}
+
+function canTravel(exporter: Exporter, value: unknown): boolean {
+  try {
+    exporter.exportValue(value, 'a field of the error');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function get(value: object, key: string): unknown {
+  try {
+    return Reflect.get(value, key);
+  } catch {
+    return undefined;
+  }
+}
+
+function text(value: object, key: string): string | undefined {
+  const found = get(value, key);
+  return typeof found === 'string' ? found : undefined;
+}
+
+function define(target: object, key: string, value: unknown): void {
+  Object.defineProperty(target, key, {
+    value,
+    writable: true,
+    enumerable: key !== 'stack' && key !== 'cause' && key !== 'name',
+    configurable: true,
+  });
+}
+
+function describe(value: unknown): string {
+  try {
+    return `thrown: ${String(value)}`;
+  } catch {
+    return 'thrown: a value that has no text';
+  }
+}

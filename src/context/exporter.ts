@@ -1,0 +1,262 @@
+// The sending half. Decides what of a function can be kept between calls:
+// - a function whose captures can never change is a closure definition: sent once, then an id;
+// - else its code is a definition, and the captured values are the state of each call.
+// Constant closures are counted by code, so that callbacks made anew at every call (and so never met
+// again) do not pile up in the hosts. Not here: how things are written (functions.ts, encode.ts).
+
+import type { AsyncLocalStorage } from 'node:async_hooks';
+import { CodedError } from '../errors.js';
+import { changeable, Graph } from './encode.js';
+import { type Described, Functions } from './functions.js';
+import { Identities } from './identities.js';
+import { isPlain } from './plain.js';
+import { type ActiveStores, activeStores, hasRegistered, storeOf } from './propagate.js';
+import { type Definition, special } from './protocol.js';
+import { transferError } from './refuse.js';
+import type {
+  AnyFunction,
+  BufferCarrier,
+  Exporter,
+  FunctionSnapshot,
+  ValueSnapshot,
+} from './types.js';
+import { format, write } from './wire.js';
+
+/** Closures kept for a piece of code at the first sight of a function object, and at the second. */
+const keptAtOnce = 8;
+const keptAtMost = 256;
+
+interface Kept {
+  readonly id: number;
+  readonly snapshot: FunctionSnapshot;
+  readonly captured: readonly AsyncLocalStorage<unknown>[];
+}
+
+export interface ExporterOptions {
+  readonly buffers?: BufferCarrier | undefined;
+}
+
+/** Makes the sending half: one for all hosts in the parent, one in a host. */
+export function createExporter(options: ExporterOptions = {}): ContextExporter {
+  return new ContextExporter(options.buffers);
+}
+
+export class ContextExporter implements Exporter {
+  readonly identities = new Identities();
+  readonly #buffers: BufferCarrier | undefined;
+  readonly #definitions: Definition[] = [];
+  readonly #bytes: (Uint8Array | undefined)[] = [];
+  readonly #interned = new Map<string, number>();
+  readonly #functions: Functions;
+  readonly #kept = new WeakMap<AnyFunction, Kept>();
+  readonly #neverKept = new WeakSet<AnyFunction>();
+  readonly #seen = new WeakSet<AnyFunction>();
+  readonly #keptByCode = new Map<number, number>();
+  /** What a definition needs before it. */
+  readonly #needs = new Map<number, readonly number[]>();
+
+  constructor(buffers: BufferCarrier | undefined) {
+    this.#buffers = buffers;
+    this.#functions = new Functions(
+      {
+        add: (definition) => this.#add(definition),
+        intern: (key, make) => this.#intern(key, make),
+      },
+      this.identities,
+      (fn, described) => this.#keep(fn, described),
+    );
+  }
+
+  exportFunction(fn: AnyFunction): FunctionSnapshot {
+    const kept = this.#kept.get(fn);
+    if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
+    return this.#exportSlowly(fn, kept);
+  }
+
+  exportValue(value: unknown, what: string): ValueSnapshot {
+    if (isPlain(value)) {
+      try {
+        return { bytes: write(format.plain, value, this.#buffers), definitions: [] };
+      } catch {
+        // The graph below says what it was, and where.
+      }
+    }
+    return this.#guard(what, () => {
+      const graph = new Graph(this.#functions, what, false);
+      graph.set(graph.root, 0, value);
+      return { bytes: this.#write(graph), definitions: this.#ordered(graph) };
+    });
+  }
+
+  definition(id: number): Uint8Array {
+    const definition = this.#definitions[id];
+    if (definition === undefined) throw new RangeError(`there is no definition ${id}`);
+    const bytes = this.#bytes[id] ?? write(format.definition, definition, undefined);
+    this.#bytes[id] = bytes;
+    return bytes;
+  }
+
+  #add(definition: Definition): number {
+    return this.#definitions.push(definition) - 1;
+  }
+
+  #intern(key: string, make: () => Definition): number {
+    const known = this.#interned.get(key);
+    if (known !== undefined) return known;
+    const id = this.#add(make());
+    this.#interned.set(key, id);
+    return id;
+  }
+
+  /** Runs one export; errors leave as errors of ours. */
+  #guard<T>(what: string, body: () => T): T {
+    try {
+      return body();
+    } catch (error) {
+      if (error instanceof CodedError) throw error;
+      const isDeep = error instanceof RangeError && /call stack/.test(error.message);
+      throw transferError(
+        'TRANSFER_UNSUPPORTED',
+        [what],
+        isDeep
+          ? 'it is nested too deeply: flatten it, for instance into an array'
+          : error instanceof Error
+            ? error.message
+            : String(error),
+        { cause: error },
+      );
+    } finally {
+      this.#functions.forget();
+    }
+  }
+
+  #exportSlowly(fn: AnyFunction, known: Kept | undefined): FunctionSnapshot {
+    const what = `the function ${fn.name}`.trimEnd();
+    return this.#guard(what, () => {
+      const kept = known ?? this.#keepRoot(fn, what);
+      if (kept !== undefined) {
+        const active = activeStores(kept.captured);
+        return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
+      }
+      return this.#exportState(fn, what);
+    });
+  }
+
+  /** Tries to keep the root function, whatever it is. */
+  #keepRoot(fn: AnyFunction, what: string): Kept | undefined {
+    if (!this.#functions.isCode(fn, [what])) return this.#attempt(fn, what);
+    return this.#keep(fn, this.#functions.describe(fn, [what]));
+  }
+
+  /** The closure definition of `fn`, when nothing that it captured can change. */
+  #keep(fn: AnyFunction, described: Described): Kept | undefined {
+    const kept = this.#kept.get(fn);
+    if (kept !== undefined || this.#neverKept.has(fn)) return kept;
+    const count = this.#keptByCode.get(described.codeId) ?? 0;
+    const isNew = !this.#seen.has(fn);
+    this.#seen.add(fn);
+    if (count >= (isNew ? keptAtOnce : keptAtMost)) return undefined;
+    const made = this.#attempt(fn, `the function ${fn.name}`.trimEnd());
+    if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
+    return made;
+  }
+
+  #attempt(fn: AnyFunction, what: string): Kept | undefined {
+    const graph = new Graph(this.#functions, what, true);
+    try {
+      graph.set(graph.root, 0, fn);
+    } catch (error) {
+      // A variable that one of two functions changes is not for this attempt to judge.
+      if (error !== changeable) throw error;
+      this.#neverKept.add(fn);
+      return undefined;
+    }
+    const bytes = this.#write(graph);
+    const needs = this.#ordered(graph);
+    const id = this.#add({ kind: 'closure', bytes });
+    this.#needs.set(id, needs);
+    const kept: Kept = {
+      id,
+      snapshot: Object.freeze({
+        id,
+        definitions: Object.freeze([...needs, id]),
+        state: undefined,
+      }),
+      captured: [...graph.captured],
+    };
+    this.#kept.set(fn, kept);
+    return kept;
+  }
+
+  /** A kept function in the stores of this moment. */
+  #withStores(kept: Kept, active: ActiveStores, what: string): FunctionSnapshot {
+    const graph = new Graph(this.#functions, what, false);
+    graph.definitions.add(kept.id);
+    graph.root[0] = 0;
+    graph.puts.push(graph.root, 0, graph.add(kept, [special.closure, kept.id]));
+    this.#addStores(graph, active);
+    return { id: kept.id, definitions: this.#endingWith(graph, kept.id), state: this.#write(graph) };
+  }
+
+  #exportState(fn: AnyFunction, what: string): FunctionSnapshot {
+    const isCode = this.#functions.isCode(fn, [what]);
+    if (isCode) {
+      const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]));
+      if (plain !== undefined) return plain;
+    }
+    const graph = new Graph(this.#functions, what, false);
+    graph.set(graph.root, 0, fn);
+    this.#addStores(graph, activeStores([...graph.captured]));
+    const id = isCode
+      ? this.#functions.describe(fn, [what]).codeId
+      : this.#intern('call', () => ({ kind: 'call' }));
+    return { id, definitions: this.#endingWith(graph, id), state: this.#write(graph) };
+  }
+
+  /** The common case: code, and values that V8 writes as they are. */
+  #exportPlainState(fn: AnyFunction, described: Described): FunctionSnapshot | undefined {
+    const { codeId, slots } = described;
+    if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
+    const values: unknown[] = [];
+    for (const { value, binding } of slots) {
+      if (binding?.kind === 'import') return undefined;
+      values.push(value);
+    }
+    if (!isPlain(values)) return undefined;
+    try {
+      const state = write(format.slots, values, this.#buffers);
+      return { id: codeId, definitions: [codeId], state };
+    } catch {
+      return undefined; // the graph says what it was
+    }
+  }
+
+  #addStores(graph: Graph, active: ActiveStores): void {
+    for (const [storage, key] of active) {
+      const store = storeOf(storage);
+      if (store === undefined) continue;
+      const keyCell = key === undefined ? graph.cell(storage) : [key];
+      graph.stores.push(keyCell, graph.at('.getStore()', () => graph.cell(store)));
+    }
+  }
+
+  #write(graph: Graph): Buffer {
+    return write(format.graph, graph.payload(), this.#buffers);
+  }
+
+  /** The definitions of `graph` with what they need before them. */
+  #ordered(graph: Graph): number[] {
+    const ordered = new Set<number>();
+    for (const id of graph.definitions) {
+      for (const needed of this.#needs.get(id) ?? []) ordered.add(needed);
+      ordered.add(id);
+    }
+    return [...ordered];
+  }
+
+  #endingWith(graph: Graph, id: number): number[] {
+    const needs = this.#needs.get(id) ?? [];
+    const others = [...needs, ...this.#ordered(graph)].filter((other) => other !== id);
+    return [...new Set(others), id];
+  }
+}

@@ -1,0 +1,223 @@
+// The receiving half: keeps what a peer defined (code, modules, closures) and makes functions and
+// values from snapshots. Code is cached, closures are not: the same function sent again may hold other
+// values. The exceptions are classes, and closures that the sender proved constant.
+// Not here: the order of fix-ups (decode.ts), compiling (recreate.ts).
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { CodedError } from '../errors.js';
+import { decode, isCallable, type Made, type Memory } from './decode.js';
+import { ContextExporter } from './exporter.js';
+import { type Exports, loadModule } from './modules.js';
+import { registeredStorage } from './propagate.js';
+import { type CodeDefinition, type Identity, parseDefinition, parsePayload } from './protocol.js';
+import { compile, compileFailed, type Instance, rememberOrigin } from './recreate.js';
+import type { AnyFunction, BufferCarrier, Exporter, Importer } from './types.js';
+import { asCorrupt, corrupt, format, read } from './wire.js';
+
+export interface ImporterOptions {
+  readonly exporter: Exporter;
+  readonly buffers?: BufferCarrier | undefined;
+}
+
+/** Makes the receiving half for one peer; `exporter` is this side's sending half. */
+export function createImporter(options: ImporterOptions): Importer {
+  return new ContextImporter(options.exporter, options.buffers);
+}
+
+interface Code {
+  readonly definition: CodeDefinition;
+  instantiate: (() => Instance) | undefined;
+}
+
+const maxRemembered = 4096;
+
+class ContextImporter implements Importer, Memory {
+  readonly #exporter: Exporter;
+  readonly #buffers: BufferCarrier | undefined;
+  readonly #codes = new Map<number, Code>();
+  readonly #modules = new Map<number, Exports>();
+  readonly #failures = new Map<number, CodedError>();
+  readonly #closures = new Map<number, Uint8Array>();
+  readonly #functions = new Map<number, (...args: unknown[]) => unknown>();
+  readonly #remembered = new Map<string, unknown>();
+  readonly #instances = new WeakMap<AnyFunction, Instance>();
+
+  constructor(exporter: Exporter, buffers: BufferCarrier | undefined) {
+    this.#exporter = exporter;
+    this.#buffers = buffers;
+  }
+
+  define(id: number, bytes: Uint8Array): void | Promise<void> {
+    const { format: as, value } = read(bytes, undefined);
+    if (as !== format.definition) throw corrupt('a definition was expected');
+    const definition = parseDefinition(value);
+    switch (definition.kind) {
+      case 'code':
+        this.#codes.set(id, { definition, instantiate: undefined });
+        return undefined;
+      case 'closure':
+        this.#closures.set(id, definition.bytes);
+        return undefined;
+      case 'call':
+        return undefined;
+      case 'module':
+        return this.#load(id, () => loadModule(definition));
+    }
+  }
+
+  /** Remembers a failure: whoever needs the module later hears the same. */
+  #load(id: number, load: () => Exports | Promise<Exports>): void | Promise<void> {
+    const fail = (error: unknown): never => {
+      if (error instanceof CodedError) this.#failures.set(id, error);
+      throw error;
+    };
+    try {
+      const loaded = load();
+      if (!(loaded instanceof Promise)) {
+        this.#modules.set(id, loaded);
+        return undefined;
+      }
+      return loaded.then((exports) => {
+        this.#modules.set(id, exports);
+      }, fail);
+    } catch (error) {
+      return fail(error);
+    }
+  }
+
+  importFunction(id: number, state: Uint8Array | undefined): (...args: unknown[]) => unknown {
+    return this.#checked(() => (state === undefined ? this.closure(id) : this.#fromState(id, state)));
+  }
+
+  importValue(bytes: Uint8Array): unknown {
+    return this.#checked(() => {
+      const { format: as, value } = read(bytes, this.#buffers);
+      if (as === format.plain) return value;
+      if (as !== format.graph) throw corrupt('a value was expected');
+      return decode(parsePayload(value), this).root;
+    });
+  }
+
+  #checked<T>(body: () => T): T {
+    try {
+      return body();
+    } catch (error) {
+      throw asCorrupt(error);
+    }
+  }
+
+  #fromState(id: number, state: Uint8Array): (...args: unknown[]) => unknown {
+    const { format: as, value } = read(state, this.#buffers);
+    if (as === format.slots) {
+      if (!Array.isArray(value)) throw corrupt('the slots are not a list');
+      const instance = this.instantiate(id);
+      instance.fill(value);
+      const fn = instance.make(undefined);
+      this.finish(id, fn, { instance, self: [], identity: [0, 0] });
+      return callable(fn);
+    }
+    if (as !== format.graph) throw corrupt('the state of a function was expected');
+    const { root, stores } = decode(parsePayload(value), this);
+    const fn = callable(root);
+    return stores.reduce<(...args: unknown[]) => unknown>(
+      (inner, [key, store]) => runningIn(key, store, inner),
+      fn,
+    );
+  }
+
+  // What decode.ts asks for.
+
+  original([tag, serial]: Identity): unknown {
+    const exporter = this.#exporter;
+    if (!(exporter instanceof ContextExporter) || exporter.identities.tag !== tag) return undefined;
+    return exporter.identities.find(serial);
+  }
+
+  known([tag, serial]: Identity): unknown {
+    return this.#remembered.get(`${tag}:${serial}`);
+  }
+
+  remember([tag, serial]: Identity, value: unknown): void {
+    if (this.#remembered.size >= maxRemembered) {
+      for (const oldest of this.#remembered.keys()) {
+        this.#remembered.delete(oldest);
+        break;
+      }
+    }
+    this.#remembered.set(`${tag}:${serial}`, value);
+  }
+
+  instantiate(codeId: number): Instance {
+    const code = this.#codes.get(codeId);
+    if (code === undefined) throw corrupt(`the code ${codeId} was not defined`);
+    try {
+      code.instantiate ??= compile(code.definition);
+    } catch (cause) {
+      throw compileFailed(code.definition, cause);
+    }
+    return code.instantiate();
+  }
+
+  finish(codeId: number, fn: AnyFunction, { instance, self, identity }: Made): void {
+    const code = this.#codes.get(codeId);
+    if (code === undefined) return;
+    rememberOrigin(fn, { definition: code.definition, read: instance.read, self, identity });
+    if (code.definition.isClass) this.#instances.set(fn, instance);
+  }
+
+  instanceOf(fn: AnyFunction): Instance | undefined {
+    return this.#instances.get(fn);
+  }
+
+  closure(id: number): (...args: unknown[]) => unknown {
+    const known = this.#functions.get(id);
+    if (known !== undefined) return known;
+    const bytes = this.#closures.get(id);
+    const fn = bytes === undefined ? this.#bare(id) : callable(this.importValue(bytes));
+    this.#functions.set(id, fn);
+    return fn;
+  }
+
+  /** Code without captures. */
+  #bare(id: number): (...args: unknown[]) => unknown {
+    const code = this.#codes.get(id);
+    if (code === undefined || code.definition.slots.length > 0) {
+      throw corrupt(`the function ${id} was not defined`);
+    }
+    return callable(this.instantiate(id).make(undefined));
+  }
+
+  imported(id: number, name: string): unknown {
+    const failure = this.#failures.get(id);
+    if (failure !== undefined) throw failure;
+    const exports = this.#modules.get(id);
+    if (exports === undefined) throw corrupt(`the module ${id} was not defined`);
+    return exports(name);
+  }
+
+  requireFor(url: string): unknown {
+    return createRequire(url);
+  }
+
+  moduleFor(url: string): unknown {
+    const filename = url.startsWith('file:') ? fileURLToPath(url) : url;
+    return { exports: {}, filename, id: filename, loaded: true, require: createRequire(url) };
+  }
+}
+
+function callable(value: unknown): (...args: unknown[]) => unknown {
+  if (!isCallable(value)) throw corrupt('a function was expected');
+  return value;
+}
+
+function runningIn(
+  key: unknown,
+  store: unknown,
+  inner: (...args: unknown[]) => unknown,
+): (...args: unknown[]) => unknown {
+  const storage = typeof key === 'string' ? registeredStorage(key) : key;
+  if (!(storage instanceof AsyncLocalStorage)) return inner; // its module is not loaded here
+  return (...args) => storage.run(store, () => inner(...args));
+}

@@ -1,0 +1,19 @@
+// The context part: functions and values with everything that they captured, as bytes and back.
+// Docs: docs/design/context.md (how), docs/guide/what-travels.md (for users).
+
+export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
+export { exportError } from './error.js';
+export { createImporter, type ImporterOptions } from './importer.js';
+export { receive, send } from './hooks.js';
+export { perHost } from './per-host.js';
+export { propagate } from './propagate.js';
+export { type CallSite, captureSite, joinStacks } from './stack.js';
+export { task } from './task.js';
+export type {
+  AnyFunction,
+  BufferCarrier,
+  Exporter,
+  FunctionSnapshot,
+  Importer,
+  ValueSnapshot,
+} from './types.js';

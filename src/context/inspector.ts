@@ -1,0 +1,222 @@
+// Reads what a function captured, by an inspector session of this thread on itself. Every `post` of
+// such a session completes before it returns, so a capture is a plain synchronous call of 40-50 µs,
+// and neither the Debugger nor the Runtime domain is enabled, so the program is not slowed.
+// Scope objects hold the real values. They are snapshots: a later write is not seen, so nothing read
+// here is kept. Not here: which names matter (code.ts), which module a script is (scripts.ts).
+
+import { createRequire } from 'node:module';
+import type { Runtime, Session } from 'node:inspector';
+import { CodedError } from '../errors.js';
+import type { AnyFunction } from './types.js';
+
+/** Where V8 says that a function begins: zero-based, at the `(` of its parameters. */
+export interface FunctionLocation {
+  readonly scriptId: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** What V8 knows of a function. `scopes` are innermost first. */
+export interface Capture {
+  readonly scopes: readonly object[];
+  readonly location: FunctionLocation | undefined;
+  readonly bound: BoundParts | undefined;
+}
+
+export interface BoundParts {
+  readonly target: unknown;
+  readonly boundThis: unknown;
+  readonly boundArguments: readonly unknown[];
+}
+
+interface Holder {
+  fn: unknown;
+  out: unknown;
+}
+
+const objectGroup = 'manycore';
+const holderName = Symbol.for('manycore.inspector.holder');
+
+type InspectorModule = typeof import('node:inspector');
+
+let self: Inspector | undefined;
+let refusal: CodedError | undefined;
+
+/** The inspector of this thread. Throws `TRANSFER_UNREADABLE` where there is none. */
+export function inspectSelf(): Inspector {
+  if (self !== undefined) return self;
+  if (refusal !== undefined) throw refusal;
+  try {
+    self = new Inspector(createRequire(import.meta.url)('node:inspector'));
+    return self;
+  } catch (cause) {
+    refusal = new CodedError(
+      'TRANSFER_UNREADABLE',
+      'this process may not inspect itself, so what a function captured cannot be read: ' +
+        'under --permission add --allow-inspector (Node 24 and later), or pass the values as ' +
+        'arguments, or use task(moduleUrl, exportName)',
+      { cause },
+    );
+    throw refusal;
+  }
+}
+
+/** Whether a capture can work here, without a throw. */
+export function canInspect(): boolean {
+  try {
+    inspectSelf();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+type Properties = Runtime.GetPropertiesReturnType;
+type Called = Runtime.CallFunctionOnReturnType;
+
+interface RemoteValue {
+  readonly objectId?: string | undefined;
+  readonly value?: unknown;
+}
+
+export class Inspector {
+  readonly #session: Session;
+  readonly #holder: Holder = { fn: undefined, out: undefined };
+  readonly #holderId: string;
+
+  constructor(module: InspectorModule) {
+    this.#session = new module.Session();
+    this.#session.connect();
+    const key = `Symbol.for(${JSON.stringify(holderName.description)})`;
+    Object.defineProperty(globalThis, holderName, { value: this.#holder, configurable: true });
+    try {
+      this.#holderId = this.#evaluate(`globalThis[${key}]`);
+    } finally {
+      Reflect.deleteProperty(globalThis, holderName);
+    }
+  }
+
+  #evaluate(expression: string): string {
+    let id: string | undefined;
+    this.#session.post('Runtime.evaluate', { expression }, (error, reply) => {
+      if (error === null) id = reply.result.objectId;
+    });
+    if (id === undefined) throw new Error('the inspector did not find the library in its context');
+    return id;
+  }
+
+  /** The scopes, place and bound parts of `fn`, as they are now. */
+  capture(fn: AnyFunction): Capture {
+    try {
+      const parts = this.#internals(fn);
+      return {
+        scopes: this.#scopesOf(parts),
+        location: locationOf(parts.get('[[FunctionLocation]]')?.value),
+        bound: this.#boundOf(parts),
+      };
+    } finally {
+      this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
+      this.#holder.fn = undefined;
+      this.#holder.out = undefined;
+    }
+  }
+
+  #internals(fn: AnyFunction): Map<string, RemoteValue> {
+    this.#holder.fn = fn;
+    const functionId = this.#call('function(){return this.fn}');
+    const found = new Map<string, RemoteValue>();
+    if (functionId === undefined) return found;
+    const wanted = { objectId: functionId, ownProperties: true };
+    this.#session.post('Runtime.getProperties', wanted, (error, reply?: Properties) => {
+      if (error !== null || reply === undefined) return;
+      for (const { name, value } of reply.internalProperties ?? []) {
+        if (value !== undefined) found.set(name, value);
+      }
+    });
+    return found;
+  }
+
+  #call(functionDeclaration: string): string | undefined {
+    let id: string | undefined;
+    const request = { objectId: this.#holderId, functionDeclaration, objectGroup };
+    this.#session.post('Runtime.callFunctionOn', request, (error, reply?: Called) => {
+      if (error === null) id = reply?.result.objectId;
+    });
+    return id;
+  }
+
+  /** Puts the real object behind a remote id into our hands. */
+  #fetch(objectId: string): unknown {
+    this.#holder.out = undefined;
+    const request = {
+      objectId,
+      functionDeclaration: 'function(h){h.out=this}',
+      arguments: [{ objectId: this.#holderId }],
+      objectGroup,
+    };
+    this.#session.post('Runtime.callFunctionOn', request, () => {});
+    return this.#holder.out;
+  }
+
+  #scopesOf(parts: ReadonlyMap<string, RemoteValue>): object[] {
+    const id = parts.get('[[Scopes]]')?.objectId;
+    const list = id === undefined ? undefined : this.#fetch(id);
+    if (!Array.isArray(list)) return [];
+    const scopes: object[] = [];
+    // V8's list has no prototype, so it has no methods.
+    for (let index = 0; index < list.length; index += 1) {
+      const entry: unknown = list[index];
+      if (typeof entry !== 'object' || entry === null || !('object' in entry)) continue;
+      if (typeof entry.object === 'object' && entry.object !== null) scopes.push(entry.object);
+    }
+    return scopes;
+  }
+
+  #boundOf(parts: ReadonlyMap<string, RemoteValue>) {
+    const target = parts.get('[[TargetFunction]]')?.objectId;
+    if (target === undefined) return undefined;
+    const read = (name: string): unknown => {
+      const part = parts.get(name);
+      return part?.objectId === undefined ? part?.value : this.#fetch(part.objectId);
+    };
+    const list = read('[[BoundArgs]]');
+    return {
+      target: this.#fetch(target),
+      boundThis: read('[[BoundThis]]'),
+      boundArguments: Array.isArray(list) ? Array.from<unknown>(list) : [],
+    };
+  }
+
+  /** The URL of every script that has live functions, by script id; 5 ms, so callers cache. */
+  scriptUrls(): Map<string, string> {
+    const urls = new Map<string, string>();
+    this.#session.post('Profiler.getBestEffortCoverage', (error, reply) => {
+      if (error !== null) return;
+      for (const { scriptId, url } of reply.result) urls.set(scriptId, url);
+    });
+    return urls;
+  }
+
+  /**
+   * The source that V8 runs, which differs from the file where a loader compiled it. Enables the
+   * debugger for the moment of the call: 15 ms the first time, so callers cache.
+   */
+  scriptSource(scriptId: string): string | undefined {
+    let source: string | undefined;
+    this.#session.post('Debugger.enable');
+    this.#session.post('Debugger.getScriptSource', { scriptId }, (error, reply) => {
+      if (error === null) source = reply.scriptSource;
+    });
+    this.#session.post('Debugger.disable');
+    return source;
+  }
+}
+
+function locationOf(value: unknown): FunctionLocation | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (!('scriptId' in value && 'lineNumber' in value)) return undefined;
+  const { scriptId, lineNumber } = value;
+  const column = 'columnNumber' in value ? value.columnNumber : 0;
+  if (typeof scriptId !== 'string' || typeof lineNumber !== 'number') return undefined;
+  return { scriptId, line: lineNumber, column: typeof column === 'number' ? column : 0 };
+}

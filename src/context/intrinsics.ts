@@ -1,0 +1,173 @@
+// Names for what every process has of its own: built-in globals, their prototypes and methods, and
+// the members of Node's modules that are loaded. Such values travel by name, never by copy.
+// A global that the user added is none of these: additions are enumerable, built-ins are not.
+// Not here: exports of the user's modules (references.ts).
+
+import { builtinModules, createRequire } from 'node:module';
+import { CodedError } from '../errors.js';
+
+type Path = readonly (string | symbol)[];
+
+/** Built-in globals that are enumerable. */
+const enumerableGlobals = new Set(
+  (
+    'global clearImmediate setImmediate clearInterval clearTimeout setInterval setTimeout ' +
+    'queueMicrotask structuredClone atob btoa performance fetch navigator crypto'
+  ).split(' '),
+);
+
+/** Reading these warns, or loads much: found by name when a value claims to be one (`byName`). */
+const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance']);
+
+/** Not reachable from a global by data properties alone; `@` starts such a path. */
+const hidden: Readonly<Record<string, () => unknown>> = {
+  CodedError: () => CodedError,
+  ThrowTypeError: () =>
+    Object.getOwnPropertyDescriptor(
+      (() => {
+        'use strict';
+        // biome-ignore lint/complexity/noArguments: it is where the intrinsic hangs
+        return (function () { return arguments; })();
+      })(),
+      'callee',
+    )?.get,
+  TypedArray: () => Object.getPrototypeOf(Uint8Array),
+  Generator: () => Object.getPrototypeOf(function* () {}),
+  AsyncGenerator: () => Object.getPrototypeOf(async function* () {}),
+  AsyncFunction: () => Object.getPrototypeOf(async () => {}).constructor,
+  AsyncFunctionPrototype: () => Object.getPrototypeOf(async () => {}),
+  GeneratorFunction: () => Object.getPrototypeOf(function* () {}).constructor,
+  AsyncGeneratorFunction: () => Object.getPrototypeOf(async function* () {}).constructor,
+  ArrayIterator: () => Object.getPrototypeOf([][Symbol.iterator]()),
+  MapIterator: () => Object.getPrototypeOf(new Map()[Symbol.iterator]()),
+  SetIterator: () => Object.getPrototypeOf(new Set()[Symbol.iterator]()),
+  StringIterator: () => Object.getPrototypeOf(''[Symbol.iterator]()),
+  Iterator: () => Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())),
+};
+
+let table: Map<unknown, Path> | undefined;
+let modulesSeen = -1;
+
+/** The path that names `value` in every process; `undefined`: it is not built in. */
+export function builtinPath(value: unknown): Path | undefined {
+  table ??= globalTable();
+  const known = table.get(value);
+  if (known !== undefined) return known;
+  if (typeof value === 'function') {
+    const named = byName(value.name);
+    if (named !== undefined && named === value) return [value.name];
+  }
+  return undefined;
+}
+
+/** The same for the modules of Node and what they export. */
+export function nodeModulePath(value: unknown): Path | undefined {
+  table ??= globalTable();
+  addNodeModules(table);
+  return table.get(value);
+}
+
+/** What a path names here. Throws a plain error when it names nothing. */
+export function followPath(path: Path): unknown {
+  const [first, ...rest] = path;
+  let value: unknown = rootOf(String(first));
+  for (const key of rest) {
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null) {
+      throw new Error(`${path.map(String).join('.')} is not here`);
+    }
+    const descriptor = typeof key === 'string' && key.startsWith('get ') ? key.slice(4) : undefined;
+    value =
+      descriptor === undefined
+        ? Reflect.get(value, key)
+        : Object.getOwnPropertyDescriptor(value, descriptor)?.get;
+  }
+  if (value === undefined) throw new Error(`${path.map(String).join('.')} is not here`);
+  return value;
+}
+
+function rootOf(name: string): unknown {
+  if (name.startsWith('@')) return hidden[name.slice(1)]?.();
+  if (name.startsWith('node:')) return loadNodeModule(name);
+  if (name === 'globalThis') return globalThis;
+  return isBuiltinGlobal(name) ? Reflect.get(globalThis, name) : undefined;
+}
+
+/** Whether `globalThis[name]` is Node's or the language's, not the program's. */
+export function isBuiltinGlobal(name: string): boolean {
+  const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+  if (descriptor === undefined) return false;
+  return descriptor.enumerable !== true || enumerableGlobals.has(name);
+}
+
+function byName(name: string): unknown {
+  const descriptor = name === '' ? undefined : Object.getOwnPropertyDescriptor(globalThis, name);
+  if (descriptor === undefined || !isBuiltinGlobal(name)) return undefined;
+  return 'value' in descriptor ? descriptor.value : undefined;
+}
+
+function globalTable(): Map<unknown, Path> {
+  const found = new Map<unknown, Path>([[globalThis, ['globalThis']]]);
+  for (const name of Object.getOwnPropertyNames(globalThis)) {
+    const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (descriptor === undefined || !isBuiltinGlobal(name)) continue;
+    const value: unknown = getterGlobals.has(name)
+      ? Reflect.get(globalThis, name)
+      : descriptor.value;
+    if (isReference(value) && value !== globalThis) add(found, value, [name], 2);
+  }
+  for (const [name, read] of Object.entries(hidden)) {
+    const value = read();
+    if (isReference(value)) add(found, value, [`@${name}`], 1);
+  }
+  return found;
+}
+
+function isReference(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function';
+}
+
+/** Adds `value` and, `depth` levels down, what its data properties and accessors hold. */
+function add(found: Map<unknown, Path>, value: object, path: Path, depth: number): void {
+  if (found.has(value)) return;
+  found.set(value, path);
+  if (depth === 0) return;
+  for (const key of Reflect.ownKeys(value)) {
+    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    if (descriptor === undefined || key === 'constructor') continue;
+    if (path[0] === 'process' && key === 'env') {
+      found.set(descriptor.value, ['process', 'env']);
+      continue;
+    }
+    if (isReference(descriptor.value)) {
+      // Objects that hold the program's data are not names: process.argv may be copied.
+      const isName = typeof descriptor.value === 'function' || path[0] !== 'process';
+      const isPrototype = key === 'prototype';
+      if (isName || isPrototype) add(found, descriptor.value, [...path, key], isPrototype ? 1 : depth - 1);
+    }
+    if (descriptor.get !== undefined && typeof key === 'string') {
+      if (!found.has(descriptor.get)) found.set(descriptor.get, [...path, `get ${key}`]);
+    }
+  }
+}
+
+function addNodeModules(found: Map<unknown, Path>): void {
+  const list: unknown = Reflect.get(process, 'moduleLoadList');
+  const loaded = Array.isArray(list) ? list : [];
+  if (loaded.length === modulesSeen) return;
+  const names = new Set(loaded.map((entry: unknown) => String(entry).replace(/^\S+ /, '')));
+  for (const name of builtinModules) {
+    if (name.startsWith('_') || !names.has(name.replace(/^node:/, ''))) continue;
+    const specifier = name.startsWith('node:') ? name : `node:${name}`;
+    const value: unknown = loadNodeModule(specifier);
+    if (isReference(value)) add(found, value, [specifier], 2);
+  }
+  modulesSeen = Array.isArray(list) ? list.length : 0;
+}
+
+const require = createRequire(import.meta.url);
+
+export function loadNodeModule(specifier: string): unknown {
+  const get: unknown = Reflect.get(process, 'getBuiltinModule');
+  if (typeof get === 'function') return Reflect.apply(get, process, [specifier]);
+  return require(specifier);
+}

@@ -1,0 +1,64 @@
+// Imports what a function of a peer imported: Node's modules at once, CommonJS by require, the rest by
+// import() as the user's own module would do it, with its conditions and its loaders.
+
+import { createRequire, isBuiltin } from 'node:module';
+import { CodedError } from '../errors.js';
+import { loadNodeModule } from './intrinsics.js';
+import type { ModuleDefinition } from './protocol.js';
+import { importerFor } from './recreate.js';
+
+/** Gives an export of a loaded module; `*`: the module itself. */
+export type Exports = (name: string) => unknown;
+
+const require = createRequire(import.meta.url);
+
+/** Loads a module; a promise when that takes time. Fails with `TRANSFER_IMPORT_FAILED`. */
+export function loadModule(definition: ModuleDefinition): Exports | Promise<Exports> {
+  const { specifier, parent, isRequired } = definition;
+  try {
+    if (isBuiltin(specifier)) {
+      const name = specifier.startsWith('node:') ? specifier : `node:${specifier}`;
+      return exportsOfNode(loadNodeModule(name), isRequired);
+    }
+    if (isRequired) return exportsOf(require(specifier));
+    return importerFor(parent === '' ? specifier : parent)(specifier).then(exportsOf, (cause) => {
+      throw failed(definition, cause);
+    });
+  } catch (cause) {
+    throw failed(definition, cause);
+  }
+}
+
+function exportsOf(namespace: unknown): Exports {
+  return (name) => {
+    if (name === '*') return namespace;
+    const isObject = typeof namespace === 'object' && namespace !== null;
+    return isObject || typeof namespace === 'function' ? Reflect.get(namespace, name) : undefined;
+  };
+}
+
+function exportsOfNode(value: unknown, isRequired: boolean): Exports {
+  if (isRequired || typeof value !== 'object' || value === null) {
+    return typeof value === 'function' && !isRequired
+      ? (name) => (name === 'default' || name === '*' ? value : Reflect.get(value, name))
+      : exportsOf(value);
+  }
+  let namespace: object | undefined;
+  return (name) => {
+    if (name === 'default') return value;
+    if (name !== '*') return Reflect.get(value, name);
+    namespace ??= Object.freeze({ ...value, default: value });
+    return namespace;
+  };
+}
+
+function failed({ specifier, parent }: ModuleDefinition, cause: unknown): CodedError {
+  const from = parent === '' ? '' : ` (imported by ${parent})`;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new CodedError(
+    'TRANSFER_IMPORT_FAILED',
+    `${specifier}${from} cannot be imported in the host: ${why}; a host imports again what a ` +
+      'function imported, so the module must load there as well',
+    { cause },
+  );
+}

@@ -1,0 +1,275 @@
+// What travels: the shapes of definitions and of payloads, and the functions that parse them out of
+// what another process wrote. A payload is a plain copy of a value's graph, plus a list of
+// "specials" (what V8 cannot write: functions, classes, symbols, ...) and of fix-ups that put them in
+// place. The plain part keeps identity and cycles, because V8 does.
+
+import { corrupt } from './wire.js';
+
+/** First element of a special. The rest is in the comment; `#n` is the index of another special. */
+export const special = {
+  /** path: a property path from the built-in globals, or from `node:x` modules */
+  builtin: 0,
+  /** key of `Symbol.for` */
+  registeredSymbol: 1,
+  /** identity, description */
+  symbol: 2,
+  /** id of a module definition, export name (`*`: the namespace) */
+  imported: 3,
+  /** id of a closure definition */
+  closure: 4,
+  /** id of a code definition, identity, slots, [this] */
+  function: 5,
+  /** the same for a class; statics and prototype additions are fix-ups */
+  class: 6,
+  /** #n: the `prototype` of a function or class */
+  prototype: 7,
+  /** [target, this, ...arguments] */
+  bound: 8,
+  /** name of the built-in error class, stack */
+  error: 9,
+  /** href */
+  url: 10,
+  /** class cell [class], data cell [data] */
+  received: 11,
+  /** identity, [factory] */
+  perHost: 12,
+  /** module URL, export name */
+  task: 13,
+  /** identity */
+  asyncLocalStorage: 14,
+  /** URL of the module that it belongs to */
+  require: 15,
+  cjsModule: 16,
+} as const;
+
+/** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */
+export type Identity = readonly [tag: number, serial: number];
+
+export interface CodeDefinition {
+  readonly kind: 'code';
+  /** As the user wrote it, and as it is compiled (`import.meta` and the like replaced). */
+  readonly text: string;
+  readonly compiled: string;
+  readonly form: string;
+  readonly isClass: boolean;
+  readonly isStrict: boolean;
+  /** File name in stacks, URL of the module, zero-based place of the text's first character. */
+  readonly fileName: string;
+  readonly url: string;
+  readonly line: number;
+  readonly column: number;
+  /** The captured names, in the order of their values; the internal names never collide with them. */
+  readonly slots: readonly string[];
+  /** The names that stand for `import.meta` and `import`; '' when not used. */
+  readonly metaName: string;
+  readonly importName: string;
+  /** For members with a computed key: the name that the function really has. */
+  readonly functionName: string | undefined;
+  /** Prefix for the factory's own names, not used in the text. */
+  readonly prefix: string;
+}
+
+export interface ModuleDefinition {
+  readonly kind: 'module';
+  readonly specifier: string;
+  /** URL of the importing module; '' when `specifier` is absolute. */
+  readonly parent: string;
+  /** How the importer gets it: like `import` or like `require`. */
+  readonly isRequired: boolean;
+}
+
+export interface ClosureDefinition {
+  readonly kind: 'closure';
+  /** A payload whose root is the function; nothing in it can change. */
+  readonly bytes: Uint8Array;
+}
+
+/** The function is in the state of each call. */
+export interface CallDefinition {
+  readonly kind: 'call';
+}
+
+export type Definition = CodeDefinition | ModuleDefinition | ClosureDefinition | CallDefinition;
+
+export function parseDefinition(value: unknown): Definition {
+  const fields = new Fields(value, 'a definition');
+  switch (fields.string('kind')) {
+    case 'code':
+      return {
+        kind: 'code',
+        text: fields.string('text'),
+        compiled: fields.string('compiled'),
+        form: fields.string('form'),
+        isClass: fields.boolean('isClass'),
+        isStrict: fields.boolean('isStrict'),
+        fileName: fields.string('fileName'),
+        url: fields.string('url'),
+        line: fields.number('line'),
+        column: fields.number('column'),
+        slots: fields.names('slots'),
+        metaName: fields.name('metaName'),
+        importName: fields.name('importName'),
+        functionName: fields.optionalString('functionName'),
+        prefix: fields.name('prefix'),
+      };
+    case 'module':
+      return {
+        kind: 'module',
+        specifier: fields.string('specifier'),
+        parent: fields.string('parent'),
+        isRequired: fields.boolean('isRequired'),
+      };
+    case 'closure':
+      return { kind: 'closure', bytes: fields.bytes('bytes') };
+    case 'call':
+      return { kind: 'call' };
+    default:
+      throw corrupt('a definition of no known kind');
+  }
+}
+
+const identifierPattern = /^(?:[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*)?$/u;
+
+/** Typed access to an object that another process wrote. */
+class Fields {
+  readonly #object: object;
+  readonly #what: string;
+
+  constructor(value: unknown, what: string) {
+    if (typeof value !== 'object' || value === null) throw corrupt(`${what} is not an object`);
+    this.#object = value;
+    this.#what = what;
+  }
+
+  #wrong(name: string): Error {
+    return corrupt(`${this.#what} has no good ${name}`);
+  }
+
+  string(name: string): string {
+    const value: unknown = Reflect.get(this.#object, name);
+    if (typeof value !== 'string') throw this.#wrong(name);
+    return value;
+  }
+
+  optionalString(name: string): string | undefined {
+    return Reflect.get(this.#object, name) === undefined ? undefined : this.string(name);
+  }
+
+  boolean(name: string): boolean {
+    const value: unknown = Reflect.get(this.#object, name);
+    if (typeof value !== 'boolean') throw this.#wrong(name);
+    return value;
+  }
+
+  /** A natural number that can be a line or column. */
+  number(name: string): number {
+    const value: unknown = Reflect.get(this.#object, name);
+    const isGood = typeof value === 'number' && Number.isInteger(value) && value >= 0;
+    if (!isGood || value > 0x3fff_ffff) throw this.#wrong(name);
+    return value;
+  }
+
+  /** An identifier, or ''. */
+  name(name: string): string {
+    const value = this.string(name);
+    if (!identifierPattern.test(value)) throw this.#wrong(name);
+    return value;
+  }
+
+  names(name: string): string[] {
+    const value: unknown = Reflect.get(this.#object, name);
+    if (!Array.isArray(value)) throw this.#wrong(name);
+    return value.map((entry: unknown) => {
+      if (typeof entry !== 'string' || entry === '' || !identifierPattern.test(entry)) {
+        throw this.#wrong(name);
+      }
+      return entry;
+    });
+  }
+
+  bytes(name: string): Uint8Array {
+    const value: unknown = Reflect.get(this.#object, name);
+    if (!(value instanceof Uint8Array)) throw this.#wrong(name);
+    return value;
+  }
+}
+
+/** Where a property goes that a plain copy cannot express. */
+export const propertyFlags = { enumerable: 1, writable: 2, configurable: 4, accessor: 8 } as const;
+/** How closed an object is. */
+export const integrity = { frozen: 0, sealed: 1, nonExtensible: 2 } as const;
+
+/** An object of the plain copy, or the index of a special. */
+export type Target = object | number;
+
+export interface Payload {
+  /** `[root]`: a cell, so that a special can be put there. */
+  readonly root: unknown[];
+  readonly specials: readonly (readonly unknown[])[];
+  /** `[container, key, #special]`, flat. */
+  readonly puts: readonly unknown[];
+  /** `[prototype cell or null, objects]`, flat. */
+  readonly prototypes: readonly unknown[];
+  /** `[target, key, flags, cell]`, flat; `key` is a string, or #n of a symbol. */
+  readonly properties: readonly unknown[];
+  /** `[map or set, flat entries]`, flat. */
+  readonly fills: readonly unknown[];
+  /** `[target, integrity]`, flat. */
+  readonly integrities: readonly unknown[];
+  /** `[AsyncLocalStorage cell or key, store cell]`, flat: where a function must run. */
+  readonly stores: readonly unknown[];
+}
+
+export function parsePayload(value: unknown): Payload {
+  if (!Array.isArray(value) || value.length !== 8) throw corrupt('a payload is not complete');
+  const [root, specials, puts, prototypes, properties, fills, integrities, stores]: unknown[][] =
+    value.map((part: unknown) => {
+      if (!Array.isArray(part)) throw corrupt('a part of a payload is not a list');
+      return part;
+    });
+  const parts = { root, specials, puts, prototypes, properties, fills, integrities, stores };
+  return {
+    root: list(parts.root),
+    specials: list(parts.specials).map((entry: unknown) => {
+      if (!Array.isArray(entry)) throw corrupt('a special is not a list');
+      return entry;
+    }),
+    puts: list(parts.puts, 3),
+    prototypes: list(parts.prototypes, 2),
+    properties: list(parts.properties, 4),
+    fills: list(parts.fills, 2),
+    integrities: list(parts.integrities, 2),
+    stores: list(parts.stores, 2),
+  };
+}
+
+/** A dense list whose length is a multiple of `group`. */
+function list(value: unknown[] | undefined, group = 1): unknown[] {
+  if (value === undefined || value.length % group !== 0) throw corrupt('a list is incomplete');
+  return value;
+}
+
+// Accessors for the elements of specials and fix-ups.
+
+export function stringAt(entry: readonly unknown[], index: number): string {
+  const value = entry[index];
+  if (typeof value !== 'string') throw corrupt(`element ${index} is not a string`);
+  return value;
+}
+
+export function numberAt(entry: readonly unknown[], index: number): number {
+  const value = entry[index];
+  if (typeof value !== 'number') throw corrupt(`element ${index} is not a number`);
+  return value;
+}
+
+export function listAt(entry: readonly unknown[], index: number): unknown[] {
+  const value = entry[index];
+  if (!Array.isArray(value)) throw corrupt(`element ${index} is not a list`);
+  return value;
+}
+
+export function identityAt(entry: readonly unknown[], index: number): Identity {
+  const value = listAt(entry, index);
+  return [numberAt(value, 0), numberAt(value, 1)];
+}

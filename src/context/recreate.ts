@@ -1,0 +1,170 @@
+// Makes a function again from its definition: the text, at its original file, line and column, inside
+// a factory whose variables take the captured values. `vm.compileFunction` and not eval: it works
+// under --disallow-code-generation-from-strings, and V8 keeps the compiled code for every closure
+// that the factory makes. Never `with`: it is 40 times slower. Slots are `let`s that are filled late,
+// so functions may capture each other; a class is evaluated when its slots are filled.
+// Not here: which values go into the slots (decode.ts).
+
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import vm from 'node:vm';
+import { CodedError } from '../errors.js';
+import type { CodeDefinition, Identity } from './protocol.js';
+import { withoutWarnings } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+/** One set of variables around the function. */
+export interface Instance {
+  /** Fills the slots, in the order of the definition. */
+  readonly fill: (values: readonly unknown[]) => void;
+  /** What the slots hold now. */
+  readonly read: () => unknown[];
+  /** Evaluates the text with `this`; for a class, after `fill`. */
+  readonly make: (self: unknown) => AnyFunction;
+}
+
+/** How a re-created function can travel on without an inspector. */
+export interface Origin {
+  readonly definition: CodeDefinition;
+  readonly read: () => unknown[];
+  readonly self: readonly unknown[];
+  readonly identity: Identity;
+}
+
+const origins = new WeakMap<AnyFunction, Origin>();
+
+export function rememberOrigin(fn: AnyFunction, origin: Origin): void {
+  origins.set(fn, origin);
+}
+
+export function originOf(fn: AnyFunction): Origin | undefined {
+  return origins.get(fn);
+}
+
+// V8 would report the re-created script under the user's URL with other offsets, and spoil their
+// coverage. A name that is no file keeps it out; stack.ts takes the prefix away again.
+export const coveragePrefix = 'manycore:';
+const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
+
+/** Compiles a definition. Call the result once for each closure. */
+export function compile(definition: CodeDefinition): () => Instance {
+  const { slots, prefix, isStrict, form, compiled, line, column, fileName } = definition;
+  const fill = slots.map((name, index) => `${name}=${prefix}[${index}]`).join(';');
+  const before =
+    (isStrict ? '"use strict";' : '') +
+    (slots.length > 0 ? `let ${slots.join(',')};` : '') +
+    `return {fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
+    `make(){return (${opening(form)}\n`;
+  const source = `${before}${' '.repeat(column)}${compiled}\n${closing(form)})}}`;
+  const { metaName, importName, url } = definition;
+  const helpers: [string, unknown][] = [];
+  if (metaName !== '') helpers.push([metaName, metaFor(url)]);
+  if (importName !== '') helpers.push([importName, importerFor(url)]);
+  const factory: unknown = vm.compileFunction(source, helpers.map(([name]) => name), {
+    filename: isCovered ? coveragePrefix + fileName : fileName,
+    lineOffset: line - 1,
+  });
+  if (typeof factory !== 'function') throw new TypeError('the factory is not a function');
+  const values = helpers.map(([, value]) => value);
+  return () => toInstance(Reflect.apply(factory, undefined, values), form, definition.functionName);
+}
+
+function opening(form: string): string {
+  if (form === 'expression') return '';
+  return form === 'class-method' ? 'class{' : '{';
+}
+
+function closing(form: string): string {
+  return form === 'expression' ? '' : '}';
+}
+
+function toInstance(value: unknown, form: string, functionName: string | undefined): Instance {
+  if (!isInstance(value)) throw new TypeError('the factory made no instance');
+  const { make } = value;
+  if (form === 'expression') return value;
+  return {
+    fill: value.fill,
+    read: value.read,
+    make: (self) => {
+      const made = pickMember(make.call(self, self), form);
+      if (functionName !== undefined) {
+        Object.defineProperty(made, 'name', { value: functionName, configurable: true });
+      }
+      return made;
+    },
+  };
+}
+
+function isInstance(value: unknown): value is Instance {
+  return typeof value === 'object' && value !== null && 'make' in value;
+}
+
+function pickMember(holder: unknown, form: string): AnyFunction {
+  const owner: unknown =
+    form === 'class-method' && typeof holder === 'function' ? holder.prototype : holder;
+  const found = Object.entries(Object.getOwnPropertyDescriptors(owner ?? {})).find(
+    ([name]) => !(form === 'class-method' && name === 'constructor'),
+  )?.[1];
+  const made: unknown =
+    form === 'getter' ? found?.get : form === 'setter' ? found?.set : found?.value;
+  if (typeof made !== 'function') throw new TypeError('the definition holds no function');
+  return made;
+}
+
+const metas = new Map<string, object>();
+
+/** `import.meta` of a module that is not running here, one object a URL. */
+function metaFor(url: string): object {
+  const known = metas.get(url);
+  if (known !== undefined) return known;
+  const path = url.startsWith('file:') ? fileURLToPath(url) : undefined;
+  const meta = {
+    __proto__: null,
+    ...(path === undefined
+      ? {}
+      : { dirname: path.slice(0, path.lastIndexOf('/')) || '/', filename: path }),
+    resolve: (specifier: string): string => resolveFrom(url, specifier),
+    url,
+    main: false,
+  };
+  metas.set(url, meta);
+  return meta;
+}
+
+function resolveFrom(url: string, specifier: string): string {
+  if (/^\.{0,2}\//.test(specifier)) return new URL(specifier, url).href;
+  if (URL.canParse(specifier)) return specifier;
+  const found = createRequire(url).resolve(specifier);
+  return found.startsWith('/') ? new URL(`file://${found}`).href : found;
+}
+
+const importers = new Map<string, (specifier: string) => Promise<unknown>>();
+
+/** `import()` as the module at `url` would do it. */
+export function importerFor(url: string): (specifier: string) => Promise<unknown> {
+  const known = importers.get(url);
+  if (known !== undefined) return known;
+  const made: unknown = withoutWarnings(() =>
+    vm.compileFunction('return import(specifier,options)', ['specifier', 'options'], {
+      filename: url,
+      importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    }),
+  );
+  if (typeof made !== 'function') throw new TypeError('import() cannot be compiled');
+  // The first import is what warns, not the compilation.
+  const importer = (specifier: string, options?: unknown): Promise<unknown> =>
+    withoutWarnings(async (): Promise<unknown> => Reflect.apply(made, undefined, [specifier, options]));
+  importers.set(url, importer);
+  return importer;
+}
+
+/** Fails as the peer should hear it when a definition does not compile. */
+export function compileFailed(definition: CodeDefinition, cause: unknown): CodedError {
+  return new CodedError(
+    'TRANSFER_UNREADABLE',
+    `the function at ${definition.fileName}:${definition.line + 1} cannot be made again in a host: ` +
+      `${cause instanceof Error ? cause.message : String(cause)}; move it into a module and use ` +
+      'task(moduleUrl, exportName)',
+    { cause },
+  );
+}

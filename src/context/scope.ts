@@ -1,0 +1,541 @@
+// Which variable does each name in a piece of source mean? One walk over acorn's tree records scopes,
+// declarations, references and the few constructs that re-creating a function must know of (`this`,
+// `super`, `import.meta`, ...). Our own walk and not a scope library, because we also need what those
+// do not record (outer `this`, private names, whether a binding can ever change).
+// Not here: parsing (code.ts, module-source.ts), reading values (inspector.ts).
+
+import type {
+  AnonymousClassDeclaration,
+  AnonymousFunctionDeclaration,
+  AnyNode,
+  ArrowFunctionExpression,
+  ClassDeclaration,
+  ClassExpression,
+  FunctionDeclaration,
+  FunctionExpression,
+  Pattern,
+  VariableDeclaration,
+} from 'acorn';
+
+export type FunctionNode =
+  | FunctionDeclaration
+  | AnonymousFunctionDeclaration
+  | FunctionExpression
+  | ArrowFunctionExpression;
+export type ClassNode = ClassDeclaration | AnonymousClassDeclaration | ClassExpression;
+
+export type BindingKind = 'import' | 'const' | 'let' | 'var' | 'function' | 'class' | 'param';
+
+/** A declared name. `writes` counts assignments that are not its initialisation. */
+export interface Binding {
+  readonly name: string;
+  readonly kind: BindingKind;
+  /** Offset of the declaring identifier: with the module's URL it identifies the variable. */
+  readonly start: number;
+  readonly scope: Scope;
+  readonly inLoop: boolean;
+  writes: number;
+  initialisations: number;
+  /** For `import`: where from, and which export (`*`: the namespace). */
+  readonly source: string | undefined;
+  readonly imported: string | undefined;
+}
+
+export interface Scope {
+  readonly node: AnyNode;
+  readonly parent: Scope | undefined;
+  /** Where `var` lands. */
+  readonly holdsVars: boolean;
+  /** Whether `this` inside is its own. */
+  readonly ownsThis: boolean;
+  readonly inLoop: boolean;
+  readonly bindings: Map<string, Binding>;
+  readonly privateNames: Set<string>;
+}
+
+export interface Reference {
+  readonly name: string;
+  readonly start: number;
+  readonly isWrite: boolean;
+  readonly scope: Scope;
+}
+
+export type MarkKind =
+  | 'this'
+  | 'super'
+  | 'new.target'
+  | 'eval'
+  | 'import.meta'
+  | 'import()'
+  | 'private';
+
+/** A construct that is not a plain reference. `[start, end)` are offsets; `name` for `private`. */
+export interface Mark {
+  readonly kind: MarkKind;
+  readonly start: number;
+  readonly end: number;
+  readonly scope: Scope;
+  readonly name: string;
+}
+
+export interface ModuleExport {
+  readonly name: string;
+  /** The local binding, `undefined` for `export default <expression>` and re-exports. */
+  readonly local: string | undefined;
+  /** The exported node of `export default <expression>`. */
+  readonly node: AnyNode | undefined;
+}
+
+export interface Analysis {
+  readonly root: Scope;
+  readonly scopes: readonly Scope[];
+  readonly references: readonly Reference[];
+  readonly marks: readonly Mark[];
+  readonly functions: readonly (FunctionNode | ClassNode)[];
+  readonly exports: readonly ModuleExport[];
+  /** Of functions and classes at the top: offset of the name to offset of the text. */
+  readonly topLevel: ReadonlyMap<number, number>;
+  readonly identifiers: ReadonlySet<string>;
+}
+
+/** Walks a tree once. The tree must come from acorn with locations as it makes them. */
+export function analyse(tree: AnyNode): Analysis {
+  const walk = new Walk(tree);
+  walk.visit(tree);
+  walk.countWrites();
+  return walk;
+}
+
+/** The binding that `name` means when used in `scope`; `undefined`: a global. */
+export function resolve(scope: Scope, name: string): Binding | undefined {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) {
+    const found = at.bindings.get(name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Whether the variable holds one value from its initialisation on. */
+export function isConstant(binding: Binding): boolean {
+  if (binding.writes > 0) return false;
+  if (binding.kind !== 'var') return true;
+  return binding.initialisations === 1 && !binding.inLoop;
+}
+
+/** Whether `scope` lies in `node` or is its own scope. */
+export function isInside(scope: Scope, node: AnyNode): boolean {
+  return scope.node.start >= node.start && scope.node.end <= node.end;
+}
+
+function isNode(value: unknown): value is AnyNode {
+  return (
+    typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+  );
+}
+
+function childrenOf(node: AnyNode): AnyNode[] {
+  const children: AnyNode[] = [];
+  for (const value of Object.values(node)) {
+    if (Array.isArray(value)) children.push(...value.filter(isNode));
+    else if (isNode(value)) children.push(value);
+  }
+  return children;
+}
+
+interface DeclareOptions {
+  readonly source?: string;
+  readonly imported?: string;
+}
+
+class Walk implements Analysis {
+  readonly root: Scope;
+  readonly scopes: Scope[] = [];
+  readonly references: Reference[] = [];
+  readonly marks: Mark[] = [];
+  readonly functions: (FunctionNode | ClassNode)[] = [];
+  readonly exports: ModuleExport[] = [];
+  readonly topLevel = new Map<number, number>();
+  readonly identifiers = new Set<string>();
+  #scope: Scope;
+
+  constructor(tree: AnyNode) {
+    this.root = newScope(tree, undefined, { holdsVars: true, ownsThis: true, inLoop: false });
+    this.#scope = this.root;
+    this.scopes.push(this.root);
+  }
+
+  countWrites(): void {
+    for (const { isWrite, name, scope } of this.references) {
+      if (!isWrite) continue;
+      const binding = resolve(scope, name);
+      if (binding !== undefined) binding.writes += 1;
+    }
+  }
+
+  visit(node: AnyNode): void {
+    switch (node.type) {
+      case 'Identifier':
+        this.#refer(node.name, node.start, false);
+        return;
+      case 'FunctionDeclaration':
+        if (node.id !== null) {
+          this.#declare(node.id.name, 'function', node.id.start);
+          this.#atTop(node.id.start, node);
+        }
+        this.#visitFunction(node, undefined);
+        return;
+      case 'FunctionExpression':
+        this.#visitFunction(node, node.id?.name);
+        return;
+      case 'ArrowFunctionExpression':
+        this.#visitFunction(node, undefined);
+        return;
+      case 'ClassDeclaration':
+        if (node.id !== null) {
+          this.#declare(node.id.name, 'class', node.id.start);
+          this.#atTop(node.id.start, node);
+        }
+        this.#visitClass(node);
+        return;
+      case 'ClassExpression':
+        this.#visitClass(node);
+        return;
+      case 'StaticBlock':
+        this.#within(node, { holdsVars: true, ownsThis: true, inLoop: false }, () =>
+          this.#visitAll(node.body),
+        );
+        return;
+      case 'BlockStatement':
+      case 'SwitchStatement':
+        this.#within(node, { inLoop: this.#scope.inLoop }, () => this.#visitChildren(node));
+        return;
+      case 'ForStatement':
+      case 'ForInStatement':
+      case 'ForOfStatement':
+        this.#visitFor(node);
+        return;
+      case 'WhileStatement':
+      case 'DoWhileStatement':
+        this.#within(node, { inLoop: true }, () => this.#visitChildren(node));
+        return;
+      case 'CatchClause':
+        this.#within(node, { inLoop: this.#scope.inLoop }, () => {
+          if (node.param) this.#declarePattern(node.param, 'param');
+          this.visit(node.body);
+        });
+        return;
+      case 'VariableDeclaration':
+        this.#visitVariables(node);
+        return;
+      case 'AssignmentExpression':
+        this.#assign(node.left);
+        this.visit(node.right);
+        return;
+      case 'UpdateExpression':
+        if (node.argument.type === 'Identifier') {
+          this.#refer(node.argument.name, node.argument.start, true);
+        } else this.visit(node.argument);
+        return;
+      case 'MemberExpression':
+        this.visit(node.object);
+        if (node.computed || node.property.type === 'PrivateIdentifier') this.visit(node.property);
+        return;
+      case 'Property':
+        if (node.computed) this.visit(node.key);
+        this.visit(node.value);
+        return;
+      case 'LabeledStatement':
+        this.visit(node.body);
+        return;
+      case 'BreakStatement':
+      case 'ContinueStatement':
+        return;
+      case 'CallExpression':
+        if (node.callee.type === 'Identifier' && node.callee.name === 'eval') {
+          this.#mark('eval', node);
+        }
+        this.#visitChildren(node);
+        return;
+      case 'ThisExpression':
+        this.#mark('this', node);
+        return;
+      case 'Super':
+        this.#mark('super', node);
+        return;
+      case 'MetaProperty':
+        this.#mark(node.meta.name === 'import' ? 'import.meta' : 'new.target', node);
+        return;
+      case 'ImportExpression':
+        this.#mark('import()', node);
+        this.#visitChildren(node);
+        return;
+      case 'PrivateIdentifier':
+        this.#mark('private', node, node.name);
+        return;
+      case 'ImportDeclaration':
+        this.#visitImport(node);
+        return;
+      case 'ExportNamedDeclaration':
+      case 'ExportDefaultDeclaration':
+        this.#visitExport(node);
+        return;
+      case 'ExportAllDeclaration':
+        return;
+      default:
+        this.#visitChildren(node);
+    }
+  }
+
+  #visitChildren(node: AnyNode): void {
+    this.#visitAll(childrenOf(node));
+  }
+
+  #visitAll(nodes: readonly AnyNode[]): void {
+    for (const node of nodes) this.visit(node);
+  }
+
+  #within(
+    node: AnyNode,
+    has: { holdsVars?: boolean; ownsThis?: boolean; inLoop: boolean },
+    body: () => void,
+  ): void {
+    const outer = this.#scope;
+    this.#scope = newScope(node, outer, {
+      holdsVars: has.holdsVars ?? false,
+      ownsThis: has.ownsThis ?? false,
+      inLoop: has.inLoop,
+    });
+    this.scopes.push(this.#scope);
+    body();
+    this.#scope = outer;
+  }
+
+  #visitFunction(node: FunctionNode, ownName: string | undefined): void {
+    this.functions.push(node);
+    const isArrow = node.type === 'ArrowFunctionExpression';
+    this.#within(node, { holdsVars: true, ownsThis: !isArrow, inLoop: false }, () => {
+      if (ownName !== undefined) this.#declare(ownName, 'function', node.start);
+      if (!isArrow) this.#declare('arguments', 'param', node.start);
+      for (const parameter of node.params) this.#declarePattern(parameter, 'param');
+      if (node.body.type === 'BlockStatement') this.#visitAll(node.body.body);
+      else this.visit(node.body);
+    });
+  }
+
+  #visitClass(node: ClassNode): void {
+    this.functions.push(node);
+    this.#within(node, { inLoop: false }, () => {
+      if (node.id) this.#declare(node.id.name, 'class', node.id.start);
+      if (node.superClass) this.visit(node.superClass);
+      for (const member of node.body.body) {
+        if (member.type !== 'StaticBlock' && member.key.type === 'PrivateIdentifier') {
+          this.#scope.privateNames.add(member.key.name);
+        }
+      }
+      for (const member of node.body.body) this.#visitMember(member);
+    });
+  }
+
+  #visitMember(member: ClassNode['body']['body'][number]): void {
+    if (member.type === 'StaticBlock') {
+      this.visit(member);
+      return;
+    }
+    if (member.computed) this.visit(member.key);
+    const { value } = member;
+    if (!value) return;
+    if (member.type === 'MethodDefinition') this.visit(value);
+    else {
+      this.#within(value, { holdsVars: true, ownsThis: true, inLoop: false }, () =>
+        this.visit(value),
+      );
+    }
+  }
+
+  #visitFor(node: Extract<AnyNode, { type: 'ForStatement' | 'ForInStatement' | 'ForOfStatement' }>) {
+    this.#within(node, { inLoop: true }, () => {
+      if (node.type === 'ForStatement') {
+        this.#visitChildren(node);
+        return;
+      }
+      if (node.left.type === 'VariableDeclaration') {
+        for (const { id } of node.left.declarations) {
+          this.#declarePattern(id, node.left.kind === 'var' ? 'var' : 'const');
+        }
+      } else this.#assign(node.left);
+      this.visit(node.right);
+      this.visit(node.body);
+    });
+  }
+
+  #visitVariables(node: VariableDeclaration): void {
+    const kind = node.kind === 'var' ? 'var' : node.kind === 'let' ? 'let' : 'const';
+    for (const { id, init } of node.declarations) {
+      this.#declarePattern(id, kind, init ? 1 : 0);
+      if (init) {
+        if (id.type === 'Identifier') this.#atTop(id.start, init);
+        this.visit(init);
+      }
+    }
+  }
+
+  #declarePattern(pattern: Pattern, kind: BindingKind, initialisations = 1): void {
+    switch (pattern.type) {
+      case 'Identifier':
+        this.#declare(pattern.name, kind, pattern.start, initialisations);
+        return;
+      case 'ObjectPattern':
+        for (const property of pattern.properties) {
+          if (property.type === 'RestElement') this.#declarePattern(property.argument, kind);
+          else {
+            if (property.computed) this.visit(property.key);
+            this.#declarePattern(property.value, kind);
+          }
+        }
+        return;
+      case 'ArrayPattern':
+        for (const element of pattern.elements) if (element) this.#declarePattern(element, kind);
+        return;
+      case 'RestElement':
+        this.#declarePattern(pattern.argument, kind);
+        return;
+      case 'AssignmentPattern':
+        this.#declarePattern(pattern.left, kind);
+        this.visit(pattern.right);
+        return;
+      default:
+        this.visit(pattern);
+    }
+  }
+
+  #assign(pattern: Pattern): void {
+    switch (pattern.type) {
+      case 'Identifier':
+        this.#refer(pattern.name, pattern.start, true);
+        return;
+      case 'ObjectPattern':
+        for (const property of pattern.properties) {
+          if (property.type === 'RestElement') this.#assign(property.argument);
+          else {
+            if (property.computed) this.visit(property.key);
+            this.#assign(property.value);
+          }
+        }
+        return;
+      case 'ArrayPattern':
+        for (const element of pattern.elements) if (element) this.#assign(element);
+        return;
+      case 'RestElement':
+        this.#assign(pattern.argument);
+        return;
+      case 'AssignmentPattern':
+        this.#assign(pattern.left);
+        this.visit(pattern.right);
+        return;
+      default:
+        this.visit(pattern);
+    }
+  }
+
+  #visitImport(node: Extract<AnyNode, { type: 'ImportDeclaration' }>): void {
+    const source = String(node.source.value);
+    for (const specifier of node.specifiers) {
+      const { name, start } = specifier.local;
+      const imported =
+        specifier.type === 'ImportDefaultSpecifier'
+          ? 'default'
+          : specifier.type === 'ImportNamespaceSpecifier'
+            ? '*'
+            : nameOf(specifier.imported);
+      this.#declare(name, 'import', start, 1, { source, imported });
+    }
+  }
+
+  #visitExport(
+    node: Extract<AnyNode, { type: 'ExportNamedDeclaration' | 'ExportDefaultDeclaration' }>,
+  ): void {
+    if (node.type === 'ExportDefaultDeclaration') {
+      const { declaration } = node;
+      const isNamed =
+        (declaration.type === 'FunctionDeclaration' || declaration.type === 'ClassDeclaration') &&
+        declaration.id !== null;
+      const local = isNamed
+        ? declaration.id?.name
+        : declaration.type === 'Identifier'
+          ? declaration.name
+          : undefined;
+      this.exports.push({ name: 'default', local, node: declaration });
+      this.visit(declaration);
+      return;
+    }
+    if (node.declaration) {
+      const before = new Set(this.#scope.bindings.keys());
+      this.visit(node.declaration);
+      for (const local of this.#scope.bindings.keys()) {
+        if (!before.has(local)) this.exports.push({ name: local, local, node: undefined });
+      }
+      return;
+    }
+    if (node.source) return;
+    for (const { local, exported } of node.specifiers) {
+      this.exports.push({ name: nameOf(exported), local: nameOf(local), node: undefined });
+    }
+  }
+
+  #declare(
+    name: string,
+    kind: BindingKind,
+    start: number,
+    initialisations = 1,
+    from: DeclareOptions = {},
+  ): void {
+    this.identifiers.add(name);
+    let scope = this.#scope;
+    if (kind === 'var') while (!scope.holdsVars && scope.parent) scope = scope.parent;
+    const inLoop = kind === 'var' && this.#scope.inLoop;
+    const known = scope.bindings.get(name);
+    if (known !== undefined && (kind === 'var' || kind === 'function')) {
+      // Declared again: the same variable with one more value.
+      known.initialisations += initialisations;
+      if (kind === 'function' || inLoop) known.writes += 1;
+      return;
+    }
+    scope.bindings.set(name, {
+      name,
+      kind,
+      start,
+      scope,
+      inLoop,
+      writes: 0,
+      initialisations,
+      source: from.source,
+      imported: from.imported,
+    });
+  }
+
+  #atTop(nameStart: number, node: AnyNode): void {
+    if (this.#scope === this.root) this.topLevel.set(nameStart, node.start);
+  }
+
+  #refer(name: string, start: number, isWrite: boolean): void {
+    this.identifiers.add(name);
+    this.references.push({ name, start, isWrite, scope: this.#scope });
+  }
+
+  #mark(kind: MarkKind, node: AnyNode, name = ''): void {
+    this.marks.push({ kind, start: node.start, end: node.end, scope: this.#scope, name });
+  }
+}
+
+function nameOf(node: AnyNode): string {
+  if (node.type === 'Identifier') return node.name;
+  return node.type === 'Literal' ? String(node.value) : '';
+}
+
+function newScope(
+  node: AnyNode,
+  parent: Scope | undefined,
+  has: { holdsVars: boolean; ownsThis: boolean; inLoop: boolean },
+): Scope {
+  return { node, parent, ...has, bindings: new Map(), privateNames: new Set() };
+}

@@ -1,0 +1,218 @@
+// From a function's place (script id, line, column) to its module: URL, source, where its variables
+// are declared. All of it is cached by script: a module is parsed once, at the first function of it
+// that is sent. Not here: capture (inspector.ts), naming exports for a peer (references.ts).
+
+import { readFileSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { fileURLToPath } from 'node:url';
+import * as util from 'node:util';
+import { parse } from 'acorn';
+import { type FunctionLocation, inspectSelf } from './inspector.js';
+import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
+
+export interface Script {
+  /** `file:`, `node:`, `data:` URL, or the bare path of a CommonJS module made into a URL; may be ''. */
+  readonly url: string;
+  /** What V8 calls the script in stacks: for CommonJS a path. */
+  readonly name: string;
+  readonly isCommonJs: boolean;
+  readonly source: string | undefined;
+  readonly lineStarts: readonly number[];
+  /** `undefined` when there is no source, or it does not parse. */
+  readonly analysis: Analysis | undefined;
+}
+
+/** A function's text in its module: zero-based place of the first character. */
+export interface Place {
+  readonly script: Script;
+  readonly line: number;
+  readonly column: number;
+  /** Offset of the text in `script.source`; -1 when it was not found there. */
+  readonly start: number;
+}
+
+const urls = new Map<string, string>();
+const scripts = new Map<string, Script>();
+
+/** The URL V8 has for a script: '' for code without one. */
+export function scriptUrl(scriptId: string): string {
+  const known = urls.get(scriptId);
+  if (known !== undefined) return known;
+  for (const [id, url] of onStack()) urls.set(id, url);
+  if (!urls.has(scriptId)) {
+    for (const [id, url] of inspectSelf().scriptUrls()) urls.set(id, url);
+  }
+  const found = urls.get(scriptId) ?? '';
+  urls.set(scriptId, found);
+  return found;
+}
+
+/** Scripts of the frames that run now: a callback's module is nearly always among them. */
+function onStack(): [string, string][] {
+  const get: unknown = Reflect.get(util, 'getCallSites');
+  if (typeof get !== 'function') return [];
+  const sites: unknown = Reflect.apply(get, util, [50]);
+  if (!Array.isArray(sites)) return [];
+  return sites.flatMap((site: unknown): [string, string][] => {
+    if (typeof site !== 'object' || site === null) return [];
+    if (!('scriptId' in site && 'scriptName' in site)) return [];
+    const { scriptId, scriptName } = site;
+    return typeof scriptId === 'string' && typeof scriptName === 'string' && scriptName !== ''
+      ? [[scriptId, scriptName]]
+      : [];
+  });
+}
+
+/** Where the function with this `text` and V8 location is. */
+export function placeOf(text: string, anchor: number, at: FunctionLocation): Place {
+  const script = scriptAt(at, text);
+  const { lineStarts, source } = script;
+  const lineStart = lineStarts[at.line];
+  if (source !== undefined && lineStart !== undefined) {
+    const start = startOf(source, text, lineStart + at.column);
+    if (start >= 0) return { script, start, ...lineAndColumn(lineStarts, start) };
+  }
+  const before = text.slice(0, anchor);
+  const breaks = before.split('\n').length - 1;
+  const column = breaks === 0 ? Math.max(0, at.column - anchor) : 0;
+  return { script, start: -1, line: Math.max(0, at.line - breaks), column };
+}
+
+function startOf(source: string, text: string, offset: number): number {
+  const start = source.lastIndexOf(text, offset);
+  return start >= 0 && start + text.length > offset ? start : -1;
+}
+
+function lineAndColumn(lineStarts: readonly number[], offset: number) {
+  let low = 0;
+  let high = lineStarts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((lineStarts[middle] ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return { line: low, column: offset - (lineStarts[low] ?? 0) };
+}
+
+function scriptAt(at: FunctionLocation, text: string): Script {
+  const known = scripts.get(at.scriptId);
+  if (known !== undefined) return known;
+  const name = scriptUrl(at.scriptId);
+  const url = name.startsWith('/') ? pathToUrl(name) : name;
+  const script = readScript(at, name, url, text);
+  scripts.set(at.scriptId, script);
+  return script;
+}
+
+function pathToUrl(path: string): string {
+  return new URL(`file://${path.split('/').map(encodeURIComponent).join('/')}`).href;
+}
+
+function readScript(at: FunctionLocation, name: string, url: string, text: string): Script {
+  const isCommonJs = name.startsWith('/') || name.endsWith('.cjs');
+  const none = { url, name, isCommonJs, source: undefined, lineStarts: [], analysis: undefined };
+  if (url.startsWith('node:')) return none;
+  for (const source of sourcesOf(at.scriptId, url)) {
+    const lineStarts = startsOfLines(source);
+    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
+    if (!(startOf(source, text, offset) >= 0)) continue;
+    const analysis = parseModule(source);
+    if (analysis !== undefined) return { url, name, isCommonJs, source, lineStarts, analysis };
+  }
+  return none;
+}
+
+/** What may be the source, cheapest first: the file, the file without types, what V8 really runs. */
+function* sourcesOf(scriptId: string, url: string): Generator<string> {
+  const file = readFile(url);
+  if (file !== undefined) {
+    yield file;
+    const stripped = /\.[mc]?ts(\?|$)/.test(url) ? stripTypes(file) : undefined;
+    if (stripped !== undefined) yield stripped;
+  }
+  const running = inspectSelf().scriptSource(scriptId);
+  if (running !== undefined) yield running;
+}
+
+function readFile(url: string): string | undefined {
+  if (!url.startsWith('file:')) return undefined;
+  try {
+    return readFileSync(fileURLToPath(url), 'utf8');
+  } catch {
+    return undefined; // moved or deleted since: V8 still has it
+  }
+}
+
+function stripTypes(source: string): string | undefined {
+  const strip: unknown = Reflect.get(nodeModule, 'stripTypeScriptTypes');
+  if (typeof strip !== 'function') return undefined;
+  return withoutWarnings(() => {
+    try {
+      const stripped: unknown = Reflect.apply(strip, nodeModule, [source]);
+      return typeof stripped === 'string' ? stripped : undefined;
+    } catch {
+      return undefined; // syntax that needs more than stripping
+    }
+  });
+}
+
+/** Runs `body` while experimental features that we chose to use say nothing. */
+export function withoutWarnings<T>(body: () => T): T {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return body();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+function startsOfLines(source: string): number[] {
+  const starts = [0];
+  for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) {
+    starts.push(at + 1);
+  }
+  return starts;
+}
+
+function parseModule(source: string): Analysis | undefined {
+  for (const sourceType of ['module', 'script'] as const) {
+    try {
+      return analyse(
+        parse(source, {
+          ecmaVersion: 'latest',
+          sourceType,
+          allowReturnOutsideFunction: true,
+          allowHashBang: true,
+        }),
+      );
+    } catch {
+      // not of this type
+    }
+  }
+  return undefined;
+}
+
+/** The scope in which the function at `place` was written. */
+export function scopeAround(place: Place): Scope | undefined {
+  const { analysis } = place.script;
+  if (analysis === undefined || place.start < 0) return undefined;
+  const node = analysis.functions.find(({ start }) => start === place.start);
+  let innermost: Scope | undefined = analysis.root;
+  for (const scope of analysis.scopes) {
+    if (scope.node === node) continue;
+    const holds = scope.node.start <= place.start && scope.node.end > place.start;
+    if (holds && isNarrower(scope, innermost)) innermost = scope;
+  }
+  return innermost;
+}
+
+function isNarrower(a: Scope, b: Scope): boolean {
+  return a.node.end - a.node.start <= b.node.end - b.node.start;
+}
+
+/** The declaration that `name` means for the function at `place`. */
+export function bindingAt(place: Place, name: string): Binding | undefined {
+  const scope = scopeAround(place);
+  return scope && resolve(scope, name);
+}

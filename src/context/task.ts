@@ -1,0 +1,65 @@
+// A function named by its module and export: travels as the two names, needs no inspector and no
+// capture, and the module keeps its own state in each host.
+
+import { CodedError } from '../errors.js';
+import { importerFor } from './recreate.js';
+import type { AnyFunction } from './types.js';
+
+export interface TaskTarget {
+  readonly url: string;
+  readonly exportName: string;
+}
+
+const targets = new WeakMap<AnyFunction, TaskTarget>();
+
+/**
+ * The function that the module at `moduleUrl` exports as `exportName`, to be called where it runs.
+ * `moduleUrl` is absolute (`import.meta.url`, `import.meta.resolve(…)`, `node:…`). Calling it imports
+ * the module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function.
+ */
+export function task<F extends (...args: never[]) => unknown>(
+  moduleUrl: string | URL,
+  exportName: string,
+): (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>> {
+  const url = String(moduleUrl);
+  if (!URL.canParse(url)) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      `task() takes an absolute URL, not ${JSON.stringify(url)}: use import.meta.resolve(…) or ` +
+        'new URL(…, import.meta.url)',
+    );
+  }
+  if (typeof exportName !== 'string' || exportName === '') {
+    throw new CodedError('OPTION_INVALID', 'task() takes the name of an export as its second argument');
+  }
+  const call = async (...args: Parameters<F>): Promise<Awaited<ReturnType<F>>> => {
+    const fn = await importExport(url, exportName);
+    return Reflect.apply(fn, undefined, args);
+  };
+  targets.set(call, { url, exportName });
+  return call;
+}
+
+export function taskTarget(fn: AnyFunction): TaskTarget | undefined {
+  return targets.get(fn);
+}
+
+async function importExport(url: string, exportName: string): Promise<AnyFunction> {
+  let namespace: unknown;
+  try {
+    namespace = await importerFor(url)(url);
+  } catch (cause) {
+    throw new CodedError('TRANSFER_IMPORT_FAILED', `${url} cannot be imported here`, { cause });
+  }
+  const fn: unknown =
+    typeof namespace === 'object' && namespace !== null
+      ? Reflect.get(namespace, exportName)
+      : undefined;
+  if (typeof fn !== 'function') {
+    throw new CodedError(
+      'TRANSFER_IMPORT_FAILED',
+      `${url} exports no function ${JSON.stringify(exportName)}`,
+    );
+  }
+  return fn;
+}

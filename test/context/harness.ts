@@ -1,0 +1,120 @@
+// A caller and a peer for the context part alone: functions and values go as bytes through the IPC
+// pipe of a real child process. No pool, no channel; the messages are plain and only for these tests.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import {
+  type AnyFunction,
+  captureSite,
+  createExporter,
+  createImporter,
+  type Exporter,
+  type Importer,
+  joinStacks,
+} from '../../src/context/index.js';
+
+export interface Definition {
+  readonly id: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What the caller sends. */
+export interface Request {
+  readonly serial: number;
+  readonly definitions: readonly Definition[];
+  readonly id: number;
+  readonly state: Uint8Array | undefined;
+  readonly args: Uint8Array;
+}
+
+/** What the peer answers. */
+export interface Reply {
+  readonly serial: number;
+  readonly definitions: readonly Definition[];
+  readonly bytes: Uint8Array;
+  readonly isError: boolean;
+}
+
+/** The definitions that the other side has not heard yet. */
+export function unheard(exporter: Exporter, heard: Set<number>, ids: readonly number[]) {
+  const fresh = ids.filter((id) => !heard.has(id));
+  for (const id of fresh) heard.add(id);
+  return fresh.map((id) => ({ id, bytes: exporter.definition(id) }));
+}
+
+export async function learn(importer: Importer, definitions: readonly Definition[]): Promise<void> {
+  for (const { id, bytes } of definitions) await importer.define(id, bytes);
+}
+
+/** One child process that runs what it is sent. */
+export class Peer {
+  static readonly exporter: Exporter = createExporter();
+  readonly #child: ChildProcess;
+  readonly #importer = createImporter({ exporter: Peer.exporter });
+  readonly #heard = new Set<number>();
+  readonly #waiting = new Map<number, (reply: Reply) => void>();
+  #serial = 0;
+  #order: Promise<unknown> = Promise.resolve();
+
+  constructor(execArgv: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+    this.#child = fork(new URL('./harness-child.js', import.meta.url), [], {
+      serialization: 'advanced',
+      execArgv: [...execArgv],
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child.on('message', (reply: Reply) => {
+      this.#waiting.get(reply.serial)?.(reply);
+      this.#waiting.delete(reply.serial);
+    });
+  }
+
+  /** Runs `fn` in the child and returns what it returned, or throws what it threw. */
+  async run<A extends unknown[], R>(
+    fn: (...args: A) => R | Promise<R>,
+    ...args: A
+  ): Promise<Awaited<R>> {
+    const site = captureSite(this.run);
+    const snapshot = Peer.exporter.exportFunction(fn);
+    const values = Peer.exporter.exportValue(args, 'the arguments');
+    const ids = [...snapshot.definitions, ...values.definitions];
+    this.#serial += 1;
+    const request: Request = {
+      serial: this.#serial,
+      definitions: unheard(Peer.exporter, this.#heard, ids),
+      id: snapshot.id,
+      state: snapshot.state,
+      args: values.bytes,
+    };
+    const reply = await this.#send(request);
+    // Definitions must be learnt in the order in which they were sent.
+    const learnt = this.#order.then(() => learn(this.#importer, reply.definitions));
+    this.#order = learnt.catch(() => {});
+    await learnt;
+    const value = this.#importer.importValue(reply.bytes);
+    if (reply.isError) {
+      joinStacks(value, site, 'host 1');
+      throw value;
+    }
+    return value as Awaited<R>;
+  }
+
+  #send(request: Request): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(request.serial, resolve);
+      this.#child.once('error', reject);
+      this.#child.send(request, (error) => {
+        if (error !== null) reject(error);
+      });
+      this.#child.removeListener('error', reject);
+    });
+  }
+
+  close(): void {
+    this.#child.disconnect();
+  }
+}
+
+/** For tests that only look at the sending half. */
+export function exportOnly(fn: AnyFunction) {
+  return Peer.exporter.exportFunction(fn);
+}
