@@ -23,6 +23,7 @@ const caseNames = [
   'idle',
   'fibonacci',
   'lag',
+  'smart-tv',
   'small',
 ];
 
@@ -73,7 +74,7 @@ async function measureCase(name) {
     const scale = options.quick ? 0.4 : 1;
     const { figures = {}, error } = await runFresh({ node: options.node, name, bench, run, scale });
     const { samples, failures } = found.get(run);
-    if (error !== undefined) failures.push(`${run.setting}, round ${round + 1}: ${error}`);
+    if (error !== undefined) failures.push({ round: round + 1, says: error });
     for (const figure of Object.keys(bench.figures)) {
       samples[figure] ??= Array(rounds).fill(null);
       samples[figure][round] = figures[figure] ?? null;

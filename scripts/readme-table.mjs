@@ -15,6 +15,7 @@ const order = [
   'idle',
   'fibonacci',
   'lag',
+  'smart-tv',
 ];
 const isCheck = process.argv.includes('--check');
 const stored = readdirSync('bench/results')

@@ -50,8 +50,8 @@ export default {
     const fib = caller('fib');
     // Waiting calls are counted when they are answered: a long window keeps the edges small.
     const work = await countCalls(() => fib(32), 2 * hosts, {
-      warmMs: 150 * scale,
-      windowMs: 1200 * scale,
+      warmMs: 100 * scale,
+      windowMs: 1000 * scale,
     });
     return { perSecond: work.perSecond };
   },

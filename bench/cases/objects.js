@@ -28,7 +28,7 @@ export default {
   async measure({ contender, scale }) {
     const { caller } = await openContender(contender);
     const answer = caller('answerObject');
-    const windows = { warmMs: 200 * scale, windowMs: 250 * scale };
+    const windows = { warmMs: 150 * scale, windowMs: 200 * scale };
     const many = await countCalls((turn) => answer(makeOrder(turn % 9)), 64, windows);
     const single = await timeCalls(
       async (turn) => {
@@ -36,7 +36,7 @@ export default {
         expectSame(got.id, (turn % 9) + 1);
         expectSame(got.address.city, 'Utrecht');
       },
-      { warmMs: 50 * scale, windowMs: 200 * scale },
+      { warmMs: 50 * scale, windowMs: 150 * scale },
     );
     return { ...single, with64: many.perSecond, cpu64Us: many.cpuUsPerCall };
   },

@@ -32,6 +32,13 @@ export default {
   settings: { mib1: { says: '1 MiB' }, mib16: { says: '16 MiB' } },
   runs: [...runsOf('mib1', everybody), ...at16(everybody)],
   deadlineMs: 30_000,
+  quickSkips: [
+    'tinypool-thread',
+    'tinypool-thread+move',
+    'poolifier-thread',
+    'tinypool-process',
+    'poolifier-cluster',
+  ],
   bars: [
     {
       says: '16 MiB there and back, plain, against the best that copies',
@@ -72,7 +79,7 @@ export default {
       // the sender's own again.
       if (way !== undefined) bytes = got;
     };
-    const times = await timeCalls(call, { warmMs: 150 * scale, windowMs: 350 * scale });
+    const times = await timeCalls(call, { warmMs: 100 * scale, windowMs: 250 * scale });
     return { p50Ms: times.p50Us / 1000, p99Ms: times.p99Us / 1000 };
   },
 };

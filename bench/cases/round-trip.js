@@ -56,6 +56,6 @@ export default {
     const { caller } = await openContender(contender);
     const add = caller('add');
     const call = async (turn) => expectSame(await add(turn), turn + 1);
-    return timeCalls(call, { warmMs: 200 * scale, windowMs: 300 * scale });
+    return timeCalls(call, { warmMs: 150 * scale, windowMs: 250 * scale });
   },
 };

@@ -49,9 +49,17 @@ export function runFresh({ node, name, bench, run, scale }) {
     child.stdio[3].on('data', (text) => {
       answer += text;
       const end = answer.indexOf('\n');
-      if (end !== -1) settle(JSON.parse(answer.slice(0, end)));
+      if (end !== -1) settle(shorten(JSON.parse(answer.slice(0, end))));
     });
   });
+}
+
+/** An error on one line that fits under a table; stack lines are not for there. */
+function shorten({ error, ...result }) {
+  if (error === undefined) return result;
+  const lines = error.split('\n').map((line) => line.trim());
+  const told = lines.filter((line) => line !== '' && !line.startsWith('at ') && line !== '^');
+  return { error: told.join(' | ').slice(0, 400) };
 }
 
 /** Kills whatever still runs: for Ctrl-C. */

@@ -72,10 +72,19 @@ export function settingTable(
     row.contender,
     ...names.map((name) => formatSpread(spreadOf(row.samples[name]))),
   ]);
-  const failures = rows.flatMap((row) =>
-    row.failures.map((failure) => `! ${row.contender}: ${failure}`),
-  );
-  return [...alignColumns([head, ...body]), ...failures];
+  return [...alignColumns([head, ...body]), ...rows.flatMap(failureLines)];
+}
+
+/** One line for each way in which a contender failed: `! piscina, rounds 1 and 3: …`. */
+function failureLines({ contender, failures }: Measured): string[] {
+  const roundsOf = new Map<string, number[]>();
+  for (const { round, says } of failures) {
+    roundsOf.set(says, [...(roundsOf.get(says) ?? []), round]);
+  }
+  return [...roundsOf].map(([says, rounds]) => {
+    const which = rounds.length === 1 ? 'round' : 'rounds';
+    return `! ${contender}, ${which} ${rounds.join(' and ')}: ${says}`;
+  });
 }
 
 /** The verdicts of a case, one line a bar. */

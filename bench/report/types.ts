@@ -32,10 +32,15 @@ export interface Bar {
 /** Figures by name, `[round]`; `null` where the round failed. */
 export type Samples = Readonly<Record<string, readonly (number | null)[]>>;
 
+/** A round that gave no numbers, counted from 1, and why. */
+export interface Failure {
+  readonly round: number;
+  readonly says: string;
+}
+
 export interface Measured extends Side {
   readonly samples: Samples;
-  /** One message for each round that failed. */
-  readonly failures: readonly string[];
+  readonly failures: readonly Failure[];
 }
 
 /** Median and range over the rounds that succeeded. */

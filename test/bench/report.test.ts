@@ -103,11 +103,14 @@ test('numbers keep three digits that count', () => {
 test('a contender that failed stays in the table, with its message', () => {
   const lines = settingTable('free', figures, [
     took(fast, [10, 12, 11], [100, 100, 100]),
-    { ...took(us, [null], [null]), failures: ['free, round 1: no answer within 20 s, killed'] },
+    {
+      ...took(us, [null], [null]),
+      failures: [1, 3].map((round) => ({ round, says: 'no answer, killed' })),
+    },
   ]);
   assert.match(lines[1] ?? '', /^fast +11 \(10–12\) +100$/);
   assert.match(lines[2] ?? '', /^us +- +-$/);
-  assert.equal(lines[3], '! us: free, round 1: no answer within 20 s, killed');
+  assert.equal(lines[3], '! us, rounds 1 and 3: no answer, killed');
 });
 
 test('the README table shows a refuted bar with its figures and links', () => {
