@@ -2,6 +2,7 @@
 // `npm run check -- types lint` runs only those steps. The models and valgrind are the last step here
 // and a command of their own, npm run check:native.
 import { existsSync } from 'node:fs';
+import { checkLock } from './lib/check-lock.mjs';
 import { checkPackage } from './lib/check-package.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { runSteps } from './lib/steps.mjs';
@@ -18,6 +19,7 @@ const steps = [
   { name: 'types', check: () => tool('tsc', '-p', 'tsconfig.json', '--noEmit') },
   { name: 'lint', check: () => tool('biome', 'ci', '--colors=off', '--error-on-warnings', '.') },
   { name: 'dead-code', check: () => tool('knip') },
+  { name: 'lock', check: checkLock },
   { name: 'package', check: checkPackage },
   { name: 'docs', check: () => tool('typedoc', '--treatWarningsAsErrors', '--logLevel', 'Warn') },
   { name: 'rust-format', needs: needsCargo, check: () => cargo(['fmt', '--all', '--check']) },

@@ -24,6 +24,11 @@ export function filesBelow(folder: string, ending: string): string[] {
     .sort();
 }
 
+/** Whether a file or folder of the repository is there. */
+export function repositoryHas(name: string): boolean {
+  return existsSync(repositoryFile(name));
+}
+
 /** The text of a file of the repository. */
 export function readRepositoryFile(name: string): string {
   return readFileSync(repositoryFile(name), 'utf8');
