@@ -14,6 +14,7 @@ export class Decoding {
   #timer;
   #dueMs = 0;
   #running = 0;
+  #lastTurn = Promise.resolve(); // two visitors who switch at once take turns
   #counts = { decoded: 0, leftOut: 0, failed: 0 };
 
   /** `onImage(image)` is called with every decoded image. Nothing runs before `use`. */
@@ -24,16 +25,26 @@ export class Decoding {
   }
 
   /** Decodes in this mode from now on; what runs in the one before is awaited, then it is closed. */
-  async use(name) {
-    await this.stop();
-    this.#mode = await openMode(name);
-    if (this.#mode.decode === undefined) return;
-    this.#dueMs = performance.now();
-    this.#schedule();
+  use(name) {
+    this.#lastTurn = this.#lastTurn
+      .catch(() => {})
+      .then(async () => {
+        await this.#end();
+        this.#mode = await openMode(name);
+        if (this.#mode.decode === undefined) return;
+        this.#dueMs = performance.now();
+        this.#schedule();
+      });
+    return this.#lastTurn;
   }
 
   /** Ends decoding. Safe at any time and any number of times. */
-  async stop() {
+  stop() {
+    this.#lastTurn = this.#lastTurn.catch(() => {}).then(() => this.#end());
+    return this.#lastTurn;
+  }
+
+  async #end() {
     clearTimeout(this.#timer);
     const mode = this.#mode;
     this.#mode = undefined;

@@ -32,14 +32,16 @@ async function main(options) {
   try {
     const results = await show.study(stopping, (text, mode) => console.log(`  ${mode}: ${text}`));
     const paths = await writeResults(options.out, results, show.load);
-    console.log(`\n${formatTable(results)}`);
+    console.log(`\n${formatTable(results)}\nplayer: ${show.load.playedBy}\n`);
     for (const path of Object.values(paths)) console.log(relative('', path));
   } catch (error) {
-    if (!stopping.aborted) throw error;
-  } finally {
-    if (options.once) await show.close();
+    if (stopping.aborted) return;
+    await show.close();
+    throw error;
   }
-  if (!options.once && !stopping.aborted) {
+  if (options.once) {
+    await show.close();
+  } else {
     console.log('\nThe pages stay up, switch modes there. Ctrl-C ends it.');
   }
 }
@@ -60,10 +62,10 @@ function measureLoad({ bytes, width, height }, { loadPercent, ratePerSecond }) {
 }
 
 function tellAbout(show, { host, modes, seconds }) {
-  const { width, height, decodeMs, intervalMs, loadPercent, player } = show.load;
+  const { width, height, decodeMs, intervalMs, loadPercent, playedBy } = show.load;
   console.log(`remote control  ${addresses(host, show.port).join('  ')}`);
   console.log(`TV              http://localhost:${show.port}/tv`);
-  console.log(`player          ${player}`);
+  console.log(`player          ${playedBy}`);
   console.log(
     `decoding        ${width} x ${height}, ${formatMs(decodeMs)} each, one every ` +
       `${formatMs(intervalMs)}: ${loadPercent} % of one core`,

@@ -62,7 +62,7 @@ function describe(
 ) {
   return (
     `${width} × ${height} PNG decoded for ${loadPercent} % of a core (${formatMs(decodeMs)} each), ` +
-    `${ratePerSecond} presses/s, ${player}, ${cores} cores, Node ${node.slice(1)}`
+    `${ratePerSecond} presses/s, ${player === 'stand-in' ? 'stand-in player' : player}, ${cores} cores, Node ${node.slice(1)}`
   );
 }
 

@@ -4,7 +4,7 @@ import { Decoding } from './decoding.js';
 import { Events } from './events.js';
 import { modes } from './modes/index.js';
 import { glowOf } from './picture.js';
-import { findPlayer } from './players/index.js';
+import { describePlayer, findPlayer } from './players/index.js';
 import { startServer } from './server.js';
 import { runStudy } from './study.js';
 import { buttons, Television } from './television.js';
@@ -39,7 +39,11 @@ class Show {
     const player = options.player ?? findPlayer();
     this.#options = options;
     this.#picture = picture;
-    this.#load = { ...load, player: player === 'stand-in' ? 'stand-in player' : player };
+    this.#load = {
+      ...load,
+      player,
+      playedBy: describePlayer(player, options.player !== undefined),
+    };
     this.#television = new Television(player, picture.path, () => this.#sendState());
     this.#decoding = new Decoding(picture.bytes, load.intervalMs, (image) => this.#paint(image));
     this.#events = new Events((watchers) => this.#pressLive(watchers));

@@ -17,6 +17,7 @@ export async function runStudy({ thumb, decoding, options, signal, onPhase, onSa
   for (const mode of options.modes) {
     onPhase('warming up', mode);
     await decoding.use(mode);
+    signal.throwIfAborted();
     await thumb.press({ ratePerSecond, seconds: Math.min(warmUpSeconds, seconds) }, () => {});
     signal.throwIfAborted();
 

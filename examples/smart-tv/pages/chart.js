@@ -83,9 +83,8 @@ function settings(modes) {
       {
         ...axis,
         size: 64,
-        filter: (_plot, ticks) =>
-          ticks.map((tick) => (Number.isInteger(Math.log10(tick)) ? tick : null)),
-        values: (_plot, ticks) => ticks.map((tick) => (tick === null ? '' : `${tick} ms`)),
+        splits: (_plot, _axis, low, high) => powersOfTen(low, high),
+        values: (_plot, ticks) => ticks.map((tick) => `${tick} ms`),
       },
     ],
     series: [
@@ -100,6 +99,11 @@ function wholePowers(least, most) {
   const low = Math.min(1, least ?? 1);
   const high = Math.max(100, most ?? 100);
   return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
+}
+
+function powersOfTen(low, high) {
+  const count = Math.round(Math.log10(high / low)) + 1;
+  return Array.from({ length: count }, (_, i) => Number((low * 10 ** i).toPrecision(1)));
 }
 
 /** A canvas knows no variables and no light-dark(): the browser is asked for what they come to. */

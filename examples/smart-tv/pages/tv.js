@@ -4,23 +4,26 @@ import { LiveChart } from './chart.js';
 const main = document.querySelector('main');
 const find = (id) => document.getElementById(id);
 let chart;
+let about = { modes: {} };
 
 const events = new EventSource('/events');
 const on = (name, listener) => {
   events.addEventListener(name, ({ data }) => listener(JSON.parse(data)));
 };
 
-on('about', ({ load, modes }) => {
+on('about', (told) => {
+  about = told;
+  const { load, modes } = told;
   chart?.destroy();
   chart = new LiveChart(find('chart'), Object.keys(modes));
   find('legend').replaceChildren(
-    ...Object.entries(modes).map(([name, { says }]) => legendItem(name, `${name}: ${says}`)),
-    legendItem('visitor', 'ring: a press of yours'),
+    ...Object.keys(modes).map((name) => legendItem(name, name)),
+    legendItem('visitor', 'a press of yours'),
   );
   find('about').textContent =
     `${load.ratePerSecond} presses a second from a process of their own. A ${load.width} × ${load.height} ` +
     `PNG takes ${load.decodeMs.toFixed(0)} ms to decode here and is due every ` +
-    `${load.intervalMs.toFixed(0)} ms: ${load.loadPercent} % of one core. Played by: ${load.player}.`;
+    `${load.intervalMs.toFixed(0)} ms: ${load.loadPercent} % of one core. The player is ${load.playedBy}.`;
 });
 
 on('state', ({ mode, text, glow, player, isPlaying, pid, volumePercent }) => {
@@ -55,6 +58,10 @@ function row({ mode, p50Ms, p95Ms, p99Ms, maxMs, decodesPerSecond }, idle) {
     ...texts.map((text) => Object.assign(document.createElement('td'), { textContent: text })),
   );
   line.firstChild.className = 'mode';
+  const says = Object.assign(document.createElement('small'), {
+    textContent: about.modes[mode]?.says,
+  });
+  line.firstChild.append(says);
   return line;
 }
 

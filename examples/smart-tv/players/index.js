@@ -27,6 +27,13 @@ export function findPlayer() {
   return playerNames.find((name) => name === 'stand-in' || isOnPath(name));
 }
 
+/** The player in words: a stand-in must not pass for a real one. */
+export function describePlayer(name, wasAskedFor) {
+  if (name !== 'stand-in') return name;
+  const reason = wasAskedFor ? '' : ': neither mpv, mplayer nor ffplay is on PATH';
+  return `a stand-in process that comes with the example${reason}`;
+}
+
 /**
  * Starts a player that shows `file`. The result, `{ child, send, died }`:
  * `child`: its process; `send(command)`: settles when the player has acknowledged the command, and
