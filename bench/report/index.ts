@@ -1,4 +1,3 @@
 export { interleave } from './plan.js';
-export { spreadOf } from './stats.js';
 export { insertTable, readmeTable, settingTable, verdictTable } from './table.js';
 export { judge } from './verdict.js';

@@ -12,7 +12,7 @@ export function formatNumber(value: number | undefined): string {
 }
 
 /** `12.3 (11–14)`; the range only where there is one. */
-export function formatSpread(spread: Spread | undefined): string {
+function formatSpread(spread: Spread | undefined): string {
   if (spread === undefined) return '-';
   const middle = formatNumber(spread.median);
   const [min, max] = [formatNumber(spread.min), formatNumber(spread.max)];
@@ -20,7 +20,7 @@ export function formatSpread(spread: Spread | undefined): string {
 }
 
 /** The bar itself: `≤ 0.2 ×`, `≥ 1,000 × faster`, `≤ 0 ticks`. */
-export function formatBar(bar: Bar, figure: Figure): string {
+function formatBar(bar: Bar, figure: Figure): string {
   const unit = bar.against === undefined ? ` ${figure.unit}` : ' ×';
   const aim = bar.isAim ? 'aim: ' : '';
   if (bar.atMost !== undefined) return `${aim}≤ ${formatNumber(bar.atMost)}${unit}`;
@@ -29,7 +29,7 @@ export function formatBar(bar: Bar, figure: Figure): string {
 }
 
 /** What was reached, in the bar's terms: `0.026 × (0.02–0.03)`. */
-export function formatReached(judged: Judged, figure: Figure): string {
+function formatReached(judged: Judged, figure: Figure): string {
   const { bar, reached } = judged;
   if (reached === undefined) return 'not measured';
   const unit = bar.against === undefined ? ` ${figure.unit}` : ' ×';
@@ -40,7 +40,7 @@ export function formatReached(judged: Judged, figure: Figure): string {
 }
 
 /** Lines of a table with columns as wide as their widest cell; the first column to the left. */
-export function alignColumns(rows: readonly (readonly string[])[]): string[] {
+function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {
