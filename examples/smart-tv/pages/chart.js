@@ -66,7 +66,7 @@ function settings(modes) {
   };
   const dots = (stroke, size, fill) => ({
     paths: () => null,
-    points: { show: true, size, stroke, fill, width: fill === undefined ? 2 : 0 },
+    points: { show: true, size, stroke, fill, width: fill === 'transparent' ? 2 : 0 },
   });
   return {
     legend: { show: false },
@@ -90,7 +90,7 @@ function settings(modes) {
     series: [
       {},
       ...modes.map((mode) => dots(color(`--${mode}`), 4, color(`--${mode}`))),
-      dots(color('--ink'), 10),
+      dots(color('--ink'), 10, 'transparent'),
     ],
   };
 }
