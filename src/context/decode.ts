@@ -207,7 +207,7 @@ class Decoding {
       return;
     }
     const instance = this.#memory.instantiate(codeId);
-    const fn = instance.make(self[0]);
+    const fn = instance.make(self);
     this.#memory.finish(codeId, fn, { instance, self, identity });
     if (isConstant) this.#memory.remember(identity, fn);
     this.#refills.push({ instance, slots });
@@ -262,7 +262,7 @@ class Decoding {
     const instance = this.#memory.instantiate(codeId);
     instance.fill(slots);
     this.#refill();
-    const made = byUser('a class', () => instance.make(undefined));
+    const made = byUser('a class', () => instance.make([]));
     this.#memory.finish(codeId, made, { instance, self: [], identity });
     this.#memory.remember(identity, made);
     this.#refills.push({ instance, slots });

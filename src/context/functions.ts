@@ -18,7 +18,7 @@ import { compileFailed, originOf } from './recreate.js';
 import { cjsReference, exportAt, mainUrl, type ModuleReference } from './references.js';
 import { refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
-import { bindingAt, type Place, placeOf } from './scripts.js';
+import { bindingAt, type Place, placeOf, scopeAround } from './scripts.js';
 import { taskTarget } from './task.js';
 import type { AnyFunction } from './types.js';
 
@@ -48,7 +48,7 @@ export interface Described {
   readonly place: Place | undefined;
   readonly codeId: number;
   readonly slots: readonly Slot[];
-  /** `[this]` of an arrow that uses the one around it. */
+  /** `[this, arguments]` of an arrow that uses those around it. */
   readonly self: readonly unknown[];
   /** Node's own JavaScript: travels by name or not at all. */
   readonly isOfNode: boolean;
@@ -80,7 +80,7 @@ export class Functions implements FunctionEncoder {
   }
 
   identify(value: object | symbol): readonly [number, number] {
-    return [this.#identities.tag, this.#identities.serialOf(value)];
+    return this.#identities.identify(value);
   }
 
   encodeFunction(fn: AnyFunction, graph: Graph): number {
@@ -185,7 +185,7 @@ export class Functions implements FunctionEncoder {
     const code = readCode(text);
     if (code === undefined) throw new TypeError('native code has no captures');
     refuseUnreadable(code, path);
-    const needsScopes = code.freeNames.length > 0 || code.isClass || code.usesOuterThis;
+    const needsScopes = code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
     if (!needsScopes) {
       const known = this.#codes.get(text)?.values().next().value;
       if (known !== undefined) return bare(code, known);
@@ -200,7 +200,8 @@ export class Functions implements FunctionEncoder {
     if (place?.script.url.startsWith('node:')) return { ...bare(code, -1), place, isOfNode: true };
     const slots = this.#slotsOf(fn, code, capture, place, path);
     const codeId = this.#define(fn, code, place, slots);
-    return { code, place, codeId, slots, self: [], isOfNode: false };
+    const self = selfOf(code, capture, place, path);
+    return { code, place, codeId, slots, self, isOfNode: false };
   }
 
   #slotsOf(
@@ -345,7 +346,8 @@ export class Functions implements FunctionEncoder {
   #additions(fn: AnyFunction, code: Code, index: number, graph: Graph): void {
     const made = code.isClass ? code.staticNames : new Set<string>();
     for (const key of Reflect.ownKeys(fn)) {
-      if (typeof key === 'string' && (ordinaryKeys.has(key) || made.has(key))) continue;
+      if (typeof key === 'string' && ordinaryKeys.has(key)) continue;
+      if (typeof key === 'string' && made.has(key) && !isStaticData(fn, key)) continue;
       if (code.isClass && typeof key === 'symbol') continue; // computed members are in the text
       if (graph.isConstant && !code.isClass) throw changeable;
       graph.addProperty(index, fn, key);
@@ -446,7 +448,6 @@ function refuseUnreadable(code: Code, path: readonly string[]): void {
   }
   if (code.usesOuterSuper) throw say('it uses super of what is around it: call the method by name');
   if (code.usesOuterNewTarget) throw say('it uses new.target of the function around it: copy it into a const');
-  if (code.usesOuterThis) throw say('it uses `this` of what is around it: write `const self = this` before and use self');
   if (code.usesEval && code.freeNames.length > 1) {
     throw say('it calls eval(), which may name any variable around it: pass the values as arguments');
   }
@@ -467,6 +468,64 @@ function inspectorMissing(code: Code, path: readonly string[]): never {
     );
   }
   throw new TypeError('the inspector is there after all');
+}
+
+/** A static that may have changed since its initialiser ran. */
+function isStaticData(fn: AnyFunction, key: string): boolean {
+  const descriptor = Object.getOwnPropertyDescriptor(fn, key);
+  return descriptor !== undefined && 'value' in descriptor && typeof descriptor.value !== 'function';
+}
+
+/** What `this` and `arguments` mean in an arrow: those of the functions around it. */
+function selfOf(
+  code: Code,
+  { scopes, location }: Capture,
+  place: Place | undefined,
+  path: readonly string[],
+): unknown[] {
+  if (!code.usesOuterThis && !code.usesOuterArguments) return [];
+  const self: unknown[] = [undefined, undefined];
+  if (code.usesOuterArguments) {
+    const scope = scopes.find((candidate) => Object.hasOwn(candidate, 'arguments'));
+    const list: unknown = scope && Reflect.get(scope, 'arguments');
+    if (!types.isArgumentsObject(list)) {
+      throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
+    }
+    self[1] = Array.from<unknown>(list);
+  }
+  if (!code.usesOuterThis) return self;
+  const found = location && place ? thisAround(place, location.scriptId) : undefined;
+  if (found === undefined) {
+    throw transferError(
+      'TRANSFER_UNREADABLE',
+      path,
+      'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
+        'before it and use self',
+    );
+  }
+  self[0] = found.value;
+  return self;
+}
+
+/** `this` where an arrow was written: read from the frame that made it, while that still runs. */
+function thisAround(place: Place, scriptId: string): { readonly value: unknown } | undefined {
+  const { lineStarts, isCommonJs } = place.script;
+  const heads: (readonly [start: number, end: number])[] = [];
+  let scope = scopeAround(place);
+  for (; scope !== undefined; scope = scope.parent) {
+    const { node } = scope;
+    if ('params' in node && 'body' in node) {
+      const { body } = node;
+      if (!Array.isArray(body)) heads.push([node.start, body.start]);
+    }
+    if (scope.ownsThis) break;
+  }
+  if (scope === undefined) return undefined;
+  if (scope.parent === undefined) return isCommonJs ? undefined : { value: undefined };
+  return inspectSelf().thisOfFrame((at) => {
+    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
+    return at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end);
+  });
 }
 
 /** Two functions, one variable, and one of them assigns it: copies would drift apart. */

@@ -2,9 +2,21 @@
 // is found again. Nothing is kept alive by its number, except the classes sent last: the instance of
 // a class that only the task knew must still find it when the result arrives.
 
+import type { Identity } from './protocol.js';
 import type { AnyFunction } from './types.js';
 
 const keptClasses = 256;
+
+const foreign = new WeakMap<object, Identity>();
+const foreignSymbols = new Map<symbol, Identity>();
+
+/** `value` was made here for one that a peer numbered. Functions know it by themselves (recreate.ts). */
+export function rememberForeign(value: unknown, identity: Identity): void {
+  if (typeof value === 'symbol') foreignSymbols.set(value, identity);
+  else if ((typeof value === 'object' && value !== null) || typeof value === 'function') {
+    foreign.set(value, identity);
+  }
+}
 
 export class Identities {
   /** Tells this process's (thread's) numbers from those of its peers. */
@@ -15,6 +27,12 @@ export class Identities {
   readonly #collected = new FinalizationRegistry((serial: number) => this.#values.delete(serial));
   readonly #kept: object[] = [];
   #next = 1;
+
+  /** The peer's number for what came from a peer, else ours. */
+  identify(value: object | symbol): Identity {
+    const known = typeof value === 'symbol' ? foreignSymbols.get(value) : foreign.get(value);
+    return known ?? [this.tag, this.serialOf(value)];
+  }
 
   serialOf(value: object | symbol): number {
     if (typeof value === 'symbol') {

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
 import { decode, isCallable, type Made, type Memory } from './decode.js';
 import { ContextExporter } from './exporter.js';
+import { rememberForeign } from './identities.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage } from './propagate.js';
 import { type CodeDefinition, type Identity, parseDefinition, parsePayload } from './protocol.js';
@@ -114,7 +115,7 @@ class ContextImporter implements Importer, Memory {
       if (!Array.isArray(value)) throw corrupt('the slots are not a list');
       const instance = this.instantiate(id);
       instance.fill(value);
-      const fn = instance.make(undefined);
+      const fn = instance.make([]);
       this.finish(id, fn, { instance, self: [], identity: [0, 0] });
       return callable(fn);
     }
@@ -147,6 +148,7 @@ class ContextImporter implements Importer, Memory {
       }
     }
     this.#remembered.set(`${tag}:${serial}`, value);
+    rememberForeign(value, [tag, serial]);
   }
 
   instantiate(codeId: number): Instance {
@@ -186,7 +188,7 @@ class ContextImporter implements Importer, Memory {
     if (code === undefined || code.definition.slots.length > 0) {
       throw corrupt(`the function ${id} was not defined`);
     }
-    return callable(this.instantiate(id).make(undefined));
+    return callable(this.instantiate(id).make([]));
   }
 
   imported(id: number, name: string): unknown {

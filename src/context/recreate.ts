@@ -19,8 +19,8 @@ export interface Instance {
   readonly fill: (values: readonly unknown[]) => void;
   /** What the slots hold now. */
   readonly read: () => unknown[];
-  /** Evaluates the text with `this`; for a class, after `fill`. */
-  readonly make: (self: unknown) => AnyFunction;
+  /** Evaluates the text inside `[this, arguments]`, both optional; for a class, after `fill`. */
+  readonly make: (self: readonly unknown[]) => AnyFunction;
 }
 
 /** How a re-created function can travel on without an inspector. */
@@ -79,14 +79,15 @@ function closing(form: string): string {
 }
 
 function toInstance(value: unknown, form: string, functionName: string | undefined): Instance {
-  if (!isInstance(value)) throw new TypeError('the factory made no instance');
-  const { make } = value;
-  if (form === 'expression') return value;
+  if (!isVariables(value)) throw new TypeError('the factory made no instance');
   return {
     fill: value.fill,
     read: value.read,
-    make: (self) => {
-      const made = pickMember(make.call(self, self), form);
+    make: ([self, args]) => {
+      // The text sees the `this` and the `arguments` of `make`.
+      const text: unknown = Reflect.apply(value.make, self, Array.isArray(args) ? args : []);
+      const made = form === 'expression' ? text : pickMember(text, form);
+      if (typeof made !== 'function') throw new TypeError('the text is not a function');
       if (functionName !== undefined) {
         Object.defineProperty(made, 'name', { value: functionName, configurable: true });
       }
@@ -95,7 +96,14 @@ function toInstance(value: unknown, form: string, functionName: string | undefin
   };
 }
 
-function isInstance(value: unknown): value is Instance {
+/** What the compiled factory returns. */
+interface Variables {
+  readonly fill: (values: readonly unknown[]) => void;
+  readonly read: () => unknown[];
+  readonly make: AnyFunction;
+}
+
+function isVariables(value: unknown): value is Variables {
   return typeof value === 'object' && value !== null && 'make' in value;
 }
 
