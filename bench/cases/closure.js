@@ -44,15 +44,16 @@ export default {
     const windows = { warmMs: 150 * scale, windowMs: 200 * scale };
     const [, capture] = contender.split('+');
     if (capture === undefined) {
-      const call = opened.caller('add');
-      return timeCalls(async (turn) => expectSame(await call(turn), turn + 1), windows);
+      return timeCalls(opened.caller('add'), (got, turn) => expectSame(got, turn + 1), windows);
     }
+    const { pool } = opened;
     const make = makers[capture]();
-    const kept = make(0);
-    return timeCalls(async (turn) => {
-      const { run, wanted } = setting === 'fresh' ? make(turn) : kept;
-      expectSame(await opened.pool.run(run, turn), wanted(turn));
-    }, windows);
+    let closure = make();
+    const call = (turn) => {
+      if (setting === 'fresh') closure = make();
+      return pool.run(closure.run, turn);
+    };
+    return timeCalls(call, (got, turn) => expectSame(got, closure.wanted(turn)), windows);
   },
 };
 

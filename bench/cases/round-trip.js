@@ -54,8 +54,9 @@ export default {
   ],
   async measure({ contender, scale }) {
     const { caller } = await openContender(contender);
-    const add = caller('add');
-    const call = async (turn) => expectSame(await add(turn), turn + 1);
-    return timeCalls(call, { warmMs: 150 * scale, windowMs: 250 * scale });
+    return timeCalls(caller('add'), (got, turn) => expectSame(got, turn + 1), {
+      warmMs: 150 * scale,
+      windowMs: 250 * scale,
+    });
   },
 };

@@ -13,24 +13,29 @@ export function summarize(timesMs) {
 }
 
 /**
- * Times single calls, each awaited before the next. `call(turn)` must promise; what it answers is
- * checked by the caller of this function, inside `call`.
+ * Times single calls, each awaited before the next; `check(answer, turn)` throws for a wrong answer,
+ * outside the time.
  */
-export async function timeCalls(call, { warmMs, windowMs, minCalls = 5, maxCalls = 400_000 }) {
+export async function timeCalls(
+  call,
+  check,
+  { warmMs, windowMs, minCalls = 5, maxCalls = 400_000 },
+) {
   const times = new Float64Array(maxCalls);
   let turn = 0;
   let now = performance.now();
   for (const end = now + warmMs; now < end || turn < minCalls; now = performance.now()) {
-    await call(turn++);
+    check(await call(turn), turn++);
   }
   let count = 0;
   for (const end = now + windowMs; (now < end || count < minCalls) && count < maxCalls; count++) {
     const before = performance.now();
-    await call(turn++);
+    const answer = await call(turn);
     now = performance.now();
     times[count] = now - before;
+    check(answer, turn++);
   }
-  return { ...summarize(times.subarray(0, count)), calls: count };
+  return summarize(times.subarray(0, count));
 }
 
 /** Keeps `waiting` calls unanswered for a while: calls per second, and CPU of the whole tree. */
