@@ -35,6 +35,19 @@ export interface NativeLoop {
   ring(end: number): void;
 }
 
+/** Blocks for payloads (crates/node/src/arena.rs); offsets of -1 say that no memory is left. */
+export interface NativeArena {
+  fd(): number;
+  takeOwner(): number;
+  retireOwner(owner: number): void;
+  place(bytes: Uint8Array): number;
+  allocate(sizeBytes: number): number;
+  free(offset: number): void;
+  view(owner: number, offset: number, sizeBytes: number): ArrayBuffer;
+  readonly usedCount: number;
+  release(): void;
+}
+
 /** What the kernel says to each feature: empty when it works, else why not. */
 export interface KernelFeatures {
   readonly memfd: string;
@@ -52,6 +65,10 @@ export interface GrantedCores {
 /** Everything that the binary exports; `parseBinding` holds the names. */
 export interface NativeBinding {
   readonly NativeSegment: { open(fd: number): NativeSegment };
+  readonly NativeArena: {
+    ofProcess(): NativeArena;
+    open(fd: number, owner: number): NativeArena;
+  };
   readonly NativeLoop: new (deliver: () => void) => NativeLoop;
   /** A new segment; answers its descriptor, which the caller owns. */
   createSegment(ringBytes: number, slotCount: number, owner: number): number;
@@ -69,6 +86,7 @@ export interface NativeBinding {
 
 const exportNames = [
   'NativeSegment',
+  'NativeArena',
   'NativeLoop',
   'createSegment',
   'createEventfd',

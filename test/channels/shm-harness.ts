@@ -2,8 +2,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { ByteReader, ByteWriter } from '../../src/channels/bytes.js';
 import { acceptShm, offerShm, type ShmEnd, type ShmOptions } from '../../src/channels/shm/index.js';
 
@@ -20,11 +23,39 @@ export function openPair(t: TestContext, options: Partial<ShmOptions> = {}): [Sh
   const offer = offerShm({ host: 'thread', spin: true, ...options });
   const parent = offer.open();
   const host = acceptShm(offer.ticket);
-  t.after(() => {
+  t.after(async () => {
     parent.channel.destroy();
     host.channel.destroy();
+    parent.peerExited();
+    await untilCollected(() => openDescriptors('manycore-arena').length === 0, 'no arena is open');
   });
   return [parent, host];
+}
+
+/** What the descriptors of this process point to, when it contains `part`. */
+export function openDescriptors(part: string): string[] {
+  const nameOf = (fd: string): string => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return ''; // the descriptor of the listing itself
+    }
+  };
+  return readdirSync('/proc/self/fd')
+    .map(nameOf)
+    .filter((name) => name.includes(part));
+}
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+/** Like `until`, with a garbage collection before each look. */
+export function untilCollected(isSo: () => boolean, what: string): Promise<void> {
+  const look = (): boolean => {
+    collect();
+    return isSo();
+  };
+  return until(look, what);
 }
 
 export interface ChildHost extends ShmEnd {
@@ -51,6 +82,8 @@ export function openWithChild(
     child.kill('SIGKILL');
     await exited;
     end.channel.destroy();
+    end.peerExited();
+    await untilCollected(() => openDescriptors('manycore-').length === 0, 'no memfd is open');
   });
   return { ...end, child, exited };
 }

@@ -1,1 +1,256 @@
+//! Memory for payloads: one sealed, sparse memfd that a parent shares with all its hosts.
+//!
+//! The file is huge and nearly empty. Its offsets are divided by owner (0 is the parent, hosts count
+//! from 1); each process allocates only in its own part, so no lock lies in shared memory, and frees
+//! only what it allocated, told by messages that others are done. Peers map what is named to them, in
+//! windows, and keep a window as long as any view of it lives.
 
+use crate::error::{CoreError, Result};
+use crate::region::Mapping;
+use crate::slab::{self, PAGE_BYTES, Slab};
+use crate::sys;
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Offsets that belong to one owner.
+pub const RANGE_BYTES: u64 = 1 << 35;
+/// How many owners an arena has room for.
+pub const OWNER_COUNT: u32 = 1 << 16;
+/// What is mapped at once; larger blocks have a window of their own.
+const WINDOW_BYTES: u64 = 1 << 26;
+/// Free memory that one owner keeps for its next payloads.
+const CACHE_LIMIT_BYTES: u64 = 64 << 20;
+
+/// A mapped part: keep `mapping` as long as the address is used.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub mapping: Arc<Mapping>,
+    pub start: NonNull<u8>,
+}
+
+#[derive(Debug)]
+pub struct Arena {
+    fd: OwnedFd,
+    /// By owner and offset of the window.
+    windows: Mutex<HashMap<(u32, u64), Arc<Mapping>>>,
+}
+
+/// Nothing that is guarded here is left half-changed by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Arena {
+    pub fn create() -> Result<Arena> {
+        let bytes = RANGE_BYTES * u64::from(OWNER_COUNT);
+        Ok(Arena::from_fd(sys::sealed_memfd(c"manycore-arena", bytes)?))
+    }
+
+    /// The arena that a parent made; checked to be one.
+    pub fn open(fd: OwnedFd) -> Result<Arena> {
+        let bytes = sys::sealed_size(fd.as_fd())?;
+        if bytes != RANGE_BYTES * u64::from(OWNER_COUNT) {
+            return Err(CoreError::Corrupt { what: "the arena size", value: bytes });
+        }
+        Ok(Arena::from_fd(fd))
+    }
+
+    fn from_fd(fd: OwnedFd) -> Arena {
+        Arena { fd, windows: Mutex::default() }
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// The memory of a block. The numbers may come from a peer: they are checked, and whatever they
+    /// are, the answer lies inside of this arena.
+    pub fn view(&self, owner: u32, offset: u64, size_bytes: u64) -> Result<View> {
+        let block_bytes = slab::block_bytes(size_bytes)?;
+        let is_inside = offset.is_multiple_of(block_bytes)
+            && offset.checked_add(block_bytes).is_some_and(|end| end <= RANGE_BYTES);
+        if owner >= OWNER_COUNT || !is_inside {
+            return Err(CoreError::Corrupt { what: "the place of a block", value: offset });
+        }
+        let window_bytes = block_bytes.max(WINDOW_BYTES);
+        let window_at = offset - offset % window_bytes;
+        let mapping = self.window(owner, window_at, window_bytes)?;
+        let inside = (offset - window_at) as usize;
+        // SAFETY: `inside` + block lies in the window: both are powers of two, the block is aligned.
+        let start = unsafe { mapping.start().add(inside) };
+        Ok(View { mapping, start })
+    }
+
+    fn window(&self, owner: u32, at: u64, bytes: u64) -> Result<Arc<Mapping>> {
+        let mut windows = lock(&self.windows);
+        if let Some(mapping) = windows.get(&(owner, at)) {
+            // A large block and small ones never share an offset: the first use of it decides.
+            if crate::region::Region::size_bytes(&**mapping) as u64 >= bytes {
+                return Ok(Arc::clone(mapping));
+            }
+        }
+        let file_at = u64::from(owner) * RANGE_BYTES + at;
+        let mapping = Arc::new(Mapping::of(self.fd.as_fd(), file_at, bytes as usize)?);
+        windows.insert((owner, at), Arc::clone(&mapping));
+        Ok(mapping)
+    }
+
+    /// Frees all memory of an owner that is gone. Views that still live read zeroes.
+    pub fn retire(&self, owner: u32) -> Result<()> {
+        lock(&self.windows).retain(|&(of, _), _| of != owner);
+        sys::punch_hole(self.fd.as_fd(), u64::from(owner) * RANGE_BYTES, RANGE_BYTES)
+    }
+}
+
+/// An owner's part of an arena, with what is free in it. The only one who allocates there.
+#[derive(Debug)]
+pub struct OwnRange {
+    arena: Arc<Arena>,
+    owner: u32,
+    slab: Mutex<Slab>,
+}
+
+/// A block that was just taken.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    pub offset: u64,
+    pub view: View,
+    /// How many of its first bytes held something before; all others are zero.
+    pub dirty_bytes: u64,
+}
+
+impl OwnRange {
+    pub fn new(arena: Arc<Arena>, owner: u32) -> OwnRange {
+        OwnRange { arena, owner, slab: Mutex::new(Slab::new(RANGE_BYTES, CACHE_LIMIT_BYTES)) }
+    }
+
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    pub fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// A block for `size_bytes` with memory behind all of them: writing there cannot fail any more.
+    pub fn take(&self, size_bytes: u64) -> Result<Taken> {
+        let mut slab = lock(&self.slab);
+        let slot = slab.take(size_bytes)?;
+        let ready = self.arena.view(self.owner, slot.offset, size_bytes).and_then(|view| {
+            let wanted = size_bytes.next_multiple_of(PAGE_BYTES);
+            if wanted > slot.populated_bytes {
+                populate(&view, slot.populated_bytes, wanted)?;
+                slab.note_populated(slot.offset, wanted);
+            }
+            Ok(view)
+        });
+        match ready {
+            Ok(view) => Ok(Taken { offset: slot.offset, view, dirty_bytes: slot.populated_bytes }),
+            Err(error) => {
+                slab.give(slot.offset)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Frees a block that nobody refers to any more.
+    pub fn give(&self, offset: u64) -> Result<()> {
+        let punch_bytes = lock(&self.slab).give(offset)?;
+        if punch_bytes == 0 {
+            return Ok(());
+        }
+        let at = u64::from(self.owner) * RANGE_BYTES + offset;
+        sys::punch_hole(self.arena.fd.as_fd(), at, punch_bytes)
+    }
+
+    pub fn used_count(&self) -> usize {
+        lock(&self.slab).used_count()
+    }
+}
+
+fn populate(view: &View, from: u64, to: u64) -> Result<()> {
+    // SAFETY: `from` and `to` lie in the block, whose view spans it.
+    let start = unsafe { view.start.add(from as usize) };
+    sys::populate(start, (to - from) as usize)
+        .map_err(|_| CoreError::Full { size_bytes: to - from })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::Region;
+
+    fn bytes_of(view: &View, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        let at = view.start.as_ptr() as usize - view.mapping.start().as_ptr() as usize;
+        view.mapping.copy_out(at, &mut bytes);
+        bytes
+    }
+
+    fn fill(view: &View, bytes: &[u8]) {
+        let at = view.start.as_ptr() as usize - view.mapping.start().as_ptr() as usize;
+        view.mapping.copy_in(at, bytes);
+    }
+
+    fn resident_bytes(arena: &Arena) -> u64 {
+        use std::os::unix::fs::MetadataExt;
+        let file = std::fs::File::from(arena.fd.try_clone().expect("dup"));
+        file.metadata().expect("stat").blocks() * 512
+    }
+
+    #[test]
+    fn what_the_owner_writes_a_peer_reads() {
+        let arena = Arc::new(Arena::create().expect("memfd"));
+        let range = OwnRange::new(Arc::clone(&arena), 7);
+        let peer = Arena::open(sys::duplicate(arena.fd.as_fd()).expect("dup")).expect("sound");
+        for size in [1u64, 70_000, 80 << 20] {
+            let taken = range.take(size).expect("room");
+            fill(&taken.view, &[size as u8; 1]);
+            let view = peer.view(7, taken.offset, size).expect("sound");
+            assert_eq!(bytes_of(&view, 1), [size as u8]);
+        }
+    }
+
+    #[test]
+    fn forged_places_are_refused() {
+        let arena = Arena::create().expect("memfd");
+        let places = [
+            (OWNER_COUNT, 0, 1),
+            (1, 1, 1),
+            (1, RANGE_BYTES, 1),
+            (1, u64::MAX - 65535, 1),
+            (1, 1 << 16, 1 << 20),
+            (1, 0, u64::MAX),
+        ];
+        for (owner, offset, size) in places {
+            assert!(arena.view(owner, offset, size).is_err(), "{owner} {offset} {size}");
+        }
+    }
+
+    #[test]
+    fn retiring_an_owner_frees_its_memory_but_no_mapping_in_use() {
+        let arena = Arc::new(Arena::create().expect("memfd"));
+        let range = OwnRange::new(Arc::clone(&arena), 3);
+        let taken = range.take(1 << 20).expect("room");
+        fill(&taken.view, b"here");
+        assert_eq!(resident_bytes(&arena), 1 << 20);
+        arena.retire(3).expect("punch");
+        assert_eq!(resident_bytes(&arena), 0);
+        assert_eq!(bytes_of(&taken.view, 4), [0; 4]);
+    }
+
+    #[test]
+    fn freed_memory_is_kept_up_to_the_limit_and_then_goes_back() {
+        let arena = Arc::new(Arena::create().expect("memfd"));
+        let range = OwnRange::new(Arc::clone(&arena), 0);
+        let taken: Vec<Taken> = (0..5).map(|_| range.take(16 << 20).expect("room")).collect();
+        for block in &taken {
+            range.give(block.offset).expect("in use");
+        }
+        assert_eq!(resident_bytes(&arena), 64 << 20);
+        assert_eq!(range.used_count(), 0);
+        assert!(range.give(taken[0].offset).is_err());
+    }
+}

@@ -1,6 +1,7 @@
 //! The core for Node.js. Turns JavaScript values into calls and back and hooks the event loop;
 //! decides nothing. `src/native.ts` declares what is exported here.
 
+mod arena;
 mod error;
 mod event_loop;
 mod machine;

@@ -35,6 +35,8 @@ export interface ShmChannelParts {
   readonly isParent: boolean;
   /** Carries bodies that are too large for the ring. */
   readonly spill: Spill;
+  /** Called once, when this end has given everything back and the peer has ended. */
+  readonly onPeerEnded: () => void;
 }
 
 export class ShmChannel implements Channel {
@@ -50,6 +52,7 @@ export class ShmChannel implements Channel {
   readonly #loop: EventLoop;
   readonly #end: number;
   readonly #spill: Spill;
+  readonly #onPeerEnded: () => void;
   #isSending = true;
   /** Nothing more will arrive, and `onClose` was called. */
   #isPeerDone = false;
@@ -69,6 +72,7 @@ export class ShmChannel implements Channel {
     this.#loop = parts.loop;
     this.#end = parts.end;
     this.#spill = parts.spill;
+    this.#onPeerEnded = parts.onPeerEnded;
     Atomics.store(this.#words, this.#at.ownState, sideState.open);
     this.#wakePeer();
     this.#loop.add(this);
@@ -163,13 +167,15 @@ export class ShmChannel implements Channel {
   }
 
   /**
-   * The peer's process or thread has ended (told by who watches it): delivers what it had sent, then
-   * calls `onClose`. Never inside this call.
+   * The peer's process or thread has ended. Who watches it says so, always, also after `destroy()`:
+   * only then is the peer's part of the arena free. Delivers what the peer had sent, then calls
+   * `onClose`; never inside this call.
    */
   peerExited(): void {
     if (this.#hasPeerExited) return;
     this.#hasPeerExited = true;
-    setImmediate(() => this.#drainAfterExit());
+    if (this.#isAttached) setImmediate(() => this.#drainAfterExit());
+    else this.#onPeerEnded();
   }
 
   #drainAfterExit(): void {
@@ -234,6 +240,7 @@ export class ShmChannel implements Channel {
     this.#reader.stop();
     this.#loop.remove(this);
     this.#loop.native.detach(this.#end);
-    this.#spill.end();
+    this.#spill.end(this.#writer, this.#hasPeerExited);
+    if (this.#hasPeerExited) this.#onPeerEnded();
   }
 }

@@ -2,7 +2,6 @@
 // thread hosts alike. The parent offers, the host accepts; descriptors travel as inherited `stdio`
 // (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
 
-import { CodedError } from '../../errors.js';
 import {
   callNative,
   type NativeBinding,
@@ -10,11 +9,13 @@ import {
   requireNative,
 } from '../../native.js';
 import type { ChannelEnd, ChannelOffer, ChannelTicket } from '../types.js';
+import { type ArenaShare, adoptArena, shareParentArena } from './arena.js';
+import { ShmBlocks } from './blocks.js';
 import { ShmChannel } from './channel.js';
 import { SegmentClaims } from './claims.js';
 import { eventLoop } from './event-loop.js';
-import { sideState, wordAt } from './layout.js';
-import type { Spill } from './spill.js';
+import { type SegmentMemory, sideState, wordAt } from './layout.js';
+import { Spill } from './spill.js';
 import { parseShmTicket, type ShmTicket } from './ticket.js';
 
 export interface ShmOptions {
@@ -30,6 +31,9 @@ export interface ShmOptions {
 /** A channel end over shared memory. */
 export interface ShmEnd extends ChannelEnd {
   readonly channel: ShmChannel;
+  /** The segment itself: tests forge numbers in it. */
+  readonly memory: SegmentMemory;
+  readonly peerExited: () => void;
 }
 
 /** An offer whose `open` gives an shm end. */
@@ -42,31 +46,40 @@ const defaultSlotCount = 1024;
 /** Where `stdio` of a process host goes on after stdin, stdout and stderr. */
 const firstPassedFd = 3;
 
-const noSpill: Spill = {
-  write() {
-    throw new CodedError('SHARED_MEMORY_FULL', 'the frame is larger than the ring takes');
-  },
-  read: () => undefined,
-  end() {},
-};
+/** What an end is made of, on either side. */
+interface EndParts {
+  readonly segment: NativeSegment;
+  readonly arena: ArenaShare;
+  readonly isParent: boolean;
+  /** This side's eventfd, -1 for the loop's own, and the peer's; both are taken over. */
+  readonly bell: number;
+  readonly peerBell: number;
+  readonly spin: boolean;
+  readonly onPeerEnded: () => void;
+}
 
-function openEnd(
-  segment: NativeSegment,
-  isParent: boolean,
-  bell: number,
-  peerBell: number,
-  spin: boolean,
-): ShmEnd {
+function openEnd(parts: EndParts): ShmEnd {
+  const { segment, arena, isParent, onPeerEnded } = parts;
   const loop = eventLoop();
-  const end = callNative(() => loop.native.attach(segment, isParent, bell, peerBell, spin));
-  const buffer = segment.buffer();
-  const memory = { bytes: Buffer.from(buffer), words: new Int32Array(buffer) };
+  const end = callNative(() =>
+    loop.native.attach(segment, isParent, parts.bell, parts.peerBell, parts.spin),
+  );
+  const memory = memoryOf(segment);
+  const spill = new Spill(arena, isParent ? segment.owner : 0);
+  const channel = new ShmChannel({ segment, memory, loop, end, isParent, spill, onPeerEnded });
   return {
-    channel: new ShmChannel({ segment, memory, loop, end, isParent, spill: noSpill }),
+    channel,
+    memory,
+    peerExited: () => channel.peerExited(),
     claims: new SegmentClaims(memory.words, segment.slotCount),
-    blocks: undefined,
+    blocks: new ShmBlocks(arena.table),
     owner: segment.owner,
   };
+}
+
+function memoryOf(segment: NativeSegment): SegmentMemory {
+  const buffer = callNative(() => segment.buffer());
+  return { bytes: Buffer.from(buffer), words: new Int32Array(buffer) };
 }
 
 /** Descriptors that an offer holds until it is opened or discarded, the parent's bell included. */
@@ -111,68 +124,80 @@ class OfferedFds {
 export function offerShm(options: ShmOptions): ShmOffer {
   const binding = requireNative();
   const fds = new OfferedFds(binding);
+  const arena = shareParentArena();
   try {
-    return callNative(() => makeOffer(binding, fds, options));
+    return callNative(() => makeOffer(binding, fds, arena, options));
   } catch (error) {
     fds.closeAll();
+    arena.leave();
     throw error;
   }
 }
 
-let nextOwner = 1;
+/** What the host finds: its descriptors by the numbers that it will know them by. */
+function makeTicket(passed: Omit<ShmTicket, 'kind' | 'spin'>, options: ShmOptions): ShmTicket {
+  if (options.host === 'thread') return { kind: 'shm', ...passed, spin: options.spin };
+  const [segment, arena, bell, peerBell] = [0, 1, 2, 3].map((place) => firstPassedFd + place);
+  const numbers = { segment, arena, bell, peerBell };
+  return parseShmTicket({ kind: 'shm', ...numbers, spin: options.spin });
+}
 
-function makeOffer(binding: NativeBinding, fds: OfferedFds, options: ShmOptions): ShmOffer {
+function makeOffer(
+  binding: NativeBinding,
+  fds: OfferedFds,
+  arena: ArenaShare,
+  options: ShmOptions,
+): ShmOffer {
   const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount, spin } = options;
-  const parentBell = fds.holdBell();
-  const segmentFd = fds.add(binding.createSegment(ringBytes, slotCount, nextOwner++));
+  const isProcess = options.host === 'process';
+  const owner = arena.native.takeOwner();
+  const segmentFd = fds.add(binding.createSegment(ringBytes, slotCount, owner));
   const segment = binding.NativeSegment.open(binding.duplicateFd(segmentFd));
   const hostBell = fds.add(binding.createEventfd());
-  const isProcess = options.host === 'process';
-  const passed = isProcess
-    ? { segment: segmentFd, bell: hostBell, peerBell: parentBell }
-    : {
-        segment: segmentFd,
-        bell: fds.add(binding.duplicateFd(hostBell)),
-        peerBell: fds.add(binding.duplicateFd(parentBell)),
-      };
-  const stdio = isProcess ? [passed.segment, passed.segment, passed.bell, passed.peerBell] : [];
-  const ticket: ShmTicket = isProcess
-    ? {
-        kind: 'shm',
-        segment: firstPassedFd,
-        arena: firstPassedFd + 1,
-        bell: firstPassedFd + 2,
-        peerBell: firstPassedFd + 3,
-        spin,
-      }
-    : { kind: 'shm', ...passed, arena: passed.segment, spin };
+  // A process gets copies of what is open here; a thread gets descriptors of its own.
+  const copy = (fd: number) => (isProcess ? fd : fds.add(binding.duplicateFd(fd)));
+  const passed = {
+    segment: segmentFd,
+    arena: copy(arena.native.fd()),
+    bell: copy(hostBell),
+    peerBell: copy(fds.holdBell()),
+  };
+  const giveBack = (): void => {
+    // The thread has not come so far as to take its descriptors over.
+    const hasAccepted = memoryOf(segment).words[wordAt.hostState] !== sideState.absent;
+    if (!isProcess && !hasAccepted) fds.closeAll();
+    arena.table.ownerEnded(owner);
+  };
   return {
-    ticket: { ...ticket },
-    stdio,
+    ticket: { ...makeTicket(passed, options) },
+    stdio: isProcess ? [passed.segment, passed.arena, passed.bell, passed.peerBell] : [],
     transfer: [],
     open() {
       fds.release(hostBell);
       try {
-        return openEnd(segment, true, -1, hostBell, spin);
+        const parts = { segment, arena, isParent: true, bell: -1, peerBell: hostBell, spin };
+        return openEnd({ ...parts, onPeerEnded: giveBack });
       } finally {
-        // A process has its own copies by now; a thread takes these over when it accepts.
         if (isProcess) fds.closeAll();
         else fds.releaseBell();
       }
     },
     discard() {
       fds.closeAll();
+      arena.table.ownerEnded(owner);
+      arena.leave();
     },
   };
 }
 
 /** The host's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
 export function acceptShm(ticket: ChannelTicket): ShmEnd {
-  const { segment, bell, peerBell, spin } = parseShmTicket(ticket);
+  const { segment: segmentFd, arena: arenaFd, bell, peerBell, spin } = parseShmTicket(ticket);
   const binding = requireNative();
-  const opened = callNative(() => binding.NativeSegment.open(segment));
-  return openEnd(opened, false, bell, peerBell, spin);
+  const segment = callNative(() => binding.NativeSegment.open(segmentFd));
+  const arena = adoptArena(arenaFd, segment.owner);
+  const onPeerEnded = (): void => {};
+  return openEnd({ segment, arena, isParent: false, bell, peerBell, spin, onPeerEnded });
 }
 
 export type { ShmChannel };
-export { sideState, wordAt };

@@ -2,11 +2,46 @@
 // where. The writer knows that a block is free again when the reader's head has passed its frame: no
 // message is needed. (Blocks that a value refers to are another matter: blocks.ts.)
 
-import type { ByteReader } from '../bytes.js';
+import { CodedError } from '../../errors.js';
+import { callNative } from '../../native.js';
+import { ByteReader, ByteWriter } from '../bytes.js';
 import type { BodyWriter } from '../types.js';
+import type { ArenaShare } from './arena.js';
+import { spillFlag } from './layout.js';
 import type { RingWriter, WriteOutcome } from './ring-writer.js';
 
-export interface Spill {
+/** Where a spilled body lies: what the frame holds instead of it. */
+interface Place {
+  readonly offset: number;
+  readonly sizeBytes: number;
+  readonly owner: number;
+}
+
+function writePlace(writer: ByteWriter, place: Place): boolean {
+  writer.f64(place.offset);
+  writer.f64(place.sizeBytes);
+  writer.i32(place.owner);
+  return true;
+}
+
+/** A block in flight; it is free when the reader's head is at or past `endsAt`. */
+interface InFlight {
+  readonly offset: number;
+  readonly endsAt: number;
+}
+
+export class Spill {
+  readonly #arena: ArenaShare;
+  /** Owner number of the peer: it may name no block but its own. */
+  readonly #peerOwner: number;
+  #inFlight: InFlight[] = [];
+
+  constructor(arena: ArenaShare, peerOwner: number) {
+    this.#arena = arena;
+    this.#peerOwner = peerOwner;
+  }
+
+  /** Encodes on the heap, then sends by block. Throws `SHARED_MEMORY_FULL`. */
   write<T>(
     ring: RingWriter,
     kind: number,
@@ -14,8 +49,64 @@ export interface Spill {
     target: number,
     write: BodyWriter<T>,
     value: T,
-  ): Exclude<WriteOutcome, 'tooLarge'>;
+  ): Exclude<WriteOutcome, 'tooLarge'> {
+    this.#freeRead(ring);
+    const writer = ByteWriter.growing(1 << 17);
+    if (!write(writer, value)) return 'refused';
+    const table = this.#arena.table;
+    const sizeBytes = writer.position;
+    const offset = table.placeUncounted(writer.bytes.subarray(0, sizeBytes));
+    if (offset === undefined) {
+      throw new CodedError(
+        'SHARED_MEMORY_FULL',
+        `no shared memory is left for a frame of ${sizeBytes} bytes: send less at a time`,
+      );
+    }
+    const place: Place = { offset, sizeBytes, owner: table.owner };
+    const outcome = ring.write(kind, task, target, writePlace, place, spillFlag);
+    if (outcome === 'sent') this.#inFlight.push({ offset, endsAt: ring.tail });
+    else callNative(() => this.#arena.native.free(offset));
+    return outcome === 'tooLarge' ? 'corrupt' : outcome;
+  }
+
   /** The body that a spilled frame names; `undefined` when the name cannot be right. */
-  read(frame: ByteReader): ByteReader | undefined;
-  end(): void;
+  read(frame: ByteReader): ByteReader | undefined {
+    try {
+      const offset = frame.f64();
+      const sizeBytes = frame.f64();
+      const owner = frame.i32();
+      if (owner !== this.#peerOwner) return undefined;
+      return new ByteReader(Buffer.from(this.#arena.native.view(owner, offset, sizeBytes)));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Frees the blocks of frames that the reader is done with. */
+  #freeRead(ring: RingWriter): void {
+    if (this.#inFlight.length === 0) return;
+    const head = ring.readHead();
+    let done = 0;
+    for (const { offset, endsAt } of this.#inFlight) {
+      if (((head - endsAt) | 0) < 0) break;
+      callNative(() => this.#arena.native.free(offset));
+      done++;
+    }
+    this.#inFlight.splice(0, done);
+  }
+
+  /** This side is done with the channel; the peer may still read, unless it is gone. */
+  end(ring: RingWriter, isPeerGone: boolean): void {
+    const reclaim = (): boolean => {
+      this.#freeRead(ring);
+      return this.#inFlight.length === 0;
+    };
+    if (isPeerGone) {
+      for (const { offset } of this.#inFlight) callNative(() => this.#arena.native.free(offset));
+      this.#inFlight = [];
+    } else if (!reclaim()) {
+      this.#arena.table.addReclaim(reclaim);
+    }
+    this.#arena.leave();
+  }
 }

@@ -3,7 +3,7 @@
 use crate::error::{CoreError, Result};
 use crate::sync::AtomicU32;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::{NonNull, null_mut};
 use std::time::Duration;
 
 pub const EPERM: i32 = libc::EPERM;
@@ -261,7 +261,7 @@ pub fn pin_library() {
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: `inside` is an address of this library, `info` a live out-parameter.
     let found = unsafe { libc::dladdr(inside, &mut info) };
-    if found == 0 || info.dli_fname == null() {
+    if found == 0 || info.dli_fname.is_null() {
         return;
     }
     // SAFETY: the name comes from the loader; NOLOAD only changes the flags of what is loaded.

@@ -1,0 +1,194 @@
+//! Blocks for payloads in JavaScript's hands. What is held by whom is decided in
+//! `src/channels/shm/blocks.ts`; here are copies, views and the one arena that a process shares.
+
+use crate::error::{Result, refused, to_js};
+use crate::segment::external_buffer;
+use manycore_core::CoreError;
+use manycore_core::arena::{Arena, OWNER_COUNT, OwnRange, Taken};
+use napi::bindgen_prelude::{Env, Unknown};
+use napi::{JsValue, sys};
+use napi_derive::napi;
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The parent's side of an arena: its own part, and which owner numbers are free.
+struct ParentArena {
+    range: OwnRange,
+    owners: Mutex<Owners>,
+}
+
+struct Owners {
+    next: u32,
+    retired: Vec<u32>,
+}
+
+/// The arena of this process as a parent, for all its threads; gone when the last of them lets go.
+static OF_PROCESS: Mutex<Weak<ParentArena>> = Mutex::new(Weak::new());
+
+enum Role {
+    Parent(Arc<ParentArena>),
+    Host(OwnRange),
+}
+
+#[napi]
+pub struct NativeArena {
+    role: Option<Role>,
+}
+
+const CLOSED: CoreError = CoreError::Unsupported { what: "arena any more: it was released" };
+
+#[napi]
+impl NativeArena {
+    /// The arena of this process as a parent; made at first use.
+    #[napi(factory)]
+    pub fn of_process() -> Result<NativeArena> {
+        let mut current = OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(arena) = current.upgrade() {
+            return Ok(NativeArena { role: Some(Role::Parent(arena)) });
+        }
+        let range = OwnRange::new(Arc::new(Arena::create().map_err(to_js)?), 0);
+        let owners = Mutex::new(Owners { next: 1, retired: Vec::new() });
+        let arena = Arc::new(ParentArena { range, owners });
+        *current = Arc::downgrade(&arena);
+        Ok(NativeArena { role: Some(Role::Parent(arena)) })
+    }
+
+    /// The parent's arena, in a host; takes the descriptor over.
+    #[napi(factory)]
+    pub fn open(fd: i32, owner: u32) -> Result<NativeArena> {
+        let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
+        let arena = Arc::new(Arena::open(fd).map_err(to_js)?);
+        Ok(NativeArena { role: Some(Role::Host(OwnRange::new(arena, owner))) })
+    }
+
+    fn range(&self) -> Result<&OwnRange> {
+        match &self.role {
+            Some(Role::Parent(arena)) => Ok(&arena.range),
+            Some(Role::Host(range)) => Ok(range),
+            None => Err(to_js(CLOSED)),
+        }
+    }
+
+    /// The descriptor to pass to a host; the arena's own.
+    #[napi]
+    pub fn fd(&self) -> Result<i32> {
+        Ok(self.range()?.arena().raw())
+    }
+
+    /// A number for a new host.
+    #[napi]
+    pub fn take_owner(&self) -> Result<u32> {
+        let Some(Role::Parent(arena)) = &self.role else { return Err(to_js(CLOSED)) };
+        let mut owners = arena.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.next < OWNER_COUNT {
+            owners.next += 1;
+            return Ok(owners.next - 1);
+        }
+        owners.retired.pop().ok_or_else(|| refused("no owner number is left in the arena"))
+    }
+
+    /// A host is gone and none of its blocks is referred to: its memory and its number are free.
+    #[napi]
+    pub fn retire_owner(&self, owner: u32) -> Result<()> {
+        let Some(Role::Parent(arena)) = &self.role else { return Err(to_js(CLOSED)) };
+        arena.range.arena().retire(owner).map_err(to_js)?;
+        arena.owners.lock().unwrap_or_else(PoisonError::into_inner).retired.push(owner);
+        Ok(())
+    }
+
+    /// A block with a copy of `bytes`, a Uint8Array; its offset, or -1 when no memory is left.
+    #[napi]
+    pub fn place(&self, env: &Env, bytes: Unknown<'_>) -> Result<f64> {
+        let (source, size_bytes) = bytes_of(env, &bytes)?;
+        let Some(taken) = self.take(size_bytes as f64)? else { return Ok(-1.0) };
+        // SAFETY: the source is a live typed array, the target a block of at least that size that
+        // nobody else uses; `copy` because the source may lie in shared memory too.
+        unsafe { std::ptr::copy(source, taken.view.start.as_ptr(), size_bytes) };
+        Ok(taken.offset as f64)
+    }
+
+    /// A zeroed block; its offset, or -1 when no memory is left.
+    #[napi]
+    pub fn allocate(&self, size_bytes: f64) -> Result<f64> {
+        let Some(taken) = self.take(size_bytes)? else { return Ok(-1.0) };
+        let dirty_bytes = taken.dirty_bytes.min(size_bytes as u64) as usize;
+        // SAFETY: these bytes lie in a block that nobody else uses yet.
+        unsafe { taken.view.start.write_bytes(0, dirty_bytes) };
+        Ok(taken.offset as f64)
+    }
+
+    fn take(&self, size_bytes: f64) -> Result<Option<Taken>> {
+        match self.range()?.take(whole(size_bytes)?) {
+            Ok(taken) => Ok(Some(taken)),
+            Err(CoreError::Full { .. } | CoreError::Refused { .. }) => Ok(None),
+            Err(error) => Err(to_js(error)),
+        }
+    }
+
+    /// Frees an own block.
+    #[napi]
+    pub fn free(&self, offset: f64) -> Result<()> {
+        self.range()?.give(whole(offset)?).map_err(to_js)
+    }
+
+    /// The memory of a block, own or foreign; it stays mapped as long as the buffer is reachable.
+    #[napi]
+    pub fn view<'env>(
+        &self,
+        env: &'env Env,
+        owner: u32,
+        offset: f64,
+        size_bytes: f64,
+    ) -> Result<Unknown<'env>> {
+        let size_bytes = whole(size_bytes)?;
+        let arena = self.range()?.arena();
+        let view = arena.view(owner, whole(offset)?, size_bytes).map_err(to_js)?;
+        external_buffer(env, view.start, size_bytes as usize, Some(view.mapping))
+    }
+
+    /// How many own blocks are in use.
+    #[napi(getter)]
+    pub fn used_count(&self) -> u32 {
+        self.range().map_or(0, |range| range.used_count() as u32)
+    }
+
+    /// Lets go of the arena: nothing but existing views works afterwards.
+    #[napi]
+    pub fn release(&mut self) {
+        self.role = None;
+    }
+}
+
+fn whole(number: f64) -> Result<u64> {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    if (0.0..LARGEST).contains(&number) && number.fract() == 0.0 {
+        return Ok(number as u64);
+    }
+    Err(to_js(CoreError::Corrupt { what: "a size or offset", value: number.to_bits() }))
+}
+
+/// Address and length of a typed array, without making a slice of it: it may be shared memory.
+fn bytes_of(env: &Env, value: &Unknown<'_>) -> Result<(*const u8, usize)> {
+    let mut length = 0;
+    let mut data = null_mut();
+    let mut kind = 0;
+    // SAFETY: on the thread of `env`; `value` is a live value; live out-parameters.
+    let status = unsafe {
+        sys::napi_get_typedarray_info(
+            env.raw(),
+            value.raw(),
+            &mut kind,
+            &mut length,
+            &mut data,
+            null_mut(),
+            null_mut(),
+        )
+    };
+    let is_bytes = kind == sys::TypedarrayType::uint8_array;
+    if status != sys::Status::napi_ok || !is_bytes {
+        return Err(refused("only a Uint8Array can be placed in shared memory"));
+    }
+    // An empty array may have no address; the copy of 0 bytes needs one that is not null.
+    let start = NonNull::new(data.cast::<u8>()).unwrap_or(NonNull::dangling());
+    Ok((start.as_ptr(), length))
+}
