@@ -1,6 +1,6 @@
 // Talking to a player in lines: a command goes out, and the lines that are answers come back in the
-// order of the commands. Every player but ffplay talks so; they differ in what a command looks like
-// and in which lines are answers (players print other things too).
+// order of the commands. mpv and the stand-in talk so; they differ in what a command looks like and in
+// which lines are answers (a player may print other things too). Also what all players need.
 import { createInterface } from 'node:readline';
 
 // What a player may take to answer before its press fails.
@@ -12,14 +12,7 @@ const answerWithinMs = 10_000;
  */
 export function converse(child, input, output, isAnswer) {
   const waiting = [];
-  const died = new Promise((resolve) => {
-    child.once('error', (error) =>
-      resolve(new Error(`the player did not start: ${error.message}`)),
-    );
-    child.once('exit', (code, signal) =>
-      resolve(new Error(`the player ended (${signal ?? code})`)),
-    );
-  });
+  const died = whenEnded(child);
   void died.then((reason) => {
     for (const { reject } of waiting.splice(0)) reject(reason);
   });
@@ -45,6 +38,18 @@ export function converse(child, input, output, isAnswer) {
     });
   }
   return { say, died };
+}
+
+/** Resolves with an error that says why `child` has ended or did not start. */
+export function whenEnded(child) {
+  return new Promise((resolve) => {
+    child.once('error', (error) =>
+      resolve(new Error(`the player did not start: ${error.message}`)),
+    );
+    child.once('exit', (code, signal) =>
+      resolve(new Error(`the player ended (${signal ?? code})`)),
+    );
+  });
 }
 
 /** Whether the machine has a screen to show something on; players run without output where not. */

@@ -1,7 +1,7 @@
 // ffplay takes keys in its window and nothing else. So play and pause let its process run or stop,
 // and the kernel's word that it did is the acknowledgement; volume stays as it is.
 import { spawn } from 'node:child_process';
-import { hasScreen } from './conversation.js';
+import { hasScreen, whenEnded } from './conversation.js';
 
 const signals = { play: 'SIGCONT', pause: 'SIGSTOP' };
 
@@ -11,24 +11,12 @@ export function startFfplay(file) {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: hasScreen() ? process.env : { ...process.env, ...nowhere },
   });
-  const started = new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (error) => reject(new Error(`the player did not start: ${error.message}`)));
-  });
-  started.catch(() => {}); // told by `send`
-  const died = new Promise((resolve) => {
-    child.once('error', resolve);
-    child.once('exit', (code, signal) =>
-      resolve(new Error(`the player ended (${signal ?? code})`)),
-    );
-  });
-  return {
-    child,
-    died,
-    send: async (command) => {
-      await started;
-      const signal = signals[command];
-      if (signal !== undefined && !child.kill(signal)) throw new Error('the player has ended');
-    },
-  };
+  const died = whenEnded(child);
+
+  async function send(command) {
+    if (child.pid === undefined) throw await died;
+    const signal = signals[command];
+    if (signal !== undefined && !child.kill(signal)) throw await died;
+  }
+  return { child, died, send };
 }

@@ -16,7 +16,7 @@ const starters = {
   'stand-in': startStandIn,
 };
 
-/** Best first: mpv answers every command by number, mplayer by a line, ffplay not at all. */
+/** Best first: mpv answers every command by number, mplayer takes commands, ffplay takes none. */
 export const playerNames = Object.keys(starters);
 
 /** What a remote control can ask of a player. */

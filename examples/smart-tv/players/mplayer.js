@@ -1,44 +1,37 @@
-// mplayer in slave mode: commands by its standard input. It acknowledges nothing by itself, so each
-// command is followed by a question, and the answer to that means that the command is done.
+// mplayer in slave mode: commands by its standard input. It looks there between two frames only, so
+// asking it for an answer would measure its frame rate; a press counts as acknowledged when mplayer's
+// pipe has taken the command.
 import { spawn } from 'node:child_process';
-import { converse, hasScreen } from './conversation.js';
+import { hasScreen, whenEnded } from './conversation.js';
 
-const question = 'pausing_keep_force get_property pause';
+const settings = ['-slave', '-idle', '-quiet', '-nolirc', '-noconsolecontrols'];
 
 export function startMplayer(file) {
   const output = hasScreen() ? [] : ['-vo', 'null', '-ao', 'null'];
-  const child = spawn(
-    'mplayer',
-    [
-      '-slave',
-      '-idle',
-      '-quiet',
-      '-nolirc',
-      '-noconsolecontrols',
-      '-loop',
-      '0',
-      ...output,
-      `mf://${file}`,
-    ],
-    { stdio: ['pipe', 'pipe', 'ignore'] },
-  );
-  const { say, died } = converse(child, child.stdin, child.stdout, (line) =>
-    /^ANS_(pause|ERROR)=/.test(line),
-  );
-  // `pause` toggles, so what was asked for last is remembered here.
+  // A still picture, shown over and over: five times a second spares the processor.
+  const picture = ['-loop', '0', '-mf', 'fps=5', `mf://${file}`];
+  const child = spawn('mplayer', [...settings, ...output, ...picture], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  child.stdin.on('error', () => {}); // told to the writer below
   let isPaused = false;
-  return {
-    child,
-    died,
-    send: (command) => {
-      const wantsPause = command === 'pause';
-      const isToggle = (command === 'play' || wantsPause) && wantsPause !== isPaused;
-      if (isToggle) isPaused = wantsPause;
-      const request =
-        { louder: 'volume 5', quieter: 'volume -5' }[command] ?? (isToggle ? 'pause' : '');
-      const line =
-        request === '' ? '' : `${isToggle ? request : `pausing_keep_force ${request}`}\n`;
-      return say(`${line}${question}\n`);
-    },
-  };
+
+  function send(command) {
+    const line = lineFor(command, isPaused);
+    if (command === 'play' || command === 'pause') isPaused = command === 'pause';
+    return new Promise((resolve, reject) => {
+      child.stdin.write(line, (error) => {
+        if (error) reject(new Error(`the player takes no commands: ${error.message}`));
+        else resolve();
+      });
+    });
+  }
+  return { child, died: whenEnded(child), send };
+}
+
+/** mplayer's `pause` toggles, so whether to send it hangs on what was asked for before. */
+function lineFor(command, isPaused) {
+  if (command === 'louder') return 'pausing_keep_force volume 5\n';
+  if (command === 'quieter') return 'pausing_keep_force volume -5\n';
+  return (command === 'pause') === isPaused ? '\n' : 'pause\n';
 }
