@@ -29,6 +29,8 @@ export type {
   SendOutcome,
 } from './types.js';
 
+export { type BlocksShare, shareBlocks } from './shm/index.js';
+
 export interface OfferOptions {
   readonly host: 'process' | 'thread';
   /** Wait a few microseconds awake before sleeping; only `shm` does. */

@@ -141,4 +141,6 @@ export interface ChannelEnd {
   readonly blocks: BlockStore | undefined;
   /** This host's owner number in the arena, 0 without shared memory. */
   readonly owner: number;
+  /** The peer's process is known to have ended: what it sent is read, then `onClose` comes. */
+  readonly peerExited?: () => void;
 }

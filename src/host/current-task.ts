@@ -1,0 +1,52 @@
+// What a running task may ask of its surroundings. A task runs with its own AbortSignal: aborted when
+// the caller aborts or the time is over, so that an async task can stop by itself before its host is
+// ended. The signal is made when somebody asks for it: most tasks never do.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** One task in the host, from its call to its answer. */
+export class RunningTask {
+  readonly slot: number;
+  #controller: AbortController | undefined;
+  #isAborted = false;
+
+  constructor(slot: number) {
+    this.slot = slot;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#isAborted) this.#controller.abort();
+    }
+    return this.#controller.signal;
+  }
+
+  abort(): void {
+    this.#isAborted = true;
+    this.#controller?.abort();
+  }
+}
+
+const storage = new AsyncLocalStorage<RunningTask>();
+let synchronous: RunningTask | undefined;
+
+/** Calls `work` as the body of `task`; `isAlone`: no other task can run before this one ends. */
+export function callInTask<T>(task: RunningTask, isAlone: boolean, work: () => T): T {
+  if (!isAlone) return storage.run(task, work);
+  synchronous = task;
+  return work();
+}
+
+/** Forgets the task that `callInTask` left behind, when it has ended. */
+export function leaveTask(task: RunningTask): void {
+  if (synchronous === task) synchronous = undefined;
+}
+
+/**
+ * The signal of the task that calls this: aborted when its caller aborts or its time is over.
+ * `undefined` outside of a task, also in one that runs inline in the caller.
+ */
+export function taskSignal(): AbortSignal | undefined {
+  return (storage.getStore() ?? synchronous)?.signal;
+}

@@ -1,0 +1,89 @@
+// The program that runs inside a host. It answers `ready` when it can take tasks; it leaves when its
+// parent closes the channel, and when its parent is gone: a process host watches the parent's process
+// natively, so that even one in an endless loop leaves; without the binary it leaves as soon as its
+// event loop sees the closed channel.
+// Loaded at every start of a host: what it imports decides how fast a pool answers from cold.
+
+import { isMainThread, workerData } from 'node:worker_threads';
+import { acceptChannel } from '../channels/index.js';
+import { createExporter, createImporter, exportError } from '../context/index.js';
+import { nativeBinding } from '../native.js';
+import { bufferCarrier } from './buffers.js';
+import { markAsHost } from './inside.js';
+import { Link } from './link.js';
+import { frame, type HostTicket, parseTicket } from './protocol.js';
+import { Runner } from './runner.js';
+import { allocateFrom } from './shared.js';
+
+/** The parent's owner number in the arena. */
+const parentOwner = 0;
+
+function readTicket(): HostTicket {
+  return parseTicket(isMainThread ? JSON.parse(process.argv[2] ?? 'null') : workerData);
+}
+
+function prepareProcess(ticket: HostTicket): void {
+  if (isMainThread) {
+    // Ctrl-C reaches the whole terminal group: the parent decides what becomes of its hosts.
+    process.on('SIGINT', () => {});
+    process.title = `manycore host ${ticket.hostId}`;
+    process.argv.splice(2, 1);
+    nativeBinding()?.watchParent(ticket.parentPid);
+  }
+  if (ticket.pinnedCores.length > 0) nativeBinding()?.pinThread([...ticket.pinnedCores]);
+}
+
+function start(ticket: HostTicket): void {
+  const end = acceptChannel(ticket.channel);
+  const carrier = bufferCarrier(() => end.blocks);
+  const exporter = createExporter({ buffers: carrier });
+  const importer = createImporter({ exporter, buffers: carrier });
+  const link = new Link({
+    end,
+    exporter,
+    importer,
+    what: 'the result',
+    peer: parentOwner,
+    events: {
+      onFrame: (kind, task, target, body) => runner.receive(kind, task, target, body),
+      onDrain: () => {},
+      onClose: leave,
+    },
+  });
+  const runner = new Runner({
+    link,
+    exporter,
+    importer,
+    claims: end.claims,
+    concurrentTasks: ticket.concurrentTasks,
+    maxRssBytes: ticket.maxRssBytes,
+    onSetup: (target) => void setUp(target),
+  });
+  allocateFrom(end.blocks);
+  if (end.blocks !== undefined) {
+    end.blocks.onUnused = (block, count) => link.postRelease(block, count);
+  }
+  link.ref();
+
+  async function setUp(target: number): Promise<void> {
+    try {
+      if (target !== 0) await importer.importFunction(target, undefined)();
+      link.post(frame.ready, 0, 0, [process.pid, process.version]);
+    } catch (error) {
+      const { bytes, definitions } = exportError(exporter, error);
+      link.define(definitions);
+      link.postBytes(frame.startFailed, 0, 0, bytes);
+      link.close();
+    }
+  }
+}
+
+/** The parent has closed the channel, or is gone. */
+function leave(): void {
+  process.exit(0);
+}
+
+markAsHost();
+const ticket = readTicket();
+prepareProcess(ticket);
+start(ticket);

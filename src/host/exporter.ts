@@ -1,0 +1,29 @@
+// The parent's sending half of the context layer: one for all hosts of this thread, so that a
+// function has one id wherever it goes and its code is analysed once.
+
+import type { BlockStore } from '../channels/index.js';
+import { type BufferCarrier, createExporter, type Exporter } from '../context/index.js';
+import { bufferCarrier } from './buffers.js';
+
+/** Names shared memory in snapshots; `blocks` is set when the first channel over it opens. */
+class ParentBuffers implements BufferCarrier {
+  blocks: BlockStore | undefined;
+  readonly #carrier = bufferCarrier(() => this.blocks);
+
+  name(buffer: ArrayBufferLike): readonly number[] | undefined {
+    return this.#carrier.name(buffer);
+  }
+
+  find(name: readonly number[]): ArrayBufferLike {
+    return this.#carrier.find(name);
+  }
+}
+
+export const parentBuffers = new ParentBuffers();
+
+let exporter: Exporter | undefined;
+
+export function parentExporter(): Exporter {
+  exporter ??= createExporter({ buffers: parentBuffers });
+  return exporter;
+}

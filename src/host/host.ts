@@ -1,0 +1,370 @@
+// A host as its parent sees it: the process or thread, the link to it, and the tasks that were handed
+// to it and are not answered yet. It ends once, and says so after every frame that it had sent was
+// read: an answer that left before the death counts.
+//
+// Slots: a task in flight has a slot, an index into the host's table, which is what frames carry. A
+// slot is free again when its answer came or the task was taken back.
+
+import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
+import type { ByteReader } from '../channels/index.js';
+import { createImporter, type FunctionSnapshot } from '../context/index.js';
+import { CodedError, hasCode } from '../errors.js';
+import { Lifecycle } from '../internal/index.js';
+import { parentBuffers, parentExporter } from './exporter.js';
+import { type Call, Link, rest } from './link.js';
+import { startProcess } from './process.js';
+import { frame, type HostTicket, parseReady, runTimeUnitsPerMs } from './protocol.js';
+import { startThread } from './thread.js';
+import type { HostExit, HostHandle, HostOptions } from './types.js';
+
+export interface HostSettings extends HostOptions {
+  readonly channel: ChannelKind;
+  readonly spin: boolean;
+  readonly setup: FunctionSnapshot | undefined;
+  readonly concurrentTasks: number;
+  readonly maxRssBytes: number;
+  readonly pinnedCores: readonly number[];
+  readonly startTimeoutMs: number;
+}
+
+/** What the owner of a host hears. `call` is what it handed over; a slot is free after the answer. */
+export interface HostEvents<C extends Call> {
+  onReady(host: Host<C>): void;
+  onResult(host: Host<C>, call: C, ranMs: number, result: unknown): void;
+  onError(host: Host<C>, call: C, ranMs: number, error: unknown): void;
+  /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
+  onStream(host: Host<C>, call: C, slot: number): void;
+  onItem(host: Host<C>, call: C, item: unknown): void;
+  /** There is room in the channel again. */
+  onDrain(host: Host<C>): void;
+  /** It asks to be replaced: too much memory. */
+  onRetire(host: Host<C>): void;
+  /** Last of all. `unanswered` in the order handed over; `startError` when it was never ready. */
+  onExit(host: Host<C>, exit: HostExit, unanswered: C[], startError: CodedError | undefined): void;
+}
+
+type HostState = 'starting' | 'ready' | 'closing' | 'ended';
+
+let lastHostId = 0;
+/** Which host holds which part of the arena, so that released blocks find their way. */
+const hostsByOwner = new Map<number, Link>();
+/** How long a channel may take to end after its process has, in ms. */
+const channelEndMs = 2_000;
+
+export class Host<C extends Call> {
+  readonly id: number;
+  readonly kind: HostOptions['kind'];
+  readonly startedAtMs = performance.now();
+  /** For the owner: order of last use, expected work in flight in ms, whether the channel was full. */
+  lastUsed = 0;
+  pendingMs = 0;
+  isFull = false;
+  tasksDone = 0;
+  inFlight = 0;
+  /** No more calls: it leaves when what it has is answered. */
+  isRetiring = false;
+  readonly #handle: HostHandle;
+  readonly #link: Link;
+  readonly #end: ChannelEnd;
+  readonly #events: HostEvents<C>;
+  readonly #life: Lifecycle<HostState>;
+  readonly #calls: (C | undefined)[] = [];
+  readonly #freeSlots: number[] = [];
+  /** The table as it was when the host ended. */
+  #lost: (C | undefined)[] = [];
+  #startTimer: NodeJS.Timeout | undefined;
+  #exit: HostExit | undefined;
+  #channelError: Error | undefined;
+  #startFailure: unknown;
+  #hasChannelEnded = false;
+
+  private constructor(id: number, settings: HostSettings, events: HostEvents<C>) {
+    this.id = id;
+    this.kind = settings.kind;
+    this.#events = events;
+    this.#life = new Lifecycle<HostState>(`host ${id}`, 'starting', {
+      starting: ['ready', 'closing', 'ended'],
+      ready: ['closing', 'ended'],
+      closing: ['ended'],
+      ended: [],
+    });
+    const offer = offerChannel(settings.channel, { host: settings.kind, spin: settings.spin });
+    const ticket: HostTicket = {
+      hostId: id,
+      parentPid: process.pid,
+      channel: offer.ticket,
+      concurrentTasks: settings.concurrentTasks,
+      maxRssBytes: settings.maxRssBytes,
+      pinnedCores: settings.pinnedCores,
+    };
+    try {
+      const start = settings.kind === 'process' ? startProcess : startThread;
+      this.#handle = start(ticket, offer, settings);
+    } catch (error) {
+      offer.discard();
+      throw error;
+    }
+    this.#handle.onExit = (exit) => this.#processEnded(exit);
+    this.#end = offer.open(this.#handle.pipe);
+    this.#link = new Link({
+      end: this.#end,
+      exporter: parentExporter(),
+      importer: createImporter({ exporter: parentExporter(), buffers: parentBuffers }),
+      what: 'the arguments',
+      peer: this.#end.owner,
+      events: {
+        onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
+        onDrain: () => this.#events.onDrain(this),
+        onClose: (error) => this.#channelEnded(error),
+      },
+    });
+    this.#routeReleases();
+  }
+
+  /** Starts a host; `onReady` or `onExit` follows. Throws when the channel cannot be had. */
+  static start<C extends Call>(settings: HostSettings, events: HostEvents<C>): Host<C> {
+    lastHostId += 1;
+    const host = new Host<C>(lastHostId, settings, events);
+    host.#begin(settings);
+    return host;
+  }
+
+  #begin(settings: HostSettings): void {
+    this.#link.ref();
+    if (settings.setup !== undefined) this.#link.define(settings.setup.definitions);
+    this.#link.post(frame.setup, 0, settings.setup?.id ?? 0, undefined);
+    this.#startTimer = setTimeout(() => {
+      this.#startFailure = new Error(`it was not ready after ${settings.startTimeoutMs} ms`);
+      this.#handle.kill();
+    }, settings.startTimeoutMs);
+    this.#startTimer.unref();
+  }
+
+  #routeReleases(): void {
+    const blocks = this.#end.blocks;
+    if (blocks === undefined) return;
+    parentBuffers.blocks = blocks;
+    hostsByOwner.set(this.#end.owner, this.#link);
+    blocks.onUnused = (block, count) => hostsByOwner.get(block.owner)?.postRelease(block, count);
+  }
+
+  get pid(): number | undefined {
+    return this.#handle.pid;
+  }
+
+  get state(): HostState {
+    return this.#life.state;
+  }
+
+  /** Whether it may be handed a call now. */
+  get isOpen(): boolean {
+    return (
+      this.#life.state === 'ready' &&
+      !this.isRetiring &&
+      !this.isFull &&
+      this.inFlight < this.maxInFlight
+    );
+  }
+
+  /** How messages name it. */
+  get label(): string {
+    return this.kind === 'process' ? `host ${this.id}, process ${this.pid}` : `host ${this.id}`;
+  }
+
+  /** Whether several tasks may be handed over: only then can one that has not started be taken back. */
+  get maxInFlight(): number {
+    return this.#end.claims?.slotCount ?? 1;
+  }
+
+  /** Hands a call over. Anything but `sent` leaves the call with the caller; see `Link.trySendCall`. */
+  trySend(call: C): 'sent' | 'full' | 'closed' {
+    const slot = this.#freeSlots.pop() ?? this.#calls.length;
+    this.#end.claims?.open(slot);
+    const outcome = this.#link.trySendCall(slot, call);
+    if (outcome !== 'sent') {
+      this.#freeSlots.push(slot);
+      if (slot === this.#calls.length) this.#calls.push(undefined);
+      return outcome;
+    }
+    this.#calls[slot] = call;
+    if (this.inFlight === 0 && this.#life.state === 'ready') this.#link.ref();
+    this.inFlight += 1;
+    return 'sent';
+  }
+
+  /** Takes back a call that has not started; false when it has, or cannot be taken back here. */
+  tryTakeBack(call: C): boolean {
+    const slot = this.#calls.indexOf(call);
+    if (slot < 0 || this.#end.claims?.tryClaim(slot) !== true) return false;
+    if (call.packed !== undefined) this.#link.unlend(call.packed);
+    this.#free(slot);
+    return true;
+  }
+
+  /** Whether it has not answered this call yet. */
+  has(call: C): boolean {
+    return this.#calls.includes(call);
+  }
+
+  /** For a call that `onExit` got: whether it had begun. Where nobody can tell, it counts as begun. */
+  hasBegun(call: C): boolean {
+    const slot = this.#lost.indexOf(call);
+    return this.#end.claims?.tryClaim(slot) !== true;
+  }
+
+  /** Calls in flight, in no order. */
+  *calls(): Generator<C> {
+    for (const call of this.#calls) if (call !== undefined) yield call;
+  }
+
+  /** Aborts the task's signal inside the host. */
+  abort(call: C): void {
+    const slot = this.#calls.indexOf(call);
+    if (slot >= 0) this.#link.post(frame.abort, slot, 0, undefined);
+  }
+
+  /** Lets a stream send `items` more; 0 ends it. */
+  grant(slot: number, items: number): void {
+    if (!this.#hasChannelEnded) this.#link.post(frame.credit, slot, items, undefined);
+  }
+
+  /** Asks it to leave after what was sent to it; `onExit` follows. */
+  close(): void {
+    if (!this.#life.tryTransition('closing')) return;
+    this.#handle.ref();
+    this.#link.close();
+  }
+
+  /** Ends it now; `onExit` follows. */
+  kill(): void {
+    this.#handle.ref();
+    this.#handle.kill();
+  }
+
+  terminate(): void {
+    this.#handle.ref();
+    this.#handle.terminate();
+  }
+
+  #free(slot: number): void {
+    this.#calls[slot] = undefined;
+    this.#freeSlots.push(slot);
+    this.inFlight -= 1;
+    if (this.inFlight === 0 && this.#life.state !== 'starting') this.#link.unref();
+  }
+
+  #receive(kind: number, slot: number, target: number, body: ByteReader): void {
+    switch (kind) {
+      case frame.result:
+      case frame.error:
+        this.#answer(kind, slot, target, body);
+        break;
+      case frame.stream:
+      case frame.item: {
+        const call = this.#calls[slot];
+        if (call === undefined) break;
+        if (kind === frame.stream) this.#events.onStream(this, call, slot);
+        else this.#events.onItem(this, call, this.#link.codec.read(body));
+        break;
+      }
+      case frame.ready:
+        this.#becomeReady(body);
+        break;
+      case frame.startFailed:
+        this.#startFailure = this.#link.importer.importValue(rest(body));
+        break;
+      case frame.retire:
+        this.#events.onRetire(this);
+        break;
+      default:
+        throw new CodedError('HOST_PROTOCOL', `${this.label} sent a frame of kind ${kind}`);
+    }
+  }
+
+  #answer(kind: number, slot: number, target: number, body: ByteReader): void {
+    const call = this.#calls[slot];
+    if (call === undefined) return; // given up meanwhile
+    let value: unknown;
+    let isError = kind === frame.error;
+    try {
+      value = isError
+        ? this.#link.importer.importValue(rest(body))
+        : this.#link.codec.read(body);
+    } catch (error) {
+      value = error;
+      isError = true;
+    }
+    this.#free(slot);
+    this.tasksDone += 1;
+    const ranMs = target / runTimeUnitsPerMs;
+    if (isError) this.#events.onError(this, call, ranMs, value);
+    else this.#events.onResult(this, call, ranMs, value);
+  }
+
+  #becomeReady(body: ByteReader): void {
+    parseReady(this.#link.codec.read(body));
+    if (!this.#life.tryTransition('ready')) return; // closed while it started
+    clearTimeout(this.#startTimer);
+    this.#events.onReady(this);
+    if (this.inFlight === 0) this.#link.unref();
+  }
+
+  #processEnded(exit: HostExit): void {
+    this.#exit = exit;
+    clearTimeout(this.#startTimer);
+    if (this.#hasChannelEnded) {
+      this.#finish(exit);
+      return;
+    }
+    const timer = setTimeout(() => this.#channelEnded(undefined), channelEndMs);
+    timer.unref();
+    this.#end.peerExited?.();
+  }
+
+  #channelEnded(error: Error | undefined): void {
+    if (this.#hasChannelEnded) return;
+    this.#hasChannelEnded = true;
+    this.#channelError = error;
+    if (this.#exit !== undefined) {
+      this.#finish(this.#exit);
+      return;
+    }
+    this.#handle.ref(); // its end is still to come, and the channel keeps nothing alive any more
+    if (hasDamage(error)) this.#handle.kill(); // a host that cannot be understood is replaced
+  }
+
+  #finish(exit: HostExit): void {
+    const isStart = this.#life.state === 'starting';
+    if (!this.#life.tryTransition('ended')) return;
+    this.#link.unref();
+    hostsByOwner.delete(this.#end.owner);
+    const unanswered = [...this.calls()];
+    this.#lost = this.#calls.splice(0);
+    this.inFlight = 0;
+    const described = { ...exit, error: exit.error ?? (hasDamage(this.#channelError) ? this.#channelError : undefined) };
+    const startError = isStart ? this.#startError(described) : undefined;
+    this.#events.onExit(this, described, unanswered, startError);
+    this.#link.destroy(); // last: until here the claims could be asked
+  }
+
+  #startError(exit: HostExit): CodedError {
+    const cause = this.#startFailure ?? exit.error;
+    const why = cause instanceof Error ? cause.message : `it ended first, ${describeExit(exit)}`;
+    return new CodedError('HOST_START_FAILED', `${this.label} did not start: ${why}`, { cause });
+  }
+}
+
+/** A channel that ends with its host says nothing new; one that held damaged bytes does. */
+function hasDamage(error: Error | undefined): boolean {
+  return (
+    hasCode(error, 'SEGMENT_CORRUPT') ||
+    hasCode(error, 'CHANNEL_FRAME_CORRUPT') ||
+    hasCode(error, 'HOST_PROTOCOL')
+  );
+}
+
+/** "with exit code 3" or "by SIGKILL". */
+export function describeExit(exit: HostExit): string {
+  if (exit.signal !== null) return `by ${exit.signal}`;
+  return `with exit code ${exit.exitCode ?? 'unknown'}`;
+}

@@ -1,0 +1,262 @@
+// One end of the conversation between a parent and a host: turns values into frames and back. Both
+// ends use it; frames that only one of them sends are in host.ts and runner.ts.
+//
+// Two ways to send. `trySend` is for calls: it may be refused for lack of room, and the caller keeps
+// the task. `post` is for what must arrive (results, definitions, releases): what has no room waits
+// in an outbox, in order, until the channel drains.
+//
+// A definition (code, class, import) is sent once to each peer, ahead of the first frame that needs it.
+
+import type {
+  Block,
+  BodyWriter,
+  ByteWriter,
+  Channel,
+  ChannelEnd,
+  Packed,
+  SendOutcome,
+} from '../channels/index.js';
+import { ByteReader, Codec } from '../channels/index.js';
+import type { Exporter, FunctionSnapshot, Importer } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import { frame } from './protocol.js';
+
+/** A call as the pool keeps it until it is answered. */
+export interface Call {
+  readonly snapshot: FunctionSnapshot;
+  readonly args: readonly unknown[];
+  /** The arguments as they were at the call; `undefined` when nobody can change them. */
+  readonly packed: Packed | undefined;
+}
+
+export interface LinkEvents {
+  /** All frames but `define` and `release`, which the link handles itself. */
+  onFrame(kind: number, task: number, target: number, body: ByteReader): void;
+  /** There is room for calls again. */
+  onDrain(): void;
+  onClose(error: Error | undefined): void;
+}
+
+export interface LinkOptions {
+  readonly end: ChannelEnd;
+  readonly exporter: Exporter;
+  readonly importer: Importer;
+  /** Opens the path in errors about values sent from here: "an argument", "the result". */
+  readonly what: string;
+  /** The owner number of the peer's part of the arena. */
+  readonly peer: number;
+  readonly events: LinkEvents;
+}
+
+/** What is left of a frame, as bytes to keep. */
+export function rest(body: ByteReader): Buffer {
+  return body.copy(body.limit - body.position);
+}
+
+const writeRaw: BodyWriter<Uint8Array> = (writer, bytes) => {
+  writer.raw(bytes);
+  return true;
+};
+
+export class Link {
+  readonly codec: Codec;
+  readonly #channel: Channel;
+  readonly #end: ChannelEnd;
+  readonly importer: Importer;
+  readonly #exporter: Exporter;
+  readonly #peer: number;
+  readonly #known = new Set<number>();
+  readonly #events: LinkEvents;
+  readonly #outbox: (() => SendOutcome)[] = [];
+  /** What came while a definition loads its modules: it may need that definition. */
+  #held: (() => void)[] | undefined;
+  readonly #writeFast: BodyWriter<unknown>;
+  readonly #writePacked: BodyWriter<Packed>;
+  readonly #writeCall: BodyWriter<Call>;
+
+  constructor({ end, exporter, importer, what, peer, events }: LinkOptions) {
+    this.#end = end;
+    this.#channel = end.channel;
+    this.#exporter = exporter;
+    this.importer = importer;
+    this.#peer = peer;
+    this.codec = new Codec({
+      blocks: end.blocks,
+      peer,
+      slow: {
+        encode: (value) => exporter.exportValue(value, what),
+        decode: (bytes) => importer.importValue(bytes),
+      },
+    });
+    this.#writeFast = (writer, value) => this.codec.tryWrite(writer, value);
+    this.#writePacked = (writer, packed) => this.codec.writePacked(writer, packed);
+    this.#writeCall = (writer, call) => this.#writeCallBody(writer, call);
+    this.#events = events;
+    this.#channel.onFrame = (kind, task, target, body) => this.#receive(kind, task, target, body);
+    this.#channel.onClose = (error) => this.#afterHeld(() => events.onClose(error));
+    this.#channel.onDrain = () => {
+      if (this.#flushOutbox()) events.onDrain();
+    };
+  }
+
+  #receive(kind: number, task: number, target: number, body: ByteReader): void {
+    if (this.#held !== undefined) {
+      const kept = new ByteReader(rest(body));
+      this.#held.push(() => this.#receive(kind, task, target, kept));
+    } else if (kind === frame.define) {
+      this.#learn(target, rest(body));
+    } else if (kind === frame.release) {
+      this.#takeBack(body);
+    } else {
+      this.#events.onFrame(kind, task, target, body);
+    }
+  }
+
+  #learn(id: number, bytes: Uint8Array): void {
+    const loading = this.importer.define(id, bytes);
+    if (loading === undefined) return;
+    this.#held = [];
+    // A definition that failed is reported by the frames that need it: reading them throws then.
+    const resume = () => {
+      const held = this.#held ?? [];
+      this.#held = undefined;
+      for (const deliver of held) this.#afterHeld(deliver);
+    };
+    void loading.then(resume, resume);
+  }
+
+  /** Now, or in turn after the frames that are held. */
+  #afterHeld(deliver: () => void): void {
+    if (this.#held === undefined) deliver();
+    else this.#held.push(deliver);
+  }
+
+  #writeCallBody(writer: ByteWriter, call: Call): boolean {
+    const state = call.snapshot.state;
+    if (state !== undefined) {
+      writer.i32(state.byteLength);
+      writer.raw(state);
+    }
+    if (call.packed !== undefined) return this.codec.writePacked(writer, call.packed);
+    return this.codec.tryWrite(writer, call.args);
+  }
+
+  /** Sends a call. After `full`, `onDrain` follows; after `closed`, the host's `onExit`. */
+  trySendCall(slot: number, call: Call): 'sent' | 'full' | 'closed' {
+    if (this.#outbox.length > 0) return 'full';
+    const { id, definitions, state } = call.snapshot;
+    if (!this.#known.has(id)) this.define(definitions);
+    const packed = call.packed;
+    if (packed !== undefined && packed.definitions.length > 0) this.define(packed.definitions);
+    if (this.#outbox.length > 0) return 'full';
+    const kind = state === undefined ? frame.call : frame.callWithState;
+    const outcome = this.#channel.trySend(kind, slot, id, this.#writeCall, call);
+    if (outcome === 'refused') {
+      throw new CodedError('HOST_PROTOCOL', 'arguments that can change were not packed');
+    }
+    if (outcome === 'sent' && packed !== undefined) this.#lend(packed);
+    return outcome;
+  }
+
+  /** Sends the definitions that the peer has not had, in this order. */
+  define(definitions: readonly number[]): void {
+    for (const id of definitions) {
+      if (this.#known.has(id)) continue;
+      this.#known.add(id);
+      const bytes = this.#exporter.definition(id);
+      this.#enqueue(() => this.#channel.trySend(frame.define, 0, id, writeRaw, bytes));
+    }
+  }
+
+  /** Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`. */
+  post(kind: number, task: number, target: number, value: unknown): void {
+    if (this.#outbox.length === 0) {
+      const outcome = this.#channel.trySend(kind, task, target, this.#writeFast, value);
+      if (outcome === 'sent') return;
+      this.codec.unsend();
+      if (outcome === 'closed') return;
+    }
+    const packed = this.codec.pack(value);
+    this.define(packed.definitions);
+    this.#enqueue(() => {
+      const outcome = this.#channel.trySend(kind, task, target, this.#writePacked, packed);
+      if (outcome !== 'full') {
+        if (outcome === 'sent') this.#lend(packed);
+        this.codec.release(packed);
+      }
+      return outcome;
+    });
+  }
+
+  /** Sends bytes that the exporter made, as they are. */
+  postBytes(kind: number, task: number, target: number, bytes: Uint8Array): void {
+    this.#enqueue(() => this.#channel.trySend(kind, task, target, writeRaw, bytes));
+  }
+
+  /** Tells the owner of `block` that `count` references less are held here. */
+  postRelease(block: Block, count: number): void {
+    this.#enqueue(() => this.#channel.trySend(frame.release, 0, 0, writeRelease, { block, count }));
+  }
+
+  /** The body of a `release` frame: this side's block is held less by the peer. */
+  #takeBack(body: ByteReader): void {
+    const owner = body.i32();
+    const offset = body.f64();
+    const sizeBytes = body.f64();
+    const count = body.i32();
+    this.#end.blocks?.takeBack({ owner, offset, sizeBytes }, this.#peer, count);
+  }
+
+  /** A call that was sent was taken back before it started. */
+  unlend(packed: Packed): void {
+    for (const block of packed.blocks) this.#end.blocks?.takeBack(block, this.#peer, 1);
+  }
+
+  ref(): void {
+    this.#channel.ref();
+  }
+
+  unref(): void {
+    this.#channel.unref();
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+
+  destroy(): void {
+    this.#outbox.length = 0;
+    this.#channel.destroy();
+    this.#end.blocks?.returnAll(this.#peer);
+  }
+
+  #lend(packed: Packed): void {
+    for (const block of packed.blocks) this.#end.blocks?.lend(block, this.#peer);
+  }
+
+  #enqueue(send: () => SendOutcome): void {
+    if (this.#outbox.length === 0 && send() !== 'full') return;
+    this.#outbox.push(send);
+  }
+
+  /** True when nothing waits any more. */
+  #flushOutbox(): boolean {
+    let sent = 0;
+    while (sent < this.#outbox.length && this.#outbox[sent]?.() !== 'full') sent += 1;
+    this.#outbox.splice(0, sent);
+    return this.#outbox.length === 0;
+  }
+}
+
+interface Release {
+  readonly block: Block;
+  readonly count: number;
+}
+
+const writeRelease: BodyWriter<Release> = (writer, { block, count }) => {
+  writer.i32(block.owner);
+  writer.f64(block.offset);
+  writer.f64(block.sizeBytes);
+  writer.i32(count);
+  return true;
+};

@@ -1,0 +1,179 @@
+// What a host does with the frames of its parent: one task after the other (or as many at a time as
+// the pool allows), each answered with exactly one result or error, in a process that lives on
+// whatever the task threw. A task that its parent has taken back in the meantime is skipped.
+// Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
+
+import { performance } from 'node:perf_hooks';
+import { ByteReader, type Claims } from '../channels/index.js';
+import { exportError, type Exporter, type Importer } from '../context/index.js';
+import { callInTask, leaveTask, RunningTask } from './current-task.js';
+import { type Link, rest } from './link.js';
+import { frame, runTimeUnitsPerMs } from './protocol.js';
+import { generatorOf, StreamSender } from './stream-sender.js';
+
+export interface RunnerOptions {
+  readonly link: Link;
+  readonly exporter: Exporter;
+  readonly importer: Importer;
+  readonly claims: Claims | undefined;
+  readonly concurrentTasks: number;
+  readonly maxRssBytes: number;
+  readonly onSetup: (target: number) => void;
+}
+
+interface WaitingCall {
+  readonly kind: number;
+  readonly task: number;
+  readonly target: number;
+  readonly body: ByteReader;
+}
+
+/** Resident memory is looked at not more often than this, in ms of run time. */
+const memoryCheckMs = 200;
+const maxInt32 = 2 ** 31 - 1;
+
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #link: Link;
+  readonly #running = new Map<number, RunningTask>();
+  readonly #streams = new Map<number, StreamSender>();
+  /** Calls that wait for a running one. */
+  readonly #waiting: WaitingCall[] = [];
+  #memoryCheckedAtMs = 0;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#link = options.link;
+  }
+
+  /** The listener of the link. */
+  receive(kind: number, task: number, target: number, body: ByteReader): void {
+    switch (kind) {
+      case frame.call:
+      case frame.callWithState:
+        if (this.#hasRoom) this.#call(kind, task, target, body);
+        else this.#waiting.push(keep(kind, task, target, body));
+        break;
+      case frame.abort:
+        this.#running.get(task)?.abort();
+        break;
+      case frame.credit:
+        this.#streams.get(task)?.grant(target);
+        break;
+      case frame.setup:
+        this.#options.onSetup(target);
+        break;
+    }
+  }
+
+  get #hasRoom(): boolean {
+    return this.#running.size < this.#options.concurrentTasks && this.#waiting.length === 0;
+  }
+
+  #call(kind: number, slot: number, target: number, body: ByteReader): void {
+    if (this.#options.claims?.tryClaim(slot) === false) return; // taken back by the parent
+    const task = new RunningTask(slot);
+    const startedMs = performance.now();
+    let result: unknown;
+    try {
+      const state = kind === frame.callWithState ? body.copy(body.i32()) : undefined;
+      const fn = this.#options.importer.importFunction(target, state);
+      const args = this.#link.codec.read(body);
+      const isAlone = this.#options.concurrentTasks === 1;
+      result = callInTask(task, isAlone, () => Reflect.apply(fn, undefined, argumentList(args)));
+    } catch (error) {
+      leaveTask(task);
+      this.#fail(slot, startedMs, error);
+      return;
+    }
+    if (isThenable(result)) {
+      this.#finishLater(task, startedMs, Promise.resolve(result));
+      return;
+    }
+    const generator = generatorOf(result);
+    if (generator !== undefined) {
+      this.#finishLater(task, startedMs, this.#stream(slot, new StreamSender(this.#link, slot, generator)));
+      return;
+    }
+    leaveTask(task);
+    this.#succeed(slot, startedMs, result);
+  }
+
+  #finishLater(task: RunningTask, startedMs: number, work: Promise<unknown>): void {
+    this.#running.set(task.slot, task);
+    void work
+      .then(async (value) => {
+        const generator = generatorOf(value);
+        if (generator === undefined) return value;
+        return this.#stream(task.slot, new StreamSender(this.#link, task.slot, generator));
+      })
+      .then(
+        (value) => this.#succeed(task.slot, startedMs, value),
+        (error: unknown) => this.#fail(task.slot, startedMs, error),
+      )
+      .finally(() => {
+        leaveTask(task);
+        this.#running.delete(task.slot);
+        this.#startWaiting();
+      });
+  }
+
+  async #stream(slot: number, sender: StreamSender): Promise<unknown> {
+    this.#streams.set(slot, sender);
+    try {
+      return await sender.run();
+    } finally {
+      this.#streams.delete(slot);
+    }
+  }
+
+  #startWaiting(): void {
+    while (this.#running.size < this.#options.concurrentTasks) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#call(next.kind, next.task, next.target, next.body);
+    }
+  }
+
+  #succeed(slot: number, startedMs: number, result: unknown): void {
+    const endedMs = performance.now();
+    try {
+      this.#link.post(frame.result, slot, runTime(startedMs, endedMs), result);
+    } catch (error) {
+      this.#fail(slot, startedMs, error);
+    }
+    if (this.#options.maxRssBytes > 0) this.#checkMemory(endedMs);
+  }
+
+  #fail(slot: number, startedMs: number, error: unknown): void {
+    const { bytes, definitions } = exportError(this.#options.exporter, error);
+    this.#link.define(definitions);
+    this.#link.postBytes(frame.error, slot, runTime(startedMs, performance.now()), bytes);
+  }
+
+  #checkMemory(nowMs: number): void {
+    if (nowMs - this.#memoryCheckedAtMs < memoryCheckMs) return;
+    this.#memoryCheckedAtMs = nowMs;
+    if (process.memoryUsage.rss() > this.#options.maxRssBytes) {
+      this.#link.post(frame.retire, 0, 0, undefined);
+    }
+  }
+}
+
+function keep(kind: number, task: number, target: number, body: ByteReader): WaitingCall {
+  return { kind, task, target, body: new ByteReader(rest(body)) };
+}
+
+function runTime(startedMs: number, endedMs: number): number {
+  return Math.min(maxInt32, Math.round((endedMs - startedMs) * runTimeUnitsPerMs));
+}
+
+function argumentList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+  );
+}

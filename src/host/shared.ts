@@ -1,0 +1,45 @@
+// Memory that travels without being copied: a call, a capture or a result that holds it passes its
+// place in the arena, and both sides see the same bytes. Without shared memory it is an ordinary
+// buffer, which is copied like any other.
+
+import { type BlockStore, shareBlocks } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import { nativeBinding } from '../native.js';
+
+/** Inside a host: the host's part of the arena of its parent. */
+let hostBlocks: BlockStore | undefined;
+
+/** The host's entry tells where this process allocates. */
+export function allocateFrom(blocks: BlockStore | undefined): void {
+  hostBlocks = blocks;
+}
+
+/**
+ * A buffer in shared memory: of `source` bytes, zeroed, or with a copy of the bytes of `source`. It
+ * lives as long as anybody in any process can reach it. What one side writes the other sees, at any
+ * time: a view is not a snapshot. Throws `OPTION_INVALID`, `SHARED_MEMORY_FULL`.
+ */
+export function shared(source: number | Uint8Array): Buffer {
+  const bytes = typeof source === 'number' ? undefined : source;
+  const sizeBytes = typeof source === 'number' ? source : source?.byteLength;
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      `shared() got ${String(source)}: give a size in bytes or a Uint8Array`,
+    );
+  }
+  const buffer = Buffer.from(allocate(sizeBytes));
+  if (bytes !== undefined) buffer.set(bytes);
+  return buffer;
+}
+
+function allocate(sizeBytes: number): ArrayBuffer {
+  if (hostBlocks !== undefined) return hostBlocks.allocate(sizeBytes);
+  if (nativeBinding() === undefined || sizeBytes === 0) return new ArrayBuffer(sizeBytes);
+  const share = shareBlocks();
+  try {
+    return share.blocks.allocate(sizeBytes);
+  } finally {
+    share.leave();
+  }
+}

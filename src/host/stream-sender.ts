@@ -1,0 +1,64 @@
+// The host's half of a task that streams: a generator's items leave one by one, and never more than
+// the reader has asked for (credit), so that a fast generator beside a slow reader stays small.
+// The parent's half is pool/stream.ts.
+
+import type { Link } from './link.js';
+import { frame, streamLeadItems } from './protocol.js';
+
+export type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
+
+/** The generator that a task returned, or `undefined` for every other value, iterables included. */
+export function generatorOf(value: unknown): AnyIterator | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const tag = Object.prototype.toString.call(value);
+  return (tag === '[object Generator]' || tag === '[object AsyncGenerator]') && isIterator(value)
+    ? value
+    : undefined;
+}
+
+function isIterator(value: object): value is AnyIterator {
+  return 'next' in value && typeof value.next === 'function';
+}
+
+export class StreamSender {
+  readonly #link: Link;
+  readonly #slot: number;
+  readonly #iterator: AnyIterator;
+  #credit = streamLeadItems;
+  #wake: (() => void) | undefined;
+  #isEnded = false;
+
+  constructor(link: Link, slot: number, iterator: AnyIterator) {
+    this.#link = link;
+    this.#slot = slot;
+    this.#iterator = iterator;
+  }
+
+  /** The reader wants `items` more; 0: it wants none, ever. */
+  grant(items: number): void {
+    if (items === 0) this.#isEnded = true;
+    this.#credit += items;
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** Sends until the generator or the reader ends; resolves with the generator's return value. */
+  async run(): Promise<unknown> {
+    this.#link.post(frame.stream, this.#slot, 0, undefined);
+    while (true) {
+      while (this.#credit <= 0 && !this.#isEnded) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+      if (this.#isEnded) {
+        await this.#iterator.return?.();
+        return undefined;
+      }
+      const step = await this.#iterator.next();
+      if (step.done === true) return step.value;
+      this.#credit -= 1;
+      this.#link.post(frame.item, this.#slot, 0, step.value);
+    }
+  }
+}

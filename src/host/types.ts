@@ -1,0 +1,41 @@
+// The operating system's side of a host: a process or a thread behind one interface. What travels
+// to and from it is in link.ts; what it does inside is in entry.ts and runner.ts.
+
+import type { Duplex } from 'node:stream';
+
+export type HostKind = 'process' | 'thread';
+
+/** How a host ended. Both `undefined` and 0 of `exitCode` are real: a signal, and a plain exit. */
+export interface HostExit {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** Why it could not start or what a thread threw outside of any task. */
+  readonly error: Error | undefined;
+}
+
+export interface HostHandle {
+  readonly kind: HostKind;
+  /** For a thread: our own. */
+  readonly pid: number | undefined;
+  /** The parent's end of the pipe at descriptor 3, when the channel asked for one. */
+  readonly pipe: Duplex | undefined;
+  /** Called once. */
+  onExit: (exit: HostExit) => void;
+  /** Asks it to leave (SIGTERM; a thread is terminated). */
+  terminate(): void;
+  /** Keeps the event loop alive until it has ended. */
+  ref(): void;
+  /** Ends it now (SIGKILL; a thread is terminated). */
+  kill(): void;
+}
+
+/** What the user may say of how hosts run. */
+export interface HostOptions {
+  readonly kind: HostKind;
+  /** Flags of Node for the host, after those that this process was started with. */
+  readonly execArgv: readonly string[];
+  /** Environment variables on top of this process's own. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Limit of the old generation of V8's heap in MiB; 0: V8's own. */
+  readonly maxHeapMb: number;
+}

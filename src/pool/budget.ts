@@ -1,0 +1,63 @@
+// The cores of this process, shared by all its pools: a host that has work holds one, and a pool that
+// finds none left waits until another pool's host is idle. Two pools of four hosts on four cores so
+// run four tasks at a time, not eight that slow each other down.
+// Every pool may have one host at work whatever the others do: no pool starves, none can deadlock.
+
+import { grantedCores } from '../host/index.js';
+
+export class CoreBudget {
+  #coreCount: number;
+  #usedCores = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(coreCount: number) {
+    this.#coreCount = coreCount;
+  }
+
+  get coreCount(): number {
+    return this.#coreCount;
+  }
+
+  get usedCores(): number {
+    return this.#usedCores;
+  }
+
+  /** A pool of `hostCount` hosts was asked for in so many words: that many may work at a time. */
+  raise(hostCount: number): void {
+    this.#coreCount = Math.max(this.#coreCount, hostCount);
+  }
+
+  /**
+   * One core for a pool that holds `heldCores`; false when none is left: `onFree` is called once,
+   * when there may be one.
+   */
+  tryTake(heldCores: number, onFree: () => void): boolean {
+    if (heldCores > 0 && this.#usedCores >= this.#coreCount) {
+      this.#waiting.add(onFree);
+      return false;
+    }
+    this.#usedCores += 1;
+    return true;
+  }
+
+  give(): void {
+    this.#usedCores -= 1;
+    const [next] = this.#waiting;
+    if (next === undefined) return;
+    this.#waiting.delete(next);
+    next();
+  }
+
+  /** The pool is gone: it waits for nothing. */
+  forget(onFree: () => void): void {
+    this.#waiting.delete(onFree);
+  }
+}
+
+let processBudget: CoreBudget | undefined;
+
+/** The one budget of this process. */
+export function budget(): CoreBudget {
+  processBudget ??= new CoreBudget(grantedCores().count);
+  return processBudget;
+}

@@ -1,0 +1,45 @@
+// Which channel a pool uses: shared memory where the native core works, else what Node has by itself.
+// The slower way is said once in a process, as a warning; asked for by name, a channel that cannot be
+// had is an error.
+
+import type { ChannelKind } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import { nativeBinding, nativeProblem } from '../native.js';
+import type { FilledPoolOptions } from './options.js';
+
+let hasWarned = false;
+
+/** The channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
+export function chooseChannel({ channel, host }: FilledPoolOptions): ChannelKind {
+  const fallback = host === 'process' ? 'socket' : 'memory';
+  if (channel === 'auto') {
+    if (nativeBinding() !== undefined) return 'shm';
+    warnOnce(fallback);
+    return fallback;
+  }
+  if (channel === 'shm' && nativeBinding() === undefined) {
+    const problem = nativeProblem();
+    const why = problem === undefined ? 'it is not loaded' : problem.message;
+    throw new CodedError(
+      'CHANNEL_UNAVAILABLE',
+      `channel "shm" needs the native binary: ${why}; use channel "auto"`,
+      { cause: problem },
+    );
+  }
+  if (channel !== 'shm' && channel !== fallback) {
+    throw new CodedError(
+      'CHANNEL_UNAVAILABLE',
+      `channel "${channel}" does not reach a ${host}: use "${fallback}" or "auto"`,
+    );
+  }
+  return channel;
+}
+
+function warnOnce(fallback: ChannelKind): void {
+  if (hasWarned) return;
+  hasWarned = true;
+  process.emitWarning(
+    `calls go over the ${fallback} channel, which is slower: ${nativeProblem()?.message ?? 'no native binary'}`,
+    { type: 'ManycoreWarning', code: 'NATIVE_MISSING' },
+  );
+}

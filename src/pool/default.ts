@@ -1,0 +1,78 @@
+// `run` and `parallel` without a pool of one's own: one pool for the program, made at the first call,
+// with one host for each core granted. Inside a host there is no such pool: what a task runs in
+// parallel runs inline there, because every core has its host already.
+
+import { type AnyFunction } from '../context/index.js';
+import { isInsideHost } from '../host/index.js';
+import { callInline } from './inline.js';
+import {
+  type CallOptions,
+  callDefaults,
+  type FilledCallOptions,
+  fillCallOptions,
+} from './options.js';
+import { Pool, type TaskResult } from './pool.js';
+
+/** Options of a call, and the pool that it goes to. */
+export interface RunOptions extends CallOptions {
+  readonly pool?: Pool;
+}
+
+let shared: Pool | undefined;
+
+/** The pool of `run` and `parallel`; made when it is first asked for. */
+export function defaultPool(): Pool {
+  shared ??= new Pool();
+  return shared;
+}
+
+function callOn<R>(
+  pool: Pool | undefined,
+  fn: AnyFunction,
+  args: unknown[],
+  options: FilledCallOptions,
+): Promise<R>;
+function callOn(
+  pool: Pool | undefined,
+  fn: AnyFunction,
+  args: unknown[],
+  options: FilledCallOptions,
+): Promise<unknown> {
+  if (pool === undefined && isInsideHost() && typeof fn === 'function') return callInline(fn, args);
+  return (pool ?? defaultPool()).call(fn, args, options);
+}
+
+/** Runs `fn(...args)` in a host of the default pool; see `Pool.run`. */
+export function run<A extends unknown[], R>(
+  fn: (...args: A) => R,
+  ...args: A
+): Promise<TaskResult<R>> {
+  return callOn(undefined, fn, args, callDefaults);
+}
+
+/** `run` with options: `run.with({ timeoutMs: 500 })(fn, ...args)`. */
+run.with = (options: RunOptions): typeof run => {
+  const filled = fillCallOptions(options);
+  const { pool } = options;
+  const runWith: typeof run = Object.assign(
+    <A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>> =>
+      callOn(pool, fn, args, filled),
+    { with: run.with },
+  );
+  return runWith;
+};
+
+/** `fn` as a function that runs in a host: the same arguments, a promise of the result. */
+export function parallel<A extends unknown[], R>(
+  fn: (...args: A) => R,
+  options: RunOptions = {},
+): (...args: A) => Promise<TaskResult<R>> {
+  const filled = fillCallOptions(options);
+  const { pool } = options;
+  return (...args) => callOn(pool, fn, args, filled);
+}
+
+/** Starts the hosts of the default pool ahead of the first call. */
+export async function warm(): Promise<void> {
+  if (!isInsideHost()) await defaultPool().warm();
+}

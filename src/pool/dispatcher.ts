@@ -1,0 +1,388 @@
+// The heart of a pool: which task goes when to which host, and how each is settled exactly once.
+//
+//   admitted → waiting in the queue → sent to a host → answered
+//                   ↑__________________|  taken back, or its host ended before it began, or `retry`
+//
+// Work handed to a host ahead of time (schedule.ts) can be taken back while it has not begun: when
+// another host has nothing to do, or when the caller gives up. Giving up on a task that runs is a
+// ladder: its signal is aborted, it has `graceMs` to end, then its host is killed.
+// Not here: starting and stopping hosts (fleet.ts), what callers see (pool.ts).
+
+import type { ChannelKind } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import type { FunctionSnapshot } from '../context/index.js';
+import { describeExit, type HostExit } from '../host/index.js';
+import { abortError, announcements } from '../internal/index.js';
+import type { CoreBudget } from './budget.js';
+import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
+import { Histogram } from './histogram.js';
+import type { FilledPoolOptions } from './options.js';
+import { TaskQueue } from './queue.js';
+import { chooseHost, type ScheduleLimits } from './schedule.js';
+import { TaskStream } from './stream.js';
+import { learn, type Task } from './task.js';
+
+/** How long a host may sit on work ahead while another is idle, before it is taken back; in ms. */
+const takeBackAfterMs = 1;
+
+export interface DispatcherOptions {
+  readonly poolId: number;
+  readonly options: FilledPoolOptions;
+  readonly channel: ChannelKind;
+  readonly setup: FunctionSnapshot | undefined;
+  readonly budget: CoreBudget;
+  /** A task needs its arguments no more. */
+  readonly onSettled: (task: Task) => void;
+}
+
+export class Dispatcher {
+  readonly fleet: Fleet;
+  readonly waited = new Histogram();
+  readonly ran = new Histogram();
+  completedTasks = 0;
+  failedTasks = 0;
+  runningTasks = 0;
+  readonly #poolId: number;
+  readonly #options: FilledPoolOptions;
+  readonly #budget: CoreBudget;
+  readonly #onSettled: (task: Task) => void;
+  readonly #queue = new TaskQueue<Task>();
+  readonly #streams = new Map<Task, TaskStream>();
+  readonly #hostOf = new Map<Task, TaskHost>();
+  readonly #idleWaiters: (() => void)[] = [];
+  readonly #limits: ScheduleLimits;
+  #heldCores = 0;
+  #sequence = 0;
+  #takeBackTimer: NodeJS.Timeout | undefined;
+
+  constructor(given: DispatcherOptions) {
+    this.#poolId = given.poolId;
+    this.#options = given.options;
+    this.#budget = given.budget;
+    this.#onSettled = given.onSettled;
+    this.#limits = {
+      concurrentTasks: given.options.concurrentTasksPerHost,
+      maxInFlight: given.options.maxTasksAhead,
+    };
+    this.fleet = new Fleet({
+      options: given.options,
+      channel: given.channel,
+      setup: given.setup,
+      events: this.#fleetEvents,
+      waitingTasks: () => this.#queue.length,
+    });
+  }
+
+  get waitingTasks(): number {
+    return this.#queue.length;
+  }
+
+  /** Whether a host has nothing to do right now. */
+  get hasIdleHost(): boolean {
+    return this.fleet.hosts.some((host) => host.isOpen && host.inFlight === 0);
+  }
+
+  /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
+  admit(task: Task): boolean {
+    if (this.#queue.length === 0 && this.#trySend(task)) return true;
+    if (this.#queue.length >= this.#options.maxWaitingTasks) return false;
+    task.queuedMs = performance.now();
+    this.#queue.push(task, task.options.priority);
+    if (announcements.taskQueued.hasSubscribers) {
+      announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks: this.#queue.length });
+    }
+    this.fleet.grow();
+    return true;
+  }
+
+  /** A task that was never admitted. */
+  settleRefused(task: Task, error: CodedError): void {
+    this.#settle(task, undefined, error, true);
+  }
+
+  /** Sends what can be sent. */
+  readonly pump = (): void => {
+    let task = this.#queue.peek();
+    while (task !== undefined && this.#trySend(task)) {
+      this.#queue.shift();
+      task = this.#queue.peek();
+    }
+    if (task !== undefined) this.fleet.grow();
+  };
+
+  #trySend(task: Task): boolean {
+    while (true) {
+      const mustBeAlone = task.options.timeoutMs !== Infinity;
+      const runMs = mustBeAlone ? undefined : task.estimate.runMs;
+      const host = chooseHost(this.fleet.hosts, runMs, this.#limits);
+      if (host === undefined) return false;
+      if (host.inFlight === 0) {
+        if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
+        this.#heldCores += 1;
+      }
+      const outcome = host.trySend(task);
+      if (outcome === 'sent') {
+        this.#sent(task, host);
+        return true;
+      }
+      if (host.inFlight === 0) this.#giveCore();
+      // A full channel drains, a closed one ends: either way not this host now.
+      host.isFull = true;
+    }
+  }
+
+  #sent(task: Task, host: TaskHost): void {
+    this.#sequence += 1;
+    host.lastUsed = this.#sequence;
+    task.sequence = this.#sequence;
+    task.state = 'sent';
+    task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
+    host.pendingMs += task.countedMs;
+    this.runningTasks += 1;
+    if (task.queuedMs !== 0) this.waited.record(performance.now() - task.queuedMs);
+    else this.waited.record(0);
+    if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
+    if (task.options.signal !== undefined) this.#hostOf.set(task, host);
+    if (announcements.taskStart.hasSubscribers) {
+      const waitedMs = task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs;
+      announcements.taskStart.publish({ ...this.#describe(task), host: host.id, waitedMs });
+    }
+  }
+
+  #startTimeout(task: Task, host: TaskHost): void {
+    const { timeoutMs } = task.options;
+    task.timer = setTimeout(() => {
+      const text = `${task.name || 'the task'} ran longer than ${timeoutMs} ms: raise timeoutMs or split the work`;
+      this.#abandon(task, host, new CodedError('TASK_TIMED_OUT', text));
+    }, timeoutMs);
+  }
+
+  /** A host has answered, or its task is out of its hands. */
+  #left(task: Task, host: TaskHost): void {
+    host.pendingMs = host.inFlight === 0 ? 0 : Math.max(0, host.pendingMs - task.countedMs);
+    this.runningTasks -= 1;
+    if (host.inFlight === 0) this.#giveCore();
+  }
+
+  #giveCore(): void {
+    this.#heldCores -= 1;
+    this.#budget.give();
+  }
+
+  readonly #fleetEvents: FleetEvents = {
+    onReady: () => this.pump(),
+    onResult: (host, task, ranMs, result) => {
+      this.#answered(host, task, ranMs);
+      this.#settle(task, result, undefined, false);
+      this.#next(host);
+    },
+    onError: (host, task, ranMs, error) => {
+      this.#answered(host, task, ranMs);
+      task.failure.label = host.label;
+      this.#settle(task, undefined, error, true);
+      this.#next(host);
+    },
+    onStream: (host, task, slot) => {
+      const stream = new TaskStream((items) => host.grant(slot, items));
+      this.#streams.set(task, stream);
+      task.state = 'streaming';
+      task.resolve(stream);
+    },
+    onItem: (_host, task, item) => this.#streams.get(task)?.push(item),
+    onDrain: (host) => {
+      host.isFull = false;
+      this.pump();
+    },
+    onExit: (host, exit, unanswered) => this.#exited(host, exit, unanswered),
+    onGiveUp: (error) => this.rejectWaiting(() => error),
+  };
+
+  #answered(host: TaskHost, task: Task, ranMs: number): void {
+    this.#left(task, host);
+    learn(task.estimate, ranMs);
+    this.ran.record(ranMs);
+    if (announcements.taskEnd.hasSubscribers) {
+      announcements.taskEnd.publish({ ...this.#describe(task), host: host.id, ranMs });
+    }
+  }
+
+  #next(host: TaskHost): void {
+    if (this.#queue.length > 0) this.pump();
+    else if (host.inFlight === 0) this.#considerTakeBack();
+    if (this.runningTasks === 0 && this.#queue.length === 0 && this.#idleWaiters.length > 0) {
+      for (const tell of this.#idleWaiters.splice(0)) tell();
+    }
+  }
+
+  /** The caller hears; once, whatever comes later. */
+  #settle(task: Task, result: unknown, error: unknown, isError: boolean): void {
+    if (task.state === 'settled') return;
+    const stream = this.#streams.get(task);
+    task.state = 'settled';
+    clearTimeout(task.timer);
+    if (task.onAbort !== undefined) {
+      task.options.signal?.removeEventListener('abort', task.onAbort);
+      this.#hostOf.delete(task);
+    }
+    this.#onSettled(task);
+    if (isError) this.failedTasks += 1;
+    else this.completedTasks += 1;
+    if (isError && announcements.taskError.hasSubscribers) {
+      announcements.taskError.publish({ ...this.#describe(task), host: 0, ranMs: 0, error });
+    }
+    if (stream !== undefined) {
+      this.#streams.delete(task);
+      if (isError) stream.fail(error);
+      else stream.finish(result);
+    } else if (isError) task.reject(error);
+    else task.resolve(result);
+  }
+
+  /** Listens to the caller's signal, from before the task is admitted until it is settled. */
+  watchSignal(task: Task): void {
+    const { signal } = task.options;
+    if (signal === undefined) return;
+    task.onAbort = () => {
+      const error = abortError(signal);
+      if (task.state === 'waiting') {
+        this.#queue.remove(task, task.options.priority);
+        this.#settle(task, undefined, error, true);
+        this.#tellIdle();
+        return;
+      }
+      const host = this.#hostOf.get(task);
+      if (host !== undefined) this.#abandon(task, host, error);
+    };
+    signal.addEventListener('abort', task.onAbort, { once: true });
+  }
+
+  /** Gives up on a task that a host has: taken back if it has not begun, else the ladder. */
+  #abandon(task: Task, host: TaskHost, error: CodedError): void {
+    if (host.tryTakeBack(task)) {
+      this.#left(task, host);
+      this.#settle(task, undefined, error, true);
+      this.#next(host);
+      return;
+    }
+    host.abort(task);
+    this.#settle(task, undefined, error, true);
+    const timer = setTimeout(() => {
+      if (host.has(task)) host.kill();
+    }, this.#options.graceMs);
+    timer.unref();
+  }
+
+  /** A host is idle and nothing waits: may another's work ahead be stuck behind a long task? */
+  #considerTakeBack(): void {
+    if (this.#takeBackTimer !== undefined || !this.#hasStuckWork()) return;
+    this.#takeBackTimer = setTimeout(() => {
+      this.#takeBackTimer = undefined;
+      this.#takeBack();
+    }, takeBackAfterMs);
+  }
+
+  #hasStuckWork(): boolean {
+    return this.fleet.hosts.some((host) => host.inFlight > this.#options.concurrentTasksPerHost);
+  }
+
+  #takeBack(): void {
+    if (!this.hasIdleHost) return;
+    for (const host of this.fleet.hosts) {
+      const ahead = host.inFlight - this.#options.concurrentTasksPerHost;
+      if (ahead <= 0) continue;
+      const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
+      const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));
+      this.#requeue(taken, host);
+    }
+    this.pump();
+    this.#considerTakeBack();
+  }
+
+  #requeue(tasks: Task[], host: TaskHost): void {
+    for (const task of tasks.sort((a, b) => b.sequence - a.sequence)) {
+      this.#left(task, host);
+      if (task.state === 'settled') continue;
+      task.state = 'waiting';
+      this.#queue.unshift([task], task.options.priority);
+    }
+  }
+
+  #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): void {
+    if (unanswered.length > 0) this.#giveCore();
+    this.runningTasks -= unanswered.length;
+    for (const task of unanswered.sort((a, b) => b.sequence - a.sequence)) {
+      if (task.state === 'settled') continue;
+      const hasBegun = host.hasBegun(task);
+      if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
+        this.#settle(task, undefined, exitError(host, exit, task), true);
+        continue;
+      }
+      if (hasBegun) task.retriesLeft -= 1;
+      clearTimeout(task.timer);
+      task.state = 'waiting';
+      this.#queue.unshift([task], task.options.priority);
+    }
+    this.pump();
+    this.#tellIdle();
+  }
+
+  /** Rejects everything that waits; what runs goes on. */
+  rejectWaiting(error: () => CodedError): void {
+    for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
+      this.#settle(task, undefined, error(), true);
+    }
+    this.#tellIdle();
+  }
+
+  /** Rejects everything that has no answer yet. */
+  rejectAll(error: () => CodedError): void {
+    this.rejectWaiting(error);
+    for (const host of this.fleet.hosts) {
+      for (const task of host.calls()) this.#settle(task, undefined, error(), true);
+    }
+  }
+
+  #tellIdle(): void {
+    if (this.runningTasks > 0 || this.#queue.length > 0) return;
+    for (const tell of this.#idleWaiters.splice(0)) tell();
+  }
+
+  /** Resolves when nothing waits and nothing runs. */
+  whenIdle(): Promise<void> {
+    if (this.runningTasks === 0 && this.#queue.length === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idleWaiters.push(resolve);
+    });
+  }
+
+  async stop(how: 'close' | 'kill'): Promise<void> {
+    clearTimeout(this.#takeBackTimer);
+    this.#budget.forget(this.pump);
+    await this.fleet.stop(how);
+  }
+
+  #describe(task: Task): { pool: number; task: number; name: string } {
+    return { pool: this.#poolId, task: task.id, name: task.name };
+  }
+}
+
+function exitError(host: TaskHost, exit: HostExit, task: Task): CodedError {
+  const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
+  return new HostExitedError(
+    `${host.label} ended ${describeExit(exit)} while it ran ${task.name || 'the task'}${why}; ` +
+      'use retry if the task may run twice',
+    exit,
+  );
+}
+
+/** The host ended while it ran the task; says how. */
+export class HostExitedError extends CodedError {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+
+  constructor(message: string, exit: HostExit) {
+    super('HOST_EXITED', message, exit.error === undefined ? undefined : { cause: exit.error });
+    this.exitCode = exit.exitCode;
+    this.signal = exit.signal;
+  }
+}

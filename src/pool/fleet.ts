@@ -1,0 +1,284 @@
+// The hosts of one pool: started as the load asks, replaced when they end, left to go when they are
+// idle, too old or too large. What they work on is the dispatcher's business.
+//
+// A host that ends before it did anything counts as a failed start. Failed starts are repeated with
+// growing delays, and after some in a row the fleet gives up for now: whoever waits is told why, and
+// the next call begins anew.
+
+import type { ChannelKind } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import { type FunctionSnapshot } from '../context/index.js';
+import { grantedCores, Host, type HostEvents, type HostExit } from '../host/index.js';
+import { announcements } from '../internal/index.js';
+import { RestartPolicy } from '../supervise/index.js';
+import type { FilledPoolOptions } from './options.js';
+import { hostsToStart, hostsToStop, type Load } from './scale.js';
+import type { Task } from './task.js';
+
+export type TaskHost = Host<Task>;
+
+export interface FleetEvents extends Omit<HostEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
+  /** A host can take tasks. */
+  onReady(host: TaskHost): void;
+  /** A host ended, with tasks that it had not answered. */
+  onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): void;
+  /** No host starts: what waits should hear `error`. */
+  onGiveUp(error: CodedError): void;
+}
+
+export interface FleetOptions {
+  readonly options: FilledPoolOptions;
+  readonly channel: ChannelKind;
+  readonly setup: FunctionSnapshot | undefined;
+  readonly events: FleetEvents;
+  /** Tasks that wait for a host. */
+  readonly waitingTasks: () => number;
+}
+
+export class Fleet {
+  readonly hosts: TaskHost[] = [];
+  startedHosts = 0;
+  exitedHosts = 0;
+  readonly #options: FilledPoolOptions;
+  readonly #setup: FunctionSnapshot | undefined;
+  readonly #channel: ChannelKind;
+  readonly #events: FleetEvents;
+  readonly #waitingTasks: () => number;
+  readonly #restart = new RestartPolicy();
+  readonly #exitWaiters: (() => void)[] = [];
+  readonly #warmWaiters: { resolve: () => void; reject: (error: CodedError) => void }[] = [];
+  #restartTimer: NodeJS.Timeout | undefined;
+  #idleTimer: NodeJS.Timeout | undefined;
+  #isClosing = false;
+  /** Idle hosts that `warm` asks for, whatever the load. */
+  #wantedIdle = 0;
+
+  constructor({ options, channel, setup, events, waitingTasks }: FleetOptions) {
+    this.#options = options;
+    this.#channel = channel;
+    this.#setup = setup;
+    this.#events = events;
+    this.#waitingTasks = waitingTasks;
+  }
+
+  #load(): Load {
+    const load = { idleHosts: 0, busyHosts: 0, startingHosts: 0 };
+    for (const host of this.hosts) {
+      if (host.state === 'starting') load.startingHosts += 1;
+      else if (host.isRetiring) continue;
+      else if (host.inFlight > 0) load.busyHosts += 1;
+      else load.idleHosts += 1;
+    }
+    const { minHosts, maxHosts, minSpareHosts, maxSpareHosts } = this.#options;
+    const waitingTasks = Math.max(this.#waitingTasks(), this.#wantedIdle);
+    return { ...load, minHosts, maxHosts, minSpareHosts, maxSpareHosts, waitingTasks };
+  }
+
+  /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
+  grow(): void {
+    if (this.#isClosing || this.#restartTimer !== undefined) return;
+    if (this.hosts.length >= this.#options.maxHosts) return;
+    const before = this.hosts.length;
+    for (let count = hostsToStart(this.#load()); count > 0; count -= 1) {
+      if (!this.#start()) break;
+    }
+    if (this.hosts.length > before && announcements.poolResize.hasSubscribers) {
+      announcements.poolResize.publish({
+        pool: 0,
+        hostsBefore: before,
+        hostsWanted: this.hosts.length,
+      });
+    }
+  }
+
+  /** Starts hosts until `count` are idle or on their way, though nothing waits for them. */
+  warm(count: number): void {
+    this.#wantedIdle = count;
+    this.grow();
+    this.#wantedIdle = 0;
+  }
+
+  /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`. */
+  async warmUp(): Promise<void> {
+    this.warm(this.#options.maxHosts);
+    if (this.#isAllReady) return;
+    await new Promise<void>((resolve, reject) => {
+      this.#warmWaiters.push({ resolve, reject });
+    });
+  }
+
+  get #isAllReady(): boolean {
+    const ready = this.hosts.filter((host) => host.state === 'ready');
+    return ready.length >= this.#options.maxHosts;
+  }
+
+  #tellWarm(error: CodedError | undefined): void {
+    if (error === undefined && !this.#isAllReady) return;
+    for (const waiter of this.#warmWaiters.splice(0)) {
+      if (error === undefined) waiter.resolve();
+      else waiter.reject(error);
+    }
+  }
+
+  #start(): boolean {
+    const { options } = this;
+    try {
+      const host = Host.start<Task>(
+        {
+          ...options,
+          kind: options.host,
+          channel: this.#channel,
+          setup: this.#setup,
+          concurrentTasks: options.concurrentTasksPerHost,
+          pinnedCores: this.#nextCores(),
+        },
+        this.#hostEvents,
+      );
+      this.hosts.push(host);
+      this.startedHosts += 1;
+      announcements.hostStart.publish({ host: host.id, kind: host.kind, pid: host.pid });
+      return true;
+    } catch (error) {
+      this.#startFailed(
+        new CodedError('HOST_START_FAILED', `no host could be started: ${messageOf(error)}`, {
+          cause: error,
+        }),
+      );
+      return false;
+    }
+  }
+
+  get options(): FilledPoolOptions {
+    return this.#options;
+  }
+
+  #nextCores(): number[] {
+    if (this.#options.affinity === 'none') return [];
+    return [this.startedHosts % grantedCores().count];
+  }
+
+  readonly #hostEvents: HostEvents<Task> = {
+    onReady: (host) => {
+      if (announcements.hostReady.hasSubscribers) {
+        const startedInMs = performance.now() - host.startedAtMs;
+        announcements.hostReady.publish({ host: host.id, kind: host.kind, pid: host.pid, startedInMs });
+      }
+      this.#events.onReady(host);
+      this.#tellWarm(undefined);
+    },
+    onResult: (host, task, ranMs, result) => {
+      if (host.tasksDone === 1) this.#restart.succeeded();
+      this.#events.onResult(host, task, ranMs, result);
+      this.#afterAnswer(host);
+    },
+    onError: (host, task, ranMs, error) => {
+      if (host.tasksDone === 1) this.#restart.succeeded();
+      this.#events.onError(host, task, ranMs, error);
+      this.#afterAnswer(host);
+    },
+    onStream: (host, task, slot) => this.#events.onStream(host, task, slot),
+    onItem: (host, task, item) => this.#events.onItem(host, task, item),
+    onDrain: (host) => this.#events.onDrain(host),
+    onRetire: (host) => this.#retire(host),
+    onExit: (host, exit, unanswered, startError) => this.#exited(host, exit, unanswered, startError),
+  };
+
+  #afterAnswer(host: TaskHost): void {
+    if (host.tasksDone >= this.#options.maxTasksPerHost) this.#retire(host);
+    if (host.isRetiring && host.inFlight === 0) host.close();
+    else if (host.inFlight === 0) this.#watchIdle();
+  }
+
+  /** It gets no more tasks, and leaves when it has answered those it has. */
+  #retire(host: TaskHost): void {
+    host.isRetiring = true;
+    if (host.inFlight === 0) host.close();
+  }
+
+  #exited(
+    host: TaskHost,
+    exit: HostExit,
+    unanswered: Task[],
+    startError: CodedError | undefined,
+  ): void {
+    this.hosts.splice(this.hosts.indexOf(host), 1);
+    this.exitedHosts += 1;
+    if (announcements.hostExit.hasSubscribers) {
+      const { exitCode, signal } = exit;
+      const isExpected = this.#isClosing || host.isRetiring;
+      announcements.hostExit.publish({
+        host: host.id, kind: host.kind, pid: host.pid, exitCode, signal, isExpected,
+      });
+    }
+    this.#events.onExit(host, exit, unanswered);
+    if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
+    if (this.#isClosing) return;
+    if (startError !== undefined) this.#startFailed(startError);
+    else if (host.tasksDone === 0 && !host.isRetiring) {
+      this.#startFailed(
+        new CodedError('HOST_START_FAILED', `${host.label} ended before it had done anything`),
+      );
+    } else this.grow();
+  }
+
+  #startFailed(error: CodedError): void {
+    const delayMs = this.#restart.failed();
+    if (delayMs === undefined) {
+      this.#restart.succeeded();
+      this.#tellWarm(error);
+      if (!this.hosts.some((host) => host.state === 'ready')) this.#events.onGiveUp(error);
+      return;
+    }
+    if (this.#restartTimer !== undefined) return;
+    // Keeps the event loop alive while somebody waits for the host that this will start.
+    this.#restartTimer = setTimeout(() => {
+      this.#restartTimer = undefined;
+      this.grow();
+    }, delayMs);
+    if (this.#waitingTasks() === 0 && this.#warmWaiters.length === 0) this.#restartTimer.unref();
+  }
+
+  #watchIdle(): void {
+    if (this.#idleTimer !== undefined || this.hosts.length <= this.#options.minHosts) return;
+    this.#idleTimer = setTimeout(() => {
+      this.#idleTimer = undefined;
+      this.#shrink();
+    }, this.#options.idleTimeMs);
+    this.#idleTimer.unref();
+  }
+
+  /** Lets one idle host go, the one that was used longest ago; looks again while there are more. */
+  #shrink(): void {
+    if (this.#isClosing || hostsToStop(this.#load()) === 0) return;
+    const idle = this.hosts.filter((host) => host.inFlight === 0 && host.state === 'ready');
+    idle.sort((a, b) => a.lastUsed - b.lastUsed);
+    const oldest = idle[0];
+    if (oldest !== undefined) this.#retire(oldest);
+    this.#watchIdle();
+  }
+
+  /** Starts nothing more and asks every host to leave; resolves when the last has left. */
+  async stop(how: 'close' | 'kill'): Promise<void> {
+    this.#isClosing = true;
+    this.#tellWarm(new CodedError('POOL_CLOSED', 'the pool was closed while its hosts started'));
+    clearTimeout(this.#restartTimer);
+    clearTimeout(this.#idleTimer);
+    for (const host of [...this.hosts]) {
+      if (how === 'kill') host.kill();
+      else if (host.state === 'starting') host.terminate();
+      else host.close();
+    }
+    if (this.hosts.length === 0) return;
+    const timer = setTimeout(() => {
+      for (const host of this.hosts) host.kill();
+    }, this.#options.graceMs);
+    await new Promise<void>((resolve) => {
+      this.#exitWaiters.push(resolve);
+    });
+    clearTimeout(timer);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,7 @@
+export { defaultPool, parallel, type RunOptions, run, warm } from './default.js';
+export { HostExitedError } from './dispatcher.js';
+export type { HistogramSummary } from './histogram.js';
+export type { CallOptions, PoolOptions } from './options.js';
+export { parallelEvents } from './parallel-events.js';
+export { type Caller, Pool, type TaskResult } from './pool.js';
+export type { HostStats, PoolStats } from './stats.js';

@@ -1,0 +1,246 @@
+// What a pool and a call may be told: the types, the defaults, and the one function each that checks
+// what came and fills in the rest. A wrong value is an `OPTION_INVALID` that names it, before anything
+// is started.
+
+import type { ChannelKind } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import { grantedCores, type HostKind, isInsideHost } from '../host/index.js';
+
+export interface PoolOptions {
+  /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
+  readonly host?: HostKind;
+  /** Hosts: a fixed number, or a range that follows the load. Default: the cores granted to us. */
+  readonly size?: number | { readonly min?: number; readonly max?: number };
+  /** How frames travel. `auto` (default): shared memory where it works, else `socket` or `memory`. */
+  readonly channel?: ChannelKind | 'auto';
+  /** Whether to wait a few microseconds awake for an answer before sleeping. Default true. */
+  readonly spin?: boolean;
+  /** Idle hosts that are kept ready beyond those at work. Default 0. */
+  readonly minSpareHosts?: number;
+  /** Idle hosts above which the longest idle one leaves after `idleTimeMs`. Default 0. */
+  readonly maxSpareHosts?: number;
+  /** How long a spare host above the minimum stays, in ms. Default 10 s. */
+  readonly idleTimeMs?: number;
+  /** Tasks that may wait; the next one is rejected with `POOL_QUEUE_FULL`. Default 1,000,000. */
+  readonly maxWaitingTasks?: number;
+  /** Tasks that a host has at a time, waiting in its ring included. `auto` (default): by run time. */
+  readonly maxTasksAhead?: number | 'auto';
+  /** Async tasks that run in one host at a time. Default 1. */
+  readonly concurrentTasksPerHost?: number;
+  /** A host is replaced after so many tasks. Default: never. */
+  readonly maxTasksPerHost?: number;
+  /** A host is replaced when its resident memory is above this. Default: never. */
+  readonly maxRssBytes?: number;
+  /** Limit of a host's old generation in MiB. Default: V8's own. */
+  readonly maxHeapMb?: number;
+  /** Flags of Node for the hosts, after those of this process. */
+  readonly execArgv?: readonly string[];
+  /** Environment of the hosts, on top of this process's own; `undefined` removes a variable. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** `spread` pins each host to one of the granted cores, in turn. Default `none`. */
+  readonly affinity?: 'none' | 'spread';
+  /** Runs once in each host before it takes tasks. */
+  readonly setup?: () => unknown;
+  /** How long a host may take to be ready, in ms. Default 30 s. */
+  readonly startTimeoutMs?: number;
+  /** How long an aborted task has to end before its host is killed, in ms. Default 1 s. */
+  readonly graceMs?: number;
+}
+
+export interface CallOptions {
+  /** What to do when no host is idle. Default `queue`. */
+  readonly whenBusy?: 'queue' | 'inline' | 'reject';
+  /** From the start of the run. Default: no limit. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  /** Higher first; the same: first come, first served. Default 0. */
+  readonly priority?: number;
+  /** How often to run it again when its host ends under it. Default 0. */
+  readonly retry?: number;
+}
+
+export interface FilledPoolOptions {
+  readonly host: HostKind;
+  readonly minHosts: number;
+  readonly maxHosts: number;
+  readonly channel: ChannelKind | 'auto';
+  readonly spin: boolean;
+  readonly minSpareHosts: number;
+  readonly maxSpareHosts: number;
+  readonly idleTimeMs: number;
+  readonly maxWaitingTasks: number;
+  /** `Infinity` for `auto`. */
+  readonly maxTasksAhead: number;
+  readonly concurrentTasksPerHost: number;
+  readonly maxTasksPerHost: number;
+  /** 0: no limit. */
+  readonly maxRssBytes: number;
+  /** 0: V8's own. */
+  readonly maxHeapMb: number;
+  readonly execArgv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly affinity: 'none' | 'spread';
+  readonly setup: (() => unknown) | undefined;
+  readonly startTimeoutMs: number;
+  readonly graceMs: number;
+}
+
+export interface FilledCallOptions {
+  readonly whenBusy: 'queue' | 'inline' | 'reject';
+  /** `Infinity`: none. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly priority: number;
+  readonly retry: number;
+}
+
+export const callDefaults: FilledCallOptions = Object.freeze({
+  whenBusy: 'queue',
+  timeoutMs: Infinity,
+  signal: undefined,
+  priority: 0,
+  retry: 0,
+});
+
+const poolOptionNames: ReadonlySet<string> = new Set([
+  'host', 'size', 'channel', 'spin', 'minSpareHosts', 'maxSpareHosts', 'idleTimeMs',
+  'maxWaitingTasks', 'maxTasksAhead', 'concurrentTasksPerHost', 'maxTasksPerHost', 'maxRssBytes',
+  'maxHeapMb', 'execArgv', 'env', 'affinity', 'setup', 'startTimeoutMs', 'graceMs',
+]);
+const callOptionNames: ReadonlySet<string> = new Set([
+  'whenBusy', 'timeoutMs', 'signal', 'priority', 'retry', 'pool',
+]);
+
+/** The most hosts that a pool may have: more is a mistake in a number, not a wish. */
+const mostHosts = 1024;
+
+/** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
+export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
+  checkObject('the pool options', given, poolOptionNames);
+  const maxTasksAhead = given.maxTasksAhead ?? 'auto';
+  return {
+    host: oneOf('host', given.host ?? 'process', ['process', 'thread']),
+    ...fillSize(given.size),
+    channel: oneOf('channel', given.channel ?? 'auto', ['auto', 'shm', 'socket', 'memory']),
+    spin: boolean('spin', given.spin ?? true),
+    minSpareHosts: integer('minSpareHosts', given.minSpareHosts ?? 0, 0, mostHosts),
+    maxSpareHosts: integer('maxSpareHosts', given.maxSpareHosts ?? 0, 0, mostHosts),
+    idleTimeMs: number('idleTimeMs', given.idleTimeMs ?? 10_000, 0),
+    maxWaitingTasks: number('maxWaitingTasks', given.maxWaitingTasks ?? 1_000_000, 0),
+    maxTasksAhead:
+      maxTasksAhead === 'auto' ? Infinity : integer('maxTasksAhead', maxTasksAhead, 1, 1_000_000),
+    concurrentTasksPerHost: integer(
+      'concurrentTasksPerHost', given.concurrentTasksPerHost ?? 1, 1, 1_000,
+    ),
+    maxTasksPerHost: number('maxTasksPerHost', given.maxTasksPerHost ?? Infinity, 1),
+    maxRssBytes: integer('maxRssBytes', given.maxRssBytes ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    maxHeapMb: integer('maxHeapMb', given.maxHeapMb ?? 0, 0, 2 ** 20),
+    execArgv: strings('execArgv', given.execArgv ?? []),
+    env: checkEnv(given.env ?? {}),
+    affinity: oneOf('affinity', given.affinity ?? 'none', ['none', 'spread']),
+    setup: given.setup === undefined ? undefined : checkFunction('setup', given.setup),
+    startTimeoutMs: number('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1),
+    graceMs: number('graceMs', given.graceMs ?? 1_000, 0),
+  };
+}
+
+/** As `fillPoolOptions`, for one call. */
+export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
+  checkObject('the call options', given, callOptionNames);
+  const { signal } = given;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalid('signal', signal, 'an AbortSignal');
+  }
+  return {
+    whenBusy: oneOf('whenBusy', given.whenBusy ?? 'queue', ['queue', 'inline', 'reject']),
+    timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
+    signal,
+    priority: number('priority', given.priority ?? 0, -Infinity),
+    retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
+  };
+}
+
+function fillSize(size: PoolOptions['size']): { minHosts: number; maxHosts: number } {
+  // A host is one core's worth of work: a pool inside a host has that one core.
+  const cores = isInsideHost() ? 1 : grantedCores().count;
+  if (size === undefined) return { minHosts: cores, maxHosts: cores };
+  if (typeof size === 'number') {
+    const hosts = integer('size', size, 1, mostHosts);
+    return { minHosts: hosts, maxHosts: hosts };
+  }
+  checkObject('size', size, new Set(['min', 'max']));
+  const maxHosts = integer('size.max', size.max ?? Math.max(cores, size.min ?? 0), 1, mostHosts);
+  return { minHosts: integer('size.min', size.min ?? 0, 0, maxHosts), maxHosts };
+}
+
+function invalid(name: string, value: unknown, wanted: string): CodedError {
+  return new CodedError('OPTION_INVALID', `${name} is ${describe(value)}: it must be ${wanted}`);
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  return String(value);
+}
+
+function checkObject(what: string, value: unknown, names: ReadonlySet<string>): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(what, value, 'an object');
+  }
+  for (const name of Object.keys(value)) {
+    if (names.has(name)) continue;
+    throw new CodedError(
+      'OPTION_INVALID',
+      `${what} have no "${name}": they may have ${[...names].join(', ')}`,
+    );
+  }
+}
+
+function oneOf<const T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  if (!allowed.includes(value)) {
+    throw invalid(name, value, allowed.map((entry) => JSON.stringify(entry)).join(' or '));
+  }
+  return value;
+}
+
+function boolean(name: string, value: boolean): boolean {
+  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+  return value;
+}
+
+function number(name: string, value: number, least: number): number {
+  if (typeof value !== 'number' || Number.isNaN(value) || value < least) {
+    throw invalid(name, value, least === -Infinity ? 'a number' : `a number from ${least} on`);
+  }
+  return value;
+}
+
+function integer(name: string, value: number, least: number, most: number): number {
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw invalid(name, value, `an integer from ${least} to ${most}`);
+  }
+  return value;
+}
+
+function strings(name: string, value: readonly string[]): readonly string[] {
+  if (!Array.isArray(value) || value.some((entry) => typeof entry !== 'string')) {
+    throw invalid(name, value, 'an array of strings');
+  }
+  return [...value];
+}
+
+function checkEnv(env: NonNullable<PoolOptions['env']>): FilledPoolOptions['env'] {
+  if (typeof env !== 'object' || env === null) throw invalid('env', env, 'an object of strings');
+  for (const [name, value] of Object.entries(env)) {
+    if (value !== undefined && typeof value !== 'string') {
+      throw invalid(`env.${name}`, value, 'a string');
+    }
+  }
+  return { ...env };
+}
+
+function checkFunction<T>(name: string, value: T): T {
+  if (typeof value !== 'function') throw invalid(name, value, 'a function');
+  return value;
+}

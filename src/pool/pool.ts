@@ -1,0 +1,239 @@
+// A pool as its user sees it: calls go in, promises come out. What is checked, captured and copied of
+// a call happens here, synchronously, at the call: whatever the caller changes afterwards does not
+// change what the task sees. From then on the task is the dispatcher's.
+
+import { type ChannelKind, isImmutable } from '../channels/index.js';
+import { type AnyFunction, captureSite, joinStacks } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import { grantedCores, parentExporter } from '../host/index.js';
+import { abortError, announcements } from '../internal/index.js';
+import { budget } from './budget.js';
+import { chooseChannel } from './channel.js';
+import { Dispatcher } from './dispatcher.js';
+import { callInline } from './inline.js';
+import {
+  type CallOptions,
+  callDefaults,
+  type FilledCallOptions,
+  type FilledPoolOptions,
+  fillCallOptions,
+  fillPoolOptions,
+  type PoolOptions,
+} from './options.js';
+import { Packer } from './packer.js';
+import type { PoolStats } from './stats.js';
+import { type Estimate, Task } from './task.js';
+
+/** What a call of `fn` gives: its result, or for a generator its items as they are made. */
+export type TaskResult<R> =
+  R extends AsyncGenerator<infer T> ? AsyncIterableIterator<T>
+  : R extends Generator<infer T> ? AsyncIterableIterator<T>
+  : Awaited<R>;
+
+/** Calls with the same options. */
+export interface Caller {
+  run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
+}
+
+type PoolState = 'open' | 'closing' | 'closed';
+
+let lastPoolId = 0;
+let lastTaskId = 0;
+
+export class Pool implements Caller, AsyncDisposable {
+  readonly #id: number;
+  readonly #options: FilledPoolOptions;
+  readonly #channel: ChannelKind;
+  readonly #dispatcher: Dispatcher;
+  readonly #estimates = new Map<number, Estimate>();
+  readonly #packer: Packer;
+  #state: PoolState = 'open';
+  #ending: Promise<void> | undefined;
+
+  /** Starts nothing yet: the first call does, or `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
+  constructor(options?: PoolOptions) {
+    this.#options = fillPoolOptions(options);
+    this.#channel = chooseChannel(this.#options);
+    this.#packer = new Packer(this.#channel === 'shm');
+    lastPoolId += 1;
+    this.#id = lastPoolId;
+    if (options?.size !== undefined) budget().raise(this.#options.maxHosts);
+    const { setup } = this.#options;
+    this.#dispatcher = new Dispatcher({
+      poolId: this.#id,
+      options: this.#options,
+      channel: this.#channel,
+      setup: setup && parentExporter().exportFunction(setup),
+      budget: budget(),
+      onSettled: (task) => {
+        if (task.packed !== undefined) this.#packer.release(task.packed);
+      },
+    });
+    announcements.poolOpen.publish({ pool: this.#id });
+  }
+
+  /**
+   * Runs `fn` with `args` in a host, with everything that it captured, and resolves with its result.
+   * Rejects with what it threw, or with a `CodedError`: `TRANSFER_…` when something cannot travel (then
+   * nothing was sent), `HOST_EXITED`, `POOL_QUEUE_FULL`, `POOL_CLOSED`.
+   */
+  run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
+  run(fn: AnyFunction, ...args: unknown[]): Promise<unknown> {
+    return this.call(fn, args, callDefaults);
+  }
+
+  /** The same with options of a call. Throws `OPTION_INVALID` at once. */
+  with(options: CallOptions): Caller {
+    const filled = fillCallOptions(options);
+    return { run: (fn, ...args) => this.call(fn, args, filled) };
+  }
+
+  /** What `run` and `with` do; for this package. */
+  call<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R>;
+  async call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
+    if (typeof fn !== 'function') throw notFunction(fn);
+    if (this.#state !== 'open') throw closedError();
+    if (options.signal?.aborted) throw abortError(options.signal);
+    if (options.whenBusy !== 'queue' && !this.#dispatcher.hasIdleHost) {
+      this.#dispatcher.fleet.warm(1);
+      if (options.whenBusy === 'inline') return callInline(fn, args);
+      throw new CodedError(
+        'POOL_BUSY',
+        `all ${this.#dispatcher.fleet.hosts.length} hosts are at work: use whenBusy "queue" or "inline", or try later`,
+      );
+    }
+    const failure: { label: string | undefined } = { label: undefined };
+    try {
+      return await this.#admit(fn, args, options, failure);
+    } catch (error) {
+      // This function is async so that the caller's frames can be found here, when they are needed:
+      // recording them at every call costs more than a short task (bench/cases/throughput.js).
+      if (failure.label !== undefined) joinStacks(error, captureSite(this.call), failure.label);
+      throw error;
+    }
+  }
+
+  #admit(
+    fn: AnyFunction,
+    args: unknown[],
+    options: FilledCallOptions,
+    failure: { label: string | undefined },
+  ): Promise<unknown> {
+    const snapshot = parentExporter().exportFunction(fn);
+    const packed = isImmutable(args) ? undefined : this.#packer.pack(args);
+    lastTaskId += 1;
+    return new Promise((resolve, reject) => {
+      const task = new Task(
+        lastTaskId,
+        snapshot,
+        fn.name,
+        args,
+        packed,
+        options,
+        this.#estimate(snapshot.id),
+        resolve,
+        reject,
+        failure,
+      );
+      if (options.signal !== undefined) this.#dispatcher.watchSignal(task);
+      if (!this.#dispatcher.admit(task)) this.#refuse(task);
+    });
+  }
+
+  #refuse(task: Task): void {
+    const { maxWaitingTasks } = this.#options;
+    this.#dispatcher.settleRefused(
+      task,
+      new CodedError(
+        'POOL_QUEUE_FULL',
+        `${maxWaitingTasks} tasks wait already: await some or raise maxWaitingTasks`,
+      ),
+    );
+  }
+
+  #estimate(functionId: number): Estimate {
+    let estimate = this.#estimates.get(functionId);
+    if (estimate === undefined) {
+      estimate = { runMs: undefined };
+      this.#estimates.set(functionId, estimate);
+    }
+    return estimate;
+  }
+
+  /** Starts all hosts and resolves when they can take tasks. Rejects with `HOST_START_FAILED`. */
+  async warm(): Promise<void> {
+    if (this.#state !== 'open') throw closedError();
+    await this.#dispatcher.fleet.warmUp();
+  }
+
+  /** What happened so far and what is going on, at this moment. */
+  stats(): PoolStats {
+    const { fleet, waited, ran } = this.#dispatcher;
+    return {
+      channel: this.#channel,
+      cores: { ...grantedCores(), used: budget().usedCores },
+      hosts: fleet.hosts.map((host) => ({
+        id: host.id,
+        kind: host.kind,
+        pid: host.pid,
+        state: host.isRetiring ? 'retiring' : host.state,
+        tasksInFlight: host.inFlight,
+        tasksDone: host.tasksDone,
+      })),
+      startedHosts: fleet.startedHosts,
+      exitedHosts: fleet.exitedHosts,
+      waitingTasks: this.#dispatcher.waitingTasks,
+      runningTasks: this.#dispatcher.runningTasks,
+      completedTasks: this.#dispatcher.completedTasks,
+      failedTasks: this.#dispatcher.failedTasks,
+      waited: waited.summary(),
+      ran: ran.summary(),
+    };
+  }
+
+  /** Takes no more calls, waits for those it has, then lets the hosts go. Twice is fine. */
+  close(): Promise<void> {
+    this.#ending ??= this.#drain();
+    return this.#ending;
+  }
+
+  /** Rejects every call that has no answer with `POOL_CLOSED` and ends the hosts. Twice is fine. */
+  async destroy(): Promise<void> {
+    if (this.#state === 'closed') return this.#ending;
+    this.#state = 'closed';
+    this.#dispatcher.rejectAll(closedError);
+    const ending = this.#stop('kill');
+    this.#ending ??= ending;
+    await ending;
+  }
+
+  async #drain(): Promise<void> {
+    this.#state = 'closing';
+    await this.#dispatcher.whenIdle();
+    if (this.#state !== 'closing') return; // destroyed meanwhile
+    this.#state = 'closed';
+    await this.#stop('close');
+  }
+
+  async #stop(how: 'close' | 'kill'): Promise<void> {
+    await this.#dispatcher.stop(how);
+    this.#packer.close();
+    announcements.poolClose.publish({ pool: this.#id });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function closedError(): CodedError {
+  return new CodedError('POOL_CLOSED', 'the pool is closed: make a new Pool for further calls');
+}
+
+function notFunction(value: unknown): CodedError {
+  const what = value === null ? 'null' : typeof value;
+  return new CodedError(
+    'TASK_NOT_FUNCTION',
+    `what should run is ${what}, not a function: pass the function itself, then its arguments`,
+  );
+}

@@ -1,0 +1,97 @@
+// The caller's half of a task that streams: an async iterator over the items of a generator that runs
+// in a host. The host sends no more than `streamLeadItems` ahead of the reader; reading grants more.
+// Ending the loop early ends the generator in the host. The host's half is host/stream-sender.ts.
+
+import { streamLeadItems } from '../host/index.js';
+
+/** Grants are sent for so many items at once: a frame for each would double the traffic. */
+const grantItems = streamLeadItems / 2;
+
+interface StreamEnd {
+  readonly error: unknown;
+  readonly value: unknown;
+  readonly isError: boolean;
+}
+
+export class TaskStream implements AsyncIterableIterator<unknown> {
+  readonly #grant: (items: number) => void;
+  readonly #items: unknown[] = [];
+  readonly #readers: {
+    resolve: (step: IteratorResult<unknown>) => void;
+    reject: (error: unknown) => void;
+  }[] = [];
+  #readSinceGrant = 0;
+  #end: StreamEnd | undefined;
+
+  /** `grant(0)` tells the host to stop. */
+  constructor(grant: (items: number) => void) {
+    this.#grant = grant;
+  }
+
+  /** The pool's side: an item came. */
+  push(item: unknown): void {
+    const reader = this.#readers.shift();
+    if (reader === undefined) {
+      if (this.#end === undefined) this.#items.push(item);
+      return;
+    }
+    reader.resolve({ done: false, value: item });
+    this.#countRead();
+  }
+
+  /** The pool's side: the generator returned. */
+  finish(value: unknown): void {
+    this.#settle({ error: undefined, value, isError: false });
+  }
+
+  /** The pool's side: the generator threw, or its host ended. */
+  fail(error: unknown): void {
+    this.#settle({ error, value: undefined, isError: true });
+  }
+
+  #settle(end: StreamEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    for (const reader of this.#readers.splice(0)) {
+      if (end.isError) reader.reject(end.error);
+      else reader.resolve({ done: true, value: end.value });
+    }
+  }
+
+  #countRead(): void {
+    this.#readSinceGrant += 1;
+    if (this.#readSinceGrant < grantItems || this.#end !== undefined) return;
+    this.#grant(this.#readSinceGrant);
+    this.#readSinceGrant = 0;
+  }
+
+  next(): Promise<IteratorResult<unknown>> {
+    if (this.#items.length > 0) {
+      const value = this.#items.shift();
+      this.#countRead();
+      return Promise.resolve({ done: false, value });
+    }
+    const end = this.#end;
+    if (end !== undefined) {
+      // An error is told once, as by a generator; after it the stream is just over.
+      this.#end = { error: undefined, value: undefined, isError: false };
+      return end.isError
+        ? Promise.reject(end.error)
+        : Promise.resolve({ done: true, value: end.value });
+    }
+    return new Promise((resolve, reject) => {
+      this.#readers.push({ resolve, reject });
+    });
+  }
+
+  return(value?: unknown): Promise<IteratorResult<unknown>> {
+    if (this.#end === undefined) this.#grant(0);
+    this.#items.length = 0;
+    this.finish(undefined);
+    return Promise.resolve({ done: true, value });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

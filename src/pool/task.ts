@@ -1,0 +1,80 @@
+// One call from its beginning to its settling. Hot: every call makes one, so all fields are set in the
+// constructor in one order, and what only some calls need (timer, listener) is `undefined` otherwise.
+
+import type { Packed } from '../channels/index.js';
+import type { FunctionSnapshot } from '../context/index.js';
+import type { Call } from '../host/index.js';
+import type { FilledCallOptions } from './options.js';
+
+/**
+ * waiting: in the queue · sent: handed to a host · streaming: the caller has its stream, items follow
+ * · settled: the caller has its answer, or was told that there is none.
+ */
+export type TaskState = 'waiting' | 'sent' | 'streaming' | 'settled';
+
+/** What the pool has learnt of a function: how long it runs. Shared by all its tasks. */
+export interface Estimate {
+  /** Smoothed; `undefined` before the first answer. */
+  runMs: number | undefined;
+}
+
+export class Task implements Call {
+  readonly id: number;
+  readonly snapshot: FunctionSnapshot;
+  readonly name: string;
+  readonly options: FilledCallOptions;
+  readonly estimate: Estimate;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Told which host the error came from, if it came from one. */
+  readonly failure: { label: string | undefined };
+  readonly args: readonly unknown[];
+  readonly packed: Packed | undefined;
+  state: TaskState;
+  /** What its host counts for it while it is there, in ms. */
+  countedMs: number;
+  /** Order in which tasks were handed over. */
+  sequence: number;
+  queuedMs: number;
+  retriesLeft: number;
+  timer: NodeJS.Timeout | undefined;
+  onAbort: (() => void) | undefined;
+
+  constructor(
+    id: number,
+    snapshot: FunctionSnapshot,
+    name: string,
+    args: readonly unknown[],
+    packed: Packed | undefined,
+    options: FilledCallOptions,
+    estimate: Estimate,
+    resolve: (value: unknown) => void,
+    reject: (error: unknown) => void,
+    failure: { label: string | undefined },
+  ) {
+    this.id = id;
+    this.snapshot = snapshot;
+    this.name = name;
+    this.options = options;
+    this.estimate = estimate;
+    this.resolve = resolve;
+    this.reject = reject;
+    this.failure = failure;
+    this.args = args;
+    this.packed = packed;
+    this.state = 'waiting';
+    this.countedMs = 0;
+    this.sequence = 0;
+    this.queuedMs = 0;
+    this.retriesLeft = options.retry;
+    this.timer = undefined;
+    this.onAbort = undefined;
+  }
+}
+
+/** Learns from one run. Longer runs count at once for half, so that a slow task is noticed early. */
+export function learn(estimate: Estimate, ranMs: number): void {
+  const known = estimate.runMs;
+  if (known === undefined) estimate.runMs = ranMs;
+  else estimate.runMs = known + (ranMs - known) * (ranMs > known ? 0.5 : 0.2);
+}

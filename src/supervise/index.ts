@@ -1,0 +1,1 @@
+export { type RestartOptions, RestartPolicy, restartDefaults } from './restart.js';
