@@ -90,7 +90,9 @@ export function open(t: TestContext, { kind, host }: Subject, startsUnref = fals
   const offer = offerChannel(kind, { host, spin: false });
   const started =
     host === 'process' ? startProcess(offer, startsUnref) : startThread(offer, startsUnref);
-  const { channel } = offer.open(started.pipe);
+  const end = offer.open(started.pipe);
+  const { channel } = end;
+  void started.exited.then(() => end.peerExited?.());
   t.after(async () => {
     channel.destroy();
     started.kill();

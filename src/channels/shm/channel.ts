@@ -54,6 +54,8 @@ export class ShmChannel implements Channel {
   readonly #spill: Spill;
   readonly #onPeerEnded: () => void;
   #isSending = true;
+  /** Inside of a body writer. */
+  #isWriting = false;
   /** Nothing more will arrive, and `onClose` was called. */
   #isPeerDone = false;
   #isAttached = true;
@@ -86,13 +88,27 @@ export class ShmChannel implements Channel {
     value: T,
   ): SendOutcome {
     if (!this.#isSending) return 'closed';
-    const outcome = this.#writer.write(kind, task, target, write, value, 0);
-    if (outcome === 'sent') {
-      if (Atomics.load(this.#words, this.#peerAsleepAt) !== 0) this.#wakePeer();
-      return outcome;
+    if (this.#isWriting) return this.#refuseNested();
+    this.#isWriting = true;
+    try {
+      const outcome = this.#writer.write(kind, task, target, write, value, 0);
+      if (outcome === 'sent') {
+        if (Atomics.load(this.#words, this.#peerAsleepAt) !== 0) this.#wakePeer();
+        return outcome;
+      }
+      if (outcome === 'refused') return outcome;
+      return this.#trySendSlowly(outcome, kind, task, target, write, value);
+    } finally {
+      this.#isWriting = false;
     }
-    if (outcome === 'refused') return outcome;
-    return this.#trySendSlowly(outcome, kind, task, target, write, value);
+  }
+
+  /** A body writer sends while its own frame is half written. */
+  #refuseNested(): 'full' {
+    setImmediate(() => {
+      if (this.#isAttached) this.onDrain();
+    });
+    return 'full';
   }
 
   #trySendSlowly<T>(
