@@ -30,7 +30,7 @@ export const help = `A TV with a remote control, whose server also decodes pictu
   --load PERCENT  of one core, for decoding    (90)
   --modes LIST    of ${Object.keys(modes).join(', ')}
                                                (all of them)
-  --seconds N     of presses in each mode      (9)
+  --seconds N     of presses in each mode      (8)
   --rate N        presses in a second          (40)
   --player NAME   ${playerNames.join(', ')}   (the first that is installed)
   --port N        0 takes any free port        (8080; with --once any free port)
@@ -51,7 +51,7 @@ export function readOptions(args) {
     // undefined: 8080, or any free port when somebody else has that.
     port: given.port === undefined ? (once ? 0 : undefined) : integer('port', given.port, 0, 65535),
     host: given.host ?? (once ? '127.0.0.1' : '0.0.0.0'),
-    seconds: number('seconds', given.seconds ?? '9', 0.5, 3600),
+    seconds: number('seconds', given.seconds ?? '8', 0.5, 3600),
     ratePerSecond: number('rate', given.rate ?? '40', 1, 500),
     loadPercent: number('load', given.load ?? '90', 1, 100),
     modes: list('modes', given.modes ?? Object.keys(modes).join(), Object.keys(modes)),
