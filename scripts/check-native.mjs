@@ -62,7 +62,7 @@ async function checkMemory() {
         ],
         ...['--fair-sched=yes', program, '--test-threads=1', '--quiet'],
       ],
-      { capture: true, limitMs, env: { MANYCORE_UNDER_VALGRIND: '1' } },
+      { capture: true, limitMs },
     );
     if (result.status !== 0) return result;
     output += result.output;
