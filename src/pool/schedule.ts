@@ -4,7 +4,11 @@
 // task of 1 µs, nothing for one of 100 ms. Work ahead of a host hides that time, but a task that waits
 // behind a long one would have been better off elsewhere. So hosts get ahead only what is expected to
 // be done soon: as many short tasks as fit `aheadMs`, one task up to `oneAheadMs`, none beyond; and a
-// function that has never run goes to an idle host. Figures: bench/cases/throughput.js.
+// function that has never run goes to an idle host.
+//
+// An idle host is asleep: waking it costs both sides more than a few very short tasks. So work that a
+// host at work will have done within `wakeMs` goes there though another host is idle.
+// Figures: bench/cases/throughput.js.
 
 /** What the choice looks at in a host. */
 export interface Candidate {
@@ -23,6 +27,7 @@ export interface ScheduleLimits {
   readonly maxInFlight: number;
 }
 
+const wakeMs = 0.02;
 const aheadMs = 0.5;
 const oneAheadMs = 5;
 
@@ -36,8 +41,9 @@ export function hasRoom(host: Candidate, runMs: number | undefined, limits: Sche
 }
 
 /**
- * The host for a task: an idle one, the last used first (its caches are warm, it may still be
- * awake), else the one with the least work that has room. `undefined`: the task waits.
+ * The host for a task: one at work that is about to be done, else an idle one (the last used first:
+ * its caches are warm, it may still be awake), else the one with the least work that has room.
+ * `undefined`: the task waits.
  */
 export function chooseHost<H extends Candidate>(
   hosts: readonly H[],
@@ -45,15 +51,29 @@ export function chooseHost<H extends Candidate>(
   limits: ScheduleLimits,
 ): H | undefined {
   let best: H | undefined;
+  let bestRank = 0;
   for (const host of hosts) {
     if (!hasRoom(host, runMs, limits)) continue;
-    if (best === undefined || isBetter(host, best)) best = host;
+    const rank = rankOf(host, runMs);
+    if (best === undefined || rank > bestRank || (rank === bestRank && isBetter(host, best))) {
+      best = host;
+      bestRank = rank;
+    }
   }
   return best;
 }
 
+const rankBusy = 0;
+const rankIdle = 1;
+const rankAlmostDone = 2;
+
+function rankOf(host: Candidate, runMs: number | undefined): number {
+  if (host.inFlight === 0) return rankIdle;
+  const isAlmostDone = runMs !== undefined && host.pendingMs + runMs <= wakeMs;
+  return isAlmostDone ? rankAlmostDone : rankBusy;
+}
+
+/** Among hosts of one rank. */
 function isBetter(host: Candidate, than: Candidate): boolean {
-  if (host.inFlight === 0 && than.inFlight === 0) return host.lastUsed > than.lastUsed;
-  if (host.inFlight === 0 || than.inFlight === 0) return host.inFlight === 0;
-  return host.pendingMs < than.pendingMs;
+  return host.inFlight === 0 ? host.lastUsed > than.lastUsed : host.pendingMs < than.pendingMs;
 }
