@@ -161,6 +161,9 @@ class Decoding {
       case special.url:
         this.#done(index, new URL(stringAt(entry, 1)));
         return;
+      case special.searchParams:
+        this.#done(index, new URLSearchParams(stringAt(entry, 1)));
+        return;
       case special.perHost: {
         const cell = listAt(entry, 2);
         this.#done(index, this.#shared(entry, 1, () => perHost(() => callFactory(cell[0]))));

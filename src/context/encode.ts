@@ -156,6 +156,10 @@ export class Graph {
     if (value instanceof URL && prototype === URL.prototype) {
       return this.add(value, [special.url, value.href]);
     }
+    if (value instanceof URLSearchParams && prototype === URLSearchParams.prototype) {
+      this.#mustBeConstant();
+      return this.add(value, [special.searchParams, value.toString()]);
+    }
     if (value instanceof AsyncLocalStorage && prototype === AsyncLocalStorage.prototype) {
       this.captured.add(value);
       return this.add(value, [special.asyncLocalStorage, this.#functions.identify(value)]);

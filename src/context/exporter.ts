@@ -74,12 +74,12 @@ export class ContextExporter implements Exporter {
   }
 
   exportValue(value: unknown, what: string): ValueSnapshot {
-    if (isPlain(value)) {
-      try {
+    try {
+      if (isPlain(value)) {
         return { bytes: write(format.plain, value, this.#buffers), definitions: [] };
-      } catch {
-        // The graph below says what it was, and where.
       }
+    } catch {
+      // The graph below says what it was, and where.
     }
     return this.#guard(what, () => {
       const graph = new Graph(this.#functions, what, false);
@@ -222,8 +222,8 @@ export class ContextExporter implements Exporter {
       if (binding?.kind === 'import') return undefined;
       values.push(value);
     }
-    if (!isPlain(values)) return undefined;
     try {
+      if (!isPlain(values)) return undefined;
       const state = write(format.slots, values, this.#buffers);
       return { id: codeId, definitions: [codeId], state };
     } catch {

@@ -211,6 +211,7 @@ export class Functions implements FunctionEncoder {
     place: Place | undefined,
     path: readonly string[],
   ): Slot[] {
+    if (code.usesEval) refuseEval(scopes, path);
     const slots: Slot[] = [];
     for (const name of code.freeNames) {
       const binding = place && bindingAt(place, name);
@@ -448,9 +449,6 @@ function refuseUnreadable(code: Code, path: readonly string[]): void {
   }
   if (code.usesOuterSuper) throw say('it uses super of what is around it: call the method by name');
   if (code.usesOuterNewTarget) throw say('it uses new.target of the function around it: copy it into a const');
-  if (code.usesEval && code.freeNames.length > 1) {
-    throw say('it calls eval(), which may name any variable around it: pass the values as arguments');
-  }
 }
 
 function inspectorMissing(code: Code, path: readonly string[]): never {
@@ -468,6 +466,19 @@ function inspectorMissing(code: Code, path: readonly string[]): never {
     );
   }
   throw new TypeError('the inspector is there after all');
+}
+
+/** Direct eval sees every variable around it, whatever its text will be. */
+function refuseEval(scopes: readonly object[], path: readonly string[]): void {
+  const names = scopes.filter((scope) => scope !== globalThis).flatMap((scope) => Object.keys(scope));
+  if (names.length === 0) return;
+  const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
+  throw transferError(
+    'TRANSFER_UNREADABLE',
+    path,
+    `it calls eval(), which may use any variable around it (${some}): pass the values as arguments ` +
+      'and call (0, eval)(text), or keep the function in a module and use task(moduleUrl, exportName)',
+  );
 }
 
 /** A static that may have changed since its initialiser ran. */

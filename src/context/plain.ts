@@ -99,14 +99,10 @@ function isPlainArray(value: unknown[], seen: Set<object>): boolean {
       if (!isPlainObject(entry, seen)) return false;
     } else if (typeof entry === 'function' || typeof entry === 'symbol') return false;
   }
-  return Object.getOwnPropertySymbols(value).length === 0 && hasOnlyElements(value);
-}
-
-/** Elements come before other keys, so the last enumerable key tells. */
-function hasOnlyElements(value: unknown[]): boolean {
-  if (value.length > 1000) return true; // extra properties of long arrays: V8 keeps plain ones
-  const keys = Object.getOwnPropertyNames(value);
-  return keys.length <= value.length + 1 && (keys.length < 2 || /^\d+$/.test(keys.at(-2) ?? ''));
+  // Holes or further properties: the slow path looks closer. V8 keeps further plain properties, so
+  // for long arrays symbols are all that matters.
+  if (value.length > 1000) return Object.getOwnPropertySymbols(value).length === 0;
+  return Reflect.ownKeys(value).length === value.length + 1;
 }
 
 function isBareLeaf(value: object): boolean {

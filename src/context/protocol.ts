@@ -40,6 +40,8 @@ export const special = {
   /** URL of the module that it belongs to */
   require: 15,
   cjsModule: 16,
+  /** text of URLSearchParams */
+  searchParams: 17,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

@@ -1,8 +1,15 @@
 // What cannot travel, and what to do instead: one table, used for captures, arguments and results.
 // A refusal is thrown before anything is sent. Not here: hazards of variables (functions.ts).
 
+import { EventEmitter } from 'node:events';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
+import { readCode } from './code.js';
+import { canInspect, inspectSelf } from './inspector.js';
+import { builtinPath, nodeModulePath } from './intrinsics.js';
+import { originOf } from './recreate.js';
+import { scriptUrl } from './scripts.js';
+import type { AnyFunction } from './types.js';
 
 interface Refusal {
   /** "a Promise" */
@@ -76,22 +83,68 @@ function isIterator(value: object): boolean {
   );
 }
 
+/** Classes of Node and the language whose instances are nothing but their properties. */
+const byValue = new Set<unknown>([
+  Object,
+  Array,
+  Map,
+  Set,
+  Date,
+  RegExp,
+  Boolean,
+  Number,
+  String,
+  ArrayBuffer,
+  Function,
+  EventEmitter,
+]);
+
+const verdicts = new WeakMap<AnyFunction, Refusal | false>();
+
+/** The first class above `value` whose instances a copy cannot stand for. */
 function refusalByClass(value: object): Refusal | undefined {
+  if (ArrayBuffer.isView(value) || types.isNativeError(value)) return undefined;
   for (let at: unknown = value; typeof at === 'object' && at !== null; ) {
     const constructor: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
-    const name = typeof constructor === 'function' ? constructor.name : '';
-    const why = Object.hasOwn(byConstructor, name) ? byConstructor[name] : undefined;
-    if (why !== undefined && isOfNode(constructor)) {
-      return { what: `a ${nameOf(value)}`, why: `${why}; ${liveHere}` };
+    if (typeof constructor === 'function' && constructor.prototype === at) {
+      const verdict = verdicts.get(constructor) ?? judge(constructor);
+      verdicts.set(constructor, verdict);
+      if (verdict !== false) return verdict;
     }
     at = Object.getPrototypeOf(at);
   }
   return undefined;
 }
 
-/** A class of the user that happens to be called Socket has a plain chain above it. */
-function isOfNode(constructor: unknown): boolean {
-  return typeof constructor === 'function' && !/^class\b[^{]*\{[^]*#manycore/.test(String(constructor));
+function judge(constructor: AnyFunction): Refusal | false {
+  const { name } = constructor;
+  if (byValue.has(constructor)) return false;
+  if (isOfNode(constructor)) {
+    const why = Object.hasOwn(byConstructor, name) ? byConstructor[name] : 'it is part of Node.js itself';
+    return { what: `a ${name}`, why: `${why}; ${liveHere}` };
+  }
+  const code = readCode(Function.prototype.toString.call(constructor));
+  if (code?.hasPrivateMembers !== true) return false;
+  return {
+    what: `an instance of ${name}`,
+    why:
+      `its class has private members, which a copy cannot hold; give the class ${hooks}, ` +
+      'or make the instance inside the function',
+  };
+}
+
+const hooks =
+  "[Symbol.for('manycore.send')]() { return data } and " +
+  "static [Symbol.for('manycore.receive')](data) { return new … }";
+
+/** Built in, native, or from a script of Node's. */
+function isOfNode(constructor: AnyFunction): boolean {
+  if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined) return true;
+  if (originOf(constructor) !== undefined) return false;
+  if (readCode(Function.prototype.toString.call(constructor)) === undefined) return true;
+  if (!canInspect()) return false;
+  const { location } = inspectSelf().capture(constructor);
+  return location !== undefined && scriptUrl(location.scriptId).startsWith('node:');
 }
 
 function nameOf(value: object): string {
@@ -104,7 +157,7 @@ function nameOf(value: object): string {
 export function refuse(value: object, path: readonly string[]): never {
   const { what, why } = refusalOf(value) ?? {
     what: `an instance of ${nameOf(value)}`,
-    why: "give its class [Symbol.for('manycore.send')]() and static [Symbol.for('manycore.receive')](data)",
+    why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
   };
   throw transferError('TRANSFER_UNSUPPORTED', path, `it is ${what}: ${why}`);
 }

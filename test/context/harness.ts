@@ -10,6 +10,8 @@ import {
   type Exporter,
   type Importer,
   joinStacks,
+  receive,
+  send,
 } from '../../src/context/index.js';
 
 export interface Definition {
@@ -107,6 +109,15 @@ export class Peer {
       });
       this.#child.removeListener('error', reject);
     });
+  }
+
+  // A callback of a class whose methods call run() captures the peer: in the peer there is none.
+  [send](): null {
+    return null;
+  }
+
+  static [receive](): object {
+    return { run: () => Promise.reject(new Error('a peer has no peer')) };
   }
 
   close(): void {

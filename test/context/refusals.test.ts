@@ -1,0 +1,282 @@
+// One test for each row of the table of what cannot travel: the code, the path to the value and the
+// way out are in the error, and nothing was sent.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { createServer, Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import { hasCode } from '../../src/errors.js';
+import { createExporter } from '../../src/context/index.js';
+
+const exporter = createExporter();
+
+interface Row {
+  readonly title: string;
+  readonly make: () => unknown;
+  /** Parts of the message, in any order. */
+  readonly says: readonly RegExp[];
+  readonly code?: 'TRANSFER_UNSUPPORTED' | 'TRANSFER_UNREADABLE' | 'TRANSFER_SHARED_VARIABLE';
+  readonly end?: (value: never) => unknown;
+}
+
+const values: readonly Row[] = [
+  {
+    title: 'a socket',
+    make: () => new Socket(),
+    says: [/a Socket/, /network connection/, /perHost/],
+  },
+  { title: 'a server', make: () => createServer(), says: [/a Server/, /perHost/] },
+  {
+    title: 'an open file',
+    make: () => open('/dev/null'),
+    says: [/a FileHandle/, /open file/, /perHost/],
+    end: (file: { close(): unknown }) => file.close(),
+  },
+  {
+    title: 'a child process',
+    make: () => spawn('true'),
+    says: [/a ChildProcess/, /started it/],
+    end: (child: { kill(): unknown }) => child.kill(),
+  },
+  {
+    title: 'a worker',
+    make: () => new Worker('', { eval: true }),
+    says: [/a Worker/, /thread/],
+    end: (worker: Worker) => worker.terminate(),
+  },
+  {
+    title: 'a message port',
+    make: () => new MessageChannel().port1,
+    says: [/a MessagePort/, /thread/],
+    end: (port: { close(): unknown }) => port.close(),
+  },
+  { title: 'a stream', make: () => new PassThrough(), says: [/a (?:PassThrough|Transform)/, /perHost/] },
+  { title: 'a timer', make: () => setTimeout(() => {}, 0), says: [/a Timeout/, /perHost/] },
+  { title: 'a promise', make: () => ({ p: Promise.resolve() }), says: [/a Promise/, /await it first/] },
+  { title: 'a WeakMap', make: () => new WeakMap(), says: [/a WeakMap/, /Map or Set/] },
+  { title: 'a WeakSet', make: () => new WeakSet(), says: [/a WeakSet/, /Map or Set/] },
+  { title: 'a WeakRef', make: () => new WeakRef({}), says: [/a WeakRef/, /Map or Set/] },
+  {
+    title: 'a running generator',
+    make: () => (function* () { yield 1; })(),
+    says: [/running generator/, /generator function/],
+  },
+  { title: 'an iterator of an array', make: () => [1].values(), says: [/iterator/, /\[\.\.\.it\]/] },
+  { title: 'an iterator of a Map', make: () => new Map().entries(), says: [/iterator/, /\[\.\.\.it\]/] },
+  { title: 'a Proxy', make: () => new Proxy({ a: 1 }, {}), says: [/a Proxy/, /handler/] },
+  {
+    title: 'a Proxy of a function',
+    make: () => new Proxy(() => 1, {}),
+    says: [/a Proxy/, /handler/],
+  },
+  {
+    title: 'a SharedArrayBuffer',
+    make: () => new SharedArrayBuffer(8),
+    says: [/SharedArrayBuffer/, /shared\(bytes\)/],
+  },
+  {
+    title: 'a view of a SharedArrayBuffer',
+    make: () => new Int32Array(new SharedArrayBuffer(8)),
+    says: [/SharedArrayBuffer/],
+  },
+  {
+    title: 'an instance with private fields',
+    make: () => {
+      class Safe {
+        #code = 1;
+        open() {
+          return this.#code;
+        }
+      }
+      return new Safe();
+    },
+    says: [/an instance of Safe/, /manycore\.send/, /manycore\.receive/],
+  },
+  {
+    title: 'an instance whose class sends but cannot receive',
+    make: () => {
+      class Half {
+        [Symbol.for('manycore.send')]() {
+          return 1;
+        }
+      }
+      return new Half();
+    },
+    says: [/an instance of Half/, /not how to receive/],
+  },
+  {
+    title: 'an instance of a class of the platform',
+    make: () => new AbortController(),
+    says: [/an? AbortController/, /part of Node\.js/],
+  },
+];
+
+for (const { title, make, says, code = 'TRANSFER_UNSUPPORTED', end } of values) {
+  test(`${title} is refused, as argument and as capture`, async () => {
+    const value = await make();
+    const argument = { list: [0, value] };
+    const check = (error: unknown, ...more: RegExp[]): true => {
+      assert.ok(hasCode(error, code), String(error));
+      assert.ok(error instanceof Error);
+      for (const part of [...says, ...more]) assert.match(error.message, part);
+      return true;
+    };
+    try {
+      assert.throws(
+        () => exporter.exportValue(argument, 'argument 1'),
+        (error) => check(error, /^argument 1 cannot travel/, /path: argument 1\.list\[1\]/),
+      );
+      const captured = () => argument;
+      assert.throws(
+        () => exporter.exportFunction(captured),
+        (error) =>
+          check(error, /path: .*captured.*refusals\.test\.js:\d+:\d+\).*variable argument\.list\[1\]/),
+      );
+    } finally {
+      await end?.(value as never);
+    }
+  });
+}
+
+/** Code of Node's that hangs on an event and on nothing else. */
+function internalFunction(): (...args: never[]) => unknown {
+  const [first] = process.listeners('warning');
+  assert.ok(first !== undefined, 'this Node.js has no such listener');
+  return first;
+}
+
+function refuses(
+  title: string,
+  fn: (...args: never[]) => unknown,
+  code: Row['code'] & string,
+  ...says: RegExp[]
+): void {
+  test(`${title} is refused`, () => {
+    assert.throws(
+      () => exporter.exportFunction(fn),
+      (error) => {
+        assert.ok(hasCode(error, code), String(error));
+        assert.ok(error instanceof Error);
+        for (const part of says) assert.match(error.message, part);
+        return true;
+      },
+    );
+  });
+}
+
+refuses(
+  'a function of Node that no module exports',
+  internalFunction(),
+  'TRANSFER_UNSUPPORTED',
+  /import its module inside/,
+);
+
+test('an arrow that uses a `this` which is gone is refused', () => {
+  class Service {
+    name = 's';
+    makeLater() {
+      return () => this.name;
+    }
+  }
+  assert.throws(
+    () => exporter.exportFunction(new Service().makeLater()),
+    (error) =>
+      hasCode(error, 'TRANSFER_UNREADABLE') && /const self = this/.test(String(error)),
+  );
+});
+
+class Base {
+  hello() {
+    return 'hello';
+  }
+}
+class Derived extends Base {
+  #secret = 1;
+  viaSuper() {
+    return () => super.hello();
+  }
+  viaPrivate() {
+    return () => this.#secret;
+  }
+}
+refuses('super from around', new Derived().viaSuper(), 'TRANSFER_UNREADABLE', /super/, /by name/);
+refuses(
+  'a private name of a class around',
+  new Derived().viaPrivate(),
+  'TRANSFER_UNREADABLE',
+  /#secret/,
+  /public method/,
+);
+function Target(this: unknown): () => unknown {
+  return () => new.target;
+}
+refuses('new.target from around', Target.call(undefined), 'TRANSFER_UNREADABLE', /new\.target/, /const/);
+
+test('direct eval with variables around it is refused, and names some', () => {
+  const aroundIt = 1;
+  const fn = (text: string): unknown => {
+    // biome-ignore lint/security/noGlobalEval: the point of the test
+    return eval(text) ?? aroundIt;
+  };
+  assert.throws(
+    () => exporter.exportFunction(fn),
+    (error) => hasCode(error, 'TRANSFER_UNREADABLE') && /eval\(\)[^]*aroundIt/.test(String(error)),
+  );
+});
+
+test('a variable that has no value yet is refused by name, where V8 tells', (t) => {
+  if (Number(process.versions.node.split('.')[0]) < 22) {
+    t.skip('before Node 22 the inspector reads such a variable as undefined');
+    return;
+  }
+  const early = () => later;
+  assert.throws(
+    () => exporter.exportFunction(early),
+    (error) => hasCode(error, 'TRANSFER_UNREADABLE') && /`later`/.test(String(error)),
+  );
+  const later = 1;
+});
+
+test('two functions that share a variable which one of them changes are refused', () => {
+  let n = 0;
+  const counter = { inc: () => ++n, get: () => n };
+  assert.throws(
+    () => exporter.exportFunction(() => counter.inc() + counter.get()),
+    (error) =>
+      hasCode(error, 'TRANSFER_SHARED_VARIABLE') &&
+      /`n` is changed by the function inc and used by the function get/.test(String(error)) &&
+      /object or class/.test(String(error)),
+  );
+});
+
+test('two functions that share a variable which nobody changes travel', () => {
+  const n = 5;
+  const pair = { a: () => n, b: () => n + 1 };
+  assert.doesNotThrow(() => exporter.exportFunction(() => pair.a() + pair.b()));
+});
+
+test('counters of two scopes are not one variable', () => {
+  const makeCounter = (start: number) => {
+    let n = start;
+    return () => ++n;
+  };
+  const counters = [makeCounter(1), makeCounter(2)];
+  assert.doesNotThrow(() => exporter.exportFunction(() => counters.map((count) => count())));
+});
+
+test('a value that is nested too deeply is refused', () => {
+  let nested: unknown = () => 1;
+  for (let i = 0; i < 100_000; i += 1) nested = [nested];
+  assert.throws(
+    () => exporter.exportValue(nested, 'argument 1'),
+    (error) => hasCode(error, 'TRANSFER_UNSUPPORTED') && /nested too deeply/.test(String(error)),
+  );
+});
+
+test('after a refusal the same exporter goes on', () => {
+  assert.throws(() => exporter.exportValue([Promise.resolve()], 'argument 1'));
+  assert.equal(exporter.exportValue([1], 'argument 1').definitions.length, 0);
+});
