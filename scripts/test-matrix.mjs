@@ -3,7 +3,7 @@
 // is installed once, below node_modules/.cache. `npm run test:matrix -- 22 26` runs only those.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { compileTypeScript, isStale } from './lib/compile.mjs';
+import { compileTypeScript, isSound } from './lib/compile.mjs';
 import { run } from './lib/run.mjs';
 
 const supported = ['20', '22', '24', '26'];
@@ -16,7 +16,7 @@ if (unknown.length > 0) {
   console.error(`not a supported line of Node: ${unknown}. There are: ${supported.join(' ')}`);
   process.exit(1);
 }
-if (isStale()) {
+if (!isSound()) {
   const { status } = await compileTypeScript();
   if (status !== 0) process.exit(status);
 }

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { compileTypeScript, isStale } from './compile.mjs';
+import { compileTypeScript, isSound } from './compile.mjs';
 import { run } from './run.mjs';
 
 const allowed = [
@@ -25,7 +25,7 @@ const required = ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'dist/
 
 /** Resolves to `{ status, output, note }`, as a step of check.mjs. */
 export async function checkPackage() {
-  if (isStale()) {
+  if (!isSound()) {
     const { status } = await compileTypeScript();
     if (status !== 0) return { status, output: 'it does not compile' };
   }

@@ -1,9 +1,11 @@
 // Compiling the TypeScript of src/, test/ and bench/ to dist/, and knowing whether that is due.
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './run.mjs';
 
 const compiler = 'node_modules/typescript/bin/tsc';
+/** Is there when the last compilation had no error. */
+const soundMark = 'dist/.sound';
 const sourceFolders = ['src', 'test', 'bench'];
 
 export function hasTypeScript() {
@@ -32,10 +34,20 @@ export function isStale() {
   );
 }
 
-/** Runs the compiler; its messages are shown. Output whose source is gone is removed. */
+/** Whether dist/ is up to date, and was made without a type error. */
+export function isSound() {
+  return !isStale() && existsSync(soundMark);
+}
+
+/**
+ * Runs the compiler; its messages are shown. It emits in spite of type errors, so that one part can
+ * be tried while another does not compile yet. Output whose source is gone is removed.
+ */
 export async function compileTypeScript() {
+  rmSync(soundMark, { force: true });
   const result = await run(process.execPath, [compiler, '-p', 'tsconfig.json']);
   removeOrphans();
+  if (result.status === 0) writeFileSync(soundMark, '');
   return result;
 }
 
