@@ -76,7 +76,7 @@ export class ValueWriter {
     if (this.#isActive || isPrototypePolluted()) return false;
     const start = writer.position;
     const hadOverflowed = writer.overflowed;
-    this.placed.length = 0;
+    if (this.placed.length > 0) this.placed.length = 0;
     this.#isActive = true;
     let isWritten = false;
     try {
