@@ -59,6 +59,8 @@ export class Host<C extends Call> {
   lastUsed = 0;
   pendingMs = 0;
   isFull = false;
+  /** For the owner: it runs a task that was given up, and may have to be killed. */
+  isStuck = false;
   tasksDone = 0;
   inFlight = 0;
   /** No more calls: it leaves when what it has is answered. */
@@ -162,6 +164,7 @@ export class Host<C extends Call> {
       this.#life.state === 'ready' &&
       !this.isRetiring &&
       !this.isFull &&
+      !this.isStuck &&
       this.inFlight < this.maxInFlight
     );
   }

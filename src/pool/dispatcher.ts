@@ -125,9 +125,9 @@ export class Dispatcher {
         this.#sent(task, host);
         return true;
       }
-      if (host.inFlight === 0) this.#giveCore();
       // A full channel drains, a closed one ends: either way not this host now.
       host.isFull = true;
+      if (host.inFlight === 0) this.#giveCore();
     }
   }
 
@@ -199,6 +199,7 @@ export class Dispatcher {
 
   #answered(host: TaskHost, task: Task, ranMs: number): void {
     this.#left(task, host);
+    if (task.state === 'settled') host.isStuck = false; // given up, but it has ended by itself
     learn(task.estimate, ranMs);
     this.ran.record(ranMs);
     if (announcements.taskEnd.hasSubscribers) {
@@ -265,7 +266,10 @@ export class Dispatcher {
       return;
     }
     host.abort(task);
+    host.isStuck = true;
     this.#settle(task, undefined, error, true);
+    this.#requeue([...host.calls()].filter((other) => other !== task && host.tryTakeBack(other)), host);
+    this.pump();
     const timer = setTimeout(() => {
       if (host.has(task)) host.kill();
     }, this.#options.graceMs);
@@ -302,6 +306,7 @@ export class Dispatcher {
     for (const task of tasks.sort((a, b) => b.sequence - a.sequence)) {
       this.#left(task, host);
       if (task.state === 'settled') continue;
+      clearTimeout(task.timer);
       task.state = 'waiting';
       this.#queue.unshift([task], task.options.priority);
     }
