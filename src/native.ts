@@ -14,6 +14,17 @@ export interface NativeSegment {
   readonly replyAt: number;
   /** The whole segment; mapped as long as the buffer is reachable. */
   buffer(): ArrayBuffer;
+  /** The ring as Rust speaks it, while nobody else writes, or reads, on that side. */
+  tryPush(isParent: boolean, kind: number, task: number, target: number, body: Buffer): boolean;
+  tryPop(isParent: boolean): NativeFrame | null;
+}
+
+export interface NativeFrame {
+  readonly kind: number;
+  readonly task: number;
+  readonly target: number;
+  readonly body: Buffer;
+  readonly isSpilled: boolean;
 }
 
 /** The channels' part in this thread's event loop (crates/node/src/event_loop.rs). */
@@ -72,6 +83,8 @@ export interface NativeBinding {
   readonly NativeLoop: new (deliver: () => void) => NativeLoop;
   /** A new segment; answers its descriptor, which the caller owns. */
   createSegment(ringBytes: number, slotCount: number, owner: number): number;
+  /** Byte offsets of the words of `wordAt` (channels/shm/layout.ts), in its order. */
+  layoutOffsets(): number[];
   createEventfd(): number;
   duplicateFd(fd: number): number;
   closeFd(fd: number): void;
@@ -89,6 +102,7 @@ const exportNames = [
   'NativeArena',
   'NativeLoop',
   'createSegment',
+  'layoutOffsets',
   'createEventfd',
   'duplicateFd',
   'closeFd',

@@ -19,6 +19,25 @@ pub unsafe trait Region {
     fn copy_out(&self, offset: usize, bytes: &mut [u8]);
 }
 
+// SAFETY: forwards to the region behind the reference.
+unsafe impl<R: Region> Region for &R {
+    fn size_bytes(&self) -> usize {
+        (**self).size_bytes()
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        (**self).word(offset)
+    }
+
+    fn copy_in(&self, offset: usize, bytes: &[u8]) {
+        (**self).copy_in(offset, bytes);
+    }
+
+    fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
+        (**self).copy_out(offset, bytes);
+    }
+}
+
 #[cfg(not(loom))]
 pub use mapped::Mapping;
 

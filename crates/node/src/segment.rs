@@ -1,10 +1,13 @@
 //! A mapped segment in JavaScript's hands: its bytes as an external ArrayBuffer.
 
 use crate::error::{Result, refused, to_js};
-use manycore_core::layout::Shape;
+use manycore_core::CoreError;
+use manycore_core::layout::{HEADER_BYTES, Shape, word};
 use manycore_core::region::Region;
-use manycore_core::segment::Segment;
-use napi::bindgen_prelude::{Env, FromNapiValue, Unknown};
+use manycore_core::ring::frame::Head;
+use manycore_core::ring::spsc::{PushError, Reader, Writer};
+use manycore_core::segment::{Segment, Side};
+use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
 use std::ffi::c_void;
@@ -59,6 +62,86 @@ impl NativeSegment {
         let size_bytes = self.segment.mapping().size_bytes();
         external_buffer(env, start, size_bytes, Some(Arc::clone(&self.segment)))
     }
+}
+
+/// A frame that Rust read.
+#[napi(object)]
+pub struct NativeFrame {
+    pub kind: i32,
+    pub task: i32,
+    pub target: i32,
+    pub body: Buffer,
+    pub is_spilled: bool,
+}
+
+/// The ring as Rust speaks it: for recovery, and so that tests can hold both languages to the same
+/// bytes. The caller is the only writer, or reader, of the ring meanwhile.
+#[napi]
+impl NativeSegment {
+    /// Writes one frame as `isParent`; false when the ring has no room.
+    #[napi]
+    pub fn try_push(
+        &self,
+        is_parent: bool,
+        kind: i32,
+        task: i32,
+        target: i32,
+        body: Buffer,
+    ) -> Result<bool> {
+        let place = self.segment.outgoing(side_of(is_parent));
+        let mut writer = Writer::new(self.segment.mapping(), place);
+        match writer.try_push(Head { kind, task, target }, &body) {
+            Ok(()) => Ok(true),
+            Err(PushError::Full) => Ok(false),
+            Err(PushError::TooLarge) => Err(refused("the frame is larger than the ring takes")),
+            Err(PushError::Corrupt { head }) => Err(corrupt("the head of the ring", head)),
+        }
+    }
+
+    /// Reads one frame as `isParent`; nothing when the ring is empty.
+    #[napi]
+    pub fn try_pop(&self, is_parent: bool) -> Result<Option<NativeFrame>> {
+        let place = self.segment.incoming(side_of(is_parent));
+        let mut reader = Reader::new(self.segment.mapping(), place);
+        let mut body = Vec::new();
+        let popped = reader
+            .try_pop(&mut body)
+            .map_err(|found| corrupt("a cursor or size of the ring", found.value))?;
+        Ok(popped.map(|(Head { kind, task, target }, is_spilled)| NativeFrame {
+            kind,
+            task,
+            target,
+            body: body.into(),
+            is_spilled,
+        }))
+    }
+}
+
+fn side_of(is_parent: bool) -> Side {
+    if is_parent { Side::Parent } else { Side::Host }
+}
+
+fn corrupt(what: &'static str, value: u32) -> napi::Error<String> {
+    to_js(CoreError::Corrupt { what, value: value.into() })
+}
+
+/// The byte offsets of the words that JavaScript uses, in the order of `wordAt` in `layout.ts`.
+#[napi]
+pub fn layout_offsets() -> Vec<u32> {
+    let offsets = [
+        word::REQUEST_TAIL,
+        word::REQUEST_HEAD,
+        word::REPLY_TAIL,
+        word::REPLY_HEAD,
+        word::PARENT_ASLEEP,
+        word::HOST_ASLEEP,
+        word::PARENT_STATE,
+        word::HOST_STATE,
+        word::REQUEST_ROOM,
+        word::REPLY_ROOM,
+        HEADER_BYTES,
+    ];
+    offsets.iter().map(|&offset| offset as u32).collect()
 }
 
 /// Makes a segment and answers the descriptor to give to the host. Map it with `NativeSegment.open`

@@ -2,13 +2,8 @@
 // thread hosts alike. The parent offers, the host accepts; descriptors travel as inherited `stdio`
 // (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
 
-import {
-  callNative,
-  type NativeBinding,
-  type NativeSegment,
-  requireNative,
-} from '../../native.js';
-import type { ChannelEnd, ChannelOffer, ChannelTicket } from '../types.js';
+import { callNative, type NativeBinding, type NativeSegment, requireNative } from '../../native.js';
+import type { BlockStore, ChannelEnd, ChannelOffer, ChannelTicket } from '../types.js';
 import { type ArenaShare, adoptArena, shareParentArena } from './arena.js';
 import { ShmBlocks } from './blocks.js';
 import { ShmChannel } from './channel.js';
@@ -188,6 +183,18 @@ function makeOffer(
       arena.leave();
     },
   };
+}
+
+/** The parent's blocks for a user other than a channel: a pool's packer, `shared()`. */
+export interface BlocksShare {
+  readonly blocks: BlockStore;
+  leave(): void;
+}
+
+/** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. Blocks that are held outlive `leave`. */
+export function shareBlocks(): BlocksShare {
+  const arena = shareParentArena();
+  return { blocks: new ShmBlocks(arena.table), leave: () => arena.leave() };
 }
 
 /** The host's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */

@@ -74,8 +74,8 @@ export class RingWriter {
       if (!this.#writer.overflowed) return this.#publish(at, kind, task, target, sizeFlags);
       if (room === this.#largest) return 'tooLarge';
     }
-    // Behind a gap, from the start of the ring.
-    const roomAtStart = Math.min(free - toEnd, this.#largest);
+    // Behind a gap, from the start of the ring; worth a look at where the reader is by now.
+    const roomAtStart = Math.min(this.#free(this.#largest + toEnd) - toEnd, this.#largest);
     if (roomAtStart >= frameHeaderBytes) {
       if (!this.#encode(0, roomAtStart, write, value)) return 'refused';
       if (!this.#writer.overflowed) {
