@@ -1,4 +1,5 @@
-// Every kind of channel against its contract.
+// The kinds of channels that need no native binary against their contract; the same suite runs on
+// shm in test/channels/shm-conformance.test.ts.
 
 import { testChannel } from './channel.js';
 

@@ -222,6 +222,7 @@ export function testChannel(subject: Subject): void {
     assert.equal(await withDeadline(opened.exited, deadlineMs, 'the peer took the frame'), 0);
   });
 
+  // Foreign bytes get into a segment by a foreign write alone: the readers of shm/ check for that.
   if (subject.kind !== 'shm') {
     check('7. bytes that are no frame end the channel, not the process', async (t) => {
       const opened = open(t, subject);

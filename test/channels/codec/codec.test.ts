@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { ByteReader, ByteWriter, Codec, isImmutable } from '../../../src/channels/index.js';
+import { waitFor } from '../../support/index.js';
 import { listCodec, plainCodec, roundTrip, written } from './given.js';
 
 const plainValues: Record<string, unknown> = {
@@ -346,4 +348,23 @@ test('without leave to make code from strings the same values arrive', () => {
     { encoding: 'utf8', timeout: 30_000 },
   );
   assert.equal(status, 0, stderr);
+});
+
+test('the codec keeps nothing of what it wrote or refused', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  assert.ok(typeof collect === 'function');
+  const gone: WeakRef<object>[] = [];
+  const write = (): void => {
+    for (const extra of [undefined, () => 1]) {
+      const value = Array.from({ length: 40 }, () => ({ bytes: new Uint8Array(9) }));
+      for (const item of value) gone.push(new WeakRef(item), new WeakRef(item.bytes));
+      plainCodec.tryWrite(ByteWriter.growing(), [value, extra]);
+    }
+  };
+  write();
+  await waitFor(() => {
+    collect();
+    return gone.every((reference) => reference.deref() === undefined);
+  });
 });
