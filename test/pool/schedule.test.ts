@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Candidate,
+  chooseHost,
+  hasRoom,
+  type ScheduleLimits,
+} from '../../src/pool/schedule.js';
+
+const limits: ScheduleLimits = { concurrentTasks: 1, maxInFlight: 1000 };
+
+function host(given: Partial<Candidate> = {}): Candidate {
+  return { isOpen: true, inFlight: 0, pendingMs: 0, lastUsed: 0, ...given };
+}
+
+test('no host is chosen when none is open', () => {
+  assert.equal(chooseHost([host({ isOpen: false })], 1, limits), undefined);
+  assert.equal(chooseHost([], 1, limits), undefined);
+});
+
+test('among idle hosts the last used is chosen', () => {
+  const [older, newer] = [host({ lastUsed: 1 }), host({ lastUsed: 2 })];
+  assert.equal(chooseHost([older, newer], 1, limits), newer);
+  assert.equal(chooseHost([newer, older], 1, limits), newer);
+});
+
+test('an idle host is chosen before one with long work', () => {
+  const busy = host({ inFlight: 1, pendingMs: 0.3 });
+  const idle = host();
+  assert.equal(chooseHost([busy, idle], 0.05, limits), idle);
+});
+
+test('a host that is about to be done is chosen before an idle one', () => {
+  const almostDone = host({ inFlight: 1, pendingMs: 0.001 });
+  assert.equal(chooseHost([host(), almostDone], 0.001, limits), almostDone);
+});
+
+test('a task whose run time is not known waits behind no other', () => {
+  assert.equal(hasRoom(host({ inFlight: 1 }), undefined, limits), false);
+  assert.equal(hasRoom(host(), undefined, limits), true);
+});
+
+test('many short tasks may be ahead, one of a few milliseconds, no long one', () => {
+  assert.equal(hasRoom(host({ inFlight: 100, pendingMs: 0.1 }), 0.001, limits), true);
+  assert.equal(hasRoom(host({ inFlight: 1, pendingMs: 2 }), 2, limits), true);
+  assert.equal(hasRoom(host({ inFlight: 2, pendingMs: 4 }), 0.9, limits), false);
+  assert.equal(hasRoom(host({ inFlight: 1, pendingMs: 100 }), 0.001, limits), false);
+  assert.equal(hasRoom(host({ inFlight: 1, pendingMs: 0 }), 100, limits), false);
+});
+
+test('a host that may run several tasks at a time takes them whatever they last', () => {
+  const concurrent = { concurrentTasks: 3, maxInFlight: 1000 };
+  assert.equal(hasRoom(host({ inFlight: 2, pendingMs: 5000 }), undefined, concurrent), true);
+  assert.equal(hasRoom(host({ inFlight: 3, pendingMs: 5000 }), undefined, concurrent), false);
+});
+
+test('no host gets more than maxInFlight tasks', () => {
+  const one = { concurrentTasks: 1, maxInFlight: 1 };
+  assert.equal(hasRoom(host({ inFlight: 1 }), 0.0001, one), false);
+});
+
+test('among hosts at work the one with the least pending work is chosen', () => {
+  const [more, less] = [
+    host({ inFlight: 3, pendingMs: 0.4 }),
+    host({ inFlight: 3, pendingMs: 0.2 }),
+  ];
+  assert.equal(chooseHost([more, less], 0.05, limits), less);
+});
