@@ -12,20 +12,20 @@ import type { HostExit, HostHandle, HostOptions } from './types.js';
 
 const entryPath = fileURLToPath(new URL('./entry.js', import.meta.url));
 
-/** Flags of this process that a host must not repeat, with how many arguments follow them. */
-const ownFlags: ReadonlyMap<string, number> = new Map([
-  ['-e', 1],
-  ['--eval', 1],
-  ['-p', 1],
-  ['-pe', 1],
-  ['--print', 1],
-  ['-c', 0],
-  ['--check', 0],
-  ['-i', 0],
-  ['--interactive', 0],
-  ['--test', 0],
-  ['--watch', 0],
-  ['--input-type', 1],
+/** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
+const ownFlags: ReadonlySet<string> = new Set([
+  '-e',
+  '--eval',
+  '-p',
+  '-pe',
+  '--print',
+  '-c',
+  '--check',
+  '-i',
+  '--interactive',
+  '--test',
+  '--watch',
+  '--input-type',
 ]);
 const ownFlagPrefixes = [
   '--inspect',
@@ -42,13 +42,17 @@ const ownFlagPrefixes = [
 /** The flags of `execArgv` that make sense in a host as well: loaders, conditions, V8's own. */
 export function inheritedFlags(execArgv: readonly string[]): string[] {
   const kept: string[] = [];
-  for (let index = 0; index < execArgv.length; index += 1) {
-    const flag = execArgv[index] ?? '';
-    const skipped = ownFlags.get(flag);
-    if (skipped !== undefined) index += skipped;
-    else if (!ownFlagPrefixes.some((prefix) => flag.startsWith(prefix))) kept.push(flag);
+  let isKept = true;
+  for (const word of execArgv) {
+    // A word without a dash is the value of the flag before it: these are flags, no program's name.
+    if (word.startsWith('-')) isKept = !isOwnFlag(word);
+    if (isKept) kept.push(word);
   }
   return kept;
+}
+
+function isOwnFlag(flag: string): boolean {
+  return ownFlags.has(flag) || ownFlagPrefixes.some((prefix) => flag.startsWith(prefix));
 }
 
 /** Starts a host process; a start that the system refuses is an `onExit` with the error. */

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseReady, parseTicket } from '../../src/host/protocol.js';
+
+const ticket = {
+  hostId: 1,
+  parentPid: 2,
+  channel: { kind: 'socket' },
+  concurrentTasks: 3,
+  maxRssBytes: 4,
+  pinnedCores: [0, 1],
+};
+
+test('a ticket is read as it was written', () => {
+  assert.deepEqual(parseTicket(JSON.parse(JSON.stringify(ticket))), ticket);
+});
+
+for (const [what, value] of [
+  ['nothing', null],
+  ['a text', 'ticket'],
+  ['no number of the host', { ...ticket, hostId: 'one' }],
+  ['no cores', { ...ticket, pinnedCores: 2 }],
+] as const) {
+  test(`a host that is started with ${what} refuses with HOST_PROTOCOL`, () => {
+    assert.throws(() => parseTicket(value), { code: 'HOST_PROTOCOL' });
+  });
+}
+
+test('a ready message is a number and a text, anything else is HOST_PROTOCOL', () => {
+  assert.deepEqual(parseReady([7, 'v22']), { pid: 7, nodeVersion: 'v22' });
+  for (const value of [undefined, [7], ['7', 'v22'], {}]) {
+    assert.throws(() => parseReady(value), { code: 'HOST_PROTOCOL' });
+  }
+});
