@@ -3,6 +3,9 @@
 // decodes it really finished is counted, because a mode that decodes less would look quicker.
 import { openMode } from './modes/index.js';
 
+// What a mode may take for its first picture, the start of a thread or process included.
+const firstWithinMs = 30_000;
+
 // A TV that falls behind leaves pictures out rather than pile them up.
 const maxRunning = 2;
 
@@ -24,17 +27,12 @@ export class Decoding {
     this.#onImage = onImage;
   }
 
-  /** Decodes in this mode from now on; what runs in the one before is awaited, then it is closed. */
+  /**
+   * Decodes in this mode from now on, when what runs in the one before has ended. Settles when the
+   * first picture is there; rejects, decoding nothing more, when there is none.
+   */
   use(name) {
-    this.#lastTurn = this.#lastTurn
-      .catch(() => {})
-      .then(async () => {
-        await this.#end();
-        this.#mode = await openMode(name);
-        if (this.#mode.decode === undefined) return;
-        this.#dueMs = performance.now();
-        this.#schedule();
-      });
+    this.#lastTurn = this.#lastTurn.catch(() => {}).then(() => this.#begin(name));
     return this.#lastTurn;
   }
 
@@ -42,6 +40,16 @@ export class Decoding {
   stop() {
     this.#lastTurn = this.#lastTurn.catch(() => {}).then(() => this.#end());
     return this.#lastTurn;
+  }
+
+  async #begin(name) {
+    await this.#end();
+    const mode = await openMode(name);
+    this.#mode = mode;
+    if (mode.decode === undefined) return;
+    this.#onImage(await withinDeadline(mode.decode(this.#bytes), name));
+    this.#dueMs = performance.now() + this.#intervalMs;
+    this.#schedule();
   }
 
   async #end() {
@@ -92,5 +100,18 @@ export class Decoding {
       this.#running--;
       this.#onSettled();
     }
+  }
+}
+
+async function withinDeadline(image, name) {
+  let timer;
+  const deadline = new Promise((_resolve, reject) => {
+    const error = new Error(`mode ${name} has decoded nothing in ${firstWithinMs / 1000} s`);
+    timer = setTimeout(reject, firstWithinMs, error);
+  });
+  try {
+    return await Promise.race([image, deadline]);
+  } finally {
+    clearTimeout(timer);
   }
 }

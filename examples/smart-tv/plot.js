@@ -74,7 +74,12 @@ function grid(x, y) {
     lines.push(
       `<line x1="${area.left}" x2="${area.right}" y1="${at}" y2="${at}" stroke="#dde2e8"/>`,
     );
-    lines.push(text(area.left - 10, Number(at) + 4, `${power} ms`, { fill: faint, anchor: 'end' }));
+    lines.push(
+      text(area.left - 10, Number(at) + 4, power < 1000 ? `${power} ms` : `${power / 1000} s`, {
+        fill: faint,
+        anchor: 'end',
+      }),
+    );
   }
   for (const share of percentiles) {
     const rarity = 1 / (1 - share);

@@ -116,7 +116,12 @@ class Show {
     if (!Object.hasOwn(modes, name)) throw refusal(404, `there is no mode ${name}`);
     if (this.#phase.isStudy) throw refusal(409, 'measuring: modes can be switched afterwards');
     this.#setPhase({ text: 'switching', mode: name, isStudy: false });
-    await this.#decoding.use(name);
+    try {
+      await this.#decoding.use(name);
+    } catch (error) {
+      this.#setPhase({ text: `${name} failed`, mode: 'idle', isStudy: false });
+      throw error;
+    }
     this.#setPhase({ text: 'live', mode: name, isStudy: false });
     return { mode: name };
   }
