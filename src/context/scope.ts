@@ -96,6 +96,8 @@ export interface Analysis {
   /** Of functions and classes at the top: offset of the name to offset of the text. */
   readonly topLevel: ReadonlyMap<number, number>;
   readonly identifiers: ReadonlySet<string>;
+  /** Whether there is an import or export declaration. */
+  readonly hasModuleSyntax: boolean;
 }
 
 /** Walks a tree once. The tree must come from acorn with locations as it makes them. */
@@ -156,6 +158,7 @@ class Walk implements Analysis {
   readonly exports: ModuleExport[] = [];
   readonly topLevel = new Map<number, number>();
   readonly identifiers = new Set<string>();
+  hasModuleSyntax = false;
   #scope: Scope;
 
   constructor(tree: AnyNode) {
@@ -173,6 +176,7 @@ class Walk implements Analysis {
   }
 
   visit(node: AnyNode): void {
+    if (/^(?:Import|Export)\w*Declaration$/.test(node.type)) this.hasModuleSyntax = true;
     switch (node.type) {
       case 'Identifier':
         this.#refer(node.name, node.start, false);

@@ -31,6 +31,7 @@ export interface Place {
   readonly start: number;
 }
 
+const require = nodeModule.createRequire(import.meta.url);
 const urls = new Map<string, string>();
 const scripts = new Map<string, Script>();
 
@@ -41,6 +42,9 @@ export function scriptUrl(scriptId: string): string {
   for (const [id, url] of onStack()) urls.set(id, url);
   if (!urls.has(scriptId)) {
     for (const [id, url] of inspectSelf().scriptUrls()) urls.set(id, url);
+  }
+  if (!urls.has(scriptId)) {
+    for (const [id, url] of inspectSelf().allScriptUrls()) urls.set(id, url);
   }
   const found = urls.get(scriptId) ?? '';
   urls.set(scriptId, found);
@@ -109,15 +113,21 @@ function pathToUrl(path: string): string {
 }
 
 function readScript(at: FunctionLocation, name: string, url: string, text: string): Script {
-  const isCommonJs = name.startsWith('/') || name.endsWith('.cjs');
-  const none = { url, name, isCommonJs, source: undefined, lineStarts: [], analysis: undefined };
+  const path = url.startsWith('file:') ? fileURLToPath(url) : name;
+  const mayBeCommonJs = name.endsWith('.cjs') || path in require.cache;
+  // What V8 shows in stacks: a path for CommonJS, else the URL.
+  const as = (isCommonJs: boolean) => ({ url, name: isCommonJs ? path : name, isCommonJs });
+  const none = { ...as(mayBeCommonJs), source: undefined, lineStarts: [], analysis: undefined };
   if (url.startsWith('node:')) return none;
   for (const source of sourcesOf(at.scriptId, url)) {
     const lineStarts = startsOfLines(source);
     const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
     if (!(startOf(source, text, offset) >= 0)) continue;
     const analysis = parseModule(source);
-    if (analysis !== undefined) return { url, name, isCommonJs, source, lineStarts, analysis };
+    if (analysis === undefined) continue;
+    // ES modules that were required are in the cache as well.
+    const isCommonJs = mayBeCommonJs && !analysis.hasModuleSyntax;
+    return { ...as(isCommonJs), source, lineStarts, analysis };
   }
   return none;
 }

@@ -60,7 +60,8 @@ export class Peer {
   constructor(execArgv: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     this.#child = fork(new URL('./harness-child.js', import.meta.url), [], {
       serialization: 'advanced',
-      execArgv: [...execArgv],
+      // As a host does: loaders and flags of the caller, but not its inspector.
+      execArgv: [...process.execArgv.filter((flag) => !flag.startsWith('--inspect')), ...execArgv],
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });

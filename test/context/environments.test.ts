@@ -1,0 +1,173 @@
+// The same cases under the loaders and flags that users have: each runs in a process of its own,
+// because flags hold for a process. The programs are made from the source of the cases.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+
+const compiled = fileURLToPath(new URL('.', import.meta.url));
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const sources = join(root, 'test/context');
+const harness = pathToFileURL(join(compiled, 'harness.js')).href;
+const execFileAsync = promisify(execFile);
+const nodeMajor = Number(process.versions.node.split('.')[0]);
+
+let folder = '';
+before(async () => {
+  // Inside the checkout, so that packages of the project are found from there.
+  await mkdir(join(root, 'dist/tmp'), { recursive: true });
+  folder = await mkdtemp(join(root, 'dist/tmp/context-'));
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+/** A program that runs the cases of `module` and prints what failed. */
+function program(module: string, skipped: readonly string[] = []): string {
+  return `
+import { cases } from ${JSON.stringify(module)};
+import { Peer } from ${JSON.stringify(harness)};
+const skipped = ${JSON.stringify(skipped)};
+const peer = new Peer();
+const failed = [];
+let passed = 0;
+for (const [title, check] of cases) {
+  if (skipped.includes(title)) continue;
+  try {
+    await check((fn, ...args) => peer.run(fn, ...args));
+    passed += 1;
+  } catch (error) {
+    failed.push(title + ': ' + (error && error.stack));
+  }
+}
+peer.close();
+console.log(JSON.stringify({ passed, failed }));
+`;
+}
+
+interface Outcome {
+  readonly passed: number;
+  readonly failed: readonly string[];
+  readonly stderr: string;
+}
+
+async function runProgram(
+  file: string,
+  flags: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Outcome> {
+  const { stdout, stderr } = await execFileAsync(process.execPath, [...flags, file], {
+    cwd: root,
+    env: { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: '', ...env },
+    timeout: 60_000,
+    maxBuffer: 1e7,
+  });
+  const parsed: unknown = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+  assert.ok(typeof parsed === 'object' && parsed !== null);
+  const passed: unknown = Reflect.get(parsed, 'passed');
+  const failed: unknown = Reflect.get(parsed, 'failed');
+  assert.ok(typeof passed === 'number' && Array.isArray(failed));
+  return { passed, failed, stderr };
+}
+
+function assertAllPass({ passed, failed }: Outcome): void {
+  assert.deepEqual(failed, []);
+  assert.ok(passed > 50, `only ${passed} cases ran`);
+}
+
+/** The cases as the compiler wrote them, in a program with a name of its own. */
+async function compiledProgram(name: string, skipped: readonly string[] = []): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, program(pathToFileURL(join(compiled, 'cases.js')).href, skipped));
+  return file;
+}
+
+/** The cases as TypeScript: relative imports name the files that are there. */
+async function typeScriptProgram(name: string): Promise<string> {
+  const target = join(folder, name);
+  await mkdir(target, { recursive: true });
+  for (const file of ['cases.ts', 'cases-module.ts']) {
+    const source = await readFile(join(sources, file), 'utf8');
+    const retargeted = source.replaceAll('./cases-module.js', './cases-module.ts');
+    await writeFile(join(target, file), retargeted);
+  }
+  await writeFile(join(target, 'main.ts'), program('./cases.ts'));
+  return join(target, 'main.ts');
+}
+
+test('every case travels without the right to make code from strings', async () => {
+  const file = await compiledProgram('no-strings.mjs');
+  assertAllPass(await runProgram(file, ['--disallow-code-generation-from-strings']));
+});
+
+test('every case travels while an inspector listens', async () => {
+  assertAllPass(await runProgram(await compiledProgram('inspect.mjs'), ['--inspect=0']));
+});
+
+test('every case travels from a worker thread', async () => {
+  const file = await compiledProgram('in-worker.mjs');
+  const main = join(folder, 'worker-main.mjs');
+  await writeFile(
+    main,
+    `import { Worker } from 'node:worker_threads'; new Worker(new URL(${JSON.stringify(pathToFileURL(file).href)}));`,
+  );
+  assertAllPass(await runProgram(main));
+});
+
+test('every case travels while coverage is taken, and the report has no re-created code', async () => {
+  const coverage = join(folder, 'coverage');
+  const file = await compiledProgram('covered.mjs');
+  assertAllPass(await runProgram(file, [], { NODE_V8_COVERAGE: coverage }));
+});
+
+const noStripping = nodeMajor < 22 ? 'Node strips types from 22 on' : false;
+test('every case travels from TypeScript with stripped types', { skip: noStripping }, async () => {
+  const flags = nodeMajor < 24 ? ['--experimental-strip-types'] : [];
+  const file = await typeScriptProgram('stripped');
+  assertAllPass(await runProgram(file, [...flags, '--disable-warning=ExperimentalWarning']));
+});
+
+test('every case travels from TypeScript under tsx', async () => {
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+  assertAllPass(await runProgram(await typeScriptProgram('tsx'), ['--import', tsx]));
+});
+
+test('every case travels from a minified bundle', async () => {
+  const { build } = await import('esbuild');
+  const entry = join(folder, 'bundle-entry.mjs');
+  // In a bundle there is no second module: what names one has another meaning there.
+  const elsewhere = [
+    'import() inside, also relative',
+    'import.meta inside',
+    'imported modules have their own state in the peer',
+  ];
+  await writeFile(entry, program(join(compiled, 'cases.js'), elsewhere));
+  const outfile = join(folder, 'bundle.mjs');
+  await build({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'es2023',
+    external: [harness],
+    logLevel: 'silent',
+  });
+  const { failed, passed } = await runProgram(outfile);
+  assert.deepEqual(failed, []);
+  assert.ok(passed > 50);
+});
+
+test('CommonJS: require, module names, sloppy code and exports travel', async () => {
+  await copyFile(join(sources, 'fixtures/lib.cjs'), join(folder, 'lib.cjs'));
+  const source = await readFile(join(sources, 'fixtures/main.cjs'), 'utf8');
+  await writeFile(join(folder, 'main.cjs'), source.replaceAll('HARNESS', () => harness));
+  const { failed, passed } = await runProgram(join(folder, 'main.cjs'));
+  assert.deepEqual(failed, []);
+  assert.ok(passed >= 8, `only ${passed} cases ran`);
+});
+
