@@ -145,7 +145,8 @@ export class Link {
   trySendCall(slot: number, call: Call): 'sent' | 'full' | 'closed' {
     if (this.#outbox.length > 0) return 'full';
     const { id, definitions, state } = call.snapshot;
-    if (!this.#known.has(id)) this.define(definitions);
+    // With state, the values of this very call may need what the call before did not.
+    if (state !== undefined || !this.#known.has(id)) this.define(definitions);
     const packed = call.packed;
     if (packed !== undefined && packed.definitions.length > 0) this.define(packed.definitions);
     if (this.#outbox.length > 0) return 'full';
