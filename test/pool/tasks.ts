@@ -1,0 +1,45 @@
+// What tests let hosts do. An ordinary module: tasks import it where they run.
+
+import { existsSync, writeFileSync } from 'node:fs';
+
+/** Holds its host in a loop until `file` is there. Returns `value`. */
+export function blockUntil<T>(file: string, mark: string, value: T): T {
+  writeFileSync(mark, '');
+  while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+  return value;
+}
+
+/** Computes for at least so long. */
+export function spinMs(durationMs: number): number {
+  const end = performance.now() + durationMs;
+  let rounds = 0;
+  while (performance.now() < end) rounds += 1;
+  return rounds;
+}
+
+export function add(a: number, b: number): number {
+  return a + b;
+}
+
+export class Temperature {
+  readonly celsius: number;
+
+  constructor(celsius: number) {
+    this.celsius = celsius;
+  }
+
+  get fahrenheit(): number {
+    return this.celsius * 1.8 + 32;
+  }
+}
+
+export class TooHotError extends RangeError {
+  readonly code = 'TOO_HOT';
+  readonly temperature: Temperature;
+
+  constructor(temperature: Temperature, options?: ErrorOptions) {
+    super(`${temperature.celsius} degrees`, options);
+    this.name = 'TooHotError';
+    this.temperature = temperature;
+  }
+}

@@ -1,0 +1,33 @@
+// The ways in which a pool can work: each host with each channel that reaches it. What callers see is
+// the same for all, so tests of behaviour run once for each.
+
+import type { TestContext } from 'node:test';
+import { Pool, type PoolOptions } from '../../src/index.js';
+
+export interface Way {
+  readonly name: string;
+  readonly host: 'process' | 'thread';
+  readonly channel: 'shm' | 'socket' | 'memory';
+}
+
+export const ways: readonly Way[] = [
+  { name: 'process over shm', host: 'process', channel: 'shm' },
+  { name: 'process over socket', host: 'process', channel: 'socket' },
+  { name: 'thread over shm', host: 'thread', channel: 'shm' },
+  { name: 'thread over memory', host: 'thread', channel: 'memory' },
+];
+
+export const processWays = ways.filter(({ host }) => host === 'process');
+
+/** A pool that is gone when the test is over, whatever became of it. */
+export function openPool(t: TestContext, options: PoolOptions, way?: Way): Pool {
+  const pool = new Pool({ ...options, ...(way && { host: way.host, channel: way.channel }) });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+/** Where an interrupted test of a wait would stop, in ms. */
+export const deadlineMs = 20_000;
+
+/** A gate that tasks pass when it is open: for tasks of any host, because it is a file. */
+export { Gate } from './gate.js';
