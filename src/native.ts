@@ -46,6 +46,17 @@ export interface NativeLoop {
   ring(end: number): void;
 }
 
+/** Descriptors by number, with an owner: what is not released is closed with this object. */
+export interface NativeDescriptors {
+  createSegment(ringBytes: number, slotCount: number, owner: number): number;
+  createEventfd(): number;
+  /** A second descriptor of the same file. */
+  duplicate(fd: number): number;
+  /** Gives `fd` away: whoever gets the number closes it. */
+  release(fd: number): number;
+  closeAll(): void;
+}
+
 /** Blocks for payloads (crates/node/src/arena.rs); offsets of -1 say that no memory is left. */
 export interface NativeArena {
   fd(): number;
@@ -76,18 +87,14 @@ export interface GrantedCores {
 /** Everything that the binary exports; `parseBinding` holds the names. */
 export interface NativeBinding {
   readonly NativeSegment: { open(fd: number): NativeSegment };
+  readonly NativeDescriptors: new () => NativeDescriptors;
   readonly NativeArena: {
     ofProcess(): NativeArena;
     open(fd: number, owner: number): NativeArena;
   };
   readonly NativeLoop: new (deliver: () => void) => NativeLoop;
-  /** A new segment; answers its descriptor, which the caller owns. */
-  createSegment(ringBytes: number, slotCount: number, owner: number): number;
   /** Byte offsets of the words of `wordAt` (channels/shm/layout.ts), in its order. */
   layoutOffsets(): number[];
-  createEventfd(): number;
-  duplicateFd(fd: number): number;
-  closeFd(fd: number): void;
   grantedCores(): GrantedCores;
   hasCpuQuota(): boolean;
   pinThread(cpus: readonly number[]): void;
@@ -99,13 +106,10 @@ export interface NativeBinding {
 
 const exportNames = [
   'NativeSegment',
+  'NativeDescriptors',
   'NativeArena',
   'NativeLoop',
-  'createSegment',
   'layoutOffsets',
-  'createEventfd',
-  'duplicateFd',
-  'closeFd',
   'grantedCores',
   'hasCpuQuota',
   'pinThread',

@@ -23,7 +23,8 @@ interface Opened {
 
 function openSegment(ringBytes: number): Opened {
   const binding = requireNative();
-  const segment = binding.NativeSegment.open(binding.createSegment(ringBytes, 16, 3));
+  const fds = new binding.NativeDescriptors();
+  const segment = binding.NativeSegment.open(fds.release(fds.createSegment(ringBytes, 16, 3)));
   const buffer = segment.buffer();
   return { segment, memory: { bytes: Buffer.from(buffer), words: new Int32Array(buffer) } };
 }
@@ -139,9 +140,12 @@ test('the words lie where Rust says', () => {
 
 test('a segment of another version says which', () => {
   const binding = requireNative();
-  const fd = binding.createSegment(1024, 0, 1);
-  const copy = binding.duplicateFd(fd);
-  const memory = binding.NativeSegment.open(copy).buffer();
+  const fds = new binding.NativeDescriptors();
+  const fd = fds.createSegment(1024, 0, 1);
+  const memory = binding.NativeSegment.open(fds.release(fds.duplicate(fd))).buffer();
   new Int32Array(memory)[1] = 99;
-  assert.throws(() => binding.NativeSegment.open(fd), { code: 'SEGMENT_VERSION', message: /99/ });
+  assert.throws(() => binding.NativeSegment.open(fds.release(fd)), {
+    code: 'SEGMENT_VERSION',
+    message: /99/,
+  });
 });

@@ -2,6 +2,7 @@
 //! decides nothing. `src/native.ts` declares what is exported here.
 
 mod arena;
+mod descriptors;
 mod error;
 mod event_loop;
 mod machine;

@@ -1,10 +1,9 @@
-//! Questions about the machine, and the few calls on descriptors that JavaScript needs.
+//! Questions about the machine and its kernel, and where this process runs.
 
 use crate::error::{Result, to_js};
 use manycore_core::cpu::{affinity, cgroup, topology};
 use manycore_core::{parent_watch, sys};
 use napi_derive::napi;
-use std::os::fd::{BorrowedFd, IntoRawFd};
 
 #[napi(object)]
 pub struct GrantedCores {
@@ -68,26 +67,4 @@ pub fn probe_kernel() -> KernelFeatures {
 
 fn answer<T>(result: manycore_core::Result<T>) -> String {
     result.err().map_or(String::new(), |error| error.to_string())
-}
-
-/// A second descriptor of the same file, closed on exec.
-#[napi]
-pub fn duplicate_fd(fd: i32) -> Result<i32> {
-    if fd < 0 {
-        return Err(crate::error::refused("a negative descriptor"));
-    }
-    // SAFETY: not negative; the call answers EBADF for a number that is not open.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    sys::duplicate(borrowed).map(IntoRawFd::into_raw_fd).map_err(to_js)
-}
-
-/// Closes a descriptor that this side owns.
-#[napi]
-pub fn close_fd(fd: i32) -> Result<()> {
-    sys::adopt(fd).map(drop).map_err(to_js)
-}
-
-#[napi]
-pub fn create_eventfd() -> Result<i32> {
-    sys::eventfd().map(IntoRawFd::into_raw_fd).map_err(to_js)
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, refused, to_js};
 use manycore_core::CoreError;
-use manycore_core::layout::{HEADER_BYTES, Shape, word};
+use manycore_core::layout::{HEADER_BYTES, word};
 use manycore_core::region::Region;
 use manycore_core::ring::frame::Head;
 use manycore_core::ring::spsc::{PushError, Reader, Writer};
@@ -11,7 +11,7 @@ use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
 use std::ffi::c_void;
-use std::os::fd::{AsFd, IntoRawFd};
+use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -142,15 +142,6 @@ pub fn layout_offsets() -> Vec<u32> {
         HEADER_BYTES,
     ];
     offsets.iter().map(|&offset| offset as u32).collect()
-}
-
-/// Makes a segment and answers the descriptor to give to the host. Map it with `NativeSegment.open`
-/// on a duplicate.
-#[napi]
-pub fn create_segment(ring_bytes: u32, slot_count: u32, owner: u32) -> Result<i32> {
-    let shape = Shape { ring_bytes, slot_count, owner };
-    let (_segment, fd) = Segment::create(shape).map_err(to_js)?;
-    Ok(fd.into_raw_fd())
 }
 
 /// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected.

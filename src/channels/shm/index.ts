@@ -2,14 +2,20 @@
 // thread hosts alike. The parent offers, the host accepts; descriptors travel as inherited `stdio`
 // (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
 
-import { callNative, type NativeBinding, type NativeSegment, requireNative } from '../../native.js';
+import {
+  callNative,
+  type NativeBinding,
+  type NativeDescriptors,
+  type NativeSegment,
+  requireNative,
+} from '../../native.js';
 import type { BlockStore, ChannelEnd, ChannelOffer, ChannelTicket } from '../types.js';
 import { type ArenaShare, adoptArena, shareParentArena } from './arena.js';
 import { ShmBlocks } from './blocks.js';
 import { ShmChannel } from './channel.js';
 import { SegmentClaims } from './claims.js';
 import { eventLoop } from './event-loop.js';
-import { type SegmentMemory, sideState, wordAt } from './layout.js';
+import type { SegmentMemory } from './layout.js';
 import { Spill } from './spill.js';
 import { parseShmTicket, type ShmTicket } from './ticket.js';
 
@@ -26,8 +32,9 @@ export interface ShmOptions {
 /** A channel end over shared memory. */
 export interface ShmEnd extends ChannelEnd {
   readonly channel: ShmChannel;
-  /** The segment itself: tests forge numbers in it. */
+  /** The segment itself, and where its request ring begins: tests forge numbers in it. */
   readonly memory: SegmentMemory;
+  readonly requestAt: number;
   readonly peerExited: () => void;
 }
 
@@ -65,6 +72,7 @@ function openEnd(parts: EndParts): ShmEnd {
   return {
     channel,
     memory,
+    requestAt: segment.requestAt,
     peerExited: () => channel.peerExited(),
     claims: new SegmentClaims(memory.words, segment.slotCount),
     blocks: new ShmBlocks(arena.table),
@@ -77,48 +85,10 @@ function memoryOf(segment: NativeSegment): SegmentMemory {
   return { bytes: Buffer.from(buffer), words: new Int32Array(buffer) };
 }
 
-/** Descriptors that an offer holds until it is opened or discarded, the parent's bell included. */
-class OfferedFds {
-  readonly #binding: NativeBinding;
-  #fds: number[] = [];
-  #holdsBell = false;
-
-  constructor(binding: NativeBinding) {
-    this.#binding = binding;
-  }
-
-  holdBell(): number {
-    const fd = eventLoop().native.holdBell();
-    this.#holdsBell = true;
-    return fd;
-  }
-
-  releaseBell(): void {
-    if (this.#holdsBell) eventLoop().native.releaseBell();
-    this.#holdsBell = false;
-  }
-
-  add(fd: number): number {
-    this.#fds.push(fd);
-    return fd;
-  }
-
-  /** `fd` now belongs to somebody else. */
-  release(fd: number): void {
-    this.#fds = this.#fds.filter((held) => held !== fd);
-  }
-
-  closeAll(): void {
-    for (const fd of this.#fds) this.#binding.closeFd(fd);
-    this.#fds = [];
-    this.releaseBell();
-  }
-}
-
 /** Throws `NATIVE_MISSING` or `NATIVE_REFUSED` where shared memory cannot be had. */
 export function offerShm(options: ShmOptions): ShmOffer {
   const binding = requireNative();
-  const fds = new OfferedFds(binding);
+  const fds = callNative(() => new binding.NativeDescriptors());
   const arena = shareParentArena();
   try {
     return callNative(() => makeOffer(binding, fds, arena, options));
@@ -129,57 +99,64 @@ export function offerShm(options: ShmOptions): ShmOffer {
   }
 }
 
-/** What the host finds: its descriptors by the numbers that it will know them by. */
-function makeTicket(passed: Omit<ShmTicket, 'kind' | 'spin'>, options: ShmOptions): ShmTicket {
-  if (options.host === 'thread') return { kind: 'shm', ...passed, spin: options.spin };
-  const [segment, arena, bell, peerBell] = [0, 1, 2, 3].map((place) => firstPassedFd + place);
-  const numbers = { segment, arena, bell, peerBell };
-  return parseShmTicket({ kind: 'shm', ...numbers, spin: options.spin });
+/** Descriptors of an offer, as numbers of this process. */
+interface Passed {
+  readonly segment: number;
+  readonly arena: number;
+  readonly bell: number;
+  readonly peerBell: number;
+}
+
+/** A process knows them by their places in `stdio`, a thread by the same numbers as the parent. */
+function makeTicket({ host, spin }: ShmOptions, passed: Passed): ShmTicket {
+  if (host === 'thread') return { kind: 'shm', host, ...passed, spin };
+  const at = firstPassedFd;
+  return { kind: 'shm', host, segment: at, arena: at + 1, bell: at + 2, peerBell: at + 3, spin };
 }
 
 function makeOffer(
   binding: NativeBinding,
-  fds: OfferedFds,
+  fds: NativeDescriptors,
   arena: ArenaShare,
   options: ShmOptions,
 ): ShmOffer {
   const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount, spin } = options;
   const isProcess = options.host === 'process';
+  const { native: loop } = eventLoop();
   const owner = arena.native.takeOwner();
-  const segmentFd = fds.add(binding.createSegment(ringBytes, slotCount, owner));
-  const segment = binding.NativeSegment.open(binding.duplicateFd(segmentFd));
-  const hostBell = fds.add(binding.createEventfd());
-  // A process gets copies of what is open here; a thread gets descriptors of its own.
-  const copy = (fd: number) => (isProcess ? fd : fds.add(binding.duplicateFd(fd)));
-  const passed = {
+  const segmentFd = fds.createSegment(ringBytes, slotCount, owner);
+  const segment = binding.NativeSegment.open(fds.release(fds.duplicate(segmentFd)));
+  const hostBell = fds.createEventfd();
+  const parentBell = loop.holdBell();
+  // A process gets copies of what is open here. A thread makes its own copies of what is kept open
+  // for it until it has ended: it may start late, or never.
+  const keep = (fd: number) => (isProcess ? fd : fds.duplicate(fd));
+  const passed: Passed = {
     segment: segmentFd,
-    arena: copy(arena.native.fd()),
-    bell: copy(hostBell),
-    peerBell: copy(fds.holdBell()),
+    arena: keep(arena.native.fd()),
+    bell: keep(hostBell),
+    peerBell: keep(parentBell),
   };
-  const giveBack = (): void => {
-    // The thread has not come so far as to take its descriptors over.
-    const hasAccepted = memoryOf(segment).words[wordAt.hostState] !== sideState.absent;
-    if (!isProcess && !hasAccepted) fds.closeAll();
+  const onPeerEnded = (): void => {
+    fds.closeAll();
     arena.table.ownerEnded(owner);
   };
   return {
-    ticket: { ...makeTicket(passed, options) },
+    ticket: { ...makeTicket(options, passed) },
     stdio: isProcess ? [passed.segment, passed.arena, passed.bell, passed.peerBell] : [],
     transfer: [],
     open() {
-      fds.release(hostBell);
       try {
-        const parts = { segment, arena, isParent: true, bell: -1, peerBell: hostBell, spin };
-        return openEnd({ ...parts, onPeerEnded: giveBack });
+        const peerBell = fds.release(hostBell);
+        return openEnd({ segment, arena, isParent: true, bell: -1, peerBell, spin, onPeerEnded });
       } finally {
+        loop.releaseBell();
         if (isProcess) fds.closeAll();
-        else fds.releaseBell();
       }
     },
     discard() {
-      fds.closeAll();
-      arena.table.ownerEnded(owner);
+      loop.releaseBell();
+      onPeerEnded();
       arena.leave();
     },
   };
@@ -199,12 +176,16 @@ export function shareBlocks(): BlocksShare {
 
 /** The host's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
 export function acceptShm(ticket: ChannelTicket): ShmEnd {
-  const { segment: segmentFd, arena: arenaFd, bell, peerBell, spin } = parseShmTicket(ticket);
+  const { host, spin, ...passed } = parseShmTicket(ticket);
   const binding = requireNative();
-  const segment = callNative(() => binding.NativeSegment.open(segmentFd));
-  const arena = adoptArena(arenaFd, segment.owner);
-  const onPeerEnded = (): void => {};
-  return openEnd({ segment, arena, isParent: false, bell, peerBell, spin, onPeerEnded });
+  const fds = callNative(() => new binding.NativeDescriptors());
+  const own = (fd: number) => (host === 'process' ? fd : fds.release(fds.duplicate(fd)));
+  return callNative(() => {
+    const segment = binding.NativeSegment.open(own(passed.segment));
+    const arena = adoptArena(own(passed.arena), segment.owner);
+    const bells = { bell: own(passed.bell), peerBell: own(passed.peerBell) };
+    return openEnd({ segment, arena, isParent: false, ...bells, spin, onPeerEnded() {} });
+  });
 }
 
 export type { ShmChannel };

@@ -3,9 +3,10 @@
 import { CodedError } from '../../errors.js';
 import type { ChannelTicket } from '../types.js';
 
-/** Descriptor numbers, valid in the host, which takes them over. */
+/** Descriptor numbers, valid in the host: a process owns them, a thread has to copy them. */
 export interface ShmTicket {
   readonly kind: 'shm';
+  readonly host: 'process' | 'thread';
   readonly segment: number;
   readonly arena: number;
   /** The host's eventfd and the parent's. */
@@ -26,6 +27,7 @@ export function parseShmTicket(ticket: ChannelTicket): ShmTicket {
   };
   return {
     kind: 'shm',
+    host: ticket['host'] === 'thread' ? 'thread' : 'process',
     segment: fd('segment'),
     arena: fd('arena'),
     bell: fd('bell'),

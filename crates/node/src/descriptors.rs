@@ -1,0 +1,66 @@
+//! Descriptors that JavaScript hands around by number, with an owner: what was not given away is
+//! closed with this object, at the latest when its thread ends.
+
+use crate::error::{Result, refused, to_js};
+use manycore_core::layout::Shape;
+use manycore_core::segment::Segment;
+use manycore_core::sys;
+use napi_derive::napi;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+
+#[napi]
+#[derive(Default)]
+pub struct NativeDescriptors {
+    held: Vec<OwnedFd>,
+}
+
+#[napi]
+impl NativeDescriptors {
+    #[napi(constructor)]
+    pub fn new() -> NativeDescriptors {
+        NativeDescriptors::default()
+    }
+
+    fn hold(&mut self, fd: OwnedFd) -> i32 {
+        self.held.push(fd);
+        self.held.last().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// A new segment.
+    #[napi]
+    pub fn create_segment(&mut self, ring_bytes: u32, slots: u32, owner: u32) -> Result<i32> {
+        let shape = Shape { ring_bytes, slot_count: slots, owner };
+        let (_segment, fd) = Segment::create(shape).map_err(to_js)?;
+        Ok(self.hold(fd))
+    }
+
+    /// A new doorbell.
+    #[napi]
+    pub fn create_eventfd(&mut self) -> Result<i32> {
+        sys::eventfd().map(|fd| self.hold(fd)).map_err(to_js)
+    }
+
+    /// A second descriptor of the same file, closed on exec.
+    #[napi]
+    pub fn duplicate(&mut self, fd: i32) -> Result<i32> {
+        if fd < 0 {
+            return Err(refused("a negative descriptor"));
+        }
+        // SAFETY: not negative; the call answers EBADF for a number that is not open.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+        sys::duplicate(borrowed).map(|fd| self.hold(fd)).map_err(to_js)
+    }
+
+    /// Gives `fd` away: whoever gets the number closes it. Fails when it is not held.
+    #[napi]
+    pub fn release(&mut self, fd: i32) -> Result<i32> {
+        let found = self.held.iter().position(|held| held.as_fd().as_raw_fd() == fd);
+        let index = found.ok_or_else(|| refused("this descriptor is not held"))?;
+        Ok(self.held.swap_remove(index).into_raw_fd())
+    }
+
+    #[napi]
+    pub fn close_all(&mut self) {
+        self.held.clear();
+    }
+}

@@ -1,0 +1,87 @@
+// Numbers in shared memory are input: whatever a peer writes there, the channel ends with a code or
+// goes on, and the process lives.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { wordAt } from '../../src/channels/shm/layout.js';
+import { hasCode } from '../../src/errors.js';
+import { random } from '../support/index.js';
+import { openPair, until, writeText } from './shm-harness.js';
+
+const forgeries: [string, (words: Int32Array, requestAt: number) => void][] = [
+  ['a tail beyond the ring', (words) => Atomics.store(words, wordAt.requestTail, 1 << 20)],
+  ['a tail behind the head', (words) => Atomics.store(words, wordAt.requestTail, -8)],
+  ['a tail that no frame ends at', (words) => Atomics.add(words, wordAt.requestTail, 4)],
+  ['a size of 0', (words, at) => Atomics.store(words, at, 0)],
+  ['a size below a header', (words, at) => Atomics.store(words, at, 15)],
+  ['a size beyond the tail', (words, at) => Atomics.store(words, at, 4000)],
+  ['the largest size', (words, at) => Atomics.store(words, at, 0x7fff_ffff)],
+  ['a gap that does not end at the end', (words, at) => Atomics.store(words, at, -24)],
+  ['a gap of the smallest number', (words, at) => Atomics.store(words, at, -0x8000_0000)],
+  ['a spilled frame without a place', (words, at) => Atomics.store(words, at, 0x4000_0018)],
+];
+
+for (const [title, forge] of forgeries) {
+  test(`${title} ends the channel with SEGMENT_CORRUPT`, async (t) => {
+    const [parent, host] = openPair(t, { ringBytes: 4096 });
+    const closes: unknown[] = [];
+    host.channel.onClose = (error) => closes.push(error);
+    host.channel.onFrame = () => assert.fail('a forged frame was delivered');
+    host.channel.ref();
+    assert.equal(parent.channel.trySend(1, 2, 3, writeText, 'whole'), 'sent');
+    forge(host.memory.words, host.requestAt >> 2);
+    await until(() => closes.length > 0, 'onClose');
+    assert.ok(hasCode(closes[0], 'SEGMENT_CORRUPT'));
+    assert.equal(host.channel.trySend(1, 2, 3, writeText, 'late'), 'closed');
+    assert.equal(closes.length, 1);
+  });
+}
+
+test('a forged head ends the writing side with SEGMENT_CORRUPT, outside of trySend', async (t) => {
+  const [parent, host] = openPair(t, { ringBytes: 1024 });
+  const closes: unknown[] = [];
+  parent.channel.onClose = (error) => closes.push(error);
+  Atomics.store(host.memory.words, wordAt.requestHead, 12345);
+  const outcomes = new Set<string>();
+  for (let i = 0; i < 100; i++) outcomes.add(parent.channel.trySend(0, i, 0, writeText, 'x'));
+  assert.ok(outcomes.has('closed'));
+  assert.equal(closes.length, 0);
+  await until(() => closes.length > 0, 'onClose');
+  assert.ok(hasCode(closes[0], 'SEGMENT_CORRUPT'));
+});
+
+test('random numbers anywhere in the segment never harm the process', async (t) => {
+  const chance = random(t);
+  const outcomes = new Map<string, number>();
+  for (let round = 0; round < 100; round++) {
+    const [parent, host] = openPair(t, { ringBytes: 1024 });
+    let outcome = 'open';
+    for (const end of [parent, host]) {
+      end.channel.onClose = (error) => {
+        assert.ok(error === undefined || hasCode(error, 'SEGMENT_CORRUPT'), String(error));
+        if (outcome !== 'corrupt') outcome = error === undefined ? 'closed' : 'corrupt';
+      };
+      end.channel.ref();
+    }
+    const { words } = parent.memory;
+    for (let step = 0; step < 20; step++) {
+      for (const end of [parent, host]) {
+        const outcome = end.channel.trySend(step, step, step, writeText, 'y'.repeat(step * 7));
+        assert.notEqual(outcome, 'refused');
+      }
+      const anywhere = chance.integer(0, 3) === 0;
+      const index = anywhere ? chance.integer(0, words.length - 1) : 32 * chance.integer(1, 12);
+      words[index] =
+        chance.integer(0, 1) === 0
+          ? chance.integer(-64, 64) * 8
+          : chance.integer(-(2 ** 31), 2 ** 31 - 1);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    parent.channel.destroy();
+    host.channel.destroy();
+    parent.peerExited();
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+  }
+  t.diagnostic(`outcomes: ${JSON.stringify([...outcomes])}`);
+  assert.ok((outcomes.get('corrupt') ?? 0) > 10, 'the forgeries reach what is checked');
+});
