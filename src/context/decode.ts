@@ -99,7 +99,7 @@ class Decoding {
     this.#close();
     const decoded: (readonly [unknown, unknown])[] = [];
     for (let at = 0; at < stores.length; at += 2) {
-      decoded.push([listAt(stores, at)[0], listAt(stores, at + 1)[0]]);
+      decoded.push([this.#list(stores, at)[0], this.#list(stores, at + 1)[0]]);
     }
     return { root: root[0], stores: decoded };
   }
@@ -108,6 +108,12 @@ class Decoding {
     const entry = this.#payload.specials[index];
     if (entry === undefined) throw corrupt(`there is no special ${index}`);
     return entry;
+  }
+
+  #list(entry: readonly unknown[], index: number): unknown[] {
+    const list = listAt(entry, index);
+    if (list.length > this.#payload.maxElements) throw corrupt('a list is longer than what holds it');
+    return list;
   }
 
   #sortPuts(): void {
@@ -165,7 +171,7 @@ class Decoding {
         this.#done(index, new URLSearchParams(stringAt(entry, 1)));
         return;
       case special.perHost: {
-        const cell = listAt(entry, 2);
+        const cell = this.#list(entry, 2);
         this.#done(index, this.#shared(entry, 1, () => perHost(() => callFactory(cell[0]))));
         return;
       }
@@ -199,9 +205,9 @@ class Decoding {
   #function(index: number, entry: readonly unknown[]): void {
     const codeId = numberAt(entry, 1);
     const identity = identityAt(entry, 2);
-    const slots = listAt(entry, 3);
+    const slots = this.#list(entry, 3);
     const isConstant = entry[4] === 1;
-    const self = listAt(entry, 5);
+    const self = this.#list(entry, 5);
     const known =
       this.#memory.original(identity) ?? (isConstant ? this.#memory.known(identity) : undefined);
     if (typeof known === 'function') {
@@ -252,7 +258,7 @@ class Decoding {
   #class(index: number, entry: readonly unknown[]): void {
     const codeId = numberAt(entry, 1);
     const identity = identityAt(entry, 2);
-    const slots = listAt(entry, 3);
+    const slots = this.#list(entry, 3);
     const original = this.#memory.original(identity);
     const known = original ?? this.#memory.known(identity);
     this.#await(slots);
@@ -280,7 +286,7 @@ class Decoding {
   }
 
   #bound(index: number, entry: readonly unknown[]): void {
-    const cell = listAt(entry, 1);
+    const cell = this.#list(entry, 1);
     const original = this.#memory.original(identityAt(entry, 2));
     this.#await(cell);
     const [target, self, ...args] = cell;
@@ -289,8 +295,8 @@ class Decoding {
   }
 
   #received(index: number, entry: readonly unknown[]): void {
-    const constructorCell = listAt(entry, 1);
-    const dataCell = listAt(entry, 2);
+    const constructorCell = this.#list(entry, 1);
+    const dataCell = this.#list(entry, 2);
     this.#await(constructorCell);
     this.#await(dataCell);
     const constructor = constructorCell[0];
@@ -309,11 +315,11 @@ class Decoding {
     const { prototypes } = this.#payload;
     for (let at = 0; at < prototypes.length; at += 2) {
       const cell = prototypes[at];
-      const prototype: unknown = cell === null ? null : listAt(prototypes, at)[0];
+      const prototype: unknown = cell === null ? null : this.#list(prototypes, at)[0];
       if (typeof prototype !== 'object' && typeof prototype !== 'function') {
         throw corrupt('a prototype is not an object');
       }
-      for (const member of listAt(prototypes, at + 1)) {
+      for (const member of this.#list(prototypes, at + 1)) {
         if (typeof member === 'number' && this.#reused.has(member)) continue;
         Object.setPrototypeOf(this.#target(member), prototype);
       }
@@ -324,7 +330,7 @@ class Decoding {
     const { properties } = this.#payload;
     for (let at = 0; at < properties.length; at += 4) {
       const target = properties[at];
-      const cell = listAt(properties, at + 3);
+      const cell = this.#list(properties, at + 3);
       const isLate =
         this.#awaitsLate(cell) || (typeof target === 'number' && this.#isLate(target));
       if (isLate !== late) continue;
@@ -355,7 +361,7 @@ class Decoding {
     const { fills } = this.#payload;
     for (let at = 0; at < fills.length; at += 2) {
       const collection = fills[at];
-      const entries = listAt(fills, at + 1);
+      const entries = this.#list(fills, at + 1);
       if (late && !this.#awaitsLate(entries)) continue;
       if (collection instanceof Map) {
         if (entries.length % 2 !== 0) throw corrupt('a Map has a key without a value');

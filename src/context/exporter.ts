@@ -131,6 +131,9 @@ export class ContextExporter implements Exporter {
   }
 
   #exportSlowly(fn: AnyFunction, known: Kept | undefined): FunctionSnapshot {
+    if (typeof fn !== 'function') {
+      throw new CodedError('TASK_NOT_FUNCTION', `what should run is a function, not ${typeof fn}`);
+    }
     const what = `the function ${fn.name}`.trimEnd();
     return this.#guard(what, () => {
       const kept = known ?? this.#keepRoot(fn, what);

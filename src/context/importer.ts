@@ -97,7 +97,7 @@ class ContextImporter implements Importer, Memory {
       const { format: as, value } = read(bytes, this.#buffers);
       if (as === format.plain) return value;
       if (as !== format.graph) throw corrupt('a value was expected');
-      return decode(parsePayload(value), this).root;
+      return decode(parsePayload(value, bytes.byteLength), this).root;
     });
   }
 
@@ -120,7 +120,7 @@ class ContextImporter implements Importer, Memory {
       return callable(fn);
     }
     if (as !== format.graph) throw corrupt('the state of a function was expected');
-    const { root, stores } = decode(parsePayload(value), this);
+    const { root, stores } = decode(parsePayload(value, state.byteLength), this);
     const fn = callable(root);
     return stores.reduce<(...args: unknown[]) => unknown>(
       (inner, [key, store]) => runningIn(key, store, inner),

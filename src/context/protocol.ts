@@ -220,13 +220,17 @@ export interface Payload {
   readonly integrities: readonly unknown[];
   /** `[AsyncLocalStorage cell or key, store cell]`, flat: where a function must run. */
   readonly stores: readonly unknown[];
+  /** No list is longer: each element took a byte. A forged sparse array would loop for hours. */
+  readonly maxElements: number;
 }
 
-export function parsePayload(value: unknown): Payload {
+/** `sizeBytes` is the length of what `value` was read from. */
+export function parsePayload(value: unknown, sizeBytes: number): Payload {
   if (!Array.isArray(value) || value.length !== 8) throw corrupt('a payload is not complete');
   const [root, specials, puts, prototypes, properties, fills, integrities, stores]: unknown[][] =
     value.map((part: unknown) => {
       if (!Array.isArray(part)) throw corrupt('a part of a payload is not a list');
+      if (part.length > sizeBytes) throw corrupt('a list is longer than what holds it');
       return part;
     });
   const parts = { root, specials, puts, prototypes, properties, fills, integrities, stores };
@@ -242,6 +246,7 @@ export function parsePayload(value: unknown): Payload {
     fills: list(parts.fills, 2),
     integrities: list(parts.integrities, 2),
     stores: list(parts.stores, 2),
+    maxElements: sizeBytes,
   };
 }
 

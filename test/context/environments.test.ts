@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -121,6 +121,13 @@ test('every case travels while coverage is taken, and the report has no re-creat
   const coverage = join(folder, 'coverage');
   const file = await compiledProgram('covered.mjs');
   assertAllPass(await runProgram(file, [], { NODE_V8_COVERAGE: coverage }));
+  const reports = await Promise.all(
+    (await readdir(coverage)).map((name) => readFile(join(coverage, name), 'utf8')),
+  );
+  const ofPeer = reports.filter((report) => !report.includes('covered.mjs'));
+  assert.equal(ofPeer.length, 1);
+  // The peer never loads this file: what it would report of it has offsets of re-created code.
+  assert.ok(!ofPeer[0]?.includes('"url":"file://' + join(compiled, 'cases.js')));
 });
 
 const noStripping = nodeMajor < 22 ? 'Node strips types from 22 on' : false;
