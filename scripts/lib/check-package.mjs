@@ -18,10 +18,11 @@ const allowed = [
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
   /^package\.json$/,
-  /^dist\/src\/.+\.(js|d\.ts|js\.map)$/,
+  /^dist\/bundle\/.+\.(js|js\.map)$/,
+  /^dist\/src\/.+\.d\.ts$/,
   /^prebuilds\/.+\.node$/,
 ];
-const required = ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'dist/src/index.js'];
+const required = ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'dist/bundle/index.js', 'dist/src/index.d.ts'];
 
 /** Resolves to `{ status, output, note }`, as a step of check.mjs. */
 export async function checkPackage() {

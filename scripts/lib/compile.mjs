@@ -1,6 +1,7 @@
 // Compiling the TypeScript of src/, test/ and bench/ to dist/, and knowing whether that is due.
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundle } from './bundle.mjs';
 import { run } from './run.mjs';
 
 const compiler = 'node_modules/typescript/bin/tsc';
@@ -47,6 +48,7 @@ export async function compileTypeScript() {
   rmSync(soundMark, { force: true });
   const result = await run(process.execPath, [compiler, '-p', 'tsconfig.json']);
   removeOrphans();
+  await bundle();
   if (result.status === 0) writeFileSync(soundMark, '');
   return result;
 }

@@ -2,24 +2,13 @@
 // The command: which subcommands there are and what flags they take. Each has a file of its own that
 // does the work. A wrong command line is one sentence and exit code 2.
 
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { CodedError } from '../errors.js';
+import { packageVersion } from '../version.js';
 import { doctor } from './doctor.js';
 import { runFile } from './run.js';
 
 const usageExitCode = 2;
-
-const packageJson: unknown = JSON.parse(
-  readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
-);
-
-/** The version of this package, as its package.json says. */
-export function packageVersion(): string {
-  const isPackage =
-    typeof packageJson === 'object' && packageJson !== null && 'version' in packageJson;
-  return isPackage ? String(packageJson.version) : 'unknown';
-}
 
 function program(): Command {
   const root = new Command('manycore')
