@@ -65,6 +65,7 @@ export class Host<C extends Call> {
   inFlight = 0;
   /** No more calls: it leaves when what it has is answered. */
   isRetiring = false;
+  readonly #concurrentTasks: number;
   readonly #handle: HostHandle;
   readonly #link: Link;
   readonly #end: ChannelEnd;
@@ -83,6 +84,7 @@ export class Host<C extends Call> {
   private constructor(id: number, settings: HostSettings, events: HostEvents<C>) {
     this.id = id;
     this.kind = settings.kind;
+    this.#concurrentTasks = settings.concurrentTasks;
     this.#events = events;
     this.#life = new Lifecycle<HostState>(`host ${id}`, 'starting', {
       starting: ['ready', 'closing', 'ended'],
@@ -174,9 +176,9 @@ export class Host<C extends Call> {
     return this.kind === 'process' ? `host ${this.id}, process ${this.pid}` : `host ${this.id}`;
   }
 
-  /** Whether several tasks may be handed over: only then can one that has not started be taken back. */
+  /** Tasks beyond those that run at once are handed over only where they can be taken back. */
   get maxInFlight(): number {
-    return this.#end.claims?.slotCount ?? 1;
+    return this.#end.claims?.slotCount ?? this.#concurrentTasks;
   }
 
   /** Hands a call over. Anything but `sent` leaves the call with the caller; see `Link.trySendCall`. */
