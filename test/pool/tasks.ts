@@ -43,3 +43,23 @@ export class TooHotError extends RangeError {
     this.temperature = temperature;
   }
 }
+
+let calls = 0;
+
+/** How often it was called in this host before. */
+export function countCalls(): number {
+  calls += 1;
+  return calls - 1;
+}
+
+let running = 0;
+let mostRunning = 0;
+
+/** Stays for some rounds of the event loop; returns how many were here at a time, at most. */
+export async function crowd(): Promise<number> {
+  running += 1;
+  mostRunning = Math.max(mostRunning, running);
+  for (let round = 0; round < 5; round += 1) await new Promise((resolve) => setImmediate(resolve));
+  running -= 1;
+  return mostRunning;
+}

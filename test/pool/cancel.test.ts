@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { taskSignal } from '../../src/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
+import { blockUntil } from './tasks.js';
+import { deadlineMs, Gate, openPool, ways } from './ways.js';
+
+for (const way of ways) {
+  test(`${way.name}: a signal that is aborted before the call starts nothing`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const reason = new Error('not today');
+    const call = pool.with({ signal: AbortSignal.abort(reason) }).run(() => 1);
+    await assert.rejects(call, { code: 'ABORTED', cause: reason });
+    assert.equal(pool.stats().startedHosts, 0);
+  });
+
+  test(`${way.name}: a waiting task that is aborted never runs`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const [open, mark, never] = [gate.file, gate.mark('blocker'), gate.mark('never')];
+    const blocker = pool.run(() => blockUntil(open, mark, 1));
+    await gate.reached('blocker');
+    const abort = new AbortController();
+    const waiting = pool.with({ signal: abort.signal }).run(() => writeFileSync(never, ''));
+    const behind = pool.run(() => 2);
+    abort.abort();
+    await assert.rejects(waiting, { code: 'ABORTED' });
+    assert.equal(pool.stats().waitingTasks, 1);
+    gate.open();
+    assert.deepEqual(await Promise.all([blocker, behind]), [1, 2]);
+    assert.deepEqual(gate.marks, ['blocker']);
+  });
+
+  test(`${way.name}: an async task hears the abort, ends by itself, and its host lives on`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
+    const gate = new Gate(t);
+    const [running, heard] = [gate.mark('running'), gate.mark('heard')];
+    const abort = new AbortController();
+    const call = pool.with({ signal: abort.signal }).run(async () => {
+      const signal = taskSignal();
+      writeFileSync(running, '');
+      await new Promise<void>((resolve) => {
+        signal?.addEventListener('abort', () => resolve());
+      });
+      writeFileSync(heard, '');
+    });
+    await gate.reached('running');
+    abort.abort();
+    await assert.rejects(call, { code: 'ABORTED' });
+    await gate.reached('heard');
+    assert.equal(await pool.run(() => 'next'), 'next');
+    const { startedHosts, exitedHosts } = pool.stats();
+    assert.deepEqual([startedHosts, exitedHosts], [1, 0]);
+  });
+
+  test(`${way.name}: an endless loop is ended after the grace time, its neighbours run elsewhere`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 50 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('loop')];
+    const work = (value: number): number => (value < 0 ? blockUntil(open, mark, value) : value * 2);
+    for (let round = 0; round < 50; round += 1) await pool.run(work, round);
+    const abort = new AbortController();
+    const endless = pool.with({ signal: abort.signal }).run(work, -1);
+    const neighbours = Array.from({ length: 30 }, (_, value) => pool.run(work, value));
+    await gate.reached('loop');
+    abort.abort();
+    await assert.rejects(endless, { code: 'ABORTED' });
+    assert.deepEqual(
+      await withDeadline(Promise.all(neighbours), deadlineMs, 'neighbours'),
+      Array.from({ length: 30 }, (_, value) => value * 2),
+    );
+    assert.equal(pool.stats().exitedHosts, 1);
+  });
+
+  test(`${way.name}: a task that runs too long rejects with TASK_TIMED_OUT and is ended`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 50 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('loop')];
+    const endless = pool.with({ timeoutMs: 100 }).run(() => blockUntil(open, mark, 1));
+    await assert.rejects(endless, { code: 'TASK_TIMED_OUT' });
+    assert.equal(
+      await withDeadline(
+        pool.run(() => 'next'),
+        deadlineMs,
+        'a new host',
+      ),
+      'next',
+    );
+  });
+
+  test(`${way.name}: an abort after the answer changes nothing`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const abort = new AbortController();
+    assert.equal(await pool.with({ signal: abort.signal }).run(() => 1), 1);
+    abort.abort();
+    assert.equal(await pool.run(() => 2), 2);
+    assert.equal(pool.stats().exitedHosts, 0);
+  });
+
+  test(`${way.name}: a task that may be repeated runs again when its host ends under it`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const mark = gate.mark('first');
+    const result = await pool.with({ retry: 1 }).run(() => {
+      if (existsSync(mark)) return 'second';
+      writeFileSync(mark, '');
+      return process.exit(3);
+    });
+    assert.equal(result, 'second');
+  });
+
+  test(`${way.name}: a task runs no more often than it may be repeated`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const { folder } = gate;
+    const call = pool.with({ retry: 2 }).run(() => {
+      writeFileSync(`${folder}/mark-${process.hrtime.bigint()}`, '');
+      process.exit(3);
+    });
+    await assert.rejects(call, { code: 'HOST_EXITED', exitCode: 3 });
+    assert.equal(gate.marks.length, 3);
+  });
+}
+
+test('a task in its grace time keeps its host: the next task runs elsewhere', async (t) => {
+  const pool = openPool(t, { size: { min: 0, max: 2 }, graceMs: 60_000 });
+  const gate = new Gate(t);
+  const [open, mark] = [gate.file, gate.mark('busy')];
+  const abort = new AbortController();
+  const call = pool.with({ signal: abort.signal }).run(() => blockUntil(open, mark, 1));
+  await gate.reached('busy');
+  abort.abort();
+  await assert.rejects(call, { code: 'ABORTED' });
+  assert.equal(await pool.run(() => 2), 2);
+  const [first, second] = pool.stats().hosts;
+  assert.deepEqual([first?.tasksDone, second?.tasksDone], [0, 1]);
+  gate.open();
+  await waitFor(() => pool.stats().runningTasks === 0);
+});
+
+test('a listener on the signal is gone when the call is settled', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const abort = new AbortController();
+  let listeners = 0;
+  const { addEventListener, removeEventListener } = abort.signal;
+  abort.signal.addEventListener = (...given: Parameters<typeof addEventListener>) => {
+    listeners += 1;
+    Reflect.apply(addEventListener, abort.signal, given);
+  };
+  abort.signal.removeEventListener = (...given: Parameters<typeof removeEventListener>) => {
+    listeners -= 1;
+    Reflect.apply(removeEventListener, abort.signal, given);
+  };
+  const caller = pool.with({ signal: abort.signal });
+  await Promise.all([caller.run(() => 1), caller.run(() => 2)]);
+  await assert.rejects(caller.run(() => Promise.reject(new Error('no'))));
+  assert.equal(listeners, 0);
+});
