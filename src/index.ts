@@ -1,8 +1,28 @@
 // The front door: re-exports only.
 
+export type { ChannelKind } from './channels/index.js';
 export { perHost, propagate, task } from './context/index.js';
 export { CodedError, type ErrorCode, errorCodes, hasCode } from './errors.js';
-export { shared, taskSignal } from './host/index.js';
+export {
+  type GrantedCores,
+  type HostExit,
+  type HostKind,
+  shared,
+  taskSignal,
+} from './host/index.js';
+export type {
+  HostExitMessage,
+  HostMessage,
+  HostReadyMessage,
+  HostRestartMessage,
+  PoolMessage,
+  PoolResizeMessage,
+  TaskEndMessage,
+  TaskErrorMessage,
+  TaskMessage,
+  TaskQueuedMessage,
+  TaskStartMessage,
+} from './internal/index.js';
 export {
   type Caller,
   type CallOptions,

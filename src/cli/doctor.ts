@@ -49,10 +49,16 @@ function native(): Finding[] {
       },
     ];
   }
-  const features = Object.entries(binding.probeKernel()).map(([what, problem]): Finding =>
-    problem === ''
-      ? { what, state: 'ok', detail: 'works' }
-      : { what, state: 'missing', detail: problem, remedy: 'allow this system call (seccomp profile)' },
+  const features = Object.entries(binding.probeKernel()).map(
+    ([what, problem]): Finding =>
+      problem === ''
+        ? { what, state: 'ok', detail: 'works' }
+        : {
+            what,
+            state: 'missing',
+            detail: problem,
+            remedy: 'allow this system call (seccomp profile)',
+          },
   );
   return [{ what: 'native binary', state: 'ok', detail: 'loaded' }, ...features];
 }

@@ -5,8 +5,8 @@
 // Slots: a task in flight has a slot, an index into the host's table, which is what frames carry. A
 // slot is free again when its answer came or the task was taken back.
 
-import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
 import type { ByteReader } from '../channels/index.js';
+import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
 import { createImporter, type FunctionSnapshot } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';
 import { Lifecycle } from '../internal/index.js';
@@ -292,9 +292,7 @@ export class Host<C extends Call> {
     let value: unknown;
     let isError = kind === frame.error;
     try {
-      value = isError
-        ? this.#link.importer.importValue(rest(body))
-        : this.#link.codec.read(body);
+      value = isError ? this.#link.importer.importValue(rest(body)) : this.#link.codec.read(body);
     } catch (error) {
       value = error;
       isError = true;
@@ -346,7 +344,10 @@ export class Host<C extends Call> {
     const unanswered = [...this.calls()];
     this.#lost = this.#calls.splice(0);
     this.inFlight = 0;
-    const described = { ...exit, error: exit.error ?? (hasDamage(this.#channelError) ? this.#channelError : undefined) };
+    const described = {
+      ...exit,
+      error: exit.error ?? (hasDamage(this.#channelError) ? this.#channelError : undefined),
+    };
     const startError = isStart ? this.#startError(described) : undefined;
     this.#events.onExit(this, described, unanswered, startError);
     this.#link.destroy(); // last: until here the claims could be asked

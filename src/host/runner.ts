@@ -5,7 +5,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
-import { exportError, type Exporter, type Importer } from '../context/index.js';
+import { type Exporter, exportError, type Importer } from '../context/index.js';
 import { callInTask, leaveTask, RunningTask } from './current-task.js';
 import { type Link, rest } from './link.js';
 import { frame, runTimeUnitsPerMs } from './protocol.js';
@@ -92,7 +92,11 @@ export class Runner {
     }
     const generator = generatorOf(result);
     if (generator !== undefined) {
-      this.#finishLater(task, startedMs, this.#stream(slot, new StreamSender(this.#link, slot, generator)));
+      this.#finishLater(
+        task,
+        startedMs,
+        this.#stream(slot, new StreamSender(this.#link, slot, generator)),
+      );
       return;
     }
     leaveTask(task);
@@ -174,6 +178,9 @@ function argumentList(value: unknown): unknown[] {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
-    typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
   );
 }

@@ -2,7 +2,7 @@
 // with one host for each core granted. Inside a host there is no such pool: what a task runs in
 // parallel runs inline there, because every core has its host already.
 
-import { type AnyFunction } from '../context/index.js';
+import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
 import { callInline } from './inline.js';
 import {
@@ -21,7 +21,7 @@ export interface RunOptions extends CallOptions {
 let shared: Pool | undefined;
 
 /** The pool of `run` and `parallel`; made when it is first asked for. */
-export function defaultPool(): Pool {
+function defaultPool(): Pool {
   shared ??= new Pool();
   return shared;
 }

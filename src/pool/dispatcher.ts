@@ -9,8 +9,8 @@
 // Not here: starting and stopping hosts (fleet.ts), what callers see (pool.ts).
 
 import type { ChannelKind } from '../channels/index.js';
-import { CodedError } from '../errors.js';
 import type { FunctionSnapshot } from '../context/index.js';
+import { CodedError } from '../errors.js';
 import { describeExit, type HostExit } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
@@ -89,7 +89,10 @@ export class Dispatcher {
     task.queuedMs = performance.now();
     this.#queue.push(task, task.options.priority);
     if (announcements.taskQueued.hasSubscribers) {
-      announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks: this.#queue.length });
+      announcements.taskQueued.publish({
+        ...this.#describe(task),
+        waitingTasks: this.#queue.length,
+      });
     }
     this.fleet.grow();
     return true;
@@ -268,7 +271,10 @@ export class Dispatcher {
     host.abort(task);
     host.isStuck = true;
     this.#settle(task, undefined, error, true);
-    this.#requeue([...host.calls()].filter((other) => other !== task && host.tryTakeBack(other)), host);
+    this.#requeue(
+      [...host.calls()].filter((other) => other !== task && host.tryTakeBack(other)),
+      host,
+    );
     this.pump();
     const timer = setTimeout(() => {
       if (host.has(task)) host.kill();

@@ -6,8 +6,8 @@
 // the next call begins anew.
 
 import type { ChannelKind } from '../channels/index.js';
+import type { FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { type FunctionSnapshot } from '../context/index.js';
 import { grantedCores, Host, type HostEvents, type HostExit } from '../host/index.js';
 import { announcements } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
@@ -161,7 +161,12 @@ export class Fleet {
     onReady: (host) => {
       if (announcements.hostReady.hasSubscribers) {
         const startedInMs = performance.now() - host.startedAtMs;
-        announcements.hostReady.publish({ host: host.id, kind: host.kind, pid: host.pid, startedInMs });
+        announcements.hostReady.publish({
+          host: host.id,
+          kind: host.kind,
+          pid: host.pid,
+          startedInMs,
+        });
       }
       this.#events.onReady(host);
       this.#tellWarm(undefined);
@@ -180,7 +185,8 @@ export class Fleet {
     onItem: (host, task, item) => this.#events.onItem(host, task, item),
     onDrain: (host) => this.#events.onDrain(host),
     onRetire: (host) => this.#retire(host),
-    onExit: (host, exit, unanswered, startError) => this.#exited(host, exit, unanswered, startError),
+    onExit: (host, exit, unanswered, startError) =>
+      this.#exited(host, exit, unanswered, startError),
   };
 
   #afterAnswer(host: TaskHost): void {
@@ -207,7 +213,12 @@ export class Fleet {
       const { exitCode, signal } = exit;
       const isExpected = this.#isClosing || host.isRetiring;
       announcements.hostExit.publish({
-        host: host.id, kind: host.kind, pid: host.pid, exitCode, signal, isExpected,
+        host: host.id,
+        kind: host.kind,
+        pid: host.pid,
+        exitCode,
+        signal,
+        isExpected,
       });
     }
     this.#events.onExit(host, exit, unanswered);

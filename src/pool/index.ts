@@ -1,4 +1,4 @@
-export { defaultPool, parallel, type RunOptions, run, warm } from './default.js';
+export { parallel, type RunOptions, run, warm } from './default.js';
 export { HostExitedError } from './dispatcher.js';
 export type { HistogramSummary } from './histogram.js';
 export type { CallOptions, PoolOptions } from './options.js';

@@ -103,12 +103,33 @@ export const callDefaults: FilledCallOptions = Object.freeze({
 });
 
 const poolOptionNames: ReadonlySet<string> = new Set([
-  'host', 'size', 'channel', 'spin', 'minSpareHosts', 'maxSpareHosts', 'idleTimeMs',
-  'maxWaitingTasks', 'maxTasksAhead', 'concurrentTasksPerHost', 'maxTasksPerHost', 'maxRssBytes',
-  'maxHeapMb', 'execArgv', 'env', 'affinity', 'setup', 'startTimeoutMs', 'graceMs',
+  'host',
+  'size',
+  'channel',
+  'spin',
+  'minSpareHosts',
+  'maxSpareHosts',
+  'idleTimeMs',
+  'maxWaitingTasks',
+  'maxTasksAhead',
+  'concurrentTasksPerHost',
+  'maxTasksPerHost',
+  'maxRssBytes',
+  'maxHeapMb',
+  'execArgv',
+  'env',
+  'affinity',
+  'setup',
+  'startTimeoutMs',
+  'graceMs',
 ]);
 const callOptionNames: ReadonlySet<string> = new Set([
-  'whenBusy', 'timeoutMs', 'signal', 'priority', 'retry', 'pool',
+  'whenBusy',
+  'timeoutMs',
+  'signal',
+  'priority',
+  'retry',
+  'pool',
 ]);
 
 /** The most hosts that a pool may have: more is a mistake in a number, not a wish. */
@@ -130,7 +151,10 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
     maxTasksAhead:
       maxTasksAhead === 'auto' ? Infinity : integer('maxTasksAhead', maxTasksAhead, 1, 1_000_000),
     concurrentTasksPerHost: integer(
-      'concurrentTasksPerHost', given.concurrentTasksPerHost ?? 1, 1, 1_000,
+      'concurrentTasksPerHost',
+      given.concurrentTasksPerHost ?? 1,
+      1,
+      1_000,
     ),
     maxTasksPerHost: number('maxTasksPerHost', given.maxTasksPerHost ?? Infinity, 1),
     maxRssBytes: integer('maxRssBytes', given.maxRssBytes ?? 0, 0, Number.MAX_SAFE_INTEGER),
@@ -180,7 +204,8 @@ function invalid(name: string, value: unknown, wanted: string): CodedError {
 function describe(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : 'an object';
   return String(value);
 }
 

@@ -26,9 +26,11 @@ import { type Estimate, Task } from './task.js';
 
 /** What a call of `fn` gives: its result, or for a generator its items as they are made. */
 export type TaskResult<R> =
-  R extends AsyncGenerator<infer T> ? AsyncIterableIterator<T>
-  : R extends Generator<infer T> ? AsyncIterableIterator<T>
-  : Awaited<R>;
+  R extends AsyncGenerator<infer T>
+    ? AsyncIterableIterator<T>
+    : R extends Generator<infer T>
+      ? AsyncIterableIterator<T>
+      : Awaited<R>;
 
 /** Calls with the same options. */
 export interface Caller {
@@ -88,7 +90,7 @@ export class Pool implements Caller, AsyncDisposable {
     return { run: (fn, ...args) => this.call(fn, args, filled) };
   }
 
-  /** What `run` and `with` do; for this package. */
+  /** @internal What `run` and `with` do. */
   call<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R>;
   async call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     if (typeof fn !== 'function') throw notFunction(fn);

@@ -32,7 +32,11 @@ const aheadMs = 0.5;
 const oneAheadMs = 5;
 
 /** Whether `host` may get a task that is expected to run for `runMs` (`undefined`: not known). */
-export function hasRoom(host: Candidate, runMs: number | undefined, limits: ScheduleLimits): boolean {
+export function hasRoom(
+  host: Candidate,
+  runMs: number | undefined,
+  limits: ScheduleLimits,
+): boolean {
   if (!host.isOpen || host.inFlight >= limits.maxInFlight) return false;
   if (host.inFlight < limits.concurrentTasks) return true;
   if (runMs === undefined) return false;
