@@ -176,7 +176,7 @@ class Decoding {
         return;
       }
       case special.task:
-        this.#done(index, task(stringAt(entry, 1), stringAt(entry, 2)));
+        this.#done(index, makeTask(stringAt(entry, 1), stringAt(entry, 2)));
         return;
       case special.asyncLocalStorage:
         this.#done(index, this.#shared(entry, 1, () => new AsyncLocalStorage()));
@@ -467,6 +467,11 @@ function makeError(entry: readonly unknown[]): Error {
     configurable: true,
   });
   return made;
+}
+
+function makeTask(url: string, exportName: string): unknown {
+  if (!URL.canParse(url) || exportName === '') throw corrupt('a task has no module or no export');
+  return task(url, exportName);
 }
 
 function callFactory(factory: unknown): unknown {
