@@ -1,7 +1,7 @@
 // The other side of the conformance suite: a process or a thread that does what frames tell it.
 // Also the names of what it can be told, for the suite.
 
-import { readSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { acceptChannel, type ByteReader, type ByteWriter } from '../../src/channels/index.js';
 
@@ -53,16 +53,26 @@ function waitAtGate(): void {
   else if (isPeerData(workerData)) Atomics.wait(new Int32Array(workerData.gate), 0, 0);
 }
 
-function writeGarbage(ticket: unknown): void {
+/** Where a segment says how far the replies go (docs/design/shared-memory.md), in bytes. */
+const replyTailAt = 384;
+
+/** What writes bytes that are no frame, made before the channel takes over what the ticket names. */
+function garbageWriter(ticket: unknown): () => void {
   const garbage = Buffer.alloc(64, 0xfd);
-  const port: unknown =
-    typeof ticket === 'object' && ticket !== null && 'port' in ticket ? ticket.port : undefined;
-  if (port instanceof MessagePort) port.postMessage('no frame');
-  else writeSync(3, garbage);
+  if (typeof ticket !== 'object' || ticket === null) return () => {};
+  const port: unknown = 'port' in ticket ? ticket.port : undefined;
+  if (port instanceof MessagePort) return () => port.postMessage('no frame');
+  if ('segment' in ticket) {
+    const segment = openSync(`/proc/self/fd/${ticket.segment}`, 'r+');
+    process.on('exit', () => closeSync(segment));
+    return () => writeSync(segment, garbage, 0, 4, replyTailAt);
+  }
+  return () => writeSync(3, garbage);
 }
 
 /** When the parent closes, it sends `counted` once more and closes too. */
 function runPeer(ticket: unknown, startsUnref: boolean): void {
+  const writeGarbage = garbageWriter(ticket);
   const { channel } = acceptChannel(ticket);
   let plainFrames = 0;
   let surfacedErrors = 0;
@@ -104,7 +114,7 @@ function runPeer(ticket: unknown, startsUnref: boolean): void {
     },
     [ask.stall]: waitAtGate,
     [ask.count]: count,
-    [ask.corrupt]: () => writeGarbage(ticket),
+    [ask.corrupt]: writeGarbage,
     [ask.unref]: () => channel.unref(),
     [ask.plain]: () => {
       plainFrames += 1;
