@@ -52,10 +52,15 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
   #settle(end: StreamEnd): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    for (const reader of this.#readers.splice(0)) {
-      if (end.isError) reader.reject(end.error);
-      else reader.resolve({ done: true, value: end.value });
-    }
+    for (const reader of this.#readers.splice(0)) this.#takeEnd().then(reader.resolve, reader.reject);
+  }
+
+  /** The end for one reader. An error is told once, as by a generator; after it the stream is over. */
+  #takeEnd(): Promise<IteratorResult<unknown>> {
+    const end = this.#end;
+    this.#end = { error: undefined, value: undefined, isError: false };
+    if (end?.isError === true) return Promise.reject(end.error);
+    return Promise.resolve({ done: true, value: end?.value });
   }
 
   #countRead(): void {
@@ -71,14 +76,7 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
       this.#countRead();
       return Promise.resolve({ done: false, value });
     }
-    const end = this.#end;
-    if (end !== undefined) {
-      // An error is told once, as by a generator; after it the stream is just over.
-      this.#end = { error: undefined, value: undefined, isError: false };
-      return end.isError
-        ? Promise.reject(end.error)
-        : Promise.resolve({ done: true, value: end.value });
-    }
+    if (this.#end !== undefined) return this.#takeEnd();
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
     });
