@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { waitFor, withDeadline } from '../support/index.js';
+import { deadlineMs, Gate, openPool, ways } from './ways.js';
+
+/** Items that may be under way to a reader that does not read (host/protocol.ts). */
+const leadItems = 16;
+
+for (const way of ways) {
+  test(`${way.name}: a generator task gives its items in order, sync and async`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const items: number[] = [];
+    const stream = await pool.run(function* count(to: number) {
+      for (let value = 0; value < to; value += 1) yield value;
+    }, 100);
+    for await (const item of stream) items.push(item);
+    assert.deepEqual(items, [...Array(100).keys()]);
+    const texts: string[] = [];
+    const later = await pool.run(async function* () {
+      yield 'a';
+      await new Promise((resolve) => setImmediate(resolve));
+      yield 'b';
+    });
+    for await (const text of later) texts.push(text);
+    assert.deepEqual(texts, ['a', 'b']);
+    assert.equal(await pool.run(() => 'free again'), 'free again');
+  });
+
+  test(`${way.name}: an endless generator runs no further ahead of its reader than the lead`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const log = new Gate(t).mark('made');
+    writeFileSync(log, '');
+    const made = (): number => readFileSync(log).byteLength;
+    const stream = await pool.run(function* () {
+      for (let value = 0; ; value += 1) {
+        appendFileSync(log, '.');
+        yield value;
+      }
+    });
+    await waitFor(() => made() >= leadItems);
+    for (let read = 0; read < 50; read += 1) {
+      assert.deepEqual(await stream.next(), { done: false, value: read });
+      // One more may be made than may be sent: the generator is asked before there is room.
+      assert.ok(made() <= read + 1 + leadItems + 1, `${made()} made, ${read + 1} read`);
+    }
+    await stream.return?.();
+    assert.equal(
+      await withDeadline(
+        pool.run(() => 'free'),
+        deadlineMs,
+        'the host is free',
+      ),
+      'free',
+    );
+  });
+
+  test(`${way.name}: leaving the loop early runs the generator's finally block`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const ended = new Gate(t).mark('ended');
+    const stream = await pool.run(function* () {
+      try {
+        for (let value = 0; ; value += 1) yield value;
+      } finally {
+        writeFileSync(ended, '');
+      }
+    });
+    for await (const item of stream) if (item === 3) break;
+    await waitFor(() => existsSync(ended));
+    assert.deepEqual(await stream.next(), { done: true, value: undefined });
+  });
+
+  test(`${way.name}: what a generator throws ends the loop with that error`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const stream = await pool.run(async function* () {
+      yield 1;
+      throw new RangeError('no more');
+    });
+    assert.deepEqual(await stream.next(), { done: false, value: 1 });
+    await assert.rejects(stream.next(), { name: 'RangeError', message: 'no more' });
+    assert.equal((await stream.next()).done, true);
+  });
+
+  test(`${way.name}: a stream whose host ends rejects with HOST_EXITED after its items`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const { file } = new Gate(t);
+    const stream = await pool.run(async function* () {
+      yield 1;
+      while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
+      process.exit(4);
+    });
+    assert.deepEqual(await stream.next(), { done: false, value: 1 });
+    const next = stream.next();
+    writeFileSync(file, '');
+    await assert.rejects(next, { code: 'HOST_EXITED' });
+  });
+}
+
+test('several reads ahead of the items are answered in order', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const stream = await pool.run(function* () {
+    yield* [1, 2, 3];
+  });
+  const steps = await Promise.all([1, 2, 3, 4].map(() => stream.next()));
+  assert.deepEqual(
+    steps.map(({ done, value }) => (done ? 'end' : value)),
+    [1, 2, 3, 'end'],
+  );
+});
