@@ -134,8 +134,7 @@ function pick(tree: AnyNode, form: CodeForm, offset: number): Found | undefined 
   if (member.type !== 'Property' && member.type !== 'MethodDefinition') return undefined;
   if (member.value.type !== 'FunctionExpression') return undefined;
   if (member.type === 'Property' && !member.method && member.kind === 'init') return undefined;
-  const ownForm =
-    member.kind === 'get' ? 'getter' : member.kind === 'set' ? 'setter' : form;
+  const ownForm = member.kind === 'get' ? 'getter' : member.kind === 'set' ? 'setter' : form;
   return { form: ownForm, node: member.value, key: member.key, isComputed: member.computed };
 }
 
@@ -147,7 +146,12 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
   const heritage = isClass && node.superClass ? node.superClass : undefined;
   const isFree = ({ name, scope, start }: Reference): boolean => {
     if (!inside(start)) return false;
-    if (heritage && heritage.type !== 'Identifier' && start >= heritage.start && start < heritage.end)
+    if (
+      heritage &&
+      heritage.type !== 'Identifier' &&
+      start >= heritage.start &&
+      start < heritage.end
+    )
       return false;
     const binding = resolve(scope, name);
     return binding === undefined || !isInside(binding.scope, node);
@@ -223,9 +227,7 @@ function membersOf(node: AnyNode): Member[] {
 }
 
 function isPrivateInstanceMember(member: Member): boolean {
-  return (
-    member.type !== 'StaticBlock' && !member.static && member.key.type === 'PrivateIdentifier'
-  );
+  return member.type !== 'StaticBlock' && !member.static && member.key.type === 'PrivateIdentifier';
 }
 
 function namesOf(node: AnyNode, isStatic: boolean): Set<string> {

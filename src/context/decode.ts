@@ -112,7 +112,8 @@ class Decoding {
 
   #list(entry: readonly unknown[], index: number): unknown[] {
     const list = listAt(entry, index);
-    if (list.length > this.#payload.maxElements) throw corrupt('a list is longer than what holds it');
+    if (list.length > this.#payload.maxElements)
+      throw corrupt('a list is longer than what holds it');
     return list;
   }
 
@@ -149,7 +150,10 @@ class Decoding {
         return;
       case special.symbol: {
         const description = entry[2] === undefined ? undefined : stringAt(entry, 2);
-        this.#done(index, this.#shared(entry, 1, () => Symbol(description)));
+        this.#done(
+          index,
+          this.#shared(entry, 1, () => Symbol(description)),
+        );
         return;
       }
       case special.imported:
@@ -172,14 +176,20 @@ class Decoding {
         return;
       case special.perHost: {
         const cell = this.#list(entry, 2);
-        this.#done(index, this.#shared(entry, 1, () => perHost(() => callFactory(cell[0]))));
+        this.#done(
+          index,
+          this.#shared(entry, 1, () => perHost(() => callFactory(cell[0]))),
+        );
         return;
       }
       case special.task:
         this.#done(index, makeTask(stringAt(entry, 1), stringAt(entry, 2)));
         return;
       case special.asyncLocalStorage:
-        this.#done(index, this.#shared(entry, 1, () => new AsyncLocalStorage()));
+        this.#done(
+          index,
+          this.#shared(entry, 1, () => new AsyncLocalStorage()),
+        );
         return;
       case special.require:
         this.#done(index, this.#memory.requireFor(stringAt(entry, 1)));
@@ -301,7 +311,10 @@ class Decoding {
     this.#await(dataCell);
     const constructor = constructorCell[0];
     if (typeof constructor !== 'function') throw corrupt('an instance has no class');
-    this.#done(index, byUser('manycore.receive', () => receiveBy(constructor, dataCell[0])));
+    this.#done(
+      index,
+      byUser('manycore.receive', () => receiveBy(constructor, dataCell[0])),
+    );
   }
 
   #target(value: unknown): object {
@@ -331,13 +344,13 @@ class Decoding {
     for (let at = 0; at < properties.length; at += 4) {
       const target = properties[at];
       const cell = this.#list(properties, at + 3);
-      const isLate =
-        this.#awaitsLate(cell) || (typeof target === 'number' && this.#isLate(target));
+      const isLate = this.#awaitsLate(cell) || (typeof target === 'number' && this.#isLate(target));
       if (isLate !== late) continue;
       if (typeof target === 'number' && this.#isReused(target)) continue;
       const name = properties[at + 1];
       const key = typeof name === 'number' ? this.#values[name] : name;
-      if (typeof key !== 'string' && typeof key !== 'symbol') throw corrupt('a property has no key');
+      if (typeof key !== 'string' && typeof key !== 'symbol')
+        throw corrupt('a property has no key');
       define(this.#target(target), key, numberAt(properties, at + 2), cell);
     }
   }
@@ -409,7 +422,12 @@ function put(container: unknown, key: unknown, value: unknown): void {
   });
 }
 
-function define(target: object, key: string | symbol, flags: number, cell: readonly unknown[]): void {
+function define(
+  target: object,
+  key: string | symbol,
+  flags: number,
+  cell: readonly unknown[],
+): void {
   const enumerable = (flags & propertyFlags.enumerable) !== 0;
   const configurable = (flags & propertyFlags.configurable) !== 0;
   const [value, set] = cell;
@@ -455,7 +473,10 @@ function makeError(entry: readonly unknown[]): Error {
   if (typeof Base !== 'function') throw corrupt('an error has no class');
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
-  const made: unknown = Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []);
+  const made: unknown = Reflect.construct(
+    Base,
+    stringAt(entry, 1) === 'AggregateError' ? [[]] : [],
+  );
   Error.stackTraceLimit = stackTraceLimit;
   if (!(made instanceof Error)) throw corrupt('an error has no class');
   for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);

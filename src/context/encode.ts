@@ -5,11 +5,11 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
+import { isReceivedClass, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
 import { integrity, propertyFlags, special } from './protocol.js';
-import { isReceivedClass, sendHook } from './hooks.js';
-import { refuse, refusalOf } from './refuse.js';
+import { refusalOf, refuse } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
 /** Writes functions and classes into a graph; returns the index of the special. */
@@ -22,7 +22,9 @@ export interface FunctionEncoder {
 export const changeable = Symbol('changeable');
 
 const errorNames = new Set(
-  'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(' '),
+  'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(
+    ' ',
+  ),
 );
 
 export class Graph {
@@ -420,7 +422,11 @@ function builtinPrototype(name: string): object | undefined {
 }
 
 function errorBase(value: Error): string {
-  for (let at: unknown = value; typeof at === 'object' && at !== null; at = Object.getPrototypeOf(at)) {
+  for (
+    let at: unknown = value;
+    typeof at === 'object' && at !== null;
+    at = Object.getPrototypeOf(at)
+  ) {
     const constructor: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
     if (typeof constructor === 'function' && errorNames.has(constructor.name)) {
       if (builtinPrototype(constructor.name) === at) return constructor.name;
@@ -442,5 +448,9 @@ function isIndex(key: string): boolean {
 }
 
 function shown(key: unknown): string {
-  return typeof key === 'string' ? JSON.stringify(key) : typeof key === 'object' ? '{…}' : String(key);
+  return typeof key === 'string'
+    ? JSON.stringify(key)
+    : typeof key === 'object'
+      ? '{…}'
+      : String(key);
 }

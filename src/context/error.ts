@@ -11,7 +11,10 @@ export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
     try {
       return exporter.exportValue(reduce(exporter, error, 0), 'the error');
     } catch {
-      return exporter.exportValue({ name: 'Error', message: 'an error that cannot travel' }, 'error');
+      return exporter.exportValue(
+        { name: 'Error', message: 'an error that cannot travel' },
+        'error',
+      );
     }
   }
 }
@@ -35,7 +38,11 @@ function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
     if (canTravel(exporter, value)) define(reduced, key, value);
     else if (key === 'cause') define(reduced, key, reduce(exporter, value, depth + 1));
     else if (key === 'errors' && Array.isArray(value)) {
-      define(reduced, key, value.map((part: unknown) => reduce(exporter, part, depth + 1)));
+      define(
+        reduced,
+        key,
+        value.map((part: unknown) => reduce(exporter, part, depth + 1)),
+      );
     }
   }
   return reduced;

@@ -198,7 +198,11 @@ export class ContextExporter implements Exporter {
     graph.root[0] = 0;
     graph.puts.push(graph.root, 0, graph.add(kept, [special.closure, kept.id]));
     this.#addStores(graph, active);
-    return { id: kept.id, definitions: this.#endingWith(graph, kept.id), state: this.#write(graph) };
+    return {
+      id: kept.id,
+      definitions: this.#endingWith(graph, kept.id),
+      state: this.#write(graph),
+    };
   }
 
   #exportState(fn: AnyFunction, what: string): FunctionSnapshot {
@@ -239,7 +243,10 @@ export class ContextExporter implements Exporter {
       const store = storeOf(storage);
       if (store === undefined) continue;
       const keyCell = key === undefined ? graph.cell(storage) : [key];
-      graph.stores.push(keyCell, graph.at('.getStore()', () => graph.cell(store)));
+      graph.stores.push(
+        keyCell,
+        graph.at('.getStore()', () => graph.cell(store)),
+      );
     }
   }
 

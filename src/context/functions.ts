@@ -15,7 +15,7 @@ import { perHostFactory } from './per-host.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { special } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
-import { cjsReference, exportAt, mainUrl, type ModuleReference } from './references.js';
+import { cjsReference, exportAt, type ModuleReference, mainUrl } from './references.js';
 import { refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import { bindingAt, type Place, placeOf, scopeAround } from './scripts.js';
@@ -185,7 +185,8 @@ export class Functions implements FunctionEncoder {
     const code = readCode(text);
     if (code === undefined) throw new TypeError('native code has no captures');
     refuseUnreadable(code, path);
-    const needsScopes = code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
+    const needsScopes =
+      code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
     if (!needsScopes) {
       const known = this.#codes.get(text)?.values().next().value;
       if (known !== undefined) return bare(code, known);
@@ -226,17 +227,16 @@ export class Functions implements FunctionEncoder {
       } else slots.push({ name, value: readScope(scope, name, path), binding });
     }
     if (code.rewrites.some(({ kind }) => kind === 'heritage')) {
-      slots.push({ name: heritageSlot(code), value: Object.getPrototypeOf(fn), binding: undefined });
+      slots.push({
+        name: heritageSlot(code),
+        value: Object.getPrototypeOf(fn),
+        binding: undefined,
+      });
     }
     return slots;
   }
 
-  #define(
-    fn: AnyFunction,
-    code: Code,
-    place: Place | undefined,
-    slots: readonly Slot[],
-  ): number {
+  #define(fn: AnyFunction, code: Code, place: Place | undefined, slots: readonly Slot[]): number {
     return this.#intern(definitionOf(fn, code, place, slots));
   }
 
@@ -331,13 +331,19 @@ export class Functions implements FunctionEncoder {
     if (binding?.kind === 'import') {
       const { source = '', imported = '' } = binding;
       if (resolveUrl(source, url) === mainUrl()) return undefined;
-      return this.addImport(value, { specifier: source, name: imported, isRequired: false }, url, graph);
+      return this.addImport(
+        value,
+        { specifier: source, name: imported, isRequired: false },
+        url,
+        graph,
+      );
     }
     if (isCommonJs && binding === undefined && cjsNames.has(name)) {
       if (name === 'require') return graph.add(value, [special.require, url]);
       if (name === 'module') return graph.add(value, [special.cjsModule, url]);
     }
-    if (typeof value === 'function' && isRequire(value)) return graph.add(value, [special.require, url]);
+    if (typeof value === 'function' && isRequire(value))
+      return graph.add(value, [special.require, url]);
     if (typeof value !== 'object' || value === null) return undefined;
     const reference = cjsReference(value);
     return reference && this.addImport(value, reference, '', graph);
@@ -425,15 +431,22 @@ function resolveUrl(specifier: string, parent: string): string {
 }
 
 /** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */
-function isSettled(code: Code, name: string, value: unknown, binding: Binding | undefined): boolean {
+function isSettled(
+  code: Code,
+  name: string,
+  value: unknown,
+  binding: Binding | undefined,
+): boolean {
   if (value === undefined || code.usesEval) return false;
   if (name === code.heritageName) return true;
-  if (code.rewrites.some(({ kind }) => kind === 'heritage') && name === heritageSlot(code)) return true;
+  if (code.rewrites.some(({ kind }) => kind === 'heritage') && name === heritageSlot(code))
+    return true;
   return binding !== undefined && isConstant(binding);
 }
 
 function describePlace(fn: AnyFunction, { code, place }: Described): string {
-  const name = fn.name === '' ? 'anonymous function' : `${code.isClass ? 'class' : 'function'} ${fn.name}`;
+  const name =
+    fn.name === '' ? 'anonymous function' : `${code.isClass ? 'class' : 'function'} ${fn.name}`;
   if (place === undefined) return name;
   const file = place.script.name.slice(place.script.name.lastIndexOf('/') + 1);
   return `${name} (${file}:${place.line + 1}:${place.column + 1})`;
@@ -448,7 +461,8 @@ function refuseUnreadable(code: Code, path: readonly string[]): void {
     );
   }
   if (code.usesOuterSuper) throw say('it uses super of what is around it: call the method by name');
-  if (code.usesOuterNewTarget) throw say('it uses new.target of the function around it: copy it into a const');
+  if (code.usesOuterNewTarget)
+    throw say('it uses new.target of the function around it: copy it into a const');
 }
 
 function inspectorMissing(code: Code, path: readonly string[]): never {
@@ -470,7 +484,9 @@ function inspectorMissing(code: Code, path: readonly string[]): never {
 
 /** Direct eval sees every variable around it, whatever its text will be. */
 function refuseEval(scopes: readonly object[], path: readonly string[]): void {
-  const names = scopes.filter((scope) => scope !== globalThis).flatMap((scope) => Object.keys(scope));
+  const names = scopes
+    .filter((scope) => scope !== globalThis)
+    .flatMap((scope) => Object.keys(scope));
   if (names.length === 0) return;
   const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
   throw transferError(
@@ -484,7 +500,9 @@ function refuseEval(scopes: readonly object[], path: readonly string[]): void {
 /** A static that may have changed since its initialiser ran. */
 function isStaticData(fn: AnyFunction, key: string): boolean {
   const descriptor = Object.getOwnPropertyDescriptor(fn, key);
-  return descriptor !== undefined && 'value' in descriptor && typeof descriptor.value !== 'function';
+  return (
+    descriptor !== undefined && 'value' in descriptor && typeof descriptor.value !== 'function'
+  );
 }
 
 /** What `this` and `arguments` mean in an arrow: those of the functions around it. */
@@ -535,7 +553,9 @@ function thisAround(place: Place, scriptId: string): { readonly value: unknown }
   if (scope.parent === undefined) return isCommonJs ? undefined : { value: undefined };
   return inspectSelf().thisOfFrame((at) => {
     const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
-    return at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end);
+    return (
+      at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end)
+    );
   });
 }
 
@@ -573,7 +593,8 @@ function heritageSlot(code: Code): string {
 /** A name that the text does not use. */
 function freshName(used: ReadonlySet<string>, wanted: string): string {
   let name = wanted;
-  for (let count = 0; used.has(name); count += 1) name = `${wanted.slice(0, Math.max(1, wanted.length - String(count).length))}${count}`;
+  for (let count = 0; used.has(name); count += 1)
+    name = `${wanted.slice(0, Math.max(1, wanted.length - String(count).length))}${count}`;
   return name;
 }
 
@@ -620,5 +641,7 @@ function definitionOf(
 function isStrictIn(place: Place | undefined): boolean {
   if (place === undefined) return false;
   const { isCommonJs, source } = place.script;
-  return !isCommonJs || /^(?:#!.*\n|\s|\/\/.*\n|\/\*[^]*?\*\/)*["']use strict["']/.test(source ?? '');
+  return (
+    !isCommonJs || /^(?:#!.*\n|\s|\/\/.*\n|\/\*[^]*?\*\/)*["']use strict["']/.test(source ?? '')
+  );
 }

@@ -89,7 +89,9 @@ class ContextImporter implements Importer, Memory {
   }
 
   importFunction(id: number, state: Uint8Array | undefined): (...args: unknown[]) => unknown {
-    return this.#checked(() => (state === undefined ? this.closure(id) : this.#fromState(id, state)));
+    return this.#checked(() =>
+      state === undefined ? this.closure(id) : this.#fromState(id, state),
+    );
   }
 
   importValue(bytes: Uint8Array): unknown {

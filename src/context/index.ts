@@ -1,10 +1,10 @@
 // The context part: functions and values with everything that they captured, as bytes and back.
 // Docs: docs/design/context.md (how), docs/guide/what-travels.md (for users).
 
-export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { exportError } from './error.js';
-export { createImporter, type ImporterOptions } from './importer.js';
+export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { receive, send } from './hooks.js';
+export { createImporter, type ImporterOptions } from './importer.js';
 export { perHost } from './per-host.js';
 export { propagate } from './propagate.js';
 export { type CallSite, captureSite, joinStacks } from './stack.js';

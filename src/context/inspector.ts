@@ -4,8 +4,8 @@
 // Scope objects hold the real values. They are snapshots: a later write is not seen, so nothing read
 // here is kept. Not here: which names matter (code.ts), which module a script is (scripts.ts).
 
-import { createRequire } from 'node:module';
 import type { Debugger, Runtime, Session } from 'node:inspector';
+import { createRequire } from 'node:module';
 import { CodedError } from '../errors.js';
 import type { AnyFunction } from './types.js';
 
@@ -191,9 +191,7 @@ export class Inspector {
    * `this` in the innermost running frame whose function is at a place that `isFrame` accepts. Stops
    * this thread in the debugger for that: 2-5 ms, so only for functions that need it.
    */
-  thisOfFrame(
-    isFrame: (at: FunctionLocation) => boolean,
-  ): { readonly value: unknown } | undefined {
+  thisOfFrame(isFrame: (at: FunctionLocation) => boolean): { readonly value: unknown } | undefined {
     let found: { readonly value: unknown } | undefined;
     const onPaused = ({ params }: { params: Debugger.PausedEventDataType }): void => {
       const frame = params.callFrames.find(({ functionLocation }) => {

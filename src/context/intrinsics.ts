@@ -22,15 +22,7 @@ const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance']);
 /** Not reachable from a global by data properties alone; `@` starts such a path. */
 const hidden: Readonly<Record<string, () => unknown>> = {
   CodedError: () => CodedError,
-  ThrowTypeError: () =>
-    Object.getOwnPropertyDescriptor(
-      (() => {
-        'use strict';
-        // biome-ignore lint/complexity/noArguments: it is where the intrinsic hangs
-        return (function () { return arguments; })();
-      })(),
-      'callee',
-    )?.get,
+  ThrowTypeError: () => Object.getOwnPropertyDescriptor(argumentsOf(), 'callee')?.get,
   TypedArray: () => Object.getPrototypeOf(Uint8Array),
   Generator: () => Object.getPrototypeOf(function* () {}),
   AsyncGenerator: () => Object.getPrototypeOf(async function* () {}),
@@ -44,6 +36,12 @@ const hidden: Readonly<Record<string, () => unknown>> = {
   StringIterator: () => Object.getPrototypeOf(''[Symbol.iterator]()),
   Iterator: () => Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())),
 };
+
+/** The arguments object of a strict function, where %ThrowTypeError% hangs. */
+function argumentsOf(): object {
+  // biome-ignore lint/complexity/noArguments: the object itself is wanted
+  return arguments;
+}
 
 let table: Map<unknown, Path> | undefined;
 let modulesSeen = -1;
@@ -142,7 +140,8 @@ function add(found: Map<unknown, Path>, value: object, path: Path, depth: number
       // Objects that hold the program's data are not names: process.argv may be copied.
       const isName = typeof descriptor.value === 'function' || path[0] !== 'process';
       const isPrototype = key === 'prototype';
-      if (isName || isPrototype) add(found, descriptor.value, [...path, key], isPrototype ? 1 : depth - 1);
+      if (isName || isPrototype)
+        add(found, descriptor.value, [...path, key], isPrototype ? 1 : depth - 1);
     }
     if (descriptor.get !== undefined && typeof key === 'string') {
       if (!found.has(descriptor.get)) found.set(descriptor.get, [...path, `get ${key}`]);

@@ -60,10 +60,14 @@ export function compile(definition: CodeDefinition): () => Instance {
   const helpers: [string, unknown][] = [];
   if (metaName !== '') helpers.push([metaName, metaFor(url)]);
   if (importName !== '') helpers.push([importName, importerFor(url)]);
-  const factory: unknown = vm.compileFunction(source, helpers.map(([name]) => name), {
-    filename: isCovered ? coveragePrefix + fileName : fileName,
-    lineOffset: line - 1,
-  });
+  const factory: unknown = vm.compileFunction(
+    source,
+    helpers.map(([name]) => name),
+    {
+      filename: isCovered ? coveragePrefix + fileName : fileName,
+      lineOffset: line - 1,
+    },
+  );
   if (typeof factory !== 'function') throw new TypeError('the factory is not a function');
   const values = helpers.map(([, value]) => value);
   return () => toInstance(Reflect.apply(factory, undefined, values), form, definition.functionName);
@@ -166,7 +170,9 @@ export function importerFor(url: string): (specifier: string) => Promise<unknown
   if (typeof made !== 'function') throw new TypeError('import() cannot be compiled');
   // The first import is what warns, not the compilation.
   const importer = (specifier: string, options?: unknown): Promise<unknown> =>
-    withoutWarnings(async (): Promise<unknown> => Reflect.apply(made, undefined, [specifier, options]));
+    withoutWarnings(
+      async (): Promise<unknown> => Reflect.apply(made, undefined, [specifier, options]),
+    );
   importers.set(url, importer);
   return importer;
 }

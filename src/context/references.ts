@@ -65,13 +65,16 @@ function isReference(value: unknown): value is object {
 export function exportAt(place: Place): ModuleReference | undefined {
   const { script, start } = place;
   const { analysis, url } = script;
-  if (analysis === undefined || start < 0 || script.isCommonJs || url === mainUrl()) return undefined;
+  if (analysis === undefined || start < 0 || script.isCommonJs || url === mainUrl())
+    return undefined;
   if (!url.startsWith('file:') && !url.startsWith('data:')) return undefined;
   for (const { name, local, node } of analysis.exports) {
     const isNode = node?.start === start;
     const binding = local === undefined ? undefined : analysis.root.bindings.get(local);
     const isDeclared =
-      binding !== undefined && isConstant(binding) && analysis.topLevel.get(binding.start) === start;
+      binding !== undefined &&
+      isConstant(binding) &&
+      analysis.topLevel.get(binding.start) === start;
     if (isNode || isDeclared) return { specifier: url, name, isRequired: false };
   }
   return undefined;

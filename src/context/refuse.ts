@@ -41,7 +41,10 @@ const byConstructor: Readonly<Record<string, string>> = {
 /** Why `value` itself cannot travel, whatever it holds; `undefined`: it may. */
 export function refusalOf(value: object): Refusal | undefined {
   if (types.isProxy(value)) {
-    return { what: 'a Proxy', why: 'its handler is code of this process; pass the object behind it' };
+    return {
+      what: 'a Proxy',
+      why: 'its handler is code of this process; pass the object behind it',
+    };
   }
   if (types.isPromise(value)) {
     return { what: 'a Promise', why: 'await it first, or make it inside the function' };
@@ -120,7 +123,9 @@ function judge(constructor: AnyFunction): Refusal | false {
   const { name } = constructor;
   if (byValue.has(constructor)) return false;
   if (isOfNode(constructor)) {
-    const why = Object.hasOwn(byConstructor, name) ? byConstructor[name] : 'it is part of Node.js itself';
+    const why = Object.hasOwn(byConstructor, name)
+      ? byConstructor[name]
+      : 'it is part of Node.js itself';
     return { what: `a ${name}`, why: `${why}; ${liveHere}` };
   }
   const code = readCode(Function.prototype.toString.call(constructor));
@@ -139,7 +144,8 @@ const hooks =
 
 /** Built in, native, or from a script of Node's. */
 function isOfNode(constructor: AnyFunction): boolean {
-  if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined) return true;
+  if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined)
+    return true;
   if (originOf(constructor) !== undefined) return false;
   if (readCode(Function.prototype.toString.call(constructor)) === undefined) return true;
   if (!canInspect()) return false;

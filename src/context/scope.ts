@@ -356,7 +356,9 @@ class Walk implements Analysis {
     }
   }
 
-  #visitFor(node: Extract<AnyNode, { type: 'ForStatement' | 'ForInStatement' | 'ForOfStatement' }>) {
+  #visitFor(
+    node: Extract<AnyNode, { type: 'ForStatement' | 'ForInStatement' | 'ForOfStatement' }>,
+  ) {
     this.#within(node, { inLoop: true }, () => {
       if (node.type === 'ForStatement') {
         this.#visitChildren(node);

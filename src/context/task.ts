@@ -30,7 +30,10 @@ export function task<F extends (...args: never[]) => unknown>(
     );
   }
   if (typeof exportName !== 'string' || exportName === '') {
-    throw new CodedError('OPTION_INVALID', 'task() takes the name of an export as its second argument');
+    throw new CodedError(
+      'OPTION_INVALID',
+      'task() takes the name of an export as its second argument',
+    );
   }
   const call = async (...args: Parameters<F>): Promise<Awaited<ReturnType<F>>> => {
     const fn = await importExport(url, exportName);

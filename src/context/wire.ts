@@ -49,7 +49,8 @@ const typedArrayTag = Object.getOwnPropertyDescriptor(
 )?.get;
 
 function viewTypeOf(view: ArrayBufferView): number {
-  const tag: unknown = typedArrayTag === undefined ? undefined : Reflect.apply(typedArrayTag, view, []);
+  const tag: unknown =
+    typedArrayTag === undefined ? undefined : Reflect.apply(typedArrayTag, view, []);
   if (tag === undefined) return 1;
   if (tag === 'Uint8Array' && Buffer.isBuffer(view)) return 0;
   return viewTypes.findIndex(({ name }) => name === tag);
@@ -152,7 +153,8 @@ class Reader extends v8.Deserializer {
     const buffer = this.#readBuffer(kind);
     const byteOffset = this.readUint32();
     const byteLength = this.readUint32();
-    if (byteOffset + byteLength > buffer.byteLength) throw corrupt('a view is larger than its buffer');
+    if (byteOffset + byteLength > buffer.byteLength)
+      throw corrupt('a view is larger than its buffer');
     return makeView(type, buffer, byteOffset, byteLength);
   }
 
@@ -167,7 +169,8 @@ class Reader extends v8.Deserializer {
       if (buffer === undefined) throw corrupt('a view names a buffer that was not sent');
       return buffer;
     }
-    if (kind !== memory.named || this.#buffers === undefined) throw corrupt('a view of no known kind');
+    if (kind !== memory.named || this.#buffers === undefined)
+      throw corrupt('a view of no known kind');
     const count = this.readUint32();
     if (count > 16) throw corrupt('the name of a buffer is too long');
     const name = Array.from({ length: count }, () => this.readDouble());
@@ -194,8 +197,13 @@ function makeView(type: number, buffer: ArrayBufferLike, byteOffset: number, siz
   }
   const View: unknown = Reflect.get(globalThis, known.name);
   if (typeof View !== 'function') throw corrupt(`this Node.js has no ${known.name}`);
-  const view: unknown = Reflect.construct(View, [buffer, byteOffset, sizeBytes / known.bytesPerElement]);
-  if (typeof view !== 'object' || view === null) throw corrupt(`${known.name} is not a constructor`);
+  const view: unknown = Reflect.construct(View, [
+    buffer,
+    byteOffset,
+    sizeBytes / known.bytesPerElement,
+  ]);
+  if (typeof view !== 'object' || view === null)
+    throw corrupt(`${known.name} is not a constructor`);
   return view;
 }
 

@@ -375,7 +375,11 @@ export const cases: readonly Case[] = [
     'symbols: own, registered, well-known, as keys',
     async (run) => {
       const own = Symbol('own');
-      const object = { [own]: 1, [Symbol.for('reg')]: 2, [Symbol.iterator]: () => [7][Symbol.iterator]() };
+      const object = {
+        [own]: 1,
+        [Symbol.for('reg')]: 2,
+        [Symbol.iterator]: () => [7][Symbol.iterator](),
+      };
       const result = await run(() => ({
         values: [object[own], object[Symbol.for('reg')], ...object],
         own,
@@ -441,7 +445,10 @@ export const cases: readonly Case[] = [
           return new Dog(`${super.create(name).name}!`);
         }
       }
-      const result = await run(() => [Dog.create('Rex').speak(), Dog.create('a') instanceof Animal]);
+      const result = await run(() => [
+        Dog.create('Rex').speak(),
+        Dog.create('a') instanceof Animal,
+      ]);
       assert.deepEqual(result, ['Rex! makes a sound: woof', true]);
     },
   ],
@@ -479,7 +486,10 @@ export const cases: readonly Case[] = [
           return this.at(-1);
         }
       }
-      const registry = new Registry([['a', 1], ['b', 2]]);
+      const registry = new Registry([
+        ['a', 1],
+        ['b', 2],
+      ]);
       const stack = Stack.from([1, 2, 3]) as Stack;
       const result = await run(() => ({
         values: [registry.total(), registry.label, stack.peek(), stack.length],
@@ -531,7 +541,10 @@ export const cases: readonly Case[] = [
       }
       const result = await run(() => ({ many: [new Point(1), new Point(2)] }));
       assert.ok(result.many.every((point) => point instanceof Point));
-      assert.deepEqual(result.many.map(({ x }) => x), [1, 2]);
+      assert.deepEqual(
+        result.many.map(({ x }) => x),
+        [1, 2],
+      );
     },
   ],
   [
@@ -606,7 +619,10 @@ export const cases: readonly Case[] = [
     async (run) => {
       class Key {}
       const key = new Key();
-      const map = new Map<unknown, unknown>([['fn', () => 1], [key, 'by key']]);
+      const map = new Map<unknown, unknown>([
+        ['fn', () => 1],
+        [key, 'by key'],
+      ]);
       const set = new Set<unknown>([key, 1n]);
       const date = new Date(0);
       const sticky = /a+/gy;
@@ -734,7 +750,8 @@ export const cases: readonly Case[] = [
         run(() => {
           throw new HttpError(404);
         }),
-        (error) => error instanceof HttpError && error.status === 404 && error.message === 'status 404',
+        (error) =>
+          error instanceof HttpError && error.status === 404 && error.message === 'status 404',
       );
     },
   ],
@@ -814,7 +831,12 @@ export const cases: readonly Case[] = [
       const impor_ = 2;
       const values = [3];
       assert.deepEqual(
-        await run(async () => [_manycore, impor_, values[0], typeof (await import('node:os')).cpus]),
+        await run(async () => [
+          _manycore,
+          impor_,
+          values[0],
+          typeof (await import('node:os')).cpus,
+        ]),
         [1, 2, 3, 'function'],
       );
     },

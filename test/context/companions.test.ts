@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { after, test } from 'node:test';
-import { CodedError, hasCode } from '../../src/errors.js';
 import {
   captureSite,
   createExporter,
@@ -14,6 +13,7 @@ import {
   perHost,
   task,
 } from '../../src/context/index.js';
+import { CodedError, hasCode } from '../../src/errors.js';
 import { announced, currentUser } from './fixtures/storage.js';
 import { Peer } from './harness.js';
 
@@ -95,7 +95,8 @@ test('a CodedError comes back as a CodedError with its code', async () => {
     peer.run(() => {
       throw new CodedError('POOL_BUSY', 'busy there');
     }),
-    (error) => error instanceof CodedError && error.code === 'POOL_BUSY' && error.message === 'busy there',
+    (error) =>
+      error instanceof CodedError && error.code === 'POOL_BUSY' && error.message === 'busy there',
   );
 });
 
@@ -143,7 +144,17 @@ test('an error arrives without the fields that cannot travel', () => {
 test('whatever is thrown arrives as something', () => {
   const exporter = createExporter();
   const importer = createImporter({ exporter: createExporter() });
-  const hostile = new Proxy({}, { get() { throw new Error('trap'); }, getPrototypeOf() { throw new Error('trap'); } });
+  const hostile = new Proxy(
+    {},
+    {
+      get() {
+        throw new Error('trap');
+      },
+      getPrototypeOf() {
+        throw new Error('trap');
+      },
+    },
+  );
   for (const thrown of [hostile, Promise.resolve(), new WeakMap(), Symbol('s'), 5, undefined]) {
     const { bytes } = exportError(exporter, thrown);
     assert.doesNotThrow(() => importer.importValue(bytes));
@@ -164,13 +175,20 @@ test('a stack has the frames of the host, then those of the caller, and none of 
   const host = lines.findIndex((line) => line.includes('[host 1]'));
   assert.ok(host > 1, error.stack);
   assert.match(lines[0] ?? '', /^Error: from there$/);
-  assert.match(lines[1] ?? '', /at failing .*companions\.test\.ts:\d+:\d+|at failing .*companions\.test\.js:\d+:\d+/);
-  assert.ok(lines.slice(host).some((line) => line.includes('caller')), error.stack);
+  assert.match(
+    lines[1] ?? '',
+    /at failing .*companions\.test\.ts:\d+:\d+|at failing .*companions\.test\.js:\d+:\d+/,
+  );
+  assert.ok(
+    lines.slice(host).some((line) => line.includes('caller')),
+    error.stack,
+  );
   assert.doesNotMatch(error.stack ?? '', /dist\/src\/|\(node:/);
 });
 
 test('the frames name the line on which the user wrote it', async () => {
-  const here = (): number => Number(/:(\d+):\d+\)?$/.exec(new Error('x').stack?.split('\n')[1] ?? '')?.[1]);
+  const here = (): number =>
+    Number(/:(\d+):\d+\)?$/.exec(new Error('x').stack?.split('\n')[1] ?? '')?.[1]);
   assert.equal(await peer.run(here), here());
 });
 

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CodedError, hasCode } from '../../src/errors.js';
 import { createExporter, createImporter } from '../../src/context/index.js';
+import { CodedError, hasCode } from '../../src/errors.js';
 
 const rounds = 4000;
 const seed = Number(process.env['SEED'] ?? Date.now() % 1e9);
@@ -31,7 +31,13 @@ const shared = new Float64Array([1, 2]);
 const samples: readonly unknown[] = [
   { a: [1, 'two', { three: 3n }], d: new Date(0), m: new Map([[1, new Set([2])]]) },
   [new Point(1), new Point(2), Symbol.for('x'), Symbol.iterator, new URL('file:///a')],
-  { fn: () => changing + shared.length, get later() { return 1; }, [Symbol('own')]: new Error('e') },
+  {
+    fn: () => changing + shared.length,
+    get later() {
+      return 1;
+    },
+    [Symbol('own')]: new Error('e'),
+  },
   [shared, new DataView(shared.buffer), Buffer.from('bytes'), new Uint8Array(8)],
   Object.freeze({ bound: Math.max.bind(null, 1), alias: Array.prototype.map }),
 ];
@@ -49,7 +55,8 @@ function mutate(bytes: Uint8Array, random: () => number): Uint8Array {
   const changes = 1 + Math.floor(random() * 4);
   for (let i = 0; i < changes; i += 1) {
     const at = Math.floor(random() * copy.length);
-    copy[at] = kind < 0.6 ? Math.floor(random() * 256) : (copy[at] ?? 0) ^ (1 << Math.floor(random() * 8));
+    copy[at] =
+      kind < 0.6 ? Math.floor(random() * 256) : (copy[at] ?? 0) ^ (1 << Math.floor(random() * 8));
   }
   return copy;
 }
@@ -86,7 +93,7 @@ test(`damaged definitions and states end the same way (seed ${seed})`, () => {
     try {
       for (const each of definitions) {
         const bytes = exporter.definition(each);
-        importer.define(each, random() < 0.5 ? bytes : mutate(bytes, random));
+        void importer.define(each, random() < 0.5 ? bytes : mutate(bytes, random));
       }
       importer.importFunction(id, random() < 0.5 ? state : mutate(state, random));
     } catch (error) {
@@ -101,7 +108,10 @@ for (const [title, bytes] of [
   ['only a header', Buffer.from([0xff, 0x0f])],
   ['a forged array length', Buffer.from([0xff, 0x0f, 0x00, 0x41, 0xff, 0xff, 0xff, 0xff, 0x0f])],
   ['a forged string length', Buffer.from([0xff, 0x0f, 0x00, 0x22, 0xff, 0xff, 0xff, 0xff, 0x0f])],
-  ['a forged buffer length', Buffer.from([0xff, 0x0f, 0x00, 0x5c, 0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f])],
+  [
+    'a forged buffer length',
+    Buffer.from([0xff, 0x0f, 0x00, 0x5c, 0x03, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f]),
+  ],
   ['a shared buffer nobody sent', Buffer.from([0xff, 0x0f, 0x00, 0x75, 0x05])],
   ['an unknown format', Buffer.from([0xff, 0x0f, 0x09, 0x30])],
 ] as const) {

@@ -127,7 +127,7 @@ test('every case travels while coverage is taken, and the report has no re-creat
   const ofPeer = reports.filter((report) => !report.includes(`"url":"${pathToFileURL(file).href}`));
   assert.equal(ofPeer.length, 1);
   // The peer never loads this file: what it would report of it has offsets of re-created code.
-  assert.ok(!ofPeer[0]?.includes('"url":"file://' + join(compiled, 'cases.js')));
+  assert.ok(!ofPeer[0]?.includes(`"url":"file://${join(compiled, 'cases.js')}`));
 });
 
 const noStripping = nodeMajor < 22 ? 'Node strips types from 22 on' : false;
@@ -172,9 +172,11 @@ test('every case travels from a minified bundle', async () => {
 test('CommonJS: require, module names, sloppy code and exports travel', async () => {
   await copyFile(join(sources, 'fixtures/lib.cjs'), join(folder, 'lib.cjs'));
   const source = await readFile(join(sources, 'fixtures/main.cjs'), 'utf8');
-  await writeFile(join(folder, 'main.cjs'), source.replaceAll('HARNESS', () => harness));
+  await writeFile(
+    join(folder, 'main.cjs'),
+    source.replaceAll('HARNESS', () => harness),
+  );
   const { failed, passed } = await runProgram(join(folder, 'main.cjs'));
   assert.deepEqual(failed, []);
   assert.ok(passed >= 8, `only ${passed} cases ran`);
 });
-

@@ -85,7 +85,7 @@ test('what the peer must know comes before what needs it', () => {
   n = 2;
   for (const fn of [() => inner(), () => [helper, inner].length, () => helper(2)]) {
     const { id, state, definitions } = exporter.exportFunction(fn);
-    for (const each of definitions) importer.define(each, exporter.definition(each));
+    for (const each of definitions) void importer.define(each, exporter.definition(each));
     assert.equal(importer.importFunction(id, state)(), fn());
   }
 });

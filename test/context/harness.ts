@@ -3,7 +3,6 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import {
-  type AnyFunction,
   captureSite,
   createExporter,
   createImporter,
@@ -124,9 +123,4 @@ export class Peer {
   close(): void {
     this.#child.disconnect();
   }
-}
-
-/** For tests that only look at the sending half. */
-export function exportOnly(fn: AnyFunction) {
-  return Peer.exporter.exportFunction(fn);
 }

@@ -8,8 +8,8 @@ import { createServer, Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { MessageChannel, Worker } from 'node:worker_threads';
-import { hasCode } from '../../src/errors.js';
 import { createExporter } from '../../src/context/index.js';
+import { hasCode } from '../../src/errors.js';
 
 const exporter = createExporter();
 
@@ -53,19 +53,38 @@ const values: readonly Row[] = [
     says: [/a MessagePort/, /thread/],
     end: (port: { close(): unknown }) => port.close(),
   },
-  { title: 'a stream', make: () => new PassThrough(), says: [/a (?:PassThrough|Transform)/, /perHost/] },
+  {
+    title: 'a stream',
+    make: () => new PassThrough(),
+    says: [/a (?:PassThrough|Transform)/, /perHost/],
+  },
   { title: 'a timer', make: () => setTimeout(() => {}, 0), says: [/a Timeout/, /perHost/] },
-  { title: 'a promise', make: () => ({ p: Promise.resolve() }), says: [/a Promise/, /await it first/] },
+  {
+    title: 'a promise',
+    make: () => ({ p: Promise.resolve() }),
+    says: [/a Promise/, /await it first/],
+  },
   { title: 'a WeakMap', make: () => new WeakMap(), says: [/a WeakMap/, /Map or Set/] },
   { title: 'a WeakSet', make: () => new WeakSet(), says: [/a WeakSet/, /Map or Set/] },
   { title: 'a WeakRef', make: () => new WeakRef({}), says: [/a WeakRef/, /Map or Set/] },
   {
     title: 'a running generator',
-    make: () => (function* () { yield 1; })(),
+    make: () =>
+      (function* () {
+        yield 1;
+      })(),
     says: [/running generator/, /generator function/],
   },
-  { title: 'an iterator of an array', make: () => [1].values(), says: [/iterator/, /\[\.\.\.it\]/] },
-  { title: 'an iterator of a Map', make: () => new Map().entries(), says: [/iterator/, /\[\.\.\.it\]/] },
+  {
+    title: 'an iterator of an array',
+    make: () => [1].values(),
+    says: [/iterator/, /\[\.\.\.it\]/],
+  },
+  {
+    title: 'an iterator of a Map',
+    make: () => new Map().entries(),
+    says: [/iterator/, /\[\.\.\.it\]/],
+  },
   { title: 'a Proxy', make: () => new Proxy({ a: 1 }, {}), says: [/a Proxy/, /handler/] },
   {
     title: 'a Proxy of a function',
@@ -133,7 +152,10 @@ for (const { title, make, says, code = 'TRANSFER_UNSUPPORTED', end } of values) 
       assert.throws(
         () => exporter.exportFunction(captured),
         (error) =>
-          check(error, /path: .*captured.*refusals\.test\.js:\d+:\d+\).*variable argument\.list\[1\]/),
+          check(
+            error,
+            /path: .*captured.*refusals\.test\.js:\d+:\d+\).*variable argument\.list\[1\]/,
+          ),
       );
     } finally {
       await end?.(value as never);
@@ -183,8 +205,7 @@ test('an arrow that uses a `this` which is gone is refused', () => {
   }
   assert.throws(
     () => exporter.exportFunction(new Service().makeLater()),
-    (error) =>
-      hasCode(error, 'TRANSFER_UNREADABLE') && /const self = this/.test(String(error)),
+    (error) => hasCode(error, 'TRANSFER_UNREADABLE') && /const self = this/.test(String(error)),
   );
 });
 
@@ -213,7 +234,13 @@ refuses(
 function Target(this: unknown): () => unknown {
   return () => new.target;
 }
-refuses('new.target from around', Target.call(undefined), 'TRANSFER_UNREADABLE', /new\.target/, /const/);
+refuses(
+  'new.target from around',
+  Target.call(undefined),
+  'TRANSFER_UNREADABLE',
+  /new\.target/,
+  /const/,
+);
 
 test('direct eval with variables around it is refused, and names some', () => {
   const aroundIt = 1;
