@@ -6,7 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const page = readFileSync('README.md', 'utf8');
 const written = page.replace(
   /(<!-- example: (\S+) -->\n)(\n```js\n[\s\S]*?\n```\n)?/g,
-  (_whole, marker, file) => `${marker}\n\`\`\`js\n${readFileSync(file, 'utf8').trimEnd()}\n\`\`\`\n`,
+  (_whole, marker, file) =>
+    `${marker}\n\`\`\`js\n${readFileSync(file, 'utf8').trimEnd()}\n\`\`\`\n`,
 );
 if (written !== page) {
   if (process.argv.includes('--check')) {

@@ -22,7 +22,14 @@ const allowed = [
   /^dist\/src\/.+\.d\.ts$/,
   /^prebuilds\/.+\.node$/,
 ];
-const required = ['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'dist/bundle/index.js', 'dist/src/index.d.ts'];
+const required = [
+  'README.md',
+  'CHANGELOG.md',
+  'LICENSE',
+  'package.json',
+  'dist/bundle/index.js',
+  'dist/src/index.d.ts',
+];
 
 /** Resolves to `{ status, output, note }`, as a step of check.mjs. */
 export async function checkPackage() {

@@ -7,9 +7,9 @@ import { CodedError } from '../errors.js';
 import { ByteReader, ByteWriter } from './bytes.js';
 import type { BodyWriter, FrameListener } from './types.js';
 
-export const headerBytes = 16;
+const headerBytes = 16;
 /** Largest body: what Node can hold in one buffer everywhere, less a page. */
-export const maxBodyBytes = 0x7fff_f000;
+const maxBodyBytes = 0x7fff_f000;
 const goodbyeMark = 0xffff_ffff;
 const goodbyeRest = Buffer.alloc(headerBytes - 4);
 

@@ -15,6 +15,7 @@ export {
   type Packed,
   type SlowCodec,
 } from './codec/index.js';
+export { type BlocksShare, shareBlocks } from './shm/index.js';
 export type {
   Block,
   BlockStore,
@@ -28,8 +29,6 @@ export type {
   FrameListener,
   SendOutcome,
 } from './types.js';
-
-export { type BlocksShare, shareBlocks } from './shm/index.js';
 
 export interface OfferOptions {
   readonly host: 'process' | 'thread';

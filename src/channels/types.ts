@@ -18,12 +18,7 @@ export type BodyWriter<T> = (writer: ByteWriter, value: T) => boolean;
 export type SendOutcome = 'sent' | 'full' | 'refused' | 'closed';
 
 /** The reader is valid only during the call; `kind`, `task`, `target` are int32. */
-export type FrameListener = (
-  kind: number,
-  task: number,
-  target: number,
-  body: ByteReader,
-) => void;
+export type FrameListener = (kind: number, task: number, target: number, body: ByteReader) => void;
 
 /**
  * The contract. Each number is a test of the conformance suite.

@@ -52,7 +52,8 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
   #settle(end: StreamEnd): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    for (const reader of this.#readers.splice(0)) this.#takeEnd().then(reader.resolve, reader.reject);
+    for (const reader of this.#readers.splice(0))
+      this.#takeEnd().then(reader.resolve, reader.reject);
   }
 
   /** The end for one reader. An error is told once, as by a generator; after it the stream is over. */

@@ -80,7 +80,6 @@ const kinds: readonly ViewKind[] = [
 ];
 
 export const VIEW_BUFFER = 0;
-export const VIEW_UINT8_ARRAY = 1;
 export const VIEW_ARRAY_BUFFER = 2;
 
 const kindByPrototype = new Map<object, number>(

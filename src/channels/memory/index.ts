@@ -1,3 +1,3 @@
 // The channel between threads that works everywhere.
 
-export { acceptMemory, memoryChannel, offerMemory } from './memory.js';
+export { acceptMemory, offerMemory } from './memory.js';

@@ -97,7 +97,7 @@ class PortCarrier implements Carrier {
 }
 
 /** A channel over one port of a pair, which is then the channel's alone. */
-export function memoryChannel(port: MessagePort): Channel {
+function memoryChannel(port: MessagePort): Channel {
   return new FramedChannel('memory', (listener) => new PortCarrier(port, listener));
 }
 

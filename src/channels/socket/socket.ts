@@ -99,7 +99,7 @@ function descriptorOf(stream: Duplex): number | undefined {
 }
 
 /** A channel over a connected stream, which is then the channel's alone. */
-export function socketChannel(stream: Duplex): Channel {
+function socketChannel(stream: Duplex): Channel {
   return new FramedChannel('socket', (listener) => new SocketCarrier(stream, listener));
 }
 
