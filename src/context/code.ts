@@ -1,7 +1,7 @@
 // What the text of a function says: how to put it into an expression again, which names it takes from
 // outside, which constructs must be rewritten or refused. Cached by text, because a callback written
 // inline is a new function object at every call and the same text.
-// Not here: where the text came from (module-source.ts), compiling it again (recreate.ts).
+// Not here: where the text came from (scripts.ts), compiling it again (recreate.ts).
 
 import { type AnyNode, type Options, parse } from 'acorn';
 import {
@@ -275,7 +275,7 @@ function rewritesOf(
   return rewrites.sort((a, b) => a.start - b.start);
 }
 
-/** Only used where the module's source is not known; see `locate` in module-source.ts. */
+/** Only used where the module's source is not known; see `placeOf` in scripts.ts. */
 function anchorOf(text: string, node: AnyNode, key: AnyNode | undefined, offset: number): number {
   if (key !== undefined) return node.start - offset; // a method's function starts at its `(`
   if (node.type === 'ArrowFunctionExpression') return /^(?:async\s*)?/.exec(text)?.[0].length ?? 0;

@@ -2,6 +2,7 @@
 // then puts them where they belong, then what needs finished parts (classes, bound functions,
 // received instances), then prototypes, properties and integrity.
 // The payload was written by another process: what does not fit is TRANSFER_CORRUPT, never a crash.
+// Long (over 400 lines), because the order of the steps is one subject and each kind needs its few lines.
 // Not here: what is remembered between payloads (importer.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';

@@ -1,6 +1,7 @@
 // Copies a value's graph into a payload (protocol.ts): plain objects as plain objects, so that V8
 // keeps identity and cycles, and everything that V8 would lose as specials and fix-ups beside them.
 // Only reached when isPlain() said no, or V8 refused: this half is for what is special.
+// Long (over 400 lines), because each kind of object has its own way to lose something.
 // Not here: functions and classes (functions.ts), the way back (decode.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';

@@ -6,8 +6,9 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import type { Described } from './describe.js';
 import { changeable, Graph } from './encode.js';
-import { type Described, Functions } from './functions.js';
+import { Functions } from './functions.js';
 import { Identities } from './identities.js';
 import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, hasRegistered, storeOf } from './propagate.js';

@@ -1,24 +1,24 @@
-// Writes functions and classes into a graph: code once as a definition, captured values as slots.
-// One inspector capture per function and call at most; none for what is known to be constant.
-// Also here, because only here all captures of a call are seen together: the hazard of two functions
-// that share a variable which one of them changes, which copies would silently take apart.
-// Not here: values (encode.ts), which snapshots can be kept (exporter.ts).
+// Writes functions and classes into a graph: code once as a definition, captured values as slots;
+// what has a name on the other side (built-ins, imports, functions of this package) as that name.
+// Not here: reading captures (describe.ts), values (encode.ts), which snapshots are kept (exporter.ts).
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { type Code, readCode } from './code.js';
+import { heritageSlot } from './definition.js';
+import { type Definitions, type Described, Describer, type Slot, textOf } from './describe.js';
 import { changeable, type FunctionEncoder, type Graph } from './encode.js';
+import { guardShared, nameOf } from './hazards.js';
 import type { Identities } from './identities.js';
-import { type Capture, canInspect, inspectSelf } from './inspector.js';
-import { builtinPath, isBuiltinGlobal, nodeModulePath } from './intrinsics.js';
+import { canInspect, inspectSelf } from './inspector.js';
+import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { perHostFactory } from './per-host.js';
-import type { CodeDefinition, Definition } from './protocol.js';
 import { special } from './protocol.js';
-import { compileFailed, originOf } from './recreate.js';
+import { originOf } from './recreate.js';
 import { cjsReference, exportAt, type ModuleReference, mainUrl } from './references.js';
 import { refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
-import { bindingAt, type Place, placeOf, scopeAround } from './scripts.js';
+import type { Place } from './scripts.js';
 import { taskTarget } from './task.js';
 import type { AnyFunction } from './types.js';
 
@@ -28,41 +28,13 @@ export interface KeptClosure {
   readonly captured: readonly AsyncLocalStorage<unknown>[];
 }
 
-/** Keeps definitions, hands out their ids. */
-export interface Definitions {
-  add(definition: Definition): number;
-  /** The id of a definition that says the same. */
-  intern(key: string, make: () => Definition): number;
-}
-
-/** One captured name. `binding` is what the module's source says of it. */
-export interface Slot {
-  readonly name: string;
-  readonly value: unknown;
-  readonly binding: Binding | undefined;
-}
-
-/** A function as it is now. */
-export interface Described {
-  readonly code: Code;
-  readonly place: Place | undefined;
-  readonly codeId: number;
-  readonly slots: readonly Slot[];
-  /** `[this, arguments]` of an arrow that uses those around it. */
-  readonly self: readonly unknown[];
-  /** Node's own JavaScript: travels by name or not at all. */
-  readonly isOfNode: boolean;
-}
-
 const cjsNames = new Set(['require', 'module', 'exports', '__filename', '__dirname']);
 
 export class Functions implements FunctionEncoder {
   readonly #definitions: Definitions;
   readonly #identities: Identities;
   readonly #keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined;
-  /** What was described during this export: an attempt that fails is not paid twice. */
-  readonly #described = new Map<AnyFunction, Described>();
-  readonly #codes = new Map<string, Map<string, number>>();
+  readonly #describer: Describer;
 
   constructor(
     definitions: Definitions,
@@ -70,13 +42,19 @@ export class Functions implements FunctionEncoder {
     keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined,
   ) {
     this.#definitions = definitions;
+    this.#describer = new Describer(definitions);
     this.#identities = identities;
     this.#keep = keep;
   }
 
   /** Forgets what belongs to one export. */
   forget(): void {
-    this.#described.clear();
+    this.#describer.forget();
+  }
+
+  /** What `fn` captured, now. Throws when something that it needs cannot be read. */
+  describe(fn: AnyFunction, path: readonly string[]): Described {
+    return this.#describer.describe(fn, path);
   }
 
   identify(value: object | symbol): readonly [number, number] {
@@ -151,108 +129,6 @@ export class Functions implements FunctionEncoder {
       graph.path,
       `${nameOf(fn)} is native code of this process: import its module inside the function`,
     );
-  }
-
-  /** Reads what `fn` captured. Throws when something that it needs cannot be read. */
-  describe(fn: AnyFunction, path: readonly string[]): Described {
-    const known = this.#described.get(fn);
-    if (known !== undefined) return known;
-    const described = this.#recreated(fn) ?? this.#captured(fn, path);
-    this.#described.set(fn, described);
-    return described;
-  }
-
-  /** A function that came from a peer knows its slots without an inspector. */
-  #recreated(fn: AnyFunction): Described | undefined {
-    const origin = originOf(fn);
-    if (origin === undefined) return undefined;
-    const { definition, self } = origin;
-    const code = readCode(definition.text);
-    if (code === undefined) throw compileFailed(definition, 'its text is not a function');
-    const values = origin.read();
-    return {
-      code,
-      place: undefined,
-      codeId: this.#intern(definition),
-      slots: definition.slots.map((name, i) => ({ name, value: values[i], binding: undefined })),
-      self,
-      isOfNode: false,
-    };
-  }
-
-  #captured(fn: AnyFunction, path: readonly string[]): Described {
-    const text = textOf(fn);
-    const code = readCode(text);
-    if (code === undefined) throw new TypeError('native code has no captures');
-    refuseUnreadable(code, path);
-    const needsScopes =
-      code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
-    if (!needsScopes) {
-      const known = this.#codes.get(text)?.values().next().value;
-      if (known !== undefined) return bare(code, known);
-    }
-    if (!canInspect()) {
-      if (code.freeNames.some((name) => !isBuiltinGlobal(name))) inspectorMissing(code, path);
-      return bare(code, this.#define(fn, code, undefined, []));
-    }
-    const capture = inspectSelf().capture(fn);
-    const place =
-      capture.location === undefined ? undefined : placeOf(text, code.anchor, capture.location);
-    if (place?.script.url.startsWith('node:')) return { ...bare(code, -1), place, isOfNode: true };
-    const slots = this.#slotsOf(fn, code, capture, place, path);
-    const codeId = this.#define(fn, code, place, slots);
-    const self = selfOf(code, capture, place, path);
-    return { code, place, codeId, slots, self, isOfNode: false };
-  }
-
-  #slotsOf(
-    fn: AnyFunction,
-    code: Code,
-    { scopes }: Capture,
-    place: Place | undefined,
-    path: readonly string[],
-  ): Slot[] {
-    if (code.usesEval) refuseEval(scopes, path);
-    const slots: Slot[] = [];
-    for (const name of code.freeNames) {
-      const binding = place && bindingAt(place, name);
-      if (name === code.heritageName) {
-        slots.push({ name, value: Object.getPrototypeOf(fn), binding });
-        continue;
-      }
-      const scope = scopes.find((candidate) => Object.hasOwn(candidate, name));
-      if (scope === undefined || scope === globalThis) {
-        if (!isUserGlobal(name)) continue;
-        slots.push({ name, value: Reflect.get(globalThis, name), binding: undefined });
-      } else slots.push({ name, value: readScope(scope, name, path), binding });
-    }
-    if (code.rewrites.some(({ kind }) => kind === 'heritage')) {
-      slots.push({
-        name: heritageSlot(code),
-        value: Object.getPrototypeOf(fn),
-        binding: undefined,
-      });
-    }
-    return slots;
-  }
-
-  #define(fn: AnyFunction, code: Code, place: Place | undefined, slots: readonly Slot[]): number {
-    return this.#intern(definitionOf(fn, code, place, slots));
-  }
-
-  #intern(definition: CodeDefinition): number {
-    const { text, url, line, column, slots, functionName = '' } = definition;
-    const key = `${line}:${column}:${slots.join()}:${functionName}:${url}`;
-    let byPlace = this.#codes.get(text);
-    if (byPlace === undefined) {
-      byPlace = new Map();
-      this.#codes.set(text, byPlace);
-    }
-    const known = byPlace.get(key);
-    if (known !== undefined) return known;
-    const id = this.#definitions.add(definition);
-    byPlace.set(key, id);
-    return id;
   }
 
   #referenceTo(fn: AnyFunction, { code, place }: Described): ModuleReference | undefined {
@@ -381,19 +257,7 @@ export class Functions implements FunctionEncoder {
   }
 }
 
-function bare(code: Code, codeId: number): Described {
-  return { code, place: undefined, codeId, slots: [], self: [], isOfNode: false };
-}
-
 const ordinaryKeys = new Set(['length', 'name', 'prototype', 'arguments', 'caller']);
-
-function textOf(fn: AnyFunction): string {
-  return Function.prototype.toString.call(fn);
-}
-
-function nameOf(fn: AnyFunction): string {
-  return fn.name === '' ? 'an anonymous function' : `the function ${fn.name}`;
-}
 
 /** Old-style constructors have methods on their prototype. */
 function looksLikeClass(fn: AnyFunction): boolean {
@@ -405,23 +269,6 @@ function looksLikeClass(fn: AnyFunction): boolean {
 
 function isRequire(fn: AnyFunction): boolean {
   return 'resolve' in fn && 'cache' in fn && 'extensions' in fn;
-}
-
-function isUserGlobal(name: string): boolean {
-  return name !== 'undefined' && name in globalThis && !isBuiltinGlobal(name);
-}
-
-function readScope(scope: object, name: string, path: readonly string[]): unknown {
-  try {
-    return Reflect.get(scope, name);
-  } catch (cause) {
-    throw transferError(
-      'TRANSFER_UNREADABLE',
-      path,
-      `its variable \`${name}\` has no value yet: call after its declaration has run`,
-      { cause },
-    );
-  }
 }
 
 function resolveUrl(specifier: string, parent: string): string {
@@ -452,196 +299,10 @@ function describePlace(fn: AnyFunction, { code, place }: Described): string {
   return `${name} (${file}:${place.line + 1}:${place.column + 1})`;
 }
 
-function refuseUnreadable(code: Code, path: readonly string[]): void {
-  const say = (why: string): Error => transferError('TRANSFER_UNREADABLE', path, why);
-  if (code.outerPrivateName !== undefined) {
-    throw say(
-      `it uses #${code.outerPrivateName} of a class around it: pass what it needs as an argument, ` +
-        'or call a public method',
-    );
-  }
-  if (code.usesOuterSuper) throw say('it uses super of what is around it: call the method by name');
-  if (code.usesOuterNewTarget)
-    throw say('it uses new.target of the function around it: copy it into a const');
-}
-
-function inspectorMissing(code: Code, path: readonly string[]): never {
-  const names = code.freeNames.filter((name) => !isBuiltinGlobal(name)).join(', ');
-  try {
-    inspectSelf();
-  } catch (cause) {
-    throw transferError(
-      'TRANSFER_UNREADABLE',
-      path,
-      `it captures ${names}, and this process may not inspect itself: under --permission add ` +
-        '--allow-inspector (Node 24 and later), pass the values as arguments, or use ' +
-        'task(moduleUrl, exportName)',
-      { cause },
-    );
-  }
-  throw new TypeError('the inspector is there after all');
-}
-
-/** Direct eval sees every variable around it, whatever its text will be. */
-function refuseEval(scopes: readonly object[], path: readonly string[]): void {
-  const names = scopes
-    .filter((scope) => scope !== globalThis)
-    .flatMap((scope) => Object.keys(scope));
-  if (names.length === 0) return;
-  const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
-  throw transferError(
-    'TRANSFER_UNREADABLE',
-    path,
-    `it calls eval(), which may use any variable around it (${some}): pass the values as arguments ` +
-      'and call (0, eval)(text), or keep the function in a module and use task(moduleUrl, exportName)',
-  );
-}
-
 /** A static that may have changed since its initialiser ran. */
 function isStaticData(fn: AnyFunction, key: string): boolean {
   const descriptor = Object.getOwnPropertyDescriptor(fn, key);
   return (
     descriptor !== undefined && 'value' in descriptor && typeof descriptor.value !== 'function'
-  );
-}
-
-/** What `this` and `arguments` mean in an arrow: those of the functions around it. */
-function selfOf(
-  code: Code,
-  { scopes, location }: Capture,
-  place: Place | undefined,
-  path: readonly string[],
-): unknown[] {
-  if (!code.usesOuterThis && !code.usesOuterArguments) return [];
-  const self: unknown[] = [undefined, undefined];
-  if (code.usesOuterArguments) {
-    const scope = scopes.find((candidate) => Object.hasOwn(candidate, 'arguments'));
-    const list: unknown = scope && Reflect.get(scope, 'arguments');
-    if (!types.isArgumentsObject(list)) {
-      throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
-    }
-    self[1] = Array.from<unknown>(list);
-  }
-  if (!code.usesOuterThis) return self;
-  const found = location && place ? thisAround(place, location.scriptId) : undefined;
-  if (found === undefined) {
-    throw transferError(
-      'TRANSFER_UNREADABLE',
-      path,
-      'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
-        'before it and use self',
-    );
-  }
-  self[0] = found.value;
-  return self;
-}
-
-/** `this` where an arrow was written: read from the frame that made it, while that still runs. */
-function thisAround(place: Place, scriptId: string): { readonly value: unknown } | undefined {
-  const { lineStarts, isCommonJs } = place.script;
-  const heads: (readonly [start: number, end: number])[] = [];
-  let scope = scopeAround(place);
-  for (; scope !== undefined; scope = scope.parent) {
-    const { node } = scope;
-    if ('params' in node && 'body' in node) {
-      const { body } = node;
-      if (!Array.isArray(body)) heads.push([node.start, body.start]);
-    }
-    if (scope.ownsThis) break;
-  }
-  if (scope === undefined) return undefined;
-  if (scope.parent === undefined) return isCommonJs ? undefined : { value: undefined };
-  return inspectSelf().thisOfFrame((at) => {
-    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
-    return (
-      at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end)
-    );
-  });
-}
-
-/** Two functions, one variable, and one of them assigns it: copies would drift apart. */
-function guardShared(
-  fn: AnyFunction,
-  code: Code,
-  place: Place,
-  name: string,
-  value: unknown,
-  binding: Binding | undefined,
-  graph: Graph,
-): void {
-  const key = `${place.script.url}:${binding?.start ?? name}`;
-  const users = graph.variables.get(key) ?? [];
-  graph.variables.set(key, users);
-  const writes = code.writtenNames.has(name);
-  for (const other of users) {
-    if (other.fn === fn || !(writes || other.writes) || !Object.is(other.value, value)) continue;
-    const [writer, reader] = writes ? [fn, other.fn] : [other.fn, fn];
-    throw transferError(
-      'TRANSFER_SHARED_VARIABLE',
-      graph.path,
-      `\`${name}\` is changed by ${nameOf(writer)} and used by ${nameOf(reader)}; copies of the two ` +
-        'would no longer share it: put both in one object or class that holds it',
-    );
-  }
-  users.push({ fn, value, writes });
-}
-
-function heritageSlot(code: Code): string {
-  return freshName(code.identifiers, 'base');
-}
-
-/** A name that the text does not use. */
-function freshName(used: ReadonlySet<string>, wanted: string): string {
-  let name = wanted;
-  for (let count = 0; used.has(name); count += 1)
-    name = `${wanted.slice(0, Math.max(1, wanted.length - String(count).length))}${count}`;
-  return name;
-}
-
-function definitionOf(
-  fn: AnyFunction,
-  code: Code,
-  place: Place | undefined,
-  slots: readonly Slot[],
-): CodeDefinition {
-  const { identifiers } = code;
-  const metaName = freshName(identifiers, '__meta__url');
-  const importName = freshName(identifiers, 'impor_');
-  const replacements = {
-    'import.meta': metaName,
-    'import()': importName,
-    heritage: heritageSlot(code),
-    key: '0',
-  };
-  let compiled = code.text;
-  for (const { start, end, kind } of [...code.rewrites].reverse()) {
-    const wanted = replacements[kind].padEnd(end - start);
-    compiled = compiled.slice(0, start) + wanted + compiled.slice(end);
-  }
-  return {
-    kind: 'code',
-    text: code.text,
-    compiled,
-    form: code.form,
-    isClass: code.isClass,
-    isStrict: isStrictIn(place),
-    fileName: place?.script.name ?? '',
-    url: place?.script.url ?? '',
-    line: place?.line ?? 0,
-    column: place?.column ?? 0,
-    slots: slots.map(({ name }) => name),
-    metaName: code.usesImportMeta ? metaName : '',
-    importName: code.usesDynamicImport ? importName : '',
-    functionName: code.rewrites.some(({ kind }) => kind === 'key') ? fn.name : undefined,
-    prefix: freshName(identifiers, '_manycore'),
-  };
-}
-
-/** Modules are strict; CommonJS where it says so. */
-function isStrictIn(place: Place | undefined): boolean {
-  if (place === undefined) return false;
-  const { isCommonJs, source } = place.script;
-  return (
-    !isCommonJs || /^(?:#!.*\n|\s|\/\/.*\n|\/\*[^]*?\*\/)*["']use strict["']/.test(source ?? '')
   );
 }

@@ -2,7 +2,8 @@
 // declarations, references and the few constructs that re-creating a function must know of (`this`,
 // `super`, `import.meta`, ...). Our own walk and not a scope library, because we also need what those
 // do not record (outer `this`, private names, whether a binding can ever change).
-// Not here: parsing (code.ts, module-source.ts), reading values (inspector.ts).
+// Long (over 400 lines), because it is one walk over every node type of the language.
+// Not here: parsing (code.ts, scripts.ts), reading values (inspector.ts).
 
 import type {
   AnonymousClassDeclaration,

@@ -1,0 +1,239 @@
+// A function as it is at this moment: its code, its place, the values of the names that it uses. One
+// inspector capture, or none for functions without captures and for those that came from a peer.
+// Not here: writing it (functions.ts), refusals (hazards.ts).
+
+import * as types from 'node:util/types';
+import { type Code, readCode } from './code.js';
+import { definitionOf, heritageSlot } from './definition.js';
+import { inspectorMissing, refuseEval, refuseUnreadable } from './hazards.js';
+import { type Capture, canInspect, inspectSelf } from './inspector.js';
+import { isBuiltinGlobal } from './intrinsics.js';
+import type { CodeDefinition, Definition } from './protocol.js';
+import { compileFailed, originOf } from './recreate.js';
+import { transferError } from './refuse.js';
+import type { Binding } from './scope.js';
+import { bindingAt, type Place, placeOf, scopeAround } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+/** Keeps definitions, hands out their ids. */
+export interface Definitions {
+  add(definition: Definition): number;
+  /** The id of a definition that says the same. */
+  intern(key: string, make: () => Definition): number;
+}
+
+/** One captured name. `binding` is what the module's source says of it. */
+export interface Slot {
+  readonly name: string;
+  readonly value: unknown;
+  readonly binding: Binding | undefined;
+}
+
+/** A function as it is now. */
+export interface Described {
+  readonly code: Code;
+  readonly place: Place | undefined;
+  readonly codeId: number;
+  readonly slots: readonly Slot[];
+  /** `[this, arguments]` of an arrow that uses those around it. */
+  readonly self: readonly unknown[];
+  /** Node's own JavaScript: travels by name or not at all. */
+  readonly isOfNode: boolean;
+}
+
+export class Describer {
+  readonly #definitions: Definitions;
+  /** What was described during this export: an attempt that fails is not paid twice. */
+  readonly #described = new Map<AnyFunction, Described>();
+  readonly #codes = new Map<string, Map<string, number>>();
+
+  constructor(definitions: Definitions) {
+    this.#definitions = definitions;
+  }
+
+  /** Forgets what belongs to one export. */
+  forget(): void {
+    this.#described.clear();
+  }
+
+  /** Reads what `fn` captured. Throws when something that it needs cannot be read. */
+  describe(fn: AnyFunction, path: readonly string[]): Described {
+    const known = this.#described.get(fn);
+    if (known !== undefined) return known;
+    const described = this.#recreated(fn) ?? this.#captured(fn, path);
+    this.#described.set(fn, described);
+    return described;
+  }
+
+  /** A function that came from a peer knows its slots without an inspector. */
+  #recreated(fn: AnyFunction): Described | undefined {
+    const origin = originOf(fn);
+    if (origin === undefined) return undefined;
+    const { definition, self } = origin;
+    const code = readCode(definition.text);
+    if (code === undefined) throw compileFailed(definition, 'its text is not a function');
+    const values = origin.read();
+    return {
+      code,
+      place: undefined,
+      codeId: this.#intern(definition),
+      slots: definition.slots.map((name, i) => ({ name, value: values[i], binding: undefined })),
+      self,
+      isOfNode: false,
+    };
+  }
+
+  #captured(fn: AnyFunction, path: readonly string[]): Described {
+    const text = textOf(fn);
+    const code = readCode(text);
+    if (code === undefined) throw new TypeError('native code has no captures');
+    refuseUnreadable(code, path);
+    const needsScopes =
+      code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
+    if (!needsScopes) {
+      const known = this.#codes.get(text)?.values().next().value;
+      if (known !== undefined) return bare(code, known);
+    }
+    if (!canInspect()) {
+      if (code.freeNames.some((name) => !isBuiltinGlobal(name))) inspectorMissing(code, path);
+      return bare(code, this.#define(fn, code, undefined, []));
+    }
+    const capture = inspectSelf().capture(fn);
+    const place =
+      capture.location === undefined ? undefined : placeOf(text, code.anchor, capture.location);
+    if (place?.script.url.startsWith('node:')) return { ...bare(code, -1), place, isOfNode: true };
+    const slots = this.#slotsOf(fn, code, capture, place, path);
+    const codeId = this.#define(fn, code, place, slots);
+    const self = selfOf(code, capture, place, path);
+    return { code, place, codeId, slots, self, isOfNode: false };
+  }
+
+  #slotsOf(
+    fn: AnyFunction,
+    code: Code,
+    { scopes }: Capture,
+    place: Place | undefined,
+    path: readonly string[],
+  ): Slot[] {
+    if (code.usesEval) refuseEval(scopes, path);
+    const slots: Slot[] = [];
+    for (const name of code.freeNames) {
+      const binding = place && bindingAt(place, name);
+      if (name === code.heritageName) {
+        slots.push({ name, value: Object.getPrototypeOf(fn), binding });
+        continue;
+      }
+      const scope = scopes.find((candidate) => Object.hasOwn(candidate, name));
+      if (scope === undefined || scope === globalThis) {
+        if (!isUserGlobal(name)) continue;
+        slots.push({ name, value: Reflect.get(globalThis, name), binding: undefined });
+      } else slots.push({ name, value: readScope(scope, name, path), binding });
+    }
+    if (code.rewrites.some(({ kind }) => kind === 'heritage')) {
+      slots.push({
+        name: heritageSlot(code),
+        value: Object.getPrototypeOf(fn),
+        binding: undefined,
+      });
+    }
+    return slots;
+  }
+
+  #define(fn: AnyFunction, code: Code, place: Place | undefined, slots: readonly Slot[]): number {
+    return this.#intern(definitionOf(fn, code, place, slots));
+  }
+
+  #intern(definition: CodeDefinition): number {
+    const { text, url, line, column, slots, functionName = '' } = definition;
+    const key = `${line}:${column}:${slots.join()}:${functionName}:${url}`;
+    let byPlace = this.#codes.get(text);
+    if (byPlace === undefined) {
+      byPlace = new Map();
+      this.#codes.set(text, byPlace);
+    }
+    const known = byPlace.get(key);
+    if (known !== undefined) return known;
+    const id = this.#definitions.add(definition);
+    byPlace.set(key, id);
+    return id;
+  }
+}
+
+function bare(code: Code, codeId: number): Described {
+  return { code, place: undefined, codeId, slots: [], self: [], isOfNode: false };
+}
+
+export function textOf(fn: AnyFunction): string {
+  return Function.prototype.toString.call(fn);
+}
+
+function isUserGlobal(name: string): boolean {
+  return name !== 'undefined' && name in globalThis && !isBuiltinGlobal(name);
+}
+
+function readScope(scope: object, name: string, path: readonly string[]): unknown {
+  try {
+    return Reflect.get(scope, name);
+  } catch (cause) {
+    throw transferError(
+      'TRANSFER_UNREADABLE',
+      path,
+      `its variable \`${name}\` has no value yet: call after its declaration has run`,
+      { cause },
+    );
+  }
+}
+
+/** What `this` and `arguments` mean in an arrow: those of the functions around it. */
+function selfOf(
+  code: Code,
+  { scopes, location }: Capture,
+  place: Place | undefined,
+  path: readonly string[],
+): unknown[] {
+  if (!code.usesOuterThis && !code.usesOuterArguments) return [];
+  const self: unknown[] = [undefined, undefined];
+  if (code.usesOuterArguments) {
+    const scope = scopes.find((candidate) => Object.hasOwn(candidate, 'arguments'));
+    const list: unknown = scope && Reflect.get(scope, 'arguments');
+    if (!types.isArgumentsObject(list)) {
+      throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
+    }
+    self[1] = Array.from<unknown>(list);
+  }
+  if (!code.usesOuterThis) return self;
+  const found = location && place ? thisAround(place, location.scriptId) : undefined;
+  if (found === undefined) {
+    throw transferError(
+      'TRANSFER_UNREADABLE',
+      path,
+      'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
+        'before it and use self',
+    );
+  }
+  self[0] = found.value;
+  return self;
+}
+
+/** `this` where an arrow was written: read from the frame that made it, while that still runs. */
+function thisAround(place: Place, scriptId: string): { readonly value: unknown } | undefined {
+  const { lineStarts, isCommonJs } = place.script;
+  const heads: (readonly [start: number, end: number])[] = [];
+  let scope = scopeAround(place);
+  for (; scope !== undefined; scope = scope.parent) {
+    const { node } = scope;
+    if ('params' in node && 'body' in node) {
+      const { body } = node;
+      if (!Array.isArray(body)) heads.push([node.start, body.start]);
+    }
+    if (scope.ownsThis) break;
+  }
+  if (scope === undefined) return undefined;
+  if (scope.parent === undefined) return isCommonJs ? undefined : { value: undefined };
+  return inspectSelf().thisOfFrame((at) => {
+    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
+    return (
+      at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end)
+    );
+  });
+}

@@ -1,0 +1,88 @@
+// What makes a function unfit to travel although each of its values could: constructs that mean
+// something only where they were written, and variables that two functions share.
+// Not here: values (refuse.ts).
+
+import type { Code } from './code.js';
+import type { Graph } from './encode.js';
+import { inspectSelf } from './inspector.js';
+import { isBuiltinGlobal } from './intrinsics.js';
+import { transferError } from './refuse.js';
+import type { Binding } from './scope.js';
+import type { Place } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+export function refuseUnreadable(code: Code, path: readonly string[]): void {
+  const say = (why: string): Error => transferError('TRANSFER_UNREADABLE', path, why);
+  if (code.outerPrivateName !== undefined) {
+    throw say(
+      `it uses #${code.outerPrivateName} of a class around it: pass what it needs as an argument, ` +
+        'or call a public method',
+    );
+  }
+  if (code.usesOuterSuper) throw say('it uses super of what is around it: call the method by name');
+  if (code.usesOuterNewTarget)
+    throw say('it uses new.target of the function around it: copy it into a const');
+}
+
+export function inspectorMissing(code: Code, path: readonly string[]): never {
+  const names = code.freeNames.filter((name) => !isBuiltinGlobal(name)).join(', ');
+  try {
+    inspectSelf();
+  } catch (cause) {
+    throw transferError(
+      'TRANSFER_UNREADABLE',
+      path,
+      `it captures ${names}, and this process may not inspect itself: under --permission add ` +
+        '--allow-inspector (Node 24 and later), pass the values as arguments, or use ' +
+        'task(moduleUrl, exportName)',
+      { cause },
+    );
+  }
+  throw new TypeError('the inspector is there after all');
+}
+
+/** Direct eval sees every variable around it, whatever its text will be. */
+export function refuseEval(scopes: readonly object[], path: readonly string[]): void {
+  const names = scopes
+    .filter((scope) => scope !== globalThis)
+    .flatMap((scope) => Object.keys(scope));
+  if (names.length === 0) return;
+  const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
+  throw transferError(
+    'TRANSFER_UNREADABLE',
+    path,
+    `it calls eval(), which may use any variable around it (${some}): pass the values as arguments ` +
+      'and call (0, eval)(text), or keep the function in a module and use task(moduleUrl, exportName)',
+  );
+}
+
+/** Two functions, one variable, and one of them assigns it: copies would drift apart. */
+export function guardShared(
+  fn: AnyFunction,
+  code: Code,
+  place: Place,
+  name: string,
+  value: unknown,
+  binding: Binding | undefined,
+  graph: Graph,
+): void {
+  const key = `${place.script.url}:${binding?.start ?? name}`;
+  const users = graph.variables.get(key) ?? [];
+  graph.variables.set(key, users);
+  const writes = code.writtenNames.has(name);
+  for (const other of users) {
+    if (other.fn === fn || !(writes || other.writes) || !Object.is(other.value, value)) continue;
+    const [writer, reader] = writes ? [fn, other.fn] : [other.fn, fn];
+    throw transferError(
+      'TRANSFER_SHARED_VARIABLE',
+      graph.path,
+      `\`${name}\` is changed by ${nameOf(writer)} and used by ${nameOf(reader)}; copies of the two ` +
+        'would no longer share it: put both in one object or class that holds it',
+    );
+  }
+  users.push({ fn, value, writes });
+}
+
+export function nameOf(fn: AnyFunction): string {
+  return fn.name === '' ? 'an anonymous function' : `the function ${fn.name}`;
+}
