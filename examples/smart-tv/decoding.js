@@ -1,22 +1,18 @@
-// The load: a timer that has a picture decoded, in the mode of the moment, so often that decoding
-// takes a given share of one core. Every mode gets the same timer and the same picture; how many
-// decodes it really finished is counted, because a mode that decodes less would look quicker.
+// The load: a loop that has a picture decoded, in the mode of the moment, so often that decoding takes
+// a given share of one core. Every mode gets the same picture at the same times, and one decode runs at
+// a time, so no mode may use more than one core. How many decodes it really finished is counted,
+// because a mode that decodes less would look quicker.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openMode } from './modes/index.js';
 
 // What a mode may take for its first picture, the start of a thread or process included.
 const firstWithinMs = 30_000;
 
-// A TV that falls behind leaves pictures out rather than pile them up.
-const maxRunning = 2;
-
 export class Decoding {
   #bytes;
   #intervalMs;
   #onImage;
-  #mode;
-  #timer;
-  #dueMs = 0;
-  #running = 0;
+  #end = async () => {};
   #lastTurn = Promise.resolve(); // two visitors who switch at once take turns
   #counts = { decoded: 0, leftOut: 0, failed: 0 };
 
@@ -32,32 +28,15 @@ export class Decoding {
    * first picture is there; rejects, decoding nothing more, when there is none.
    */
   use(name) {
-    this.#lastTurn = this.#lastTurn.catch(() => {}).then(() => this.#begin(name));
-    return this.#lastTurn;
+    return this.#takeTurn(async () => {
+      await this.#end();
+      await this.#begin(await openMode(name));
+    });
   }
 
   /** Ends decoding. Safe at any time and any number of times. */
   stop() {
-    this.#lastTurn = this.#lastTurn.catch(() => {}).then(() => this.#end());
-    return this.#lastTurn;
-  }
-
-  async #begin(name) {
-    await this.#end();
-    const mode = await openMode(name);
-    this.#mode = mode;
-    if (mode.decode === undefined) return;
-    this.#onImage(await withinDeadline(mode.decode(this.#bytes), name));
-    this.#dueMs = performance.now() + this.#intervalMs;
-    this.#schedule();
-  }
-
-  async #end() {
-    clearTimeout(this.#timer);
-    const mode = this.#mode;
-    this.#mode = undefined;
-    while (this.#running > 0) await this.#settled();
-    await mode?.close();
+    return this.#takeTurn(() => this.#end());
   }
 
   /** Counts since the last call: `{ decoded, leftOut, failed }`. */
@@ -67,38 +46,45 @@ export class Decoding {
     return counts;
   }
 
-  #onSettled = () => {};
-
-  #settled() {
-    return new Promise((resolve) => {
-      this.#onSettled = resolve;
-    });
+  #takeTurn(act) {
+    this.#lastTurn = this.#lastTurn.catch(() => {}).then(act);
+    return this.#lastTurn;
   }
 
-  #schedule() {
-    this.#timer = setTimeout(() => this.#tick(), Math.max(0, this.#dueMs - performance.now()));
+  async #begin({ name, decode, close }) {
+    const ending = new AbortController();
+    let running = Promise.resolve();
+    this.#end = async () => {
+      ending.abort();
+      await running;
+      await close();
+    };
+    if (decode === undefined) return;
+    this.#onImage(await withinDeadline(decode(this.#bytes), name));
+    running = this.#run(decode, ending.signal);
   }
 
-  // Due times stand one interval apart whatever a decode took, and no burst follows a late one.
-  #tick() {
-    const mode = this.#mode;
-    this.#dueMs = Math.max(this.#dueMs + this.#intervalMs, performance.now());
-    if (this.#running < maxRunning) void this.#decode(mode);
-    else this.#counts.leftOut++;
-    this.#schedule();
+  // Due times stand one interval apart whatever a decode took. A picture whose time has passed before
+  // the one before it is done is decoded late; when the next is due as well it is left out.
+  async #run(decode, signal) {
+    let dueMs = performance.now();
+    while (!signal.aborted) {
+      dueMs += this.#intervalMs;
+      const waitMs = dueMs - performance.now();
+      const missed = Math.max(0, Math.floor(-waitMs / this.#intervalMs));
+      this.#counts.leftOut += missed;
+      dueMs += missed * this.#intervalMs;
+      await sleep(Math.max(0, waitMs), undefined, { signal }).catch(() => {});
+      if (!signal.aborted) await this.#decodeOnce(decode);
+    }
   }
 
-  async #decode(mode) {
-    this.#running++;
+  async #decodeOnce(decode) {
     try {
-      this.#onImage(await mode.decode(this.#bytes));
+      this.#onImage(await decode(this.#bytes));
       this.#counts.decoded++;
     } catch (error) {
-      if (this.#counts.failed++ === 0)
-        console.error(`decoding in mode ${mode.name} failed:`, error);
-    } finally {
-      this.#running--;
-      this.#onSettled();
+      if (this.#counts.failed++ === 0) console.error('decoding failed:', error);
     }
   }
 }

@@ -33,6 +33,7 @@ class Show {
   #results = [];
   #glow = '#000000';
   #isLive = false;
+  #isPressing = false;
   #isClosed = false;
 
   constructor(options, picture, load) {
@@ -159,8 +160,6 @@ class Show {
   #state() {
     return { ...this.#phase, ...this.#television.state, glow: this.#glow };
   }
-
-  #isPressing = false;
 
   // Starts when the first page comes, ends when the last has gone.
   #pressLive(watchers) {

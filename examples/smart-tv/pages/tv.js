@@ -53,7 +53,7 @@ function row({ mode, p50Ms, p95Ms, p99Ms, maxMs, decodesPerSecond }, idle) {
   const decodes = decodesPerSecond === 0 ? '–' : decodesPerSecond.toFixed(1);
   const line = document.createElement('tr');
   line.dataset.mode = mode;
-  const texts = [mode, ...[p50Ms, p95Ms, p99Ms, maxMs].map(formatMs), ratio, decodes];
+  const texts = [mode, ...[p50Ms, p95Ms, p99Ms, maxMs].map(formatNumber), ratio, decodes];
   line.append(
     ...texts.map((text) => Object.assign(document.createElement('td'), { textContent: text })),
   );
@@ -73,6 +73,6 @@ function legendItem(name, text) {
   return item;
 }
 
-function formatMs(ms) {
-  return `${ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)} ms`;
+function formatNumber(ms) {
+  return ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0);
 }
