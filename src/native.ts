@@ -178,15 +178,14 @@ function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(errorCodes, code);
 }
 
-/** Calls into the binary; what it throws becomes a `CodedError` with the same code. */
+/** Calls into the binary; an error with one of our codes becomes a `CodedError`. */
 export function callNative<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
     if (!(error instanceof Error) || error instanceof CodedError) throw error;
     const code: unknown = Reflect.get(error, 'code');
-    throw new CodedError(isErrorCode(code) ? code : 'NATIVE_REFUSED', error.message, {
-      cause: error,
-    });
+    if (!isErrorCode(code)) throw error;
+    throw new CodedError(code, error.message, { cause: error });
   }
 }

@@ -51,6 +51,7 @@ const firstPassedFd = 3;
 /** What an end is made of, on either side. */
 interface EndParts {
   readonly segment: NativeSegment;
+  readonly memory: SegmentMemory;
   readonly arena: ArenaShare;
   readonly isParent: boolean;
   /** This side's eventfd, -1 for the loop's own, and the peer's; both are taken over. */
@@ -61,12 +62,11 @@ interface EndParts {
 }
 
 function openEnd(parts: EndParts): ShmEnd {
-  const { segment, arena, isParent, onPeerEnded } = parts;
+  const { segment, memory, arena, isParent, onPeerEnded } = parts;
   const loop = eventLoop();
   const end = callNative(() =>
     loop.native.attach(segment, isParent, parts.bell, parts.peerBell, parts.spin),
   );
-  const memory = memoryOf(segment);
   const spill = new Spill(arena, isParent ? segment.owner : 0);
   const channel = new ShmChannel({ segment, memory, loop, end, isParent, spill, onPeerEnded });
   return {
@@ -83,6 +83,14 @@ function openEnd(parts: EndParts): ShmEnd {
 function memoryOf(segment: NativeSegment): SegmentMemory {
   const buffer = callNative(() => segment.buffer());
   return { bytes: Buffer.from(buffer), words: new Int32Array(buffer) };
+}
+
+let knownQuota: boolean | undefined;
+
+/** Under a CPU quota a spin eats what the tasks need. Asked once: it reads files. */
+function hasQuota(binding: NativeBinding): boolean {
+  knownQuota ??= binding.hasCpuQuota();
+  return knownQuota;
 }
 
 /** Throws `NATIVE_MISSING` or `NATIVE_REFUSED` where shared memory cannot be had. */
@@ -120,12 +128,15 @@ function makeOffer(
   arena: ArenaShare,
   options: ShmOptions,
 ): ShmOffer {
-  const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount, spin } = options;
+  const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount } = options;
+  const spin = options.spin && !hasQuota(binding);
   const isProcess = options.host === 'process';
   const { native: loop } = eventLoop();
   const owner = arena.native.takeOwner();
   const segmentFd = fds.createSegment(ringBytes, slotCount, owner);
   const segment = binding.NativeSegment.open(fds.release(fds.duplicate(segmentFd)));
+  // Here and not in `open`: a runtime that forbids such buffers refuses the offer.
+  const memory = memoryOf(segment);
   const hostBell = fds.createEventfd();
   const parentBell = loop.holdBell();
   // A process gets copies of what is open here. A thread makes its own copies of what is kept open
@@ -142,13 +153,14 @@ function makeOffer(
     arena.table.ownerEnded(owner);
   };
   return {
-    ticket: { ...makeTicket(options, passed) },
+    ticket: { ...makeTicket({ ...options, spin }, passed) },
     stdio: isProcess ? [passed.segment, passed.arena, passed.bell, passed.peerBell] : [],
     transfer: [],
     open() {
       try {
         const peerBell = fds.release(hostBell);
-        return openEnd({ segment, arena, isParent: true, bell: -1, peerBell, spin, onPeerEnded });
+        const side = { isParent: true, bell: -1, peerBell, spin, onPeerEnded };
+        return openEnd({ segment, memory, arena, ...side });
       } finally {
         loop.releaseBell();
         if (isProcess) fds.closeAll();
@@ -179,12 +191,13 @@ export function acceptShm(ticket: ChannelTicket): ShmEnd {
   const { host, spin, ...passed } = parseShmTicket(ticket);
   const binding = requireNative();
   const fds = callNative(() => new binding.NativeDescriptors());
-  const own = (fd: number) => (host === 'process' ? fd : fds.release(fds.duplicate(fd)));
+  const take = (fd: number) => (host === 'process' ? fd : fds.release(fds.duplicate(fd)));
   return callNative(() => {
-    const segment = binding.NativeSegment.open(own(passed.segment));
-    const arena = adoptArena(own(passed.arena), segment.owner);
-    const bells = { bell: own(passed.bell), peerBell: own(passed.peerBell) };
-    return openEnd({ segment, arena, isParent: false, ...bells, spin, onPeerEnded() {} });
+    const segment = binding.NativeSegment.open(take(passed.segment));
+    const arena = adoptArena(take(passed.arena), segment.owner);
+    const bells = { bell: take(passed.bell), peerBell: take(passed.peerBell) };
+    const side = { isParent: false, ...bells, spin, onPeerEnded() {} };
+    return openEnd({ segment, memory: memoryOf(segment), arena, ...side });
   });
 }
 
