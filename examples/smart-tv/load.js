@@ -18,81 +18,100 @@ let current;
 
 process.on('message', (order) => {
   current?.stop();
-  current = order === 'stop' ? undefined : startPressing(order);
+  current = order === 'stop' ? undefined : new Pressing(order);
+  current?.start();
 });
 process.on('disconnect', () => process.exit());
 process.on('SIGINT', () => {}); // Ctrl-C reaches us too; the server ends us by disconnecting
 
-function startPressing({ url, ratePerSecond, seconds, seed }) {
-  const state = { samples: [], lagsMs: [], scheduled: 0, over: 0, failed: 0, timer: undefined };
-  const slotMs = 1000 / ratePerSecond;
-  const startMs = performance.now() + 20;
-  const count = Math.max(1, Math.round(seconds * ratePerSecond));
-  const jitter = makeUniform(seed);
-  let isStopped = false;
+class Pressing {
+  #url;
+  #slotMs;
+  #startMs;
+  #count;
+  #jitter;
+  #timer;
+  #reporter;
+  #isStopped = false;
+  #scheduled = 0;
+  #over = 0;
+  #failed = 0;
+  #samples = [];
+  #lagsMs = [];
 
-  const reporter = setInterval(report, reportEveryMs);
-  scheduleNext();
-  return { stop };
-
-  function report() {
-    if (state.samples.length > 0) process.send({ samples: state.samples.splice(0) });
+  constructor({ url, ratePerSecond, seconds, seed }) {
+    this.#url = url;
+    this.#slotMs = 1000 / ratePerSecond;
+    this.#startMs = performance.now() + 20;
+    this.#count = Math.max(1, Math.round(seconds * ratePerSecond));
+    this.#jitter = makeUniform(seed);
   }
 
-  function stop() {
-    isStopped = true;
-    clearTimeout(state.timer);
-    clearInterval(reporter);
-    report();
+  start() {
+    this.#reporter = setInterval(() => this.#report(), reportEveryMs);
+    this.#scheduleNext();
+  }
+
+  stop() {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#reporter);
+    this.#report();
   }
 
   // One press in each slot, at a random place in it: a plain beat could fall in step with decoding.
-  function scheduleNext() {
-    if (state.scheduled === count) return;
-    const dueMs = startMs + (state.scheduled++ + jitter()) * slotMs;
-    waitUntil(dueMs, () => {
-      press(dueMs);
-      scheduleNext();
-    });
+  #scheduleNext() {
+    if (this.#scheduled === this.#count) return;
+    this.#waitUntil(this.#startMs + (this.#scheduled++ + this.#jitter()) * this.#slotMs);
   }
 
-  function waitUntil(dueMs, then) {
+  #waitUntil(dueMs) {
     const leftMs = dueMs - performance.now();
-    if (isStopped) return;
+    if (this.#isStopped) return;
     if (leftMs > watchClockMs) {
-      state.timer = setTimeout(waitUntil, Math.max(1, leftMs - watchClockMs), dueMs, then);
+      const sleepMs = Math.max(1, leftMs - watchClockMs);
+      this.#timer = setTimeout(() => this.#waitUntil(dueMs), sleepMs);
     } else if (leftMs > 0) {
-      setImmediate(waitUntil, dueMs, then);
+      setImmediate(() => this.#waitUntil(dueMs));
     } else {
-      then();
+      this.#press(dueMs);
+      this.#scheduleNext();
     }
   }
 
-  function press(dueMs) {
-    state.lagsMs.push(performance.now() - dueMs);
-    let isOver = false;
+  #press(dueMs) {
+    this.#lagsMs.push(performance.now() - dueMs);
+    let isOver = false; // one request can end in several events
     const end = (isAnswered) => {
-      if (isOver) return;
+      if (!isOver) this.#note(dueMs, isAnswered);
       isOver = true;
-      const responseMs = performance.now() - dueMs;
-      if (isAnswered) state.samples.push([performance.timeOrigin + dueMs, responseMs]);
-      else state.failed++;
-      if (++state.over === count) finish();
     };
-    const call = request(url, { method: 'POST', agent, timeout: answerWithinMs }, (answer) => {
-      answer.resume();
-      answer.on('end', () => end(answer.statusCode === 200));
-    });
+    const call = request(
+      this.#url,
+      { method: 'POST', agent, timeout: answerWithinMs },
+      (answer) => {
+        answer.resume();
+        answer.on('end', () => end(answer.statusCode === 200));
+      },
+    );
     call.on('timeout', () => call.destroy());
     call.on('error', () => end(false));
     call.on('close', () => end(false));
     call.end();
   }
 
-  function finish() {
-    if (isStopped) return;
-    stop();
-    process.send({ done: true, failed: state.failed, lagP95Ms: quantile(state.lagsMs, 0.95) ?? 0 });
+  #note(dueMs, isAnswered) {
+    const responseMs = performance.now() - dueMs;
+    if (isAnswered) this.#samples.push([performance.timeOrigin + dueMs, responseMs]);
+    else this.#failed++;
+    if (++this.#over < this.#count || this.#isStopped) return;
+    this.stop();
+    const lagP95Ms = quantile(this.#lagsMs, 0.95) ?? 0;
+    process.send({ done: true, failed: this.#failed, lagP95Ms });
+  }
+
+  #report() {
+    if (this.#samples.length > 0) process.send({ samples: this.#samples.splice(0) });
   }
 }
 
