@@ -20,8 +20,9 @@ pub const RANGE_BYTES: u64 = 1 << 35;
 pub const OWNER_COUNT: u32 = 1 << 16;
 /// What is mapped at once; larger blocks have a window of their own.
 const WINDOW_BYTES: u64 = 1 << 26;
-/// Free memory that one owner keeps for its next payloads.
-const CACHE_LIMIT_BYTES: u64 = 64 << 20;
+/// Free memory that one owner keeps for its next payloads: eight of 16 MiB, about as many as wait for
+/// the peer's next garbage collection.
+const CACHE_LIMIT_BYTES: u64 = 128 << 20;
 
 /// A mapped part: keep `mapping` as long as the address is used.
 #[derive(Debug, Clone)]
@@ -245,11 +246,11 @@ mod tests {
     fn freed_memory_is_kept_up_to_the_limit_and_then_goes_back() {
         let arena = Arc::new(Arena::create().expect("memfd"));
         let range = OwnRange::new(Arc::clone(&arena), 0);
-        let taken: Vec<Taken> = (0..5).map(|_| range.take(16 << 20).expect("room")).collect();
+        let taken: Vec<Taken> = (0..9).map(|_| range.take(16 << 20).expect("room")).collect();
         for block in &taken {
             range.give(block.offset).expect("in use");
         }
-        assert_eq!(resident_bytes(&arena), 64 << 20);
+        assert_eq!(resident_bytes(&arena), CACHE_LIMIT_BYTES);
         assert_eq!(range.used_count(), 0);
         assert!(range.give(taken[0].offset).is_err());
     }
