@@ -78,9 +78,20 @@ function start(ticket: HostTicket): void {
   }
 }
 
-/** The parent has closed the channel, or is gone. */
+/** The parent has closed the channel, or is gone. What a process has printed is written first. */
 function leave(): void {
-  process.exit(0);
+  const streams = isMainThread ? [process.stdout, process.stderr] : [];
+  let unwritten = 1;
+  const oneLess = (): void => {
+    unwritten -= 1;
+    if (unwritten === 0) process.exit(0);
+  };
+  for (const stream of streams) {
+    if (stream.writableLength === 0) continue;
+    unwritten += 1;
+    stream.write('', oneLess);
+  }
+  oneLess();
 }
 
 markAsHost();

@@ -22,6 +22,8 @@ export interface HostSettings extends HostOptions {
   readonly spin: boolean;
   readonly setup: FunctionSnapshot | undefined;
   readonly concurrentTasks: number;
+  /** After so many it is to be replaced; `Infinity`: never. */
+  readonly maxTasksPerHost: number;
   readonly maxRssBytes: number;
   readonly pinnedCores: readonly number[];
   readonly startTimeoutMs: number;
@@ -66,6 +68,7 @@ export class Host<C extends Call> {
   /** No more calls: it leaves when what it has is answered. */
   isRetiring = false;
   readonly #concurrentTasks: number;
+  readonly #maxTasks: number;
   readonly #handle: HostHandle;
   readonly #link: Link;
   readonly #end: ChannelEnd;
@@ -85,6 +88,7 @@ export class Host<C extends Call> {
     this.id = id;
     this.kind = settings.kind;
     this.#concurrentTasks = settings.concurrentTasks;
+    this.#maxTasks = settings.maxTasksPerHost;
     this.#events = events;
     this.#life = new Lifecycle<HostState>(`host ${id}`, 'starting', {
       starting: ['ready', 'closing', 'ended'],
@@ -167,7 +171,8 @@ export class Host<C extends Call> {
       !this.isRetiring &&
       !this.isFull &&
       !this.isStuck &&
-      this.inFlight < this.maxInFlight
+      this.inFlight < this.maxInFlight &&
+      this.inFlight + this.tasksDone < this.#maxTasks
     );
   }
 
@@ -333,7 +338,9 @@ export class Host<C extends Call> {
       return;
     }
     this.#handle.ref(); // its end is still to come, and the channel keeps nothing alive any more
-    if (hasDamage(error)) this.#handle.kill(); // a host that cannot be understood is replaced
+    if (hasDamage(error))
+      this.#handle.kill(); // a host that cannot be understood is replaced
+    else this.#link.close(); // it left first (its set-up failed), and waits for our goodbye
   }
 
   #finish(exit: HostExit): void {

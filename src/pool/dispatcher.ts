@@ -65,6 +65,7 @@ export class Dispatcher {
       maxInFlight: given.options.maxTasksAhead,
     };
     this.fleet = new Fleet({
+      poolId: given.poolId,
       options: given.options,
       channel: given.channel,
       setup: given.setup,
@@ -197,6 +198,10 @@ export class Dispatcher {
       this.pump();
     },
     onExit: (host, exit, unanswered) => this.#exited(host, exit, unanswered),
+    onExited: () => {
+      this.pump();
+      this.#tellIdle();
+    },
     onGiveUp: (error) => this.rejectWaiting(() => error),
   };
 
@@ -318,12 +323,14 @@ export class Dispatcher {
     }
   }
 
-  #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): void {
+  #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
+    let hadBegun = false;
     if (unanswered.length > 0) this.#giveCore();
     this.runningTasks -= unanswered.length;
     for (const task of unanswered.sort((a, b) => b.sequence - a.sequence)) {
-      if (task.state === 'settled') continue;
       const hasBegun = host.hasBegun(task);
+      hadBegun ||= hasBegun;
+      if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
         this.#settle(task, undefined, exitError(host, exit, task), true);
         continue;
@@ -333,8 +340,7 @@ export class Dispatcher {
       task.state = 'waiting';
       this.#queue.unshift([task], task.options.priority);
     }
-    this.pump();
-    this.#tellIdle();
+    return hadBegun;
   }
 
   /** Rejects everything that waits; what runs goes on. */

@@ -20,13 +20,16 @@ export type TaskHost = Host<Task>;
 export interface FleetEvents extends Omit<HostEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
   /** A host can take tasks. */
   onReady(host: TaskHost): void;
-  /** A host ended, with tasks that it had not answered. */
-  onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): void;
+  /** A host ended, with tasks that it had not answered. True when one of them had begun. */
+  onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean;
+  /** After `onExit`: what waits may be sent elsewhere, or ask for another host. */
+  onExited(): void;
   /** No host starts: what waits should hear `error`. */
   onGiveUp(error: CodedError): void;
 }
 
 export interface FleetOptions {
+  readonly poolId: number;
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
@@ -39,6 +42,7 @@ export class Fleet {
   readonly hosts: TaskHost[] = [];
   startedHosts = 0;
   exitedHosts = 0;
+  readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
   readonly #channel: ChannelKind;
@@ -53,7 +57,8 @@ export class Fleet {
   /** Idle hosts that `warm` asks for, whatever the load. */
   #wantedIdle = 0;
 
-  constructor({ options, channel, setup, events, waitingTasks }: FleetOptions) {
+  constructor({ poolId, options, channel, setup, events, waitingTasks }: FleetOptions) {
+    this.#poolId = poolId;
     this.#options = options;
     this.#channel = channel;
     this.#setup = setup;
@@ -84,7 +89,7 @@ export class Fleet {
     }
     if (this.hosts.length > before && announcements.poolResize.hasSubscribers) {
       announcements.poolResize.publish({
-        pool: 0,
+        pool: this.#poolId,
         hostsBefore: before,
         hostsWanted: this.hosts.length,
       });
@@ -143,6 +148,7 @@ export class Fleet {
         new CodedError('HOST_START_FAILED', `no host could be started: ${messageOf(error)}`, {
           cause: error,
         }),
+        undefined,
       );
       return false;
     }
@@ -221,18 +227,18 @@ export class Fleet {
         isExpected,
       });
     }
-    this.#events.onExit(host, exit, unanswered);
+    const hadBegun = this.#events.onExit(host, exit, unanswered);
     if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
-    if (this.#isClosing) return;
-    if (startError !== undefined) this.#startFailed(startError);
-    else if (host.tasksDone === 0 && !host.isRetiring) {
-      this.#startFailed(
-        new CodedError('HOST_START_FAILED', `${host.label} ended before it had done anything`),
-      );
-    } else this.grow();
+    if (!this.#isClosing) {
+      const failure = startError ?? (hadBegun ? undefined : idleEnd(host));
+      // Before anything asks for another host: its start has to wait.
+      if (failure !== undefined) this.#startFailed(failure, host);
+      else this.grow();
+    }
+    this.#events.onExited();
   }
 
-  #startFailed(error: CodedError): void {
+  #startFailed(error: CodedError, host: TaskHost | undefined): void {
     const delayMs = this.#restart.failed();
     if (delayMs === undefined) {
       this.#restart.succeeded();
@@ -241,10 +247,22 @@ export class Fleet {
       return;
     }
     if (this.#restartTimer !== undefined) return;
+    if (announcements.hostRestart.hasSubscribers) {
+      const attempt = this.#restart.failuresInRow;
+      const kind = this.#options.host;
+      announcements.hostRestart.publish({
+        host: host?.id ?? 0,
+        kind,
+        pid: host?.pid,
+        attempt,
+        delayMs,
+      });
+    }
     // Keeps the event loop alive while somebody waits for the host that this will start.
     this.#restartTimer = setTimeout(() => {
       this.#restartTimer = undefined;
-      this.grow();
+      if (this.#warmWaiters.length > 0) this.warm(this.#options.maxHosts);
+      else this.grow();
     }, delayMs);
     if (this.#waitingTasks() === 0 && this.#warmWaiters.length === 0) this.#restartTimer.unref();
   }
@@ -288,6 +306,12 @@ export class Fleet {
     });
     clearTimeout(timer);
   }
+}
+
+/** What ended before it had done anything, and not by a task's doing, counts as a failed start. */
+function idleEnd(host: TaskHost): CodedError | undefined {
+  if (host.tasksDone > 0 || host.isRetiring) return undefined;
+  return new CodedError('HOST_START_FAILED', `${host.label} ended before it had done anything`);
 }
 
 function messageOf(error: unknown): string {
