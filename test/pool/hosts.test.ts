@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { perHost } from '../../src/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
+import { blockUntil } from './tasks.js';
+import { deadlineMs, Gate, openPool, processWays, ways } from './ways.js';
+
+/** Twice the delays of five starts in a row, and the starts themselves on a loaded machine. */
+const giveUpMs = 60_000;
+
+for (const way of ways) {
+  test(`${way.name}: a set-up that throws is HOST_START_FAILED with its cause, and no storm`, async (t) => {
+    const log = new Gate(t).mark('starts');
+    writeFileSync(log, '');
+    const setup = (): void => {
+      appendFileSync(log, '.');
+      throw new RangeError('no database');
+    };
+    const pool = openPool(t, { size: 2, setup }, way);
+    const calls = [pool.run(() => 1), pool.run(() => 2), pool.run(() => 3)];
+    for (const call of calls) {
+      await assert.rejects(
+        withDeadline(call, giveUpMs, 'the pool gives up'),
+        (error: Error & { code?: string }) =>
+          error.code === 'HOST_START_FAILED' &&
+          error.cause instanceof RangeError &&
+          /no database/.test(error.message),
+      );
+    }
+    const starts = readFileSync(log).byteLength;
+    assert.ok(starts >= 2 && starts <= 10, `${starts} starts`);
+    assert.equal(pool.stats().waitingTasks, 0);
+  });
+
+  test(`${way.name}: a set-up runs once in each host before its first task`, async (t) => {
+    const setup = (): void => {
+      const { setUps = 0 } = globalThis as { setUps?: number };
+      Object.assign(globalThis, { setUps: setUps + 1 });
+    };
+    const pool = openPool(t, { size: 1, setup }, way);
+    const count = (): unknown => Reflect.get(globalThis, 'setUps');
+    assert.deepEqual([await pool.run(count), await pool.run(count)], [1, 1]);
+  });
+
+  test(`${way.name}: a value per host is made once in each`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const connection = perHost(() => ({ uses: 0 }));
+    const work = (): number => {
+      connection().uses += 1;
+      return connection().uses;
+    };
+    assert.deepEqual([await pool.run(work), await pool.run(work), await pool.run(work)], [1, 2, 3]);
+    assert.equal(connection().uses, 0);
+  });
+
+  test(`${way.name}: a host is replaced after so many tasks, and no task is lost`, async (t) => {
+    const pool = openPool(t, { size: 1, maxTasksPerHost: 5, maxTasksAhead: 1 }, way);
+    const calls = Array.from({ length: 20 }, (_, index) =>
+      pool.run((value: number) => value, index),
+    );
+    assert.deepEqual(await Promise.all(calls), [...Array(20).keys()]);
+    await waitFor(() => pool.stats().exitedHosts === 4);
+    assert.equal(pool.stats().startedHosts, 4);
+  });
+
+  test(`${way.name}: a pool has as many hosts as work, between its limits, and lets idle ones go`, async (t) => {
+    const pool = openPool(t, { size: { min: 1, max: 3 }, idleTimeMs: 20 }, way);
+    const gate = new Gate(t);
+    const { file } = gate;
+    const marks = ['a', 'b', 'c', 'd', 'e'].map((name) => gate.mark(name));
+    const calls = marks.map((mark) =>
+      pool.run((given: string) => blockUntil(file, given, 1), mark),
+    );
+    await waitFor(() => gate.marks.length === 3);
+    assert.equal(pool.stats().hosts.length, 3);
+    gate.open();
+    await Promise.all(calls);
+    await waitFor(() => pool.stats().hosts.length === 1);
+    assert.equal(await pool.run(() => 'still works'), 'still works');
+  });
+}
+
+for (const way of processWays) {
+  test(`${way.name}: a host that is too large is replaced`, async (t) => {
+    const pool = openPool(t, { size: 1, maxRssBytes: 1 }, way);
+    const pids = new Set<number>();
+    await waitFor(async () => {
+      pids.add(await pool.run(() => process.pid));
+      return pids.size > 1;
+    });
+    assert.equal(pool.stats().failedTasks, 0);
+  });
+
+  test(`${way.name}: what a host prints is not lost at its end`, async (t) => {
+    const folder = new Gate(t).folder;
+    const program = `
+      import { Pool } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+      const pool = new Pool({ size: 1, channel: '${way.channel}' });
+      await pool.run(() => { for (let line = 0; line < 5000; line += 1) console.log('line', line); });
+      await pool.close();`;
+    writeFileSync(`${folder}/program.mjs`, program);
+    const { stdout, status } = await runNode([`${folder}/program.mjs`]);
+    assert.equal(status, 0);
+    const lines = stdout.trim().split('\n');
+    assert.deepEqual([lines.length, lines.at(-1)], [5000, 'line 4999']);
+  });
+}
+
+test('hosts get the flags and the environment that the pool was told', async (t) => {
+  const options = { size: 1, execArgv: ['--stack-trace-limit=3'], env: { GREETING: 'hei' } };
+  const pool = openPool(t, options);
+  const seen = await pool.run(() => [process.execArgv.at(-1), process.env['GREETING']]);
+  assert.deepEqual(seen, ['--stack-trace-limit=3', 'hei']);
+});
+
+test('a host that does not become ready in time is HOST_START_FAILED', async (t) => {
+  const setup = (): Promise<void> => new Promise(() => setInterval(() => {}, 1000));
+  const pool = openPool(t, { size: 1, setup, startTimeoutMs: 300 });
+  await assert.rejects(
+    withDeadline(
+      pool.run(() => 1),
+      giveUpMs,
+      'the pool gives up',
+    ),
+    {
+      code: 'HOST_START_FAILED',
+    },
+  );
+});
+
+test('a host that ends with code 0 while it starts is HOST_START_FAILED, and no storm', async (t) => {
+  const pool = openPool(t, { size: 1, setup: () => process.exit(0) });
+  await assert.rejects(
+    withDeadline(
+      pool.run(() => 1),
+      giveUpMs,
+      'the pool gives up',
+    ),
+    {
+      code: 'HOST_START_FAILED',
+    },
+  );
+  assert.ok(pool.stats().startedHosts <= 6, `${pool.stats().startedHosts} starts`);
+});
+
+test('a pool whose hosts did not start tries again at the next call', async (t) => {
+  const mark = new Gate(t).mark('mended');
+  const setup = (): void => void readFileSync(mark);
+  const pool = openPool(t, { size: 1, setup });
+  await assert.rejects(
+    withDeadline(
+      pool.run(() => 1),
+      giveUpMs,
+      'the pool gives up',
+    ),
+    {
+      code: 'HOST_START_FAILED',
+    },
+  );
+  writeFileSync(mark, '');
+  assert.equal(
+    await withDeadline(
+      pool.run(() => 2),
+      giveUpMs,
+      'an answer',
+    ),
+    2,
+  );
+});
+
+test('warm() starts all hosts, and rejects when none starts', async (t) => {
+  const pool = openPool(t, { size: 2 });
+  await pool.warm();
+  assert.deepEqual(
+    pool.stats().hosts.map(({ state }) => state),
+    ['ready', 'ready'],
+  );
+  const broken = openPool(t, { size: 1, setup: () => Promise.reject(new Error('never')) });
+  await assert.rejects(withDeadline(broken.warm(), giveUpMs, 'warm ends'), {
+    code: 'HOST_START_FAILED',
+  });
+});
+
+async function runNode(args: string[]): Promise<{ stdout: string; status: number | null }> {
+  const { spawn } = await import('node:child_process');
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  const status = await withDeadline(
+    new Promise<number | null>((resolve) => child.on('close', resolve)),
+    deadlineMs,
+    'the program ends',
+  );
+  return { stdout, status };
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Pool } from '../../src/index.js';
+import { isRunning, waitFor, withDeadline } from '../support/index.js';
+import { blockUntil } from './tasks.js';
+import { deadlineMs, Gate, openPool, ways } from './ways.js';
+
+for (const way of ways) {
+  test(`${way.name}: close() lets everything finish that was called before, and twice is fine`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const calls = Array.from({ length: 50 }, (_, index) =>
+      pool.run((value: number) => value, index),
+    );
+    const [first, second] = [pool.close(), pool.close()];
+    await assert.rejects(
+      pool.run(() => 1),
+      { code: 'POOL_CLOSED' },
+    );
+    assert.deepEqual(await Promise.all(calls), [...Array(50).keys()]);
+    await withDeadline(Promise.all([first, second, pool.close()]), deadlineMs, 'close');
+    assert.deepEqual(pool.stats().hosts, []);
+    await assert.rejects(pool.warm(), { code: 'POOL_CLOSED' });
+  });
+
+  test(`${way.name}: destroy() during work rejects each call with POOL_CLOSED and ends the hosts`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const running = pool.run(() => blockUntil(open, mark, 1));
+    const waiting = [pool.run(() => 2), pool.run(() => 3)];
+    await gate.reached('busy');
+    const pid = pool.stats().hosts[0]?.pid ?? 0;
+    const rejections = [running, ...waiting].map((call) =>
+      assert.rejects(call, { code: 'POOL_CLOSED' }),
+    );
+    await withDeadline(Promise.all([pool.destroy(), pool.destroy()]), deadlineMs, 'destroy');
+    await Promise.all(rejections);
+    await assert.rejects(
+      pool.run(() => 4),
+      { code: 'POOL_CLOSED' },
+    );
+    if (way.host === 'process') assert.equal(isRunning(pid), false);
+    await withDeadline(pool.close(), deadlineMs, 'close after destroy');
+  });
+
+  test(`${way.name}: destroy() ends a close() that waits for an endless task`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const running = assert.rejects(
+      pool.run(() => blockUntil(open, mark, 1)),
+      { code: 'POOL_CLOSED' },
+    );
+    await gate.reached('busy');
+    const closing = pool.close();
+    await withDeadline(pool.destroy(), deadlineMs, 'destroy');
+    await running;
+    await withDeadline(closing, deadlineMs, 'close');
+  });
+
+  test(`${way.name}: a pool that is closed while its hosts start leaves none behind`, async (t) => {
+    const pool = openPool(t, { size: 2 }, way);
+    const warming = assert.rejects(pool.warm(), { code: 'POOL_CLOSED' });
+    await withDeadline(pool.close(), deadlineMs, 'close');
+    await warming;
+    assert.deepEqual(pool.stats().hosts, []);
+  });
+}
+
+test('a pool that did nothing closes', async () => {
+  const pool = new Pool({ size: 1 });
+  await withDeadline(pool.close(), deadlineMs, 'close');
+  assert.equal(pool.stats().startedHosts, 0);
+});
+
+test('a pool closes at the end of its block', async () => {
+  let seen: Pool;
+  {
+    await using pool = new Pool({ size: 1 });
+    seen = pool;
+    assert.equal(await pool.run(() => 1), 1);
+  }
+  await assert.rejects(
+    seen.run(() => 2),
+    { code: 'POOL_CLOSED' },
+  );
+  assert.deepEqual(seen.stats().hosts, []);
+});
+
+test('close() waits for a stream that is still read', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const stream = await pool.run(function* () {
+    for (let value = 0; value < 100; value += 1) yield value;
+  });
+  const closing = pool.close();
+  let count = 0;
+  for await (const _ of stream) count += 1;
+  assert.equal(count, 100);
+  await withDeadline(closing, deadlineMs, 'close');
+});
+
+test('two pools share the cores: the second works with one while the first holds all', async (t) => {
+  const [first, second] = [openPool(t, {}), openPool(t, {})];
+  const cores = first.stats().cores.count;
+  const gate = new Gate(t);
+  const { file } = gate;
+  const work = (mark: string): number => blockUntil(file, mark, 1);
+  const marks = (pool: string) =>
+    Array.from({ length: cores }, (_, at) => gate.mark(`${pool}${at}`));
+  const calls = marks('first').map((mark) => first.run(work, mark));
+  await waitFor(() => gate.marks.length === cores);
+  calls.push(...marks('second').map((mark) => second.run(work, mark)));
+  await waitFor(() => gate.marks.length === cores + 1);
+  await second.warm();
+  assert.equal(first.stats().cores.used, cores + 1);
+  assert.equal(second.stats().runningTasks, 1);
+  assert.equal(second.stats().waitingTasks, cores - 1);
+  gate.open();
+  await withDeadline(Promise.all(calls), deadlineMs, 'all tasks');
+  assert.equal(second.stats().cores.used, 0);
+});
