@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('./load.js', import.meta.url));
 
+// How long the process may take to end before it is killed.
+const graceMs = 1000;
+
 export class Thumb {
   #url;
   #child;
@@ -46,6 +49,8 @@ export class Thumb {
     const gone = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#onGone = () => {};
     if (this.#child.connected) this.#child.disconnect();
+    const killer = setTimeout(() => this.#child.kill('SIGKILL'), graceMs);
     await gone;
+    clearTimeout(killer);
   }
 }

@@ -93,7 +93,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a run over every mode exits 0 with a table, results.json and a plot', async (t) => {
+test('a run over every mode exits 0 with a table, results.json and a plot', {
+  timeout: deadlineMs,
+}, async (t) => {
   const folder = makeFolder(t);
   const run = start(t, ['--once', '--seconds', '1', '--out', folder, '--player', 'stand-in']);
   assert.equal(await run.exited, 0, run.text());
@@ -126,7 +128,9 @@ test('a run over every mode exits 0 with a table, results.json and a plot', asyn
   assert.doesNotMatch(svg, /NaN|undefined|Infinity/);
 });
 
-test('the pages stay up after the study: buttons, modes and events work until SIGINT', async (t) => {
+test('the pages stay up after the study: buttons, modes and events work until SIGINT', {
+  timeout: deadlineMs,
+}, async (t) => {
   const folder = makeFolder(t);
   const picture = writeSmallPicture(folder);
   const run = start(t, [
@@ -183,7 +187,9 @@ async function readUntil(answer: Response, pattern: RegExp): Promise<RegExpMatch
   throw new Error(`the events ended without ${pattern}: ${text}`);
 }
 
-test('SIGINT in the middle of a measurement ends everything', async (t) => {
+test('SIGINT in the middle of a measurement ends everything', {
+  timeout: deadlineMs,
+}, async (t) => {
   const folder = makeFolder(t);
   const run = start(t, [
     ...['--once', '--seconds', '60', '--modes', 'threads', '--out', folder],
