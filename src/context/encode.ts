@@ -290,7 +290,9 @@ export class Graph {
   #object(value: object): object {
     const copy: object = {};
     this.#copies.set(value, copy);
-    for (const key of Reflect.ownKeys(value)) {
+    const symbols = Object.getOwnPropertySymbols(value);
+    const names = Object.getOwnPropertyNames(value);
+    for (const key of symbols.length === 0 ? names : [...names, ...symbols]) {
       const descriptor = Object.getOwnPropertyDescriptor(value, key);
       if (descriptor === undefined) continue;
       const isOrdinary =

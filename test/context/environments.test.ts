@@ -169,6 +169,35 @@ test('every case travels from a minified bundle', async () => {
   assert.ok(passed > 50);
 });
 
+test('without the right to inspect, functions without captures travel and others are refused by name', async () => {
+  const file = join(folder, 'denied.mjs');
+  const context = pathToFileURL(join(compiled, '../../src/context/index.js')).href;
+  await writeFile(
+    file,
+    `import { createExporter } from ${JSON.stringify(context)};
+const exporter = createExporter();
+const failed = [];
+let passed = 0;
+const captured = 1;
+const other = [2];
+if (exporter.exportFunction((a) => Math.max(a, 1)).state === undefined) passed += 1;
+try {
+  exporter.exportFunction(() => captured + other.length);
+  failed.push('it was not refused');
+} catch ({ code, message }) {
+  const isRight = code === 'TRANSFER_UNREADABLE' && /captures captured, other/.test(message) &&
+    message.includes('--allow-inspector') && message.includes('task(');
+  if (isRight) passed += 1;
+  else failed.push(message);
+}
+console.log(JSON.stringify({ passed, failed }));`,
+  );
+  const permission = nodeMajor < 24 ? '--experimental-permission' : '--permission';
+  const { failed, passed } = await runProgram(file, [permission, '--allow-fs-read=*']);
+  assert.deepEqual(failed, []);
+  assert.equal(passed, 2);
+});
+
 test('CommonJS: require, module names, sloppy code and exports travel', async () => {
   await copyFile(join(sources, 'fixtures/lib.cjs'), join(folder, 'lib.cjs'));
   const source = await readFile(join(sources, 'fixtures/main.cjs'), 'utf8');
