@@ -10,7 +10,7 @@ import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
-import { transferError } from './refuse.js';
+import { type Path, transferError } from './refuse.js';
 import type { Binding } from './scope.js';
 import { bindingAt, type Place, placeOf, scopeAround } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -57,7 +57,7 @@ export class Describer {
   }
 
   /** Reads what `fn` captured. Throws when something that it needs cannot be read. */
-  describe(fn: AnyFunction, path: readonly string[]): Described {
+  describe(fn: AnyFunction, path: Path): Described {
     const known = this.#described.get(fn);
     if (known !== undefined) return known;
     const described = this.#recreated(fn) ?? this.#captured(fn, path);
@@ -83,7 +83,7 @@ export class Describer {
     };
   }
 
-  #captured(fn: AnyFunction, path: readonly string[]): Described {
+  #captured(fn: AnyFunction, path: Path): Described {
     const text = textOf(fn);
     const code = readCode(text);
     if (code === undefined) throw new TypeError('native code has no captures');
@@ -113,7 +113,7 @@ export class Describer {
     code: Code,
     { scopes }: Capture,
     place: Place | undefined,
-    path: readonly string[],
+    path: Path,
   ): Slot[] {
     if (code.usesEval) refuseEval(scopes, path);
     const slots: Slot[] = [];
@@ -171,7 +171,7 @@ function isUserGlobal(name: string): boolean {
   return name !== 'undefined' && name in globalThis && !isBuiltinGlobal(name);
 }
 
-function readScope(scope: object, name: string, path: readonly string[]): unknown {
+function readScope(scope: object, name: string, path: Path): unknown {
   try {
     return Reflect.get(scope, name);
   } catch (cause) {
@@ -189,7 +189,7 @@ function selfOf(
   code: Code,
   { scopes, location }: Capture,
   place: Place | undefined,
-  path: readonly string[],
+  path: Path,
 ): unknown[] {
   if (!code.usesOuterThis && !code.usesOuterArguments) return [];
   const self: unknown[] = [undefined, undefined];

@@ -6,7 +6,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
-import { isReceivedClass, sendHook } from './hooks.js';
+import { isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
 import { integrity, propertyFlags, special } from './protocol.js';
@@ -50,7 +50,7 @@ export class Graph {
   readonly #indices = new Map<unknown, number>();
   readonly #groups = new Map<object | null, (object | number)[]>();
   /** Where we are, for error messages. */
-  readonly path: string[];
+  readonly path: (string | number)[];
 
   constructor(functions: FunctionEncoder, what: string, isConstant: boolean) {
     this.#functions = functions;
@@ -126,6 +126,7 @@ export class Graph {
     if (typeof value === 'function') return this.#functions.encodeFunction(value, this);
     if (typeof value === 'symbol') return this.#symbol(value);
     if (typeof value !== 'object' || value === null || this.#copies.has(value)) return -1;
+    if (isOrdinary(value)) return -1;
     const path = builtinPath(value);
     if (path !== undefined) return this.add(value, [special.builtin, ...this.#path(path)]);
     return this.#specialObject(value);
@@ -202,12 +203,14 @@ export class Graph {
     const known = this.#copies.get(value);
     if (known !== undefined) return known;
     this.#mustBeConstant();
+    if (isOrdinary(value)) return this.#object(value);
     const refusal = refusalOf(value);
     if (refusal !== undefined) refuse(value, this.path);
     if (Array.isArray(value)) return this.#array(value);
     if (types.isMap(value)) return this.#map(value);
     if (types.isSet(value)) return this.#set(value);
     if (isLeaf(value)) return this.#leaf(value);
+    rememberOrdinary(value);
     return this.#object(value);
   }
 
@@ -240,7 +243,11 @@ export class Graph {
 
   #element(copy: unknown[], index: number, value: unknown): void {
     if (isPlainPrimitive(value)) copy[index] = value;
-    else this.at(`[${index}]`, () => this.set(copy, index, value));
+    else {
+      this.path.push(index);
+      this.set(copy, index, value);
+      this.path.pop();
+    }
   }
 
   #map(value: Map<unknown, unknown>): object {
@@ -360,6 +367,26 @@ export class Graph {
     if (prototype === null) return;
     this.prototypes[at] = this.at('its prototype', () => this.cell(prototype));
   }
+}
+
+/** Prototypes of classes that are the user's up to `Object`, and whose instances may travel. */
+const ordinaryPrototypes = new WeakSet<object>();
+
+/** Whether an earlier instance of the same class had no reason to be anything but its properties. */
+function isOrdinary(value: object): boolean {
+  if (types.isProxy(value)) return false;
+  const prototype: object | null = Object.getPrototypeOf(value);
+  if (prototype === null || !ordinaryPrototypes.has(prototype)) return false;
+  return !(send in value) && !Object.hasOwn(value, 'constructor');
+}
+
+function rememberOrdinary(value: object): void {
+  const first: object | null = Object.getPrototypeOf(value);
+  if (first === null || first === Object.prototype) return;
+  for (let at: object | null = first; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    if (at === null || builtinPath(at) !== undefined || nodeModulePath(at) !== undefined) return;
+  }
+  ordinaryPrototypes.add(first);
 }
 
 function assign(container: object, key: string | number, value: unknown): void {

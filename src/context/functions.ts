@@ -16,7 +16,7 @@ import { perHostFactory } from './per-host.js';
 import { special } from './protocol.js';
 import { originOf } from './recreate.js';
 import { cjsReference, exportAt, type ModuleReference, mainUrl } from './references.js';
-import { refuse, transferError } from './refuse.js';
+import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
 import { taskTarget } from './task.js';
@@ -53,7 +53,7 @@ export class Functions implements FunctionEncoder {
   }
 
   /** What `fn` captured, now. Throws when something that it needs cannot be read. */
-  describe(fn: AnyFunction, path: readonly string[]): Described {
+  describe(fn: AnyFunction, path: Path): Described {
     return this.#describer.describe(fn, path);
   }
 
@@ -87,7 +87,7 @@ export class Functions implements FunctionEncoder {
   }
 
   /** Whether `fn` travels as code: not built in, not ours, not a Proxy. */
-  isCode(fn: AnyFunction, path: readonly string[]): boolean {
+  isCode(fn: AnyFunction, path: Path): boolean {
     if (originOf(fn) !== undefined) return true;
     if (builtinPath(fn) !== undefined || types.isProxy(fn)) return false;
     if (taskTarget(fn) !== undefined || perHostFactory(fn) !== undefined) return false;

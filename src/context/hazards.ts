@@ -6,12 +6,12 @@ import type { Code } from './code.js';
 import type { Graph } from './encode.js';
 import { inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
-import { transferError } from './refuse.js';
+import { type Path, transferError } from './refuse.js';
 import type { Binding } from './scope.js';
 import type { Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
-export function refuseUnreadable(code: Code, path: readonly string[]): void {
+export function refuseUnreadable(code: Code, path: Path): void {
   const say = (why: string): Error => transferError('TRANSFER_UNREADABLE', path, why);
   if (code.outerPrivateName !== undefined) {
     throw say(
@@ -24,7 +24,7 @@ export function refuseUnreadable(code: Code, path: readonly string[]): void {
     throw say('it uses new.target of the function around it: copy it into a const');
 }
 
-export function inspectorMissing(code: Code, path: readonly string[]): never {
+export function inspectorMissing(code: Code, path: Path): never {
   const names = code.freeNames.filter((name) => !isBuiltinGlobal(name)).join(', ');
   try {
     inspectSelf();
@@ -42,7 +42,7 @@ export function inspectorMissing(code: Code, path: readonly string[]): never {
 }
 
 /** Direct eval sees every variable around it, whatever its text will be. */
-export function refuseEval(scopes: readonly object[], path: readonly string[]): void {
+export function refuseEval(scopes: readonly object[], path: Path): void {
   const names = scopes
     .filter((scope) => scope !== globalThis)
     .flatMap((scope) => Object.keys(scope));

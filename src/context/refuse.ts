@@ -11,6 +11,9 @@ import { originOf } from './recreate.js';
 import { scriptUrl } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
+/** From what was sent to a value: names, `.keys`, and indices. */
+export type Path = readonly (string | number)[];
+
 interface Refusal {
   /** "a Promise" */
   readonly what: string;
@@ -160,7 +163,7 @@ function nameOf(value: object): string {
 }
 
 /** Throws the refusal of `value`, with the path to it. */
-export function refuse(value: object, path: readonly string[]): never {
+export function refuse(value: object, path: Path): never {
   const { what, why } = refusalOf(value) ?? {
     what: `an instance of ${nameOf(value)}`,
     why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
@@ -171,7 +174,7 @@ export function refuse(value: object, path: readonly string[]): never {
 /** "argument 1 cannot travel: …" with the path from what was sent to the value. */
 export function transferError(
   code: ErrorCode,
-  path: readonly string[],
+  path: Path,
   why: string,
   options?: ErrorOptions,
 ): CodedError {
@@ -180,9 +183,10 @@ export function transferError(
   return new CodedError(code, `${what} cannot travel: ${why}${where}`, options);
 }
 
-function joinPath(path: readonly string[]): string {
+function joinPath(path: Path): string {
   let joined = '';
-  for (const part of path) {
+  for (const step of path) {
+    const part = typeof step === 'number' ? `[${step}]` : step;
     const isAccess = part.startsWith('.') || part.startsWith('[');
     joined += joined === '' ? part : isAccess ? part : ` → ${part}`;
   }
