@@ -10,26 +10,26 @@
 //! is on, and nobody spins when more threads of the pool are awake than there are cores, under a CPU
 //! quota, when nothing is awaited, or after a few spins in vain. An idle loop never gets here: it
 //! sleeps in epoll.
+//!
+//! Over 400 lines because hooks, bells and handles share one life: they are closed together, when the
+//! environment ends, and the order is in one place here.
 
+use crate::call::call_into_js;
+use crate::channel_end::End;
 use crate::error::{Result, refused, to_js};
-use crate::segment::NativeSegment;
 use crate::uv::{Handle, Hook, Loop, Uv};
-use manycore_core::layout::{room, word};
-use manycore_core::segment::{Segment, Side};
-use manycore_core::sync::Ordering::{Acquire, Relaxed};
-use manycore_core::sync::{Ordering, fence};
+use manycore_core::layout::word;
+use manycore_core::segment::Side;
+use manycore_core::sync::Ordering::{Relaxed, SeqCst};
+use manycore_core::sync::fence;
 use manycore_core::wake::eventfd::Doorbell;
 use manycore_core::wake::sleep;
 use manycore_core::{cpu, sys as core_sys};
-use napi::JsValue;
-use napi::bindgen_prelude::{Env, Function};
 use napi::sys;
-use napi_derive::napi;
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long one `prepare` may deliver before other I/O gets its turn.
@@ -43,82 +43,13 @@ const LOOKS_PER_CLOCK: u32 = 64;
 const MISSES_ALLOWED: u32 = 3;
 const LONGEST_PAUSE: u32 = 64;
 
-/// The byte offsets of one side's words.
-#[derive(Clone, Copy)]
-struct Words {
-    in_tail: usize,
-    in_head: usize,
-    out_tail: usize,
-    out_room: usize,
-    own_asleep: usize,
-    peer_asleep: usize,
-    own_cpu: usize,
-    peer_cpu: usize,
-    peer_state: usize,
-}
-
-const PARENT_WORDS: Words = Words {
-    in_tail: word::REPLY_TAIL,
-    in_head: word::REPLY_HEAD,
-    out_tail: word::REQUEST_TAIL,
-    out_room: word::REQUEST_ROOM,
-    own_asleep: word::PARENT_ASLEEP,
-    peer_asleep: word::HOST_ASLEEP,
-    own_cpu: word::PARENT_CPU,
-    peer_cpu: word::HOST_CPU,
-    peer_state: word::HOST_STATE,
-};
-
-const HOST_WORDS: Words = Words {
-    in_tail: word::REQUEST_TAIL,
-    in_head: word::REQUEST_HEAD,
-    out_tail: word::REPLY_TAIL,
-    out_room: word::REPLY_ROOM,
-    own_asleep: word::HOST_ASLEEP,
-    peer_asleep: word::PARENT_ASLEEP,
-    own_cpu: word::HOST_CPU,
-    peer_cpu: word::PARENT_CPU,
-    peer_state: word::PARENT_STATE,
-};
-
-/// One channel's end, as this loop sees it.
-struct End {
-    segment: Arc<Segment>,
-    side: Side,
-    words: Words,
-    bell: Rc<Bell>,
-    peer_bell: Doorbell,
-    may_spin: bool,
-    is_ref: bool,
-    /// What was delivered last, to tell news from what JavaScript knows.
-    seen_state: u32,
-    seen_out_tail: u32,
-}
-
-impl End {
-    fn load(&self, offset: usize) -> u32 {
-        // Acquire pairs with the writers' Release (Rust) or sequentially consistent (JS) stores.
-        self.segment.word(offset).load(Acquire)
-    }
-
-    fn is_pending(&self) -> bool {
-        self.load(self.words.in_tail) != self.load(self.words.in_head)
-            || self.load(self.words.out_room) == room::MADE
-            || self.load(self.words.peer_state) != self.seen_state
-    }
-
-    fn is_peer_awake(&self) -> bool {
-        self.load(self.words.peer_asleep) == sleep::AWAKE
-    }
-}
-
 /// An eventfd that this loop polls.
-struct Bell {
-    doorbell: Rc<Doorbell>,
+pub(crate) struct Bell {
+    pub(crate) doorbell: Rc<Doorbell>,
     poll: *mut Handle,
     ref_count: Cell<u32>,
     /// Ends and offers that need it; at zero it is closed.
-    user_count: Cell<u32>,
+    pub(crate) user_count: Cell<u32>,
 }
 
 /// What a libuv handle carries.
@@ -136,15 +67,15 @@ struct SpinHistory {
     is_fresh: bool,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     uv: Uv,
     at: *mut Loop,
     env: sys::napi_env,
     deliver: sys::napi_ref,
     cpu_count: u32,
     hooks: Cell<Option<Hooks>>,
-    ends: RefCell<Vec<Option<End>>>,
-    own_bell: RefCell<Option<Rc<Bell>>>,
+    pub(crate) ends: RefCell<Vec<Option<End>>>,
+    pub(crate) own_bell: RefCell<Option<Rc<Bell>>>,
     is_hooked: Cell<bool>,
     is_idle_running: Cell<bool>,
     history: RefCell<SpinHistory>,
@@ -161,6 +92,42 @@ struct Hooks {
 }
 
 impl Shared {
+    /// Makes the hooks, stopped, and has them closed when the environment ends.
+    pub(crate) fn new(
+        env: sys::napi_env,
+        uv: Uv,
+        at: *mut Loop,
+        deliver: sys::napi_ref,
+    ) -> Rc<Shared> {
+        let shared = Rc::new(Shared {
+            uv,
+            at,
+            env,
+            deliver,
+            cpu_count: cpu::affinity::allowed().map_or(1, |cpus| cpus.len() as u32),
+            hooks: Cell::new(None),
+            ends: RefCell::default(),
+            own_bell: RefCell::default(),
+            is_hooked: Cell::new(false),
+            is_idle_running: Cell::new(false),
+            history: RefCell::default(),
+            closing_count: Cell::new(0),
+            cleanup: Cell::new(null_mut()),
+        });
+        let make = |hook: Hook| {
+            // SAFETY: on the loop's thread, and the loop of a running environment is live.
+            unsafe { uv.init_hook(at, hook, shared.handle_data(None)) }
+        };
+        let hooks = Hooks { prepare: make(uv.prepare), check: make(uv.check), idle: make(uv.idle) };
+        shared.hooks.set(Some(hooks));
+        let data = Rc::into_raw(Rc::clone(&shared)).cast_mut().cast();
+        // SAFETY: `data` stays valid until the hook takes it back.
+        unsafe {
+            sys::napi_add_async_cleanup_hook(env, Some(on_environment_end), data, null_mut())
+        };
+        shared
+    }
+
     fn for_each(&self, mut visit: impl FnMut(&mut End)) {
         self.ends.borrow_mut().iter_mut().flatten().for_each(&mut visit);
     }
@@ -176,7 +143,7 @@ impl Shared {
         }
         // SeqCst pairs with the fence in `sleep::must_ring` and with JavaScript's `Atomics`: the
         // stores above stay before the looks that follow.
-        fence(Ordering::SeqCst);
+        fence(SeqCst);
     }
 
     fn disarm(&self) {
@@ -307,7 +274,7 @@ impl Shared {
     }
 
     /// Starts or stops the hooks, by whether there is an end.
-    fn update_hooks(&self) {
+    pub(crate) fn update_hooks(&self) {
         let wanted = self.ends.borrow().iter().any(Option::is_some);
         let Some(hooks) = self.hooks.get() else { return };
         if wanted == self.is_hooked.replace(wanted) {
@@ -323,7 +290,7 @@ impl Shared {
         }
     }
 
-    fn new_bell(self: &Rc<Self>, doorbell: Doorbell) -> Result<Rc<Bell>> {
+    pub(crate) fn new_bell(self: &Rc<Self>, doorbell: Doorbell) -> Result<Rc<Bell>> {
         let doorbell = Rc::new(doorbell);
         let fd = doorbell.raw();
         let data = self.handle_data(Some(Rc::clone(&doorbell)));
@@ -338,7 +305,7 @@ impl Shared {
     }
 
     /// The bell of all ends for which this side is the parent, made at first use.
-    fn own_bell(self: &Rc<Self>) -> Result<Rc<Bell>> {
+    pub(crate) fn own_bell(self: &Rc<Self>) -> Result<Rc<Bell>> {
         if let Some(bell) = self.own_bell.borrow().as_ref() {
             return Ok(Rc::clone(bell));
         }
@@ -347,7 +314,7 @@ impl Shared {
         Ok(bell)
     }
 
-    fn leave_bell(&self, bell: &Rc<Bell>) {
+    pub(crate) fn leave_bell(&self, bell: &Rc<Bell>) {
         let left = bell.user_count.get().saturating_sub(1);
         bell.user_count.set(left);
         if left > 0 {
@@ -361,7 +328,7 @@ impl Shared {
     }
 
     /// Takes the end out; its own bell is closed with it.
-    fn remove(&self, index: u32) {
+    pub(crate) fn remove(&self, index: u32) {
         let removed = self.ends.borrow_mut().get_mut(index as usize).and_then(Option::take);
         let Some(end) = removed else { return };
         if end.is_ref {
@@ -381,7 +348,7 @@ impl Shared {
         }
     }
 
-    fn set_ref(&self, index: u32, up: bool) {
+    pub(crate) fn set_ref(&self, index: u32, up: bool) {
         let mut ends = self.ends.borrow_mut();
         let Some(Some(end)) = ends.get_mut(index as usize) else { return };
         if std::mem::replace(&mut end.is_ref, up) != up {
@@ -412,37 +379,6 @@ impl Shared {
             unsafe { sys::napi_remove_async_cleanup_hook(cleanup) };
         }
     }
-}
-
-/// Calls the function behind `function` with ticks and microtasks after it; false when it threw
-/// (then `uncaughtException` was raised) or when JavaScript may not run any more.
-fn call_into_js(env: sys::napi_env, function: sys::napi_ref) -> bool {
-    let mut scope = null_mut();
-    // SAFETY: on the thread of `env`; closed below.
-    if unsafe { sys::napi_open_handle_scope(env, &mut scope) } != sys::Status::napi_ok {
-        return false;
-    }
-    let mut callee = null_mut();
-    // SAFETY: the reference lives as long as the environment.
-    unsafe { sys::napi_get_reference_value(env, function, &mut callee) };
-    let mut receiver = null_mut();
-    // SAFETY: a live out-parameter.
-    unsafe { sys::napi_get_global(env, &mut receiver) };
-    let mut result = null_mut();
-    // SAFETY: `receiver` and `callee` are live in the open scope; there are no arguments.
-    let status = unsafe {
-        sys::napi_make_callback(env, null_mut(), receiver, callee, 0, null_mut(), &mut result)
-    };
-    if status == sys::Status::napi_pending_exception {
-        let mut exception = null_mut();
-        // SAFETY: a live out-parameter.
-        unsafe { sys::napi_get_and_clear_last_exception(env, &mut exception) };
-        // SAFETY: `exception` is live in the open scope.
-        unsafe { sys::napi_fatal_exception(env, exception) };
-    }
-    // SAFETY: opened above.
-    unsafe { sys::napi_close_handle_scope(env, scope) };
-    status == sys::Status::napi_ok
 }
 
 /// The data of a handle, with the loop kept alive while the callback runs.
@@ -522,139 +458,5 @@ unsafe extern "C" fn on_environment_end(
     shared.tear_down();
     if shared.closing_count.get() == 0 {
         shared.finish_cleanup();
-    }
-}
-
-/// The channels' part in this thread's event loop. One for each environment.
-#[napi]
-pub struct NativeLoop {
-    shared: Rc<Shared>,
-}
-
-#[napi]
-impl NativeLoop {
-    /// `deliver` is called with nothing when any channel may have news.
-    #[napi(constructor)]
-    pub fn new(env: &Env, deliver: Function<'_, (), ()>) -> Result<NativeLoop> {
-        let missing = || refused("this runtime does not export its event loop");
-        let uv = Uv::find().ok_or_else(missing)?;
-        let at = Uv::loop_of(env.raw()).ok_or_else(missing)?;
-        let mut reference = null_mut();
-        // SAFETY: `deliver` is a live value of this call.
-        unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut reference) };
-        let shared = Rc::new(Shared {
-            uv,
-            at,
-            env: env.raw(),
-            deliver: reference,
-            cpu_count: cpu::affinity::allowed().map_or(1, |cpus| cpus.len() as u32),
-            hooks: Cell::new(None),
-            ends: RefCell::default(),
-            own_bell: RefCell::default(),
-            is_hooked: Cell::new(false),
-            is_idle_running: Cell::new(false),
-            history: RefCell::default(),
-            closing_count: Cell::new(0),
-            cleanup: Cell::new(null_mut()),
-        });
-        let make = |hook: Hook| {
-            // SAFETY: on the loop's thread, and the loop of a running environment is live.
-            unsafe { uv.init_hook(at, hook, shared.handle_data(None)) }
-        };
-        let hooks = Hooks { prepare: make(uv.prepare), check: make(uv.check), idle: make(uv.idle) };
-        shared.hooks.set(Some(hooks));
-        let data = Rc::into_raw(Rc::clone(&shared)).cast_mut().cast();
-        // SAFETY: `data` stays valid until the hook takes it back.
-        unsafe {
-            sys::napi_add_async_cleanup_hook(env.raw(), Some(on_environment_end), data, null_mut())
-        };
-        Ok(NativeLoop { shared })
-    }
-
-    /// The eventfd that peers ring when this loop sleeps; the loop's own, and open until
-    /// `release_bell` and as long as an end uses it.
-    #[napi]
-    pub fn hold_bell(&self) -> Result<i32> {
-        let bell = self.shared.own_bell()?;
-        bell.user_count.set(bell.user_count.get() + 1);
-        Ok(bell.doorbell.raw())
-    }
-
-    #[napi]
-    pub fn release_bell(&self) {
-        let bell = self.shared.own_bell.borrow().as_ref().map(Rc::clone);
-        if let Some(bell) = bell {
-            self.shared.leave_bell(&bell);
-        }
-    }
-
-    /// Watches one end. `bell` is this side's eventfd (-1: the loop's own), `peer_bell` the peer's;
-    /// both are taken over. Answers the number of the end.
-    #[napi]
-    pub fn attach(
-        &self,
-        segment: &NativeSegment,
-        is_parent: bool,
-        bell: i32,
-        peer_bell: i32,
-        may_spin: bool,
-    ) -> Result<u32> {
-        let peer_bell = Doorbell::from_fd(core_sys::adopt(peer_bell).map_err(to_js)?);
-        let bell = if bell < 0 {
-            self.shared.own_bell()?
-        } else {
-            let own = core_sys::adopt(bell).map_err(to_js)?;
-            self.shared.new_bell(Doorbell::from_fd(own))?
-        };
-        bell.user_count.set(bell.user_count.get() + 1);
-        let side = if is_parent { Side::Parent } else { Side::Host };
-        let end = End {
-            segment: Arc::clone(&segment.segment),
-            side,
-            words: if is_parent { PARENT_WORDS } else { HOST_WORDS },
-            bell,
-            peer_bell,
-            may_spin,
-            is_ref: false,
-            seen_state: 0,
-            seen_out_tail: 0,
-        };
-        let index = {
-            let mut ends = self.shared.ends.borrow_mut();
-            let free = ends.iter().position(Option::is_none);
-            let index = free.unwrap_or(ends.len());
-            if index == ends.len() {
-                ends.push(None);
-            }
-            ends[index] = Some(end);
-            index
-        };
-        self.shared.update_hooks();
-        Ok(index as u32)
-    }
-
-    /// Forgets an end and closes its descriptors. Unknown numbers are ignored.
-    #[napi]
-    pub fn detach(&self, end: u32) {
-        self.shared.remove(end);
-    }
-
-    /// The end keeps the loop alive, and answers are awaited.
-    #[napi(js_name = "ref")]
-    pub fn reference(&self, end: u32) {
-        self.shared.set_ref(end, true);
-    }
-
-    #[napi(js_name = "unref")]
-    pub fn unreference(&self, end: u32) {
-        self.shared.set_ref(end, false);
-    }
-
-    /// Wakes the peer of an end.
-    #[napi]
-    pub fn ring(&self, end: u32) {
-        if let Some(Some(end)) = self.shared.ends.borrow().get(end as usize) {
-            end.peer_bell.ring();
-        }
     }
 }

@@ -2,10 +2,13 @@
 //! decides nothing. `src/native.ts` declares what is exported here.
 
 mod arena;
+mod call;
+mod channel_end;
 mod descriptors;
 mod error;
 mod event_loop;
 mod machine;
+mod native_loop;
 mod segment;
 mod uv;
 

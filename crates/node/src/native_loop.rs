@@ -1,0 +1,126 @@
+//! The event loop's share in JavaScript's hands: attach and detach ends, keep the loop alive, ring.
+
+use crate::channel_end::{End, HOST_WORDS, PARENT_WORDS};
+use crate::error::{Result, refused, to_js};
+use crate::event_loop::Shared;
+use crate::segment::NativeSegment;
+use crate::uv::Uv;
+use manycore_core::segment::Side;
+use manycore_core::sys as core_sys;
+use manycore_core::wake::eventfd::Doorbell;
+use napi::JsValue;
+use napi::bindgen_prelude::{Env, Function};
+use napi::sys;
+use napi_derive::napi;
+use std::ptr::null_mut;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The channels' part in this thread's event loop. One for each environment.
+#[napi]
+pub struct NativeLoop {
+    shared: Rc<Shared>,
+}
+
+#[napi]
+impl NativeLoop {
+    /// `deliver` is called with nothing when any channel may have news.
+    #[napi(constructor)]
+    pub fn new(env: &Env, deliver: Function<'_, (), ()>) -> Result<NativeLoop> {
+        let missing = || refused("this runtime does not export its event loop");
+        let uv = Uv::find().ok_or_else(missing)?;
+        let at = Uv::loop_of(env.raw()).ok_or_else(missing)?;
+        let mut reference = null_mut();
+        // SAFETY: `deliver` is a live value of this call.
+        unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut reference) };
+        let shared = Shared::new(env.raw(), uv, at, reference);
+        Ok(NativeLoop { shared })
+    }
+
+    /// The eventfd that peers ring when this loop sleeps; the loop's own, and open until
+    /// `release_bell` and as long as an end uses it.
+    #[napi]
+    pub fn hold_bell(&self) -> Result<i32> {
+        let bell = self.shared.own_bell()?;
+        bell.user_count.set(bell.user_count.get() + 1);
+        Ok(bell.doorbell.raw())
+    }
+
+    #[napi]
+    pub fn release_bell(&self) {
+        let bell = self.shared.own_bell.borrow().as_ref().map(Rc::clone);
+        if let Some(bell) = bell {
+            self.shared.leave_bell(&bell);
+        }
+    }
+
+    /// Watches one end. `bell` is this side's eventfd (-1: the loop's own), `peer_bell` the peer's;
+    /// both are taken over. Answers the number of the end.
+    #[napi]
+    pub fn attach(
+        &self,
+        segment: &NativeSegment,
+        is_parent: bool,
+        bell: i32,
+        peer_bell: i32,
+        may_spin: bool,
+    ) -> Result<u32> {
+        let peer_bell = Doorbell::from_fd(core_sys::adopt(peer_bell).map_err(to_js)?);
+        let bell = if bell < 0 {
+            self.shared.own_bell()?
+        } else {
+            let own = core_sys::adopt(bell).map_err(to_js)?;
+            self.shared.new_bell(Doorbell::from_fd(own))?
+        };
+        bell.user_count.set(bell.user_count.get() + 1);
+        let side = if is_parent { Side::Parent } else { Side::Host };
+        let end = End {
+            segment: Arc::clone(&segment.segment),
+            side,
+            words: if is_parent { PARENT_WORDS } else { HOST_WORDS },
+            bell,
+            peer_bell,
+            may_spin,
+            is_ref: false,
+            seen_state: 0,
+            seen_out_tail: 0,
+        };
+        let index = {
+            let mut ends = self.shared.ends.borrow_mut();
+            let free = ends.iter().position(Option::is_none);
+            let index = free.unwrap_or(ends.len());
+            if index == ends.len() {
+                ends.push(None);
+            }
+            ends[index] = Some(end);
+            index
+        };
+        self.shared.update_hooks();
+        Ok(index as u32)
+    }
+
+    /// Forgets an end and closes its descriptors. Unknown numbers are ignored.
+    #[napi]
+    pub fn detach(&self, end: u32) {
+        self.shared.remove(end);
+    }
+
+    /// The end keeps the loop alive, and answers are awaited.
+    #[napi(js_name = "ref")]
+    pub fn reference(&self, end: u32) {
+        self.shared.set_ref(end, true);
+    }
+
+    #[napi(js_name = "unref")]
+    pub fn unreference(&self, end: u32) {
+        self.shared.set_ref(end, false);
+    }
+
+    /// Wakes the peer of an end.
+    #[napi]
+    pub fn ring(&self, end: u32) {
+        if let Some(Some(end)) = self.shared.ends.borrow().get(end as usize) {
+            end.peer_bell.ring();
+        }
+    }
+}
