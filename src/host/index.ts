@@ -5,5 +5,5 @@ export { describeExit, Host, type HostEvents, type HostSettings } from './host.j
 export { isInsideHost } from './inside.js';
 export type { Call } from './link.js';
 export { streamLeadItems } from './protocol.js';
-export { shared } from './shared.js';
+export { shared, sharedMemoryProblem } from './shared.js';
 export type { HostExit, HostKind, HostOptions } from './types.js';

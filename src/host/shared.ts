@@ -4,7 +4,7 @@
 
 import { type BlockStore, shareBlocks } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { nativeBinding } from '../native.js';
+import { nativeBinding, nativeProblem } from '../native.js';
 
 /** Inside a host: the host's part of the arena of its parent. */
 let hostBlocks: BlockStore | undefined;
@@ -33,9 +33,32 @@ export function shared(source: number | Uint8Array): Buffer {
   return buffer;
 }
 
+/** Features of the kernel without which there are no channels over shared memory. */
+const neededFeatures = ['memfd', 'eventfd', 'futex'] as const;
+let isKnownToWork = false;
+
+/**
+ * Why there is no shared memory here: `NATIVE_MISSING`, or `NATIVE_REFUSED` with what the kernel
+ * said; `undefined` when it works. A refusal is asked for again: descriptors may be free later.
+ */
+export function sharedMemoryProblem(): CodedError | undefined {
+  const binding = nativeBinding();
+  if (binding === undefined || isKnownToWork) return nativeProblem();
+  const answers = binding.probeKernel();
+  for (const feature of neededFeatures) {
+    if (answers[feature] === '') continue;
+    return new CodedError(
+      'NATIVE_REFUSED',
+      `the kernel refuses ${feature} (${answers[feature]}): allow it, or use the other channels`,
+    );
+  }
+  isKnownToWork = true;
+  return undefined;
+}
+
 function allocate(sizeBytes: number): ArrayBuffer {
   if (hostBlocks !== undefined) return hostBlocks.allocate(sizeBytes);
-  if (nativeBinding() === undefined || sizeBytes === 0) return new ArrayBuffer(sizeBytes);
+  if (sizeBytes === 0 || sharedMemoryProblem() !== undefined) return new ArrayBuffer(sizeBytes);
   const share = shareBlocks();
   try {
     return share.blocks.allocate(sizeBytes);

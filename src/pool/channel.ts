@@ -4,7 +4,7 @@
 
 import type { ChannelKind } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { nativeBinding, nativeProblem } from '../native.js';
+import { sharedMemoryProblem } from '../host/index.js';
 import type { FilledPoolOptions } from './options.js';
 
 let hasWarned = false;
@@ -12,17 +12,16 @@ let hasWarned = false;
 /** The channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
 export function chooseChannel({ channel, host }: FilledPoolOptions): ChannelKind {
   const fallback = host === 'process' ? 'socket' : 'memory';
+  const problem = channel === fallback ? undefined : sharedMemoryProblem();
   if (channel === 'auto') {
-    if (nativeBinding() !== undefined) return 'shm';
-    warnOnce(fallback);
+    if (problem === undefined) return 'shm';
+    warnOnce(fallback, problem);
     return fallback;
   }
-  if (channel === 'shm' && nativeBinding() === undefined) {
-    const problem = nativeProblem();
-    const why = problem === undefined ? 'it is not loaded' : problem.message;
+  if (channel === 'shm' && problem !== undefined) {
     throw new CodedError(
       'CHANNEL_UNAVAILABLE',
-      `channel "shm" needs the native binary: ${why}; use channel "auto"`,
+      `channel "shm" cannot be had: ${problem.message}; use channel "auto"`,
       { cause: problem },
     );
   }
@@ -35,11 +34,11 @@ export function chooseChannel({ channel, host }: FilledPoolOptions): ChannelKind
   return channel;
 }
 
-function warnOnce(fallback: ChannelKind): void {
+function warnOnce(fallback: ChannelKind, problem: CodedError): void {
   if (hasWarned) return;
   hasWarned = true;
   process.emitWarning(
-    `calls go over the ${fallback} channel, which is slower: ${nativeProblem()?.message ?? 'no native binary'}`,
-    { type: 'ManycoreWarning', code: 'NATIVE_MISSING' },
+    `calls go over the ${fallback} channel, which is slower: ${problem.message}`,
+    { type: 'ManycoreWarning', code: problem.code },
   );
 }
