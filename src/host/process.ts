@@ -6,6 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { isMainThread } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
@@ -69,7 +70,24 @@ export function startProcess(
     windowsHide: true,
   });
   child.unref();
+  if (!isMainThread) endWithThread(child);
   return new ProcessHandle(child);
+}
+
+/** Hosts watch our process, which goes on when this thread ends: its hosts are ended here. */
+const ofThisThread = new Set<ChildProcess>();
+
+function endWithThread(child: ChildProcess): void {
+  if (ofThisThread.size === 0) process.once('exit', endAll);
+  ofThisThread.add(child);
+  child.once('exit', () => {
+    ofThisThread.delete(child);
+    if (ofThisThread.size === 0) process.off('exit', endAll);
+  });
+}
+
+function endAll(): void {
+  for (const child of ofThisThread) child.kill('SIGKILL');
 }
 
 class ProcessHandle implements HostHandle {
@@ -81,7 +99,8 @@ class ProcessHandle implements HostHandle {
 
   constructor(child: ChildProcess) {
     this.#child = child;
-    const pipe = child.stdio[3];
+    // Without a descriptor left, spawn gives a child that has no stdio at all, then its error.
+    const pipe = Array.isArray(child.stdio) ? child.stdio[3] : undefined;
     this.pipe = pipe instanceof Duplex ? pipe : undefined;
     child.once('error', (error) => {
       if (child.pid === undefined) this.#end({ exitCode: null, signal: null, error });

@@ -265,9 +265,13 @@ export class Dispatcher {
     signal.addEventListener('abort', task.onAbort, { once: true });
   }
 
-  /** Gives up on a task that a host has: taken back if it has not begun, else the ladder. */
+  /**
+   * Gives up on a task that a host has: taken back if it has not begun, else the ladder. A host that
+   * has nothing else and did not begin in all the time of a timeout is itself stopped or stuck.
+   */
   #abandon(task: Task, host: TaskHost, error: CodedError): void {
-    if (host.tryTakeBack(task)) {
+    const isHostStuck = error.code === 'TASK_TIMED_OUT' && host.inFlight === 1;
+    if (!isHostStuck && host.tryTakeBack(task)) {
       this.#left(task, host);
       this.#settle(task, undefined, error, true);
       this.#next(host);
