@@ -1,0 +1,89 @@
+// A hundred thousand short tasks while a random host is killed every 50 ms. Every promise settles once,
+// with the right result or with HOST_EXITED; afterwards nothing of it is left.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { hasCode, Pool } from '../../src/index.js';
+import { childrenOf, openDescriptors, random, waitFor, withDeadline } from '../support/index.js';
+
+const taskCount = 100_000;
+const killEveryMs = 50;
+/** Calls that wait at a time: a caller with backpressure. */
+const callsAtOnce = 1000;
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+function work(value: number): number {
+  return value * 2 + 1;
+}
+
+test('100,000 tasks settle exactly once each while hosts are killed, and nothing is left', async (t) => {
+  const dice = random(t);
+  const before = {
+    descriptors: openDescriptors().length,
+    children: childrenOf(process.pid).length,
+  };
+  const pool = new Pool({ size: 2 });
+  t.after(() => pool.destroy());
+  await pool.warm();
+  collect();
+  const heapBefore = process.memoryUsage().heapUsed;
+
+  let kills = 0;
+  const killer = setInterval(() => {
+    const ready = pool.stats().hosts.filter(({ state }) => state === 'ready');
+    const { pid } = ready.length > 0 ? dice.pick(ready) : {};
+    if (pid === undefined) return;
+    process.kill(pid, 'SIGKILL');
+    kills += 1;
+  }, killEveryMs);
+  t.after(() => clearInterval(killer));
+
+  const settled = new Uint8Array(taskCount);
+  let lost = 0;
+  const repeated = pool.with({ retry: 1000 });
+  const call = async (index: number): Promise<void> => {
+    const mayRepeat = index % 2 === 0;
+    try {
+      const result = await (mayRepeat ? repeated : pool).run(work, index);
+      assert.equal(result, work(index));
+    } catch (error) {
+      if (mayRepeat || !hasCode(error, 'HOST_EXITED')) throw error;
+      lost += 1;
+    }
+    settled[index] = (settled[index] ?? 0) + 1;
+  };
+  let next = 0;
+  const caller = async (): Promise<void> => {
+    while (next < taskCount) {
+      next += 1;
+      await call(next - 1);
+    }
+  };
+  const callers = Array.from({ length: callsAtOnce }, caller);
+  await withDeadline(Promise.all(callers), 150_000, 'all tasks');
+  clearInterval(killer);
+
+  t.diagnostic(`${kills} hosts killed, ${lost} tasks lost with them`);
+  assert.ok(settled.every((count) => count === 1));
+  assert.ok(kills > 0);
+  assert.ok(lost <= kills, `${lost} tasks lost by ${kills} kills`);
+  const { completedTasks, failedTasks, runningTasks, waitingTasks } = pool.stats();
+  assert.deepEqual([completedTasks + failedTasks, failedTasks], [taskCount, lost]);
+  assert.deepEqual([runningTasks, waitingTasks], [0, 0]);
+  await withDeadline(pool.close(), 20_000, 'close');
+  await waitFor(() => childrenOf(process.pid).length === before.children, 5000, 'no child is left');
+  await waitFor(
+    () => {
+      collect();
+      return openDescriptors().length <= before.descriptors + 2;
+    },
+    10_000,
+    'no descriptor is left',
+  );
+  const grownMiB = (process.memoryUsage().heapUsed - heapBefore) / 2 ** 20;
+  assert.ok(grownMiB < 16, `the heap grew by ${grownMiB} MiB`);
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { type TestContext, test } from 'node:test';
+import { blockUntil } from '../pool/tasks.js';
+import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
+import { isRunning, waitFor, withDeadline } from '../support/index.js';
+
+const library = new URL('../../src/index.js', import.meta.url).href;
+
+/** Hosts leave within a second after their parent; a loaded machine needs longer to say so. */
+const leaveMs = 5000;
+
+for (const way of processWays) {
+  test(`${way.name}: SIGKILL of a host rejects exactly the task that it ran`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const work = (value: number): number => (value < 0 ? blockUntil(open, mark, value) : value);
+    for (let round = 0; round < 50; round += 1) await pool.run(work, round);
+    const running = pool.run(work, -1);
+    const others = Array.from({ length: 20 }, (_, value) => pool.run(work, value));
+    await gate.reached('busy');
+    process.kill(pool.stats().hosts[0]?.pid ?? 0, 'SIGKILL');
+    await assert.rejects(running, { code: 'HOST_EXITED', signal: 'SIGKILL', exitCode: null });
+    assert.deepEqual(await withDeadline(Promise.all(others), deadlineMs, 'the others'), [
+      ...Array(20).keys(),
+    ]);
+    assert.equal(pool.stats().failedTasks, 1);
+  });
+
+  test(`${way.name}: SIGKILL of an idle host is noticed, and the next call works`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    await pool.run(() => 1);
+    process.kill(pool.stats().hosts[0]?.pid ?? 0, 'SIGKILL');
+    await waitFor(() => pool.stats().exitedHosts === 1);
+    assert.equal(await pool.run(() => 2), 2);
+  });
+
+  test(`${way.name}: a stopped host is killed when its task runs too long`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 50 }, way);
+    const pid = await pool.run(() => process.pid);
+    process.kill(pid, 'SIGSTOP');
+    await assert.rejects(
+      pool.with({ timeoutMs: 200 }).run(() => 1),
+      { code: 'TASK_TIMED_OUT' },
+    );
+    assert.equal(
+      await withDeadline(
+        pool.run(() => 2),
+        deadlineMs,
+        'a new host',
+      ),
+      2,
+    );
+    await waitFor(() => !isRunning(pid));
+  });
+
+  test(`${way.name}: a stopped host does not hold close() longer than the grace time`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 50 }, way);
+    const pid = await pool.run(() => process.pid);
+    process.kill(pid, 'SIGSTOP');
+    await withDeadline(pool.close(), deadlineMs, 'close');
+    assert.equal(isRunning(pid), false);
+  });
+
+  for (const [what, body] of [
+    ['idle', 'await pool.run(() => 1);'],
+    ['in an endless loop', 'pool.run(() => { for (;;); }).catch(() => {}); await pool.warm();'],
+  ] as const) {
+    test(`${way.name}: a host that is ${what} is gone soon after its parent was killed`, async (t) => {
+      const parent = startParent(
+        t,
+        `
+        import { Pool } from ${JSON.stringify(library)};
+        const pool = new Pool({ size: 2, channel: '${way.channel}' });
+        await pool.warm();
+        ${body}
+        console.log(JSON.stringify(pool.stats().hosts.map(({ pid }) => pid)));
+        setInterval(() => {}, 1000);`,
+      );
+      await expectGoneAfterKill(parent);
+    });
+  }
+}
+
+test('the hosts of a pool in a worker thread are gone soon after the process was killed', async (t) => {
+  const parent = startParent(
+    t,
+    `
+    import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+    import { fileURLToPath } from 'node:url';
+    if (isMainThread) {
+      const worker = new Worker(fileURLToPath(import.meta.url));
+      worker.on('message', (pids) => console.log(JSON.stringify(pids)));
+    } else {
+      const { Pool } = await import(${JSON.stringify(library)});
+      const pool = new Pool({ size: 2 });
+      await pool.warm();
+      pool.run(() => { for (;;); }).catch(() => {});
+      parentPort.postMessage(pool.stats().hosts.map(({ pid }) => pid));
+      setInterval(() => {}, 1000);
+    }`,
+  );
+  await expectGoneAfterKill(parent);
+});
+
+test('the hosts of a worker thread that ends leave with it', async (t) => {
+  const parent = startParent(
+    t,
+    `
+    import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+    import { fileURLToPath } from 'node:url';
+    if (isMainThread) {
+      const worker = new Worker(fileURLToPath(import.meta.url));
+      worker.on('message', (pids) => {
+        worker.on('exit', () => console.log(JSON.stringify(pids)));
+      });
+      setInterval(() => {}, 1000);
+    } else {
+      const { Pool } = await import(${JSON.stringify(library)});
+      const pool = new Pool({ size: 2 });
+      await pool.warm();
+      parentPort.postMessage(pool.stats().hosts.map(({ pid }) => pid));
+      setImmediate(() => process.exit(0));
+    }`,
+  );
+  const pids = await parent.pids;
+  await waitFor(() => pids.every((pid) => !isRunning(pid)), leaveMs, `${pids} are gone`);
+});
+
+interface Parent {
+  readonly child: ChildProcess;
+  readonly pids: Promise<number[]>;
+}
+
+/** A program that prints the numbers of its hosts. */
+function startParent(t: TestContext, program: string): Parent {
+  const { folder } = new Gate(t);
+  writeFileSync(`${folder}/parent.mjs`, program);
+  const child = spawn(process.execPath, [`${folder}/parent.mjs`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const pids = new Promise<number[]>((resolve) => {
+    child.stdout.setEncoding('utf8').once('data', (text: string) => {
+      const parsed: unknown = JSON.parse(text);
+      resolve(Array.isArray(parsed) ? parsed.map(Number) : []);
+    });
+  });
+  return { child, pids: withDeadline(pids, deadlineMs, 'the hosts of the program') };
+}
+
+async function expectGoneAfterKill({ child, pids }: Parent): Promise<void> {
+  const hosts = await pids;
+  assert.equal(hosts.length, 2);
+  assert.ok(hosts.every(isRunning));
+  child.kill('SIGKILL');
+  await waitFor(() => hosts.every((pid) => !isRunning(pid)), leaveMs, `${hosts} are gone`);
+}

@@ -1,0 +1,126 @@
+// What a machine can refuse: the binary, features of the kernel, descriptors. Calls still work, over a
+// slower channel, and that is said once.
+
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Gate } from '../pool/ways.js';
+import { library, runProgram } from './child.js';
+
+const twoPools = `
+  import { Pool } from ${JSON.stringify(library)};
+  const warnings = [];
+  process.on('warning', ({ code, message }) => warnings.push({ code, message }));
+  const channels = [];
+  for (const host of ['process', 'process', 'thread']) {
+    const pool = new Pool({ size: 1, host });
+    channels.push(pool.stats().channel, await pool.run((a, b) => a + b, 1, 2));
+    await pool.close();
+  }
+  console.log(JSON.stringify({ channels, warnings }));`;
+
+interface Said {
+  readonly channels: unknown[];
+  readonly warnings: { code: string; message: string }[];
+}
+
+function parse(stdout: string): Said {
+  return JSON.parse(stdout) as Said;
+}
+
+const works = ['socket', 3, 'socket', 3, 'memory', 3];
+
+test('without the binary calls go over sockets and ports, and one warning says so', async (t) => {
+  const { stdout, stderr, status } = await runProgram(t, twoPools, {
+    env: { MANYCORE_NATIVE: 'off' },
+  });
+  assert.equal(status, 0, stderr);
+  const { channels, warnings } = parse(stdout);
+  assert.deepEqual(channels, works);
+  assert.deepEqual(
+    warnings.map(({ code }) => code),
+    ['NATIVE_MISSING'],
+  );
+  assert.match(warnings[0]?.message ?? '', /MANYCORE_NATIVE=off/);
+});
+
+test('a binary of another machine is as good as none', async (t) => {
+  const file = `${new Gate(t).folder}/foreign.node`;
+  writeFileSync(file, Buffer.from('\x7fELF not for this machine'));
+  const { stdout, stderr, status } = await runProgram(t, twoPools, {
+    env: { MANYCORE_NATIVE: file },
+  });
+  assert.equal(status, 0, stderr);
+  const { channels, warnings } = parse(stdout);
+  assert.deepEqual(channels, works);
+  assert.equal(warnings.length, 1);
+});
+
+const isNativeHere = existsSync(
+  new URL(`../../../prebuilds/${process.platform}-${process.arch}/manycore.node`, import.meta.url),
+);
+const needsNative = { skip: isNativeHere ? false : 'there is no native binary here' };
+
+for (const feature of ['memfd', 'eventfd', 'futex']) {
+  test(
+    `where the kernel refuses ${feature} calls take another channel, and one warning says so`,
+    needsNative,
+    async (t) => {
+      const { stdout, stderr, status } = await runProgram(t, twoPools, {
+        env: { MANYCORE_REFUSE: feature },
+      });
+      assert.equal(status, 0, stderr);
+      const { channels, warnings } = parse(stdout);
+      assert.deepEqual(channels, works);
+      assert.deepEqual(
+        warnings.map(({ code }) => code),
+        ['NATIVE_REFUSED'],
+      );
+      assert.match(warnings[0]?.message ?? '', new RegExp(feature));
+    },
+  );
+
+  test(
+    `where the kernel refuses ${feature} channel "shm" is CHANNEL_UNAVAILABLE`,
+    needsNative,
+    async (t) => {
+      const text = `
+      import { Pool } from ${JSON.stringify(library)};
+      try { new Pool({ channel: 'shm' }); } catch (error) { console.log(error.code); }`;
+      const { stdout } = await runProgram(t, text, { env: { MANYCORE_REFUSE: feature } });
+      assert.equal(stdout.trim(), 'CHANNEL_UNAVAILABLE');
+    },
+  );
+}
+
+test('without descriptors a call fails with a code instead of hanging', async (t) => {
+  const text = `
+    import { openSync } from 'node:fs';
+    import { Pool } from ${JSON.stringify(library)};
+    const pool = new Pool({ size: 1 });
+    try { for (;;) openSync('/dev/null'); } catch {}
+    await pool.run(() => 1).then(
+      (value) => console.log('value', value),
+      (error) => console.log(error.code),
+    );
+    process.exit(0);`;
+  const { stdout, stderr } = await runProgram(t, text, { shell: 'ulimit -n 256; exec "$@"' });
+  assert.match(stdout, /HOST_START_FAILED|NATIVE_REFUSED/, stderr);
+});
+
+test('a full /dev/shm does not matter', needsNative, async (t) => {
+  const text = `
+    import { Pool, shared } from ${JSON.stringify(library)};
+    const pool = new Pool({ size: 1, channel: 'shm' });
+    const bytes = shared(8 * 2 ** 20);
+    console.log(await pool.run((given) => given.length, bytes));
+    await pool.close();`;
+  const shell =
+    'unshare -m sh -c \'mount -t tmpfs -o size=4k tmpfs /dev/shm || exit 77; exec "$@"\' sh "$@" || exit $?';
+  const { stdout, stderr, status } = await runProgram(t, text, { shell });
+  if (status === 77 || /unshare/.test(stderr)) {
+    t.skip('mounting needs more rights than this process has');
+    return;
+  }
+  assert.equal(stdout.trim(), String(8 * 2 ** 20), stderr);
+});
