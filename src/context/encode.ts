@@ -295,7 +295,7 @@ export class Graph {
   }
 
   #object(value: object): object {
-    const copy: object = {};
+    const copy: Record<string, unknown> = {};
     this.#copies.set(value, copy);
     const symbols = Object.getOwnPropertySymbols(value);
     const names = Object.getOwnPropertyNames(value);
@@ -308,8 +308,9 @@ export class Graph {
         descriptor.writable === true &&
         descriptor.configurable === true;
       if (!isOrdinary) this.#property(copy, value, key);
-      else if (isPlainPrimitive(descriptor.value)) assign(copy, key, descriptor.value);
-      else this.at(`.${key}`, () => this.set(copy, key, descriptor.value));
+      else if (isPlainPrimitive(descriptor.value) && key !== '__proto__') {
+        copy[key] = descriptor.value;
+      } else this.at(`.${key}`, () => this.set(copy, key, descriptor.value));
     }
     this.#finish(copy, value, Object.prototype);
     return copy;
