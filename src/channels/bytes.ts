@@ -91,10 +91,10 @@ export class ByteWriter {
     this.position += source.byteLength;
   }
 
-  /** A copy of what was written from `start` on. */
+  /** A copy of what was written from `start` on; a small one lies in Node's pool of buffers. */
   copyFrom(start: number): Buffer {
-    const copy = Buffer.allocUnsafeSlow(this.position - start);
-    this.bytes.copy(copy, 0, start, this.position);
+    const copy = Buffer.allocUnsafe(this.position - start);
+    copy.set(this.bytes.subarray(start, this.position));
     return copy;
   }
 }

@@ -3,7 +3,8 @@
 // inline is a new function object at every call and the same text.
 // Not here: where the text came from (scripts.ts), compiling it again (recreate.ts).
 
-import { type AnyNode, type Options, parse } from 'acorn';
+import type { AnyNode, Options } from 'acorn';
+import { parse } from './parser.js';
 import {
   type Analysis,
   analyse,

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as util from 'node:util';
-import { parse } from 'acorn';
 import { type FunctionLocation, inspectSelf } from './inspector.js';
+import { parse } from './parser.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
 
 export interface Script {
