@@ -1,6 +1,8 @@
 // What tests let hosts do. An ordinary module: tasks import it where they run.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, writeFileSync } from 'node:fs';
+import { propagate } from '../../src/index.js';
 
 /** Holds its host in a loop until `file` is there. Returns `value`. */
 export function blockUntil<T>(file: string, mark: string, value: T): T {
@@ -62,4 +64,10 @@ export async function crowd(): Promise<number> {
   for (let round = 0; round < 5; round += 1) await new Promise((resolve) => setImmediate(resolve));
   running -= 1;
   return mostRunning;
+}
+
+export const tenants = propagate(new AsyncLocalStorage<string>(), 'tenants of the tests');
+
+export function currentTenant(): string | undefined {
+  return tenants.getStore();
 }

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { library, runCommand } from '../faults/child.js';
+import { Gate } from '../pool/ways.js';
+import { readRepositoryFile } from '../support/repository.js';
+
+const command = [
+  process.execPath,
+  fileURLToPath(new URL('../../src/cli/main.js', import.meta.url)),
+];
+const isNativeHere = existsSync(
+  new URL(`../../../prebuilds/${process.platform}-${process.arch}/manycore.node`, import.meta.url),
+);
+
+test('doctor finds everything well, or says what is missing, and its exit code says which', async (t) => {
+  const { status, stdout } = await runCommand(t, [...command, 'doctor']);
+  assert.match(stdout, /cores\s+\d+ granted/);
+  assert.match(stdout, /process hosts over socket\s+a host answered/);
+  assert.equal(status, isNativeHere ? 0 : 1, stdout);
+  assert.equal(/MISSING/.test(stdout), !isNativeHere);
+});
+
+test('doctor --json prints one JSON value with the same findings', async (t) => {
+  const { status, stdout } = await runCommand(t, [...command, 'doctor', '--json']);
+  const report: unknown = JSON.parse(stdout);
+  assert.ok(typeof report === 'object' && report !== null && 'findings' in report);
+  assert.equal('isWell' in report && report.isWell, status === 0);
+  assert.ok(Array.isArray(report.findings));
+  const names = report.findings.map((finding: { what: string }) => finding.what);
+  for (const what of ['versions', 'cores', 'inspector', 'process hosts over shm']) {
+    assert.ok(names.includes(what), what);
+  }
+});
+
+test('without the binary doctor says what that costs and exits with 1', async (t) => {
+  const { status, stdout } = await runCommand(t, [...command, 'doctor'], {
+    MANYCORE_NATIVE: 'off',
+  });
+  assert.equal(status, 1);
+  assert.match(stdout, /MISSING native binary/);
+  assert.match(stdout, /ok\s+process hosts over socket/);
+});
+
+const programs: [name: string, text: string][] = [
+  [
+    'program.mjs',
+    `import { run } from ${JSON.stringify(library)};
+     console.log(JSON.stringify([process.argv.slice(2), import.meta.url.endsWith('program.mjs'), await run(() => 6 * 7)]));
+     process.exit(0);`,
+  ],
+  [
+    'program.cjs',
+    `const isMain = require.main === module && process.argv[1] === __filename;
+     import(${JSON.stringify(library)}).then(async ({ run }) => {
+       console.log(JSON.stringify([process.argv.slice(2), isMain, await run(() => 6 * 7)]));
+       process.exit(0);
+     });`,
+  ],
+];
+for (const [name, text] of programs) {
+  test(`run ${name} runs it as its main program, with its arguments`, async (t) => {
+    const file = `${new Gate(t).folder}/${name}`;
+    writeFileSync(file, text);
+    const args = [...command, 'run', file, 'one', '--flag', '-x=2', '--', '--json'];
+    const { status, stdout, stderr } = await runCommand(t, args);
+    assert.equal(status, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), [['one', '--flag', '-x=2', '--', '--json'], true, 42]);
+  });
+}
+
+test('a program that ends by itself is not kept by the warm pool', async (t) => {
+  const file = `${new Gate(t).folder}/short.mjs`;
+  writeFileSync(file, "console.log('done');");
+  const { status, stdout } = await runCommand(t, [...command, 'run', file]);
+  assert.deepEqual([status, stdout], [0, 'done\n']);
+});
+
+for (const [name, text] of [
+  ['throws.mjs', "throw new RangeError('from the program');"],
+  ['throws.cjs', "throw new RangeError('from the program');"],
+  ['rejects.mjs', "Promise.reject(new RangeError('from the program'));"],
+] as const) {
+  test(`what ${name} throws ends the process as under node, with its stack`, async (t) => {
+    const file = `${new Gate(t).folder}/${name}`;
+    writeFileSync(file, text);
+    const { status, stderr } = await runCommand(t, [...command, 'run', file]);
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /RangeError: from the program\n\s+at .*(throws|rejects)\./);
+  });
+}
+
+for (const [what, args, said] of [
+  ['a file that is not there', ['run', '/nowhere/program.js'], /no file \/nowhere\/program\.js/],
+  ['a folder', ['run', '/tmp'], /no file \/tmp/],
+  ['no file', ['run'], /missing required argument 'file'/],
+  ['an unknown command', ['walk'], /unknown command 'walk'/],
+  ['an unknown flag', ['doctor', '--fast'], /unknown option '--fast'/],
+  ['an unknown flag before the command', ['--fast', 'doctor'], /unknown option '--fast'/],
+  ['an argument too many', ['doctor', 'now'], /too many arguments/],
+] as const) {
+  test(`${what} is exit code 2 and one sentence`, async (t) => {
+    const { status, stdout, stderr } = await runCommand(t, [...command, ...args]);
+    assert.equal(status, 2, stderr);
+    assert.match(stderr, said);
+    assert.ok(stderr.trim().split('\n').length <= 3, stderr);
+    assert.equal(stdout, '');
+  });
+}
+
+test('--help names the commands, --version is that of the package', async (t) => {
+  const help = await runCommand(t, [...command, '--help']);
+  assert.equal(help.status, 0);
+  assert.match(help.stdout, /doctor[\s\S]*run/);
+  const { version } = JSON.parse(readRepositoryFile('package.json')) as { version: string };
+  const said = await runCommand(t, [...command, '--version']);
+  assert.deepEqual([said.status, said.stdout.trim()], [0, version]);
+});
+
+test('without a command it shows the help', async (t) => {
+  const { stdout, stderr, status } = await runCommand(t, command);
+  assert.match(stdout + stderr, /Usage: manycore/);
+  assert.equal(status, 2);
+});

@@ -1,0 +1,133 @@
+// What a user can pass wrongly. Everything is refused before a host is started.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Pool, parallel, parallelEvents, perHost, propagate, run, task } from '../../src/index.js';
+import { openPool } from '../pool/ways.js';
+
+const poolOptions: [name: string, value: unknown][] = [
+  ['host', 'container'],
+  ['host', 5],
+  ['size', 0],
+  ['size', -1],
+  ['size', 1.5],
+  ['size', '2'],
+  ['size', Number.NaN],
+  ['size', { min: 3, max: 2 }],
+  ['size', { least: 1 }],
+  ['size', null],
+  ['size', []],
+  ['channel', 'carrier pigeon'],
+  ['spin', 1],
+  ['minSpareHosts', -1],
+  ['maxSpareHosts', 0.5],
+  ['idleTimeMs', -1],
+  ['idleTimeMs', '10'],
+  ['maxWaitingTasks', -1],
+  ['maxWaitingTasks', Number.NaN],
+  ['maxTasksAhead', 0],
+  ['maxTasksAhead', 'many'],
+  ['concurrentTasksPerHost', 0],
+  ['maxTasksPerHost', 0],
+  ['maxRssBytes', -1],
+  ['maxHeapMb', 1.5],
+  ['execArgv', '--expose-gc'],
+  ['execArgv', [1]],
+  ['env', 'PATH'],
+  ['env', { PATH: 1 }],
+  ['affinity', 'all'],
+  ['setup', 'connect()'],
+  ['startTimeoutMs', 0],
+  ['graceMs', -1],
+  ['hosts', 2],
+  ['timeoutMs', 2],
+];
+for (const [name, value] of poolOptions) {
+  test(`a pool with ${name} ${JSON.stringify(value) ?? String(value)} is OPTION_INVALID and names it`, () => {
+    assert.throws(
+      () => Reflect.construct(Pool, [{ [name]: value }]),
+      (error: Error & { code?: string }) =>
+        error.code === 'OPTION_INVALID' && error.message.includes(name),
+    );
+  });
+}
+
+const callOptions: [name: string, value: unknown][] = [
+  ['whenBusy', 'wait'],
+  ['timeoutMs', -1],
+  ['timeoutMs', '100'],
+  ['timeoutMs', Number.NaN],
+  ['signal', {}],
+  ['signal', new AbortController()],
+  ['priority', 'high'],
+  ['priority', Number.NaN],
+  ['retry', -1],
+  ['retry', 0.5],
+  ['retries', 1],
+];
+for (const [name, value] of callOptions) {
+  test(`a call with ${name} ${JSON.stringify(value) ?? String(value)} is OPTION_INVALID and names it`, (t) => {
+    const pool = openPool(t, { size: 1 });
+    const check = (error: Error & { code?: string }): boolean =>
+      error.code === 'OPTION_INVALID' && error.message.includes(name);
+    assert.throws(() => Reflect.apply(pool.with, pool, [{ [name]: value }]), check);
+    assert.throws(() => Reflect.apply(run.with, run, [{ [name]: value }]), check);
+    assert.throws(() => Reflect.apply(parallel, undefined, [() => 1, { [name]: value }]), check);
+  });
+}
+
+for (const value of [null, 5, 'fast', []]) {
+  test(`options that are ${JSON.stringify(value)} are OPTION_INVALID`, (t) => {
+    const pool = openPool(t, { size: 1 });
+    assert.throws(() => Reflect.apply(pool.with, pool, [value]), { code: 'OPTION_INVALID' });
+    if (value !== null) {
+      assert.throws(() => Reflect.construct(Pool, [value]), { code: 'OPTION_INVALID' });
+    }
+  });
+}
+
+for (const value of [undefined, null, 5, 'work', {}, [], Promise.resolve(), Symbol('work')]) {
+  test(`running ${typeof value === 'symbol' ? 'a symbol' : String(value) || '[]'} is TASK_NOT_FUNCTION`, async (t) => {
+    const pool = openPool(t, { size: 1 });
+    await assert.rejects(Reflect.apply(pool.run, pool, [value]), { code: 'TASK_NOT_FUNCTION' });
+    assert.equal(pool.stats().startedHosts, 0);
+  });
+}
+
+test('what is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', () => {
+  for (const [fn, args] of [
+    [propagate, [{}]],
+    [perHost, ['factory']],
+    [parallelEvents, [{}]],
+    [task, ['./relative.js', 'name']],
+    [task, [import.meta.url, '']],
+  ] as const) {
+    assert.throws(() => Reflect.apply(fn, undefined, [...args]), { code: 'OPTION_INVALID' });
+  }
+});
+
+test('a function that cannot travel is refused before anything is started', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const socket = new WeakRef({});
+  await assert.rejects(
+    pool.run(() => socket.deref()),
+    (error: Error & { code?: string }) =>
+      error.code === 'TRANSFER_UNSUPPORTED' && /socket/.test(error.message),
+  );
+  await assert.rejects(
+    pool.run((given: unknown) => given, new WeakMap()),
+    {
+      code: 'TRANSFER_UNSUPPORTED',
+    },
+  );
+  assert.equal(pool.stats().startedHosts, 0);
+});
+
+test('a channel that does not reach the host is CHANNEL_UNAVAILABLE', () => {
+  assert.throws(() => new Pool({ host: 'thread', channel: 'socket' }), {
+    code: 'CHANNEL_UNAVAILABLE',
+  });
+  assert.throws(() => new Pool({ host: 'process', channel: 'memory' }), {
+    code: 'CHANNEL_UNAVAILABLE',
+  });
+});
