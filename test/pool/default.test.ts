@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
-import { Pool, parallel, parallelEvents, propagate, run, taskSignal } from '../../src/index.js';
+import { Pool, parallel, parallelEvents, run, taskSignal } from '../../src/index.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { currentTenant, tenants } from './tasks.js';
@@ -28,12 +28,12 @@ test('run(), parallel() and warm() use the default pool, which does not keep the
 });
 
 test('parallel() is the function with its arguments and a promise of its result', async (t) => {
-  const add = parallel((a: number, b: number) => a + b);
-  assert.deepEqual(await Promise.all([add(1, 2), add(3, 4)]), [3, 7]);
   const pool = openPool(t, { size: 1 });
+  const add = parallel((a: number, b: number) => a + b, { pool });
+  assert.deepEqual(await Promise.all([add(1, 2), add(3, 4)]), [3, 7]);
   const elsewhere = parallel(isInHost, { pool });
   assert.equal(await elsewhere(), true);
-  assert.equal(pool.stats().completedTasks, 1);
+  assert.equal(pool.stats().completedTasks, 3);
 });
 
 for (const way of ways) {
