@@ -293,8 +293,11 @@ export class Fleet {
     clearTimeout(this.#restartTimer);
     clearTimeout(this.#idleTimer);
     for (const host of [...this.hosts]) {
-      if (how === 'kill') host.kill();
-      else if (host.state === 'starting') host.terminate();
+      // A thread that is ended while it loads modules leaves their files open: it may come to its end.
+      const isLoading = host.state === 'starting';
+      if (isLoading && host.kind === 'thread') host.close();
+      else if (how === 'kill') host.kill();
+      else if (isLoading) host.terminate();
       else host.close();
     }
     if (this.hosts.length === 0) return;
