@@ -37,6 +37,11 @@ const DELIVERY_LIMIT: Duration = Duration::from_micros(500);
 /// How long to spin for an answer (parent) or for the next request (host).
 const PARENT_SPIN: Duration = Duration::from_micros(20);
 const HOST_SPIN: Duration = Duration::from_micros(50);
+/// How soon a host may move to another core again; doubles each time, and starts over when a move
+/// held for `STEADY_TIME`.
+const FIRST_MOVE_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_MOVE_PAUSE: Duration = Duration::from_millis(256);
+const STEADY_TIME: Duration = Duration::from_secs(1);
 /// Looks at the words between two looks at the clock.
 const LOOKS_PER_CLOCK: u32 = 64;
 /// Spins in vain before pausing, and the longest pause, in chances to spin.
@@ -67,6 +72,12 @@ struct SpinHistory {
     is_fresh: bool,
 }
 
+/// When a host may move off its parent's core again.
+struct MovePause {
+    until: Instant,
+    pause: Duration,
+}
+
 pub(crate) struct Shared {
     uv: Uv,
     at: *mut Loop,
@@ -79,6 +90,7 @@ pub(crate) struct Shared {
     is_hooked: Cell<bool>,
     is_idle_running: Cell<bool>,
     history: RefCell<SpinHistory>,
+    move_pause: RefCell<MovePause>,
     /// Handles whose close callback has not run yet, and what waits for them at the end.
     closing_count: Cell<u32>,
     cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
@@ -111,6 +123,7 @@ impl Shared {
             is_hooked: Cell::new(false),
             is_idle_running: Cell::new(false),
             history: RefCell::default(),
+            move_pause: RefCell::new(MovePause { until: Instant::now(), pause: FIRST_MOVE_PAUSE }),
             closing_count: Cell::new(0),
             cleanup: Cell::new(null_mut()),
         });
@@ -211,11 +224,17 @@ impl Shared {
                 continue;
             }
             let peer_cpu = end.load(end.words.peer_cpu);
-            if !end.may_spin || peer_cpu == own_cpu || peer_cpu == 0 {
+            if !end.may_spin || peer_cpu == 0 {
                 return None;
             }
             if end.side == Side::Host {
                 awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
+            }
+            if peer_cpu == own_cpu {
+                let is_crowded = awake_told > self.cpu_count;
+                if end.side == Side::Parent || is_crowded || !self.leave_core(own_cpu - 1) {
+                    return None;
+                }
             }
             limit = limit.max(Some(match end.side {
                 Side::Parent => PARENT_SPIN,
@@ -224,6 +243,26 @@ impl Shared {
         }
         let fits = awake_here.max(awake_told) <= self.cpu_count;
         limit.filter(|_| fits && self.uv.backend_timeout(self.at) != 0 && self.takes_chance())
+    }
+
+    /// Moves this thread off a core; false when it may not, or not yet. The scheduler likes to wake a
+    /// thread on the core of its waker, and leaves the two there as long as they take turns: without
+    /// this a host that shares its parent's core never spins (bench/cases/round-trip.js).
+    fn leave_core(&self, core: u32) -> bool {
+        let mut pause = self.move_pause.borrow_mut();
+        let now = Instant::now();
+        if now < pause.until {
+            return false;
+        }
+        let has_held = now.duration_since(pause.until) > STEADY_TIME;
+        pause.pause =
+            if has_held { FIRST_MOVE_PAUSE } else { (pause.pause * 2).min(LONGEST_MOVE_PAUSE) };
+        pause.until = now + pause.pause;
+        let Ok(allowed) = cpu::affinity::allowed() else { return false };
+        let others: Vec<u32> = allowed.iter().copied().filter(|&other| other != core).collect();
+        let has_moved = !others.is_empty() && cpu::affinity::pin(&others).is_ok();
+        // The move is done; from here on the scheduler may place it as before.
+        has_moved && cpu::affinity::pin(&allowed).is_ok()
     }
 
     fn takes_chance(&self) -> bool {
