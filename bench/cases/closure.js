@@ -41,7 +41,7 @@ export default {
   ],
   async measure({ contender, setting, scale }) {
     const opened = await openContender(contender);
-    const windows = { warmMs: 150 * scale, windowMs: 200 * scale };
+    const windows = { warmMs: 400 * scale, windowMs: 200 * scale };
     const [, capture] = contender.split('+');
     if (capture === undefined) {
       return timeCalls(opened.caller('add'), (got, turn) => expectSame(got, turn + 1), windows);

@@ -28,7 +28,7 @@ export default {
   async measure({ contender, scale }) {
     const { caller } = await openContender(contender);
     const answer = caller('answerObject');
-    const windows = { warmMs: 150 * scale, windowMs: 200 * scale };
+    const windows = { warmMs: 400 * scale, windowMs: 200 * scale };
     const many = await countCalls((turn) => answer(makeOrder(turn % 9)), 64, windows);
     const single = await timeCalls(
       (turn) => answer(makeOrder(turn % 9)),

@@ -55,7 +55,7 @@ export default {
   async measure({ contender, scale }) {
     const { caller } = await openContender(contender);
     return timeCalls(caller('add'), (got, turn) => expectSame(got, turn + 1), {
-      warmMs: 150 * scale,
+      warmMs: 400 * scale,
       windowMs: 250 * scale,
     });
   },

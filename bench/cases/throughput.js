@@ -79,7 +79,7 @@ export default {
   async measure({ contender, setting, scale }) {
     const { caller } = await openContender(contender);
     const add = caller('add');
-    const windows = { warmMs: 150 * scale, windowMs: 250 * scale };
+    const windows = { warmMs: 400 * scale, windowMs: 250 * scale };
     if (setting === 'each') {
       // By hand nothing holds calls back, so 2 waiting calls are one per host there.
       const one = await countCalls(add, contender === 'bare-thread' ? 2 : 64, windows);

@@ -103,6 +103,11 @@ export class Fleet {
     this.#wantedIdle = 0;
   }
 
+  /** A call is being prepared: while no host is ready, one more may start beside that. */
+  anticipate(): void {
+    if (!this.hosts.some((host) => host.state === 'ready')) this.warm(this.#waitingTasks() + 1);
+  }
+
   /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`. */
   async warmUp(): Promise<void> {
     this.warm(this.#options.maxHosts);

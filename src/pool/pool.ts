@@ -121,6 +121,7 @@ export class Pool implements Caller, AsyncDisposable {
     options: FilledCallOptions,
     failure: { label: string | undefined },
   ): Promise<unknown> {
+    this.#dispatcher.fleet.anticipate();
     const snapshot = parentExporter().exportFunction(fn);
     const packed = isImmutable(args) ? undefined : this.#packer.pack(args);
     lastTaskId += 1;

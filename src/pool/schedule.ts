@@ -27,7 +27,7 @@ export interface ScheduleLimits {
   readonly maxInFlight: number;
 }
 
-const wakeMs = 0.02;
+const wakeMs = 0.1;
 const aheadMs = 0.5;
 const oneAheadMs = 5;
 
