@@ -1,6 +1,5 @@
 // The ticket that a host is started with: plain data from JSON or from `workerData`. Parsed here alone.
 
-import { MessagePort } from 'node:worker_threads';
 import { CodedError } from '../errors.js';
 import type { ChannelTicket } from './types.js';
 

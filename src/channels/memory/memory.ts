@@ -3,7 +3,7 @@
 // counts what is under way.
 // Not here: batching and the states of a channel (framed.ts).
 
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 import { parsePortMessage } from './protocol.js';
