@@ -65,7 +65,8 @@ export interface NativeArena {
   place(bytes: Uint8Array): number;
   allocate(sizeBytes: number): number;
   free(offset: number): void;
-  view(owner: number, offset: number, sizeBytes: number): ArrayBuffer;
+  /** `isShared` memory weighs nothing for the collector, within a budget. */
+  view(owner: number, offset: number, sizeBytes: number, isShared: boolean): ArrayBuffer;
   readonly usedCount: number;
   release(): void;
 }

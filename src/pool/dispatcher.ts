@@ -54,6 +54,7 @@ export class Dispatcher {
   #heldCores = 0;
   #sequence = 0;
   #takeBackTimer: NodeJS.Timeout | undefined;
+  #isPatient = true;
 
   constructor(given: DispatcherOptions) {
     this.#poolId = given.poolId;
@@ -96,6 +97,7 @@ export class Dispatcher {
       });
     }
     this.fleet.grow();
+    if (this.#takeBackTimer === undefined && this.hasIdleHost) this.#watchForStuck();
     return true;
   }
 
@@ -118,7 +120,7 @@ export class Dispatcher {
     while (true) {
       const mustBeAlone = task.options.timeoutMs !== Infinity;
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
-      const host = chooseHost(this.fleet.hosts, runMs, this.#limits);
+      const host = chooseHost(this.fleet.hosts, runMs, this.#limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
@@ -145,6 +147,7 @@ export class Dispatcher {
     this.runningTasks += 1;
     if (task.queuedMs !== 0) this.waited.record(performance.now() - task.queuedMs);
     else this.waited.record(0);
+    if (host.inFlight > this.#options.concurrentTasksPerHost) this.#watchForStuck();
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
     if (announcements.taskStart.hasSubscribers) {
@@ -217,7 +220,7 @@ export class Dispatcher {
 
   #next(host: TaskHost): void {
     if (this.#queue.length > 0) this.pump();
-    else if (host.inFlight === 0) this.#considerTakeBack();
+    else if (host.inFlight === 0 && this.#hasWorkBehind) this.#watchForStuck();
     if (this.runningTasks === 0 && this.#queue.length === 0 && this.#idleWaiters.length > 0) {
       for (const tell of this.#idleWaiters.splice(0)) tell();
     }
@@ -291,30 +294,40 @@ export class Dispatcher {
     timer.unref();
   }
 
-  /** A host is idle and nothing waits: may another's work ahead be stuck behind a long task? */
-  #considerTakeBack(): void {
-    if (this.#takeBackTimer !== undefined || !this.#hasStuckWork()) return;
+  /**
+   * Work waits behind a task that was expected to be short, though another host is idle. Looks again
+   * in a moment: what has not moved by then is taken back, or goes to the idle host.
+   */
+  #watchForStuck(): void {
+    if (this.#takeBackTimer !== undefined) return;
+    const doneBefore = new Map(this.fleet.hosts.map((host) => [host, host.tasksDone]));
     this.#takeBackTimer = setTimeout(() => {
       this.#takeBackTimer = undefined;
-      this.#takeBack();
+      if (this.hasIdleHost) this.#takeBack(doneBefore);
+      if (this.#hasWorkBehind) this.#watchForStuck();
     }, takeBackAfterMs);
   }
 
-  #hasStuckWork(): boolean {
-    return this.fleet.hosts.some((host) => host.inFlight > this.#options.concurrentTasksPerHost);
+  get #hasWorkBehind(): boolean {
+    const { concurrentTasksPerHost } = this.#options;
+    return (
+      this.#queue.length > 0 ||
+      this.fleet.hosts.some((host) => host.inFlight > concurrentTasksPerHost)
+    );
   }
 
-  #takeBack(): void {
-    if (!this.hasIdleHost) return;
+  /** From each host that has answered nothing since: half of what waits there, the newest. */
+  #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
     for (const host of this.fleet.hosts) {
       const ahead = host.inFlight - this.#options.concurrentTasksPerHost;
-      if (ahead <= 0) continue;
+      if (ahead <= 0 || host.tasksDone !== doneBefore.get(host)) continue;
       const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
       const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));
       this.#requeue(taken, host);
     }
+    this.#isPatient = false;
     this.pump();
-    this.#considerTakeBack();
+    this.#isPatient = true;
   }
 
   #requeue(tasks: Task[], host: TaskHost): void {

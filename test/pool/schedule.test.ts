@@ -14,25 +14,25 @@ function host(given: Partial<Candidate> = {}): Candidate {
 }
 
 test('no host is chosen when none is open', () => {
-  assert.equal(chooseHost([host({ isOpen: false })], 1, limits), undefined);
-  assert.equal(chooseHost([], 1, limits), undefined);
+  assert.equal(chooseHost([host({ isOpen: false })], 1, limits, true), undefined);
+  assert.equal(chooseHost([], 1, limits, true), undefined);
 });
 
 test('among idle hosts the last used is chosen', () => {
   const [older, newer] = [host({ lastUsed: 1 }), host({ lastUsed: 2 })];
-  assert.equal(chooseHost([older, newer], 1, limits), newer);
-  assert.equal(chooseHost([newer, older], 1, limits), newer);
+  assert.equal(chooseHost([older, newer], 1, limits, true), newer);
+  assert.equal(chooseHost([newer, older], 1, limits, true), newer);
 });
 
 test('an idle host is chosen before one with long work', () => {
   const busy = host({ inFlight: 1, pendingMs: 0.3 });
   const idle = host();
-  assert.equal(chooseHost([busy, idle], 0.05, limits), idle);
+  assert.equal(chooseHost([busy, idle], 0.05, limits, true), idle);
 });
 
 test('a host that is about to be done is chosen before an idle one', () => {
   const almostDone = host({ inFlight: 1, pendingMs: 0.001 });
-  assert.equal(chooseHost([host(), almostDone], 0.001, limits), almostDone);
+  assert.equal(chooseHost([host(), almostDone], 0.001, limits, true), almostDone);
 });
 
 test('a task whose run time is not known waits behind no other', () => {
@@ -64,5 +64,5 @@ test('among hosts at work the one with the least pending work is chosen', () => 
     host({ inFlight: 3, pendingMs: 0.4 }),
     host({ inFlight: 3, pendingMs: 0.2 }),
   ];
-  assert.equal(chooseHost([more, less], 0.05, limits), less);
+  assert.equal(chooseHost([more, less], 0.05, limits, true), less);
 });

@@ -2,7 +2,7 @@
 //! `src/channels/shm/blocks.ts`; here are copies, views and the one arena that a process shares.
 
 use crate::error::{Result, refused, to_js};
-use crate::segment::external_buffer;
+use crate::segment::{Pressure, external_buffer};
 use manycore_core::CoreError;
 use manycore_core::arena::{Arena, OWNER_COUNT, OwnRange, Taken};
 use napi::bindgen_prelude::{Env, Unknown};
@@ -139,11 +139,13 @@ impl NativeArena {
         owner: u32,
         offset: f64,
         size_bytes: f64,
+        is_shared: bool,
     ) -> Result<Unknown<'env>> {
         let size_bytes = whole(size_bytes)?;
+        let pressure = if is_shared { Pressure::Hidden } else { Pressure::Full };
         let arena = self.range()?.arena();
         let view = arena.view(owner, whole(offset)?, size_bytes).map_err(to_js)?;
-        external_buffer(env, view.start, size_bytes as usize, Some(view.mapping))
+        external_buffer(env, view.start, size_bytes as usize, view.mapping, pressure)
     }
 
     /// How many own blocks are in use.

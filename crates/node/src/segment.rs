@@ -10,6 +10,7 @@ use manycore_core::segment::{Segment, Side};
 use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Unknown};
 use napi::sys;
 use napi_derive::napi;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
@@ -60,7 +61,7 @@ impl NativeSegment {
     pub fn buffer<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let start = self.segment.mapping().start();
         let size_bytes = self.segment.mapping().size_bytes();
-        external_buffer(env, start, size_bytes, Some(Arc::clone(&self.segment)))
+        external_buffer(env, start, size_bytes, Arc::clone(&self.segment), Pressure::Hidden)
     }
 }
 
@@ -144,18 +145,35 @@ pub fn layout_offsets() -> Vec<u32> {
     offsets.iter().map(|&offset| offset as u32).collect()
 }
 
+/// Whether the collector is told of a buffer's size. V8 collects after every 64 MiB of new buffers:
+/// right for copies, which are garbage soon, and a waste for shared memory, of which no copy is made
+/// (bench/cases/payload.js).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pressure {
+    Full,
+    Hidden,
+}
+
+/// Beyond this shared memory counts as well, so that what nobody refers to is found at last.
+const HIDDEN_BUDGET_BYTES: i64 = 256 << 20;
+
+thread_local! {
+    static HIDDEN_BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
 /// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected.
 pub fn external_buffer<'env, T>(
     env: &'env Env,
     start: NonNull<u8>,
     size_bytes: usize,
-    keep: Option<Arc<T>>,
+    keep: Arc<T>,
+    pressure: Pressure,
 ) -> Result<Unknown<'env>> {
-    let finalize: sys::napi_finalize = match keep {
-        Some(_) => Some(drop_arc::<T>),
-        None => None,
+    let hidden_bytes = match pressure {
+        Pressure::Full => 0,
+        Pressure::Hidden => hide(size_bytes as i64),
     };
-    let hint = keep.map_or(null_mut(), |arc| Arc::into_raw(arc).cast_mut().cast::<c_void>());
+    let hint = Box::into_raw(Box::new(Held { _keep: keep, hidden_bytes }));
     let mut made: sys::napi_value = null_mut();
     let data = start.as_ptr().cast();
     // SAFETY: on the thread of `env`; the memory lives as long as `hint`, which the finalizer drops.
@@ -164,24 +182,57 @@ pub fn external_buffer<'env, T>(
             env.raw(),
             data,
             size_bytes,
-            finalize,
-            hint,
+            Some(drop_held::<T>),
+            hint.cast(),
             &mut made,
         )
     };
     if status != sys::Status::napi_ok {
-        if !hint.is_null() {
-            // SAFETY: from `Arc::into_raw` above; the finalizer will not run.
-            drop(unsafe { Arc::from_raw(hint.cast::<T>()) });
-        }
+        // SAFETY: from `Box::into_raw` above; the finalizer will not run.
+        let held = unsafe { Box::from_raw(hint) };
+        show(held.hidden_bytes);
         return Err(refused("this runtime allows no buffers over shared memory"));
     }
+    adjust(env.raw(), -hidden_bytes);
     // SAFETY: `made` is a live value of this scope.
     unsafe { Unknown::from_napi_value(env.raw(), made) }
         .map_err(|error| refused(&error.to_string()))
 }
 
-unsafe extern "C" fn drop_arc<T>(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
-    // SAFETY: `hint` is from `Arc::into_raw` in `external_buffer`; a finalizer runs once.
-    drop(unsafe { Arc::from_raw(hint.cast::<T>()) });
+/// What a buffer's finalizer gives back.
+struct Held<T> {
+    _keep: Arc<T>,
+    /// What V8 counted and was told to forget.
+    hidden_bytes: i64,
+}
+
+unsafe extern "C" fn drop_held<T>(env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
+    // SAFETY: `hint` is from `Box::into_raw` in `external_buffer`; a finalizer runs once.
+    let held = unsafe { Box::from_raw(hint.cast::<Held<T>>()) };
+    // V8 takes the size off its count when the buffer goes: what was hidden is added before.
+    adjust(env, held.hidden_bytes);
+    show(held.hidden_bytes);
+}
+
+/// Hides up to the budget of this thread; answers how much.
+fn hide(size_bytes: i64) -> i64 {
+    HIDDEN_BYTES.with(|hidden| {
+        if hidden.get() + size_bytes > HIDDEN_BUDGET_BYTES {
+            return 0;
+        }
+        hidden.set(hidden.get() + size_bytes);
+        size_bytes
+    })
+}
+
+fn show(hidden_bytes: i64) {
+    HIDDEN_BYTES.with(|hidden| hidden.set(hidden.get() - hidden_bytes));
+}
+
+fn adjust(env: sys::napi_env, change_bytes: i64) {
+    if change_bytes != 0 {
+        let mut total = 0;
+        // SAFETY: on the thread of `env`; a live out-parameter. Failing changes a statistic only.
+        unsafe { sys::napi_adjust_external_memory(env, change_bytes, &mut total) };
+    }
 }

@@ -182,7 +182,7 @@ export class BlockTable {
 
   #makeBuffer(entry: Entry): ArrayBuffer {
     const { owner, offset, sizeBytes } = entry.block;
-    const buffer = callNative(() => this.native.view(owner, offset, sizeBytes));
+    const buffer = callNative(() => this.native.view(owner, offset, sizeBytes, entry.isShared));
     entry.buffer = new WeakRef(buffer);
     entry.hasBuffer = true;
     entry.bufferNumber++;
