@@ -65,8 +65,9 @@ export interface NativeArena {
   place(bytes: Uint8Array): number;
   allocate(sizeBytes: number): number;
   free(offset: number): void;
-  /** `isShared` memory weighs nothing for the collector, within a budget. */
-  view(owner: number, offset: number, sizeBytes: number, isShared: boolean): ArrayBuffer;
+  /** When the buffer was collected and it has a key, `takeCollected` has the key. */
+  view(owner: number, offset: number, sizeBytes: number, collectedKey?: number): ArrayBuffer;
+  takeCollected(): number[];
   readonly usedCount: number;
   release(): void;
 }
@@ -90,8 +91,9 @@ export interface NativeBinding {
   readonly NativeSegment: { open(fd: number): NativeSegment };
   readonly NativeDescriptors: new () => NativeDescriptors;
   readonly NativeArena: {
-    ofProcess(): NativeArena;
-    open(fd: number, owner: number): NativeArena;
+    /** `onCollected` is called when `takeCollected` has keys. */
+    ofProcess(onCollected: () => void): NativeArena;
+    open(fd: number, owner: number, onCollected: () => void): NativeArena;
   };
   readonly NativeLoop: new (deliver: () => void) => NativeLoop;
   /** Byte offsets of the words of `wordAt` (channels/shm/layout.ts), in its order. */

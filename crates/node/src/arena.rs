@@ -2,13 +2,14 @@
 //! `src/channels/shm/blocks.ts`; here are copies, views and the one arena that a process shares.
 
 use crate::error::{Result, refused, to_js};
-use crate::segment::{Pressure, external_buffer};
+use crate::segment::{Collected, external_buffer};
 use manycore_core::CoreError;
 use manycore_core::arena::{Arena, OWNER_COUNT, OwnRange, Taken};
-use napi::bindgen_prelude::{Env, Unknown};
+use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi::{JsValue, sys};
 use napi_derive::napi;
 use std::ptr::{NonNull, null_mut};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The parent's side of an arena: its own part, and which owner numbers are free.
@@ -33,6 +34,7 @@ enum Role {
 #[napi]
 pub struct NativeArena {
     role: Option<Role>,
+    collected: Rc<Collected>,
 }
 
 const CLOSED: CoreError = CoreError::Unsupported { what: "arena any more: it was released" };
@@ -41,24 +43,37 @@ const CLOSED: CoreError = CoreError::Unsupported { what: "arena any more: it was
 impl NativeArena {
     /// The arena of this process as a parent; made at first use.
     #[napi(factory)]
-    pub fn of_process() -> Result<NativeArena> {
+    pub fn of_process(env: &Env, on_collected: Function<'_, (), ()>) -> Result<NativeArena> {
+        let collected = Collected::new(env, &on_collected);
         let mut current = OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(arena) = current.upgrade() {
-            return Ok(NativeArena { role: Some(Role::Parent(arena)) });
+            return Ok(NativeArena { role: Some(Role::Parent(arena)), collected });
         }
         let range = OwnRange::new(Arc::new(Arena::create().map_err(to_js)?), 0);
         let owners = Mutex::new(Owners { next: 1, retired: Vec::new() });
         let arena = Arc::new(ParentArena { range, owners });
         *current = Arc::downgrade(&arena);
-        Ok(NativeArena { role: Some(Role::Parent(arena)) })
+        Ok(NativeArena { role: Some(Role::Parent(arena)), collected })
     }
 
     /// The parent's arena, in a host; takes the descriptor over.
     #[napi(factory)]
-    pub fn open(fd: i32, owner: u32) -> Result<NativeArena> {
+    pub fn open(
+        env: &Env,
+        fd: i32,
+        owner: u32,
+        on_collected: Function<'_, (), ()>,
+    ) -> Result<NativeArena> {
         let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
         let arena = Arc::new(Arena::open(fd).map_err(to_js)?);
-        Ok(NativeArena { role: Some(Role::Host(OwnRange::new(arena, owner))) })
+        let collected = Collected::new(env, &on_collected);
+        Ok(NativeArena { role: Some(Role::Host(OwnRange::new(arena, owner))), collected })
+    }
+
+    /// The keys of views that were collected since the last time.
+    #[napi]
+    pub fn take_collected(&self) -> Vec<f64> {
+        self.collected.take()
     }
 
     fn range(&self) -> Result<&OwnRange> {
@@ -139,13 +154,13 @@ impl NativeArena {
         owner: u32,
         offset: f64,
         size_bytes: f64,
-        is_shared: bool,
+        collected_key: Option<f64>,
     ) -> Result<Unknown<'env>> {
         let size_bytes = whole(size_bytes)?;
-        let pressure = if is_shared { Pressure::Hidden } else { Pressure::Full };
+        let notify = collected_key.map(|key| (Rc::clone(&self.collected), key));
         let arena = self.range()?.arena();
         let view = arena.view(owner, whole(offset)?, size_bytes).map_err(to_js)?;
-        external_buffer(env, view.start, size_bytes as usize, view.mapping, pressure)
+        external_buffer(env, view.start, size_bytes as usize, view.mapping, notify)
     }
 
     /// How many own blocks are in use.

@@ -1,5 +1,6 @@
 //! A mapped segment in JavaScript's hands: its bytes as an external ArrayBuffer.
 
+use crate::call::call_into_js;
 use crate::error::{Result, refused, to_js};
 use manycore_core::CoreError;
 use manycore_core::layout::{HEADER_BYTES, word};
@@ -7,13 +8,14 @@ use manycore_core::region::Region;
 use manycore_core::ring::frame::Head;
 use manycore_core::ring::spsc::{PushError, Reader, Writer};
 use manycore_core::segment::{Segment, Side};
-use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Unknown};
-use napi::sys;
+use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Function, Unknown};
+use napi::{JsValue, sys};
 use napi_derive::napi;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
+use std::rc::Rc;
 use std::sync::Arc;
 
 #[napi]
@@ -61,7 +63,7 @@ impl NativeSegment {
     pub fn buffer<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let start = self.segment.mapping().start();
         let size_bytes = self.segment.mapping().size_bytes();
-        external_buffer(env, start, size_bytes, Arc::clone(&self.segment), Pressure::Hidden)
+        external_buffer(env, start, size_bytes, Arc::clone(&self.segment), None)
     }
 }
 
@@ -145,35 +147,59 @@ pub fn layout_offsets() -> Vec<u32> {
     offsets.iter().map(|&offset| offset as u32).collect()
 }
 
-/// Whether the collector is told of a buffer's size. V8 collects after every 64 MiB of new buffers:
-/// right for copies, which are garbage soon, and a waste for shared memory, of which no copy is made
-/// (bench/cases/payload.js).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Pressure {
-    Full,
-    Hidden,
+/// Told which buffers were collected: their keys are listed, and JavaScript is called.
+pub struct Collected {
+    env: sys::napi_env,
+    callback: sys::napi_ref,
+    keys: RefCell<Vec<f64>>,
 }
 
-/// Beyond this shared memory counts as well, so that what nobody refers to is found at last.
+impl Collected {
+    pub fn new(env: &Env, callback: &Function<'_, (), ()>) -> Rc<Collected> {
+        let mut reference = null_mut();
+        // SAFETY: `callback` is a live value of this call.
+        unsafe { sys::napi_create_reference(env.raw(), callback.raw(), 1, &mut reference) };
+        Rc::new(Collected { env: env.raw(), callback: reference, keys: RefCell::default() })
+    }
+
+    /// The keys since the last time.
+    pub fn take(&self) -> Vec<f64> {
+        self.keys.take()
+    }
+
+    fn add(&self, key: f64) {
+        self.keys.borrow_mut().push(key);
+        call_into_js(self.env, self.callback);
+    }
+}
+
+impl Drop for Collected {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`, on this thread, and not used any more.
+        unsafe { sys::napi_delete_reference(self.env, self.callback) };
+    }
+}
+
+/// V8 is not told of so many bytes of buffers: it would collect the whole heap after every 64 MiB of
+/// new ones, though most are garbage that a scavenge finds (bench/cases/payload.js). Beyond, it is
+/// told, so that what nobody refers to is found at last.
 const HIDDEN_BUDGET_BYTES: i64 = 256 << 20;
 
 thread_local! {
     static HIDDEN_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected.
+/// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected, and `notify`
+/// told then.
 pub fn external_buffer<'env, T>(
     env: &'env Env,
     start: NonNull<u8>,
     size_bytes: usize,
     keep: Arc<T>,
-    pressure: Pressure,
+    notify: Option<(Rc<Collected>, f64)>,
 ) -> Result<Unknown<'env>> {
-    let hidden_bytes = match pressure {
-        Pressure::Full => 0,
-        Pressure::Hidden => hide(size_bytes as i64),
-    };
-    let hint = Box::into_raw(Box::new(Held { _keep: keep, hidden_bytes }));
+    let hidden_bytes = hide(size_bytes as i64);
+    let hint = Box::into_raw(Box::new(Held { keep, hidden_bytes, notify }));
     let mut made: sys::napi_value = null_mut();
     let data = start.as_ptr().cast();
     // SAFETY: on the thread of `env`; the memory lives as long as `hint`, which the finalizer drops.
@@ -201,9 +227,10 @@ pub fn external_buffer<'env, T>(
 
 /// What a buffer's finalizer gives back.
 struct Held<T> {
-    _keep: Arc<T>,
+    keep: Arc<T>,
     /// What V8 counted and was told to forget.
     hidden_bytes: i64,
+    notify: Option<(Rc<Collected>, f64)>,
 }
 
 unsafe extern "C" fn drop_held<T>(env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
@@ -212,6 +239,10 @@ unsafe extern "C" fn drop_held<T>(env: sys::napi_env, _data: *mut c_void, hint: 
     // V8 takes the size off its count when the buffer goes: what was hidden is added before.
     adjust(env, held.hidden_bytes);
     show(held.hidden_bytes);
+    drop(held.keep);
+    if let Some((collected, key)) = held.notify {
+        collected.add(key);
+    }
 }
 
 /// Hides up to the budget of this thread; answers how much.

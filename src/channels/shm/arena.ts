@@ -58,16 +58,20 @@ let ofProcess: SharedArena | undefined;
 /** The arena in which this thread is the parent (owner 0); the same for all threads of the process. */
 export function shareParentArena(): ArenaShare {
   if (ofProcess === undefined) {
-    const native = callNative(() => requireNative().NativeArena.ofProcess());
-    ofProcess = new SharedArena(native, 0, () => {
+    const onCollected = () => arena.table.onCollected();
+    const native = callNative(() => requireNative().NativeArena.ofProcess(onCollected));
+    const arena = new SharedArena(native, 0, () => {
       ofProcess = undefined;
     });
+    ofProcess = arena;
   }
   return ofProcess.join();
 }
 
 /** The arena that a parent passed as descriptor `fd`, which is taken over. */
 export function adoptArena(fd: number, owner: number): ArenaShare {
-  const native = callNative(() => requireNative().NativeArena.open(fd, owner));
-  return new SharedArena(native, owner).join();
+  const onCollected = () => arena.table.onCollected();
+  const native = callNative(() => requireNative().NativeArena.open(fd, owner, onCollected));
+  const arena = new SharedArena(native, owner);
+  return arena.join();
 }

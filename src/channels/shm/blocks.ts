@@ -10,6 +10,7 @@ import type { Block, BlockStore } from '../types.js';
 
 /** Below this a copy in the ring is cheaper than a block with its finalizer and its message. */
 const thresholdBytes = 32 * 1024;
+const nudgeBytes = 8;
 /** Offsets of one owner; as in crates/core/src/arena.rs. */
 const rangeBytes = 2 ** 35;
 
@@ -19,10 +20,10 @@ class Entry {
   readonly isOwn: boolean;
   /** Passed by reference and known by its buffer (`allocate`), or a payload that is read once. */
   readonly isShared: boolean;
+  /** The buffer of shared memory: one for all who ask. */
   buffer: WeakRef<ArrayBuffer> | undefined = undefined;
-  hasBuffer = false;
-  /** Counts buffers made: a finalizer of an earlier one must not speak for the present one. */
-  bufferNumber = 0;
+  /** Buffers that are not collected yet. */
+  bufferCount = 0;
   /** Outstanding `place`s. */
   holdCount = 0;
   /** References received from the owner, when that is another process. */
@@ -39,13 +40,8 @@ class Entry {
   }
 
   get isHeld(): boolean {
-    return this.hasBuffer || this.holdCount > 0 || this.lent.size > 0;
+    return this.bufferCount > 0 || this.holdCount > 0 || this.lent.size > 0;
   }
-}
-
-interface Collected {
-  readonly entry: Entry;
-  readonly bufferNumber: number;
 }
 
 /** The blocks of one arena that this thread knows. */
@@ -55,7 +51,6 @@ export class BlockTable {
   readonly #onEmptier: () => void;
   readonly #entries = new Map<number, Entry>();
   readonly #byBuffer = new WeakMap<ArrayBufferLike, Entry>();
-  readonly #collected = new FinalizationRegistry<Collected>((found) => this.#onCollected(found));
   /** Owners that are gone but some of whose blocks are still referred to here. */
   readonly #leaving = new Set<number>();
   #isReleased = false;
@@ -180,21 +175,33 @@ export class BlockTable {
     return entry.buffer?.deref() ?? this.#makeBuffer(entry);
   }
 
+  /**
+   * A finalizer in native code and no `FinalizationRegistry`, which only a collection of the whole
+   * heap serves: a payload that was read is garbage soon, and a scavenge frees its block.
+   */
   #makeBuffer(entry: Entry): ArrayBuffer {
     const { owner, offset, sizeBytes } = entry.block;
-    const buffer = callNative(() => this.native.view(owner, offset, sizeBytes, entry.isShared));
-    entry.buffer = new WeakRef(buffer);
-    entry.hasBuffer = true;
-    entry.bufferNumber++;
-    if (entry.isShared) this.#byBuffer.set(buffer, entry);
-    this.#collected.register(buffer, { entry, bufferNumber: entry.bufferNumber });
+    const key = keyOf(entry.block);
+    const buffer = callNative(() => this.native.view(owner, offset, sizeBytes, key));
+    entry.bufferCount++;
+    if (entry.isShared) {
+      entry.buffer = new WeakRef(buffer);
+      this.#byBuffer.set(buffer, entry);
+    } else {
+      // V8 scavenges when buffers of its own are made beside many young bytes; ours it does not ask.
+      void new ArrayBuffer(nudgeBytes);
+    }
     return buffer;
   }
 
-  #onCollected({ entry, bufferNumber }: Collected): void {
-    if (entry.bufferNumber !== bufferNumber) return;
-    entry.hasBuffer = false;
-    this.#settle(entry);
+  /** Native code lists the buffers that were collected. */
+  onCollected(): void {
+    for (const key of this.native.takeCollected()) {
+      const entry = this.#entries.get(key);
+      if (entry === undefined) continue;
+      entry.bufferCount--;
+      this.#settle(entry);
+    }
   }
 
   #settle(entry: Entry): void {

@@ -76,7 +76,7 @@ export class Spill {
       const sizeBytes = frame.f64();
       const owner = frame.i32();
       if (owner !== this.#peerOwner) return undefined;
-      return new ByteReader(Buffer.from(this.#arena.native.view(owner, offset, sizeBytes, false)));
+      return new ByteReader(Buffer.from(this.#arena.native.view(owner, offset, sizeBytes)));
     } catch {
       return undefined;
     }
