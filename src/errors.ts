@@ -35,7 +35,6 @@ export const errorCodes = {
   TASK_TIMED_OUT: 'the task ran longer than it may',
   TASK_NOT_FUNCTION: 'what should run is not a function',
   // command line
-  CLI_USAGE: 'the command line is wrong',
   CLI_FILE_NOT_FOUND: 'the program to run is not there',
 } as const;
 

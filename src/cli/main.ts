@@ -4,9 +4,9 @@
 
 import { Command, CommanderError } from 'commander';
 import { CodedError } from '../errors.js';
-import { packageVersion } from '../version.js';
 import { doctor } from './doctor.js';
 import { runFile } from './run.js';
+import { packageVersion } from './version.js';
 
 const usageExitCode = 2;
 

@@ -11,9 +11,10 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { describeExit, type HostExit } from '../host/index.js';
+import type { HostExit } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
+import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
 import type { FilledPoolOptions } from './options.js';
@@ -91,10 +92,8 @@ export class Dispatcher {
     task.queuedMs = performance.now();
     this.#queue.push(task, task.options.priority);
     if (announcements.taskQueued.hasSubscribers) {
-      announcements.taskQueued.publish({
-        ...this.#describe(task),
-        waitingTasks: this.#queue.length,
-      });
+      const waitingTasks = this.#queue.length;
+      announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
     }
     this.fleet.grow();
     if (this.#takeBackTimer === undefined && this.hasIdleHost) this.#watchForStuck();
@@ -145,8 +144,7 @@ export class Dispatcher {
     task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
-    if (task.queuedMs !== 0) this.waited.record(performance.now() - task.queuedMs);
-    else this.waited.record(0);
+    this.waited.record(task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs);
     if (host.inFlight > this.#options.concurrentTasksPerHost) this.#watchForStuck();
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
@@ -349,7 +347,7 @@ export class Dispatcher {
       hadBegun ||= hasBegun;
       if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
-        this.#settle(task, undefined, exitError(host, exit, task), true);
+        this.#settle(task, undefined, new HostExitedError(host.label, exit, task.name), true);
         continue;
       }
       if (hasBegun) task.retriesLeft -= 1;
@@ -397,26 +395,5 @@ export class Dispatcher {
 
   #describe(task: Task): { pool: number; task: number; name: string } {
     return { pool: this.#poolId, task: task.id, name: task.name };
-  }
-}
-
-function exitError(host: TaskHost, exit: HostExit, task: Task): CodedError {
-  const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
-  return new HostExitedError(
-    `${host.label} ended ${describeExit(exit)} while it ran ${task.name || 'the task'}${why}; ` +
-      'use retry if the task may run twice',
-    exit,
-  );
-}
-
-/** The host ended while it ran the task; says how. */
-export class HostExitedError extends CodedError {
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-
-  constructor(message: string, exit: HostExit) {
-    super('HOST_EXITED', message, exit.error === undefined ? undefined : { cause: exit.error });
-    this.exitCode = exit.exitCode;
-    this.signal = exit.signal;
   }
 }

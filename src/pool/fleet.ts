@@ -81,6 +81,7 @@ export class Fleet {
 
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
   grow(): void {
+    if (this.#waitingTasks() > 0) this.#restartTimer?.ref(); // somebody waits for it now
     if (this.#isClosing || this.#restartTimer !== undefined) return;
     if (this.hosts.length >= this.#options.maxHosts) return;
     const before = this.hosts.length;

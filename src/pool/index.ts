@@ -1,5 +1,5 @@
 export { parallel, type RunOptions, run, warm } from './default.js';
-export { HostExitedError } from './dispatcher.js';
+export { HostExitedError } from './exit-error.js';
 export type { HistogramSummary } from './histogram.js';
 export type { CallOptions, PoolOptions } from './options.js';
 export { parallelEvents } from './parallel-events.js';

@@ -142,8 +142,9 @@ test('every case travels from TypeScript under tsx', async () => {
   assertAllPass(await runProgram(await typeScriptProgram('tsx'), ['--import', tsx]));
 });
 
-test('every case travels from a minified bundle', async () => {
-  const { build } = await import('esbuild');
+test('every case travels from a minified bundle', async (t) => {
+  const { build, stop } = await import('esbuild');
+  t.after(() => stop());
   const entry = join(folder, 'bundle-entry.mjs');
   // In a bundle there is no second module: what names one has another meaning there.
   const elsewhere = [

@@ -106,7 +106,7 @@ test('what is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', 
   }
 });
 
-test('a function that cannot travel is refused before anything is started', async (t) => {
+test('a function that cannot travel is refused before anything is sent', async (t) => {
   const pool = openPool(t, { size: 1 });
   const socket = new WeakRef({});
   await assert.rejects(
@@ -120,7 +120,9 @@ test('a function that cannot travel is refused before anything is started', asyn
       code: 'TRANSFER_UNSUPPORTED',
     },
   );
-  assert.equal(pool.stats().startedHosts, 0);
+  const { runningTasks, waitingTasks, ran } = pool.stats();
+  assert.deepEqual([runningTasks, waitingTasks, ran.count], [0, 0, 0]);
+  assert.equal(await pool.run(() => 'lives on'), 'lives on');
 });
 
 test('a channel that does not reach the host is CHANNEL_UNAVAILABLE', () => {

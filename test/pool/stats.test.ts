@@ -70,7 +70,7 @@ test('the life of tasks, hosts and pool is told on diagnostics channels', async 
   assert.deepEqual(
     heard.map(({ name }) => name.slice('manycore:'.length)),
     [
-      ...['pool:open', 'task:queued', 'host:start', 'host:ready'],
+      ...['pool:open', 'host:start', 'task:queued', 'host:ready'],
       ...['task:start', 'task:end', 'task:start', 'task:end', 'task:error'],
       ...['host:exit', 'pool:close'],
     ],

@@ -2,9 +2,9 @@
 
 import { createRequire } from 'node:module';
 
-/** Read when asked: most programs never ask. */
+/** Read when asked: most commands never ask. */
 export function packageVersion(): string {
-  const manifest: unknown = createRequire(import.meta.url)('../../package.json');
+  const manifest: unknown = createRequire(import.meta.url)('manycore/package.json');
   const isPackage = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
   return isPackage ? String(manifest.version) : 'unknown';
 }

@@ -1,0 +1,22 @@
+// What a caller hears when a host ends under its task.
+
+import { CodedError } from '../errors.js';
+import { describeExit, type HostExit } from '../host/index.js';
+
+/** The host ended while it ran the task; says how. */
+export class HostExitedError extends CodedError {
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+
+  constructor(hostLabel: string, exit: HostExit, taskName: string) {
+    const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
+    super(
+      'HOST_EXITED',
+      `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}${why}; ` +
+        'use retry if the task may run twice',
+      exit.error === undefined ? undefined : { cause: exit.error },
+    );
+    this.exitCode = exit.exitCode;
+    this.signal = exit.signal;
+  }
+}
