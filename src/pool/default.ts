@@ -21,7 +21,7 @@ export interface RunOptions extends CallOptions {
 let shared: Pool | undefined;
 
 /** The pool of `run` and `parallel`; made when it is first asked for. */
-export function defaultPool(): Pool {
+function defaultPool(): Pool {
   shared ??= new Pool();
   return shared;
 }
