@@ -4,7 +4,7 @@
 // Not here: streams and ports (socket/, memory/), when to write and whom to call (framed.ts).
 
 import { CodedError } from '../errors.js';
-import { ByteReader, ByteWriter } from './bytes.js';
+import { ByteReader, ByteWriter, frameBytes } from './bytes.js';
 import type { BodyWriter, FrameListener } from './types.js';
 
 const headerBytes = 16;
@@ -56,7 +56,7 @@ export class FrameBatch {
   take(next: Buffer): Buffer {
     const writer = this.writer;
     const taken = writer.bytes.subarray(0, writer.position);
-    writer.bytes = next;
+    writer.bytes = frameBytes(next);
     writer.view = new DataView(next.buffer, next.byteOffset, next.byteLength);
     writer.reset(0, next.byteLength);
     return taken;
@@ -120,7 +120,7 @@ export class FrameParser {
       }
       const bodyEnd = position + headerBytes + size;
       if (bodyEnd > end) break;
-      reader.bytes = piece;
+      reader.bytes = frameBytes(piece);
       reader.view = view;
       reader.reset(position + headerBytes, bodyEnd);
       this.#sink.onFrame(

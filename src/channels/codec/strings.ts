@@ -12,15 +12,6 @@ import {
   TAG_STRING_WIDE,
 } from './tags.js';
 
-declare global {
-  // Not in the types of Node, but in all its versions: `toString` and `write` cost half as much again.
-  interface Buffer {
-    latin1Slice(start: number, end: number): string;
-    ucs2Slice(start: number, end: number): string;
-    utf8Write(text: string, offset: number, sizeBytes: number): number;
-  }
-}
-
 /** Up to here the loop wins over `Buffer.write`, in characters. */
 const loopLimit = 20;
 /** Up to here `String.fromCharCode` wins over `latin1Slice`, in characters. */
