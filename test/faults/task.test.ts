@@ -177,7 +177,7 @@ test('foreign writes into the segment of a host replace that host, and this proc
     // the host writes nonsense without end over the cursor that the parent reads.
     new Worker(
       `const fs = require('node:fs');
-       const isSegment = (line) => line.includes('manycore-') && !line.includes('arena');
+       const isSegment = (line) => line.includes('memfd:manycore-') && !line.includes('arena');
        const mapping = fs.readFileSync('/proc/self/maps', 'utf8').split('\\n').find(isSegment);
        const at = parseInt(mapping, 16) + ${replyTailBytes};
        const memory = fs.openSync('/proc/self/mem', 'r+');
