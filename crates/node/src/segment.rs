@@ -11,7 +11,7 @@ use manycore_core::segment::{Segment, Side};
 use napi::bindgen_prelude::{Buffer, Env, FromNapiValue, Function, Unknown};
 use napi::{JsValue, sys};
 use napi_derive::napi;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::ptr::{NonNull, null_mut};
@@ -180,15 +180,6 @@ impl Drop for Collected {
     }
 }
 
-/// V8 is not told of so many bytes of buffers: it would collect the whole heap after every 64 MiB of
-/// new ones, though most are garbage that a scavenge finds (bench/cases/payload.js). Beyond, it is
-/// told, so that what nobody refers to is found at last.
-const HIDDEN_BUDGET_BYTES: i64 = 256 << 20;
-
-thread_local! {
-    static HIDDEN_BYTES: Cell<i64> = const { Cell::new(0) };
-}
-
 /// `[start, start + size)` as an ArrayBuffer; `keep` is dropped when it was collected, and `notify`
 /// told then.
 pub fn external_buffer<'env, T>(
@@ -198,8 +189,7 @@ pub fn external_buffer<'env, T>(
     keep: Arc<T>,
     notify: Option<(Rc<Collected>, f64)>,
 ) -> Result<Unknown<'env>> {
-    let hidden_bytes = hide(size_bytes as i64);
-    let hint = Box::into_raw(Box::new(Held { keep, hidden_bytes, notify }));
+    let hint = Box::into_raw(Box::new(Held { keep, notify }));
     let mut made: sys::napi_value = null_mut();
     let data = start.as_ptr().cast();
     // SAFETY: on the thread of `env`; the memory lives as long as `hint`, which the finalizer drops.
@@ -215,11 +205,9 @@ pub fn external_buffer<'env, T>(
     };
     if status != sys::Status::napi_ok {
         // SAFETY: from `Box::into_raw` above; the finalizer will not run.
-        let held = unsafe { Box::from_raw(hint) };
-        show(held.hidden_bytes);
+        drop(unsafe { Box::from_raw(hint) });
         return Err(refused("this runtime allows no buffers over shared memory"));
     }
-    adjust(env.raw(), -hidden_bytes);
     // SAFETY: `made` is a live value of this scope.
     unsafe { Unknown::from_napi_value(env.raw(), made) }
         .map_err(|error| refused(&error.to_string()))
@@ -228,42 +216,14 @@ pub fn external_buffer<'env, T>(
 /// What a buffer's finalizer gives back.
 struct Held<T> {
     keep: Arc<T>,
-    /// What V8 counted and was told to forget.
-    hidden_bytes: i64,
     notify: Option<(Rc<Collected>, f64)>,
 }
 
-unsafe extern "C" fn drop_held<T>(env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
+unsafe extern "C" fn drop_held<T>(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
     // SAFETY: `hint` is from `Box::into_raw` in `external_buffer`; a finalizer runs once.
     let held = unsafe { Box::from_raw(hint.cast::<Held<T>>()) };
-    // V8 takes the size off its count when the buffer goes: what was hidden is added before.
-    adjust(env, held.hidden_bytes);
-    show(held.hidden_bytes);
     drop(held.keep);
     if let Some((collected, key)) = held.notify {
         collected.add(key);
-    }
-}
-
-/// Hides up to the budget of this thread; answers how much.
-fn hide(size_bytes: i64) -> i64 {
-    HIDDEN_BYTES.with(|hidden| {
-        if hidden.get() + size_bytes > HIDDEN_BUDGET_BYTES {
-            return 0;
-        }
-        hidden.set(hidden.get() + size_bytes);
-        size_bytes
-    })
-}
-
-fn show(hidden_bytes: i64) {
-    HIDDEN_BYTES.with(|hidden| hidden.set(hidden.get() - hidden_bytes));
-}
-
-fn adjust(env: sys::napi_env, change_bytes: i64) {
-    if change_bytes != 0 {
-        let mut total = 0;
-        // SAFETY: on the thread of `env`; a live out-parameter. Failing changes a statistic only.
-        unsafe { sys::napi_adjust_external_memory(env, change_bytes, &mut total) };
     }
 }
