@@ -1,5 +1,5 @@
 // Joins the compiled modules of src/ into few files, dist/bundle/: what the package ships. A host is a
-// new Node process, and half of its start was opening sixty small modules (bench/cases/cold.js). The
+// new Node process, and opening sixty small modules takes a large part of its start (bench/cases/cold.js). The
 // front door, the host's entry and the command share chunks, so that a task that imports the package
 // meets the copy that its host runs on.
 // Nothing is minified: stacks stay readable.

@@ -45,7 +45,8 @@ function native(): Finding[] {
         what: 'native binary',
         state: 'missing',
         detail: nativeProblem()?.message ?? 'not loaded',
-        remedy: 'calls work over sockets, at about twenty times the cost of a short call',
+        remedy:
+          'calls work over sockets, which costs a short call much more; build it with npm run build:native',
       },
     ];
   }

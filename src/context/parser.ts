@@ -1,5 +1,5 @@
 // The parser, loaded when the first function is analysed: a host rarely does, and loading it would
-// take a tenth of its start (bench/cases/cold.js).
+// lengthen its start (bench/cases/cold.js).
 
 import { createRequire } from 'node:module';
 import type * as Acorn from 'acorn';

@@ -6,4 +6,5 @@ export { isInsideHost } from './inside.js';
 export type { Call } from './link.js';
 export { streamLeadItems } from './protocol.js';
 export { shared, sharedMemoryProblem } from './shared.js';
+export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export type { HostExit, HostKind, HostOptions } from './types.js';

@@ -5,30 +5,30 @@
 import type { Link } from './link.js';
 import { frame, streamLeadItems } from './protocol.js';
 
-export type AnyIterator = Iterator<unknown> | AsyncIterator<unknown>;
+export type AnyGenerator = Generator<unknown> | AsyncGenerator<unknown>;
 
 /** The generator that a task returned, or `undefined` for every other value, iterables included. */
-export function generatorOf(value: unknown): AnyIterator | undefined {
+export function generatorOf(value: unknown): AnyGenerator | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const tag = Object.prototype.toString.call(value);
-  return (tag === '[object Generator]' || tag === '[object AsyncGenerator]') && isIterator(value)
+  return (tag === '[object Generator]' || tag === '[object AsyncGenerator]') && hasNext(value)
     ? value
     : undefined;
 }
 
-function isIterator(value: object): value is AnyIterator {
+function hasNext(value: object): value is AnyGenerator {
   return 'next' in value && typeof value.next === 'function';
 }
 
 export class StreamSender {
   readonly #link: Link;
   readonly #slot: number;
-  readonly #iterator: AnyIterator;
+  readonly #iterator: AnyGenerator;
   #credit = streamLeadItems;
   #wake: (() => void) | undefined;
   #isEnded = false;
 
-  constructor(link: Link, slot: number, iterator: AnyIterator) {
+  constructor(link: Link, slot: number, iterator: AnyGenerator) {
     this.#link = link;
     this.#slot = slot;
     this.#iterator = iterator;
@@ -52,7 +52,7 @@ export class StreamSender {
         });
       }
       if (this.#isEnded) {
-        await this.#iterator.return?.();
+        await this.#iterator.return(undefined);
         return undefined;
       }
       const step = await this.#iterator.next();

@@ -132,7 +132,7 @@ export class Fleet {
   }
 
   #start(): boolean {
-    const { options } = this;
+    const options = this.#options;
     try {
       const host = Host.start<Task>(
         {
@@ -158,10 +158,6 @@ export class Fleet {
       );
       return false;
     }
-  }
-
-  get options(): FilledPoolOptions {
-    return this.#options;
   }
 
   #nextCores(): number[] {
