@@ -38,6 +38,9 @@ export interface FleetOptions {
   readonly waitingTasks: () => number;
 }
 
+/** How long a thread may go on loading its modules when its pool ends, in ms. */
+const loadGraceMs = 5_000;
+
 export class Fleet {
   readonly hosts: TaskHost[] = [];
   startedHosts = 0;
@@ -129,6 +132,7 @@ export class Fleet {
       if (error === undefined) waiter.resolve();
       else waiter.reject(error);
     }
+    this.#watchIdle();
   }
 
   #start(): boolean {
@@ -177,6 +181,7 @@ export class Fleet {
         });
       }
       this.#events.onReady(host);
+      if (host.inFlight === 0) this.#watchIdle();
       this.#tellWarm(undefined);
     },
     onResult: (host, task, ranMs, result) => {
@@ -271,6 +276,7 @@ export class Fleet {
 
   #watchIdle(): void {
     if (this.#idleTimer !== undefined || this.hosts.length <= this.#options.minHosts) return;
+    if (this.#isClosing || this.#warmWaiters.length > 0) return; // warm() waits for all to be ready at a time
     this.#idleTimer = setTimeout(() => {
       this.#idleTimer = undefined;
       this.#shrink();
@@ -291,25 +297,30 @@ export class Fleet {
   /** Starts nothing more and asks every host to leave; resolves when the last has left. */
   async stop(how: 'close' | 'kill'): Promise<void> {
     this.#isClosing = true;
+    clearTimeout(this.#idleTimer);
     this.#tellWarm(new CodedError('POOL_CLOSED', 'the pool was closed while its hosts started'));
     clearTimeout(this.#restartTimer);
-    clearTimeout(this.#idleTimer);
+    // A thread that is ended while it loads modules leaves their files open: it may come to its end.
+    const loading = this.hosts.filter(
+      ({ kind, state }) => kind === 'thread' && state === 'starting',
+    );
     for (const host of [...this.hosts]) {
-      // A thread that is ended while it loads modules leaves their files open: it may come to its end.
-      const isLoading = host.state === 'starting';
-      if (isLoading && host.kind === 'thread') host.close();
+      if (loading.includes(host)) host.close();
       else if (how === 'kill') host.kill();
-      else if (isLoading) host.terminate();
+      else if (host.state === 'starting') host.terminate();
       else host.close();
     }
     if (this.hosts.length === 0) return;
-    const timer = setTimeout(() => {
-      for (const host of this.hosts) host.kill();
-    }, this.#options.graceMs);
+    const { graceMs } = this.#options;
+    const killAfter = (ms: number, mayLoad: readonly TaskHost[]): NodeJS.Timeout =>
+      setTimeout(() => {
+        for (const host of this.hosts) if (!mayLoad.includes(host)) host.kill();
+      }, ms);
+    const timers = [killAfter(graceMs, loading), killAfter(Math.max(graceMs, loadGraceMs), [])];
     await new Promise<void>((resolve) => {
       this.#exitWaiters.push(resolve);
     });
-    clearTimeout(timer);
+    for (const timer of timers) clearTimeout(timer);
   }
 }
 

@@ -107,6 +107,23 @@ for (const way of processWays) {
   });
 }
 
+test('spare hosts are ready beside those at work, and leave when there is no work', async (t) => {
+  const pool = openPool(t, { size: { min: 0, max: 4 }, minSpareHosts: 2, idleTimeMs: 20 });
+  const gate = new Gate(t);
+  const [file, mark] = [gate.file, gate.mark('work')];
+  const work = pool.run(() => blockUntil(file, mark, 1));
+  await waitFor(() => pool.stats().hosts.filter(({ state }) => state === 'ready').length === 3);
+  gate.open();
+  await work;
+  await waitFor(() => pool.stats().hosts.length === 2);
+});
+
+test('a host that was started for nothing leaves after its idle time', async (t) => {
+  const pool = openPool(t, { size: { min: 0, max: 2 }, idleTimeMs: 20 });
+  await pool.warm();
+  await waitFor(() => pool.stats().hosts.length === 0);
+});
+
 test('hosts get the flags and the environment that the pool was told', async (t) => {
   const options = { size: 1, execArgv: ['--stack-trace-limit=3'], env: { GREETING: 'hei' } };
   const pool = openPool(t, options);
