@@ -7,7 +7,7 @@ export { receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
 export { perHost } from './per-host.js';
 export { propagate } from './propagate.js';
-export { type CallSite, captureSite, joinStacks } from './stack.js';
+export { type CallSite, captureSite, joinStacks, settleWhereAwaited } from './stack.js';
 export { task } from './task.js';
 export type {
   AnyFunction,

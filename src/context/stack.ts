@@ -22,6 +22,25 @@ export function captureSite(below: (...args: never[]) => unknown): CallSite {
 }
 
 /**
+ * Settles a promise by its `resolve` with what `settle` returns or throws, and tells `settle` where the
+ * promise is awaited. Recording the caller's stack at every call costs more than a short call; V8 finds
+ * it here from the other end: from an async function whose promise leads to whoever awaits it. Frames of
+ * callers that do not await the promise directly are not there.
+ */
+export function settleWhereAwaited<T>(
+  resolve: (value: PromiseLike<T>) => void,
+  settle: (site: CallSite) => T,
+): void {
+  resolve(settleLater(settle));
+}
+
+async function settleLater<T>(settle: (site: CallSite) => T): Promise<T> {
+  await undefined; // `resolve` takes one turn to follow this promise,
+  await undefined; // and from then on the chain is whole
+  return settle(captureSite(settleLater));
+}
+
+/**
  * Gives `error` (as it came from a host) the frames of the call below its own. Anything but an error
  * with a text stack is left alone. `hostLabel` names the host: "host 2".
  */

@@ -61,8 +61,8 @@ export class Host<C extends Call> {
   lastUsed = 0;
   pendingMs = 0;
   isFull = false;
-  /** For the owner: it runs a task that was given up, and may have to be killed. */
-  isStuck = false;
+  /** For the owner: what it runs though it was given up; it gets nothing new, and may be killed. */
+  readonly abandoned = new Set<C>();
   tasksDone = 0;
   inFlight = 0;
   /** No more calls: it leaves when what it has is answered. */
@@ -170,7 +170,7 @@ export class Host<C extends Call> {
       this.#life.state === 'ready' &&
       !this.isRetiring &&
       !this.isFull &&
-      !this.isStuck &&
+      this.abandoned.size === 0 &&
       this.inFlight < this.maxInFlight &&
       this.inFlight + this.tasksDone < this.#maxTasks
     );
@@ -186,16 +186,20 @@ export class Host<C extends Call> {
     return this.#end.claims?.slotCount ?? this.#concurrentTasks;
   }
 
-  /** Hands a call over. Anything but `sent` leaves the call with the caller; see `Link.trySendCall`. */
+  /**
+   * Hands a call over. Anything but `sent` leaves the call with the caller; see `Link.trySendCall`. So
+   * does what it throws (`SHARED_MEMORY_FULL`), for a call that will fare no better elsewhere.
+   */
   trySend(call: C): 'sent' | 'full' | 'closed' {
-    const slot = this.#freeSlots.pop() ?? this.#calls.length;
-    this.#end.claims?.open(slot);
-    const outcome = this.#link.trySendCall(slot, call);
-    if (outcome !== 'sent') {
-      this.#freeSlots.push(slot);
-      if (slot === this.#calls.length) this.#calls.push(undefined);
-      return outcome;
+    const slot = this.#freeSlots.pop() ?? this.#calls.push(undefined) - 1;
+    let outcome: 'sent' | 'full' | 'closed' | undefined;
+    try {
+      this.#end.claims?.open(slot);
+      outcome = this.#link.trySendCall(slot, call);
+    } finally {
+      if (outcome !== 'sent') this.#freeSlots.push(slot);
     }
+    if (outcome !== 'sent') return outcome;
     this.#calls[slot] = call;
     if (this.inFlight === 0 && this.#life.state === 'ready') this.#link.ref();
     this.inFlight += 1;

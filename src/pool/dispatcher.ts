@@ -21,10 +21,8 @@ import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
 import { chooseHost, type ScheduleLimits } from './schedule.js';
 import { TaskStream } from './stream.js';
+import { TakeBack, takeBackAfterMs } from './take-back.js';
 import { learn, type Task } from './task.js';
-
-/** How long a host may sit on work ahead while another is idle, before it is taken back; in ms. */
-const takeBackAfterMs = 1;
 
 export interface DispatcherOptions {
   readonly poolId: number;
@@ -54,8 +52,9 @@ export class Dispatcher {
   readonly #limits: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
-  #takeBackTimer: NodeJS.Timeout | undefined;
+  readonly #takeBack: TakeBack;
   #isPatient = true;
+  #isPumping = false;
 
   constructor(given: DispatcherOptions) {
     this.#poolId = given.poolId;
@@ -74,6 +73,17 @@ export class Dispatcher {
       events: this.#fleetEvents,
       waitingTasks: () => this.#queue.length,
     });
+    this.#takeBack = new TakeBack({
+      hosts: this.fleet.hosts,
+      concurrentTasks: given.options.concurrentTasksPerHost,
+      waitingTasks: () => this.#queue.length,
+      onTaken: (tasks, host) => this.#requeue(tasks, host),
+      sendImpatiently: () => {
+        this.#isPatient = false;
+        this.pump();
+        this.#isPatient = true;
+      },
+    });
   }
 
   get waitingTasks(): number {
@@ -82,7 +92,7 @@ export class Dispatcher {
 
   /** Whether a host has nothing to do right now. */
   get hasIdleHost(): boolean {
-    return this.fleet.hosts.some((host) => host.isOpen && host.inFlight === 0);
+    return this.#takeBack.hasIdleHost;
   }
 
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
@@ -96,7 +106,7 @@ export class Dispatcher {
       announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
     }
     this.fleet.grow();
-    if (this.#takeBackTimer === undefined && this.hasIdleHost) this.#watchForStuck();
+    if (this.hasIdleHost) this.#takeBack.watch();
     return true;
   }
 
@@ -107,14 +117,18 @@ export class Dispatcher {
 
   /** Sends what can be sent. */
   readonly pump = (): void => {
+    if (this.#isPumping) return; // a core that was given back on the way: the loop below goes on
+    this.#isPumping = true;
     let task = this.#queue.peek();
     while (task !== undefined && this.#trySend(task)) {
       this.#queue.shift();
       task = this.#queue.peek();
     }
+    this.#isPumping = false;
     if (task !== undefined) this.fleet.grow();
   };
 
+  /** True when the task needs to wait no more: a host has it, or it is settled. */
   #trySend(task: Task): boolean {
     while (true) {
       const mustBeAlone = task.options.timeoutMs !== Infinity;
@@ -125,15 +139,24 @@ export class Dispatcher {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
         this.#heldCores += 1;
       }
-      const outcome = host.trySend(task);
-      if (outcome === 'sent') {
+      if (this.#tryHost(task, host)) return true;
+    }
+  }
+
+  /** As `trySend`, with one host, for which a core is held if it had nothing to do. */
+  #tryHost(task: Task, host: TaskHost): boolean {
+    try {
+      if (host.trySend(task) === 'sent') {
         this.#sent(task, host);
         return true;
       }
       // A full channel drains, a closed one ends: either way not this host now.
       host.isFull = true;
-      if (host.inFlight === 0) this.#giveCore();
+    } catch (error) {
+      this.#settle(task, undefined, error, true);
     }
+    if (host.inFlight === 0) this.#giveCore();
+    return task.state === 'settled';
   }
 
   #sent(task: Task, host: TaskHost): void {
@@ -145,7 +168,8 @@ export class Dispatcher {
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
     this.waited.record(task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs);
-    if (host.inFlight > this.#options.concurrentTasksPerHost) this.#watchForStuck();
+    if (host.inFlight > this.#options.concurrentTasksPerHost) this.#takeBack.watch();
+    if (this.#options.minSpareHosts > 0) this.fleet.grow();
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
     if (announcements.taskStart.hasSubscribers) {
@@ -183,15 +207,14 @@ export class Dispatcher {
     },
     onError: (host, task, ranMs, error) => {
       this.#answered(host, task, ranMs);
-      task.failure.label = host.label;
-      this.#settle(task, undefined, error, true);
+      this.#settle(task, undefined, error, true, host.label);
       this.#next(host);
     },
     onStream: (host, task, slot) => {
       const stream = new TaskStream((items) => host.grant(slot, items));
       this.#streams.set(task, stream);
       task.state = 'streaming';
-      task.resolve(stream);
+      task.resolveWithStream(stream);
     },
     onItem: (_host, task, item) => this.#streams.get(task)?.push(item),
     onDrain: (host) => {
@@ -208,7 +231,7 @@ export class Dispatcher {
 
   #answered(host: TaskHost, task: Task, ranMs: number): void {
     this.#left(task, host);
-    if (task.state === 'settled') host.isStuck = false; // given up, but it has ended by itself
+    host.abandoned.delete(task); // given up, but it has ended by itself
     learn(task.estimate, ranMs);
     this.ran.record(ranMs);
     if (announcements.taskEnd.hasSubscribers) {
@@ -218,14 +241,14 @@ export class Dispatcher {
 
   #next(host: TaskHost): void {
     if (this.#queue.length > 0) this.pump();
-    else if (host.inFlight === 0 && this.#hasWorkBehind) this.#watchForStuck();
+    else if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
     if (this.runningTasks === 0 && this.#queue.length === 0 && this.#idleWaiters.length > 0) {
       for (const tell of this.#idleWaiters.splice(0)) tell();
     }
   }
 
-  /** The caller hears; once, whatever comes later. */
-  #settle(task: Task, result: unknown, error: unknown, isError: boolean): void {
+  /** The caller hears; once, whatever comes later. `hostLabel`: where an error came from, if from a host. */
+  #settle(task: Task, result: unknown, error: unknown, isError: boolean, hostLabel?: string): void {
     if (task.state === 'settled') return;
     const stream = this.#streams.get(task);
     task.state = 'settled';
@@ -242,10 +265,11 @@ export class Dispatcher {
     }
     if (stream !== undefined) {
       this.#streams.delete(task);
-      if (isError) stream.fail(error);
+      if (isError) stream.fail(error, hostLabel);
       else stream.finish(result);
-    } else if (isError) task.reject(error);
-    else task.resolve(result);
+    } else if (!isError) task.resolve(result);
+    else if (hostLabel === undefined) task.reject(error);
+    else task.rejectFromHost(error, hostLabel);
   }
 
   /** Listens to the caller's signal, from before the task is admitted until it is settled. */
@@ -279,7 +303,7 @@ export class Dispatcher {
       return;
     }
     host.abort(task);
-    host.isStuck = true;
+    host.abandoned.add(task);
     this.#settle(task, undefined, error, true);
     this.#requeue(
       [...host.calls()].filter((other) => other !== task && host.tryTakeBack(other)),
@@ -290,42 +314,6 @@ export class Dispatcher {
       if (host.has(task)) host.kill();
     }, this.#options.graceMs);
     timer.unref();
-  }
-
-  /**
-   * Work waits behind a task that was expected to be short, though another host is idle. Looks again
-   * in a moment: what has not moved by then is taken back, or goes to the idle host.
-   */
-  #watchForStuck(): void {
-    if (this.#takeBackTimer !== undefined) return;
-    const doneBefore = new Map(this.fleet.hosts.map((host) => [host, host.tasksDone]));
-    this.#takeBackTimer = setTimeout(() => {
-      this.#takeBackTimer = undefined;
-      if (this.hasIdleHost) this.#takeBack(doneBefore);
-      if (this.#hasWorkBehind) this.#watchForStuck();
-    }, takeBackAfterMs);
-  }
-
-  get #hasWorkBehind(): boolean {
-    const { concurrentTasksPerHost } = this.#options;
-    return (
-      this.#queue.length > 0 ||
-      this.fleet.hosts.some((host) => host.inFlight > concurrentTasksPerHost)
-    );
-  }
-
-  /** From each host that has answered nothing since: half of what waits there, the newest. */
-  #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
-    for (const host of this.fleet.hosts) {
-      const ahead = host.inFlight - this.#options.concurrentTasksPerHost;
-      if (ahead <= 0 || host.tasksDone !== doneBefore.get(host)) continue;
-      const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
-      const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));
-      this.#requeue(taken, host);
-    }
-    this.#isPatient = false;
-    this.pump();
-    this.#isPatient = true;
   }
 
   #requeue(tasks: Task[], host: TaskHost): void {
@@ -347,7 +335,8 @@ export class Dispatcher {
       hadBegun ||= hasBegun;
       if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
-        this.#settle(task, undefined, new HostExitedError(host.label, exit, task.name), true);
+        const error = new HostExitedError(host.label, exit, task.name);
+        this.#settle(task, undefined, error, true, host.label);
         continue;
       }
       if (hasBegun) task.retriesLeft -= 1;
@@ -388,7 +377,7 @@ export class Dispatcher {
   }
 
   async stop(how: 'close' | 'kill'): Promise<void> {
-    clearTimeout(this.#takeBackTimer);
+    this.#takeBack.stop();
     this.#budget.forget(this.pump);
     await this.fleet.stop(how);
   }

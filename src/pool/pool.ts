@@ -3,7 +3,7 @@
 // change what the task sees. From then on the task is the dispatcher's.
 
 import { type ChannelKind, isImmutable } from '../channels/index.js';
-import { type AnyFunction, captureSite, joinStacks } from '../context/index.js';
+import type { AnyFunction } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { grantedCores, parentExporter } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
@@ -92,35 +92,32 @@ export class Pool implements Caller, AsyncDisposable {
 
   /** @internal What `run` and `with` do. */
   call<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R>;
-  async call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
-    if (typeof fn !== 'function') throw notFunction(fn);
-    if (this.#state !== 'open') throw closedError();
-    if (options.signal?.aborted) throw abortError(options.signal);
-    if (options.whenBusy !== 'queue' && !this.#dispatcher.hasIdleHost) {
-      this.#dispatcher.fleet.warm(1);
-      if (options.whenBusy === 'inline') return callInline(fn, args);
-      throw new CodedError(
-        'POOL_BUSY',
-        `all ${this.#dispatcher.fleet.hosts.length} hosts are at work: use whenBusy "queue" or "inline", or try later`,
-      );
-    }
-    const failure: { label: string | undefined } = { label: undefined };
+  call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
+    // Not async: a promise more for each call would show (bench/cases/throughput.js).
     try {
-      return await this.#admit(fn, args, options, failure);
+      if (typeof fn !== 'function') throw notFunction(fn);
+      if (this.#state !== 'open') throw closedError();
+      if (options.signal?.aborted) throw abortError(options.signal);
+      if (options.whenBusy !== 'queue' && !this.#dispatcher.hasIdleHost) {
+        return this.#callWhenBusy(fn, args, options);
+      }
+      return this.#admit(fn, args, options);
     } catch (error) {
-      // This function is async so that the caller's frames can be found here, when they are needed:
-      // recording them at every call costs more than a short task (bench/cases/throughput.js).
-      if (failure.label !== undefined) joinStacks(error, captureSite(this.call), failure.label);
-      throw error;
+      return Promise.reject(error);
     }
   }
 
-  #admit(
-    fn: AnyFunction,
-    args: unknown[],
-    options: FilledCallOptions,
-    failure: { label: string | undefined },
-  ): Promise<unknown> {
+  #callWhenBusy(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
+    const { fleet } = this.#dispatcher;
+    fleet.warm(1);
+    if (options.whenBusy === 'inline') return callInline(fn, args);
+    throw new CodedError(
+      'POOL_BUSY',
+      `all ${fleet.hosts.length} hosts are at work: use whenBusy "queue" or "inline", or try later`,
+    );
+  }
+
+  #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     this.#dispatcher.fleet.anticipate();
     const snapshot = parentExporter().exportFunction(fn);
     const packed = isImmutable(args) ? undefined : this.#packer.pack(args);
@@ -136,7 +133,6 @@ export class Pool implements Caller, AsyncDisposable {
         this.#estimate(snapshot.id),
         resolve,
         reject,
-        failure,
       );
       if (options.signal !== undefined) this.#dispatcher.watchSignal(task);
       if (!this.#dispatcher.admit(task)) this.#refuse(task);
@@ -157,7 +153,7 @@ export class Pool implements Caller, AsyncDisposable {
   #estimate(functionId: number): Estimate {
     let estimate = this.#estimates.get(functionId);
     if (estimate === undefined) {
-      estimate = { runMs: undefined };
+      estimate = { runMs: undefined, wasOutlier: false };
       this.#estimates.set(functionId, estimate);
     }
     return estimate;

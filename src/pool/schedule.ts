@@ -7,7 +7,9 @@
 // function that has never run goes to an idle host.
 //
 // An idle host is asleep: waking it costs both sides more than a few very short tasks. So work that a
-// host at work will have done within `wakeMs` goes there though another host is idle.
+// host at work will have done within `wakeMs` goes there though another host is idle. Tasks that are
+// done faster than the caller hands them over (`handOverMs`) stay with one host as long as it has room:
+// the caller is the limit then, and a second host would only cost wake-ups.
 // Where a host may have no more than one task, such a short task rather waits for the busy host.
 // Figures: bench/cases/throughput.js.
 
@@ -29,6 +31,7 @@ export interface ScheduleLimits {
 }
 
 const wakeMs = 0.1;
+const handOverMs = 0.002;
 const worthWaitingMs = 0.01;
 const aheadMs = 0.5;
 const oneAheadMs = 5;
@@ -41,9 +44,8 @@ export function hasRoom(
 ): boolean {
   if (!host.isOpen || host.inFlight >= limits.maxInFlight) return false;
   if (host.inFlight < limits.concurrentTasks) return true;
-  if (runMs === undefined) return false;
-  if (host.pendingMs + runMs <= aheadMs) return true;
-  return host.inFlight === limits.concurrentTasks && host.pendingMs + runMs <= oneAheadMs;
+  if (isDoneWithin(host, runMs, aheadMs)) return true;
+  return host.inFlight === limits.concurrentTasks && isDoneWithin(host, runMs, oneAheadMs);
 }
 
 /**
@@ -80,8 +82,8 @@ const rankAlmostDone = 2;
 
 function rankOf(host: Candidate, runMs: number | undefined): number {
   if (host.inFlight === 0) return rankIdle;
-  const isAlmostDone = runMs !== undefined && host.pendingMs + runMs <= wakeMs;
-  return isAlmostDone ? rankAlmostDone : rankBusy;
+  const isVeryShort = runMs !== undefined && runMs <= handOverMs;
+  return isDoneWithin(host, runMs, isVeryShort ? aheadMs : wakeMs) ? rankAlmostDone : rankBusy;
 }
 
 /** Whether a host is full of work that is done before another would be awake. */
@@ -90,8 +92,13 @@ function isWorthWaiting(
   runMs: number | undefined,
   limits: ScheduleLimits,
 ): boolean {
-  if (!host.isOpen || host.inFlight < limits.maxInFlight || runMs === undefined) return false;
-  return host.pendingMs + runMs <= worthWaitingMs;
+  if (!host.isOpen || host.inFlight < limits.maxInFlight) return false;
+  return isDoneWithin(host, runMs, worthWaitingMs);
+}
+
+/** Whether what the host has and the task on top of it are expected to be done within `limitMs`. */
+function isDoneWithin(host: Candidate, runMs: number | undefined, limitMs: number): boolean {
+  return runMs !== undefined && host.pendingMs + runMs <= limitMs;
 }
 
 /** Among hosts of one rank. */

@@ -2,6 +2,7 @@
 // in a host. The host sends no more than `streamLeadItems` ahead of the reader; reading grants more.
 // Ending the loop early ends the generator in the host. The host's half is host/stream-sender.ts.
 
+import { type CallSite, joinStacks } from '../context/index.js';
 import { streamLeadItems } from '../host/index.js';
 
 /** Grants are sent for so many items at once: a frame for each would double the traffic. */
@@ -14,6 +15,8 @@ interface StreamEnd {
 }
 
 export class TaskStream implements AsyncIterableIterator<unknown> {
+  /** Where the caller awaited this stream. */
+  site: CallSite | undefined;
   readonly #grant: (items: number) => void;
   readonly #items: unknown[] = [];
   readonly #readers: {
@@ -44,8 +47,9 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
     this.#settle({ error: undefined, value, isError: false });
   }
 
-  /** The pool's side: the generator threw, or its host ended. */
-  fail(error: unknown): void {
+  /** The pool's side: the generator threw, or its host ended (`hostLabel`), or the pool gave it up. */
+  fail(error: unknown, hostLabel?: string): void {
+    if (hostLabel !== undefined) joinStacks(error, this.site, hostLabel);
     this.#settle({ error, value: undefined, isError: true });
   }
 

@@ -2,9 +2,10 @@
 // constructor in one order, and what only some calls need (timer, listener) is `undefined` otherwise.
 
 import type { Packed } from '../channels/index.js';
-import type { FunctionSnapshot } from '../context/index.js';
+import { type FunctionSnapshot, joinStacks, settleWhereAwaited } from '../context/index.js';
 import type { Call } from '../host/index.js';
 import type { FilledCallOptions } from './options.js';
+import type { TaskStream } from './stream.js';
 
 /**
  * waiting: in the queue · sent: handed to a host · streaming: the caller has its stream, items follow
@@ -16,6 +17,8 @@ export type TaskState = 'waiting' | 'sent' | 'streaming' | 'settled';
 export interface Estimate {
   /** Smoothed; `undefined` before the first answer. */
   runMs: number | undefined;
+  /** The last run was far above the rest. */
+  wasOutlier: boolean;
 }
 
 export class Task implements Call {
@@ -26,8 +29,6 @@ export class Task implements Call {
   readonly estimate: Estimate;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Told which host the error came from, if it came from one. */
-  readonly failure: { label: string | undefined };
   readonly args: readonly unknown[];
   readonly packed: Packed | undefined;
   state: TaskState;
@@ -50,7 +51,6 @@ export class Task implements Call {
     estimate: Estimate,
     resolve: (value: unknown) => void,
     reject: (error: unknown) => void,
-    failure: { label: string | undefined },
   ) {
     this.id = id;
     this.snapshot = snapshot;
@@ -59,7 +59,6 @@ export class Task implements Call {
     this.estimate = estimate;
     this.resolve = resolve;
     this.reject = reject;
-    this.failure = failure;
     this.args = args;
     this.packed = packed;
     this.state = 'waiting';
@@ -70,11 +69,39 @@ export class Task implements Call {
     this.timer = undefined;
     this.onAbort = undefined;
   }
+
+  /** Rejects with what came from a host, or of its end, with the caller's frames below the host's. */
+  rejectFromHost(error: unknown, hostLabel: string): void {
+    settleWhereAwaited(this.resolve, (site) => {
+      joinStacks(error, site, hostLabel);
+      throw error;
+    });
+  }
+
+  /** Resolves with a stream that knows where it was awaited: its error gets those frames. */
+  resolveWithStream(stream: TaskStream): void {
+    settleWhereAwaited(this.resolve, (site) => {
+      stream.site = site;
+      return stream;
+    });
+  }
 }
 
-/** Learns from one run. Longer runs count at once for half, so that a slow task is noticed early. */
+/** A run that is so much longer than the others is doubted once. */
+const outlierFactor = 8;
+
+/**
+ * Learns from one run. Longer runs count at once for half, so that a slow task is noticed early; but a
+ * single run far above the rest (a collection, a core taken away) counts only when another follows.
+ */
 export function learn(estimate: Estimate, ranMs: number): void {
   const known = estimate.runMs;
-  if (known === undefined) estimate.runMs = ranMs;
-  else estimate.runMs = known + (ranMs - known) * (ranMs > known ? 0.5 : 0.2);
+  if (known === undefined) {
+    estimate.runMs = ranMs;
+    return;
+  }
+  const isOutlier = ranMs > known * outlierFactor;
+  const isDoubted = isOutlier && !estimate.wasOutlier;
+  estimate.wasOutlier = isOutlier;
+  if (!isDoubted) estimate.runMs = known + (ranMs - known) * (ranMs > known ? 0.5 : 0.2);
 }

@@ -97,6 +97,36 @@ for (const way of ways) {
     });
   });
 
+  test(`${way.name}: the error of a generator has the frames of the host and of whoever awaited it`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    async function readerOfTheStream(): Promise<void> {
+      const stream = await pool.run(function* deepInTheGenerator() {
+        yield 1;
+        throw new Error('in the middle');
+      });
+      for await (const item of stream) assert.equal(item, 1);
+    }
+    await assert.rejects(readerOfTheStream(), (error: Error) => {
+      assert.match(
+        error.stack ?? '',
+        /in the middle\n.*deepInTheGenerator[^]*\[host \d+[^]*readerOfTheStream.*results\.test/,
+      );
+      return true;
+    });
+  });
+
+  test(`${way.name}: HOST_EXITED has the frames of the caller`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    async function callerOfTheExit(): Promise<void> {
+      await pool.run(() => process.exit(3));
+    }
+    await assert.rejects(callerOfTheExit(), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'HOST_EXITED');
+      assert.match(error.stack ?? '', /\[host \d+[^]*callerOfTheExit.*results\.test/);
+      return true;
+    });
+  });
+
   test(`${way.name}: an async task resolves with its value and rejects with its error`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const later = async (value: number): Promise<number> => {

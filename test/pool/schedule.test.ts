@@ -35,6 +35,19 @@ test('a host that is about to be done is chosen before an idle one', () => {
   assert.equal(chooseHost([host(), almostDone], 0.001, limits, true), almostDone);
 });
 
+test('a task that is done faster than it is handed over stays with the host at work', () => {
+  const busy = host({ inFlight: 300, pendingMs: 0.4 });
+  assert.equal(chooseHost([host(), busy], 0.001, limits, true), busy);
+  const idle = host();
+  assert.equal(chooseHost([idle, busy], 0.01, limits, true), idle);
+});
+
+test('a host at work that is full of very short tasks leaves the next to an idle one', () => {
+  const idle = host();
+  const full = host({ inFlight: 500, pendingMs: 0.5 });
+  assert.equal(chooseHost([idle, full], 0.001, limits, true), idle);
+});
+
 test('a task whose run time is not known waits behind no other', () => {
   assert.equal(hasRoom(host({ inFlight: 1 }), undefined, limits), false);
   assert.equal(hasRoom(host(), undefined, limits), true);
