@@ -71,7 +71,7 @@ async function measureCase(name) {
   const rounds = options.rounds ?? (options.quick ? 3 : (bench.rounds ?? 5));
   const found = new Map(runs.map((run) => [run, { samples: {}, failures: [] }]));
   const measureOne = async ({ round, run }) => {
-    const scale = options.quick ? 0.4 : 1;
+    const scale = options.quick ? 0.5 : 1;
     const { figures = {}, error } = await runFresh({ node: options.node, name, bench, run, scale });
     const { samples, failures } = found.get(run);
     if (error !== undefined) failures.push({ round: round + 1, says: error });

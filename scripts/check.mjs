@@ -21,6 +21,10 @@ const steps = [
   { name: 'dead-code', check: () => tool('knip') },
   { name: 'lock', check: checkLock },
   { name: 'package', check: checkPackage },
+  {
+    name: 'readme',
+    check: () => run(process.execPath, ['scripts/readme-table.mjs', '--check'], capture),
+  },
   { name: 'docs', check: () => tool('typedoc', '--treatWarningsAsErrors', '--logLevel', 'Warn') },
   { name: 'rust-format', needs: needsCargo, check: () => cargo(['fmt', '--all', '--check']) },
   {

@@ -1,7 +1,7 @@
 // Writes the table of measured numbers in README.md from bench/results/*.json, between the markers
 // <!-- bench:begin --> and <!-- bench:end -->. With --check nothing is written, and the exit code
 // says whether the page is in step with the stored results. Needs the build (dist/).
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { insertTable, readmeTable } from '../dist/bench/report/index.js';
 
 const order = [
@@ -16,9 +16,10 @@ const order = [
   'fibonacci',
   'lag',
   'smart-tv',
+  'small',
 ];
 const isCheck = process.argv.includes('--check');
-const stored = readdirSync('bench/results')
+const stored = (existsSync('bench/results') ? readdirSync('bench/results') : [])
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(`bench/results/${name}`, 'utf8')))
   .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { openContender } from '../lib/contenders.js';
 import { micros, runsOf } from '../lib/figures.js';
-import { expectSame, timeCalls } from '../lib/measure.js';
+import { expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
 import { add } from '../lib/tasks.js';
 
 const captures = ['manycore-process+let', 'manycore-process+constants', 'manycore-process+nothing'];
@@ -41,7 +41,7 @@ export default {
   ],
   async measure({ contender, setting, scale }) {
     const opened = await openContender(contender);
-    const windows = { warmMs: 400 * scale, windowMs: 200 * scale };
+    const windows = { warmMs: warmUpMs * scale, windowMs: 200 * scale };
     const [, capture] = contender.split('+');
     if (capture === undefined) {
       return timeCalls(opened.caller('add'), (got, turn) => expectSame(got, turn + 1), windows);

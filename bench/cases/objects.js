@@ -2,7 +2,7 @@
 import { bareWays, openContender, rivalPools, slowRivals } from '../lib/contenders.js';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
 import { makeOrder } from '../lib/inputs.js';
-import { countCalls, expectSame, timeCalls } from '../lib/measure.js';
+import { countCalls, expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
 
 const mine = { setting: 'free', contender: 'manycore-process' };
 
@@ -28,7 +28,7 @@ export default {
   async measure({ contender, scale }) {
     const { caller } = await openContender(contender);
     const answer = caller('answerObject');
-    const windows = { warmMs: 400 * scale, windowMs: 200 * scale };
+    const windows = { warmMs: warmUpMs * scale, windowMs: 200 * scale };
     const many = await countCalls((turn) => answer(makeOrder(turn % 9)), 64, windows);
     const single = await timeCalls(
       (turn) => answer(makeOrder(turn % 9)),
@@ -36,7 +36,7 @@ export default {
         expectSame(got.id, (turn % 9) + 1);
         expectSame(got.address.city, 'Utrecht');
       },
-      { warmMs: 50 * scale, windowMs: 150 * scale },
+      { warmMs: (warmUpMs / 4) * scale, windowMs: 150 * scale },
     );
     return { ...single, with64: many.perSecond, cpu64Us: many.cpuUsPerCall };
   },

@@ -1,7 +1,7 @@
 // How long does one call take that does nothing: a number there, a number back?
 import { bareWays, openContender, rivalPoolsOneAtATime, slowRivals } from '../lib/contenders.js';
 import { micros, runsOf } from '../lib/figures.js';
-import { expectSame, timeCalls } from '../lib/measure.js';
+import { expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
 
 const mine = { setting: 'free', contender: 'manycore-process' };
 const pools = runsOf('free', rivalPoolsOneAtATime);
@@ -55,7 +55,7 @@ export default {
   async measure({ contender, scale }) {
     const { caller } = await openContender(contender);
     return timeCalls(caller('add'), (got, turn) => expectSame(got, turn + 1), {
-      warmMs: 400 * scale,
+      warmMs: warmUpMs * scale,
       windowMs: 250 * scale,
     });
   },

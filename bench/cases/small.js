@@ -20,7 +20,7 @@ export default {
   bars: [],
   async measure({ contender, setting, scale }) {
     const turns = turnsOf[setting];
-    const windows = { warmMs: 80 * scale, windowMs: 120 * scale };
+    const windows = { warmMs: 500 * scale, windowMs: 200 * scale };
     if (contender === 'inline') return { perCallUs: timeInline(turns, windows) };
     const { caller } = await openContender(contender);
     const call = caller('spin');

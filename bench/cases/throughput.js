@@ -1,7 +1,7 @@
 // How many calls that do nothing do 2 hosts answer per second, and what CPU does one cost?
 import { bareWays, openContender, rivalPools, slowRivals } from '../lib/contenders.js';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
-import { countCalls } from '../lib/measure.js';
+import { countCalls, warmUpMs } from '../lib/measure.js';
 
 const mine = { setting: 'many', contender: 'manycore-process' };
 const pools = runsOf('many', rivalPools);
@@ -79,7 +79,7 @@ export default {
   async measure({ contender, setting, scale }) {
     const { caller } = await openContender(contender);
     const add = caller('add');
-    const windows = { warmMs: 400 * scale, windowMs: 250 * scale };
+    const windows = { warmMs: warmUpMs * scale, windowMs: 250 * scale };
     if (setting === 'each') {
       // By hand nothing holds calls back, so 2 waiting calls are one per host there.
       const one = await countCalls(add, contender === 'bare-thread' ? 2 : 64, windows);

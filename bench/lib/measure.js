@@ -1,6 +1,12 @@
 // Calls one after the other, and many at once: the two loops that most cases time.
 import { treeCpuUs } from './processes.js';
 
+/**
+ * How long a loop of short calls runs before it is timed: until V8 has compiled its path, which takes
+ * some 100,000 calls, for rivals as for us.
+ */
+export const warmUpMs = 2000;
+
 /** Value at `share` of the sorted `times`; times are in ms, the answer in µs. */
 function quantileUs(times, share) {
   return times[Math.min(times.length - 1, Math.floor(times.length * share))] * 1000;
