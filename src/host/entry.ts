@@ -12,6 +12,7 @@ import { nativeBinding } from '../native.js';
 import { bufferCarrier } from './buffers.js';
 import { markAsHost } from './inside.js';
 import { Link } from './link.js';
+import { Loads } from './loads.js';
 import { frame, type HostTicket, parseTicket } from './protocol.js';
 import { Runner } from './runner.js';
 import { allocateFrom } from './shared.js';
@@ -46,6 +47,7 @@ function start(ticket: HostTicket): void {
   const carrier = bufferCarrier(() => end.blocks);
   const exporter = createExporter({ buffers: carrier });
   const importer = createImporter({ exporter, buffers: carrier });
+  const loads = ticket.loads && new Loads(ticket.loads);
   const link = new Link({
     end,
     exporter,
@@ -56,6 +58,9 @@ function start(ticket: HostTicket): void {
       onFrame: (kind, task, target, body) => runner.receive(kind, task, target, body),
       onDrain: () => {},
       onClose: leave,
+      onLearn: (loading) => {
+        if (loads !== undefined) countLoad(loads, loading);
+      },
     },
   });
   const runner = new Runner({
@@ -72,6 +77,7 @@ function start(ticket: HostTicket): void {
     end.blocks.onUnused = (block, count) => link.postRelease(block, count);
   }
   link.ref();
+  loads?.end(); // the modules of this program
 
   async function setUp(target: number): Promise<void> {
     try {
@@ -84,6 +90,16 @@ function start(ticket: HostTicket): void {
       link.close();
     }
   }
+}
+
+/** A definition was read; `loading` while it loads modules. */
+function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
+  if (loading !== undefined) {
+    loads.begin();
+    const end = (): void => loads.end();
+    loading.then(end, end);
+  }
+  loads.learnt();
 }
 
 /** The parent has closed the channel, or is gone. What a process has printed is written first. */

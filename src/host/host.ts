@@ -12,6 +12,7 @@ import { CodedError, hasCode } from '../errors.js';
 import { Lifecycle } from '../internal/index.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
+import { Loads } from './loads.js';
 import { startProcess } from './process.js';
 import { frame, type HostTicket, parseReady, runTimeUnitsPerMs } from './protocol.js';
 import { startThread } from './thread.js';
@@ -97,6 +98,7 @@ export class Host<C extends Call> {
       ended: [],
     });
     const offer = offerChannel(settings.channel, { host: settings.kind, spin: settings.spin });
+    const loads = settings.kind === 'thread' ? new Loads() : undefined;
     const ticket: HostTicket = {
       hostId: id,
       parentPid: process.pid,
@@ -104,6 +106,7 @@ export class Host<C extends Call> {
       concurrentTasks: settings.concurrentTasks,
       maxRssBytes: settings.maxRssBytes,
       pinnedCores: settings.pinnedCores,
+      loads: loads?.buffer,
     };
     try {
       const start = settings.kind === 'process' ? startProcess : startThread;
@@ -124,6 +127,7 @@ export class Host<C extends Call> {
         onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
         onDrain: () => this.#events.onDrain(this),
         onClose: (error) => this.#channelEnded(error),
+        onDefine: () => loads?.sent(),
       },
     });
     this.#routeReleases();

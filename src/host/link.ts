@@ -35,6 +35,10 @@ export interface LinkEvents {
   /** There is room for calls again. */
   onDrain(): void;
   onClose(error: Error | undefined): void;
+  /** A definition was sent. */
+  onDefine?(): void;
+  /** A definition of the peer was read; `loading` while it has modules to load. */
+  onLearn?(loading: Promise<void> | undefined): void;
 }
 
 export interface LinkOptions {
@@ -113,7 +117,8 @@ export class Link {
   }
 
   #learn(id: number, bytes: Uint8Array): void {
-    const loading = this.importer.define(id, bytes);
+    const loading = this.importer.define(id, bytes) ?? undefined;
+    this.#events.onLearn?.(loading);
     if (loading === undefined) return;
     this.#held = [];
     // A definition that failed is reported by the frames that need it: reading them throws then.
@@ -165,6 +170,7 @@ export class Link {
       if (this.#known.has(id)) continue;
       this.#known.add(id);
       const bytes = this.#exporter.definition(id);
+      this.#events.onDefine?.();
       this.#enqueue(() => this.#channel.trySend(frame.define, 0, id, writeRaw, bytes));
     }
   }

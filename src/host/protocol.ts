@@ -55,6 +55,8 @@ export interface HostTicket {
   readonly maxRssBytes: number;
   /** Cores to pin to; empty: none. */
   readonly pinnedCores: readonly number[];
+  /** The words of a thread's `Loads`. */
+  readonly loads: SharedArrayBuffer | undefined;
 }
 
 /** The ticket in `value`, as a host's entry got it; `HOST_PROTOCOL` when it is something else. */
@@ -68,6 +70,7 @@ export function parseTicket(value: unknown): HostTicket {
     concurrentTasks: numberField(fields, 'concurrentTasks'),
     maxRssBytes: numberField(fields, 'maxRssBytes'),
     pinnedCores: numbersField(fields, 'pinnedCores'),
+    loads: loadsField(fields),
   };
 }
 
@@ -81,6 +84,11 @@ function numbersField(fields: ReadonlyMap<string, unknown>, name: string): numbe
   const value = fields.get(name);
   if (!Array.isArray(value)) throw malformed(`no numbers ${name}`, value);
   return value.filter((entry) => typeof entry === 'number');
+}
+
+function loadsField(fields: ReadonlyMap<string, unknown>): SharedArrayBuffer | undefined {
+  const value = fields.get('loads');
+  return value instanceof SharedArrayBuffer ? value : undefined;
 }
 
 function malformed(what: string, value: unknown): CodedError {

@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
+import { Loads } from './loads.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
@@ -27,7 +28,7 @@ export function startThread(
       }),
     });
     worker.unref();
-    return new ThreadHandle(worker);
+    return new ThreadHandle(worker, new Loads(ticket.loads));
   } catch (error) {
     throw new CodedError(
       'HOST_START_FAILED',
@@ -43,14 +44,18 @@ class ThreadHandle implements HostHandle {
   readonly pipe = undefined;
   onExit: (exit: HostExit) => void = () => {};
   readonly #worker: Worker;
+  readonly #loads: Loads;
   #error: Error | undefined;
+  #hasEnded = false;
 
-  constructor(worker: Worker) {
+  constructor(worker: Worker, loads: Loads) {
     this.#worker = worker;
+    this.#loads = loads;
     worker.once('error', (error: unknown) => {
       this.#error = error instanceof Error ? error : new Error(String(error));
     });
     worker.once('exit', (exitCode) => {
+      this.#hasEnded = true;
       this.onExit({ exitCode, signal: null, error: this.#error });
     });
   }
@@ -60,10 +65,13 @@ class ThreadHandle implements HostHandle {
   }
 
   terminate(): void {
-    void this.#worker.terminate();
+    this.#loads.whenSafe(
+      () => void this.#worker.terminate(),
+      () => this.#hasEnded,
+    );
   }
 
   kill(): void {
-    void this.#worker.terminate();
+    this.terminate();
   }
 }

@@ -38,9 +38,6 @@ export interface FleetOptions {
   readonly waitingTasks: () => number;
 }
 
-/** How long a thread may go on loading its modules when its pool ends, in ms. */
-const loadGraceMs = 5_000;
-
 export class Fleet {
   readonly hosts: TaskHost[] = [];
   startedHosts = 0;
@@ -300,27 +297,19 @@ export class Fleet {
     clearTimeout(this.#idleTimer);
     this.#tellWarm(new CodedError('POOL_CLOSED', 'the pool was closed while its hosts started'));
     clearTimeout(this.#restartTimer);
-    // A thread that is ended while it loads modules leaves their files open: it may come to its end.
-    const loading = this.hosts.filter(
-      ({ kind, state }) => kind === 'thread' && state === 'starting',
-    );
     for (const host of [...this.hosts]) {
-      if (loading.includes(host)) host.close();
-      else if (how === 'kill') host.kill();
+      if (how === 'kill') host.kill();
       else if (host.state === 'starting') host.terminate();
       else host.close();
     }
     if (this.hosts.length === 0) return;
-    const { graceMs } = this.#options;
-    const killAfter = (ms: number, mayLoad: readonly TaskHost[]): NodeJS.Timeout =>
-      setTimeout(() => {
-        for (const host of this.hosts) if (!mayLoad.includes(host)) host.kill();
-      }, ms);
-    const timers = [killAfter(graceMs, loading), killAfter(Math.max(graceMs, loadGraceMs), [])];
+    const timer = setTimeout(() => {
+      for (const host of this.hosts) host.kill();
+    }, this.#options.graceMs);
     await new Promise<void>((resolve) => {
       this.#exitWaiters.push(resolve);
     });
-    for (const timer of timers) clearTimeout(timer);
+    clearTimeout(timer);
   }
 }
 

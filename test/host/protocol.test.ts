@@ -9,6 +9,7 @@ const ticket = {
   concurrentTasks: 3,
   maxRssBytes: 4,
   pinnedCores: [0, 1],
+  loads: undefined,
 };
 
 test('a ticket is read as it was written', () => {
