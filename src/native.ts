@@ -102,8 +102,14 @@ export interface NativeBinding {
   hasCpuQuota(): boolean;
   pinThread(cpus: readonly number[]): void;
   currentCpu(): number;
-  /** Ends this process when its parent, process `pid`, ends. Call it on the main thread. */
-  watchParent(pid: number): 'pidfd' | 'death-signal';
+  /** The number of this thread in the system; 0 when unknown. */
+  threadId(): number;
+  /**
+   * Ends this process when its parent, process `pid`, ends, and when the parent's `thread` does,
+   * which must be the one that started this process; 0: only with the process. Call it on the main
+   * thread.
+   */
+  watchParent(pid: number, thread: number): 'pidfd' | 'death-signal';
   probeKernel(): KernelFeatures;
 }
 
@@ -117,6 +123,7 @@ const exportNames = [
   'hasCpuQuota',
   'pinThread',
   'currentCpu',
+  'threadId',
   'watchParent',
   'probeKernel',
 ] as const satisfies readonly (keyof NativeBinding)[];

@@ -1,7 +1,7 @@
 // The program that runs inside a host. It answers `ready` when it can take tasks; it leaves when its
 // parent closes the channel, and when its parent is gone: a process host watches the parent's process
-// natively, so that even one in an endless loop leaves; without the binary it leaves as soon as its
-// event loop sees the closed channel.
+// (and the worker thread that started it) natively, so that even one in an endless loop leaves;
+// without the binary it leaves as soon as its event loop sees the closed channel.
 // Loaded at every start of a host: what it imports decides how fast a pool answers from cold.
 
 import { createRequire } from 'node:module';
@@ -37,7 +37,7 @@ function prepareProcess(ticket: HostTicket): void {
     process.on('SIGINT', () => {});
     process.title = `manycore host ${ticket.hostId}`;
     process.argv.splice(2, 1);
-    nativeBinding()?.watchParent(ticket.parentPid);
+    nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread);
   }
   if (ticket.pinnedCores.length > 0) nativeBinding()?.pinThread([...ticket.pinnedCores]);
 }

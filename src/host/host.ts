@@ -5,11 +5,13 @@
 // Slots: a task in flight has a slot, an index into the host's table, which is what frames carry. A
 // slot is free again when its answer came or the task was taken back.
 
+import { isMainThread } from 'node:worker_threads';
 import type { ByteReader } from '../channels/index.js';
 import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
 import { createImporter, type FunctionSnapshot } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';
 import { Lifecycle } from '../internal/index.js';
+import { nativeBinding } from '../native.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -102,6 +104,7 @@ export class Host<C extends Call> {
     const ticket: HostTicket = {
       hostId: id,
       parentPid: process.pid,
+      parentThread: isMainThread ? 0 : (nativeBinding()?.threadId() ?? 0),
       channel: offer.ticket,
       concurrentTasks: settings.concurrentTasks,
       maxRssBytes: settings.maxRssBytes,

@@ -48,6 +48,8 @@ export const runTimeUnitsPerMs = 10_000;
 export interface HostTicket {
   readonly hostId: number;
   readonly parentPid: number;
+  /** The system's number of the worker thread that started it; 0 for the main thread, or unknown. */
+  readonly parentThread: number;
   /** The ticket of the channel; `channels/` parses it. */
   readonly channel: unknown;
   readonly concurrentTasks: number;
@@ -66,6 +68,7 @@ export function parseTicket(value: unknown): HostTicket {
   return {
     hostId: numberField(fields, 'hostId'),
     parentPid: numberField(fields, 'parentPid'),
+    parentThread: numberField(fields, 'parentThread'),
     channel: fields.get('channel'),
     concurrentTasks: numberField(fields, 'concurrentTasks'),
     maxRssBytes: numberField(fields, 'maxRssBytes'),

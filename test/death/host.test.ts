@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { blockUntil } from '../pool/tasks.js';
-import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
+import { deadlineMs, Gate, openPool, processWays, type Way, ways } from '../pool/ways.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 
 const library = new URL('../../src/index.js', import.meta.url).href;
@@ -129,15 +129,81 @@ test('the hosts of a worker thread that ends leave with it', async (t) => {
   await waitFor(() => pids.every((pid) => !isRunning(pid)), leaveMs, `${pids} are gone`);
 });
 
+const sleepsForLong = 'await new Promise((resolve) => setTimeout(resolve, 1e8));';
+const worksOfHosts = [
+  ['idle', undefined],
+  ['in a task', sleepsForLong],
+  ['in an endless loop', 'for (;;);'],
+] as const;
+
+for (const way of processWays) {
+  for (const [what, work] of worksOfHosts) {
+    test(`${way.name}: hosts that are ${what} leave when their worker thread is terminated`, async (t) => {
+      const parent = startParent(t, terminatesWorker(new Gate(t), way, work));
+      const pids = await parent.pids;
+      assert.equal(pids.length, 2);
+      await waitFor(() => pids.every((pid) => !isRunning(pid)), leaveMs, `${pids} are gone`);
+      assert.ok(isRunning(parent.child.pid ?? 0));
+    });
+  }
+}
+
+for (const way of ways.filter(({ host }) => host === 'thread')) {
+  for (const [what, work] of worksOfHosts) {
+    test(`${way.name}: hosts that are ${what} end when their worker thread is terminated`, async (t) => {
+      const parent = startParent(t, terminatesWorker(new Gate(t), way, work));
+      assert.equal((await parent.pids).length, 2);
+      const threads = (): string[] => readdirSync(`/proc/${parent.child.pid}/task`);
+      const isLess = (): boolean => threads().length <= Number(readFileSync(parent.threadsBefore));
+      await waitFor(isLess, leaveMs, 'the threads are as many as before');
+    });
+  }
+}
+
+/** A program whose worker thread has a pool with two hosts, and is terminated while they do `work`. */
+function terminatesWorker(gate: Gate, way: Way, work: string | undefined): string {
+  const marks = [gate.mark('first'), gate.mark('second')];
+  const begin = `for (const mark of marks) {
+    pool.run(async (file) => { writeFileSync(file, ''); ${work} }, mark).catch(() => {});
+  }
+  while (!marks.every(existsSync)) await new Promise((resolve) => setImmediate(resolve));`;
+  return `
+    import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+    import { readdir } from 'node:fs/promises';
+    import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+    import { fileURLToPath } from 'node:url';
+    if (isMainThread) {
+      await Promise.all(Array(8).fill('.').map((each) => readdir(each))); // libuv's own threads
+      writeFileSync('THREADS', String(readdirSync('/proc/self/task').length));
+      const worker = new Worker(fileURLToPath(import.meta.url));
+      worker.on('message', async (pids) => {
+        await worker.terminate();
+        console.log(JSON.stringify(pids));
+      });
+      setInterval(() => {}, 1000);
+    } else {
+      const marks = ${JSON.stringify(marks)};
+      const { Pool } = await import(${JSON.stringify(library)});
+      const pool = new Pool({ size: 2, host: '${way.host}', channel: '${way.channel}' });
+      await pool.warm();
+      ${work === undefined ? '' : begin}
+      setInterval(() => {}, 1000);
+      parentPort.postMessage(pool.stats().hosts.map(({ pid }) => pid));
+    }`;
+}
+
 interface Parent {
   readonly child: ChildProcess;
+  /** Where `THREADS` in the program's text leads. */
+  readonly threadsBefore: string;
   readonly pids: Promise<number[]>;
 }
 
 /** A program that prints the numbers of its hosts. */
 function startParent(t: TestContext, program: string): Parent {
   const { folder } = new Gate(t);
-  writeFileSync(`${folder}/parent.mjs`, program);
+  const threadsBefore = `${folder}/threads`;
+  writeFileSync(`${folder}/parent.mjs`, program.replace('THREADS', threadsBefore));
   const child = spawn(process.execPath, [`${folder}/parent.mjs`], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -148,7 +214,7 @@ function startParent(t: TestContext, program: string): Parent {
       resolve(Array.isArray(parsed) ? parsed.map(Number) : []);
     });
   });
-  return { child, pids: withDeadline(pids, deadlineMs, 'the hosts of the program') };
+  return { child, threadsBefore, pids: withDeadline(pids, deadlineMs, 'the hosts of the program') };
 }
 
 async function expectGoneAfterKill({ child, pids }: Parent): Promise<void> {

@@ -5,6 +5,7 @@ import { parseReady, parseTicket } from '../../src/host/protocol.js';
 const ticket = {
   hostId: 1,
   parentPid: 2,
+  parentThread: 5,
   channel: { kind: 'socket' },
   concurrentTasks: 3,
   maxRssBytes: 4,

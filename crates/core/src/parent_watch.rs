@@ -1,6 +1,10 @@
 //! Ends this process when its parent ends, even while JavaScript runs an endless loop: a native
-//! thread sleeps on a pidfd of the parent. Not PR_SET_PDEATHSIG first, because that fires when the
-//! *thread* ends that started us, and a worker thread may start hosts.
+//! thread sleeps on a pidfd of the parent.
+//!
+//! A worker thread that started us may end before its process does, without running any JavaScript:
+//! `worker.terminate()`. The kernel's signal for that, PR_SET_PDEATHSIG, fires when the *thread* ends
+//! that started us. It is never the first choice for the process's end: where libuv would start us
+//! from a thread of its own, the signal would come far too early.
 
 use crate::error::{CoreError, Result};
 use crate::sys;
@@ -19,7 +23,15 @@ pub enum Watch {
 }
 
 /// Watches `pid`, which must be the parent; when it is not any more, this process ends at once.
-pub fn watch(pid: i32) -> Result<Watch> {
+/// `thread` is the parent's thread with which this process shall end, too; 0 for none.
+pub fn watch(pid: i32, thread: i32) -> Result<Watch> {
+    if thread != 0 {
+        sys::die_with_parent_thread()?;
+        // After the call: from here on either the signal comes, or the thread had ended before.
+        if !sys::has_thread(pid, thread) {
+            sys::exit_now(ORPHANED_STATUS);
+        }
+    }
     let parent = match sys::pidfd(pid) {
         Ok(fd) => fd,
         Err(_) => return watch_by_signal(pid),

@@ -35,10 +35,17 @@ pub fn current_cpu() -> i32 {
     sys::current_cpu().map_or(-1, |cpu| cpu as i32)
 }
 
-/// Ends this process when `pid`, its parent, ends. Answers how: `pidfd` or `death-signal`.
+/// The number of this thread in the system; 0 when unknown.
 #[napi]
-pub fn watch_parent(pid: i32) -> Result<&'static str> {
-    match parent_watch::watch(pid).map_err(to_js)? {
+pub fn thread_id() -> i32 {
+    sys::thread_id()
+}
+
+/// Ends this process when `pid`, its parent, ends, and when the parent's `thread` does, unless that
+/// is 0. Answers how the parent is watched: `pidfd` or `death-signal`.
+#[napi]
+pub fn watch_parent(pid: i32, thread: i32) -> Result<&'static str> {
+    match parent_watch::watch(pid, thread).map_err(to_js)? {
         parent_watch::Watch::Pidfd => Ok("pidfd"),
         parent_watch::Watch::DeathSignal => Ok("death-signal"),
     }

@@ -221,6 +221,18 @@ pub fn parent_pid() -> i32 {
     unsafe { libc::getppid() }
 }
 
+/// The number of this thread, which no other thread of the system has.
+pub fn thread_id() -> i32 {
+    // SAFETY: plain call that cannot fail.
+    unsafe { libc::gettid() }
+}
+
+/// Whether process `pid` has the thread `thread`.
+pub fn has_thread(pid: i32, thread: i32) -> bool {
+    // SAFETY: signal 0 is sent to nobody; the call only answers whether it could be.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, thread, 0) == 0 }
+}
+
 /// A descriptor that becomes readable when process `pid` ends.
 pub fn pidfd(pid: i32) -> Result<OwnedFd> {
     super::check_refusal("pidfd")?;

@@ -58,6 +58,12 @@ pub fn futex_wake(_word: &AtomicU32) {}
 pub fn parent_pid() -> i32 {
     0
 }
+pub fn thread_id() -> i32 {
+    0
+}
+pub fn has_thread(_pid: i32, _thread: i32) -> bool {
+    true
+}
 pub fn pidfd(_pid: i32) -> Result<OwnedFd> {
     unsupported("pidfd")
 }
