@@ -41,8 +41,13 @@ export interface NativeLoop {
     maySpin: boolean,
   ): number;
   detach(end: number): void;
-  ref(end: number): void;
-  unref(end: number): void;
+  /**
+   * Two int32 of an end: what JavaScript wants, 1 to keep the event loop alive, else 0, and whether
+   * the end does so. The loop looks at the first when it is about to sleep.
+   */
+  refWords(end: number): ArrayBuffer;
+  /** Makes all ends do now what their first word says. */
+  settleRefs(): void;
   ring(end: number): void;
 }
 

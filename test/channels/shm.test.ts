@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventLoop } from '../../src/channels/shm/event-loop.js';
 import { openPair, openWithChild, readText, until, writeText } from './shm-harness.js';
 
 test('a frame that a child process echoes comes back whole', async (t) => {
@@ -40,4 +41,24 @@ test('frames pass in order in both directions between two ends of one thread', a
   await until(() => seen.length === 1000, 'a thousand frames');
   const expected = Array.from({ length: 1000 }, (_, i) => `${i}${'x'.repeat(i % 100)}`);
   assert.deepEqual(seen, expected);
+});
+
+test('ref() and unref() call native code only for what lasts until the loop sleeps', async (t) => {
+  const [parent, host] = openPair(t);
+  const { native } = eventLoop();
+  const settle = t.mock.method(native, 'settleRefs');
+  const answered: number[] = [];
+  host.channel.onFrame = (_kind, task) => host.channel.trySend(0, task, 0, writeText, '');
+  parent.channel.onFrame = (_kind, task) => {
+    parent.channel.unref();
+    answered.push(task);
+    if (task < 100) ask(task + 1);
+  };
+  const ask = (task: number): void => {
+    parent.channel.ref();
+    parent.channel.trySend(0, task, 0, writeText, '');
+  };
+  ask(1);
+  await until(() => answered.length === 100, 'a hundred answers');
+  assert.equal(settle.mock.callCount(), 1);
 });

@@ -3,7 +3,8 @@
 use crate::event_loop::Bell;
 use manycore_core::layout::{room, word};
 use manycore_core::segment::{Segment, Side};
-use manycore_core::sync::Ordering::Acquire;
+use manycore_core::sync::AtomicU32;
+use manycore_core::sync::Ordering::{Acquire, Relaxed};
 use manycore_core::wake::eventfd::Doorbell;
 use manycore_core::wake::sleep;
 use std::rc::Rc;
@@ -47,6 +48,33 @@ pub(crate) const HOST_WORDS: Words = Words {
     peer_state: word::PARENT_STATE,
 };
 
+/// Whether an end keeps the loop alive: what JavaScript wants, and what is so. Most changes are taken
+/// back before the loop sleeps (a call, its answer, the next call), so they are words that JavaScript
+/// writes by itself, and the loop looks at them when it is about to sleep. Not in the segment: the
+/// peer has no say in it. One thread alone uses them; atomics because JavaScript sees the same bytes.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct RefWords {
+    wanted: AtomicU32,
+    held: AtomicU32,
+}
+
+impl RefWords {
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Relaxed) != 0
+    }
+
+    /// What to do with the handle, if anything; counts as done.
+    pub(crate) fn take_change(&self) -> Option<bool> {
+        let is_wanted = self.wanted.load(Relaxed) != 0;
+        if is_wanted == self.is_held() {
+            return None;
+        }
+        self.held.store(u32::from(is_wanted), Relaxed);
+        Some(is_wanted)
+    }
+}
+
 /// One channel's end, as this loop sees it.
 pub(crate) struct End {
     pub(crate) segment: Arc<Segment>,
@@ -55,7 +83,7 @@ pub(crate) struct End {
     pub(crate) bell: Rc<Bell>,
     pub(crate) peer_bell: Doorbell,
     pub(crate) may_spin: bool,
-    pub(crate) is_ref: bool,
+    pub(crate) refs: Arc<RefWords>,
     /// What was delivered last, to tell news from what JavaScript knows.
     pub(crate) seen_state: u32,
     pub(crate) seen_out_tail: u32,

@@ -220,7 +220,7 @@ impl Shared {
         let mut awake_told = 0;
         for end in self.ends.borrow().iter().flatten() {
             awake_here += u32::from(end.side == Side::Parent && end.is_peer_awake());
-            if !end.is_ref {
+            if !end.refs.is_held() {
                 continue;
             }
             let peer_cpu = end.load(end.words.peer_cpu);
@@ -370,7 +370,7 @@ impl Shared {
     pub(crate) fn remove(&self, index: u32) {
         let removed = self.ends.borrow_mut().get_mut(index as usize).and_then(Option::take);
         let Some(end) = removed else { return };
-        if end.is_ref {
+        if end.refs.is_held() {
             self.count_ref(&end.bell, false);
         }
         self.leave_bell(&end.bell);
@@ -387,12 +387,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn set_ref(&self, index: u32, up: bool) {
-        let mut ends = self.ends.borrow_mut();
-        let Some(Some(end)) = ends.get_mut(index as usize) else { return };
-        if std::mem::replace(&mut end.is_ref, up) != up {
-            self.count_ref(&end.bell, up);
-        }
+    /// Does what `ref()` and `unref()` of the channels have asked for since the last time.
+    pub(crate) fn settle_refs(&self) {
+        self.for_each(|end| {
+            if let Some(up) = end.refs.take_change() {
+                self.count_ref(&end.bell, up);
+            }
+        });
     }
 
     /// The environment ends: closes every handle. The last close callback tells Node.
@@ -441,6 +442,9 @@ unsafe extern "C" fn on_prepare(handle: *mut Handle) {
             }
             continue;
         }
+        // Here and not later: libuv asks after this hook whether anything is alive, and then for how
+        // long it may sleep.
+        shared.settle_refs();
         shared.publish();
         if shared.spin() {
             continue;

@@ -1,18 +1,18 @@
 //! The event loop's share in JavaScript's hands: attach and detach ends, keep the loop alive, ring.
 
-use crate::channel_end::{End, HOST_WORDS, PARENT_WORDS};
+use crate::channel_end::{End, HOST_WORDS, PARENT_WORDS, RefWords};
 use crate::error::{Result, refused, to_js};
 use crate::event_loop::Shared;
-use crate::segment::NativeSegment;
+use crate::segment::{NativeSegment, external_buffer};
 use crate::uv::Uv;
 use manycore_core::segment::Side;
 use manycore_core::sys as core_sys;
 use manycore_core::wake::eventfd::Doorbell;
 use napi::JsValue;
-use napi::bindgen_prelude::{Env, Function};
+use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi::sys;
 use napi_derive::napi;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -81,7 +81,7 @@ impl NativeLoop {
             bell,
             peer_bell,
             may_spin,
-            is_ref: false,
+            refs: Arc::default(),
             seen_state: 0,
             seen_out_tail: 0,
         };
@@ -105,15 +105,21 @@ impl NativeLoop {
         self.shared.remove(end);
     }
 
-    /// The end keeps the loop alive, and answers are awaited.
-    #[napi(js_name = "ref")]
-    pub fn reference(&self, end: u32) {
-        self.shared.set_ref(end, true);
+    /// Two words of an end. JavaScript writes into the first whether the end shall keep the loop
+    /// alive because answers are awaited (1 or 0); the second says whether it does.
+    #[napi]
+    pub fn ref_words<'env>(&self, env: &'env Env, end: u32) -> Result<Unknown<'env>> {
+        let ends = self.shared.ends.borrow();
+        let Some(Some(end)) = ends.get(end as usize) else { return Err(refused("no such end")) };
+        let words = Arc::clone(&end.refs);
+        external_buffer(env, NonNull::from(&*words).cast(), size_of::<RefWords>(), words, None)
     }
 
-    #[napi(js_name = "unref")]
-    pub fn unreference(&self, end: u32) {
-        self.shared.set_ref(end, false);
+    /// Looks at the words now: for a first word of 1 where the second is 0, which must not wait until
+    /// the loop is about to sleep, because a loop that nothing keeps alive does not come to that.
+    #[napi]
+    pub fn settle_refs(&self) {
+        self.shared.settle_refs();
     }
 
     /// Wakes the peer of an end.

@@ -22,6 +22,8 @@ import { RingWriter } from './ring-writer.js';
 import type { Spill } from './spill.js';
 
 const framesPerPump = 256;
+/** Indices of the words of `NativeLoop.refWords`. */
+const refAt = { wanted: 0, held: 1 } as const;
 
 function ignore(): void {}
 
@@ -32,6 +34,8 @@ export interface ShmChannelParts {
   readonly loop: EventLoop;
   /** Number of this end in the native loop. */
   readonly end: number;
+  /** That end's `refWords`. */
+  readonly refs: Int32Array;
   readonly isParent: boolean;
   /** Carries bodies that are too large for the ring. */
   readonly spill: Spill;
@@ -51,6 +55,7 @@ export class ShmChannel implements Channel {
   readonly #at: SideWords;
   readonly #loop: EventLoop;
   readonly #end: number;
+  readonly #refs: Int32Array;
   readonly #spill: Spill;
   readonly #onPeerEnded: () => void;
   #isSending = true;
@@ -73,6 +78,7 @@ export class ShmChannel implements Channel {
     this.#peerAsleepAt = this.#at.peerAsleep;
     this.#loop = parts.loop;
     this.#end = parts.end;
+    this.#refs = parts.refs;
     this.#spill = parts.spill;
     this.#onPeerEnded = parts.onPeerEnded;
     Atomics.store(this.#words, this.#at.ownState, sideState.open);
@@ -203,12 +209,16 @@ export class ShmChannel implements Channel {
     }
   }
 
+  // Written here, done when the loop is about to sleep: each call refs and each answer unrefs, and a
+  // call into the binary is a good part of a round trip (bench/cases/round-trip.js).
   ref(): void {
-    if (this.#isAttached) this.#loop.native.ref(this.#end);
+    if (!this.#isAttached) return;
+    this.#refs[refAt.wanted] = 1;
+    if (this.#refs[refAt.held] === 0) this.#loop.native.settleRefs();
   }
 
   unref(): void {
-    if (this.#isAttached) this.#loop.native.unref(this.#end);
+    this.#refs[refAt.wanted] = 0;
   }
 
   close(): void {

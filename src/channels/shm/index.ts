@@ -67,8 +67,18 @@ function openEnd(parts: EndParts): ShmEnd {
   const end = callNative(() =>
     loop.native.attach(segment, isParent, parts.bell, parts.peerBell, parts.spin),
   );
+  const refs = new Int32Array(callNative(() => loop.native.refWords(end)));
   const spill = new Spill(arena, isParent ? segment.owner : 0);
-  const channel = new ShmChannel({ segment, memory, loop, end, isParent, spill, onPeerEnded });
+  const channel = new ShmChannel({
+    segment,
+    memory,
+    loop,
+    end,
+    refs,
+    isParent,
+    spill,
+    onPeerEnded,
+  });
   return {
     channel,
     memory,
