@@ -18,12 +18,14 @@ use crate::call::call_into_js;
 use crate::channel_end::End;
 use crate::error::{Result, refused, to_js};
 use crate::uv::{Handle, Hook, Loop, Uv};
+use manycore_core::cpu::placement::{self, Moves};
 use manycore_core::layout::word;
 use manycore_core::segment::Side;
 use manycore_core::sync::Ordering::{Relaxed, SeqCst};
 use manycore_core::sync::fence;
 use manycore_core::wake::eventfd::Doorbell;
 use manycore_core::wake::sleep;
+use manycore_core::wake::spin::SpinHistory;
 use manycore_core::{cpu, sys as core_sys};
 use napi::sys;
 use std::cell::{Cell, RefCell};
@@ -37,16 +39,8 @@ const DELIVERY_LIMIT: Duration = Duration::from_micros(500);
 /// How long to spin for an answer (parent) or for the next request (host).
 const PARENT_SPIN: Duration = Duration::from_micros(20);
 const HOST_SPIN: Duration = Duration::from_micros(50);
-/// How soon a host may move to another core again; doubles each time, and starts over when a move
-/// held for `STEADY_TIME`.
-const FIRST_MOVE_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_MOVE_PAUSE: Duration = Duration::from_millis(256);
-const STEADY_TIME: Duration = Duration::from_secs(1);
 /// Looks at the words between two looks at the clock.
 const LOOKS_PER_CLOCK: u32 = 64;
-/// Spins in vain before pausing, and the longest pause, in chances to spin.
-const MISSES_ALLOWED: u32 = 3;
-const LONGEST_PAUSE: u32 = 64;
 
 /// An eventfd that this loop polls.
 pub(crate) struct Bell {
@@ -63,21 +57,6 @@ struct HandleData {
     doorbell: Option<Rc<Doorbell>>,
 }
 
-/// Whether spinning has paid lately.
-#[derive(Default)]
-struct SpinHistory {
-    misses: u32,
-    pause: u32,
-    /// A frame came or went since the last spin in vain.
-    is_fresh: bool,
-}
-
-/// When a host may move off its parent's core again.
-struct MovePause {
-    until: Instant,
-    pause: Duration,
-}
-
 pub(crate) struct Shared {
     uv: Uv,
     at: *mut Loop,
@@ -90,7 +69,7 @@ pub(crate) struct Shared {
     is_hooked: Cell<bool>,
     is_idle_running: Cell<bool>,
     history: RefCell<SpinHistory>,
-    move_pause: RefCell<MovePause>,
+    moves: RefCell<Moves>,
     /// Handles whose close callback has not run yet, and what waits for them at the end.
     closing_count: Cell<u32>,
     cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
@@ -123,7 +102,7 @@ impl Shared {
             is_hooked: Cell::new(false),
             is_idle_running: Cell::new(false),
             history: RefCell::default(),
-            move_pause: RefCell::new(MovePause { until: Instant::now(), pause: FIRST_MOVE_PAUSE }),
+            moves: RefCell::new(Moves::new(Instant::now())),
             closing_count: Cell::new(0),
             cleanup: Cell::new(null_mut()),
         });
@@ -168,7 +147,7 @@ impl Shared {
     /// Calls JavaScript; false when it threw or must not run any more.
     fn deliver(self: &Rc<Self>) -> bool {
         self.for_each(|end| end.seen_state = end.load(end.words.peer_state));
-        self.history.borrow_mut().is_fresh = true;
+        self.history.borrow_mut().note_frame();
         call_into_js(self.env, self.deliver)
     }
 
@@ -206,12 +185,14 @@ impl Shared {
                 count.store(awake, Relaxed);
             }
         });
-        self.history.borrow_mut().is_fresh |= is_fresh;
+        if is_fresh {
+            self.history.borrow_mut().note_frame();
+        }
     }
 
     /// How long it is worth to spin now; `None` for not at all.
     fn spin_limit(&self) -> Option<Duration> {
-        if self.cpu_count < 2 || !self.history.borrow().is_fresh {
+        if self.cpu_count < 2 || !self.history.borrow().is_fresh() {
             return None;
         }
         let own_cpu = core_sys::current_cpu().map(|cpu| cpu + 1)?;
@@ -242,36 +223,15 @@ impl Shared {
             }));
         }
         let fits = awake_here.max(awake_told) <= self.cpu_count;
-        limit.filter(|_| fits && self.uv.backend_timeout(self.at) != 0 && self.takes_chance())
+        limit.filter(|_| {
+            fits && self.uv.backend_timeout(self.at) != 0
+                && self.history.borrow_mut().takes_chance()
+        })
     }
 
-    /// Moves this thread off a core; false when it may not, or not yet. The scheduler likes to wake a
-    /// thread on the core of its waker, and leaves the two there as long as they take turns: without
-    /// this a host that shares its parent's core never spins (bench/cases/round-trip.js).
+    /// Moves this thread off its parent's core; false when it may not, or not yet.
     fn leave_core(&self, core: u32) -> bool {
-        let mut pause = self.move_pause.borrow_mut();
-        let now = Instant::now();
-        if now < pause.until {
-            return false;
-        }
-        let has_held = now.duration_since(pause.until) > STEADY_TIME;
-        pause.pause =
-            if has_held { FIRST_MOVE_PAUSE } else { (pause.pause * 2).min(LONGEST_MOVE_PAUSE) };
-        pause.until = now + pause.pause;
-        let Ok(allowed) = cpu::affinity::allowed() else { return false };
-        let others: Vec<u32> = allowed.iter().copied().filter(|&other| other != core).collect();
-        let has_moved = !others.is_empty() && cpu::affinity::pin(&others).is_ok();
-        // The move is done; from here on the scheduler may place it as before.
-        has_moved && cpu::affinity::pin(&allowed).is_ok()
-    }
-
-    fn takes_chance(&self) -> bool {
-        let mut history = self.history.borrow_mut();
-        if history.pause > 0 {
-            history.pause -= 1;
-            return false;
-        }
-        true
+        self.moves.borrow_mut().takes_chance(Instant::now()) && placement::leave(core)
     }
 
     /// True when something came while spinning.
@@ -289,16 +249,7 @@ impl Shared {
                 break false;
             }
         };
-        let mut history = self.history.borrow_mut();
-        if came {
-            history.misses = 0;
-        } else {
-            history.is_fresh = false;
-            history.misses += 1;
-            if history.misses >= MISSES_ALLOWED {
-                history.pause = (1 << (history.misses - MISSES_ALLOWED).min(6)).min(LONGEST_PAUSE);
-            }
-        }
+        self.history.borrow_mut().note_spin(came);
         came
     }
 

@@ -1,0 +1,76 @@
+//! Moving a host off the core that it shares with its parent. The scheduler likes to wake a thread on
+//! the core of its waker, and leaves the two there as long as they take turns: without this such a
+//! host never spins (bench/cases/round-trip.js).
+
+use super::affinity;
+use std::time::{Duration, Instant};
+
+/// How soon a host may move to another core again; doubles each time, and starts over when a move
+/// held for `STEADY_TIME`.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(256);
+const STEADY_TIME: Duration = Duration::from_secs(1);
+
+/// When one host may move again.
+#[derive(Debug)]
+pub struct Moves {
+    /// Not before.
+    until: Instant,
+    pause: Duration,
+}
+
+impl Moves {
+    pub fn new(now: Instant) -> Moves {
+        Moves { until: now, pause: FIRST_PAUSE }
+    }
+
+    /// Whether to move now; if so, it counts as moved.
+    pub fn takes_chance(&mut self, now: Instant) -> bool {
+        if now < self.until {
+            return false;
+        }
+        let has_held = now.duration_since(self.until) > STEADY_TIME;
+        self.pause = if has_held { FIRST_PAUSE } else { (self.pause * 2).min(LONGEST_PAUSE) };
+        self.until = now + self.pause;
+        true
+    }
+}
+
+/// Moves this thread off `core`; false when it may run nowhere else.
+pub fn leave(core: u32) -> bool {
+    let Ok(allowed) = affinity::allowed() else { return false };
+    let others: Vec<u32> = allowed.iter().copied().filter(|&other| other != core).collect();
+    let has_moved = !others.is_empty() && affinity::pin(&others).is_ok();
+    // The move is done; from here on the scheduler may place it as before.
+    has_moved && affinity::pin(&allowed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moves_that_do_not_hold_become_rare() {
+        let mut now = Instant::now();
+        let mut moves = Moves::new(now);
+        for pause_ms in [4, 8, 16, 32, 64, 128, 256, 256] {
+            assert!(moves.takes_chance(now));
+            now += Duration::from_millis(pause_ms - 1);
+            assert!(!moves.takes_chance(now), "{pause_ms} ms");
+            now += Duration::from_millis(1);
+        }
+        now += STEADY_TIME * 2;
+        assert!(moves.takes_chance(now));
+        assert!(moves.takes_chance(now + FIRST_PAUSE));
+    }
+
+    #[test]
+    fn a_thread_that_left_a_core_may_run_where_it_might_before() {
+        let run = || {
+            let before = affinity::allowed().expect("affinity");
+            assert_eq!(leave(before[0]), before.len() > 1);
+            assert_eq!(affinity::allowed().expect("affinity"), before);
+        };
+        std::thread::spawn(run).join().expect("the thread");
+    }
+}
