@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     is_idle_running: Cell<bool>,
     history: RefCell<SpinHistory>,
     moves: RefCell<Moves>,
+    /// How long JavaScript was busy with what was delivered last.
+    delivery_took: Cell<Duration>,
     /// Handles whose close callback has not run yet, and what waits for them at the end.
     closing_count: Cell<u32>,
     cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
@@ -103,6 +105,7 @@ impl Shared {
             is_idle_running: Cell::new(false),
             history: RefCell::default(),
             moves: RefCell::new(Moves::new(Instant::now())),
+            delivery_took: Cell::default(),
             closing_count: Cell::new(0),
             cleanup: Cell::new(null_mut()),
         });
@@ -148,7 +151,10 @@ impl Shared {
     fn deliver(self: &Rc<Self>) -> bool {
         self.for_each(|end| end.seen_state = end.load(end.words.peer_state));
         self.history.borrow_mut().note_frame();
-        call_into_js(self.env, self.deliver)
+        let start = Instant::now();
+        let is_done = call_into_js(self.env, self.deliver);
+        self.delivery_took.set(start.elapsed());
+        is_done
     }
 
     fn start_idle(&self, hooks: Hooks) {
@@ -231,7 +237,8 @@ impl Shared {
 
     /// Moves this thread off its parent's core; false when it may not, or not yet.
     fn leave_core(&self, core: u32) -> bool {
-        self.moves.borrow_mut().takes_chance(Instant::now()) && placement::leave(core)
+        let is_due = self.moves.borrow_mut().takes_chance(Instant::now(), self.delivery_took.get());
+        is_due && placement::leave(core)
     }
 
     /// True when something came while spinning.

@@ -1,6 +1,10 @@
 //! Moving a host off the core that it shares with its parent. The scheduler likes to wake a thread on
 //! the core of its waker, and leaves the two there as long as they take turns: without this such a
 //! host never spins (bench/cases/round-trip.js).
+//!
+//! It matters for short tasks alone. A host that has just had a long one gains nothing by a move and
+//! may lose much: the core that it goes to is often another host's, which sleeps no more than it does,
+//! and the scheduler may leave the two there while the parent's core is free (bench/cases/fibonacci.js).
 
 use super::affinity;
 use std::time::{Duration, Instant};
@@ -10,6 +14,8 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(256);
 const STEADY_TIME: Duration = Duration::from_secs(1);
+/// A host whose last delivery took longer stays where it is.
+const LONGEST_TASK_TO_MOVE: Duration = Duration::from_micros(200);
 
 /// When one host may move again.
 #[derive(Debug)]
@@ -24,9 +30,10 @@ impl Moves {
         Moves { until: now, pause: FIRST_PAUSE }
     }
 
-    /// Whether to move now; if so, it counts as moved.
-    pub fn takes_chance(&mut self, now: Instant) -> bool {
-        if now < self.until {
+    /// Whether to move now, after a delivery (and so the tasks in it) that took `delivery_took`; if so,
+    /// it counts as moved.
+    pub fn takes_chance(&mut self, now: Instant, delivery_took: Duration) -> bool {
+        if now < self.until || delivery_took > LONGEST_TASK_TO_MOVE {
             return false;
         }
         let has_held = now.duration_since(self.until) > STEADY_TIME;
@@ -49,19 +56,29 @@ pub fn leave(core: u32) -> bool {
 mod tests {
     use super::*;
 
+    const SHORT: Duration = Duration::from_micros(5);
+
     #[test]
     fn moves_that_do_not_hold_become_rare() {
         let mut now = Instant::now();
         let mut moves = Moves::new(now);
         for pause_ms in [4, 8, 16, 32, 64, 128, 256, 256] {
-            assert!(moves.takes_chance(now));
+            assert!(moves.takes_chance(now, SHORT));
             now += Duration::from_millis(pause_ms - 1);
-            assert!(!moves.takes_chance(now), "{pause_ms} ms");
+            assert!(!moves.takes_chance(now, SHORT), "{pause_ms} ms");
             now += Duration::from_millis(1);
         }
         now += STEADY_TIME * 2;
-        assert!(moves.takes_chance(now));
-        assert!(moves.takes_chance(now + FIRST_PAUSE));
+        assert!(moves.takes_chance(now, SHORT));
+        assert!(moves.takes_chance(now + FIRST_PAUSE, SHORT));
+    }
+
+    #[test]
+    fn after_a_long_task_a_host_stays_where_it_is() {
+        let now = Instant::now();
+        let mut moves = Moves::new(now);
+        assert!(!moves.takes_chance(now, LONGEST_TASK_TO_MOVE * 2));
+        assert!(moves.takes_chance(now, SHORT));
     }
 
     #[test]
