@@ -105,6 +105,8 @@ export interface NativeBinding {
   layoutOffsets(): number[];
   grantedCores(): GrantedCores;
   hasCpuQuota(): boolean;
+  /** The cores that this thread may run on, ascending; none where the system does not say. */
+  allowedCores(): number[];
   pinThread(cpus: readonly number[]): void;
   currentCpu(): number;
   /** The number of this thread in the system; 0 when unknown. */
@@ -126,6 +128,7 @@ const exportNames = [
   'layoutOffsets',
   'grantedCores',
   'hasCpuQuota',
+  'allowedCores',
   'pinThread',
   'currentCpu',
   'threadId',

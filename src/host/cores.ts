@@ -1,5 +1,5 @@
 // How many cores this process may really use: what the scheduler's affinity and the control group's
-// quota grant (native), else what Node says, which before Node 22 does not see quotas.
+// quota grant (native), else what Node says, which before Node 22 does not see quotas. And which.
 
 import { availableParallelism } from 'node:os';
 import { nativeBinding } from '../native.js';
@@ -20,4 +20,16 @@ export function grantedCores(): GrantedCores {
     reason: 'os.availableParallelism(), which may not see a quota: the native binary is not loaded',
   };
   return granted;
+}
+
+/** The numbers of the cores that this thread may run on now, ascending; empty when unknown. */
+export function allowedCores(): number[] {
+  return nativeBinding()?.allowedCores() ?? [];
+}
+
+/** The core for one more host, where `taken` has a core for each host: the one with the fewest. */
+export function coresToPin(taken: readonly number[], allowed: readonly number[]): number[] {
+  const hostsOn = (core: number): number => taken.filter((each) => each === core).length;
+  const fewest = Math.min(...allowed.map(hostsOn));
+  return allowed.filter((core) => hostsOn(core) === fewest).slice(0, 1);
 }

@@ -59,6 +59,7 @@ const channelEndMs = 2_000;
 export class Host<C extends Call> {
   readonly id: number;
   readonly kind: HostOptions['kind'];
+  readonly pinnedCores: readonly number[];
   readonly startedAtMs = performance.now();
   /** For the owner: order of last use, expected work in flight in ms, whether the channel was full. */
   lastUsed = 0;
@@ -90,6 +91,7 @@ export class Host<C extends Call> {
   private constructor(id: number, settings: HostSettings, events: HostEvents<C>) {
     this.id = id;
     this.kind = settings.kind;
+    this.pinnedCores = settings.pinnedCores;
     this.#concurrentTasks = settings.concurrentTasks;
     this.#maxTasks = settings.maxTasksPerHost;
     this.#events = events;

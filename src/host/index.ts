@@ -1,4 +1,4 @@
-export { type GrantedCores, grantedCores } from './cores.js';
+export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
 export { taskSignal } from './current-task.js';
 export { parentBuffers, parentExporter } from './exporter.js';
 export { describeExit, Host, type HostEvents, type HostSettings } from './host.js';

@@ -8,7 +8,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { grantedCores, Host, type HostEvents, type HostExit } from '../host/index.js';
+import { allowedCores, coresToPin, Host, type HostEvents, type HostExit } from '../host/index.js';
 import { announcements } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import type { FilledPoolOptions } from './options.js';
@@ -163,7 +163,11 @@ export class Fleet {
 
   #nextCores(): number[] {
     if (this.#options.affinity === 'none') return [];
-    return [this.startedHosts % grantedCores().count];
+    const staying = this.hosts.filter((host) => !host.isRetiring);
+    return coresToPin(
+      staying.flatMap((host) => host.pinnedCores),
+      allowedCores(),
+    );
   }
 
   readonly #hostEvents: HostEvents<Task> = {

@@ -24,6 +24,12 @@ pub fn has_cpu_quota() -> bool {
     cgroup::quota_cores().is_some_and(|quota| quota < cores as f64)
 }
 
+/// The cores that this thread may run on; none when the system does not say.
+#[napi]
+pub fn allowed_cores() -> Vec<u32> {
+    affinity::allowed().unwrap_or_default()
+}
+
 #[napi]
 pub fn pin_thread(cpus: Vec<u32>) -> Result<()> {
     affinity::pin(&cpus).map_err(to_js)
