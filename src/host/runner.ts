@@ -75,32 +75,32 @@ export class Runner {
     const task = new RunningTask(slot);
     const startedMs = performance.now();
     let result: unknown;
+    let unfinished: Promise<unknown> | undefined;
     try {
       const state = kind === frame.callWithState ? body.copy(body.i32()) : undefined;
       const fn = this.#options.importer.importFunction(target, state);
       const args = this.#link.codec.read(body);
       const isAlone = this.#options.concurrentTasks === 1;
       result = callInTask(task, isAlone, () => Reflect.apply(fn, undefined, argumentList(args)));
+      unfinished = this.#unfinished(slot, result);
     } catch (error) {
       leaveTask(task);
       this.#fail(slot, startedMs, error);
       return;
     }
-    if (isThenable(result)) {
-      this.#finishLater(task, startedMs, Promise.resolve(result));
-      return;
-    }
-    const generator = generatorOf(result);
-    if (generator !== undefined) {
-      this.#finishLater(
-        task,
-        startedMs,
-        this.#stream(slot, new StreamSender(this.#link, slot, generator)),
-      );
+    if (unfinished !== undefined) {
+      this.#finishLater(task, startedMs, unfinished);
       return;
     }
     leaveTask(task);
     this.#succeed(slot, startedMs, result);
+  }
+
+  /** What is to be awaited of a result. Throws what its getters and traps throw. */
+  #unfinished(slot: number, result: unknown): Promise<unknown> | undefined {
+    if (isThenable(result)) return Promise.resolve(result);
+    const generator = generatorOf(result);
+    return generator && this.#stream(slot, new StreamSender(this.#link, slot, generator));
   }
 
   #finishLater(task: RunningTask, startedMs: number, work: Promise<unknown>): void {

@@ -6,6 +6,20 @@ import { wordAt } from '../../src/channels/shm/layout.js';
 import { deadlineMs, openPool, processWays, ways } from '../pool/ways.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 
+function throwingGetter(key: PropertyKey): object {
+  return Object.defineProperty({}, key, {
+    get() {
+      throw new RangeError('not to be read');
+    },
+  });
+}
+
+function revokedProxy(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
 for (const way of ways) {
   test(`${way.name}: a result that cannot travel rejects, and its host lives on`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
@@ -20,6 +34,21 @@ for (const way of ways) {
     assert.equal(await pool.run(() => 1), 1);
     assert.equal(pool.stats().startedHosts, 1);
   });
+
+  for (const [what, make] of [
+    ['whose then cannot be read', () => throwingGetter('then')],
+    ['whose tag cannot be read', () => throwingGetter(Symbol.toStringTag)],
+    ['that is a revoked Proxy', revokedProxy],
+  ] as const) {
+    test(`${way.name}: a result ${what} rejects its call, and its host lives on`, async (t) => {
+      const pool = openPool(t, { size: 1 }, way);
+      await assert.rejects(withDeadline(pool.run(make), deadlineMs, 'an answer'), Error);
+      const later = pool.run(async () => make());
+      await assert.rejects(withDeadline(later, deadlineMs, 'an answer'), Error);
+      assert.equal(await pool.run(() => 1), 1);
+      assert.equal(pool.stats().startedHosts, 1);
+    });
+  }
 
   for (const [what, thrower, thrown] of [
     [
