@@ -9,9 +9,10 @@ import { isMainThread } from 'node:worker_threads';
 import type { ByteReader } from '../channels/index.js';
 import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
 import { createImporter, type FunctionSnapshot } from '../context/index.js';
-import { CodedError, hasCode } from '../errors.js';
+import { CodedError } from '../errors.js';
 import { Lifecycle } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
+import { describeExit, hasDamage } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -378,19 +379,4 @@ export class Host<C extends Call> {
     const why = cause instanceof Error ? cause.message : `it ended first, ${describeExit(exit)}`;
     return new CodedError('HOST_START_FAILED', `${this.label} did not start: ${why}`, { cause });
   }
-}
-
-/** A channel that ends with its host says nothing new; one that held damaged bytes does. */
-function hasDamage(error: Error | undefined): boolean {
-  return (
-    hasCode(error, 'SEGMENT_CORRUPT') ||
-    hasCode(error, 'CHANNEL_FRAME_CORRUPT') ||
-    hasCode(error, 'HOST_PROTOCOL')
-  );
-}
-
-/** "with exit code 3" or "by SIGKILL". */
-export function describeExit(exit: HostExit): string {
-  if (exit.signal !== null) return `by ${exit.signal}`;
-  return `with exit code ${exit.exitCode ?? 'unknown'}`;
 }

@@ -1,7 +1,8 @@
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
 export { taskSignal } from './current-task.js';
+export { describeExit } from './exit.js';
 export { parentBuffers, parentExporter } from './exporter.js';
-export { describeExit, Host, type HostEvents, type HostSettings } from './host.js';
+export { Host, type HostEvents, type HostSettings } from './host.js';
 export { isInsideHost } from './inside.js';
 export type { Call } from './link.js';
 export { streamLeadItems } from './protocol.js';
