@@ -41,6 +41,8 @@ export interface HostEvents<C extends Call> {
   /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
   onStream(host: Host<C>, call: C, slot: number): void;
   onItem(host: Host<C>, call: C, item: unknown): void;
+  /** An item came that cannot be read here: the stream has a hole, and its host goes on with it. */
+  onItemLost(host: Host<C>, call: C, error: CodedError): void;
   /** There is room in the channel again. */
   onDrain(host: Host<C>): void;
   /** It asks to be replaced: too much memory. */
@@ -288,7 +290,7 @@ export class Host<C extends Call> {
         const call = this.#calls[slot];
         if (call === undefined) break;
         if (kind === frame.stream) this.#events.onStream(this, call, slot);
-        else this.#events.onItem(this, call, this.#link.codec.read(body));
+        else this.#item(call, body);
         break;
       }
       case frame.ready:
@@ -303,6 +305,17 @@ export class Host<C extends Call> {
       default:
         throw new CodedError('HOST_PROTOCOL', `${this.label} sent a frame of kind ${kind}`);
     }
+  }
+
+  #item(call: C, body: ByteReader): void {
+    let item: unknown;
+    try {
+      item = this.#link.codec.read(body);
+    } catch (error) {
+      this.#events.onItemLost(this, call, asCoded(error));
+      return;
+    }
+    this.#events.onItem(this, call, item);
   }
 
   #answer(kind: number, slot: number, target: number, body: ByteReader): void {
@@ -379,4 +392,10 @@ export class Host<C extends Call> {
     const why = cause instanceof Error ? cause.message : `it ended first, ${describeExit(exit)}`;
     return new CodedError('HOST_START_FAILED', `${this.label} did not start: ${why}`, { cause });
   }
+}
+
+function asCoded(error: unknown): CodedError {
+  if (error instanceof CodedError) return error;
+  const text = `an item of a stream cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  return new CodedError('TRANSFER_CORRUPT', text, { cause: error });
 }

@@ -56,6 +56,7 @@ export class Runner {
         break;
       case frame.abort:
         this.#running.get(task)?.abort();
+        this.#streams.get(task)?.grant(0); // it may wait for a reader that is gone
         break;
       case frame.credit:
         this.#streams.get(task)?.grant(target);

@@ -20,6 +20,11 @@ function hasNext(value: object): value is AnyGenerator {
   return 'next' in value && typeof value.next === 'function';
 }
 
+/** Runs its `finally` blocks; rejects with what they throw. */
+async function endGenerator(generator: AnyGenerator): Promise<void> {
+  await generator.return(undefined);
+}
+
 export class StreamSender {
   readonly #link: Link;
   readonly #slot: number;
@@ -52,13 +57,19 @@ export class StreamSender {
         });
       }
       if (this.#isEnded) {
-        await this.#iterator.return(undefined);
+        await endGenerator(this.#iterator);
         return undefined;
       }
       const step = await this.#iterator.next();
       if (step.done === true) return step.value;
       this.#credit -= 1;
-      this.#link.post(frame.item, this.#slot, 0, step.value);
+      try {
+        this.#link.post(frame.item, this.#slot, 0, step.value);
+      } catch (error) {
+        // It cannot travel. As in a loop that throws: the generator ends, and this error is told.
+        await endGenerator(this.#iterator).catch(() => {});
+        throw error;
+      }
     }
   }
 }

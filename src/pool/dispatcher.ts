@@ -211,12 +211,14 @@ export class Dispatcher {
       this.#next(host);
     },
     onStream: (host, task, slot) => {
+      if (task.state === 'settled') return host.grant(slot, 0); // given up before it began
       const stream = new TaskStream((items) => host.grant(slot, items));
       this.#streams.set(task, stream);
       task.state = 'streaming';
       task.resolveWithStream(stream);
     },
     onItem: (_host, task, item) => this.#streams.get(task)?.push(item),
+    onItemLost: (host, task, error) => this.#abandon(task, host, error),
     onDrain: (host) => {
       host.isFull = false;
       this.pump();

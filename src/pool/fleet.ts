@@ -197,6 +197,9 @@ export class Fleet {
     },
     onStream: (host, task, slot) => this.#events.onStream(host, task, slot),
     onItem: (host, task, item) => this.#events.onItem(host, task, item),
+    onItemLost: (host, task, error) => {
+      if (task.state !== 'settled') this.#events.onItemLost(host, task, error);
+    },
     onDrain: (host) => this.#events.onDrain(host),
     onRetire: (host) => this.#retire(host),
     onExit: (host, exit, unanswered, startError) =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { taskSignal } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
@@ -93,6 +94,114 @@ for (const way of ways) {
     const next = stream.next();
     writeFileSync(file, '');
     await assert.rejects(next, { code: 'HOST_EXITED' });
+  });
+}
+
+/** Marks `started`, waits for its abort, marks `ended` when it is ended itself. */
+async function generateAfterAbort(started: string, ended: string): Promise<Generator<number>> {
+  const signal = taskSignal();
+  writeFileSync(started, '');
+  await new Promise<void>((resolve) => {
+    signal?.addEventListener('abort', () => resolve());
+  });
+  return countAndMark(ended);
+}
+
+function* countAndMark(ended: string): Generator<number> {
+  try {
+    for (let value = 0; ; value += 1) yield value;
+  } finally {
+    writeFileSync(ended, '');
+  }
+}
+
+for (const way of ways) {
+  test(`${way.name}: an abort ends a stream that nobody reads, and its host lives on`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
+    const ended = new Gate(t).mark('ended');
+    const abort = new AbortController();
+    const stream = await pool.with({ signal: abort.signal }).run(countAndMark, ended);
+    assert.deepEqual(await stream.next(), { done: false, value: 0 });
+    abort.abort();
+    await waitFor(() => existsSync(ended));
+    await assert.rejects(
+      async () => {
+        for await (const _ of stream);
+      },
+      { code: 'ABORTED' },
+    );
+    const next = pool.run(() => 'free');
+    assert.equal(await withDeadline(next, deadlineMs, 'the host is free'), 'free');
+    assert.equal(pool.stats().exitedHosts, 0);
+  });
+
+  test(`${way.name}: a stream that begins after its abort ends, and its host lives on`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
+    const gate = new Gate(t);
+    const [started, ended] = [gate.mark('started'), gate.mark('ended')];
+    const abort = new AbortController();
+    const call = pool.with({ signal: abort.signal }).run(generateAfterAbort, started, ended);
+    await gate.reached('started');
+    abort.abort();
+    await assert.rejects(call, { code: 'ABORTED' });
+    const next = pool.run(() => 'free');
+    assert.equal(await withDeadline(next, deadlineMs, 'the host is free'), 'free');
+    const { completedTasks, failedTasks, exitedHosts } = pool.stats();
+    assert.deepEqual([completedTasks, failedTasks, exitedHosts], [1, 1, 0]);
+    assert.ok(existsSync(ended));
+  });
+
+  test(`${way.name}: an item that cannot travel ends the generator and rejects`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const ended = new Gate(t).mark('ended');
+    const stream = await pool.run(function* () {
+      try {
+        yield 1;
+        yield new WeakMap();
+        yield 2;
+      } finally {
+        writeFileSync(ended, '');
+      }
+    });
+    assert.deepEqual(await stream.next(), { done: false, value: 1 });
+    await assert.rejects(stream.next(), { code: 'TRANSFER_UNSUPPORTED' });
+    assert.ok(existsSync(ended));
+    assert.equal((await stream.next()).done, true);
+    assert.equal(await pool.run(() => 'free'), 'free');
+    assert.equal(pool.stats().startedHosts, 1);
+  });
+
+  test(`${way.name}: an item that cannot be read here ends the generator and rejects`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const ended = new Gate(t).mark('ended');
+    const stream = await pool.run(function* () {
+      class Unreadable {
+        [Symbol.for('manycore.send')](): number {
+          return 1;
+        }
+        static [Symbol.for('manycore.receive')](): Unreadable {
+          throw new RangeError('not here');
+        }
+      }
+      try {
+        yield 'first';
+        for (;;) yield new Unreadable();
+      } finally {
+        writeFileSync(ended, '');
+      }
+    });
+    assert.deepEqual(await stream.next(), { done: false, value: 'first' });
+    const next = withDeadline(stream.next(), deadlineMs, 'the second item');
+    await assert.rejects(
+      next,
+      ({ code, cause }: Error & { code?: string }) =>
+        code === 'TRANSFER_UNSUPPORTED' && cause instanceof RangeError,
+    );
+    await waitFor(() => existsSync(ended));
+    assert.equal((await stream.next()).done, true);
+    assert.equal(await pool.run(() => 'free'), 'free');
+    const { startedHosts, completedTasks, failedTasks } = pool.stats();
+    assert.deepEqual([startedHosts, completedTasks, failedTasks], [1, 1, 1]);
   });
 }
 
