@@ -10,7 +10,7 @@ import type { ByteReader } from '../channels/index.js';
 import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
 import { createImporter, type FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { Lifecycle } from '../internal/index.js';
+import { Lifecycle, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { describeExit, hasDamage } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
@@ -153,11 +153,11 @@ export class Host<C extends Call> {
     this.#link.ref();
     if (settings.setup !== undefined) this.#link.define(settings.setup.definitions);
     this.#link.post(frame.setup, 0, settings.setup?.id ?? 0, undefined);
-    this.#startTimer = setTimeout(() => {
+    this.#startTimer = startTimer(settings.startTimeoutMs, () => {
       this.#startFailure = new Error(`it was not ready after ${settings.startTimeoutMs} ms`);
       this.#handle.kill();
-    }, settings.startTimeoutMs);
-    this.#startTimer.unref();
+    });
+    this.#startTimer?.unref();
   }
 
   #routeReleases(): void {

@@ -4,11 +4,19 @@
 
 import { CodedError } from '../errors.js';
 
-/** The longest delay that a timer of Node takes; a longer one would fire at once. */
+/** The longest delay that a timer of Node takes (25 days); a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
+/**
+ * A timer for a time that a user gave. `undefined`, and nothing is ever called, for `Infinity` and for
+ * what is longer than timers can be.
+ */
+export function startTimer(durationMs: number, onTime: () => void): NodeJS.Timeout | undefined {
+  return durationMs > maxTimerMs ? undefined : setTimeout(onTime, durationMs);
+}
+
 export interface Deadline {
-  /** From now on; `Infinity` waits until `signal`. */
+  /** From now on; `Infinity`, and what timers cannot have, waits until `signal`. */
   readonly deadlineMs: number;
   /** Makes what the wait rejects with at the deadline. */
   readonly onDeadline: () => Error;
@@ -23,9 +31,7 @@ export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise
   const { deadlineMs, onDeadline, signal } = deadline;
   return new Promise<T>((resolve, reject) => {
     const onAbort = () => settle(() => reject(abortError(signal)));
-    const timer = Number.isFinite(deadlineMs)
-      ? setTimeout(() => settle(() => reject(onDeadline())), Math.min(deadlineMs, maxTimerMs))
-      : undefined;
+    const timer = startTimer(deadlineMs, () => settle(() => reject(onDeadline())));
     const settle = (how: () => void) => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
@@ -45,4 +51,12 @@ export function abortError(signal: AbortSignal | undefined): CodedError {
   const reason: unknown = signal?.reason;
   const why = reason instanceof Error ? reason.message : String(reason);
   return new CodedError('ABORTED', `the signal was aborted: ${why}`, { cause: reason });
+}
+
+/** What rejects a call whose task ran longer than its `timeoutMs`; `''` for a function without a name. */
+export function timeoutError(taskName: string, timeoutMs: number): CodedError {
+  return new CodedError(
+    'TASK_TIMED_OUT',
+    `${taskName || 'the task'} ran longer than ${timeoutMs} ms: raise timeoutMs or split the work`,
+  );
 }

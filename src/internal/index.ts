@@ -1,5 +1,11 @@
 // Small things that every part may use; no part of manycore is known here.
-export { abortError, beforeDeadline, type Deadline } from './deadline.js';
+export {
+  abortError,
+  beforeDeadline,
+  type Deadline,
+  startTimer,
+  timeoutError,
+} from './deadline.js';
 export { type Deferred, defer } from './deferred.js';
 export {
   type Announcement,

@@ -10,9 +10,9 @@
 
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import type { CodedError } from '../errors.js';
 import type { HostExit } from '../host/index.js';
-import { abortError, announcements } from '../internal/index.js';
+import { abortError, announcements, startTimer, timeoutError } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
@@ -180,10 +180,9 @@ export class Dispatcher {
 
   #startTimeout(task: Task, host: TaskHost): void {
     const { timeoutMs } = task.options;
-    task.timer = setTimeout(() => {
-      const text = `${task.name || 'the task'} ran longer than ${timeoutMs} ms: raise timeoutMs or split the work`;
-      this.#abandon(task, host, new CodedError('TASK_TIMED_OUT', text));
-    }, timeoutMs);
+    task.timer = startTimer(timeoutMs, () =>
+      this.#abandon(task, host, timeoutError(task.name, timeoutMs)),
+    );
   }
 
   /** A host has answered, or its task is out of its hands. */
@@ -312,10 +311,9 @@ export class Dispatcher {
       host,
     );
     this.pump();
-    const timer = setTimeout(() => {
+    startTimer(this.#options.graceMs, () => {
       if (host.has(task)) host.kill();
-    }, this.#options.graceMs);
-    timer.unref();
+    })?.unref();
   }
 
   #requeue(tasks: Task[], host: TaskHost): void {

@@ -9,7 +9,7 @@ import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { allowedCores, coresToPin, Host, type HostEvents, type HostExit } from '../host/index.js';
-import { announcements } from '../internal/index.js';
+import { announcements, startTimer } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import type { FilledPoolOptions } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
@@ -281,11 +281,11 @@ export class Fleet {
   #watchIdle(): void {
     if (this.#idleTimer !== undefined || this.hosts.length <= this.#options.minHosts) return;
     if (this.#isClosing || this.#warmWaiters.length > 0) return; // warm() waits for all to be ready at a time
-    this.#idleTimer = setTimeout(() => {
+    this.#idleTimer = startTimer(this.#options.idleTimeMs, () => {
       this.#idleTimer = undefined;
       this.#shrink();
-    }, this.#options.idleTimeMs);
-    this.#idleTimer.unref();
+    });
+    this.#idleTimer?.unref();
   }
 
   /** Lets one idle host go, the one that was used longest ago; looks again while there are more. */
@@ -310,9 +310,9 @@ export class Fleet {
       else host.close();
     }
     if (this.hosts.length === 0) return;
-    const timer = setTimeout(() => {
+    const timer = startTimer(this.#options.graceMs, () => {
       for (const host of this.hosts) host.kill();
-    }, this.#options.graceMs);
+    });
     await new Promise<void>((resolve) => {
       this.#exitWaiters.push(resolve);
     });

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pool, parallel, parallelEvents, perHost, propagate, run, task } from '../../src/index.js';
-import { openPool } from '../pool/ways.js';
+import { Gate, openPool } from '../pool/ways.js';
+import { library, runProgram } from './child.js';
 
 const poolOptions: [name: string, value: unknown][] = [
   ['host', 'container'],
@@ -133,3 +134,39 @@ test('a channel that does not reach the host is CHANNEL_UNAVAILABLE', () => {
     code: 'CHANNEL_UNAVAILABLE',
   });
 });
+
+for (const [what, ms] of [
+  ['beyond the range of timers', '2 ** 31'],
+  ['Infinity', 'Infinity'],
+] as const) {
+  test(`durations that are ${what} never pass, and Node has nothing to warn of`, async (t) => {
+    const text = `
+      import { existsSync, writeFileSync } from 'node:fs';
+      import { setTimeout as sleep } from 'node:timers/promises';
+      import { Pool, taskSignal } from ${JSON.stringify(library)};
+      const warnings = [];
+      process.on('warning', (warning) => warnings.push(warning.name));
+      const [ms, mark] = [${ms}, ${JSON.stringify(new Gate(t).mark('running'))}];
+      const pool = new Pool({ size: { min: 0, max: 1 }, startTimeoutMs: ms, idleTimeMs: ms, graceMs: ms });
+      const done = await pool.with({ timeoutMs: ms }).run(() => sleep(50, 'done'));
+      const abort = new AbortController();
+      const call = pool.with({ signal: abort.signal }).run(async () => {
+        const aborted = new Promise((resolve) => taskSignal().addEventListener('abort', resolve));
+        writeFileSync(mark, '');
+        await aborted;
+        await sleep(50);
+      });
+      call.catch(() => {});
+      while (!existsSync(mark)) await sleep(1);
+      abort.abort();
+      const code = await call.catch((error) => error.code);
+      await pool.run(() => 1);
+      await sleep(50);
+      const { startedHosts, exitedHosts } = pool.stats();
+      await pool.close();
+      console.log(JSON.stringify([done, code, startedHosts, exitedHosts, warnings]));`;
+    const { stdout, stderr } = await runProgram(t, text);
+    assert.notEqual(stdout, '', stderr);
+    assert.deepEqual(JSON.parse(stdout), ['done', 'ABORTED', 1, 0, []], stderr);
+  });
+}

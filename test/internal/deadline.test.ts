@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
-import { abortError, beforeDeadline, defer } from '../../src/internal/index.js';
+import { abortError, beforeDeadline, defer, startTimer } from '../../src/internal/index.js';
 
 const never = { deadlineMs: Number.POSITIVE_INFINITY, onDeadline: () => new Error('too late') };
 
@@ -49,6 +49,21 @@ test('a deadline beyond the range of timers waits instead of firing at once', as
   const wait = beforeDeadline(work.promise, { ...never, deadlineMs: 2 ** 40 });
   setImmediate(() => setImmediate(() => work.resolve('done')));
   assert.equal(await wait, 'done');
+});
+
+test('a timer of a time that Node has no timer for never fires, one of a shorter time does', async () => {
+  for (const ms of [2 ** 31, 2 ** 40, Number.POSITIVE_INFINITY]) {
+    assert.equal(
+      startTimer(ms, () => assert.fail('fired')),
+      undefined,
+    );
+  }
+  const fired = defer<string>();
+  startTimer(1, () => fired.resolve('fired'));
+  assert.equal(await fired.promise, 'fired');
+  const longest = startTimer(2 ** 31 - 1, () => assert.fail('fired'));
+  assert.equal(longest?.hasRef(), true);
+  clearTimeout(longest);
 });
 
 test('a signal that is aborted with no error still gives a message', () => {
