@@ -38,7 +38,8 @@ function callOn(
   args: unknown[],
   options: FilledCallOptions,
 ): Promise<unknown> {
-  if (pool === undefined && isInsideHost() && typeof fn === 'function') return callInline(fn, args);
+  if (pool === undefined && isInsideHost() && typeof fn === 'function')
+    return callInline(fn, args, options);
   return (pool ?? defaultPool()).call(fn, args, options);
 }
 

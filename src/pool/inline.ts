@@ -1,16 +1,64 @@
 // A call that runs here, in the caller's own process: `whenBusy: 'inline'`, and everything that a
 // task itself wants to run in parallel (its host is one core, and that core is at work on the task).
+// Signal and time limit are the caller's as ever, but here nobody can end a function: one that goes on
+// without an answer goes on for nothing, and one that never awaits is not interrupted at all.
 
 import type { AnyFunction } from '../context/index.js';
 import { type AnyGenerator, generatorOf } from '../host/index.js';
+import { abortError, beforeDeadline, timeoutError } from '../internal/index.js';
+import type { FilledCallOptions } from './options.js';
 
-/** Calls `fn` now; a generator's items come as a stream, as they would from a host. */
-export async function callInline(fn: AnyFunction, args: readonly unknown[]): Promise<unknown> {
-  const result: unknown = await Reflect.apply(fn, undefined, args);
+/** Settles as `work` does, or rejects first when the call's time is over or it was aborted. */
+type Within = <T>(work: Promise<T>) => Promise<T>;
+
+/**
+ * Calls `fn` now; a generator's items come as a stream, as they would from a host. Rejects with what
+ * it throws, with `ABORTED` (before the call: `fn` is not called) or `TASK_TIMED_OUT`.
+ */
+export async function callInline(
+  fn: AnyFunction,
+  args: readonly unknown[],
+  options: FilledCallOptions,
+): Promise<unknown> {
+  if (options.signal?.aborted) throw abortError(options.signal);
+  const within = limitsOf(fn, options);
+  const result = await within(callNow(fn, args));
   const generator = generatorOf(result);
-  return generator === undefined ? result : stream(generator);
+  return generator === undefined ? result : stream(generator, within);
 }
 
-async function* stream(generator: AnyGenerator): AsyncGenerator<unknown> {
-  return yield* generator;
+/** The limits of a call that begins now. */
+function limitsOf(fn: AnyFunction, { signal, timeoutMs }: FilledCallOptions): Within {
+  if (signal === undefined && timeoutMs === Infinity) return (work) => work;
+  const endsAtMs = performance.now() + timeoutMs;
+  const onDeadline = (): Error => timeoutError(fn.name, timeoutMs);
+  return (work) =>
+    beforeDeadline(work, { deadlineMs: endsAtMs - performance.now(), onDeadline, signal });
+}
+
+async function callNow(fn: AnyFunction, args: readonly unknown[]): Promise<unknown> {
+  return Reflect.apply(fn, undefined, args);
+}
+
+async function* stream(generator: AnyGenerator, within: Within): AsyncGenerator<unknown> {
+  let isRead = false;
+  try {
+    while (true) {
+      const step = await within(nextOf(generator));
+      isRead = step.done === true;
+      if (isRead) return step.value;
+      yield step.value;
+    }
+  } finally {
+    // Not awaited: a generator that waits itself ends only after that.
+    if (!isRead) endOf(generator).catch(() => {});
+  }
+}
+
+async function nextOf(generator: AnyGenerator): Promise<IteratorResult<unknown>> {
+  return generator.next();
+}
+
+async function endOf(generator: AnyGenerator): Promise<void> {
+  await generator.return(undefined);
 }

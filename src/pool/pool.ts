@@ -110,7 +110,7 @@ export class Pool implements Caller, AsyncDisposable {
   #callWhenBusy(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     const { fleet } = this.#dispatcher;
     fleet.warm(1);
-    if (options.whenBusy === 'inline') return callInline(fn, args);
+    if (options.whenBusy === 'inline') return callInline(fn, args, options);
     throw new CodedError(
       'POOL_BUSY',
       `all ${fleet.hosts.length} hosts are at work: use whenBusy "queue" or "inline", or try later`,

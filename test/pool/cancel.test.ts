@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { taskSignal } from '../../src/index.js';
+import { type RunOptions, run, taskSignal } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
@@ -122,6 +122,89 @@ for (const way of ways) {
     assert.equal(gate.marks.length, 3);
   });
 }
+
+test('an inline call does not begin after its abort, and rejects at an abort and when its time is over', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const gate = new Gate(t);
+  const [open, mark] = [gate.file, gate.mark('busy')];
+  const blocker = pool.run(() => blockUntil(open, mark, 1));
+  await gate.reached('busy');
+  const never = (): Promise<never> => new Promise(() => {});
+  const abort = new AbortController();
+  const call = pool.with({ whenBusy: 'inline', signal: abort.signal }).run(never);
+  abort.abort(new Error('not today'));
+  await assert.rejects(call, { code: 'ABORTED', message: /not today/ });
+  await assert.rejects(pool.with({ whenBusy: 'inline', timeoutMs: 20 }).run(never), {
+    code: 'TASK_TIMED_OUT',
+    message: /never ran longer than 20 ms/,
+  });
+  const { signal } = new AbortController();
+  const plenty = pool.with({ whenBusy: 'inline', timeoutMs: 60_000, signal });
+  assert.equal(await plenty.run(() => 2), 2);
+  gate.open();
+  assert.equal(await blocker, 1);
+});
+
+test('inside a task, calls honour their signal and their time', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const seen = await pool.run(async () => {
+    let begun = 0;
+    const never = (): Promise<never> => {
+      begun += 1;
+      return new Promise(() => {});
+    };
+    const codeOf = (error: { code: string }): string => error.code;
+    const early = await run.with({ signal: AbortSignal.abort() })(never).catch(codeOf);
+    const abort = new AbortController();
+    setImmediate(() => abort.abort());
+    const during = await run.with({ signal: abort.signal })(never).catch(codeOf);
+    const late = await run.with({ timeoutMs: 20 })(never).catch(codeOf);
+    return [early, during, late, begun];
+  });
+  assert.deepEqual(seen, ['ABORTED', 'ABORTED', 'TASK_TIMED_OUT', 2]);
+});
+
+test('a stream of an inline call ends at its abort and when its time is over', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const seen = await pool.run(async () => {
+    const ended: string[] = [];
+    async function* stall(name: string): AsyncGenerator<number> {
+      try {
+        for (let value = 0; ; value += 1) {
+          yield value;
+          if (value === 1) await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      } finally {
+        ended.push(name);
+      }
+    }
+    const drain = async (options: RunOptions, name: string): Promise<unknown[]> => {
+      const items: unknown[] = [];
+      try {
+        for await (const item of await run.with(options)(stall, name)) {
+          items.push(item);
+          if (item === 5) break;
+        }
+      } catch (error) {
+        items.push((error as { code: string }).code);
+      }
+      return items;
+    };
+    const abort = new AbortController();
+    setImmediate(() => abort.abort());
+    const aborted = await drain({ signal: abort.signal }, 'aborted');
+    const late = await drain({ timeoutMs: 30 }, 'late');
+    const left = await drain({ timeoutMs: 60_000 }, 'left');
+    while (ended.length < 3) await new Promise((resolve) => setImmediate(resolve));
+    return [aborted, late, left, ended.sort()];
+  });
+  assert.deepEqual(seen, [
+    [0, 1, 'ABORTED'],
+    [0, 1, 'TASK_TIMED_OUT'],
+    [0, 1, 2, 3, 4, 5],
+    ['aborted', 'late', 'left'],
+  ]);
+});
 
 test('a task in its grace time keeps its host: the next task runs elsewhere', async (t) => {
   const pool = openPool(t, { size: { min: 0, max: 2 }, graceMs: 60_000 });
