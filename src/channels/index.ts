@@ -11,6 +11,7 @@ export { ByteReader, ByteWriter } from './bytes.js';
 export {
   Codec,
   type CodecOptions,
+  type Encoded,
   isImmutable,
   type Packed,
   type SlowCodec,

@@ -93,9 +93,11 @@ export interface BlockStore {
   place(view: Uint8Array): Block | undefined;
   /** Memory that passes without a copy, in both directions; freed when no view is reachable. */
   allocate(sizeBytes: number): ArrayBuffer;
-  /** Whether `buffer` is such memory. */
-  isShared(buffer: ArrayBufferLike): boolean;
-  /** Gives up the hold of `place`. */
+  /** The block of such memory; `undefined` for any other. Nobody holds it for this. */
+  sharedBlock(buffer: ArrayBufferLike): Block | undefined;
+  /** Holds a block that is in use once more for the caller. */
+  hold(block: Block): void;
+  /** Gives up the hold of `place` or `hold`. */
   release(block: Block): void;
   /** A reference to `block` was sent to `peer`. */
   lend(block: Block, peer: number): void;

@@ -21,7 +21,7 @@ import type {
   FunctionSnapshot,
   ValueSnapshot,
 } from './types.js';
-import { format, write } from './wire.js';
+import { format, type Written, write } from './wire.js';
 
 /** Closures kept for a piece of code at the first sight of a function object, and at the second. */
 const keptAtOnce = 8;
@@ -77,7 +77,7 @@ export class ContextExporter implements Exporter {
   exportValue(value: unknown, what: string): ValueSnapshot {
     try {
       if (isPlain(value)) {
-        return { bytes: write(format.plain, value, this.#buffers), definitions: [] };
+        return { ...write(format.plain, value, this.#buffers), definitions: [] };
       }
     } catch {
       // The graph below says what it was, and where.
@@ -85,14 +85,14 @@ export class ContextExporter implements Exporter {
     return this.#guard(what, () => {
       const graph = new Graph(this.#functions, what, false);
       graph.set(graph.root, 0, value);
-      return { bytes: this.#write(graph), definitions: this.#ordered(graph) };
+      return { ...this.#write(graph), definitions: this.#ordered(graph) };
     });
   }
 
   definition(id: number): Uint8Array {
     const definition = this.#definitions[id];
     if (definition === undefined) throw new RangeError(`there is no definition ${id}`);
-    const bytes = this.#bytes[id] ?? write(format.definition, definition, undefined);
+    const bytes = this.#bytes[id] ?? write(format.definition, definition, undefined).bytes;
     this.#bytes[id] = bytes;
     return bytes;
   }
@@ -175,7 +175,8 @@ export class ContextExporter implements Exporter {
       this.#neverKept.add(fn);
       return undefined;
     }
-    const bytes = this.#write(graph);
+    // Memory is never part of a constant closure, so nothing has to be kept for it.
+    const { bytes } = this.#write(graph);
     const needs = this.#ordered(graph);
     const id = this.#add({ kind: 'closure', bytes });
     this.#needs.set(id, needs);
@@ -185,6 +186,7 @@ export class ContextExporter implements Exporter {
         id,
         definitions: Object.freeze([...needs, id]),
         state: undefined,
+        buffers: Object.freeze([]),
       }),
       captured: [...graph.captured],
     };
@@ -199,11 +201,7 @@ export class ContextExporter implements Exporter {
     graph.root[0] = 0;
     graph.puts.push(graph.root, 0, graph.add(kept, [special.closure, kept.id]));
     this.#addStores(graph, active);
-    return {
-      id: kept.id,
-      definitions: this.#endingWith(graph, kept.id),
-      state: this.#write(graph),
-    };
+    return this.#withState(kept.id, graph);
   }
 
   #exportState(fn: AnyFunction, what: string): FunctionSnapshot {
@@ -218,7 +216,12 @@ export class ContextExporter implements Exporter {
     const id = isCode
       ? this.#functions.describe(fn, [what]).codeId
       : this.#intern('call', () => ({ kind: 'call' }));
-    return { id, definitions: this.#endingWith(graph, id), state: this.#write(graph) };
+    return this.#withState(id, graph);
+  }
+
+  #withState(id: number, graph: Graph): FunctionSnapshot {
+    const { bytes, buffers } = this.#write(graph);
+    return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers };
   }
 
   /** The common case: code, and values that V8 writes as they are. */
@@ -232,8 +235,8 @@ export class ContextExporter implements Exporter {
     }
     try {
       if (!isPlain(values)) return undefined;
-      const state = write(format.slots, values, this.#buffers);
-      return { id: codeId, definitions: [codeId], state };
+      const { bytes, buffers } = write(format.slots, values, this.#buffers);
+      return { id: codeId, definitions: [codeId], state: bytes, buffers };
     } catch {
       return undefined; // the graph says what it was
     }
@@ -251,7 +254,7 @@ export class ContextExporter implements Exporter {
     }
   }
 
-  #write(graph: Graph): Buffer {
+  #write(graph: Graph): Written {
     return write(format.graph, graph.payload(), this.#buffers);
   }
 

@@ -12,6 +12,7 @@ export { task } from './task.js';
 export type {
   AnyFunction,
   BufferCarrier,
+  BufferName,
   Exporter,
   FunctionSnapshot,
   Importer,

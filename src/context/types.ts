@@ -6,6 +6,9 @@ import type { CallSite } from './stack.js';
 // biome-ignore lint/complexity/noBannedTypes: any function of the user's, whatever its signature
 export type AnyFunction = Function;
 
+/** Numbers that name memory in every process. */
+export type BufferName = readonly number[];
+
 /** A function at the moment of a call. */
 export interface FunctionSnapshot {
   /** int32, names a definition. The same for the same code and the same unchanging captures. */
@@ -14,19 +17,24 @@ export interface FunctionSnapshot {
   readonly definitions: readonly number[];
   /** Values that may differ at the next call; `undefined` when nothing captured can change. */
   readonly state: Uint8Array | undefined;
+  /** Shared memory that `state` names, each once: its carrier keeps it while this may be sent. */
+  readonly buffers: readonly BufferName[];
 }
 
 /** A value at the moment of a call, in bytes that any peer can read that knows `definitions`. */
 export interface ValueSnapshot {
   readonly bytes: Uint8Array;
   readonly definitions: readonly number[];
+  /** As in a function's snapshot. */
+  readonly buffers: readonly BufferName[];
 }
 
 /** How memory that must not be copied is named in a snapshot (shared blocks). */
 export interface BufferCarrier {
-  /** Numbers that name `buffer` in every process; `undefined`: copy it like any other. */
-  name(buffer: ArrayBufferLike): readonly number[] | undefined;
-  find(name: readonly number[]): ArrayBufferLike;
+  /** The name of `buffer`, which is not kept by this; `undefined`: copy it like any other. */
+  name(buffer: ArrayBufferLike): BufferName | undefined;
+  /** Called once for each of a snapshot's `buffers`. */
+  find(name: BufferName): ArrayBufferLike;
 }
 
 /** The sending half. The parent has one for all its hosts; a host has one for its parent. */

@@ -7,7 +7,7 @@
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
-import type { BufferCarrier } from './types.js';
+import type { BufferCarrier, BufferName } from './types.js';
 
 /** What follows the header. */
 export const format = {
@@ -61,8 +61,11 @@ const treatViewsAsHostObjects: unknown = Reflect.get(
   '_setTreatArrayBufferViewsAsHostObjects',
 );
 
+const noNames: readonly BufferName[] = Object.freeze([]);
+
 class Writer extends v8.Serializer {
   readonly #buffers: BufferCarrier | undefined;
+  #names: BufferName[] | undefined;
   #seen: Map<ArrayBufferLike, number> | undefined;
 
   constructor(buffers: BufferCarrier | undefined) {
@@ -73,6 +76,11 @@ class Writer extends v8.Serializer {
     }
   }
 
+  /** The memory that was written as its name, each once. */
+  get names(): readonly BufferName[] {
+    return this.#names ?? noNames;
+  }
+
   // The name is Node's: the serializer calls it for every view.
   _writeHostObject(view: ArrayBufferView): void {
     if (!ArrayBuffer.isView(view)) throw new TypeError('cannot be cloned');
@@ -80,23 +88,23 @@ class Writer extends v8.Serializer {
     if (type < 0) throw new TypeError('cannot be cloned');
     const { buffer, byteOffset, byteLength } = view;
     this.writeUint32(type);
-    const name = this.#buffers?.name(buffer);
-    if (name !== undefined) {
-      this.writeUint32(memory.named);
-      this.writeUint32(name.length);
-      for (const part of name) this.writeDouble(part);
-      this.#writeRange(byteOffset, byteLength);
-      return;
-    }
-    if (isSharedArrayBuffer(buffer)) throw new TypeError('shared memory cannot be cloned');
     const seen = this.#seen?.get(buffer);
     if (seen !== undefined) {
       this.writeUint32(memory.seen);
       this.writeUint32(seen);
       this.#writeRange(byteOffset, byteLength);
-    } else if (keepsWholeBuffer(view, type)) {
-      this.#seen ??= new Map();
-      this.#seen.set(buffer, this.#seen.size);
+      return;
+    }
+    const name = this.#buffers?.name(buffer);
+    if (name !== undefined) {
+      this.#writeName(name);
+      this.#remember(buffer);
+      this.#writeRange(byteOffset, byteLength);
+      return;
+    }
+    if (isSharedArrayBuffer(buffer)) throw new TypeError('shared memory cannot be cloned');
+    if (keepsWholeBuffer(view, type)) {
+      this.#remember(buffer);
       this.writeUint32(memory.wholeBuffer);
       this.writeUint32(buffer.byteLength);
       this.writeRawBytes(new Uint8Array(buffer));
@@ -106,6 +114,19 @@ class Writer extends v8.Serializer {
       this.writeUint32(byteLength);
       this.writeRawBytes(new Uint8Array(buffer, byteOffset, byteLength));
     }
+  }
+
+  #writeName(name: BufferName): void {
+    this.#names ??= [];
+    this.#names.push(name);
+    this.writeUint32(memory.named);
+    this.writeUint32(name.length);
+    for (const part of name) this.writeDouble(part);
+  }
+
+  #remember(buffer: ArrayBufferLike): void {
+    this.#seen ??= new Map();
+    this.#seen.set(buffer, this.#seen.size);
   }
 
   #writeRange(byteOffset: number, byteLength: number): void {
@@ -122,13 +143,19 @@ function keepsWholeBuffer(view: ArrayBufferView, type: number): boolean {
   return type !== 0 && view.buffer.byteLength <= 2 * view.byteLength;
 }
 
+export interface Written {
+  readonly bytes: Buffer;
+  /** What of `buffers` the bytes name, each once. */
+  readonly buffers: readonly BufferName[];
+}
+
 /** Throws what V8 throws when something in `value` cannot be written. */
-export function write(as: Format, value: unknown, buffers: BufferCarrier | undefined): Buffer {
+export function write(as: Format, value: unknown, buffers: BufferCarrier | undefined): Written {
   const writer = new Writer(buffers);
   writer.writeHeader();
   writer.writeUint32(as);
   writer.writeValue(value);
-  return writer.releaseBuffer();
+  return { bytes: writer.releaseBuffer(), buffers: writer.names };
 }
 
 class Reader extends v8.Deserializer {
@@ -174,7 +201,9 @@ class Reader extends v8.Deserializer {
     const count = this.readUint32();
     if (count > 16) throw corrupt('the name of a buffer is too long');
     const name = Array.from({ length: count }, () => this.readDouble());
-    return this.#buffers.find(name);
+    const buffer = this.#buffers.find(name);
+    this.#seen.push(buffer);
+    return buffer;
   }
 
   /** Fresh memory: the bytes that we read from may be reused as soon as we return. */

@@ -84,9 +84,7 @@ function start(ticket: HostTicket): void {
       if (target !== 0) await importer.importFunction(target, undefined)();
       link.post(frame.ready, 0, 0, [process.pid, process.version]);
     } catch (error) {
-      const { bytes, definitions } = exportError(exporter, error);
-      link.define(definitions);
-      link.postBytes(frame.startFailed, 0, 0, bytes);
+      link.postSnapshot(frame.startFailed, 0, 0, exportError(exporter, error));
       link.close();
     }
   }

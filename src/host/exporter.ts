@@ -2,7 +2,12 @@
 // function has one id wherever it goes and its code is analysed once.
 
 import type { BlockStore } from '../channels/index.js';
-import { type BufferCarrier, createExporter, type Exporter } from '../context/index.js';
+import {
+  type BufferCarrier,
+  type BufferName,
+  createExporter,
+  type Exporter,
+} from '../context/index.js';
 import { bufferCarrier } from './buffers.js';
 
 /** Names shared memory in snapshots; `blocks` is set when the first channel over it opens. */
@@ -10,11 +15,11 @@ class ParentBuffers implements BufferCarrier {
   blocks: BlockStore | undefined;
   readonly #carrier = bufferCarrier(() => this.blocks);
 
-  name(buffer: ArrayBufferLike): readonly number[] | undefined {
+  name(buffer: ArrayBufferLike): BufferName | undefined {
     return this.#carrier.name(buffer);
   }
 
-  find(name: readonly number[]): ArrayBufferLike {
+  find(name: BufferName): ArrayBufferLike {
     return this.#carrier.find(name);
   }
 }

@@ -222,7 +222,7 @@ export class Host<C extends Call> {
   tryTakeBack(call: C): boolean {
     const slot = this.#calls.indexOf(call);
     if (slot < 0 || this.#end.claims?.tryClaim(slot) !== true) return false;
-    if (call.packed !== undefined) this.#link.unlend(call.packed);
+    this.#link.unlend(call);
     this.#free(slot);
     return true;
   }

@@ -1,3 +1,4 @@
+export { blocksOf, encodedOf } from './buffers.js';
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
 export { taskSignal } from './current-task.js';
 export { describeExit } from './exit.js';

@@ -17,8 +17,9 @@ import type {
   SendOutcome,
 } from '../channels/index.js';
 import { ByteReader, Codec } from '../channels/index.js';
-import type { Exporter, FunctionSnapshot, Importer } from '../context/index.js';
+import type { Exporter, FunctionSnapshot, Importer, ValueSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
+import { blocksOf, encodedOf } from './buffers.js';
 import { frame } from './protocol.js';
 
 /** A call as the pool keeps it until it is answered. */
@@ -88,7 +89,7 @@ export class Link {
       blocks: end.blocks,
       peer,
       slow: {
-        encode: (value) => exporter.exportValue(value, what),
+        encode: (value) => encodedOf(exporter.exportValue(value, what)),
         decode: (bytes) => importer.importValue(bytes),
       },
     });
@@ -149,7 +150,7 @@ export class Link {
   /** Sends a call. After `full`, `onDrain` follows; after `closed`, the host's `onExit`. */
   trySendCall(slot: number, call: Call): 'sent' | 'full' | 'closed' {
     if (this.#outbox.length > 0) return 'full';
-    const { id, definitions, state } = call.snapshot;
+    const { id, definitions, state, buffers } = call.snapshot;
     // With state, the values of this very call may need what the call before did not.
     if (state !== undefined || !this.#known.has(id)) this.define(definitions);
     const packed = call.packed;
@@ -160,7 +161,10 @@ export class Link {
     if (outcome === 'refused') {
       throw new CodedError('HOST_PROTOCOL', 'arguments that can change were not packed');
     }
-    if (outcome === 'sent' && packed !== undefined) this.#lend(packed);
+    if (outcome === 'sent') {
+      if (buffers.length > 0) this.#lend(blocksOf(buffers));
+      if (packed !== undefined) this.#lend(packed.blocks);
+    }
     return outcome;
   }
 
@@ -185,19 +189,27 @@ export class Link {
     }
     const packed = this.codec.pack(value);
     this.define(packed.definitions);
+    this.#postPacked(kind, task, target, packed);
+  }
+
+  /** Sends what the exporter made, as it is, with the definitions that it needs. */
+  postSnapshot(kind: number, task: number, target: number, snapshot: ValueSnapshot): void {
+    this.define(snapshot.definitions);
+    const packed = encodedOf(snapshot);
+    for (const block of packed.blocks) this.#end.blocks?.hold(block);
+    this.#postPacked(kind, task, target, packed);
+  }
+
+  /** `packed.blocks` are held until it is sent. */
+  #postPacked(kind: number, task: number, target: number, packed: Packed): void {
     this.#enqueue(() => {
       const outcome = this.#channel.trySend(kind, task, target, this.#writePacked, packed);
       if (outcome !== 'full') {
-        if (outcome === 'sent') this.#lend(packed);
+        if (outcome === 'sent') this.#lend(packed.blocks);
         this.codec.release(packed);
       }
       return outcome;
     });
-  }
-
-  /** Sends bytes that the exporter made, as they are. */
-  postBytes(kind: number, task: number, target: number, bytes: Uint8Array): void {
-    this.#enqueue(() => this.#channel.trySend(kind, task, target, writeRaw, bytes));
   }
 
   /** Tells the owner of `block` that `count` references less are held here. */
@@ -215,8 +227,13 @@ export class Link {
   }
 
   /** A call that was sent was taken back before it started. */
-  unlend(packed: Packed): void {
-    for (const block of packed.blocks) this.#end.blocks?.takeBack(block, this.#peer, 1);
+  unlend({ snapshot, packed }: Call): void {
+    this.#unlend(blocksOf(snapshot.buffers));
+    if (packed !== undefined) this.#unlend(packed.blocks);
+  }
+
+  #unlend(blocks: readonly Block[]): void {
+    for (const block of blocks) this.#end.blocks?.takeBack(block, this.#peer, 1);
   }
 
   ref(): void {
@@ -237,8 +254,8 @@ export class Link {
     this.#end.blocks?.returnAll(this.#peer);
   }
 
-  #lend(packed: Packed): void {
-    for (const block of packed.blocks) this.#end.blocks?.lend(block, this.#peer);
+  #lend(blocks: readonly Block[]): void {
+    for (const block of blocks) this.#end.blocks?.lend(block, this.#peer);
   }
 
   #enqueue(send: () => SendOutcome): void {

@@ -151,9 +151,8 @@ export class Runner {
   }
 
   #fail(slot: number, startedMs: number, error: unknown): void {
-    const { bytes, definitions } = exportError(this.#options.exporter, error);
-    this.#link.define(definitions);
-    this.#link.postBytes(frame.error, slot, runTime(startedMs, performance.now()), bytes);
+    const snapshot = exportError(this.#options.exporter, error);
+    this.#link.postSnapshot(frame.error, slot, runTime(startedMs, performance.now()), snapshot);
   }
 
   #checkMemory(nowMs: number): void {

@@ -2,7 +2,8 @@
 // buffers in blocks of the arena, held until the task is settled.
 
 import { type BlocksShare, Codec, type Packed, shareBlocks } from '../channels/index.js';
-import { parentBuffers, parentExporter } from '../host/index.js';
+import type { FunctionSnapshot } from '../context/index.js';
+import { blocksOf, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
 
 export class Packer {
   readonly #codec: Codec;
@@ -15,7 +16,7 @@ export class Packer {
     this.#codec = new Codec({
       blocks: this.#share?.blocks,
       slow: {
-        encode: (value) => parentExporter().exportValue(value, 'the arguments'),
+        encode: (value) => encodedOf(parentExporter().exportValue(value, 'the arguments')),
         decode: () => undefined, // nothing is read with this codec
       },
     });
@@ -28,6 +29,16 @@ export class Packer {
 
   release(packed: Packed): void {
     if (packed.blocks.length > 0) this.#codec.release(packed);
+  }
+
+  /** Keeps the shared memory that a function captured; call it before anything else may run. */
+  hold({ buffers }: FunctionSnapshot): void {
+    for (const block of blocksOf(buffers)) this.#share?.blocks.hold(block);
+  }
+
+  /** Once for each `hold`. */
+  letGo({ buffers }: FunctionSnapshot): void {
+    for (const block of blocksOf(buffers)) this.#share?.blocks.release(block);
   }
 
   close(): void {

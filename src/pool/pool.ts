@@ -68,6 +68,7 @@ export class Pool implements Caller, AsyncDisposable {
       setup: setup && parentExporter().exportFunction(setup),
       budget: budget(),
       onSettled: (task) => {
+        this.#packer.letGo(task.snapshot);
         if (task.packed !== undefined) this.#packer.release(task.packed);
       },
     });
@@ -121,6 +122,7 @@ export class Pool implements Caller, AsyncDisposable {
     this.#dispatcher.fleet.anticipate();
     const snapshot = parentExporter().exportFunction(fn);
     const packed = isImmutable(args) ? undefined : this.#packer.pack(args);
+    this.#packer.hold(snapshot);
     lastTaskId += 1;
     return new Promise((resolve, reject) => {
       const task = new Task(

@@ -9,9 +9,16 @@ import { ValueReader } from './read.js';
 import { TAG_SLOW } from './tags.js';
 import { ValueWriter } from './write.js';
 
+/** A value in bytes that name `blocks`, each once, and hold none of them. */
+export interface Encoded {
+  readonly bytes: Uint8Array;
+  readonly definitions: readonly number[];
+  readonly blocks: readonly Block[];
+}
+
 /** What encodes values that are not plain data. Either function may throw: `TRANSFER_…`. */
 export interface SlowCodec {
-  encode(value: unknown): { bytes: Uint8Array; definitions: readonly number[] };
+  encode(value: unknown): Encoded;
   decode(bytes: Uint8Array): unknown;
 }
 
@@ -107,7 +114,8 @@ export class Codec {
     bytes[0] = TAG_SLOW;
     bytes.writeUInt32LE(slow.bytes.byteLength, 1);
     bytes.set(slow.bytes, 5);
-    return { bytes, definitions: slow.definitions, blocks: noBlocks };
+    for (const block of slow.blocks) this.#blocks?.hold(block);
+    return { bytes, definitions: slow.definitions, blocks: slow.blocks };
   }
 
   /** Writes a packed value where a value may stand. Never false. */

@@ -1,4 +1,4 @@
 // Values in frames.
 
-export type { CodecOptions, Packed, SlowCodec } from './codec.js';
+export type { CodecOptions, Encoded, Packed, SlowCodec } from './codec.js';
 export { Codec, isImmutable } from './codec.js';

@@ -244,7 +244,7 @@ export class ValueWriter {
     const { buffer, byteLength: sizeBytes } = bytes;
     const blocks = this.#blocks;
     if (blocks !== undefined) {
-      const isShared = blocks.isShared(buffer);
+      const isShared = blocks.sharedBlock(buffer) !== undefined;
       if (isShared || sizeBytes >= blocks.thresholdBytes) {
         const block = blocks.place(bytes);
         if (block !== undefined) {

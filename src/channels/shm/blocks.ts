@@ -24,7 +24,7 @@ class Entry {
   buffer: WeakRef<ArrayBuffer> | undefined = undefined;
   /** Buffers that are not collected yet. */
   bufferCount = 0;
-  /** Outstanding `place`s. */
+  /** Outstanding `place`s and `hold`s. */
   holdCount = 0;
   /** References received from the owner, when that is another process. */
   receivedCount = 0;
@@ -118,8 +118,13 @@ export class BlockTable {
     return this.#makeBuffer(entry);
   }
 
-  isShared(buffer: ArrayBufferLike): boolean {
-    return this.#byBuffer.has(buffer);
+  sharedBlock(buffer: ArrayBufferLike): Block | undefined {
+    return this.#byBuffer.get(buffer)?.block;
+  }
+
+  hold(block: Block): void {
+    const entry = this.#entries.get(keyOf(block));
+    if (entry !== undefined) entry.holdCount++;
   }
 
   release(block: Block): void {
@@ -264,8 +269,12 @@ export class ShmBlocks implements BlockStore {
     return this.#table.allocate(sizeBytes);
   }
 
-  isShared(buffer: ArrayBufferLike): boolean {
-    return this.#table.isShared(buffer);
+  sharedBlock(buffer: ArrayBufferLike): Block | undefined {
+    return this.#table.sharedBlock(buffer);
+  }
+
+  hold(block: Block): void {
+    this.#table.hold(block);
   }
 
   release(block: Block): void {

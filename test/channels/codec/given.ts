@@ -15,7 +15,10 @@ export function listCodec(): SlowCodec & { readonly values: unknown[] } {
   const values: unknown[] = [];
   return {
     values,
-    encode: (value) => ({ bytes: Buffer.from([values.push(value) - 1]), definitions: [7] }),
+    encode: (value) => {
+      const bytes = Buffer.from([values.push(value) - 1]);
+      return { bytes, definitions: [7], blocks: [] };
+    },
     decode: (bytes) => values[bytes[0] ?? -1],
   };
 }
@@ -79,8 +82,13 @@ export class HeapBlocks implements BlockStore {
     return buffer;
   }
 
-  isShared(buffer: ArrayBufferLike): boolean {
-    return this.#shared.has(buffer);
+  sharedBlock(buffer: ArrayBufferLike): Block | undefined {
+    const offset = this.#shared.get(buffer);
+    return offset === undefined ? offset : { owner: 0, offset, sizeBytes: buffer.byteLength };
+  }
+
+  hold(): void {
+    this.holds += 1;
   }
 
   release(): void {

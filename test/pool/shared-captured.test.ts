@@ -1,0 +1,193 @@
+// Shared memory that does not lie plainly in the arguments: in what a function captured, in class
+// instances, in Maps, in errors. It must arrive as the same memory, and be freed after use.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { shareBlocks } from '../../src/channels/index.js';
+import type { Pool } from '../../src/index.js';
+import { shared } from '../../src/index.js';
+import { openDescriptors, waitFor } from '../support/index.js';
+import { openPool, ways } from './ways.js';
+
+setFlagsFromString('--expose-gc');
+const collect: () => void = runInNewContext('gc');
+
+class Frame {
+  readonly bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+}
+
+class FrameError extends Error {
+  readonly frame: Frame;
+
+  constructor(frame: Frame) {
+    super('a frame');
+    this.frame = frame;
+  }
+}
+
+const sizeBytes = 200_000;
+
+/** Uses shared memory in some way; no view of it is left when it has ended. */
+type Use = (pool: Pool) => Promise<void>;
+
+const uses: readonly (readonly [string, Use])[] = [
+  [
+    'a captured buffer',
+    async (pool) => {
+      const bytes = shared(sizeBytes);
+      const read = await pool.run(() => {
+        bytes.fill(3);
+        return bytes.byteLength;
+      });
+      assert.deepEqual([read, bytes[0], bytes[sizeBytes - 1]], [sizeBytes, 3, 3]);
+    },
+  ],
+  [
+    'a buffer captured with two views, and an object that V8 alone cannot write',
+    async (pool) => {
+      const bytes = shared(sizeBytes);
+      const captured = { whole: bytes, part: bytes.subarray(5, 10), frame: new Frame(bytes) };
+      const isSame = await pool.run(() => {
+        captured.part.fill(4);
+        captured.frame.bytes[0] = 5;
+        return captured.whole.buffer === captured.part.buffer;
+      });
+      assert.deepEqual([isSame, bytes[0], bytes[4], bytes[5], bytes[9]], [true, 5, 0, 4, 4]);
+    },
+  ],
+  [
+    'a captured buffer, called several times',
+    async (pool) => {
+      const bytes = shared(sizeBytes);
+      const add = (by: number): void => {
+        bytes[0] = (bytes[0] ?? 0) + by;
+      };
+      for (const by of [1, 2, 3]) await pool.run(add, by);
+      assert.equal(bytes[0], 6);
+    },
+  ],
+  [
+    'a buffer in an instance',
+    async (pool) => {
+      const frame = new Frame(shared(sizeBytes));
+      await pool.run((given: Frame) => void given.bytes.fill(6), frame);
+      assert.equal(frame.bytes[sizeBytes - 1], 6);
+    },
+  ],
+  [
+    'a buffer in a Map',
+    async (pool) => {
+      const map = new Map([['bytes', shared(sizeBytes)]]);
+      await pool.run((given: Map<string, Buffer>) => void given.get('bytes')?.fill(7), map);
+      assert.equal(map.get('bytes')?.[sizeBytes - 1], 7);
+    },
+  ],
+  [
+    'a buffer that a task made and returns in an instance',
+    async (pool) => {
+      const frame = await pool.run(() => new Frame(shared(Buffer.alloc(200_000, 8))));
+      assert.ok(frame instanceof Frame);
+      assert.equal(frame.bytes.compare(Buffer.alloc(sizeBytes, 8)), 0);
+      await pool.run((given: Frame) => void given.bytes.fill(9), frame);
+      assert.equal(frame.bytes[sizeBytes - 1], 9);
+    },
+  ],
+  [
+    'a buffer of the caller that a task returns in an instance',
+    async (pool) => {
+      const bytes = shared(sizeBytes);
+      const frame = await pool.run((given: Buffer) => new Frame(given), bytes);
+      bytes[1] = 10;
+      assert.equal(frame.bytes[1], 10);
+    },
+  ],
+  [
+    'a buffer in an error that a task throws',
+    async (pool) => {
+      const failing = pool.run(() => {
+        throw new FrameError(new Frame(shared(Buffer.alloc(200_000, 11))));
+      });
+      await assert.rejects(failing, (error: FrameError) => {
+        assert.equal(error.frame.bytes[sizeBytes - 1], 11);
+        return true;
+      });
+    },
+  ],
+  [
+    'a buffer captured by a call that is aborted before it is sent',
+    async (pool) => {
+      const bytes = shared(sizeBytes);
+      const controller = new AbortController();
+      const call = pool.with({ signal: controller.signal }).run(() => bytes[0]);
+      controller.abort();
+      await assert.rejects(call, { code: 'ABORTED' });
+    },
+  ],
+  [
+    'a buffer captured by a call whose host dies',
+    async (pool) => {
+      const bytes = shared(sizeBytes);
+      const call = pool.run(() => {
+        bytes[0] = 12;
+        process.exit(1);
+      });
+      await assert.rejects(call, { code: 'HOST_EXITED' });
+      assert.equal(bytes[0], 12);
+    },
+  ],
+];
+
+function isArenaOpen(): boolean {
+  return openDescriptors().some((target) => target.includes('manycore-arena'));
+}
+
+for (const way of ways.filter(({ channel }) => channel === 'shm')) {
+  for (const [what, use] of uses) {
+    test(`${way.name}: ${what} is the same memory on both sides, and freed after use`, async (t) => {
+      const pool = openPool(t, { size: 1 }, way);
+      await use(pool);
+      assert.ok(isArenaOpen());
+      await pool.close();
+      await waitFor(() => {
+        collect();
+        return !isArenaOpen();
+      });
+    });
+  }
+
+  test(`${way.name}: a captured buffer that nobody has any more is freed while the pool lives`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const { blocks, leave } = shareBlocks();
+    t.after(leave);
+    const block = await (async () => {
+      const bytes = shared(sizeBytes);
+      const [first, second] = [new Frame(bytes), new Frame(bytes)];
+      await pool.run((given: Frame) => given.bytes.fill(bytes[0] ?? 0, 0, 1), first);
+      await pool.run((given: Frame) => new Frame(given.bytes), second);
+      return blocks.sharedBlock(bytes.buffer);
+    })();
+    assert.ok(block);
+    const isInUse = (): boolean => {
+      try {
+        blocks.borrow(block, true);
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    await waitFor(async () => {
+      collect();
+      await pool.run(() => {
+        setFlagsFromString('--expose-gc');
+        runInNewContext('gc')();
+      });
+      return !isInUse();
+    });
+  });
+}
