@@ -13,7 +13,7 @@ import { bufferCarrier } from './buffers.js';
 import { markAsHost } from './inside.js';
 import { Link } from './link.js';
 import { Loads } from './loads.js';
-import { frame, type HostTicket, parseTicket } from './protocol.js';
+import { frame, type HostTicket, noSetup, parseTicket } from './protocol.js';
 import { Runner } from './runner.js';
 import { allocateFrom } from './shared.js';
 
@@ -70,7 +70,7 @@ function start(ticket: HostTicket): void {
     claims: end.claims,
     concurrentTasks: ticket.concurrentTasks,
     maxRssBytes: ticket.maxRssBytes,
-    onSetup: (target) => void setUp(target),
+    onSetup: (target, state) => void setUp(target, state),
   });
   allocateFrom(end.blocks);
   if (end.blocks !== undefined) {
@@ -79,9 +79,11 @@ function start(ticket: HostTicket): void {
   link.ref();
   loads?.end(); // the modules of this program
 
-  async function setUp(target: number): Promise<void> {
+  async function setUp(target: number, state: Uint8Array): Promise<void> {
     try {
-      if (target !== 0) await importer.importFunction(target, undefined)();
+      if (target !== noSetup) {
+        await importer.importFunction(target, state.byteLength === 0 ? undefined : state)();
+      }
       link.post(frame.ready, 0, 0, [process.pid, process.version]);
     } catch (error) {
       link.postSnapshot(frame.startFailed, 0, 0, exportError(exporter, error));

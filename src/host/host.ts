@@ -17,7 +17,7 @@ import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
 import { startProcess } from './process.js';
-import { frame, type HostTicket, parseReady, runTimeUnitsPerMs } from './protocol.js';
+import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
 import { startThread } from './thread.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
@@ -58,6 +58,7 @@ let lastHostId = 0;
 const hostsByOwner = new Map<number, Link>();
 /** How long a channel may take to end after its process has, in ms. */
 const channelEndMs = 2_000;
+const noBytes = new Uint8Array(0);
 
 export class Host<C extends Call> {
   readonly id: number;
@@ -151,8 +152,8 @@ export class Host<C extends Call> {
 
   #begin(settings: HostSettings): void {
     this.#link.ref();
-    if (settings.setup !== undefined) this.#link.define(settings.setup.definitions);
-    this.#link.post(frame.setup, 0, settings.setup?.id ?? 0, undefined);
+    const { id = noSetup, definitions = [], state = noBytes, buffers = [] } = settings.setup ?? {};
+    this.#link.postSnapshot(frame.setup, 0, id, { bytes: state, definitions, buffers });
     this.#startTimer = startTimer(settings.startTimeoutMs, () => {
       this.#startFailure = new Error(`it was not ready after ${settings.startTimeoutMs} ms`);
       this.#handle.kill();

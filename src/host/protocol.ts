@@ -11,7 +11,10 @@ export const frame = Object.freeze({
   /** The peer holds fewer references of a block of ours. body: one packed block reference. */
   release: 2,
 
-  /** Parent to host. First frame of all; target: definition id of the set-up function or 0. */
+  /**
+   * Parent to host. First frame of all; target: definition id of the set-up function or `noSetup`;
+   * body: the values that it captured, empty when they are in the definition.
+   */
   setup: 10,
   /** target: definition id of the function; body: the array of arguments. */
   call: 11,
@@ -37,6 +40,9 @@ export const frame = Object.freeze({
   /** The host asks to be replaced after what it has in flight: too much memory. */
   retire: 26,
 });
+
+/** In place of a definition id: the pool has no set-up function. */
+export const noSetup = -1;
 
 /** Items that a streaming task may send before its reader asks for more. */
 export const streamLeadItems = 16;

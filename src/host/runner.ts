@@ -18,7 +18,8 @@ export interface RunnerOptions {
   readonly claims: Claims | undefined;
   readonly concurrentTasks: number;
   readonly maxRssBytes: number;
-  readonly onSetup: (target: number) => void;
+  /** `state`: empty when the function of the definition `target` has none. */
+  readonly onSetup: (target: number, state: Uint8Array) => void;
 }
 
 interface WaitingCall {
@@ -62,7 +63,7 @@ export class Runner {
         this.#streams.get(task)?.grant(target);
         break;
       case frame.setup:
-        this.#options.onSetup(target);
+        this.#options.onSetup(target, rest(body));
         break;
     }
   }

@@ -3,7 +3,7 @@
 // change what the task sees. From then on the task is the dispatcher's.
 
 import { type ChannelKind, isImmutable } from '../channels/index.js';
-import type { AnyFunction } from '../context/index.js';
+import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { grantedCores, parentExporter } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
@@ -49,6 +49,7 @@ export class Pool implements Caller, AsyncDisposable {
   readonly #dispatcher: Dispatcher;
   readonly #estimates = new Map<number, Estimate>();
   readonly #packer: Packer;
+  readonly #setup: FunctionSnapshot | undefined;
   #state: PoolState = 'open';
   #ending: Promise<void> | undefined;
 
@@ -61,11 +62,13 @@ export class Pool implements Caller, AsyncDisposable {
     this.#id = lastPoolId;
     if (options?.size !== undefined) budget().raise(this.#options.maxHosts);
     const { setup } = this.#options;
+    this.#setup = setup && parentExporter().exportFunction(setup);
+    if (this.#setup !== undefined) this.#packer.hold(this.#setup);
     this.#dispatcher = new Dispatcher({
       poolId: this.#id,
       options: this.#options,
       channel: this.#channel,
-      setup: setup && parentExporter().exportFunction(setup),
+      setup: this.#setup,
       budget: budget(),
       onSettled: (task) => {
         this.#packer.letGo(task.snapshot);
@@ -218,6 +221,7 @@ export class Pool implements Caller, AsyncDisposable {
 
   async #stop(how: 'close' | 'kill'): Promise<void> {
     await this.#dispatcher.stop(how);
+    if (this.#setup !== undefined) this.#packer.letGo(this.#setup);
     this.#packer.close();
     announcements.poolClose.publish({ pool: this.#id });
   }

@@ -43,6 +43,18 @@ for (const way of ways) {
     assert.deepEqual([await pool.run(count), await pool.run(count)], [1, 1]);
   });
 
+  test(`${way.name}: a set-up sees what it captured as it was when the pool was made`, async (t) => {
+    let level = 5;
+    level += 1;
+    const words = new Map([['level', 'six']]);
+    const setup = (): void => void Object.assign(globalThis, { found: [level, words] });
+    const pool = openPool(t, { size: 1, setup }, way);
+    level += 1;
+    words.clear();
+    const found = await pool.run((): unknown => Reflect.get(globalThis, 'found'));
+    assert.deepEqual(found, [6, new Map([['level', 'six']])]);
+  });
+
   test(`${way.name}: a value per host is made once in each`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const connection = perHost(() => ({ uses: 0 }));

@@ -6,8 +6,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { shareBlocks } from '../../src/channels/index.js';
-import type { Pool } from '../../src/index.js';
-import { shared } from '../../src/index.js';
+import { Pool, shared } from '../../src/index.js';
 import { openDescriptors, waitFor } from '../support/index.js';
 import { openPool, ways } from './ways.js';
 
@@ -160,6 +159,28 @@ for (const way of ways.filter(({ channel }) => channel === 'shm')) {
       });
     });
   }
+
+  test(`${way.name}: a buffer that a set-up captured is there for each host, and freed with the pool`, async () => {
+    await (async () => {
+      const bytes = shared(sizeBytes);
+      const setup = (): void => {
+        bytes[0] = (bytes[0] ?? 0) + 1;
+      };
+      // Not by openPool: the pool that is to be destroyed after the test would keep `setup`.
+      const { host, channel } = way;
+      const pool = new Pool({ host, channel, size: 1, maxTasksPerHost: 1, setup });
+      try {
+        for (const _ of [1, 2, 3]) await pool.run(() => 0);
+        assert.equal(bytes[0], 3);
+      } finally {
+        await pool.close();
+      }
+    })();
+    await waitFor(() => {
+      collect();
+      return !isArenaOpen();
+    });
+  });
 
   test(`${way.name}: a captured buffer that nobody has any more is freed while the pool lives`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
