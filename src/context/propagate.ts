@@ -41,15 +41,17 @@ export function storeOf(storage: AsyncLocalStorage<unknown>): unknown {
   return storage.getStore();
 }
 
-/** The storages that hold something now: announced ones and those of `captured`. */
+/**
+ * The storages that hold something now: announced ones and those of `captured`. One that is both is
+ * there twice: whether the host has imported the module that announces it is not known here.
+ */
 export function activeStores(captured: readonly AsyncLocalStorage<unknown>[]): ActiveStores {
   const active: (readonly [AsyncLocalStorage<unknown>, string | undefined])[] = [];
   for (const [key, storage] of registered) {
     if (storage.getStore() !== undefined) active.push([storage, key]);
   }
   for (const storage of captured) {
-    const isKnown = active.some(([other]) => other === storage);
-    if (!isKnown && storage.getStore() !== undefined) active.push([storage, undefined]);
+    if (storage.getStore() !== undefined) active.push([storage, undefined]);
   }
   return active;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
-import { Pool, parallel, parallelEvents, run, taskSignal } from '../../src/index.js';
+import { Pool, parallel, parallelEvents, propagate, run, taskSignal } from '../../src/index.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { currentTenant, tenants } from './tasks.js';
@@ -81,6 +81,16 @@ test('a storage of a module that announced it holds in the host what it held at 
   const ask = (): string | undefined => currentTenant();
   assert.equal(await tenants.run('north', () => pool.run(ask)), 'north');
   assert.equal(await pool.run(ask), undefined);
+});
+
+test('a storage that was announced and captured holds what it held, although no module gives it', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const storage = propagate(new AsyncLocalStorage<string>(), 'a storage of this test');
+  const seen = (): unknown => [storage.getStore(), currentTenant()];
+  const ask = (): Promise<unknown> => storage.run('mine', () => pool.run(seen));
+  assert.deepEqual(await tenants.run('south', ask), ['mine', 'south']);
+  assert.deepEqual(await ask(), ['mine', undefined]);
+  assert.deepEqual(await pool.run(seen), [undefined, undefined]);
 });
 
 test('listeners of parallelEvents run in hosts, each with the arguments', async (t) => {
