@@ -7,8 +7,8 @@
 
 import { isMainThread } from 'node:worker_threads';
 import type { ByteReader } from '../channels/index.js';
-import { type ChannelEnd, type ChannelKind, offerChannel } from '../channels/index.js';
-import { createImporter, type FunctionSnapshot } from '../context/index.js';
+import { type ChannelEnd, offerChannel } from '../channels/index.js';
+import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Lifecycle, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
@@ -19,19 +19,7 @@ import { Loads } from './loads.js';
 import { startProcess } from './process.js';
 import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
 import { startThread } from './thread.js';
-import type { HostExit, HostHandle, HostOptions } from './types.js';
-
-export interface HostSettings extends HostOptions {
-  readonly channel: ChannelKind;
-  readonly spin: boolean;
-  readonly setup: FunctionSnapshot | undefined;
-  readonly concurrentTasks: number;
-  /** After so many it is to be replaced; `Infinity`: never. */
-  readonly maxTasksPerHost: number;
-  readonly maxRssBytes: number;
-  readonly pinnedCores: readonly number[];
-  readonly startTimeoutMs: number;
-}
+import type { HostExit, HostHandle, HostOptions, HostSettings } from './types.js';
 
 /** What the owner of a host hears. `call` is what it handed over; a slot is free after the answer. */
 export interface HostEvents<C extends Call> {

@@ -3,10 +3,10 @@ export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cor
 export { taskSignal } from './current-task.js';
 export { describeExit } from './exit.js';
 export { parentBuffers, parentExporter } from './exporter.js';
-export { Host, type HostEvents, type HostSettings } from './host.js';
+export { Host, type HostEvents } from './host.js';
 export { isInsideHost } from './inside.js';
 export type { Call } from './link.js';
 export { streamLeadItems } from './protocol.js';
 export { shared, sharedMemoryProblem } from './shared.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
-export type { HostExit, HostKind, HostOptions } from './types.js';
+export type { HostExit, HostKind, HostOptions, HostSettings } from './types.js';

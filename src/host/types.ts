@@ -2,6 +2,8 @@
 // to and from it is in link.ts; what it does inside is in entry.ts and runner.ts.
 
 import type { Duplex } from 'node:stream';
+import type { ChannelKind } from '../channels/index.js';
+import type { FunctionSnapshot } from '../context/index.js';
 
 export type HostKind = 'process' | 'thread';
 
@@ -38,4 +40,17 @@ export interface HostOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Limit of the old generation of V8's heap in MiB; 0: V8's own. */
   readonly maxHeapMb: number;
+}
+
+/** What a host is started with. */
+export interface HostSettings extends HostOptions {
+  readonly channel: ChannelKind;
+  readonly spin: boolean;
+  readonly setup: FunctionSnapshot | undefined;
+  readonly concurrentTasks: number;
+  /** After so many it is to be replaced; `Infinity`: never. */
+  readonly maxTasksPerHost: number;
+  readonly maxRssBytes: number;
+  readonly pinnedCores: readonly number[];
+  readonly startTimeoutMs: number;
 }
