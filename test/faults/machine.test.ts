@@ -56,6 +56,7 @@ test('a binary of another machine is as good as none', async (t) => {
   assert.equal(warnings.length, 1);
 });
 
+const shm = new URL('../../src/channels/shm/index.js', import.meta.url).href;
 const isNativeHere = existsSync(
   new URL(`../../../prebuilds/${process.platform}-${process.arch}/manycore.node`, import.meta.url),
 );
@@ -127,4 +128,59 @@ test('a full /dev/shm does not matter', needsNative, async (t) => {
     return;
   }
   assert.equal(stdout.trim(), String(8 * 2 ** 20), stderr);
+});
+
+/** What `work` gives, or the code with which it fails. */
+const outcome = `const outcome = async (work) => {
+  try { return await work(); } catch (error) { return error.code; }
+};`;
+
+test('a sender that gets no more mappings is told so, and goes on', needsNative, async (t) => {
+  const text = `
+    import { Pool, shared } from ${JSON.stringify(library)};
+    import { offerShm, acceptShm } from ${JSON.stringify(shm)};
+    ${outcome}
+    const pool = new Pool({ size: 1, channel: 'shm' });
+    const said = [await pool.run((value) => value, 1)];
+    const offer = offerShm({ host: 'thread', spin: false });
+    const [{ channel }, host] = [offer.open(), acceptShm(offer.ticket)];
+    const sizes = [];
+    host.channel.onFrame = (kind, task, target, body) => sizes.push(body.limit - body.position);
+    const send = (sizeBytes) => channel.trySend(0, 0, 0, (writer, bytes) => {
+      writer.raw(bytes);
+      return true;
+    }, Buffer.alloc(sizeBytes));
+    process.env.MANYCORE_REFUSE = 'mapping';
+    said.push(await outcome(() => shared(2 ** 20).length));
+    said.push(await outcome(() => send(2 ** 20)), send(10));
+    said.push(await pool.run((value) => value, 2));
+    delete process.env.MANYCORE_REFUSE;
+    said.push(await outcome(() => shared(2 ** 20).length), send(2 ** 20));
+    said.push(await pool.run((bytes) => bytes.length, Buffer.alloc(2 ** 20)));
+    while (sizes.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    console.log(JSON.stringify([...said, ...sizes]));
+    process.exit(0);`;
+  const { stdout, stderr } = await runProgram(t, text);
+  const refused = ['SHARED_MEMORY_FULL', 'SHARED_MEMORY_FULL', 'sent', 2];
+  const granted = [2 ** 20, 'sent', 2 ** 20];
+  assert.deepEqual(JSON.parse(stdout || '0'), [1, ...refused, ...granted, 10, 2 ** 20], stderr);
+});
+
+test('a host that gets no more mappings rejects the call, and goes on', needsNative, async (t) => {
+  const text = `
+    import { Pool } from ${JSON.stringify(library)};
+    ${outcome}
+    const pool = new Pool({ size: 1, channel: 'shm' });
+    const refuse = (what) => { process.env.MANYCORE_REFUSE = what; return process.pid; };
+    const said = [];
+    const pid = await pool.run(refuse, 'mapping');
+    said.push(await outcome(() => pool.run((bytes) => bytes.length, Buffer.alloc(2 ** 20))));
+    said.push(await outcome(() => pool.run((bytes) => bytes.length, Buffer.alloc(2 ** 20))));
+    said.push(pid === await pool.run(refuse, ''));
+    said.push(await outcome(() => pool.run((bytes) => bytes.length, Buffer.alloc(2 ** 20))));
+    console.log(JSON.stringify(said));
+    await pool.close();`;
+  const { stdout, stderr } = await runProgram(t, text);
+  const expected = ['NATIVE_REFUSED', 'NATIVE_REFUSED', true, 2 ** 20];
+  assert.deepEqual(JSON.parse(stdout || '0'), expected, stderr);
 });

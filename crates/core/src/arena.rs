@@ -92,6 +92,7 @@ impl Arena {
                 return Ok(Arc::clone(mapping));
             }
         }
+        sys::check_refusal("mapping")?;
         let file_at = u64::from(owner) * RANGE_BYTES + at;
         let mapping = Arc::new(Mapping::of(self.fd.as_fd(), file_at, bytes as usize)?);
         windows.insert((owner, at), Arc::clone(&mapping));

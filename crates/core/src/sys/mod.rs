@@ -13,8 +13,8 @@ pub use other::*;
 
 use crate::error::{CoreError, Result};
 
-/// Lets tests refuse a kernel feature: `MANYCORE_REFUSE=memfd,eventfd`. Read where descriptors are
-/// made, never on a hot path.
+/// Lets tests refuse a kernel feature: `MANYCORE_REFUSE=memfd,eventfd`. Read where descriptors and new
+/// mappings of the arena (`mapping`) are made, never on a hot path.
 pub fn check_refusal(what: &'static str) -> Result<()> {
     let refused =
         std::env::var("MANYCORE_REFUSE").is_ok_and(|list| list.split(',').any(|w| w == what));
