@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventLoop } from '../../src/channels/shm/event-loop.js';
+import { hasCode } from '../../src/errors.js';
 import { openPair, openWithChild, readText, until, writeText } from './shm-harness.js';
 
 test('a frame that a child process echoes comes back whole', async (t) => {
@@ -61,4 +62,19 @@ test('ref() and unref() call native code only for what lasts until the loop slee
   ask(1);
   await until(() => answered.length === 100, 'a hundred answers');
   assert.equal(settle.mock.callCount(), 1);
+});
+
+test('a large frame that the receiver may not map ends the channel with NATIVE_REFUSED', async (t) => {
+  const [parent, host] = openPair(t);
+  let closed: Error | undefined;
+  host.channel.onClose = (error) => {
+    closed = error;
+  };
+  assert.equal(parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(100_000)), 'sent');
+  process.env['MANYCORE_REFUSE'] = 'mapping';
+  t.after(() => {
+    delete process.env['MANYCORE_REFUSE'];
+  });
+  await until(() => closed !== undefined, 'the end');
+  assert.ok(hasCode(closed, 'NATIVE_REFUSED'), String(closed));
 });

@@ -169,9 +169,11 @@ export class ShmChannel implements Channel {
   }
 
   readonly #onSpill: FrameListener = (kind, task, target, body: ByteReader) => {
-    const found = this.#spill.read(body);
-    if (found === undefined) {
-      this.#fail('the place of a large frame');
+    let found: ByteReader;
+    try {
+      found = this.#spill.read(body);
+    } catch (error) {
+      this.#failWith(error instanceof Error ? error : new Error(String(error)));
       return;
     }
     this.onFrame(kind, task, target, found);
@@ -236,11 +238,15 @@ export class ShmChannel implements Channel {
   }
 
   #fail(what: string): void {
-    if (this.#isPeerDone) return;
-    this.destroy();
-    this.onClose(
+    this.#failWith(
       new CodedError('SEGMENT_CORRUPT', `${what} cannot be right: the channel is closed`),
     );
+  }
+
+  #failWith(error: Error): void {
+    if (this.#isPeerDone) return;
+    this.destroy();
+    this.onClose(error);
   }
 
   /** For `trySend`, in which no listener may run. */

@@ -2,7 +2,7 @@
 // where. The writer knows that a block is free again when the reader's head has passed its frame: no
 // message is needed. (Blocks that a value refers to are another matter: blocks.ts.)
 
-import { CodedError } from '../../errors.js';
+import { CodedError, hasCode } from '../../errors.js';
 import { callNative } from '../../native.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import type { BodyWriter } from '../types.js';
@@ -22,6 +22,11 @@ function writePlace(writer: ByteWriter, place: Place): boolean {
   writer.f64(place.sizeBytes);
   writer.i32(place.owner);
   return true;
+}
+
+function misplaced(cause: unknown): CodedError {
+  const message = 'the place of a large frame cannot be right: the channel is closed';
+  return new CodedError('SEGMENT_CORRUPT', message, { cause });
 }
 
 /** A block in flight; it is free when the reader's head is at or past `endsAt`. */
@@ -69,17 +74,21 @@ export class Spill {
     return outcome === 'tooLarge' ? 'corrupt' : outcome;
   }
 
-  /** The body that a spilled frame names; `undefined` when the name cannot be right. */
-  read(frame: ByteReader): ByteReader | undefined {
+  /** The body that a spilled frame names. Throws `SEGMENT_CORRUPT` or `NATIVE_REFUSED` (no mapping). */
+  read(frame: ByteReader): ByteReader {
     try {
       const offset = frame.f64();
       const sizeBytes = frame.f64();
       const owner = frame.i32();
-      if (owner !== this.#peerOwner) return undefined;
-      return new ByteReader(Buffer.from(this.#arena.native.view(owner, offset, sizeBytes)));
-    } catch {
-      return undefined;
+      if (owner === this.#peerOwner) {
+        return new ByteReader(Buffer.from(this.#arena.native.view(owner, offset, sizeBytes)));
+      }
+    } catch (error) {
+      if (!hasCode(error, 'NATIVE_REFUSED')) throw misplaced(error);
+      const message = 'a large frame cannot be mapped: the channel is closed';
+      throw new CodedError('NATIVE_REFUSED', message, { cause: error });
     }
+    throw misplaced(undefined);
   }
 
   /** Frees the blocks of frames that the reader is done with. */
