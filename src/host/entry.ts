@@ -70,6 +70,7 @@ function start(ticket: HostTicket): void {
     claims: end.claims,
     concurrentTasks: ticket.concurrentTasks,
     maxRssBytes: ticket.maxRssBytes,
+    isThread: !isProcess,
     onSetup: (target, state) => void setUp(target, state),
   });
   allocateFrom(end.blocks);

@@ -59,7 +59,10 @@ export interface HostTicket {
   /** The ticket of the channel; `channels/` parses it. */
   readonly channel: unknown;
   readonly concurrentTasks: number;
-  /** Resident memory above which the host asks to be replaced, in bytes; 0: never. */
+  /**
+   * Resident memory above which the host asks to be replaced, in bytes; of a thread its heap and
+   * buffers count. 0: never.
+   */
   readonly maxRssBytes: number;
   /** Cores to pin to; empty: none. */
   readonly pinnedCores: readonly number[];

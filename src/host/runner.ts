@@ -18,6 +18,8 @@ export interface RunnerOptions {
   readonly claims: Claims | undefined;
   readonly concurrentTasks: number;
   readonly maxRssBytes: number;
+  /** Resident memory is the whole process's: a thread counts what is its own. */
+  readonly isThread: boolean;
   /** `state`: empty when the function of the definition `target` has none. */
   readonly onSetup: (target: number, state: Uint8Array) => void;
 }
@@ -29,7 +31,7 @@ interface WaitingCall {
   readonly body: ByteReader;
 }
 
-/** Resident memory is looked at not more often than this, in ms of run time. */
+/** Memory is looked at not more often than this, in ms of run time. */
 const memoryCheckMs = 200;
 const maxInt32 = 2 ** 31 - 1;
 
@@ -159,10 +161,17 @@ export class Runner {
   #checkMemory(nowMs: number): void {
     if (nowMs - this.#memoryCheckedAtMs < memoryCheckMs) return;
     this.#memoryCheckedAtMs = nowMs;
-    if (process.memoryUsage.rss() > this.#options.maxRssBytes) {
+    const sizeBytes = this.#options.isThread ? threadBytes() : process.memoryUsage.rss();
+    if (sizeBytes > this.#options.maxRssBytes) {
       this.#link.post(frame.retire, 0, 0, undefined);
     }
   }
+}
+
+/** What this thread holds: its heap and the buffers that hang on it. */
+function threadBytes(): number {
+  const { heapTotal, external } = process.memoryUsage();
+  return heapTotal + external;
 }
 
 function keep(kind: number, task: number, target: number, body: ByteReader): WaitingCall {
