@@ -6,27 +6,18 @@
 //! Peers ring an eventfd only when the word says asleep; the poll of it has nothing to do but clear.
 //! An `idle` handle keeps the loop from sleeping when a delivery had to stop for its time limit.
 //!
-//! Spinning pays only when the peer really runs on another core, so each side publishes the core it
-//! is on, and nobody spins when more threads of the pool are awake than there are cores, under a CPU
-//! quota, when nothing is awaited, or after a few spins in vain. An idle loop never gets here: it
-//! sleeps in epoll.
-//!
-//! Over 400 lines because hooks, bells and handles share one life: they are closed together, when the
-//! environment ends, and the order is in one place here.
+//! Hooks, bells and handles share one life: they are closed together, when the environment ends, and
+//! the order is in one place here. Not here: whether to spin, and on which core (spin.rs).
 
 use crate::call::call_into_js;
 use crate::channel_end::End;
 use crate::error::{Result, refused, to_js};
+use crate::spin::Spin;
 use crate::uv::{Handle, Hook, Loop, Uv};
-use manycore_core::cpu::placement::{self, Moves};
-use manycore_core::layout::word;
-use manycore_core::segment::Side;
 use manycore_core::sync::Ordering::{Relaxed, SeqCst};
 use manycore_core::sync::fence;
 use manycore_core::wake::eventfd::Doorbell;
 use manycore_core::wake::sleep;
-use manycore_core::wake::spin::SpinHistory;
-use manycore_core::{cpu, sys as core_sys};
 use napi::sys;
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -36,11 +27,6 @@ use std::time::{Duration, Instant};
 
 /// How long one `prepare` may deliver before other I/O gets its turn.
 const DELIVERY_LIMIT: Duration = Duration::from_micros(500);
-/// How long to spin for an answer (parent) or for the next request (host).
-const PARENT_SPIN: Duration = Duration::from_micros(20);
-const HOST_SPIN: Duration = Duration::from_micros(50);
-/// Looks at the words between two looks at the clock.
-const LOOKS_PER_CLOCK: u32 = 64;
 
 /// An eventfd that this loop polls.
 pub(crate) struct Bell {
@@ -62,16 +48,12 @@ pub(crate) struct Shared {
     at: *mut Loop,
     env: sys::napi_env,
     deliver: sys::napi_ref,
-    cpu_count: u32,
     hooks: Cell<Option<Hooks>>,
     pub(crate) ends: RefCell<Vec<Option<End>>>,
     pub(crate) own_bell: RefCell<Option<Rc<Bell>>>,
     is_hooked: Cell<bool>,
     is_idle_running: Cell<bool>,
-    history: RefCell<SpinHistory>,
-    moves: RefCell<Moves>,
-    /// How long JavaScript was busy with what was delivered last.
-    delivery_took: Cell<Duration>,
+    spin: Spin,
     /// Handles whose close callback has not run yet, and what waits for them at the end.
     closing_count: Cell<u32>,
     cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
@@ -97,15 +79,12 @@ impl Shared {
             at,
             env,
             deliver,
-            cpu_count: cpu::affinity::allowed().map_or(1, |cpus| cpus.len() as u32),
             hooks: Cell::new(None),
             ends: RefCell::default(),
             own_bell: RefCell::default(),
             is_hooked: Cell::new(false),
             is_idle_running: Cell::new(false),
-            history: RefCell::default(),
-            moves: RefCell::new(Moves::new(Instant::now())),
-            delivery_took: Cell::default(),
+            spin: Spin::new(),
             closing_count: Cell::new(0),
             cleanup: Cell::new(null_mut()),
         });
@@ -150,10 +129,9 @@ impl Shared {
     /// Calls JavaScript; false when it threw or must not run any more.
     fn deliver(self: &Rc<Self>) -> bool {
         self.for_each(|end| end.seen_state = end.load(end.words.peer_state));
-        self.history.borrow_mut().note_frame();
         let start = Instant::now();
         let is_done = call_into_js(self.env, self.deliver);
-        self.delivery_took.set(start.elapsed());
+        self.spin.note_delivery(start.elapsed());
         is_done
     }
 
@@ -169,95 +147,11 @@ impl Shared {
         }
     }
 
-    /// Tells the peers where this thread runs and, as the parent, how many threads are awake.
-    fn publish(&self) {
-        let cpu = core_sys::current_cpu().map_or(0, |cpu| cpu + 1);
-        let mut awake = 1;
-        let mut is_fresh = false;
-        self.for_each(|end| {
-            awake += u32::from(end.is_peer_awake());
-            let out_tail = end.load(end.words.out_tail);
-            is_fresh |= out_tail != end.seen_out_tail;
-            end.seen_out_tail = out_tail;
-        });
-        self.for_each(|end| {
-            // Relaxed: a hint. A plain load first, so that the line moves only when it changes.
-            let own = end.segment.word(end.words.own_cpu);
-            if own.load(Relaxed) != cpu {
-                own.store(cpu, Relaxed);
-            }
-            let count = end.segment.word(word::AWAKE_COUNT);
-            if end.side == Side::Parent && count.load(Relaxed) != awake {
-                count.store(awake, Relaxed);
-            }
-        });
-        if is_fresh {
-            self.history.borrow_mut().note_frame();
-        }
-    }
-
-    /// How long it is worth to spin now; `None` for not at all.
-    fn spin_limit(&self) -> Option<Duration> {
-        if self.cpu_count < 2 || !self.history.borrow().is_fresh() {
-            return None;
-        }
-        let own_cpu = core_sys::current_cpu().map(|cpu| cpu + 1)?;
-        let mut limit = None;
-        let mut awake_here = 1;
-        let mut awake_told = 0;
-        for end in self.ends.borrow().iter().flatten() {
-            awake_here += u32::from(end.side == Side::Parent && end.is_peer_awake());
-            if !end.refs.is_held() {
-                continue;
-            }
-            let peer_cpu = end.load(end.words.peer_cpu);
-            if !end.may_spin || peer_cpu == 0 {
-                return None;
-            }
-            if end.side == Side::Host {
-                awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
-            }
-            if peer_cpu == own_cpu {
-                let is_crowded = awake_told > self.cpu_count;
-                if end.side == Side::Parent || is_crowded || !self.leave_core(own_cpu - 1) {
-                    return None;
-                }
-            }
-            limit = limit.max(Some(match end.side {
-                Side::Parent => PARENT_SPIN,
-                Side::Host => HOST_SPIN,
-            }));
-        }
-        let fits = awake_here.max(awake_told) <= self.cpu_count;
-        limit.filter(|_| {
-            fits && self.uv.backend_timeout(self.at) != 0
-                && self.history.borrow_mut().takes_chance()
-        })
-    }
-
-    /// Moves this thread off its parent's core; false when it may not, or not yet.
-    fn leave_core(&self, core: u32) -> bool {
-        let is_due = self.moves.borrow_mut().takes_chance(Instant::now(), self.delivery_took.get());
-        is_due && placement::leave(core)
-    }
-
     /// True when something came while spinning.
     fn spin(&self) -> bool {
-        let Some(limit) = self.spin_limit() else { return false };
-        let start = Instant::now();
-        let came = loop {
-            if (0..LOOKS_PER_CLOCK).any(|_| {
-                std::hint::spin_loop();
-                self.is_any_pending()
-            }) {
-                break true;
-            }
-            if start.elapsed() > limit {
-                break false;
-            }
-        };
-        self.history.borrow_mut().note_spin(came);
-        came
+        let is_alone = || self.uv.backend_timeout(self.at) != 0;
+        let limit = self.spin.limit(&self.ends.borrow(), is_alone);
+        limit.is_some_and(|limit| self.spin.run(limit, || self.is_any_pending()))
     }
 
     fn handle_data(self: &Rc<Self>, doorbell: Option<Rc<Doorbell>>) -> *mut c_void {
@@ -403,7 +297,7 @@ unsafe extern "C" fn on_prepare(handle: *mut Handle) {
         // Here and not later: libuv asks after this hook whether anything is alive, and then for how
         // long it may sleep.
         shared.settle_refs();
-        shared.publish();
+        shared.spin.publish(&mut shared.ends.borrow_mut());
         if shared.spin() {
             continue;
         }

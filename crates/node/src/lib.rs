@@ -10,6 +10,7 @@ mod event_loop;
 mod machine;
 mod native_loop;
 mod segment;
+mod spin;
 mod uv;
 
 use napi_derive::module_init;

@@ -1,0 +1,141 @@
+//! Whether an event loop looks at its rings for a moment before it sleeps, and on which core.
+//!
+//! Spinning pays only when the peer really runs on another core, so each side publishes the core it
+//! is on, and nobody spins when more threads of the pool are awake than there are cores, under a CPU
+//! quota, when nothing is awaited, or after a few spins in vain. An idle loop never gets here: it
+//! sleeps in epoll. Not here: the history of spins and of moves (core's wake/spin.rs and
+//! cpu/placement.rs).
+
+use crate::channel_end::End;
+use manycore_core::cpu::affinity;
+use manycore_core::cpu::placement::{self, Moves};
+use manycore_core::layout::word;
+use manycore_core::segment::Side;
+use manycore_core::sync::Ordering::Relaxed;
+use manycore_core::sys as core_sys;
+use manycore_core::wake::spin::SpinHistory;
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+/// How long to spin for an answer (parent) or for the next request (host).
+const PARENT_SPIN: Duration = Duration::from_micros(20);
+const HOST_SPIN: Duration = Duration::from_micros(50);
+/// Looks at the words between two looks at the clock.
+const LOOKS_PER_CLOCK: u32 = 64;
+
+pub(crate) struct Spin {
+    cpu_count: u32,
+    history: RefCell<SpinHistory>,
+    moves: RefCell<Moves>,
+    /// How long JavaScript was busy with what was delivered last.
+    delivery_took: Cell<Duration>,
+}
+
+impl Spin {
+    pub(crate) fn new() -> Spin {
+        Spin {
+            cpu_count: affinity::allowed().map_or(1, |cpus| cpus.len() as u32),
+            history: RefCell::default(),
+            moves: RefCell::new(Moves::new(Instant::now())),
+            delivery_took: Cell::default(),
+        }
+    }
+
+    /// JavaScript was called, and was busy for so long.
+    pub(crate) fn note_delivery(&self, took: Duration) {
+        self.history.borrow_mut().note_frame();
+        self.delivery_took.set(took);
+    }
+
+    /// Tells the peers where this thread runs and, as the parent, how many threads are awake.
+    pub(crate) fn publish(&self, ends: &mut [Option<End>]) {
+        let cpu = core_sys::current_cpu().map_or(0, |cpu| cpu + 1);
+        let mut awake = 1;
+        let mut is_fresh = false;
+        for end in ends.iter_mut().flatten() {
+            awake += u32::from(end.is_peer_awake());
+            let out_tail = end.load(end.words.out_tail);
+            is_fresh |= out_tail != end.seen_out_tail;
+            end.seen_out_tail = out_tail;
+        }
+        for end in ends.iter().flatten() {
+            // Relaxed: a hint. A plain load first, so that the line moves only when it changes.
+            let own = end.segment.word(end.words.own_cpu);
+            if own.load(Relaxed) != cpu {
+                own.store(cpu, Relaxed);
+            }
+            let count = end.segment.word(word::AWAKE_COUNT);
+            if end.side == Side::Parent && count.load(Relaxed) != awake {
+                count.store(awake, Relaxed);
+            }
+        }
+        if is_fresh {
+            self.history.borrow_mut().note_frame();
+        }
+    }
+
+    /// How long it is worth to spin now; `None` for not at all. `is_alone` says whether the loop has
+    /// nothing else to do.
+    pub(crate) fn limit(
+        &self,
+        ends: &[Option<End>],
+        is_alone: impl Fn() -> bool,
+    ) -> Option<Duration> {
+        if self.cpu_count < 2 || !self.history.borrow().is_fresh() {
+            return None;
+        }
+        let own_cpu = core_sys::current_cpu().map(|cpu| cpu + 1)?;
+        let mut limit = None;
+        let mut awake_here = 1;
+        let mut awake_told = 0;
+        for end in ends.iter().flatten() {
+            awake_here += u32::from(end.side == Side::Parent && end.is_peer_awake());
+            if !end.refs.is_held() {
+                continue;
+            }
+            let peer_cpu = end.load(end.words.peer_cpu);
+            if !end.may_spin || peer_cpu == 0 {
+                return None;
+            }
+            if end.side == Side::Host {
+                awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
+            }
+            if peer_cpu == own_cpu {
+                let is_crowded = awake_told > self.cpu_count;
+                if end.side == Side::Parent || is_crowded || !self.leave_core(own_cpu - 1) {
+                    return None;
+                }
+            }
+            limit = limit.max(Some(match end.side {
+                Side::Parent => PARENT_SPIN,
+                Side::Host => HOST_SPIN,
+            }));
+        }
+        let fits = awake_here.max(awake_told) <= self.cpu_count;
+        limit.filter(|_| fits && is_alone() && self.history.borrow_mut().takes_chance())
+    }
+
+    /// Moves this thread off its parent's core; false when it may not, or not yet.
+    fn leave_core(&self, core: u32) -> bool {
+        let is_due = self.moves.borrow_mut().takes_chance(Instant::now(), self.delivery_took.get());
+        is_due && placement::leave(core)
+    }
+
+    /// True when something came while spinning.
+    pub(crate) fn run(&self, limit: Duration, is_any_pending: impl Fn() -> bool) -> bool {
+        let start = Instant::now();
+        let came = loop {
+            if (0..LOOKS_PER_CLOCK).any(|_| {
+                std::hint::spin_loop();
+                is_any_pending()
+            }) {
+                break true;
+            }
+            if start.elapsed() > limit {
+                break false;
+            }
+        };
+        self.history.borrow_mut().note_spin(came);
+        came
+    }
+}
