@@ -9,6 +9,17 @@ export function describeExit(exit: HostExit): string {
   return `with exit code ${exit.exitCode ?? 'unknown'}`;
 }
 
+/** Node's exit code for a command line that it does not understand. */
+const wrongFlagExitCode = 9;
+
+/** How a host ended that was never ready; `execArgv` are the flags that the user gave it. */
+export function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): string {
+  const text = `it ended first, ${describeExit(exit)}`;
+  if (exit.exitCode !== wrongFlagExitCode) return text;
+  const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;
+  return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;
+}
+
 /** A channel that ends with its host says nothing new; one that held damaged bytes does. */
 export function hasDamage(channelError: Error | undefined): boolean {
   return (

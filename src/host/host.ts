@@ -12,7 +12,7 @@ import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Lifecycle, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
-import { describeExit, hasDamage } from './exit.js';
+import { describeEarlyExit, hasDamage } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -65,6 +65,7 @@ export class Host<C extends Call> {
   isRetiring = false;
   readonly #concurrentTasks: number;
   readonly #maxTasks: number;
+  readonly #execArgv: readonly string[];
   readonly #handle: HostHandle;
   readonly #link: Link;
   readonly #end: ChannelEnd;
@@ -86,6 +87,7 @@ export class Host<C extends Call> {
     this.pinnedCores = settings.pinnedCores;
     this.#concurrentTasks = settings.concurrentTasks;
     this.#maxTasks = settings.maxTasksPerHost;
+    this.#execArgv = settings.execArgv;
     this.#events = events;
     this.#life = new Lifecycle<HostState>(`host ${id}`, 'starting', {
       starting: ['ready', 'closing', 'ended'],
@@ -378,7 +380,7 @@ export class Host<C extends Call> {
 
   #startError(exit: HostExit): CodedError {
     const cause = this.#startFailure ?? exit.error;
-    const why = cause instanceof Error ? cause.message : `it ended first, ${describeExit(exit)}`;
+    const why = cause instanceof Error ? cause.message : describeEarlyExit(exit, this.#execArgv);
     return new CodedError('HOST_START_FAILED', `${this.label} did not start: ${why}`, { cause });
   }
 }

@@ -10,8 +10,9 @@ import {
   callDefaults,
   type FilledCallOptions,
   fillCallOptions,
+  invalid,
 } from './options.js';
-import { Pool, type TaskResult } from './pool.js';
+import { notFunction, Pool, type TaskResult } from './pool.js';
 
 /** Options of a call, and the pool that it goes to. */
 export interface RunOptions extends CallOptions {
@@ -43,6 +44,19 @@ function callOn(
   return (pool ?? defaultPool()).call(fn, args, options);
 }
 
+/** Throws `OPTION_INVALID`. */
+function fillRunOptions(given: RunOptions = {}): {
+  filled: FilledCallOptions;
+  pool: Pool | undefined;
+} {
+  const filled = fillCallOptions(given);
+  const { pool } = given;
+  if (pool !== undefined && !(pool instanceof Pool)) {
+    throw invalid('pool', pool, 'a Pool that this copy of manycore made');
+  }
+  return { filled, pool };
+}
+
 /** Runs `fn(...args)` in a host of the default pool; see `Pool.run`. */
 export function run<A extends unknown[], R>(
   fn: (...args: A) => R,
@@ -51,10 +65,9 @@ export function run<A extends unknown[], R>(
   return callOn(undefined, fn, args, callDefaults);
 }
 
-/** `run` with options: `run.with({ timeoutMs: 500 })(fn, ...args)`. */
+/** `run` with options: `run.with({ timeoutMs: 500 })(fn, ...args)`. Throws `OPTION_INVALID`. */
 run.with = (options: RunOptions): typeof run => {
-  const filled = fillCallOptions(options);
-  const { pool } = options;
+  const { filled, pool } = fillRunOptions(options);
   const runWith: typeof run = Object.assign(
     <A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>> =>
       callOn(pool, fn, args, filled),
@@ -63,13 +76,16 @@ run.with = (options: RunOptions): typeof run => {
   return runWith;
 };
 
-/** `fn` as a function that runs in a host: the same arguments, a promise of the result. */
+/**
+ * `fn` as a function that runs in a host: the same arguments, a promise of the result. Throws
+ * `OPTION_INVALID`, `TASK_NOT_FUNCTION`.
+ */
 export function parallel<A extends unknown[], R>(
   fn: (...args: A) => R,
   options: RunOptions = {},
 ): (...args: A) => Promise<TaskResult<R>> {
-  const filled = fillCallOptions(options);
-  const { pool } = options;
+  const { filled, pool } = fillRunOptions(options);
+  if (typeof fn !== 'function') throw notFunction(fn);
   return (...args) => callOn(pool, fn, args, filled);
 }
 

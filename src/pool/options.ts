@@ -138,7 +138,12 @@ const mostHosts = 1024;
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
   checkObject('the pool options', given, poolOptionNames);
-  const maxTasksAhead = given.maxTasksAhead ?? 'auto';
+  const concurrentTasksPerHost = integer(
+    'concurrentTasksPerHost',
+    given.concurrentTasksPerHost ?? 1,
+    1,
+    1_000,
+  );
   return {
     host: oneOf('host', given.host ?? 'process', ['process', 'thread']),
     ...fillSize(given.size),
@@ -148,14 +153,8 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
     maxSpareHosts: integer('maxSpareHosts', given.maxSpareHosts ?? 0, 0, mostHosts),
     idleTimeMs: number('idleTimeMs', given.idleTimeMs ?? 10_000, 0),
     maxWaitingTasks: number('maxWaitingTasks', given.maxWaitingTasks ?? 1_000_000, 0),
-    maxTasksAhead:
-      maxTasksAhead === 'auto' ? Infinity : integer('maxTasksAhead', maxTasksAhead, 1, 1_000_000),
-    concurrentTasksPerHost: integer(
-      'concurrentTasksPerHost',
-      given.concurrentTasksPerHost ?? 1,
-      1,
-      1_000,
-    ),
+    maxTasksAhead: fillAhead(given, concurrentTasksPerHost),
+    concurrentTasksPerHost,
     maxTasksPerHost: number('maxTasksPerHost', given.maxTasksPerHost ?? Infinity, 1),
     maxRssBytes: integer('maxRssBytes', given.maxRssBytes ?? 0, 0, Number.MAX_SAFE_INTEGER),
     maxHeapMb: integer('maxHeapMb', given.maxHeapMb ?? 0, 0, 2 ** 20),
@@ -184,6 +183,15 @@ export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
   };
 }
 
+function fillAhead(given: PoolOptions, concurrentTasks: number): number {
+  const { maxTasksAhead = 'auto' } = given;
+  if (maxTasksAhead === 'auto') return Infinity;
+  integer('maxTasksAhead', maxTasksAhead, 1, 1_000_000);
+  if (maxTasksAhead >= concurrentTasks) return maxTasksAhead;
+  const wanted = `at least concurrentTasksPerHost, which is ${concurrentTasks}`;
+  throw invalid('maxTasksAhead', maxTasksAhead, wanted);
+}
+
 function fillSize(size: PoolOptions['size']): { minHosts: number; maxHosts: number } {
   // A host is one core's worth of work: a pool inside a host has that one core.
   const cores = isInsideHost() ? 1 : grantedCores().count;
@@ -192,12 +200,16 @@ function fillSize(size: PoolOptions['size']): { minHosts: number; maxHosts: numb
     const hosts = integer('size', size, 1, mostHosts);
     return { minHosts: hosts, maxHosts: hosts };
   }
-  checkObject('size', size, new Set(['min', 'max']));
+  if (typeof size !== 'object' || size === null || Array.isArray(size)) {
+    throw invalid('size', size, 'a number or an object with min and max');
+  }
+  checkNames('size', size, new Set(['min', 'max']));
   const maxHosts = integer('size.max', size.max ?? Math.max(cores, size.min ?? 0), 1, mostHosts);
   return { minHosts: integer('size.min', size.min ?? 0, 0, maxHosts), maxHosts };
 }
 
-function invalid(name: string, value: unknown, wanted: string): CodedError {
+/** The error for an option that has a wrong value. */
+export function invalid(name: string, value: unknown, wanted: string): CodedError {
   return new CodedError('OPTION_INVALID', `${name} is ${describe(value)}: it must be ${wanted}`);
 }
 
@@ -211,13 +223,17 @@ function describe(value: unknown): string {
 
 function checkObject(what: string, value: unknown, names: ReadonlySet<string>): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(what, value, 'an object');
+    throw new CodedError('OPTION_INVALID', `${what} must be an object, not ${describe(value)}`);
   }
+  checkNames(what, value, names);
+}
+
+function checkNames(what: string, value: object, names: ReadonlySet<string>): void {
   for (const name of Object.keys(value)) {
     if (names.has(name)) continue;
     throw new CodedError(
       'OPTION_INVALID',
-      `${what} have no "${name}": they may have ${[...names].join(', ')}`,
+      `there is no "${name}" in ${what}: there may be ${[...names].join(', ')}`,
     );
   }
 }

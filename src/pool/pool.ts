@@ -205,7 +205,7 @@ export class Pool implements Caller, AsyncDisposable {
   async destroy(): Promise<void> {
     if (this.#state === 'closed') return this.#ending;
     this.#state = 'closed';
-    this.#dispatcher.rejectAll(closedError);
+    this.#dispatcher.rejectAll(destroyedError);
     const ending = this.#stop('kill');
     this.#ending ??= ending;
     await ending;
@@ -235,7 +235,15 @@ function closedError(): CodedError {
   return new CodedError('POOL_CLOSED', 'the pool is closed: make a new Pool for further calls');
 }
 
-function notFunction(value: unknown): CodedError {
+function destroyedError(): CodedError {
+  return new CodedError(
+    'POOL_CLOSED',
+    'the pool was destroyed before the task ended: close() waits for what was called',
+  );
+}
+
+/** @internal What a call rejects with that was given `value` to run. */
+export function notFunction(value: unknown): CodedError {
   const what = value === null ? 'null' : typeof value;
   return new CodedError(
     'TASK_NOT_FUNCTION',

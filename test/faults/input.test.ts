@@ -1,9 +1,10 @@
 // What a user can pass wrongly. Everything is refused before a host is started.
 
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { Pool, parallel, parallelEvents, perHost, propagate, run, task } from '../../src/index.js';
-import { Gate, openPool } from '../pool/ways.js';
+import { Gate, openPool, ways } from '../pool/ways.js';
 import { library, runProgram } from './child.js';
 
 const poolOptions: [name: string, value: unknown][] = [
@@ -106,6 +107,60 @@ test('what is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', 
     assert.throws(() => Reflect.apply(fn, undefined, [...args]), { code: 'OPTION_INVALID' });
   }
 });
+
+const messages: [what: string, options: unknown, message: RegExp][] = [
+  [
+    'less ahead than runs at a time',
+    { maxTasksAhead: 2, concurrentTasksPerHost: 3 },
+    /^maxTasksAhead is 2: it must be at least concurrentTasksPerHost, which is 3$/,
+  ],
+  [
+    'a size that is a text',
+    { size: '2' },
+    /^size is "2": it must be a number or an object with min and max$/,
+  ],
+  [
+    'a size that is an array',
+    { size: [1, 2] },
+    /^size is an array: it must be a number or an object/,
+  ],
+  ['a text', 'fast', /^the pool options must be an object, not "fast"$/],
+  ['a number', 5, /^the pool options must be an object, not 5$/],
+];
+for (const [what, options, message] of messages) {
+  test(`pool options with ${what} are refused in words that help`, () => {
+    assert.throws(() => Reflect.construct(Pool, [options]), { code: 'OPTION_INVALID', message });
+  });
+}
+
+for (const pool of [null, 5, 'pool', {}, { call: () => 1 }, Pool]) {
+  test(`a call to the pool ${typeof pool === 'function' ? 'Pool' : JSON.stringify(pool)} is OPTION_INVALID`, () => {
+    const check = { code: 'OPTION_INVALID', message: /^pool is .*: it must be a Pool/ };
+    assert.throws(() => Reflect.apply(run.with, run, [{ pool }]), check);
+    assert.throws(() => Reflect.apply(parallel, undefined, [() => 1, { pool }]), check);
+    const emitter = new EventEmitter();
+    assert.throws(
+      () => Reflect.apply(parallelEvents, undefined, [emitter, ['job'], { pool }]),
+      check,
+    );
+  });
+}
+
+test('parallel() of what is no function throws TASK_NOT_FUNCTION at once', () => {
+  for (const value of [undefined, null, 'work', {}]) {
+    assert.throws(() => Reflect.apply(parallel, undefined, [value]), { code: 'TASK_NOT_FUNCTION' });
+  }
+});
+
+for (const way of ways) {
+  test(`${way.name}: a flag that Node does not know is HOST_START_FAILED and names execArgv`, async (t) => {
+    const pool = openPool(t, { size: 1, execArgv: ['--no-such-flag'] }, way);
+    await assert.rejects(
+      pool.run(() => 1),
+      { code: 'HOST_START_FAILED', message: /execArgv.*--no-such-flag/ },
+    );
+  });
+}
 
 test('a function that cannot travel is refused before anything is sent', async (t) => {
   const pool = openPool(t, { size: 1 });

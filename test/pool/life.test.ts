@@ -31,7 +31,7 @@ for (const way of ways) {
     await gate.reached('busy');
     const pid = pool.stats().hosts[0]?.pid ?? 0;
     const rejections = [running, ...waiting].map((call) =>
-      assert.rejects(call, { code: 'POOL_CLOSED' }),
+      assert.rejects(call, { code: 'POOL_CLOSED', message: /pool was destroyed/ }),
     );
     await withDeadline(Promise.all([pool.destroy(), pool.destroy()]), deadlineMs, 'destroy');
     await Promise.all(rejections);
