@@ -1,30 +1,39 @@
 // Snapshots of arguments at the call, for a host that is not chosen yet: small values as bytes, large
-// buffers in blocks of the arena, held until the task is settled.
+// buffers in blocks of the arena, held until the task is settled. A host may write into such a block,
+// so the arguments of a task that may run twice (`retry`) are copied into its frame each time instead.
 
-import { type BlocksShare, Codec, type Packed, shareBlocks } from '../channels/index.js';
+import {
+  type BlocksShare,
+  Codec,
+  type Packed,
+  type SlowCodec,
+  shareBlocks,
+} from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { blocksOf, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
 
 export class Packer {
   readonly #codec: Codec;
+  /** For tasks with `retry`. */
+  readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
   constructor(isOverSharedMemory: boolean) {
     this.#share = isOverSharedMemory ? shareBlocks() : undefined;
     if (this.#share !== undefined) parentBuffers.blocks = this.#share.blocks;
-    this.#codec = new Codec({
-      blocks: this.#share?.blocks,
-      slow: {
-        encode: (value) => encodedOf(parentExporter().exportValue(value, 'the arguments')),
-        decode: () => undefined, // nothing is read with this codec
-      },
-    });
+    const blocks = this.#share?.blocks;
+    const slow: SlowCodec = {
+      encode: (value) => encodedOf(parentExporter().exportValue(value, 'the arguments')),
+      decode: () => undefined, // nothing is read with these codecs
+    };
+    this.#codec = new Codec({ blocks, slow });
+    this.#inlineCodec = new Codec({ blocks, slow, thresholdBytes: Infinity });
   }
 
   /** Throws `TRANSFER_…`; then nothing is held. */
-  pack(args: readonly unknown[]): Packed {
-    return this.#codec.pack(args);
+  pack(args: readonly unknown[], mayRunTwice: boolean): Packed {
+    return (mayRunTwice ? this.#inlineCodec : this.#codec).pack(args);
   }
 
   release(packed: Packed): void {

@@ -124,7 +124,7 @@ export class Pool implements Caller, AsyncDisposable {
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     this.#dispatcher.fleet.anticipate();
     const snapshot = parentExporter().exportFunction(fn);
-    const packed = isImmutable(args) ? undefined : this.#packer.pack(args);
+    const packed = isImmutable(args) ? undefined : this.#packer.pack(args, options.retry > 0);
     this.#packer.hold(snapshot);
     lastTaskId += 1;
     return new Promise((resolve, reject) => {

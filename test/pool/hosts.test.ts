@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { perHost } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
@@ -53,6 +53,21 @@ for (const way of ways) {
     words.clear();
     const found = await pool.run((): unknown => Reflect.get(globalThis, 'found'));
     assert.deepEqual(found, [6, new Map([['level', 'six']])]);
+  });
+
+  test(`${way.name}: a task that is run again gets its arguments as they were at the call`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const mark = new Gate(t).mark('first run');
+    const overwrite = (bytes: Buffer): unknown => {
+      const found = [bytes[0], bytes.at(-1)];
+      bytes.fill(1);
+      if (existsSync(mark)) return found;
+      writeFileSync(mark, '');
+      return process.exit(1);
+    };
+    const again = pool.with({ retry: 1 }).run(overwrite, Buffer.alloc(1 << 20, 9));
+    assert.deepEqual(await again, [9, 9]);
+    assert.equal(pool.stats().exitedHosts, 1);
   });
 
   test(`${way.name}: a value per host is made once in each`, async (t) => {

@@ -36,6 +36,8 @@ export interface CodecOptions {
   /** The owner number of the process that will read; absent in a codec that only packs. */
   readonly peer?: number;
   readonly slow: SlowCodec;
+  /** Smallest copy that goes into a block; `Infinity`: none does. Absent: what `blocks` says. */
+  readonly thresholdBytes?: number;
 }
 
 const noBlocks: readonly Block[] = [];
@@ -55,7 +57,7 @@ export class Codec {
     this.#blocks = options.blocks;
     this.#peer = options.peer;
     this.#slow = options.slow;
-    this.#values = new ValueWriter(options.blocks);
+    this.#values = new ValueWriter(options.blocks, options.thresholdBytes);
     this.#reader = new ValueReader(options.blocks, (bytes) => options.slow.decode(bytes));
     this.#lent = noBlocks;
     this.#packWriter = undefined;

@@ -51,6 +51,7 @@ export class ValueWriter {
   /** Blocks that the value just written refers to, each held once for the caller. */
   readonly placed: Block[] = [];
   readonly #blocks: BlockStore | undefined;
+  readonly #thresholdBytes: number;
   readonly #seen: (object | undefined)[];
   #seenCount: number;
   #moreSeen: Set<object> | undefined;
@@ -58,8 +59,10 @@ export class ValueWriter {
   #moreBuffers: Set<ArrayBufferLike> | undefined;
   #isActive: boolean;
 
-  constructor(blocks: BlockStore | undefined) {
+  /** Copies below `thresholdBytes` are written inline; shared memory always goes as its block. */
+  constructor(blocks: BlockStore | undefined, thresholdBytes = blocks?.thresholdBytes ?? Infinity) {
     this.#blocks = blocks;
+    this.#thresholdBytes = thresholdBytes;
     this.#seen = new Array<object | undefined>(seenListSize).fill(undefined);
     this.#seenCount = 0;
     this.#moreSeen = undefined;
@@ -245,7 +248,7 @@ export class ValueWriter {
     const blocks = this.#blocks;
     if (blocks !== undefined) {
       const isShared = blocks.sharedBlock(buffer) !== undefined;
-      if (isShared || sizeBytes >= blocks.thresholdBytes) {
+      if (isShared || sizeBytes >= this.#thresholdBytes) {
         const block = blocks.place(bytes);
         if (block !== undefined) {
           this.placed.push(block);
