@@ -3,7 +3,7 @@
 // change what the task sees. From then on the task is the dispatcher's.
 
 import { type ChannelKind, isImmutable } from '../channels/index.js';
-import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
+import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { grantedCores, parentExporter } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
@@ -37,7 +37,14 @@ export interface Caller {
   run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
 }
 
-type PoolState = 'open' | 'closing' | 'closed';
+/**
+ * inline: it came with a task and runs its calls there; closing: it takes no more and drains; closed.
+ * From `open` by way of `closing` or at once, from `inline` at once, to `closed`.
+ */
+type PoolState = 'open' | 'inline' | 'closing' | 'closed';
+
+/** Of a pool in a host, which has neither hosts nor a channel: its calls stay in memory. */
+const inlineOptions: PoolOptions = Object.freeze({ host: 'thread', channel: 'memory' });
 
 let lastPoolId = 0;
 let lastTaskId = 0;
@@ -50,7 +57,7 @@ export class Pool implements Caller, AsyncDisposable {
   readonly #estimates = new Map<number, Estimate>();
   readonly #packer: Packer;
   readonly #setup: FunctionSnapshot | undefined;
-  #state: PoolState = 'open';
+  #state: PoolState;
   #ending: Promise<void> | undefined;
 
   /** Starts nothing yet: the first call does, or `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
@@ -58,6 +65,7 @@ export class Pool implements Caller, AsyncDisposable {
     this.#options = fillPoolOptions(options);
     this.#channel = chooseChannel(this.#options);
     this.#packer = new Packer(this.#channel === 'shm');
+    this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
     if (options?.size !== undefined) budget().raise(this.#options.maxHosts);
@@ -75,7 +83,20 @@ export class Pool implements Caller, AsyncDisposable {
         if (task.packed !== undefined) this.#packer.release(task.packed);
       },
     });
-    announcements.poolOpen.publish({ pool: this.#id });
+    if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
+  }
+
+  /** A pool travels, but its hosts do not. */
+  [send](): null {
+    return null;
+  }
+
+  /**
+   * @internal Where a pool arrives as a capture or argument of a task: one of its own that runs its
+   * calls there. Its host is one core, and that core is at work on the task.
+   */
+  static [receive](): Pool {
+    return new Pool(inlineOptions);
   }
 
   /**
@@ -100,6 +121,7 @@ export class Pool implements Caller, AsyncDisposable {
     // Not async: a promise more for each call would show (bench/cases/throughput.js).
     try {
       if (typeof fn !== 'function') throw notFunction(fn);
+      if (this.#state === 'inline') return this.#callInline(fn, args, options);
       if (this.#state !== 'open') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
       if (options.whenBusy !== 'queue' && !this.#dispatcher.hasIdleHost) {
@@ -119,6 +141,25 @@ export class Pool implements Caller, AsyncDisposable {
       'POOL_BUSY',
       `all ${fleet.hosts.length} hosts are at work: use whenBusy "queue" or "inline", or try later`,
     );
+  }
+
+  async #callInline(
+    fn: AnyFunction,
+    args: unknown[],
+    options: FilledCallOptions,
+  ): Promise<unknown> {
+    const counts = this.#dispatcher;
+    counts.runningTasks += 1;
+    try {
+      const result = await callInline(fn, args, options);
+      counts.completedTasks += 1;
+      return result;
+    } catch (error) {
+      counts.failedTasks += 1;
+      throw error;
+    } finally {
+      counts.runningTasks -= 1;
+    }
   }
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
@@ -166,6 +207,7 @@ export class Pool implements Caller, AsyncDisposable {
 
   /** Starts all hosts and resolves when they can take tasks. Rejects with `HOST_START_FAILED`. */
   async warm(): Promise<void> {
+    if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
     await this.#dispatcher.fleet.warmUp();
   }
@@ -195,16 +237,21 @@ export class Pool implements Caller, AsyncDisposable {
     };
   }
 
-  /** Takes no more calls, waits for those it has, then lets the hosts go. Twice is fine. */
+  /**
+   * Takes no more calls, waits for those it has, then lets the hosts go. Twice is fine. Inside a task
+   * it ends the task's own copy of the pool, and waits for nothing.
+   */
   close(): Promise<void> {
-    this.#ending ??= this.#drain();
+    this.#ending ??= this.#state === 'inline' ? this.destroy() : this.#drain();
     return this.#ending;
   }
 
   /** Rejects every call that has no answer with `POOL_CLOSED` and ends the hosts. Twice is fine. */
   async destroy(): Promise<void> {
     if (this.#state === 'closed') return this.#ending;
+    const isInline = this.#state === 'inline';
     this.#state = 'closed';
+    if (isInline) return;
     this.#dispatcher.rejectAll(destroyedError);
     const ending = this.#stop('kill');
     this.#ending ??= ending;
