@@ -4,6 +4,7 @@
 // Not here: where the text came from (scripts.ts), compiling it again (recreate.ts).
 
 import type { AnyNode, Options } from 'acorn';
+import { CodedError } from '../errors.js';
 import { parse } from './parser.js';
 import {
   type Analysis,
@@ -96,7 +97,8 @@ function parseCode(text: string): Code | undefined {
 function tryParse(source: string): AnyNode | undefined {
   try {
     return parse(source, parseOptions);
-  } catch {
+  } catch (error) {
+    if (error instanceof CodedError) throw error; // there is no parser
     return undefined; // not of this form
   }
 }

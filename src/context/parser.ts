@@ -3,16 +3,26 @@
 
 import { createRequire } from 'node:module';
 import type * as Acorn from 'acorn';
+import { CodedError } from '../errors.js';
 
 const require = createRequire(import.meta.url);
 let acorn: typeof Acorn | undefined;
 
-/** As `parse` of acorn. */
+/** As `parse` of acorn: throws a SyntaxError. `TRANSFER_UNREADABLE` when acorn itself cannot be had. */
 export function parse(source: string, options: Acorn.Options): Acorn.Program {
   acorn ??= loadAcorn();
   return acorn.parse(source, options);
 }
 
 function loadAcorn(): typeof Acorn {
-  return require('acorn');
+  try {
+    return require('acorn');
+  } catch (cause) {
+    throw new CodedError(
+      'TRANSFER_UNREADABLE',
+      'functions cannot be read without the package acorn, which does not load here: install the ' +
+        'dependencies of manycore (npm install), and in a bundle leave acorn external',
+      { cause },
+    );
+  }
 }

@@ -41,6 +41,16 @@ const byConstructor: Readonly<Record<string, string>> = {
   WritableStream: 'a stream is written in this process',
 };
 
+const ofSignal =
+  'it belongs to this process; pass the signal as option `signal` of the call, and in the task read ' +
+  'taskSignal()';
+
+/** Whole reasons, of classes with a way out of their own. */
+const wayOutOf = new Map<AnyFunction, string>([
+  [AbortSignal, ofSignal],
+  [AbortController, ofSignal],
+]);
+
 /** Why `value` itself cannot travel, whatever it holds; `undefined`: it may. */
 export function refusalOf(value: object): Refusal | undefined {
   if (types.isProxy(value)) {
@@ -126,10 +136,13 @@ function judge(constructor: AnyFunction): Refusal | false {
   const { name } = constructor;
   if (byValue.has(constructor)) return false;
   if (isOfNode(constructor)) {
+    const wayOut = wayOutOf.get(constructor);
+    if (wayOut !== undefined) return { what: withArticle(name), why: wayOut };
+    if (Reflect.get(Intl, name) === constructor) return refusalOfIntl(name);
     const why = Object.hasOwn(byConstructor, name)
       ? byConstructor[name]
       : 'it is part of Node.js itself';
-    return { what: `a ${name}`, why: `${why}; ${liveHere}` };
+    return { what: withArticle(name), why: `${why}; ${liveHere}` };
   }
   const code = readCode(Function.prototype.toString.call(constructor));
   if (code?.hasPrivateMembers !== true) return false;
@@ -139,6 +152,20 @@ function judge(constructor: AnyFunction): Refusal | false {
       `its class has private members, which a copy cannot hold; give the class ${hooks}, ` +
       'or make the instance inside the function',
   };
+}
+
+function refusalOfIntl(name: string): Refusal {
+  const made = `new Intl.${name}(locale, options)`;
+  return {
+    what: `an Intl.${name}`,
+    why:
+      `its rules lie inside this process; pass its locale and options, and make it in the task or ` +
+      `once per host: perHost(() => ${made})`,
+  };
+}
+
+function withArticle(name: string): string {
+  return `${/^[AEIO]/.test(name) ? 'an' : 'a'} ${name}`;
 }
 
 const hooks =

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as util from 'node:util';
+import { CodedError } from '../errors.js';
 import { type FunctionLocation, inspectSelf } from './inspector.js';
 import { parse } from './parser.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
@@ -196,7 +197,8 @@ function parseModule(source: string): Analysis | undefined {
           allowHashBang: true,
         }),
       );
-    } catch {
+    } catch (error) {
+      if (error instanceof CodedError) throw error; // there is no parser
       // not of this type
     }
   }

@@ -128,8 +128,28 @@ const values: readonly Row[] = [
   },
   {
     title: 'an instance of a class of the platform',
+    make: () => new TextDecoder(),
+    says: [/a TextDecoder/, /part of Node\.js/, /perHost/],
+  },
+  {
+    title: 'an AbortController',
     make: () => new AbortController(),
-    says: [/an? AbortController/, /part of Node\.js/],
+    says: [/an AbortController/, /option `signal`/, /taskSignal\(\)/],
+  },
+  {
+    title: 'an AbortSignal',
+    make: () => AbortSignal.any([new AbortController().signal]),
+    says: [/an AbortSignal/, /option `signal`/, /taskSignal\(\)/],
+  },
+  {
+    title: 'a formatter of numbers',
+    make: () => new Intl.NumberFormat('de', { style: 'percent' }),
+    says: [/an Intl\.NumberFormat/, /locale and options/, /perHost/],
+  },
+  {
+    title: 'a collator',
+    make: () => new Intl.Collator('sv'),
+    says: [/an Intl\.Collator/, /locale and options/, /perHost/],
   },
 ];
 

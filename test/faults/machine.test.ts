@@ -30,6 +30,26 @@ function parse(stdout: string): Said {
 
 const works = ['socket', 3, 'socket', 3, 'memory', 3];
 
+test('without its parser the error names the package, not the function', async (t) => {
+  const { stdout, stderr, status } = await runProgram(
+    t,
+    `import Module from 'node:module';
+     import { Pool } from ${JSON.stringify(library)};
+     const resolve = Module._resolveFilename;
+     Module._resolveFilename = (name, ...rest) => resolve(name === 'acorn' ? 'no-acorn' : name, ...rest);
+     const pool = new Pool({ size: 1 });
+     const error = await pool.run(() => 1).catch((error) => error);
+     await pool.close();
+     console.log(JSON.stringify([error.code, error.message, error.cause?.code]));`,
+  );
+  assert.equal(status, 0, stderr);
+  const [code, message, cause] = JSON.parse(stdout);
+  assert.deepEqual([code, cause], ['TRANSFER_UNREADABLE', 'MODULE_NOT_FOUND']);
+  assert.match(message, /acorn/);
+  assert.match(message, /install/);
+  assert.doesNotMatch(message, /native/);
+});
+
 test('without the binary calls go over sockets and ports, and one warning says so', async (t) => {
   const { stdout, stderr, status } = await runProgram(t, twoPools, {
     env: { MANYCORE_NATIVE: 'off' },
