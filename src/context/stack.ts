@@ -3,6 +3,7 @@
 // because the host runs re-created code and knows none.
 
 import { findSourceMap } from 'node:module';
+import { isNativeError } from 'node:util/types';
 import { coveragePrefix } from './recreate.js';
 
 /** Where a call was made: an object whose `stack` is made into text only when somebody reads it. */
@@ -10,9 +11,13 @@ export interface CallSite {
   readonly stack?: string;
 }
 
-/** Frames of files below this folder are ours. */
+/** Frames of files below these folders are ours: as we run, and as source maps name them. */
 const ownRoot = new URL('../', import.meta.url);
-const ownPaths = [ownRoot.href, decodeURIComponent(ownRoot.pathname)];
+const ownSources = new URL(ownRoot.href.replace(/\/dist\/(?:src\/)?$/, '/src/'));
+const ownPaths = [ownRoot, ownSources].flatMap((folder) => [
+  folder.href,
+  decodeURIComponent(folder.pathname),
+]);
 
 /** The place that called `below`; costs 1 µs, the text only when it is read. */
 export function captureSite(below: (...args: never[]) => unknown): CallSite {
@@ -41,20 +46,41 @@ async function settleLater<T>(settle: (site: CallSite) => T): Promise<T> {
 }
 
 /**
- * Gives `error` (as it came from a host) the frames of the call below its own. Anything but an error
- * with a text stack is left alone. `hostLabel` names the host: "host 2".
+ * Gives `error` (as it came from a host) the frames of the call below its own, and cleans the stacks
+ * of its causes and parts. Anything but an error with a text stack is left alone. `hostLabel` names
+ * the host: "host 2".
  */
 export function joinStacks(error: unknown, site: CallSite | undefined, hostLabel: string): void {
+  const local = splitStack(site?.stack ?? '').frames.filter(isOfUser);
+  clean(error, [`    at [${hostLabel}]`, ...local]);
+  const seen = new Set<unknown>([error]);
+  for (const each of seen) {
+    if (each !== error && isNativeError(each)) clean(each, []);
+    for (const part of partsOf(each)) seen.add(part); // a Set is walked to its end as it grows
+  }
+}
+
+/** The cause of an error, and the parts of an AggregateError. */
+function partsOf(error: unknown): unknown[] {
+  if (!isNativeError(error)) return [];
+  try {
+    const errors: unknown = Reflect.get(error, 'errors');
+    return [error.cause, ...(Array.isArray(errors) ? errors : [])];
+  } catch {
+    return []; // a getter of the user's threw
+  }
+}
+
+/** The frames of users at their original places, then `below`. */
+function clean(error: unknown, below: readonly string[]): void {
   if (typeof error !== 'object' || error === null) return;
   try {
     const stack: unknown = Reflect.get(error, 'stack');
     if (typeof stack !== 'string') return;
     const { head, frames } = splitStack(stack);
     const remote = frames.filter(isOfUser).map(toOriginal);
-    const local = splitStack(site?.stack ?? '').frames.filter(isOfUser);
-    const joined = [head, ...remote, `    at [${hostLabel}]`, ...local].join('\n');
     Object.defineProperty(error, 'stack', {
-      value: joined,
+      value: [head, ...remote, ...below].join('\n'),
       writable: true,
       enumerable: false,
       configurable: true,
