@@ -3,6 +3,7 @@
 
 import { CodedError } from '../errors.js';
 import { importerFor } from './recreate.js';
+import { mainUrl } from './references.js';
 import type { AnyFunction } from './types.js';
 
 export interface TaskTarget {
@@ -15,7 +16,8 @@ const targets = new WeakMap<AnyFunction, TaskTarget>();
 /**
  * The function that the module at `moduleUrl` exports as `exportName`, to be called where it runs.
  * `moduleUrl` is absolute (`import.meta.url`, `import.meta.resolve(…)`, `node:…`). Calling it imports
- * the module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function.
+ * the module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function. The
+ * program itself is `OPTION_INVALID`: a host that imports it would run the program once more.
  */
 export function task<F extends (...args: never[]) => unknown>(
   moduleUrl: string | URL,
@@ -27,6 +29,13 @@ export function task<F extends (...args: never[]) => unknown>(
       'OPTION_INVALID',
       `task() takes an absolute URL, not ${JSON.stringify(url)}: use import.meta.resolve(…) or ` +
         'new URL(…, import.meta.url)',
+    );
+  }
+  if (url.replace(/[?#].*/, '') === mainUrl()) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      `task() got the program itself, ${url}, which each host would run again: put ` +
+        `${String(exportName)} into a file of its own, or pass the function to run()`,
     );
   }
   if (typeof exportName !== 'string' || exportName === '') {
@@ -52,7 +61,10 @@ async function importExport(url: string, exportName: string): Promise<AnyFunctio
   try {
     namespace = await importerFor(url)(url);
   } catch (cause) {
-    throw new CodedError('TRANSFER_IMPORT_FAILED', `${url} cannot be imported here`, { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CodedError('TRANSFER_IMPORT_FAILED', `${url} cannot be imported here: ${why}`, {
+      cause,
+    });
   }
   const fn: unknown =
     typeof namespace === 'object' && namespace !== null

@@ -90,6 +90,26 @@ test('task says what is wrong with its module or export', async () => {
   await assert.rejects(peer.run(task('file:///no/such/module.js', 'x')), failed);
 });
 
+test('task refuses the program itself, which a host would run again', () => {
+  const wayOut = { code: 'OPTION_INVALID', message: /file of its own/ };
+  for (const url of [import.meta.url, new URL(import.meta.url), `${import.meta.url}?again#there`]) {
+    assert.throws(() => task(url, 'failing'), wayOut);
+  }
+});
+
+test('a task whose module fails says which module and why, with the cause', async () => {
+  const url = 'data:text/javascript,throw new RangeError("no database")';
+  await assert.rejects(
+    peer.run(task(url, 'find')),
+    (error) =>
+      hasCode(error, 'TRANSFER_IMPORT_FAILED') &&
+      error instanceof Error &&
+      error.message.includes(url) &&
+      /: no database/.test(error.message) &&
+      error.cause instanceof RangeError,
+  );
+});
+
 test('a CodedError comes back as a CodedError with its code', async () => {
   await assert.rejects(
     peer.run(() => {
