@@ -20,11 +20,12 @@ export function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): 
   return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;
 }
 
-/** A channel that ends with its host says nothing new; one that held damaged bytes does. */
-export function hasDamage(channelError: Error | undefined): boolean {
+/** A channel that ends with its host says nothing new; one that could not be read further does. */
+export function isUnreadable(channelError: Error | undefined): boolean {
   return (
     hasCode(channelError, 'SEGMENT_CORRUPT') ||
     hasCode(channelError, 'CHANNEL_FRAME_CORRUPT') ||
+    hasCode(channelError, 'NATIVE_REFUSED') || // no mapping for a large frame
     hasCode(channelError, 'HOST_PROTOCOL')
   );
 }

@@ -12,7 +12,7 @@ import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Lifecycle, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
-import { describeEarlyExit, hasDamage } from './exit.js';
+import { describeEarlyExit, isUnreadable } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -356,8 +356,8 @@ export class Host<C extends Call> {
       return;
     }
     this.#handle.ref(); // its end is still to come, and the channel keeps nothing alive any more
-    if (hasDamage(error))
-      this.#handle.kill(); // a host that cannot be understood is replaced
+    if (isUnreadable(error))
+      this.#handle.kill(); // a host that cannot be read is replaced
     else this.#link.close(); // it left first (its set-up failed), and waits for our goodbye
   }
 
@@ -371,7 +371,7 @@ export class Host<C extends Call> {
     this.inFlight = 0;
     const described = {
       ...exit,
-      error: exit.error ?? (hasDamage(this.#channelError) ? this.#channelError : undefined),
+      error: exit.error ?? (isUnreadable(this.#channelError) ? this.#channelError : undefined),
     };
     const startError = isStart ? this.#startError(described) : undefined;
     this.#events.onExit(this, described, unanswered, startError);

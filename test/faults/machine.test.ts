@@ -204,3 +204,23 @@ test('a host that gets no more mappings rejects the call, and goes on', needsNat
   const expected = ['NATIVE_REFUSED', 'NATIVE_REFUSED', true, 2 ** 20];
   assert.deepEqual(JSON.parse(stdout || '0'), expected, stderr);
 });
+
+test('a parent that gets no more mappings loses the host, and says why', needsNative, async (t) => {
+  const text = `
+    import { Pool } from ${JSON.stringify(library)};
+    const pool = new Pool({ size: 1, channel: 'shm', env: { MANYCORE_REFUSE: '' } });
+    const long = (sizeBytes) => 'x'.repeat(sizeBytes);
+    const said = [await pool.run(long, 1)];
+    process.env.MANYCORE_REFUSE = 'mapping';
+    await pool.run(long, 100_000).catch((error) => said.push(error.code, error.cause?.code));
+    delete process.env.MANYCORE_REFUSE;
+    said.push((await pool.run(long, 100_000)).length);
+    console.log(JSON.stringify(said));
+    await pool.close();`;
+  const { stdout, stderr } = await runProgram(t, text);
+  assert.deepEqual(
+    JSON.parse(stdout || '0'),
+    ['x', 'HOST_EXITED', 'NATIVE_REFUSED', 100_000],
+    stderr,
+  );
+});
