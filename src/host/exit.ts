@@ -1,6 +1,6 @@
 // How a host ended, in words and as facts. Not here: what becomes of its tasks (pool/).
 
-import { hasCode } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import type { HostExit } from './types.js';
 
 /** "with exit code 3" or "by SIGKILL". */
@@ -9,11 +9,37 @@ export function describeExit(exit: HostExit): string {
   return `with exit code ${exit.exitCode ?? 'unknown'}`;
 }
 
+/** Exit code where there are no signals of a process that called abort(), as V8 does without heap. */
+const abortExitCode = 134;
+
+/** Whether it may have run out of heap: a thread says so, a process only aborts. */
+export function mayLackHeap({ exitCode, signal, error }: HostExit): boolean {
+  if (signal === 'SIGABRT' || exitCode === abortExitCode) return true;
+  return error !== undefined && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
 /** Node's exit code for a command line that it does not understand. */
 const wrongFlagExitCode = 9;
 
-/** How a host ended that was never ready; `execArgv` are the flags that the user gave it. */
-export function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): string {
+/** Why a host will not be ready, known before it has ended. */
+export interface StartFailure {
+  readonly text: string;
+  readonly cause: unknown;
+}
+
+/** What a host that was never ready is told as; `execArgv` are the flags that the user gave it. */
+export function startError(
+  label: string,
+  known: StartFailure | undefined,
+  exit: HostExit,
+  execArgv: readonly string[],
+): CodedError {
+  const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, execArgv);
+  const cause = known === undefined ? exit.error : known.cause;
+  return new CodedError('HOST_START_FAILED', `${label} did not start: ${text}`, { cause });
+}
+
+function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): string {
   const text = `it ended first, ${describeExit(exit)}`;
   if (exit.exitCode !== wrongFlagExitCode) return text;
   const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;

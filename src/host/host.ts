@@ -10,9 +10,9 @@ import type { ByteReader } from '../channels/index.js';
 import { type ChannelEnd, offerChannel } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { Lifecycle, startTimer } from '../internal/index.js';
+import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
-import { describeEarlyExit, isUnreadable } from './exit.js';
+import { isUnreadable, type StartFailure, startError } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -78,7 +78,8 @@ export class Host<C extends Call> {
   #startTimer: NodeJS.Timeout | undefined;
   #exit: HostExit | undefined;
   #channelError: Error | undefined;
-  #startFailure: unknown;
+  /** Why it will not be ready, known before it ends. */
+  #startFailure: StartFailure | undefined;
   #hasChannelEnded = false;
 
   private constructor(id: number, settings: HostSettings, events: HostEvents<C>) {
@@ -145,7 +146,8 @@ export class Host<C extends Call> {
     const { id = noSetup, definitions = [], state = noBytes, buffers = [] } = settings.setup ?? {};
     this.#link.postSnapshot(frame.setup, 0, id, { bytes: state, definitions, buffers });
     this.#startTimer = startTimer(settings.startTimeoutMs, () => {
-      this.#startFailure = new Error(`it was not ready after ${settings.startTimeoutMs} ms`);
+      const text = `it was not ready after ${settings.startTimeoutMs} ms`;
+      this.#startFailure = { text, cause: undefined };
       this.#handle.kill();
     });
     this.#startTimer?.unref();
@@ -288,7 +290,7 @@ export class Host<C extends Call> {
         this.#becomeReady(body);
         break;
       case frame.startFailed:
-        this.#startFailure = this.#link.importer.importValue(rest(body));
+        this.#setupFailed(body);
         break;
       case frame.retire:
         this.#events.onRetire(this);
@@ -335,6 +337,16 @@ export class Host<C extends Call> {
     if (this.inFlight === 0) this.#link.unref();
   }
 
+  #setupFailed(body: ByteReader): void {
+    let thrown: unknown;
+    try {
+      thrown = this.#link.importer.importValue(rest(body));
+    } catch (error) {
+      thrown = error;
+    }
+    this.#startFailure = { text: `its setup failed: ${messageOf(thrown)}`, cause: thrown };
+  }
+
   #processEnded(exit: HostExit): void {
     this.#exit = exit;
     clearTimeout(this.#startTimer);
@@ -373,20 +385,16 @@ export class Host<C extends Call> {
       ...exit,
       error: exit.error ?? (isUnreadable(this.#channelError) ? this.#channelError : undefined),
     };
-    const startError = isStart ? this.#startError(described) : undefined;
-    this.#events.onExit(this, described, unanswered, startError);
+    const failure = isStart
+      ? startError(this.label, this.#startFailure, described, this.#execArgv)
+      : undefined;
+    this.#events.onExit(this, described, unanswered, failure);
     this.#link.destroy(); // last: until here the claims could be asked
-  }
-
-  #startError(exit: HostExit): CodedError {
-    const cause = this.#startFailure ?? exit.error;
-    const why = cause instanceof Error ? cause.message : describeEarlyExit(exit, this.#execArgv);
-    return new CodedError('HOST_START_FAILED', `${this.label} did not start: ${why}`, { cause });
   }
 }
 
 function asCoded(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
-  const text = `an item of a stream cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+  const text = `an item of a stream cannot be read: ${messageOf(error)}`;
   return new CodedError('TRANSFER_CORRUPT', text, { cause: error });
 }

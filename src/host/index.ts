@@ -1,7 +1,7 @@
 export { blocksOf, encodedOf } from './buffers.js';
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
 export { taskSignal } from './current-task.js';
-export { describeExit } from './exit.js';
+export { describeExit, mayLackHeap } from './exit.js';
 export { parentBuffers, parentExporter } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
 export { isInsideHost } from './inside.js';

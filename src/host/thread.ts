@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
 import { Loads } from './loads.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
@@ -32,7 +33,7 @@ export function startThread(
   } catch (error) {
     throw new CodedError(
       'HOST_START_FAILED',
-      `a host thread could not be started: ${error instanceof Error ? error.message : String(error)}`,
+      `a host thread could not be started: ${messageOf(error)}`,
       { cause: error },
     );
   }

@@ -3,6 +3,7 @@
 // Not here: stopping the work itself. Whoever waits knows how (a kill, a close), and does it.
 
 import { CodedError } from '../errors.js';
+import { messageOf } from './message.js';
 
 /** The longest delay that a timer of Node takes (25 days); a longer one would fire at once. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -49,8 +50,9 @@ export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise
 /** What rejects when `signal` is aborted: `ABORTED`, with the signal's own reason as `cause`. */
 export function abortError(signal: AbortSignal | undefined): CodedError {
   const reason: unknown = signal?.reason;
-  const why = reason instanceof Error ? reason.message : String(reason);
-  return new CodedError('ABORTED', `the signal was aborted: ${why}`, { cause: reason });
+  return new CodedError('ABORTED', `the signal was aborted: ${messageOf(reason)}`, {
+    cause: reason,
+  });
 }
 
 /** What rejects a call whose task ran longer than its `timeoutMs`; `''` for a function without a name. */

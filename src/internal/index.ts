@@ -23,3 +23,4 @@ export {
   type TaskStartMessage,
 } from './diagnostics.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
+export { messageOf } from './message.js';

@@ -1,7 +1,7 @@
 // What a caller hears when a host ends under its task.
 
 import { CodedError } from '../errors.js';
-import { describeExit, type HostExit } from '../host/index.js';
+import { describeExit, type HostExit, mayLackHeap } from '../host/index.js';
 
 /** The host ended while it ran the task; says how. */
 export class HostExitedError extends CodedError {
@@ -10,10 +10,12 @@ export class HostExitedError extends CodedError {
 
   constructor(hostLabel: string, exit: HostExit, taskName: string) {
     const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
+    const advice = mayLackHeap(exit)
+      ? 'its heap may have been full: give it less at a time, or raise maxHeapMb'
+      : 'use retry if the task may run twice';
     super(
       'HOST_EXITED',
-      `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}${why}; ` +
-        'use retry if the task may run twice',
+      `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}${why}; ${advice}`,
       exit.error === undefined ? undefined : { cause: exit.error },
     );
     this.exitCode = exit.exitCode;

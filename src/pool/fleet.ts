@@ -9,7 +9,7 @@ import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { allowedCores, coresToPin, Host, type HostEvents, type HostExit } from '../host/index.js';
-import { announcements, startTimer } from '../internal/index.js';
+import { announcements, messageOf, startTimer } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import type { FilledPoolOptions } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
@@ -324,8 +324,4 @@ export class Fleet {
 function idleEnd(host: TaskHost): CodedError | undefined {
   if (host.tasksDone > 0 || host.isRetiring) return undefined;
   return new CodedError('HOST_START_FAILED', `${host.label} ended before it had done anything`);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

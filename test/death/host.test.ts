@@ -84,6 +84,36 @@ for (const way of processWays) {
   }
 }
 
+for (const way of ways) {
+  test(`${way.name}: HOST_EXITED has the stack of the call`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    async function callerOfTheDying(): Promise<void> {
+      await pool.run(() => process.exit(3));
+    }
+    await assert.rejects(callerOfTheDying(), ({ stack }: Error) => {
+      assert.match(stack ?? '', /at \[host \d+.*\]\n.*callerOfTheDying.*host\.test\./);
+      return true;
+    });
+  });
+
+  test(`${way.name}: a host whose setup throws says so, with what it threw`, async (t) => {
+    for (const [thrown, said] of [
+      [new RangeError('no database'), /did not start: its setup failed: no database$/],
+      ['just text', /did not start: its setup failed: just text$/],
+      [Object.create(null), /did not start: its setup failed: a value that has no text$/],
+    ] as const) {
+      const setup = (): never => {
+        throw thrown;
+      };
+      const pool = openPool(t, { size: 1, setup }, way);
+      await assert.rejects(
+        pool.run(() => 1),
+        { code: 'HOST_START_FAILED', message: said, cause: thrown },
+      );
+    }
+  });
+}
+
 test('the hosts of a pool in a worker thread are gone soon after the process was killed', async (t) => {
   const parent = startParent(
     t,

@@ -69,3 +69,7 @@ test('a timer of a time that Node has no timer for never fires, one of a shorter
 test('a signal that is aborted with no error still gives a message', () => {
   assert.match(abortError(AbortSignal.abort('stop')).message, /aborted: stop/);
 });
+
+test('a signal that is aborted with what has no text still gives a message', () => {
+  assert.match(abortError(AbortSignal.abort(Object.create(null))).message, /aborted: a value/);
+});
