@@ -8,10 +8,9 @@ import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
+import { entryFile } from './entry-file.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
-
-const entryPath = fileURLToPath(new URL('./entry.js', import.meta.url));
 
 /** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
 const ownFlags: ReadonlySet<string> = new Set([
@@ -56,12 +55,16 @@ function isOwnFlag(flag: string): boolean {
   return ownFlags.has(flag) || ownFlagPrefixes.some((prefix) => flag.startsWith(prefix));
 }
 
-/** Starts a host process; a start that the system refuses is an `onExit` with the error. */
+/**
+ * Starts a host process; a start that the system refuses is an `onExit` with the error. Throws
+ * `HOST_START_FAILED` when there is no program to start.
+ */
 export function startProcess(
   ticket: HostTicket,
   offer: ChannelOffer,
   options: HostOptions,
 ): HostHandle {
+  const entryPath = fileURLToPath(entryFile());
   const flags = [...inheritedFlags(process.execArgv), ...options.execArgv];
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
   const child = spawn(process.execPath, [...flags, entryPath, JSON.stringify(ticket)], {

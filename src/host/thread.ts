@@ -6,18 +6,18 @@ import { Worker } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
+import { entryFile } from './entry-file.js';
 import { Loads } from './loads.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
-const entryUrl = new URL('./entry.js', import.meta.url);
-
-/** Starts a host thread; throws `HOST_START_FAILED` for flags that a thread cannot have. */
+/** Starts a host thread; throws `HOST_START_FAILED` for flags that a thread cannot have, or no program. */
 export function startThread(
   ticket: HostTicket,
   offer: ChannelOffer,
   options: HostOptions,
 ): HostHandle {
+  const entryUrl = entryFile();
   try {
     const worker = new Worker(entryUrl, {
       workerData: ticket,

@@ -81,7 +81,7 @@ export class Fleet {
 
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
   grow(): void {
-    if (this.#waitingTasks() > 0) this.#restartTimer?.ref(); // somebody waits for it now
+    if (this.#isWaitedFor) this.#restartTimer?.ref();
     if (this.#isClosing || this.#restartTimer !== undefined) return;
     if (this.hosts.length >= this.#options.maxHosts) return;
     const before = this.hosts.length;
@@ -111,11 +111,18 @@ export class Fleet {
 
   /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`. */
   async warmUp(): Promise<void> {
-    this.warm(this.#options.maxHosts);
     if (this.#isAllReady) return;
-    await new Promise<void>((resolve, reject) => {
+    // It waits before anything starts: a start may fail at once, and is repeated for who waits.
+    const ready = new Promise<void>((resolve, reject) => {
       this.#warmWaiters.push({ resolve, reject });
     });
+    this.warm(this.#options.maxHosts);
+    await ready;
+  }
+
+  /** Whether somebody waits for a host that is still to start. */
+  get #isWaitedFor(): boolean {
+    return this.#waitingTasks() > 0 || this.#warmWaiters.length > 0;
   }
 
   get #isAllReady(): boolean {
@@ -151,12 +158,7 @@ export class Fleet {
       announcements.hostStart.publish({ host: host.id, kind: host.kind, pid: host.pid });
       return true;
     } catch (error) {
-      this.#startFailed(
-        new CodedError('HOST_START_FAILED', `no host could be started: ${messageOf(error)}`, {
-          cause: error,
-        }),
-        undefined,
-      );
+      this.#startFailed(asStartFailure(error), undefined);
       return false;
     }
   }
@@ -275,7 +277,7 @@ export class Fleet {
       if (this.#warmWaiters.length > 0) this.warm(this.#options.maxHosts);
       else this.grow();
     }, delayMs);
-    if (this.#waitingTasks() === 0 && this.#warmWaiters.length === 0) this.#restartTimer.unref();
+    if (!this.#isWaitedFor) this.#restartTimer.unref();
   }
 
   #watchIdle(): void {
@@ -324,4 +326,10 @@ export class Fleet {
 function idleEnd(host: TaskHost): CodedError | undefined {
   if (host.tasksDone > 0 || host.isRetiring) return undefined;
   return new CodedError('HOST_START_FAILED', `${host.label} ended before it had done anything`);
+}
+
+function asStartFailure(error: unknown): CodedError {
+  if (error instanceof CodedError && error.code === 'HOST_START_FAILED') return error;
+  const text = `no host could be started: ${messageOf(error)}`;
+  return new CodedError('HOST_START_FAILED', text, { cause: error });
 }

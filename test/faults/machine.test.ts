@@ -2,10 +2,11 @@
 // slower channel, and that is said once.
 
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Gate } from '../pool/ways.js';
-import { library, runProgram } from './child.js';
+import { library, runCommand, runProgram } from './child.js';
 
 const twoPools = `
   import { Pool } from ${JSON.stringify(library)};
@@ -112,6 +113,36 @@ for (const feature of ['memfd', 'eventfd', 'futex']) {
       assert.equal(stdout.trim(), 'CHANNEL_UNAVAILABLE');
     },
   );
+}
+
+for (const [what, body] of [
+  ['a call', 'await new Pool({ size: 1 }).run(() => 1)'],
+  ['a call to a thread', "await new Pool({ size: 1, host: 'thread' }).run(() => 1)"],
+  ['warm()', 'await new Pool({ size: 2 }).warm()'],
+] as const) {
+  test(`bundled into a program, ${what} rejects with what to do about it`, async (t) => {
+    const { folder } = new Gate(t);
+    const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+    symlinkSync(modules, `${folder}/node_modules`);
+    const text = `import { Pool } from ${JSON.stringify(fileURLToPath(library))};
+      try { ${body}; } catch (error) { console.log(error.code, error.message); }`;
+    writeFileSync(`${folder}/source.mjs`, text);
+    const flags = ['--bundle', '--platform=node', '--format=esm', '--log-level=error'];
+    const output = `--outfile=${folder}/program.mjs`;
+    const built = await runCommand(t, [
+      `${modules}/.bin/esbuild`,
+      `${folder}/source.mjs`,
+      ...flags,
+      output,
+    ]);
+    assert.equal(built.status, 0, built.stderr);
+    const { stdout, stderr } = await runCommand(t, [process.execPath, `${folder}/program.mjs`]);
+    assert.match(
+      stdout,
+      /^HOST_START_FAILED manycore's host program .*--external:manycore/,
+      stderr,
+    );
+  });
 }
 
 test('without descriptors a call fails with a code instead of hanging', async (t) => {

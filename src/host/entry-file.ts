@@ -1,0 +1,22 @@
+// Where the program is that runs inside hosts: a file of its own, beside the file that this code is
+// in. Where somebody has bundled manycore into a program, there is none.
+
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { CodedError } from '../errors.js';
+
+const entryUrl = new URL('./entry.js', import.meta.url);
+/** A bundle may itself be called so: started as a host it would start hosts without end. */
+const isThisFile = entryUrl.href === import.meta.url;
+let isKnownToExist = false;
+
+/** The URL of `entry.ts`, compiled. Throws `HOST_START_FAILED` when it is not there. */
+export function entryFile(): URL {
+  isKnownToExist ||= !isThisFile && existsSync(entryUrl);
+  if (isKnownToExist) return entryUrl;
+  throw new CodedError(
+    'HOST_START_FAILED',
+    `manycore's host program ${fileURLToPath(entryUrl)} is not beside its library: was manycore ` +
+      'bundled into the program? Leave it out (esbuild: --external:manycore)',
+  );
+}
