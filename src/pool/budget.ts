@@ -36,6 +36,7 @@ export class CoreBudget {
       this.#waiting.add(onFree);
       return false;
     }
+    this.#waiting.delete(onFree);
     this.#usedCores += 1;
     return true;
   }

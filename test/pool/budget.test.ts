@@ -37,6 +37,18 @@ test('a core that is given back is offered once to one that waits', () => {
   assert.deepEqual(told, ['first', 'second']);
 });
 
+test('a pool that got a core meanwhile is not told of another', () => {
+  const budget = new CoreBudget(1);
+  const told: string[] = [];
+  const first = (): void => void told.push('first');
+  budget.tryTake(0, nobody);
+  assert.equal(budget.tryTake(1, first), false);
+  budget.tryTake(1, () => told.push('second'));
+  assert.equal(budget.tryTake(0, first), true);
+  budget.give();
+  assert.deepEqual(told, ['second']);
+});
+
 test('a pool that is forgotten is not told', () => {
   const budget = new CoreBudget(1);
   budget.tryTake(0, nobody);
