@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { runFile } from '../../src/cli/run.js';
 import { library, runCommand } from '../faults/child.js';
 import { Gate } from '../pool/ways.js';
 import { readRepositoryFile } from '../support/repository.js';
@@ -90,6 +91,15 @@ for (const [name, text] of [
     assert.match(stderr, /RangeError: from the program\n\s+at .*(throws|rejects)\./);
   });
 }
+
+test('a program that is not there is CLI_FILE_NOT_FOUND, in the text and in the error', async (t) => {
+  const { folder } = new Gate(t);
+  const { stderr } = await runCommand(t, [...command, 'run', `${folder}/nowhere.js`]);
+  assert.match(stderr, /no file .*nowhere\.js.*\(CLI_FILE_NOT_FOUND\)/);
+  for (const path of [`${folder}/nowhere.js`, folder]) {
+    assert.throws(() => runFile(path, []), { code: 'CLI_FILE_NOT_FOUND' });
+  }
+});
 
 for (const [what, args, said] of [
   ['a file that is not there', ['run', '/nowhere/program.js'], /no file \/nowhere\/program\.js/],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pool } from '../../src/index.js';
+import { library, runProgram } from '../faults/child.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
@@ -119,3 +120,26 @@ test('two pools share the cores: the second works with one while the first holds
   await withDeadline(Promise.all(calls), deadlineMs, 'all tasks');
   assert.equal(second.stats().cores.used, 0);
 });
+
+for (const way of ways) {
+  test(`${way.name}: a pool that did its work has no timers and keeps no program`, async (t) => {
+    const text = `
+      import { Pool } from ${JSON.stringify(library)};
+      const pool = new Pool({ size: 2, host: '${way.host}', channel: '${way.channel}' });
+      const short = (value) => value;
+      for (let round = 0; round < 3; round += 1) {
+        await Promise.all(Array.from({ length: 200 }, (_, value) => pool.run(short, value)));
+      }
+      const abort = new AbortController();
+      await pool.with({ timeoutMs: 60_000, signal: abort.signal }).run(short, 1);
+      const stream = await pool.run(function* () { yield* [1, 2, 3]; });
+      for await (const item of stream) if (item === 2) break;
+      const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout');
+      const isIdle = () => pool.stats().runningTasks === 0 && timers().length === 0;
+      // Work ahead is watched for some ms after it was done.
+      while (!isIdle()) await new Promise((resolve) => setImmediate(resolve));
+      console.log(pool.stats().hosts.length > 0, pool.stats().cores.used);`;
+    const { status, stdout, stderr } = await runProgram(t, text);
+    assert.deepEqual([status, stdout.trim()], [0, 'true 0'], stderr);
+  });
+}
