@@ -17,7 +17,14 @@ import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, rest } from './link.js';
 import { Loads } from './loads.js';
 import { startProcess } from './process.js';
-import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
+import {
+  frame,
+  type HostTicket,
+  noSetup,
+  parseReady,
+  runTimeUnitsPerMs,
+  unreadableItem,
+} from './protocol.js';
 import { startThread } from './thread.js';
 import type { HostExit, HostHandle, HostOptions, HostSettings } from './types.js';
 
@@ -305,7 +312,7 @@ export class Host<C extends Call> {
     try {
       item = this.#link.codec.read(body);
     } catch (error) {
-      this.#events.onItemLost(this, call, asCoded(error));
+      this.#events.onItemLost(this, call, unreadableItem(error));
       return;
     }
     this.#events.onItem(this, call, item);
@@ -391,10 +398,4 @@ export class Host<C extends Call> {
     this.#events.onExit(this, described, unanswered, failure);
     this.#link.destroy(); // last: until here the claims could be asked
   }
-}
-
-function asCoded(error: unknown): CodedError {
-  if (error instanceof CodedError) return error;
-  const text = `an item of a stream cannot be read: ${messageOf(error)}`;
-  return new CodedError('TRANSFER_CORRUPT', text, { cause: error });
 }

@@ -29,7 +29,7 @@ export interface PoolOptions {
   readonly concurrentTasksPerHost?: number;
   /** A host is replaced after so many tasks. Default: never. */
   readonly maxTasksPerHost?: number;
-  /** A host is replaced when its resident memory is above this. Default: never. */
+  /** A host is replaced when its resident memory, a thread when its heap and buffers, is above this. Default: never. */
   readonly maxRssBytes?: number;
   /** Limit of a host's old generation in MiB. Default: V8's own. */
   readonly maxHeapMb?: number;

@@ -121,9 +121,9 @@ export class Pool implements Caller, AsyncDisposable {
     // Not async: a promise more for each call would show (bench/cases/throughput.js).
     try {
       if (typeof fn !== 'function') throw notFunction(fn);
-      if (this.#state === 'inline') return this.#callInline(fn, args, options);
-      if (this.#state !== 'open') throw closedError();
+      if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
+      if (this.#state === 'inline') return this.#callInline(fn, args, options);
       if (options.whenBusy !== 'queue' && !this.#dispatcher.hasIdleHost) {
         return this.#callWhenBusy(fn, args, options);
       }
