@@ -6,8 +6,7 @@
 // slot is free again when its answer came or the task was taken back.
 
 import { isMainThread } from 'node:worker_threads';
-import type { ByteReader } from '../channels/index.js';
-import { type ChannelEnd, offerChannel } from '../channels/index.js';
+import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Lifecycle, messageOf, startTimer } from '../internal/index.js';

@@ -81,9 +81,7 @@ export class Runner {
     let result: unknown;
     let unfinished: Promise<unknown> | undefined;
     try {
-      const state = kind === frame.callWithState ? body.copy(body.i32()) : undefined;
-      const fn = this.#options.importer.importFunction(target, state);
-      const args = this.#link.codec.read(body);
+      const { fn, args } = this.#read(kind, target, body);
       const isAlone = this.#options.concurrentTasks === 1;
       result = callInTask(task, isAlone, () => Reflect.apply(fn, undefined, argumentList(args)));
       unfinished = this.#unfinished(slot, result);
@@ -105,6 +103,19 @@ export class Runner {
     if (isThenable(result)) return Promise.resolve(result);
     const generator = generatorOf(result);
     return generator && this.#stream(slot, new StreamSender(this.#link, slot, generator));
+  }
+
+  /** The arguments are read also when the function fails: blocks that nobody reads never go back. */
+  #read(kind: number, target: number, body: ByteReader) {
+    const state = kind === frame.callWithState ? body.copy(body.i32()) : undefined;
+    let args: unknown;
+    let fn: (...args: unknown[]) => unknown;
+    try {
+      fn = this.#options.importer.importFunction(target, state);
+    } finally {
+      args = this.#link.codec.read(body);
+    }
+    return { fn, args };
   }
 
   #finishLater(task: RunningTask, startedMs: number, work: Promise<unknown>): void {
