@@ -10,13 +10,17 @@ import {
 } from '../context/index.js';
 import { bufferCarrier } from './buffers.js';
 
-/** Names shared memory in snapshots; `blocks` is set when the first channel over it opens. */
+/**
+ * Names shared memory in snapshots; `blocks` is set when the first channel over it opens. While
+ * `isNaming` is false it is copied: the snapshot is for hosts that share none.
+ */
 class ParentBuffers implements BufferCarrier {
   blocks: BlockStore | undefined;
+  isNaming = true;
   readonly #carrier = bufferCarrier(() => this.blocks);
 
   name(buffer: ArrayBufferLike): BufferName | undefined {
-    return this.#carrier.name(buffer);
+    return this.isNaming ? this.#carrier.name(buffer) : undefined;
   }
 
   find(name: BufferName): ArrayBufferLike {

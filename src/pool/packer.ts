@@ -9,7 +9,7 @@ import {
   type SlowCodec,
   shareBlocks,
 } from '../channels/index.js';
-import type { FunctionSnapshot } from '../context/index.js';
+import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
 import { blocksOf, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
 
 export class Packer {
@@ -33,11 +33,33 @@ export class Packer {
 
   /** Throws `TRANSFER_…`; then nothing is held. */
   pack(args: readonly unknown[], mayRunTwice: boolean): Packed {
-    return (mayRunTwice ? this.#inlineCodec : this.#codec).pack(args);
+    const wasNaming = this.#setNaming();
+    try {
+      return (mayRunTwice ? this.#inlineCodec : this.#codec).pack(args);
+    } finally {
+      parentBuffers.isNaming = wasNaming;
+    }
   }
 
   release(packed: Packed): void {
     if (packed.blocks.length > 0) this.#codec.release(packed);
+  }
+
+  /** Throws `TRANSFER_…`. */
+  exportFunction(fn: AnyFunction): FunctionSnapshot {
+    const wasNaming = this.#setNaming();
+    try {
+      return parentExporter().exportFunction(fn);
+    } finally {
+      parentBuffers.isNaming = wasNaming;
+    }
+  }
+
+  /** For this pool's channel. An export runs getters, which may call another pool. */
+  #setNaming(): boolean {
+    const wasNaming = parentBuffers.isNaming;
+    parentBuffers.isNaming = this.#share !== undefined;
+    return wasNaming;
   }
 
   /** Keeps the shared memory that a function captured; call it before anything else may run. */

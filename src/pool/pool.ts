@@ -5,7 +5,7 @@
 import { type ChannelKind, isImmutable } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { grantedCores, parentExporter } from '../host/index.js';
+import { grantedCores } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
@@ -70,7 +70,7 @@ export class Pool implements Caller, AsyncDisposable {
     this.#id = lastPoolId;
     if (options?.size !== undefined) budget().raise(this.#options.maxHosts);
     const { setup } = this.#options;
-    this.#setup = setup && parentExporter().exportFunction(setup);
+    this.#setup = setup && this.#packer.exportFunction(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
     this.#dispatcher = new Dispatcher({
       poolId: this.#id,
@@ -164,7 +164,7 @@ export class Pool implements Caller, AsyncDisposable {
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     this.#dispatcher.fleet.anticipate();
-    const snapshot = parentExporter().exportFunction(fn);
+    const snapshot = this.#packer.exportFunction(fn);
     const packed = isImmutable(args) ? undefined : this.#packer.pack(args, options.retry > 0);
     this.#packer.hold(snapshot);
     lastTaskId += 1;

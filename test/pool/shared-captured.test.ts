@@ -2,13 +2,14 @@
 // instances, in Maps, in errors. It must arrive as the same memory, and be freed after use.
 
 import assert from 'node:assert/strict';
+import { rmSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { shareBlocks } from '../../src/channels/index.js';
 import { Pool, shared } from '../../src/index.js';
 import { openDescriptors, waitFor } from '../support/index.js';
-import { openPool, ways } from './ways.js';
+import { Gate, openPool, ways } from './ways.js';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
@@ -142,6 +143,32 @@ const uses: readonly (readonly [string, Use])[] = [
   ],
 ];
 
+/** Uses of one buffer; no view of it is left in the host when they have ended. */
+const usesOfOne: readonly (readonly [
+  string,
+  (pool: Pool, bytes: Buffer, folder: string) => Promise<void>,
+])[] = [
+  [
+    'a buffer that was captured, passed in instances and returned',
+    async (pool, bytes) => {
+      const [first, second] = [new Frame(bytes), new Frame(bytes)];
+      await pool.run((given: Frame) => given.bytes.fill(bytes[0] ?? 0, 0, 1), first);
+      await pool.run((given: Frame) => new Frame(given.bytes), second);
+    },
+  ],
+  [
+    'an argument of a function that cannot be made in the host',
+    async (pool, bytes, folder) => {
+      const file = `${folder}/gone.mjs`;
+      writeFileSync(file, 'export class Gone {}');
+      const { Gone } = await import(file);
+      rmSync(file);
+      const call = pool.run((given: Buffer) => [new Gone(), given[0]], bytes);
+      await assert.rejects(call, { code: 'TRANSFER_IMPORT_FAILED' });
+    },
+  ],
+];
+
 function isArenaOpen(): boolean {
   return openDescriptors().some((target) => target.includes('manycore-arena'));
 }
@@ -182,33 +209,48 @@ for (const way of ways.filter(({ channel }) => channel === 'shm')) {
     });
   });
 
-  test(`${way.name}: a captured buffer that nobody has any more is freed while the pool lives`, async (t) => {
-    const pool = openPool(t, { size: 1 }, way);
-    const { blocks, leave } = shareBlocks();
-    t.after(leave);
-    const block = await (async () => {
-      const bytes = shared(sizeBytes);
-      const [first, second] = [new Frame(bytes), new Frame(bytes)];
-      await pool.run((given: Frame) => given.bytes.fill(bytes[0] ?? 0, 0, 1), first);
-      await pool.run((given: Frame) => new Frame(given.bytes), second);
-      return blocks.sharedBlock(bytes.buffer);
-    })();
-    assert.ok(block);
-    const isInUse = (): boolean => {
-      try {
-        blocks.borrow(block, true);
-        return true;
-      } catch {
-        return false;
-      }
-    };
-    await waitFor(async () => {
-      collect();
-      await pool.run(() => {
-        setFlagsFromString('--expose-gc');
-        runInNewContext('gc')();
+  for (const [what, use] of usesOfOne) {
+    test(`${way.name}: ${what} is freed while the pool lives`, async (t) => {
+      const pool = openPool(t, { size: 1 }, way);
+      const { blocks, leave } = shareBlocks();
+      t.after(leave);
+      const block = await (async () => {
+        const bytes = shared(sizeBytes);
+        await use(pool, bytes, new Gate(t).folder);
+        return blocks.sharedBlock(bytes.buffer);
+      })();
+      assert.ok(block);
+      const isInUse = (): boolean => {
+        try {
+          blocks.borrow(block, true);
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      await waitFor(async () => {
+        collect();
+        await pool.run(() => {
+          setFlagsFromString('--expose-gc');
+          runInNewContext('gc')();
+        });
+        return !isInUse();
       });
-      return !isInUse();
     });
+  }
+
+  test(`${way.name}: shared bytes that another channel's task captured or gets in an object are a copy`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const channel = way.host === 'process' ? 'socket' : 'memory';
+    const other = openPool(t, { size: 1, host: way.host, channel });
+    const bytes = shared(new Uint8Array([1, 2, 3]));
+    const write = (given: Frame): number[] => {
+      given.bytes[0] = 9;
+      return [...bytes, given.bytes[0]];
+    };
+    assert.deepEqual(await other.run(write, new Frame(bytes)), [1, 2, 3, 9]);
+    assert.deepEqual([...bytes], [1, 2, 3]);
+    assert.deepEqual(await pool.run(write, new Frame(bytes)), [9, 2, 3, 9]);
+    assert.deepEqual([...bytes], [9, 2, 3]);
   });
 }
