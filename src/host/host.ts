@@ -13,17 +13,10 @@ import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { isUnreadable, type StartFailure, startError } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
-import { type Call, Link, rest } from './link.js';
+import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
 import { startProcess } from './process.js';
-import {
-  frame,
-  type HostTicket,
-  noSetup,
-  parseReady,
-  runTimeUnitsPerMs,
-  unreadableItem,
-} from './protocol.js';
+import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
 import { startThread } from './thread.js';
 import type { HostExit, HostHandle, HostOptions, HostSettings } from './types.js';
 
@@ -311,7 +304,7 @@ export class Host<C extends Call> {
     try {
       item = this.#link.codec.read(body);
     } catch (error) {
-      this.#events.onItemLost(this, call, unreadableItem(error));
+      this.#events.onItemLost(this, call, readError(error));
       return;
     }
     this.#events.onItem(this, call, item);

@@ -19,6 +19,7 @@ import type {
 import { ByteReader, Codec } from '../channels/index.js';
 import type { Exporter, FunctionSnapshot, Importer, ValueSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
 import { blocksOf, encodedOf } from './buffers.js';
 import { frame } from './protocol.js';
 
@@ -56,6 +57,13 @@ export interface LinkOptions {
 /** What is left of a frame, as bytes to keep. */
 export function rest(body: ByteReader): Buffer {
   return body.copy(body.limit - body.position);
+}
+
+/** What reading a value failed with, as an error of ours. */
+export function readError(error: unknown): CodedError {
+  if (error instanceof CodedError) return error;
+  const text = `a value that came cannot be read: ${messageOf(error)}`;
+  return new CodedError('TRANSFER_CORRUPT', text, { cause: error });
 }
 
 const writeRaw: BodyWriter<Uint8Array> = (writer, bytes) => {

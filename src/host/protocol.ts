@@ -3,7 +3,6 @@
 // `task` is a slot of the host's table of tasks in flight, not a number of the pool.
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
 
 /** Both ways. */
 export const frame = Object.freeze({
@@ -122,11 +121,4 @@ export function parseReady(value: unknown): ReadyMessage {
     return { pid: value[0], nodeVersion: value[1] };
   }
   throw malformed('no ready message', value);
-}
-
-/** What a stream fails with when one of its items cannot be read. */
-export function unreadableItem(error: unknown): CodedError {
-  if (error instanceof CodedError) return error;
-  const text = `an item of a stream cannot be read: ${messageOf(error)}`;
-  return new CodedError('TRANSFER_CORRUPT', text, { cause: error });
 }

@@ -210,7 +210,6 @@ export class Dispatcher {
       this.#next(host);
     },
     onStream: (host, task, slot) => {
-      if (task.state === 'settled') return host.grant(slot, 0); // given up before it began
       const stream = new TaskStream((items) => host.grant(slot, items));
       this.#streams.set(task, stream);
       task.state = 'streaming';

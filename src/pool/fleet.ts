@@ -8,7 +8,14 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { allowedCores, coresToPin, Host, type HostEvents, type HostExit } from '../host/index.js';
+import {
+  allowedCores,
+  coresToPin,
+  describeExit,
+  Host,
+  type HostEvents,
+  type HostExit,
+} from '../host/index.js';
 import { announcements, messageOf, startTimer } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import type { FilledPoolOptions } from './options.js';
@@ -197,7 +204,11 @@ export class Fleet {
       this.#events.onError(host, task, ranMs, error);
       this.#afterAnswer(host);
     },
-    onStream: (host, task, slot) => this.#events.onStream(host, task, slot),
+    onStream: (host, task, slot) => {
+      if (task.state === 'settled')
+        host.grant(slot, 0); // given up before it began
+      else this.#events.onStream(host, task, slot);
+    },
     onItem: (host, task, item) => this.#events.onItem(host, task, item),
     onItemLost: (host, task, error) => {
       if (task.state !== 'settled') this.#events.onItemLost(host, task, error);
@@ -243,7 +254,7 @@ export class Fleet {
     const hadBegun = this.#events.onExit(host, exit, unanswered);
     if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
     if (!this.#isClosing) {
-      const failure = startError ?? (hadBegun ? undefined : idleEnd(host));
+      const failure = startError ?? (hadBegun ? undefined : idleEnd(host, exit));
       // Before anything asks for another host: its start has to wait.
       if (failure !== undefined) this.#startFailed(failure, host);
       else this.grow();
@@ -323,9 +334,10 @@ export class Fleet {
 }
 
 /** What ended before it had done anything, and not by a task's doing, counts as a failed start. */
-function idleEnd(host: TaskHost): CodedError | undefined {
+function idleEnd(host: TaskHost, exit: HostExit): CodedError | undefined {
   if (host.tasksDone > 0 || host.isRetiring) return undefined;
-  return new CodedError('HOST_START_FAILED', `${host.label} ended before it had done anything`);
+  const text = `${host.label} ended ${describeExit(exit)} before it had done anything`;
+  return new CodedError('HOST_START_FAILED', text);
 }
 
 function asStartFailure(error: unknown): CodedError {
