@@ -8,11 +8,13 @@ import { CodedError } from '../errors.js';
 const entryUrl = new URL('./entry.js', import.meta.url);
 /** A bundle may itself be called so: started as a host it would start hosts without end. */
 const isThisFile = entryUrl.href === import.meta.url;
+/** So may the program beside a bundle's chunks: it has got a host's ticket, which a host takes away. */
+const hasTicketOfHost = (): boolean => process.argv[2]?.startsWith('{"hostId":') === true;
 let isKnownToExist = false;
 
 /** The URL of `entry.ts`, compiled. Throws `HOST_START_FAILED` when it is not there. */
 export function entryFile(): URL {
-  isKnownToExist ||= !isThisFile && existsSync(entryUrl);
+  isKnownToExist ||= !isThisFile && !hasTicketOfHost() && existsSync(entryUrl);
   if (isKnownToExist) return entryUrl;
   throw new CodedError(
     'HOST_START_FAILED',

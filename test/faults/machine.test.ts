@@ -145,6 +145,31 @@ for (const [what, body] of [
   });
 }
 
+test('a bundled program that lies where the host program would is not started without end', async (t) => {
+  const { folder } = new Gate(t);
+  const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
+  symlinkSync(modules, `${folder}/node_modules`);
+  writeFileSync(
+    `${folder}/source.mjs`,
+    `export { Pool } from ${JSON.stringify(fileURLToPath(library))};`,
+  );
+  const output = `--outfile=${folder}/chunk.js`;
+  const flags = ['--bundle', '--platform=node', '--format=esm', '--log-level=error', output];
+  await runCommand(t, [`${modules}/.bin/esbuild`, `${folder}/source.mjs`, ...flags]);
+  writeFileSync(`${folder}/package.json`, '{"type":"module"}');
+  const program = `
+    import { Pool } from './chunk.js';
+    const depth = Number(process.env.DEPTH ?? 0);
+    process.env.DEPTH = String(depth + 1);
+    console.log('depth', depth);
+    if (depth > 1) throw new Error('and so on');
+    await new Pool({ size: 1 }).run(() => 1).catch((error) => console.log(error.code));`;
+  writeFileSync(`${folder}/entry.js`, program);
+  const { stdout } = await runCommand(t, [process.execPath, `${folder}/entry.js`]);
+  assert.match(stdout, /depth 0[^]*depth 1[^]*HOST_START_FAILED/);
+  assert.doesNotMatch(stdout, /depth 2/);
+});
+
 test('without descriptors a call fails with a code instead of hanging', async (t) => {
   const text = `
     import { openSync } from 'node:fs';
