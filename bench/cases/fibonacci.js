@@ -1,9 +1,20 @@
 // Does a second core double the work, and do more hosts than cores do harm?
+// `no-parent` is what the machine gives: as many processes that compute and talk to nobody.
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { openContender } from '../lib/contenders.js';
 import { perSecond, runsOf } from '../lib/figures.js';
 import { countCalls } from '../lib/measure.js';
 
-const contenders = ['manycore-process', 'manycore-thread', 'piscina', 'bare-fork-json'];
+const contenders = [
+  'manycore-process',
+  'manycore-thread',
+  'piscina',
+  'bare-fork-json',
+  'no-parent',
+];
+const alone = fileURLToPath(new URL('../lib/fib-alone.js', import.meta.url));
 const hostsOf = { one: 1, two: 2, three: 3, four: 4 };
 const side = (setting) => ({ setting, contender: 'manycore-process' });
 
@@ -46,13 +57,22 @@ export default {
   ],
   async measure({ contender, setting, scale }) {
     const hosts = hostsOf[setting];
+    const windows = { warmMs: 500 * scale, windowMs: 2000 * scale };
+    if (contender === 'no-parent') return { perSecond: await countAlone(hosts, windows) };
     const { caller } = await openContender(contender, { hosts });
     const fib = caller('fib');
     // Calls are counted when they are answered: short ones in a long window keep the edges small.
-    const work = await countCalls(() => fib(28), 2 * hosts, {
-      warmMs: 500 * scale,
-      windowMs: 2000 * scale,
-    });
+    const work = await countCalls(() => fib(28), 2 * hosts, windows);
     return { perSecond: work.perSecond };
   },
 };
+
+async function countAlone(processes, { warmMs, windowMs }) {
+  const each = Array.from({ length: processes }, () => {
+    const child = spawn(process.execPath, [alone, String(warmMs), String(windowMs)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    return text(child.stdout);
+  });
+  return (await Promise.all(each)).reduce((sum, line) => sum + Number(line), 0);
+}
