@@ -1,7 +1,7 @@
 // How long does a buffer of 1 or 16 MiB take there and back: copied, transferred, and shared?
 import { openContender } from '../lib/contenders.js';
 import { millis, runsOf } from '../lib/figures.js';
-import { expectSame, timeCalls } from '../lib/measure.js';
+import { expectSame, timeCalls, warmUpMs } from '../lib/measure.js';
 
 const copyingThreads = [
   'piscina',
@@ -82,7 +82,10 @@ export default {
       // the sender's own again.
       if (way !== undefined) bytes = got;
     };
-    const times = await timeCalls(call, check, { warmMs: 100 * scale, windowMs: 250 * scale });
+    const times = await timeCalls(call, check, {
+      warmMs: (warmUpMs / 2) * scale,
+      windowMs: 250 * scale,
+    });
     return { p50Ms: times.p50Us / 1000, p99Ms: times.p99Us / 1000 };
   },
 };
