@@ -334,7 +334,12 @@ export class Dispatcher {
       hadBegun ||= hasBegun;
       if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
-        const error = new HostExitedError(host.label, exit, task.name);
+        const error = new HostExitedError(
+          host.label,
+          exit,
+          task.name,
+          task.options.retry - task.retriesLeft,
+        );
         this.#settle(task, undefined, error, true, host.label);
         continue;
       }

@@ -8,11 +8,14 @@ export class HostExitedError extends CodedError {
   readonly exitCode: number | null;
   readonly signal: string | null;
 
-  constructor(hostLabel: string, exit: HostExit, taskName: string) {
+  /** `retries`: how often the task was run again before. */
+  constructor(hostLabel: string, exit: HostExit, taskName: string, retries: number) {
     const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
     const advice = mayLackHeap(exit)
       ? 'its heap may have been full: give it less at a time, or raise maxHeapMb'
-      : 'use retry if the task may run twice';
+      : retries > 0
+        ? `so did each host of its ${retries} earlier runs: look for what ends them`
+        : 'use retry if the task may run twice';
     super(
       'HOST_EXITED',
       `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}${why}; ${advice}`,
