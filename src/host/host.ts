@@ -3,7 +3,9 @@
 // read: an answer that left before the death counts.
 //
 // Slots: a task in flight has a slot, an index into the host's table, which is what frames carry. A
-// slot is free again when its answer came or the task was taken back.
+// slot is free again when its answer came. That of a task which was taken back still has a frame in
+// the ring, which must not claim the next task of the slot: it is free when a later one was answered.
+// Long (over 400 lines), because life, slots and frames of a host change together.
 
 import { isMainThread } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
@@ -72,6 +74,10 @@ export class Host<C extends Call> {
   readonly #life: Lifecycle<HostState>;
   readonly #calls: (C | undefined)[] = [];
   readonly #freeSlots: number[] = [];
+  /** Slots of tasks that were taken back, and when each slot was last sent. */
+  readonly #takenBack: number[] = [];
+  readonly #sentAt: number[] = [];
+  #sentCount = 0;
   /** The table as it was when the host ended. */
   #lost: (C | undefined)[] = [];
   #startTimer: NodeJS.Timeout | undefined;
@@ -175,7 +181,7 @@ export class Host<C extends Call> {
       !this.isRetiring &&
       !this.isFull &&
       this.abandoned.size === 0 &&
-      this.inFlight < this.maxInFlight &&
+      this.inFlight + this.#takenBack.length < this.maxInFlight &&
       this.inFlight + this.tasksDone < this.#maxTasks
     );
   }
@@ -205,6 +211,8 @@ export class Host<C extends Call> {
     }
     if (outcome !== 'sent') return outcome;
     this.#calls[slot] = call;
+    this.#sentCount += 1;
+    this.#sentAt[slot] = this.#sentCount;
     if (this.inFlight === 0 && this.#life.state === 'ready') this.#link.ref();
     this.inFlight += 1;
     return 'sent';
@@ -213,9 +221,12 @@ export class Host<C extends Call> {
   /** Takes back a call that has not started; false when it has, or cannot be taken back here. */
   tryTakeBack(call: C): boolean {
     const slot = this.#calls.indexOf(call);
-    if (slot < 0 || this.#end.claims?.tryClaim(slot) !== true) return false;
+    // One slot stays: only an answer frees those of tasks that were taken back.
+    if (slot < 0 || this.#takenBack.length + 1 >= this.maxInFlight) return false;
+    if (this.#end.claims?.tryClaim(slot) !== true) return false;
     this.#link.unlend(call);
-    this.#free(slot);
+    this.#leave(slot);
+    this.#takenBack.push(slot);
     return true;
   }
 
@@ -264,9 +275,19 @@ export class Host<C extends Call> {
     this.#handle.terminate();
   }
 
+  /** A call was answered. The host reads in order: it has passed every frame sent before. */
   #free(slot: number): void {
-    this.#calls[slot] = undefined;
+    this.#leave(slot);
     this.#freeSlots.push(slot);
+    if (this.#takenBack.length === 0) return;
+    const sentAt = (each: number): number => this.#sentAt[each] ?? 0;
+    for (const each of this.#takenBack.splice(0)) {
+      (sentAt(each) < sentAt(slot) ? this.#freeSlots : this.#takenBack).push(each);
+    }
+  }
+
+  #leave(slot: number): void {
+    this.#calls[slot] = undefined;
     this.inFlight -= 1;
     if (this.inFlight === 0 && this.#life.state !== 'starting') this.#link.unref();
   }

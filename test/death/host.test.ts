@@ -11,6 +11,25 @@ const library = new URL('../../src/index.js', import.meta.url).href;
 /** Hosts leave within a second after their parent; a loaded machine needs longer to say so. */
 const leaveMs = 5000;
 
+for (const way of ways) {
+  test(`${way.name}: a call gets no answer of one that was taken back before it`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const work = (value: number): number => (value < 0 ? blockUntil(open, mark, value) : value);
+    for (let round = 0; round < 50; round += 1) await pool.run(work, round);
+    const running = pool.run(work, -1);
+    await gate.reached('busy');
+    const abort = new AbortController();
+    const given = pool.with({ signal: abort.signal }).run(work, 7);
+    abort.abort();
+    await assert.rejects(given, { code: 'ABORTED' });
+    const next = pool.run(work, 8);
+    gate.open();
+    assert.deepEqual(await Promise.all([running, next]), [-1, 8]);
+  });
+}
+
 for (const way of processWays) {
   test(`${way.name}: SIGKILL of a host rejects exactly the task that it ran`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
