@@ -2,6 +2,7 @@
 // capture, and the module keeps its own state in each host.
 
 import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
 import { importerFor } from './recreate.js';
 import { mainUrl } from './references.js';
 import type { AnyFunction } from './types.js';
@@ -61,10 +62,8 @@ async function importExport(url: string, exportName: string): Promise<AnyFunctio
   try {
     namespace = await importerFor(url)(url);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new CodedError('TRANSFER_IMPORT_FAILED', `${url} cannot be imported here: ${why}`, {
-      cause,
-    });
+    const text = `${url} cannot be imported here: ${messageOf(cause)}`;
+    throw new CodedError('TRANSFER_IMPORT_FAILED', text, { cause });
   }
   const fn: unknown =
     typeof namespace === 'object' && namespace !== null

@@ -11,14 +11,20 @@ const library = new URL('../../src/index.js', import.meta.url).href;
 /** Hosts leave within a second after their parent; a loaded machine needs longer to say so. */
 const leaveMs = 5000;
 
+/** One host at work until the gate opens, whose function is known to be short: calls are sent ahead. */
+async function openBusyPool(t: TestContext, way: Way) {
+  const pool = openPool(t, { size: 1 }, way);
+  const gate = new Gate(t);
+  const [open, mark] = [gate.file, gate.mark('busy')];
+  const work = (value: number): number => (value < 0 ? blockUntil(open, mark, value) : value);
+  for (let round = 0; round < 50; round += 1) await pool.run(work, round);
+  const running = pool.run(work, -1);
+  return { pool, gate, work, running };
+}
+
 for (const way of ways) {
   test(`${way.name}: a call gets no answer of one that was taken back before it`, async (t) => {
-    const pool = openPool(t, { size: 1 }, way);
-    const gate = new Gate(t);
-    const [open, mark] = [gate.file, gate.mark('busy')];
-    const work = (value: number): number => (value < 0 ? blockUntil(open, mark, value) : value);
-    for (let round = 0; round < 50; round += 1) await pool.run(work, round);
-    const running = pool.run(work, -1);
+    const { pool, gate, work, running } = await openBusyPool(t, way);
     await gate.reached('busy');
     const abort = new AbortController();
     const given = pool.with({ signal: abort.signal }).run(work, 7);
@@ -32,12 +38,7 @@ for (const way of ways) {
 
 for (const way of processWays) {
   test(`${way.name}: SIGKILL of a host rejects exactly the task that it ran`, async (t) => {
-    const pool = openPool(t, { size: 1 }, way);
-    const gate = new Gate(t);
-    const [open, mark] = [gate.file, gate.mark('busy')];
-    const work = (value: number): number => (value < 0 ? blockUntil(open, mark, value) : value);
-    for (let round = 0; round < 50; round += 1) await pool.run(work, round);
-    const running = pool.run(work, -1);
+    const { pool, gate, work, running } = await openBusyPool(t, way);
     const others = Array.from({ length: 20 }, (_, value) => pool.run(work, value));
     await gate.reached('busy');
     process.kill(pool.stats().hosts[0]?.pid ?? 0, 'SIGKILL');
