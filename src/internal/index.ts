@@ -1,5 +1,16 @@
 // Small things that every part may use; no part of manycore is known here.
 export {
+  boolean,
+  checkFunction,
+  checkNames,
+  checkObject,
+  integer,
+  invalid,
+  number,
+  oneOf,
+  strings,
+} from './check.js';
+export {
   abortError,
   beforeDeadline,
   type Deadline,

@@ -4,13 +4,13 @@
 
 import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
+import { invalid } from '../internal/index.js';
 import { callInline } from './inline.js';
 import {
   type CallOptions,
   callDefaults,
   type FilledCallOptions,
   fillCallOptions,
-  invalid,
 } from './options.js';
 import { notFunction, Pool, type TaskResult } from './pool.js';
 

@@ -3,8 +3,18 @@
 // is started.
 
 import type { ChannelKind } from '../channels/index.js';
-import { CodedError } from '../errors.js';
 import { grantedCores, type HostKind, isInsideHost } from '../host/index.js';
+import {
+  boolean,
+  checkFunction,
+  checkNames,
+  checkObject,
+  integer,
+  invalid,
+  number,
+  oneOf,
+  strings,
+} from '../internal/index.js';
 
 export interface PoolOptions {
   /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
@@ -208,69 +218,6 @@ function fillSize(size: PoolOptions['size']): { minHosts: number; maxHosts: numb
   return { minHosts: integer('size.min', size.min ?? 0, 0, maxHosts), maxHosts };
 }
 
-/** The error for an option that has a wrong value. */
-export function invalid(name: string, value: unknown, wanted: string): CodedError {
-  return new CodedError('OPTION_INVALID', `${name} is ${describe(value)}: it must be ${wanted}`);
-}
-
-function describe(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null)
-    return Array.isArray(value) ? 'an array' : 'an object';
-  return String(value);
-}
-
-function checkObject(what: string, value: unknown, names: ReadonlySet<string>): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new CodedError('OPTION_INVALID', `${what} must be an object, not ${describe(value)}`);
-  }
-  checkNames(what, value, names);
-}
-
-function checkNames(what: string, value: object, names: ReadonlySet<string>): void {
-  for (const name of Object.keys(value)) {
-    if (names.has(name)) continue;
-    throw new CodedError(
-      'OPTION_INVALID',
-      `there is no "${name}" in ${what}: there may be ${[...names].join(', ')}`,
-    );
-  }
-}
-
-function oneOf<const T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  if (!allowed.includes(value)) {
-    throw invalid(name, value, allowed.map((entry) => JSON.stringify(entry)).join(' or '));
-  }
-  return value;
-}
-
-function boolean(name: string, value: boolean): boolean {
-  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
-  return value;
-}
-
-function number(name: string, value: number, least: number): number {
-  if (typeof value !== 'number' || Number.isNaN(value) || value < least) {
-    throw invalid(name, value, least === -Infinity ? 'a number' : `a number from ${least} on`);
-  }
-  return value;
-}
-
-function integer(name: string, value: number, least: number, most: number): number {
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw invalid(name, value, `an integer from ${least} to ${most}`);
-  }
-  return value;
-}
-
-function strings(name: string, value: readonly string[]): readonly string[] {
-  if (!Array.isArray(value) || value.some((entry) => typeof entry !== 'string')) {
-    throw invalid(name, value, 'an array of strings');
-  }
-  return [...value];
-}
-
 function checkEnv(env: NonNullable<PoolOptions['env']>): FilledPoolOptions['env'] {
   if (typeof env !== 'object' || env === null) throw invalid('env', env, 'an object of strings');
   for (const [name, value] of Object.entries(env)) {
@@ -279,9 +226,4 @@ function checkEnv(env: NonNullable<PoolOptions['env']>): FilledPoolOptions['env'
     }
   }
   return { ...env };
-}
-
-function checkFunction<T>(name: string, value: T): T {
-  if (typeof value !== 'function') throw invalid(name, value, 'a function');
-  return value;
 }

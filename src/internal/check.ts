@@ -1,0 +1,72 @@
+// Checks of options and arguments: each returns the value, or throws an `OPTION_INVALID` that names the
+// option, what came and what it must be.
+
+import { CodedError } from '../errors.js';
+
+/** The error for an option that has a wrong value. */
+export function invalid(name: string, value: unknown, wanted: string): CodedError {
+  return new CodedError('OPTION_INVALID', `${name} is ${describe(value)}: it must be ${wanted}`);
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : 'an object';
+  return String(value);
+}
+
+export function checkObject(what: string, value: unknown, names: ReadonlySet<string>): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new CodedError('OPTION_INVALID', `${what} must be an object, not ${describe(value)}`);
+  }
+  checkNames(what, value, names);
+}
+
+export function checkNames(what: string, value: object, names: ReadonlySet<string>): void {
+  for (const name of Object.keys(value)) {
+    if (names.has(name)) continue;
+    throw new CodedError(
+      'OPTION_INVALID',
+      `there is no "${name}" in ${what}: there may be ${[...names].join(', ')}`,
+    );
+  }
+}
+
+export function oneOf<const T extends string>(name: string, value: T, allowed: readonly T[]): T {
+  if (!allowed.includes(value)) {
+    throw invalid(name, value, allowed.map((entry) => JSON.stringify(entry)).join(' or '));
+  }
+  return value;
+}
+
+export function boolean(name: string, value: boolean): boolean {
+  if (typeof value !== 'boolean') throw invalid(name, value, 'true or false');
+  return value;
+}
+
+export function number(name: string, value: number, least: number): number {
+  if (typeof value !== 'number' || Number.isNaN(value) || value < least) {
+    throw invalid(name, value, least === -Infinity ? 'a number' : `a number from ${least} on`);
+  }
+  return value;
+}
+
+export function integer(name: string, value: number, least: number, most: number): number {
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw invalid(name, value, `an integer from ${least} to ${most}`);
+  }
+  return value;
+}
+
+export function strings(name: string, value: readonly string[]): readonly string[] {
+  if (!Array.isArray(value) || value.some((entry) => typeof entry !== 'string')) {
+    throw invalid(name, value, 'an array of strings');
+  }
+  return [...value];
+}
+
+export function checkFunction<T>(name: string, value: T): T {
+  if (typeof value !== 'function') throw invalid(name, value, 'a function');
+  return value;
+}
