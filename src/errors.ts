@@ -34,6 +34,8 @@ export const errorCodes = {
   POOL_CLOSED: 'the pool is closed',
   TASK_TIMED_OUT: 'the task ran longer than it may',
   TASK_NOT_FUNCTION: 'what should run is not a function',
+  // parallel maps
+  MAP_ITEM_FAILED: 'the mapper threw what is no error, for an item that the message names',
   // command line
   CLI_FILE_NOT_FOUND: 'the program to run is not there',
 } as const;

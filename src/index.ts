@@ -24,6 +24,17 @@ export type {
   TaskStartMessage,
 } from './internal/index.js';
 export {
+  type FillOptions,
+  type MapChannel,
+  type MapOptions,
+  type MapProgress,
+  type MapPromise,
+  type MapStats,
+  type MapStream,
+  pmap,
+  type TypedArray,
+} from './pmap/index.js';
+export {
   type Caller,
   type CallOptions,
   type HistogramSummary,

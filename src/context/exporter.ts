@@ -26,6 +26,9 @@ import { format, type Written, write } from './wire.js';
 /** Closures kept for a piece of code at the first sight of a function object, and at the second. */
 const keptAtOnce = 8;
 const keptAtMost = 256;
+/** Pinned functions come and go, so they count downwards from here, apart from what stays. */
+const firstPinnedId = -2;
+const lastPinnedId = -(2 ** 31);
 
 interface Kept {
   readonly id: number;
@@ -53,6 +56,8 @@ export class ContextExporter implements Exporter {
   readonly #neverKept = new WeakSet<AnyFunction>();
   readonly #seen = new WeakSet<AnyFunction>();
   readonly #keptByCode = new Map<number, number>();
+  readonly #pinned = new Map<number, Uint8Array>();
+  #nextPinnedId = firstPinnedId;
   /** What a definition needs before it. */
   readonly #needs = new Map<number, readonly number[]>();
 
@@ -89,7 +94,24 @@ export class ContextExporter implements Exporter {
     });
   }
 
+  pin(snapshot: FunctionSnapshot): FunctionSnapshot {
+    const { id: target, definitions, state, buffers } = snapshot;
+    if (state === undefined) return snapshot;
+    const definition: Definition = { kind: 'pinned', target, state };
+    const { bytes } = write(format.definition, definition, undefined);
+    const id = this.#nextPinnedId;
+    this.#nextPinnedId = id === lastPinnedId ? firstPinnedId : id - 1;
+    this.#pinned.set(id, bytes);
+    return { id, definitions: [...definitions, id], state: undefined, buffers };
+  }
+
+  unpin(id: number): void {
+    this.#pinned.delete(id);
+  }
+
   definition(id: number): Uint8Array {
+    const pinned = this.#pinned.get(id);
+    if (pinned !== undefined) return pinned;
     const definition = this.#definitions[id];
     if (definition === undefined) throw new RangeError(`there is no definition ${id}`);
     const bytes = this.#bytes[id] ?? write(format.definition, definition, undefined).bytes;

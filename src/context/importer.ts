@@ -63,6 +63,9 @@ class ContextImporter implements Importer, Memory {
         return undefined;
       case 'call':
         return undefined;
+      case 'pinned':
+        this.#pin(id, definition.target, definition.state);
+        return undefined;
       case 'module':
         return this.#load(id, () => loadModule(definition));
     }
@@ -86,6 +89,20 @@ class ContextImporter implements Importer, Memory {
     } catch (error) {
       return fail(error);
     }
+  }
+
+  /** Made at once, so that memory lent with it is taken; who calls it hears of a failure. */
+  #pin(id: number, target: number, state: Uint8Array): void {
+    try {
+      this.#functions.set(id, this.importFunction(target, state));
+    } catch (error) {
+      this.#failures.set(id, asCorrupt(error));
+    }
+  }
+
+  forget(id: number): void {
+    this.#functions.delete(id);
+    this.#failures.delete(id);
   }
 
   importFunction(id: number, state: Uint8Array | undefined): (...args: unknown[]) => unknown {
@@ -178,6 +195,8 @@ class ContextImporter implements Importer, Memory {
   closure(id: number): (...args: unknown[]) => unknown {
     const known = this.#functions.get(id);
     if (known !== undefined) return known;
+    const failure = this.#failures.get(id);
+    if (failure !== undefined) throw failure;
     const bytes = this.#closures.get(id);
     const fn = bytes === undefined ? this.#bare(id) : callable(this.importValue(bytes));
     this.#functions.set(id, fn);

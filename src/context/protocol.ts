@@ -91,7 +91,20 @@ export interface CallDefinition {
   readonly kind: 'call';
 }
 
-export type Definition = CodeDefinition | ModuleDefinition | ClosureDefinition | CallDefinition;
+/** A function with what it captured at one moment, for many calls. */
+export interface PinnedDefinition {
+  readonly kind: 'pinned';
+  /** The definition of the function, and its state. */
+  readonly target: number;
+  readonly state: Uint8Array;
+}
+
+export type Definition =
+  | CodeDefinition
+  | ModuleDefinition
+  | ClosureDefinition
+  | CallDefinition
+  | PinnedDefinition;
 
 export function parseDefinition(value: unknown): Definition {
   const fields = new Fields(value, 'a definition');
@@ -125,6 +138,8 @@ export function parseDefinition(value: unknown): Definition {
       return { kind: 'closure', bytes: fields.bytes('bytes') };
     case 'call':
       return { kind: 'call' };
+    case 'pinned':
+      return { kind: 'pinned', target: fields.number('target'), state: fields.bytes('state') };
     default:
       throw corrupt('a definition of no known kind');
   }

@@ -45,6 +45,13 @@ export interface Exporter {
   exportValue(value: unknown, what: string, site?: CallSite): ValueSnapshot;
   /** The bytes of a definition. */
   definition(id: number): Uint8Array;
+  /**
+   * `snapshot` with its state as a definition: sent once to each peer and good for many calls. Its
+   * `buffers` are named by that definition. The same snapshot where nothing captured can change.
+   */
+  pin(snapshot: FunctionSnapshot): FunctionSnapshot;
+  /** Drops what `pin` made; no call of it may follow. Any other id is left alone. */
+  unpin(id: number): void;
 }
 
 /** The receiving half. The parent has one for each host; a host has one for its parent. */
@@ -52,6 +59,8 @@ export interface Importer {
   /** Learns a definition. A promise when modules must be loaded first: nothing of the peer may be
    *  read until it settles. Rejects with `TRANSFER_IMPORT_FAILED`. */
   define(id: number, bytes: Uint8Array): void | Promise<void>;
+  /** Drops a pinned function: the peer will not name it again. */
+  forget(id: number): void;
   importFunction(id: number, state: Uint8Array | undefined): (...args: unknown[]) => unknown;
   importValue(bytes: Uint8Array): unknown;
 }

@@ -3,10 +3,13 @@
 // ended. The signal is made when somebody asks for it: most tasks never do.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Chunk } from './protocol.js';
 
 /** One task in the host, from its call to its answer. */
 export class RunningTask {
   readonly slot: number;
+  /** What it maps, when it is a part of a map. */
+  chunk: Chunk | undefined = undefined;
   #controller: AbortController | undefined;
   #isAborted = false;
 
@@ -20,6 +23,10 @@ export class RunningTask {
       if (this.#isAborted) this.#controller.abort();
     }
     return this.#controller.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#isAborted;
   }
 
   abort(): void {

@@ -257,6 +257,11 @@ export class Host<C extends Call> {
     if (!this.#hasChannelEnded) this.#link.post(frame.credit, slot, items, undefined);
   }
 
+  /** Lets it drop a pinned function. */
+  forget(id: number): void {
+    if (!this.#hasChannelEnded) this.#link.forget(id);
+  }
+
   /** Asks it to leave after what was sent to it; `onExit` follows. */
   close(): void {
     if (!this.#life.tryTransition('closing')) return;
@@ -304,6 +309,11 @@ export class Host<C extends Call> {
         if (call === undefined) break;
         if (kind === frame.stream) this.#events.onStream(this, call, slot);
         else this.#item(call, body);
+        break;
+      }
+      case frame.failedAt: {
+        const call = this.#calls[slot];
+        if (call !== undefined) call.failedAt = target;
         break;
       }
       case frame.ready:

@@ -1,4 +1,5 @@
 export { blocksOf, encodedOf } from './buffers.js';
+export { ItemFailure, type Mapper, runChunk } from './chunk.js';
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
 export { taskSignal } from './current-task.js';
 export { describeExit, mayLackHeap } from './exit.js';
@@ -6,7 +7,15 @@ export { parentBuffers, parentExporter } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
 export { isInsideHost } from './inside.js';
 export type { Call } from './link.js';
-export { streamLeadItems } from './protocol.js';
-export { shared, sharedMemoryProblem } from './shared.js';
+export {
+  type Cells,
+  type Chunk,
+  type ChunkAnswer,
+  inPlace,
+  newArray,
+  parseChunkAnswer,
+  streamLeadItems,
+} from './protocol.js';
+export { isSharedMemory, shared, sharedMemoryProblem } from './shared.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export type { HostExit, HostKind, HostOptions, HostSettings } from './types.js';

@@ -29,6 +29,10 @@ export interface Call {
   readonly args: readonly unknown[];
   /** The arguments as they were at the call; `undefined` when nobody can change them. */
   readonly packed: Packed | undefined;
+  /** The arguments are one `Chunk`, and the function is its mapper. */
+  readonly isChunk: boolean;
+  /** Set here before the error of a chunk: which of its items failed. */
+  failedAt: number;
 }
 
 export interface LinkEvents {
@@ -64,6 +68,13 @@ export function readError(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
   const text = `a value that came cannot be read: ${messageOf(error)}`;
   return new CodedError('TRANSFER_CORRUPT', text, { cause: error });
+}
+
+const noBytes = new Uint8Array(0);
+
+function kindOf({ isChunk, snapshot }: Call): number {
+  if (isChunk) return frame.chunk; // its function is pinned, so there is no state
+  return snapshot.state === undefined ? frame.call : frame.callWithState;
 }
 
 const writeRaw: BodyWriter<Uint8Array> = (writer, bytes) => {
@@ -159,18 +170,22 @@ export class Link {
   trySendCall(slot: number, call: Call): 'sent' | 'full' | 'closed' {
     if (this.#outbox.length > 0) return 'full';
     const { id, definitions, state, buffers } = call.snapshot;
-    // With state, the values of this very call may need what the call before did not.
-    if (state !== undefined || !this.#known.has(id)) this.define(definitions);
+    if (!this.#known.has(id)) {
+      this.define(definitions);
+      if (state === undefined) this.#lend(blocksOf(buffers)); // its definition names them
+    } else if (state !== undefined) {
+      this.define(definitions); // the values of this very call may need what the call before did not
+    }
     const packed = call.packed;
     if (packed !== undefined && packed.definitions.length > 0) this.define(packed.definitions);
     if (this.#outbox.length > 0) return 'full';
-    const kind = state === undefined ? frame.call : frame.callWithState;
+    const kind = kindOf(call);
     const outcome = this.#channel.trySend(kind, slot, id, this.#writeCall, call);
     if (outcome === 'refused') {
       throw new CodedError('HOST_PROTOCOL', 'arguments that can change were not packed');
     }
     if (outcome === 'sent') {
-      if (buffers.length > 0) this.#lend(blocksOf(buffers));
+      if (state !== undefined && buffers.length > 0) this.#lend(blocksOf(buffers));
       if (packed !== undefined) this.#lend(packed.blocks);
     }
     return outcome;
@@ -185,6 +200,12 @@ export class Link {
       this.#events.onDefine?.();
       this.#enqueue(() => this.#channel.trySend(frame.define, 0, id, writeRaw, bytes));
     }
+  }
+
+  /** The peer may drop a pinned function. */
+  forget(id: number): void {
+    if (!this.#known.delete(id)) return;
+    this.#enqueue(() => this.#channel.trySend(frame.forget, 0, id, writeRaw, noBytes));
   }
 
   /** Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`. */
@@ -236,7 +257,7 @@ export class Link {
 
   /** A call that was sent was taken back before it started. */
   unlend({ snapshot, packed }: Call): void {
-    this.#unlend(blocksOf(snapshot.buffers));
+    if (snapshot.state !== undefined) this.#unlend(blocksOf(snapshot.buffers));
     if (packed !== undefined) this.#unlend(packed.blocks);
   }
 

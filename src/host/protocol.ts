@@ -22,6 +22,10 @@ export const frame = Object.freeze({
   callWithState: 12,
   /** Abort the task's signal. */
   abort: 13,
+  /** One chunk of a map. target: definition id of the mapper; body: a `Chunk`. */
+  chunk: 15,
+  /** The host may drop a pinned function: no call names it again. target: its definition id. */
+  forget: 16,
   /** target: how many more items of the stream `task` may be sent; 0 ends it. */
   credit: 14,
 
@@ -39,6 +43,8 @@ export const frame = Object.freeze({
   startFailed: 25,
   /** The host asks to be replaced after what it has in flight: too much memory. */
   retire: 26,
+  /** Before `error`, for a chunk. target: which of its items failed, counted from 0. */
+  failedAt: 27,
 });
 
 /** In place of a definition id: the pool has no set-up function. */
@@ -121,4 +127,141 @@ export function parseReady(value: unknown): ReadyMessage {
     return { pid: value[0], nodeVersion: value[1] };
   }
   throw malformed('no ready message', value);
+}
+
+/** Items by their places: an array, or a typed array. */
+export interface Cells {
+  [at: number]: unknown;
+  readonly length: number;
+}
+
+interface TypedCells extends Cells {
+  subarray(start: number, end: number): TypedCells;
+}
+
+/** For `Chunk.into`. */
+export const inPlace = 'items';
+const chunkInputs = ['items', 'pairs'] as const;
+const chunkOutputs = ['list', 'settled', 'kept', 'fill', 'fold'] as const;
+
+/** Items that are mapped one after the other in one host; as arguments of a call: `[chunk]`. */
+export interface Chunk {
+  /** `pairs`: the mapper brings the items along, and `start` is the number of a pair. */
+  readonly input: (typeof chunkInputs)[number];
+  /**
+   * What is answered: the results; their outcomes as of `Promise.allSettled`; which items the mapper
+   * said yes to, counted from 0; nothing or a typed array (`into`); one combined value.
+   */
+  readonly output: (typeof chunkOutputs)[number];
+  /** Index of the first item in the input of the map. */
+  readonly start: number;
+  readonly count: number;
+  /** No item is begun after so many ms. */
+  readonly budgetMs: number;
+  /** Item `at` of the chunk is `items[offset + at]`. */
+  readonly items: Cells;
+  readonly offset: number;
+  /** The index of each item, where they do not follow each other. */
+  readonly indices: Cells | undefined;
+  /**
+   * For `fill`: result `at` goes to `into[intoOffset + at]`. A string is the name of a class of typed
+   * arrays, to answer with one. In a frame `items` stands for the items themselves.
+   */
+  readonly into: Cells | string;
+  readonly intoOffset: number;
+}
+
+export interface ChunkAnswer {
+  /** Items that were mapped; the others were not begun. */
+  readonly done: number;
+  readonly value: unknown;
+  readonly ranMs: number;
+}
+
+/** The arguments of a `chunk` frame. */
+export function parseChunk(value: unknown): Chunk {
+  const [given]: unknown[] = Array.isArray(value) ? value : [];
+  if (typeof given !== 'object' || given === null) throw malformed('no chunk', given);
+  const fields = new Map(Object.entries(given));
+  const indices = fields.get('indices');
+  const isInPlace = fields.get('into') === inPlace;
+  const items = cells(fields.get('items'));
+  const into = isInPlace ? items : fields.get('into');
+  return {
+    input: wordField(fields, 'input', chunkInputs),
+    output: wordField(fields, 'output', chunkOutputs),
+    start: numberField(fields, 'start'),
+    count: numberField(fields, 'count'),
+    budgetMs: numberField(fields, 'budgetMs'),
+    items,
+    offset: numberField(fields, 'offset'),
+    indices: indices === undefined ? undefined : cells(indices),
+    into: typeof into === 'string' ? into : cells(into),
+    intoOffset: numberField(fields, 'intoOffset'),
+  };
+}
+
+export function parseChunkAnswer(value: unknown): ChunkAnswer {
+  if (typeof value !== 'object' || value === null) throw malformed('no answer', value);
+  const fields = new Map(Object.entries(value));
+  return {
+    done: numberField(fields, 'done'),
+    value: fields.get('value'),
+    ranMs: numberField(fields, 'ranMs'),
+  };
+}
+
+function wordField<T extends string>(
+  fields: ReadonlyMap<string, unknown>,
+  name: string,
+  words: readonly T[],
+): T {
+  const value = fields.get(name);
+  const word = words.find((each) => each === value);
+  if (word === undefined) throw malformed(`no ${name}`, value);
+  return word;
+}
+
+function cells(value: unknown): Cells {
+  const isCells = Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value);
+  if (!isCells) throw malformed('no items', value);
+  return value as unknown as Cells;
+}
+
+/** A typed array of the class with this name: of so many zeros, or over a buffer. */
+export function newArray(name: string, from: number | ArrayBufferLike): TypedCells {
+  const isOne = /^(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?Array$/.test(name);
+  const Class: unknown = isOne ? Reflect.get(globalThis, name) : undefined;
+  if (typeof Class !== 'function') throw malformed('no class of typed arrays', name);
+  return Reflect.construct(Class, [from]) as TypedCells;
+}
+
+/** What the mapper of pairs returns: the items, and what to call for two of them. */
+export function parsePairs(value: unknown): { items: Cells; map: (...args: unknown[]) => unknown } {
+  const fields = fieldsOf(value);
+  return { items: cells(fields.get('items')), map: functionField(fields, 'map') };
+}
+
+/** What the mapper of a reduction returns; no `map`: the items are results already. */
+export function parseFold(value: unknown): {
+  map: ((...args: unknown[]) => unknown) | undefined;
+  combine: (...args: unknown[]) => unknown;
+} {
+  const fields = fieldsOf(value);
+  const map = fields.get('map') === undefined ? undefined : functionField(fields, 'map');
+  return { map, combine: functionField(fields, 'combine') };
+}
+
+function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw malformed('no parts of a map', value);
+  return new Map(Object.entries(value));
+}
+
+function functionField(
+  fields: ReadonlyMap<string, unknown>,
+  name: string,
+): (...args: unknown[]) => unknown {
+  const value = fields.get(name);
+  if (typeof value !== 'function') throw malformed(`no function ${name}`, value);
+  return value as (...args: unknown[]) => unknown;
 }

@@ -6,9 +6,10 @@
 import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
 import { type Exporter, exportError, type Importer } from '../context/index.js';
+import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, leaveTask, RunningTask } from './current-task.js';
 import { type Link, rest } from './link.js';
-import { frame, runTimeUnitsPerMs } from './protocol.js';
+import { type Chunk, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
 import { generatorOf, StreamSender } from './stream-sender.js';
 
 export interface RunnerOptions {
@@ -54,6 +55,7 @@ export class Runner {
     switch (kind) {
       case frame.call:
       case frame.callWithState:
+      case frame.chunk:
         if (this.#hasRoom) this.#call(kind, task, target, body);
         else this.#waiting.push(keep(kind, task, target, body));
         break;
@@ -63,6 +65,9 @@ export class Runner {
         break;
       case frame.credit:
         this.#streams.get(task)?.grant(target);
+        break;
+      case frame.forget:
+        this.#options.importer.forget(target);
         break;
       case frame.setup:
         this.#options.onSetup(target, rest(body));
@@ -82,8 +87,14 @@ export class Runner {
     let unfinished: Promise<unknown> | undefined;
     try {
       const { fn, args } = this.#read(kind, target, body);
+      const chunk = kind === frame.chunk ? parseChunk(args) : undefined;
+      task.chunk = chunk;
       const isAlone = this.#options.concurrentTasks === 1;
-      result = callInTask(task, isAlone, () => Reflect.apply(fn, undefined, argumentList(args)));
+      result = callInTask(task, isAlone, () =>
+        chunk === undefined
+          ? Reflect.apply(fn, undefined, argumentList(args))
+          : runChunk(fn, chunk, task),
+      );
       unfinished = this.#unfinished(slot, result);
     } catch (error) {
       leaveTask(task);
@@ -95,7 +106,7 @@ export class Runner {
       return;
     }
     leaveTask(task);
-    this.#succeed(slot, startedMs, result);
+    this.#succeed(task, startedMs, result);
   }
 
   /** What is to be awaited of a result. Throws what its getters and traps throw. */
@@ -127,7 +138,7 @@ export class Runner {
         return this.#stream(task.slot, new StreamSender(this.#link, task.slot, generator));
       })
       .then(
-        (value) => this.#succeed(task.slot, startedMs, value),
+        (value) => this.#succeed(task, startedMs, value),
         (error: unknown) => this.#fail(task.slot, startedMs, error),
       )
       .finally(() => {
@@ -154,17 +165,40 @@ export class Runner {
     }
   }
 
-  #succeed(slot: number, startedMs: number, result: unknown): void {
+  #succeed({ slot, chunk }: RunningTask, startedMs: number, result: unknown): void {
     const endedMs = performance.now();
     try {
       this.#link.post(frame.result, slot, runTime(startedMs, endedMs), result);
     } catch (error) {
-      this.#fail(slot, startedMs, error);
+      if (chunk !== undefined) this.#answerItemByItem(slot, startedMs, chunk, result, error);
+      else this.#fail(slot, startedMs, error);
     }
     if (this.#options.maxRssBytes > 0) this.#checkMemory(endedMs);
   }
 
-  #fail(slot: number, startedMs: number, error: unknown): void {
+  /** A chunk's answer cannot travel: finds the items whose results are to blame. */
+  #answerItemByItem(
+    slot: number,
+    startedMs: number,
+    chunk: Chunk,
+    answer: unknown,
+    thrown: unknown,
+  ): void {
+    try {
+      const travelling = withoutUnsendable(chunk, answer, thrown, (value) =>
+        this.#link.codec.release(this.#link.codec.pack(value)),
+      );
+      this.#link.post(frame.result, slot, runTime(startedMs, performance.now()), travelling);
+    } catch (error) {
+      this.#fail(slot, startedMs, error);
+    }
+  }
+
+  #fail(slot: number, startedMs: number, thrown: unknown): void {
+    const error = thrown instanceof ItemFailure ? thrown.error : thrown;
+    if (thrown instanceof ItemFailure) {
+      this.#link.post(frame.failedAt, slot, thrown.at, undefined);
+    }
     const snapshot = exportError(this.#options.exporter, error);
     this.#link.postSnapshot(frame.error, slot, runTime(startedMs, performance.now()), snapshot);
   }
@@ -195,13 +229,4 @@ function runTime(startedMs: number, endedMs: number): number {
 
 function argumentList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'then' in value &&
-    typeof value.then === 'function'
-  );
 }

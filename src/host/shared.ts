@@ -5,6 +5,7 @@
 import { type BlockStore, shareBlocks } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { nativeBinding, nativeProblem } from '../native.js';
+import { parentBuffers } from './exporter.js';
 
 /** Inside a host: the host's part of the arena of its parent. */
 let hostBlocks: BlockStore | undefined;
@@ -31,6 +32,12 @@ export function shared(source: number | Uint8Array): Buffer {
   const buffer = Buffer.from(allocate(sizeBytes));
   if (bytes !== undefined) buffer.set(bytes);
   return buffer;
+}
+
+/** Whether a view of `buffer` reaches hosts of this process without being copied. */
+export function isSharedMemory(buffer: ArrayBufferLike): boolean {
+  const blocks = hostBlocks ?? parentBuffers.blocks;
+  return blocks?.sharedBlock(buffer) !== undefined;
 }
 
 /** Features of the kernel without which there are no channels over shared memory. */

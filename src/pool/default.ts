@@ -2,6 +2,7 @@
 // with one host for each core granted. Inside a host there is no such pool: what a task runs in
 // parallel runs inline there, because every core has its host already.
 
+import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
 import { invalid } from '../internal/index.js';
@@ -25,6 +26,23 @@ let shared: Pool | undefined;
 function defaultPool(): Pool {
   shared ??= new Pool();
   return shared;
+}
+
+const byChannel = new Map<ChannelKind, Pool>();
+
+/**
+ * The pool without which work goes to no pool of the user's: that of `run`, or one for all the work
+ * that asked for another channel. `undefined` inside a host. Throws `CHANNEL_UNAVAILABLE`.
+ */
+export function poolFor(channel: ChannelKind | 'auto'): Pool | undefined {
+  if (isInsideHost()) return undefined;
+  const pool = defaultPool();
+  if (channel === 'auto' || pool.channelKind === channel) return pool;
+  const known = byChannel.get(channel);
+  if (known !== undefined) return known;
+  const made = new Pool({ channel, host: channel === 'memory' ? 'thread' : 'process' });
+  byChannel.set(channel, made);
+  return made;
 }
 
 function callOn<R>(

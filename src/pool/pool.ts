@@ -5,7 +5,13 @@
 import { type ChannelKind, isImmutable } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { grantedCores } from '../host/index.js';
+import {
+  type Chunk,
+  type ChunkAnswer,
+  grantedCores,
+  parentExporter,
+  parseChunkAnswer,
+} from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
@@ -21,6 +27,7 @@ import {
   type PoolOptions,
 } from './options.js';
 import { Packer } from './packer.js';
+import { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
 import type { PoolStats } from './stats.js';
 import { type Estimate, Task } from './task.js';
 
@@ -177,12 +184,76 @@ export class Pool implements Caller, AsyncDisposable {
         packed,
         options,
         this.#estimate(snapshot.id),
+        false,
         resolve,
         reject,
       );
-      if (options.signal !== undefined) this.#dispatcher.watchSignal(task);
-      if (!this.#dispatcher.admit(task)) this.#refuse(task);
+      this.#hand(task);
     });
+  }
+
+  #hand(task: Task): void {
+    if (task.options.signal !== undefined) this.#dispatcher.watchSignal(task);
+    if (!this.#dispatcher.admit(task)) this.#refuse(task);
+  }
+
+  /** @internal The most hosts that it may have; 0: its calls run where they are made. */
+  get maxHosts(): number {
+    return this.#state === 'inline' ? 0 : this.#options.maxHosts;
+  }
+
+  /** @internal */
+  get channelKind(): ChannelKind {
+    return this.#channel;
+  }
+
+  /**
+   * @internal `mapper` as it is now, for many chunks. Throws `TRANSFER_…` and `POOL_CLOSED`. Not for
+   * a pool without hosts.
+   */
+  pin(mapper: AnyFunction): PinnedFunction {
+    if (this.#state !== 'open') throw closedError();
+    this.#dispatcher.fleet.anticipate();
+    const snapshot = this.#packer.exportFunction(mapper);
+    const pinned = parentExporter().pin(snapshot);
+    this.#packer.hold(pinned);
+    let isPinned = true;
+    return {
+      run: (chunk, call) => this.#runChunk(pinned, chunk, call),
+      unpin: () => {
+        if (!isPinned) return;
+        isPinned = false;
+        this.#packer.letGo(pinned);
+        if (pinned === snapshot) return; // known to the hosts for good
+        for (const host of this.#dispatcher.fleet.hosts) host.forget(pinned.id);
+        parentExporter().unpin(pinned.id);
+      },
+    };
+  }
+
+  async #runChunk(
+    snapshot: FunctionSnapshot,
+    chunk: Chunk,
+    { name, options, expectedMs }: ChunkCall,
+  ): Promise<ChunkAnswer> {
+    try {
+      if (this.#state !== 'open') throw closedError();
+      if (options.signal?.aborted) throw abortError(options.signal);
+      const args = [chunk];
+      const packed = this.#packer.pack(args, options.retry > 0);
+      this.#packer.hold(snapshot);
+      lastTaskId += 1;
+      const estimate = { runMs: expectedMs, wasOutlier: false };
+      const answer = await new Promise<unknown>((resolve, reject) => {
+        const id = lastTaskId;
+        this.#hand(
+          new Task(id, snapshot, name, args, packed, options, estimate, true, resolve, reject),
+        );
+      });
+      return parseChunkAnswer(answer);
+    } catch (error) {
+      throw error instanceof ChunkFailure ? error : new ChunkFailure(error, -1, undefined);
+    }
   }
 
   #refuse(task: Task): void {

@@ -5,6 +5,7 @@ import type { Packed } from '../channels/index.js';
 import { type FunctionSnapshot, joinStacks, settleWhereAwaited } from '../context/index.js';
 import type { Call } from '../host/index.js';
 import type { FilledCallOptions } from './options.js';
+import { ChunkFailure } from './pinned.js';
 import type { TaskStream } from './stream.js';
 
 /**
@@ -31,6 +32,8 @@ export class Task implements Call {
   readonly reject: (error: unknown) => void;
   readonly args: readonly unknown[];
   readonly packed: Packed | undefined;
+  readonly isChunk: boolean;
+  failedAt: number;
   state: TaskState;
   /** What its host counts for it while it is there, in ms. */
   countedMs: number;
@@ -49,6 +52,7 @@ export class Task implements Call {
     packed: Packed | undefined,
     options: FilledCallOptions,
     estimate: Estimate,
+    isChunk: boolean,
     resolve: (value: unknown) => void,
     reject: (error: unknown) => void,
   ) {
@@ -61,6 +65,8 @@ export class Task implements Call {
     this.reject = reject;
     this.args = args;
     this.packed = packed;
+    this.isChunk = isChunk;
+    this.failedAt = -1;
     this.state = 'waiting';
     this.countedMs = 0;
     this.sequence = 0;
@@ -72,6 +78,10 @@ export class Task implements Call {
 
   /** Rejects with what came from a host, or of its end, with the caller's frames below the host's. */
   rejectFromHost(error: unknown, hostLabel: string): void {
+    if (this.isChunk) {
+      this.reject(new ChunkFailure(error, this.failedAt, hostLabel));
+      return;
+    }
     settleWhereAwaited(this.resolve, (site) => {
       joinStacks(error, site, hostLabel);
       throw error;

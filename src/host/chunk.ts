@@ -1,0 +1,273 @@
+// One chunk of a parallel map, where it runs: a mapper called for one item after the other, what it
+// makes gathered into one answer. In a host it comes as a frame; a map that runs inline calls it
+// directly. A chunk has a time budget: items that were not begun when it is over go back to the
+// caller, who may have an idle host for them. So a wrong guess of how long items take costs little.
+//
+// One loop serves every kind of input and output (array, typed array, pairs; list, filter, fold): a
+// kind is a function that calls the mapper for the k-th item, and one that takes what it returned. The
+// two indirect calls cost some nanoseconds an item (bench/cases/map.js).
+// Not here: which items make a chunk (pmap/), how chunk and answer travel (runner.ts, link.ts).
+
+import type { RunningTask } from './current-task.js';
+import {
+  type Chunk,
+  type ChunkAnswer,
+  newArray,
+  parseChunkAnswer,
+  parseFold,
+  parsePairs,
+} from './protocol.js';
+
+export type Mapper = (...args: unknown[]) => unknown;
+
+/** The mapper failed for the item `at`, counted from the beginning of its chunk. */
+export class ItemFailure {
+  readonly at: number;
+  readonly error: unknown;
+
+  constructor(at: number, error: unknown) {
+    this.at = at;
+    this.error = error;
+  }
+}
+
+/** What a chunk does with its items, in order. */
+interface Steps {
+  /** Calls the mapper for item `at`. */
+  readonly call: (at: number) => unknown;
+  /** Takes what that returned, awaited. */
+  readonly take: (result: unknown, at: number) => void;
+  /** Takes what that threw; throws when the chunk ends with it. */
+  readonly fail: (error: unknown, at: number) => void;
+  /** What is answered when `done` items are through. */
+  readonly answer: (done: number) => unknown;
+}
+
+/**
+ * Runs `chunk` until its items or its budget are used up, at least one item; a promise when the mapper
+ * returns promises. Items run one after the other. Throws `ItemFailure`.
+ */
+export function runChunk(
+  mapper: Mapper,
+  chunk: Chunk,
+  task: RunningTask | undefined,
+): ChunkAnswer | Promise<ChunkAnswer> {
+  const steps = stepsOf(mapper, chunk);
+  const clock = new Clock(chunk.budgetMs);
+  let at = 0;
+  while (at < chunk.count) {
+    try {
+      const result = steps.call(at);
+      if (isThenable(result)) return finishLater(steps, chunk, clock, task, at, result);
+      steps.take(result, at);
+    } catch (error) {
+      steps.fail(error, at);
+    }
+    at += 1;
+    if (clock.isOver(at)) break;
+  }
+  return { done: at, value: steps.answer(at), ranMs: clock.ranMs() };
+}
+
+async function finishLater(
+  steps: Steps,
+  { count }: Chunk,
+  clock: Clock,
+  task: RunningTask | undefined,
+  first: number,
+  pending: unknown,
+): Promise<ChunkAnswer> {
+  let at = first;
+  let result = pending;
+  while (true) {
+    try {
+      if (at > first) result = steps.call(at);
+      steps.take(await result, at);
+    } catch (error) {
+      steps.fail(error, at);
+    }
+    at += 1;
+    if (at >= count || clock.isOver(at) || task?.isAborted === true) break;
+  }
+  return { done: at, value: steps.answer(at), ranMs: clock.ranMs() };
+}
+
+function stepsOf(mapper: Mapper, chunk: Chunk): Steps {
+  const call = callOf(mapper, chunk);
+  switch (chunk.output) {
+    case 'list': {
+      const results: unknown[] = [];
+      return { call, take: (result) => results.push(result), fail, answer: () => results };
+    }
+    case 'settled': {
+      const results: PromiseSettledResult<unknown>[] = [];
+      return {
+        call,
+        take: (value) => results.push({ status: 'fulfilled', value }),
+        fail: (reason) => results.push({ status: 'rejected', reason }),
+        answer: () => results,
+      };
+    }
+    case 'kept': {
+      const kept: number[] = [];
+      return { call, take: (result, at) => result && kept.push(at), fail, answer: () => kept };
+    }
+    case 'fill':
+      return fillSteps(call, chunk);
+    case 'fold':
+      return foldSteps(mapper, chunk);
+  }
+}
+
+function fail(error: unknown, at: number): never {
+  throw new ItemFailure(at, error);
+}
+
+/** Calls the mapper with an item and its index. */
+function callOf(mapper: Mapper, chunk: Chunk): (at: number) => unknown {
+  if (chunk.input === 'pairs') return callPairs(mapper, chunk);
+  const { items, offset, start, indices } = chunk;
+  if (indices !== undefined) return (at) => mapper(items[offset + at], indices[at]);
+  return (at) => mapper(items[offset + at], start + at);
+}
+
+/** Pairs are numbered (0, 1), (0, 2), … (1, 2), …: chunks hold ranges of these numbers. */
+function callPairs(mapper: Mapper, { start }: Chunk): (at: number) => unknown {
+  const { items, map } = kitOf(mapper, parsePairs);
+  let [i, j] = pairAt(start, items.length);
+  return () => {
+    const [a, b] = [i, j];
+    j += 1;
+    if (j === items.length) {
+      i += 1;
+      j = i + 1;
+    }
+    return map(items[a], items[b], a, b);
+  };
+}
+
+/** The pair `[i, j]`, i < j, of `itemCount` items that has this number. */
+export function pairAt(number: number, itemCount: number): [i: number, j: number] {
+  const firstOf = (i: number): number => i * itemCount - (i * (i + 1)) / 2;
+  const a = 2 * itemCount - 1;
+  let i = Math.floor((a - Math.sqrt(a * a - 8 * number)) / 2);
+  // The root is rounded: it may be off by one where two rows meet.
+  while (i > 0 && firstOf(i) > number) i -= 1;
+  while (firstOf(i + 1) <= number) i += 1;
+  return [i, i + 1 + number - firstOf(i)];
+}
+
+/** Results go into a typed array: that of all hosts in shared memory, or one of this chunk's own. */
+function fillSteps(call: Steps['call'], { into, intoOffset, count }: Chunk): Steps {
+  if (typeof into !== 'string') {
+    const take = (result: unknown, at: number): void => {
+      into[intoOffset + at] = result;
+    };
+    return { call, take, fail, answer: () => undefined };
+  }
+  const results = newArray(into, count);
+  const take = (result: unknown, at: number): void => {
+    results[at] = result;
+  };
+  return { call, take, fail, answer: (done) => results.subarray(0, done) };
+}
+
+/** Maps and combines; the first item of a chunk begins its fold, so `combine` must be associative. */
+function foldSteps(mapper: Mapper, chunk: Chunk): Steps {
+  const { map, combine } = kitOf(mapper, parseFold);
+  const { items, offset } = chunk;
+  const mapped = map === undefined ? (at: number) => items[offset + at] : callOf(map, chunk);
+  let folded: unknown;
+  const fold = (at: number, value: unknown): unknown => (at === 0 ? value : combine(folded, value));
+  return {
+    call: (at) => {
+      const value = mapped(at);
+      return isThenable(value)
+        ? Promise.resolve(value).then((each) => fold(at, each))
+        : fold(at, value);
+    },
+    take: (result) => {
+      folded = result;
+    },
+    fail,
+    answer: () => folded,
+  };
+}
+
+/**
+ * The answer of a chunk that failed to be sent with `thrown`, without what cannot travel: outcomes name
+ * the reason instead. `trySend` throws for a value that cannot travel. Throws `ItemFailure` for the
+ * first such result of a list, `thrown` where results have no items.
+ */
+export function withoutUnsendable(
+  { output }: Chunk,
+  answer: unknown,
+  thrown: unknown,
+  trySend: (value: unknown) => void,
+): unknown {
+  const { done, value, ranMs } = parseChunkAnswer(answer);
+  if (!Array.isArray(value)) throw thrown;
+  const results = value.map((result: unknown, at) => {
+    try {
+      trySend(result);
+      return result;
+    } catch (error) {
+      if (output !== 'settled') throw new ItemFailure(at, error);
+      return { status: 'rejected', reason: error };
+    }
+  });
+  return { done, value: results, ranMs };
+}
+
+const kits = new WeakMap<Mapper, unknown>();
+
+/** What a mapper with parts returns when it is called: asked for once. */
+function kitOf<T>(mapper: Mapper, parse: (value: unknown) => T): T {
+  const known = kits.get(mapper);
+  const value = known ?? mapper();
+  if (known === undefined) kits.set(mapper, value);
+  return parse(value);
+}
+
+/** Time between two looks at the clock, in ms: a look costs as much as a very short item. */
+const lookEveryMs = 0.05;
+const mostItemsBetween = 1024;
+
+/** Says when a chunk's time is over, and looks at the clock now and then only. */
+class Clock {
+  readonly #startedMs = performance.now();
+  readonly #budgetMs: number;
+  #lookedMs = this.#startedMs;
+  #stride = 1;
+  #nextLook = 1;
+
+  constructor(budgetMs: number) {
+    this.#budgetMs = budgetMs;
+  }
+
+  /** Asked after each item, `done` of which are through. */
+  isOver(done: number): boolean {
+    if (done < this.#nextLook) return false;
+    const nowMs = performance.now();
+    const passedMs = nowMs - this.#lookedMs;
+    this.#lookedMs = nowMs;
+    if (passedMs > 2 * lookEveryMs) this.#stride = 1;
+    else if (passedMs < lookEveryMs) this.#stride = Math.min(2 * this.#stride, mostItemsBetween);
+    this.#nextLook = done + this.#stride;
+    return nowMs - this.#startedMs >= this.#budgetMs;
+  }
+
+  ranMs(): number {
+    return performance.now() - this.#startedMs;
+  }
+}
+
+/** Whether `value` is to be awaited. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  );
+}

@@ -1,0 +1,33 @@
+// What a map rejects with. What a mapper threw stays what it was, class and all, and learns where: a
+// property `itemIndex`, and in its stack the host and the item above the frames of the map's caller.
+
+import { type CallSite, joinStacks } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import type { ChunkFailure } from '../pool/index.js';
+
+export interface Place {
+  /** Index of the item; `undefined`: no single one. */
+  readonly index: number | undefined;
+  /** "item 17", "items 12 to 19". */
+  readonly name: string;
+}
+
+/** The error of `failure` for the caller of the map. */
+export function locate(failure: ChunkFailure, site: CallSite, place: Place): unknown {
+  const error = asObject(failure.error, place);
+  joinStacks(error, site, [failure.hostLabel, place.name].filter(Boolean).join(', '));
+  if (place.index !== undefined) tellIndex(error, place.index);
+  return error;
+}
+
+/** A thrown string or number cannot say where: it becomes the cause of an error that can. */
+function asObject(error: unknown, { name }: Place): object {
+  if (typeof error === 'object' && error !== null) return error;
+  const text = `the mapper threw ${String(error)} for ${name}`;
+  return new CodedError('MAP_ITEM_FAILED', text, { cause: error });
+}
+
+function tellIndex(error: object, index: number): void {
+  if ('itemIndex' in error || !Object.isExtensible(error)) return;
+  Object.defineProperty(error, 'itemIndex', { value: index, configurable: true, writable: true });
+}

@@ -1,0 +1,325 @@
+// One map from its beginning to its end: takes pieces from its source while hosts have room for them,
+// sends each as a chunk, and hands the results on. Knows nothing of who wants the results (collect.ts,
+// stream.ts) and of where chunks run (runner.ts).
+//
+//   source → piece → chunk in a host → results accepted
+//              ↑__________|  the part that the host did not get to
+//
+// The first failure ends it: chunks in flight are aborted, the source is closed, and whoever waits
+// hears. With `settled` a failure is the outcome of its items, and the map goes on.
+
+import type { CallSite } from '../context/index.js';
+import { type Cells, type Chunk, inPlace } from '../host/index.js';
+import { abortError } from '../internal/index.js';
+import { ChunkFailure } from '../pool/index.js';
+import { chunkBudgetMs, chunkItems, type ItemCost, learnCost, unknownCost } from './chunk.js';
+import { locate } from './failure.js';
+import type { FilledMapOptions } from './options.js';
+import type { ChunkRunner } from './runner.js';
+import { indexAt, itemsOf, type Piece, partOf, type Source } from './source.js';
+import type { MapStats } from './stats.js';
+
+export interface MapParts {
+  readonly source: Source;
+  readonly runner: ChunkRunner;
+  readonly input: Chunk['input'];
+  readonly output: Chunk['output'];
+  /** As in a chunk; for other outputs than `fill` anything. */
+  readonly into: Cells | string;
+  /** The items are in memory that hosts see: chunks name it and their range of it. */
+  readonly isInPlace: boolean;
+  /** What messages call the mapper. */
+  readonly name: string;
+  readonly options: FilledMapOptions;
+  /** Where the map was called. */
+  readonly site: CallSite;
+  /** Takes what the mapper made of the first `count` items of `piece`. */
+  readonly accept: (piece: Piece, count: number, value: unknown) => void;
+  /** Items whose results were taken; `undefined`: all that were accepted. */
+  readonly deliveredItems: (() => number) | undefined;
+}
+
+type MapState = 'running' | 'done' | 'failed';
+
+/** Between two calls of `onProgress`, in ms. */
+const progressEveryMs = 50;
+/** Pieces in flight or read ahead, in chunks for each host, where `lead` says nothing. */
+const leadChunks = 4;
+
+export class MapRun {
+  /** Settles when nothing more comes; rejects with what ended the map. */
+  readonly finished: Promise<void>;
+  readonly #parts: MapParts;
+  readonly #controller = new AbortController();
+  readonly #returned: Piece[] = [];
+  readonly #startedMs = performance.now();
+  #resolve: () => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+  #state: MapState = 'running';
+  #cost: ItemCost = unknownCost;
+  #inFlight = 0;
+  #takenItems = 0;
+  #doneItems = 0;
+  #chunks = 0;
+  #ranMs = 0;
+  #endedMs = 0;
+  #toldMs = 0;
+  #isPumping = false;
+
+  constructor(parts: MapParts) {
+    this.#parts = parts;
+    this.finished = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.finished.catch(() => {}); // whoever waits for it hears; a stream may have been left
+    const { signal } = parts.options;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  readonly #onAbort = (): void => {
+    const { signal } = this.#parts.options;
+    if (signal !== undefined) this.fail(abortError(signal));
+  };
+
+  /** Sends what there is room for. */
+  readonly pump = (): void => {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    try {
+      this.#sendPieces();
+    } catch (error) {
+      this.fail(error); // the source threw
+    } finally {
+      this.#isPumping = false;
+    }
+  };
+
+  #sendPieces(): void {
+    const { source, runner } = this.#parts;
+    while (this.#state === 'running' && this.#inFlight < runner.window) {
+      const piece = this.#nextPiece();
+      if (piece === undefined) break;
+      void this.#run(piece);
+    }
+    const isOver = this.#inFlight === 0 && this.#returned.length === 0 && source.isDone;
+    if (isOver && this.#state === 'running') this.#end('done');
+  }
+
+  #nextPiece(): Piece | undefined {
+    const { source } = this.#parts;
+    const most = this.#nextItems();
+    const returned = this.#returned.shift();
+    if (returned !== undefined) {
+      if (returned.count <= most) return returned;
+      this.#returned.unshift(partOf(returned, most, returned.count));
+      return partOf(returned, 0, most);
+    }
+    const room = this.#leadItems - this.#undelivered;
+    if (room <= 0) return undefined;
+    const piece = source.take(Math.min(most, room));
+    this.#takenItems += piece?.count ?? 0;
+    return piece;
+  }
+
+  #nextItems(): number {
+    const { source, runner, options } = this.#parts;
+    const { chunkItems: fixedItems, leadItems = Infinity } = options;
+    const hosts = runner.hosts;
+    const returned = this.#returned.reduce((sum, { count }) => sum + count, 0);
+    const { remainingItems } = source;
+    const wanted =
+      fixedItems ??
+      chunkItems(this.#cost, {
+        hosts,
+        remainingItems: remainingItems === undefined ? undefined : remainingItems + returned,
+      });
+    return Math.max(1, Math.min(wanted, Math.floor(leadItems / runner.window)));
+  }
+
+  /** How many items may be taken and not delivered. */
+  get #leadItems(): number {
+    const { options, runner } = this.#parts;
+    if (options.leadItems !== undefined) return options.leadItems;
+    return leadChunks * runner.hosts * Math.max(this.#nextItems(), leadChunks);
+  }
+
+  get #undelivered(): number {
+    return this.#takenItems - (this.#parts.deliveredItems?.() ?? this.#doneItems);
+  }
+
+  /** For a source that reads by itself: whether one more item may wait there. */
+  mayRead(buffered: number): boolean {
+    return this.#state === 'running' && this.#undelivered + buffered < this.#leadItems;
+  }
+
+  async #run(piece: Piece): Promise<void> {
+    const { runner, options } = this.#parts;
+    const startedMs = performance.now();
+    const expectedMs = this.#cost.runMs === undefined ? undefined : this.#cost.runMs * piece.count;
+    this.#inFlight += 1;
+    try {
+      const answered = runner.run(this.#chunkOf(piece), {
+        name: this.#nameOf(piece),
+        expectedMs,
+        options: {
+          whenBusy: 'queue',
+          timeoutMs: Infinity,
+          signal: this.#controller.signal,
+          priority: options.priority,
+          retry: options.retry,
+        },
+      });
+      const sentMs = runner.isHere ? 0 : performance.now() - startedMs;
+      const { done, value, ranMs } = await answered;
+      this.#inFlight -= 1;
+      this.#chunks += 1;
+      this.#ranMs += ranMs;
+      this.#cost = learnCost(this.#cost, Math.max(1, done), ranMs, sentMs);
+      if (this.#state === 'running') this.#accept(piece, done, value);
+    } catch (thrown) {
+      this.#inFlight -= 1;
+      const failure =
+        thrown instanceof ChunkFailure ? thrown : new ChunkFailure(thrown, -1, undefined);
+      if (this.#state === 'running') this.#failed(piece, failure);
+    }
+    this.pump();
+  }
+
+  #accept(piece: Piece, done: number, value: unknown): void {
+    try {
+      if (this.#parts.output === 'settled') this.#locateReasons(piece, value);
+      this.#parts.accept(piece, done, value);
+      this.#doneItems += done;
+      if (done < piece.count) this.#returned.unshift(partOf(piece, done, piece.count));
+      this.#tellProgress(false);
+    } catch (error) {
+      this.fail(error); // `onProgress` threw, or a result does not fit its array
+    }
+  }
+
+  #locateReasons(piece: Piece, outcomes: unknown): void {
+    if (!Array.isArray(outcomes)) return;
+    for (const [at, outcome] of outcomes.entries()) {
+      if (outcome?.status !== 'rejected') continue;
+      const failure = new ChunkFailure(outcome.reason, at, undefined);
+      outcome.reason = locate(failure, this.#parts.site, this.#placeOf(piece, at));
+    }
+  }
+
+  #failed(piece: Piece, failure: ChunkFailure): void {
+    const { options, accept, site } = this.#parts;
+    const isOfItems = failure.at >= 0 || failure.hostLabel !== undefined;
+    const error = locate(failure, site, this.#placeOf(piece, failure.at));
+    if (!options.settled || !isOfItems) {
+      this.fail(error);
+      return;
+    }
+    const outcome: PromiseRejectedResult = { status: 'rejected', reason: error };
+    const at = Math.max(0, failure.at);
+    const end = failure.at < 0 ? piece.count : at + 1;
+    // An item that cannot travel: nothing of its chunk was sent.
+    if (at > 0) this.#returned.unshift(partOf(piece, 0, at));
+    if (end < piece.count) this.#returned.unshift(partOf(piece, end, piece.count));
+    accept(
+      partOf(piece, at, end),
+      end - at,
+      Array.from({ length: end - at }, () => outcome),
+    );
+    this.#doneItems += end - at;
+    this.#tellProgress(false);
+  }
+
+  #chunkOf(piece: Piece): Chunk {
+    const { runner, input, output, into, isInPlace, options } = this.#parts;
+    const isWhole = isInPlace || runner.isHere;
+    const isSame = into === piece.items && !runner.isHere;
+    return {
+      input,
+      output,
+      start: piece.start,
+      count: piece.count,
+      budgetMs: options.chunkItems === undefined ? chunkBudgetMs(runner.hosts) : Infinity,
+      items: isWhole ? piece.items : itemsOf(piece),
+      offset: isWhole ? piece.offset : 0,
+      indices: piece.indices,
+      into: isSame ? inPlace : into,
+      intoOffset: piece.start,
+    };
+  }
+
+  #nameOf(piece: Piece): string {
+    return `${this.#placesOf(piece, piece.count)} of ${this.#parts.name}`;
+  }
+
+  /** Where a chunk failed: its index, and how messages name it. */
+  #placeOf(piece: Piece, at: number): { index: number | undefined; name: string } {
+    if (at < 0) return { index: undefined, name: this.#placesOf(piece, piece.count) };
+    const index = indexAt(piece, at);
+    return { index, name: `${this.#noun} ${index}` };
+  }
+
+  #placesOf(piece: Piece, count: number): string {
+    const [first, last] = [indexAt(piece, 0), indexAt(piece, count - 1)];
+    return count === 1 ? `${this.#noun} ${first}` : `${this.#noun}s ${first} to ${last}`;
+  }
+
+  get #noun(): string {
+    return this.#parts.input === 'pairs' ? 'pair' : 'item';
+  }
+
+  #tellProgress(isLast: boolean): void {
+    const { source, options } = this.#parts;
+    if (options.onProgress === undefined) return;
+    const nowMs = performance.now();
+    if (!isLast && nowMs - this.#toldMs < progressEveryMs) return;
+    this.#toldMs = nowMs;
+    options.onProgress({ doneItems: this.#doneItems, totalItems: source.totalItems });
+  }
+
+  /** Ends the map with `error`: what runs is aborted, whoever waits for the map hears. */
+  fail(error: unknown): void {
+    if (this.#state === 'running') this.#end('failed', error);
+  }
+
+  /** Ends the map because nobody wants its results any more. */
+  cancel(): void {
+    if (this.#state === 'running') this.#end('done');
+  }
+
+  #end(state: MapState, error?: unknown): void {
+    const { source, runner, options } = this.#parts;
+    this.#state = state;
+    this.#endedMs = performance.now();
+    options.signal?.removeEventListener('abort', this.#onAbort);
+    source.close();
+    this.#controller.abort();
+    runner.close();
+    try {
+      if (state === 'done') this.#tellProgress(true);
+    } catch (thrown) {
+      this.#reject(thrown);
+    }
+    if (state === 'done') this.#resolve();
+    else this.#reject(error);
+  }
+
+  get hosts(): number {
+    return this.#parts.runner.hosts;
+  }
+
+  stats(): Omit<MapStats, 'channel' | 'why'> {
+    const { runner, source } = this.#parts;
+    const untilMs = this.#state === 'running' ? performance.now() : this.#endedMs;
+    return {
+      hosts: runner.hosts,
+      doneItems: this.#doneItems,
+      totalItems: source.totalItems,
+      chunks: this.#chunks,
+      itemMs: this.#cost.runMs,
+      sendMs: this.#cost.sendMs,
+      ranMs: this.#ranMs,
+      elapsedMs: untilMs - this.#startedMs,
+    };
+  }
+}

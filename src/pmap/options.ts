@@ -1,0 +1,127 @@
+// What a map may be told: the types, the defaults, and the one function that checks what came.
+
+import {
+  boolean,
+  checkFunction,
+  checkObject,
+  integer,
+  invalid,
+  number,
+  oneOf,
+} from '../internal/index.js';
+import { Pool } from '../pool/index.js';
+
+/** An array over a buffer: its items reach hosts without being copied when the buffer is `shared()`. */
+export type TypedArray =
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array
+  | BigInt64Array
+  | BigUint64Array;
+
+export interface MapProgress {
+  /** Items that are mapped. */
+  readonly doneItems: number;
+  /** All items, where the input knows: not of iterables. */
+  readonly totalItems: number | undefined;
+}
+
+/** How the items get to where they are mapped; `inline`: one by one in this process, on this core. */
+export type MapChannel = 'auto' | 'shm' | 'socket' | 'memory' | 'inline';
+
+export interface MapOptions {
+  /** The hosts to use. Default: the pool of `run`, or for a `channel` one with that channel. */
+  readonly pool?: Pool;
+  /** Default `auto`: see `stats().why` of the map. */
+  readonly channel?: MapChannel;
+  /** Results in the order of the items (default), or first come, first served. */
+  readonly ordered?: boolean;
+  /** Items that travel together. `auto` (default): by how long they take. */
+  readonly chunk?: number | 'auto';
+  /** Items read ahead of the results that were taken. `auto` (default): what keeps the hosts busy. */
+  readonly lead?: number | 'auto';
+  /** Ends the map: it rejects with `ABORTED`, the input is closed, the hosts are free. */
+  readonly signal?: AbortSignal;
+  /** An outcome for each item, as of `Promise.allSettled`, instead of ending at the first failure. */
+  readonly settled?: boolean;
+  /** How often the items of a chunk are mapped again when their host ends under them. Default 0. */
+  readonly retry?: number;
+  /** Higher first, among all that the pool has to do. Default 0. */
+  readonly priority?: number;
+  /** Called now and then while the map runs, and once at its end. */
+  readonly onProgress?: (progress: MapProgress) => void;
+}
+
+/** Of a map over a typed array. */
+export interface FillOptions extends MapOptions {
+  /** Where the results go: the items themselves to map in place. Default: a new array of their class. */
+  readonly into?: TypedArray;
+}
+
+export interface FilledMapOptions {
+  readonly pool: Pool | undefined;
+  readonly channel: MapChannel;
+  readonly ordered: boolean;
+  /** `undefined`: by how long they take. */
+  readonly chunkItems: number | undefined;
+  /** `undefined`: what keeps the hosts busy. */
+  readonly leadItems: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly settled: boolean;
+  readonly retry: number;
+  readonly priority: number;
+  readonly onProgress: ((progress: MapProgress) => void) | undefined;
+  readonly into: TypedArray | undefined;
+}
+
+const optionNames: ReadonlySet<string> = new Set([
+  'pool',
+  'channel',
+  'ordered',
+  'chunk',
+  'lead',
+  'signal',
+  'settled',
+  'retry',
+  'priority',
+  'onProgress',
+]);
+const fillOptionNames: ReadonlySet<string> = new Set([...optionNames, 'into']);
+
+const mostItems = 2 ** 31 - 1;
+
+/** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
+export function fillMapOptions(given: FillOptions = {}, isOverArray = false): FilledMapOptions {
+  checkObject('the options of a map', given, isOverArray ? fillOptionNames : optionNames);
+  const { pool, chunk = 'auto', lead = 'auto', signal, onProgress, into } = given;
+  if (pool !== undefined && !(pool instanceof Pool)) {
+    throw invalid('pool', pool, 'a Pool that this copy of manycore made');
+  }
+  const channels = ['auto', 'shm', 'socket', 'memory', 'inline'] as const;
+  const channel = oneOf('channel', given.channel ?? 'auto', channels);
+  if (pool !== undefined && channel !== 'auto' && channel !== 'inline') {
+    throw invalid('channel', channel, '"auto" or "inline" beside pool, which has its own');
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw invalid('signal', signal, 'an AbortSignal');
+  }
+  return {
+    pool,
+    channel,
+    ordered: boolean('ordered', given.ordered ?? true),
+    chunkItems: chunk === 'auto' ? undefined : integer('chunk', chunk, 1, mostItems),
+    leadItems: lead === 'auto' ? undefined : integer('lead', lead, 1, mostItems),
+    signal,
+    settled: boolean('settled', given.settled ?? false),
+    retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    priority: number('priority', given.priority ?? 0, -Infinity),
+    onProgress: onProgress === undefined ? undefined : checkFunction('onProgress', onProgress),
+    into,
+  };
+}

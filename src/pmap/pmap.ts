@@ -1,0 +1,180 @@
+// The parallel map as its users call it. Everything that is checked, captured and pinned of a call
+// happens at the call (prepare.ts); from then on a `MapRun` works (map.ts).
+
+import { type AnyFunction, captureSite } from '../context/index.js';
+import { invalid } from '../internal/index.js';
+import { asTheyCome, type Collector, inOrder, keeping } from './collect.js';
+import type { MapRun } from './map.js';
+import { type FillOptions, fillMapOptions, type MapOptions, type TypedArray } from './options.js';
+import {
+  checkInput,
+  isIterable,
+  type MapPromise,
+  notBegun,
+  type Prepared,
+  prepare,
+  prepareFill,
+  prepareFrom,
+  settle,
+} from './prepare.js';
+import { reduce } from './reduce.js';
+import { RangeSource } from './source.js';
+import type { MapStats } from './stats.js';
+import { ResultQueue, readResults } from './stream.js';
+import { arrayLike, isTypedArray } from './typed.js';
+
+/** The results of a map one by one, which can be asked how it goes. */
+export interface MapStream<R> extends AsyncIterableIterator<R> {
+  stats(): MapStats;
+}
+
+/** What can be mapped. */
+type Items<T> = Iterable<T> | AsyncIterable<T>;
+
+type Settled = { readonly settled: true };
+
+/**
+ * Calls `fn(item, index)` for every item in the hosts of a pool and resolves with the results, in the
+ * order of the items: `map`, on every core. `fn` sees what it captured as it was at the call. Items
+ * come from an array (holes stay holes), an iterable or async iterable, or a typed array: then the
+ * result is a typed array too, in shared memory, and of a `shared()` one nothing is copied.
+ *
+ * The first failure ends the map, which rejects with what `fn` threw; its `itemIndex` says for which
+ * item. Rejects also with `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `TRANSFER_…`, `ABORTED`,
+ * `HOST_EXITED` (with the items that were lost), `POOL_CLOSED`.
+ */
+export function pmap<T extends TypedArray>(
+  items: T,
+  fn: (item: T[number], index: number) => T[number] | PromiseLike<T[number]>,
+  options?: FillOptions & { readonly settled?: false; readonly into?: undefined },
+): MapPromise<T>;
+export function pmap<T extends TypedArray, U extends TypedArray>(
+  items: T,
+  fn: (item: T[number], index: number) => U[number] | PromiseLike<U[number]>,
+  options: FillOptions & { readonly settled?: false; readonly into: U },
+): MapPromise<U>;
+export function pmap<T, R>(
+  items: Items<T>,
+  fn: (item: T, index: number) => R,
+  options: MapOptions & Settled,
+): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
+export function pmap<T, R>(
+  items: Items<T>,
+  fn: (item: T, index: number) => R,
+  options?: MapOptions,
+): MapPromise<Awaited<R>[]>;
+export function pmap(
+  items: unknown,
+  mapper: AnyFunction,
+  given?: FillOptions,
+): MapPromise<unknown> {
+  const site = captureSite(pmap);
+  return settle<unknown>(() => {
+    const isTyped = isTypedArray(items);
+    const options = fillMapOptions(given, isTyped);
+    const request = { items, mapper, options, site };
+    if (isTyped && !options.settled) return prepareFill({ ...request, items });
+    const output = options.settled ? 'settled' : 'list';
+    const length = Array.isArray(items) ? items.length : 0;
+    return prepare(request, options.ordered ? inOrder(output, length) : asTheyCome(output));
+  });
+}
+
+/**
+ * The results one by one, in order or (`ordered: false`) as they come. Items are read no further ahead
+ * of the reader than `lead`, and nothing begins before the first is asked for. Leaving the loop closes
+ * the input and frees the hosts. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`.
+ */
+pmap.stream = stream;
+
+function stream<T, R>(
+  items: Items<T>,
+  fn: (item: T, index: number) => R,
+  options: MapOptions & Settled,
+): MapStream<PromiseSettledResult<Awaited<R>>>;
+function stream<T, R>(
+  items: Items<T>,
+  fn: (item: T, index: number) => R,
+  options?: MapOptions,
+): MapStream<Awaited<R>>;
+function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStream<unknown> {
+  const site = captureSite(stream);
+  const options = fillMapOptions(given);
+  checkInput(items, mapper);
+  const queue = new ResultQueue(options.ordered);
+  const collector: Collector<void> = {
+    output: options.settled ? 'settled' : 'list',
+    accept: queue.accept,
+    result: () => {},
+  };
+  let prepared: Prepared<void> | undefined;
+  const begin = (): MapRun => {
+    prepared = prepare({ items, mapper, options, site }, collector, () => queue.takenItems);
+    return prepared.run;
+  };
+  return Object.assign(readResults(queue, begin), { stats: () => prepared?.stats() ?? notBegun });
+}
+
+/**
+ * The items for which `predicate(item, index)` returned something true, in their order: `filter`, on
+ * every core. They are the caller's own; of a typed array a new one with the same class. Fails like `pmap`.
+ */
+pmap.filter = filter;
+
+function filter<T extends TypedArray>(
+  items: T,
+  predicate: (item: T[number], index: number) => unknown,
+  options?: MapOptions,
+): MapPromise<T>;
+function filter<T>(
+  items: Items<T>,
+  predicate: (item: T, index: number) => unknown,
+  options?: MapOptions,
+): MapPromise<T[]>;
+function filter(items: unknown, mapper: AnyFunction, given?: MapOptions): MapPromise<unknown> {
+  const site = captureSite(filter);
+  return settle(() => {
+    const options = fillMapOptions(given);
+    if (options.settled) throw invalid('settled', true, 'left out: a filter has no outcomes');
+    const kept = keeping(options.ordered);
+    const result = (): unknown =>
+      isTypedArray(items) ? arrayLike(items, kept.result()) : kept.result();
+    return prepare<unknown>({ items, mapper, options, site }, { ...kept, result });
+  });
+}
+
+/**
+ * Calls `fn(a, b, i, j)` for every unordered pair of items, i < j, and resolves with the results in
+ * the order (0, 1), (0, 2), … (1, 2), …: n (n - 1) / 2 of them, but no list of pairs is made, and
+ * every host gets the items once. Fails like `pmap`; `itemIndex` is the number of the pair.
+ */
+pmap.pairs = pairs;
+
+function pairs<T, R>(
+  items: Iterable<T>,
+  fn: (a: T, b: T, i: number, j: number) => R,
+  options: MapOptions & Settled,
+): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
+function pairs<T, R>(
+  items: Iterable<T>,
+  fn: (a: T, b: T, i: number, j: number) => R,
+  options?: MapOptions,
+): MapPromise<Awaited<R>[]>;
+function pairs(given: unknown, map: AnyFunction, options?: MapOptions): MapPromise<unknown> {
+  const site = captureSite(pairs);
+  return settle(() => {
+    const filled = fillMapOptions(options);
+    checkInput(given, map);
+    if (!isIterable(given)) throw invalid('items', given, 'an array or another iterable');
+    const items = isTypedArray(given) ? given : Array.from(given);
+    const count = (items.length * (items.length - 1)) / 2;
+    const output = filled.settled ? 'settled' : 'list';
+    const collector = filled.ordered ? inOrder(output, count) : asTheyCome(output);
+    const mapper = () => ({ items, map });
+    const source = () => new RangeSource([], count);
+    const shape = { input: 'pairs', name: map.name } as const;
+    return prepareFrom({ mapper, options: filled, site }, source, collector, shape);
+  });
+}
+
+pmap.reduce = reduce;

@@ -1,0 +1,175 @@
+// From a call to a run: which source the items make, where they will be mapped, and what collects the
+// results. Nothing is sent here, and what throws leaves nothing pinned or open behind.
+
+import type { AnyFunction, CallSite } from '../context/index.js';
+import type { Cells, Chunk } from '../host/index.js';
+import { abortError, invalid } from '../internal/index.js';
+import { notFunction } from '../pool/index.js';
+import { type Collector, filling } from './collect.js';
+import { MapRun } from './map.js';
+import type { FilledMapOptions, TypedArray } from './options.js';
+import { type ChosenRunner, chooseRunner } from './runner.js';
+import {
+  ArraySource,
+  type AsyncReader,
+  AsyncSource,
+  IteratorSource,
+  RangeSource,
+  type Source,
+} from './source.js';
+import type { MapStats } from './stats.js';
+import { classNameOf, isShared, isTypedArray, sharedLike } from './typed.js';
+
+/** The promise of a map's results, which can be asked how it goes. */
+export interface MapPromise<R> extends Promise<R> {
+  stats(): MapStats;
+}
+
+/** A map that has not begun to send. */
+export interface Prepared<R> {
+  readonly run: MapRun;
+  readonly stats: () => MapStats;
+  readonly result: () => R | Promise<R>;
+}
+
+export interface Request {
+  readonly mapper: AnyFunction;
+  readonly options: FilledMapOptions;
+  readonly site: CallSite;
+}
+
+/** How the chunks of a map look. */
+export interface Shape {
+  readonly input: Chunk['input'];
+  readonly name: string;
+  readonly into?: Cells | string;
+  readonly isInPlace?: boolean;
+  readonly deliveredItems?: () => number;
+}
+
+/** Of a map that failed before it began. */
+export const notBegun: MapStats = Object.freeze({
+  channel: 'inline',
+  why: 'it did not begin',
+  hosts: 0,
+  doneItems: 0,
+  totalItems: undefined,
+  chunks: 0,
+  itemMs: undefined,
+  sendMs: 0,
+  ranMs: 0,
+  elapsedMs: 0,
+});
+
+/** Begins what `prepareRun` prepares, at once, and promises its result. */
+export function settle<R>(prepareRun: () => Prepared<R>): MapPromise<R> {
+  let prepared: Prepared<R> | undefined;
+  const work = async (): Promise<R> => {
+    prepared = prepareRun();
+    const { run, result } = prepared;
+    run.pump();
+    await run.finished;
+    return result();
+  };
+  return Object.assign(work(), { stats: () => prepared?.stats() ?? notBegun });
+}
+
+export function isIterable(value: unknown): value is Iterable<unknown> {
+  if (typeof value === 'string') return true;
+  return typeof value === 'object' && value !== null && Symbol.iterator in value;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}
+
+/** Throws `OPTION_INVALID` for what cannot be mapped, `TASK_NOT_FUNCTION` for what cannot map. */
+export function checkInput(items: unknown, mapper: unknown): void {
+  if (!isIterable(items) && !isAsyncIterable(items)) {
+    throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
+  }
+  if (typeof mapper !== 'function') throw notFunction(mapper);
+}
+
+function sourceOf(items: unknown, reader: AsyncReader): Source {
+  if (Array.isArray(items)) return new ArraySource(items);
+  if (isTypedArray(items)) return new RangeSource(items, items.length);
+  if (isAsyncIterable(items)) return new AsyncSource(items, reader);
+  if (isIterable(items)) return new IteratorSource(items);
+  throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
+}
+
+/** A map over `items`, of any kind. */
+export function prepare<R>(
+  request: Request & { readonly items: unknown },
+  collector: Collector<R>,
+  deliveredItems?: () => number,
+): Prepared<R> {
+  const { items, mapper } = request;
+  checkInput(items, mapper);
+  const shape: Shape = {
+    input: 'items',
+    name: mapper.name,
+    ...(deliveredItems && { deliveredItems }),
+  };
+  return prepareFrom(request, (reader) => sourceOf(items, reader), collector, shape);
+}
+
+/** A map over what `open` opens. */
+export function prepareFrom<R>(
+  { mapper, options, site }: Request,
+  open: (reader: AsyncReader) => Source,
+  collector: Collector<R>,
+  shape: Shape,
+  chosen: ChosenRunner = chooseRunner(mapper, options),
+): Prepared<R> {
+  const { runner, channel, why } = chosen;
+  try {
+    if (options.signal?.aborted) throw abortError(options.signal);
+    const reader: AsyncReader = {
+      mayRead: (buffered) => run.mayRead(buffered),
+      onItems: () => run.pump(),
+      onError: (error) => run.fail(error),
+    };
+    const run: MapRun = new MapRun({
+      source: open(reader),
+      runner,
+      input: shape.input,
+      output: collector.output,
+      into: shape.into ?? '',
+      isInPlace: shape.isInPlace ?? false,
+      name: shape.name === '' ? 'the mapper' : shape.name,
+      options,
+      site,
+      accept: collector.accept,
+      deliveredItems: shape.deliveredItems,
+    });
+    return { run, stats: () => ({ channel, why, ...run.stats() }), result: collector.result };
+  } catch (error) {
+    runner.close();
+    throw error;
+  }
+}
+
+/** A map over a typed array into another, or in place. */
+export function prepareFill(
+  request: Request & { readonly items: TypedArray },
+): Prepared<TypedArray> {
+  const { items, mapper, options } = request;
+  checkInput(items, mapper);
+  const into = options.into ?? sharedLike(items);
+  if (!isTypedArray(into) || into.length !== items.length) {
+    throw invalid('into', into, `a typed array of ${items.length} items, as many as there are`);
+  }
+  const chosen = chooseRunner(mapper, options);
+  const { isHere, sharesMemory } = chosen.runner;
+  const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
+  const shape: Shape = {
+    input: 'items',
+    name: mapper.name,
+    into: isSeen(into) ? into : classNameOf(into),
+    isInPlace: isSeen(items),
+  };
+  const open = (): Source => new RangeSource(items, items.length);
+  return prepareFrom(request, open, filling(into), shape, chosen);
+}

@@ -1,0 +1,289 @@
+// Where the items of a map come from, cut into pieces as hosts ask for them: an array, a typed array,
+// an iterable, an async iterable, or all pairs of an array. A piece remembers its place, so that results
+// can be put in order, and the part of it that a host did not get to can be handed out again.
+// Not here: how large a piece should be (chunk.ts), sending it (map.ts).
+
+import type { Cells } from '../host/index.js';
+import { isTypedArray } from './typed.js';
+
+/** Items that travel together. */
+export interface Piece {
+  /** How many items were taken before it. */
+  readonly position: number;
+  /** Index of its first item in the input; of pairs the number of the first pair. */
+  readonly start: number;
+  readonly count: number;
+  /** Item `at` of the piece is `items[offset + at]`; of pairs the hosts have the items. */
+  readonly items: Cells;
+  readonly offset: number;
+  /** Where the indices do not follow each other. */
+  readonly indices: readonly number[] | undefined;
+}
+
+export interface Source {
+  /** All items, where they can be counted; holes of an array count. */
+  readonly totalItems: number | undefined;
+  /** Those of them that were not taken yet. */
+  readonly remainingItems: number | undefined;
+  /** Whether there is nothing more to take. */
+  readonly isDone: boolean;
+  /** The next items, at most so many; `undefined`: none now. Throws what the input throws. */
+  take(maxItems: number): Piece | undefined;
+  /** Nothing more is wanted: the input is told. Never throws. */
+  close(): void;
+}
+
+/** Items `[from, to)` of a piece. */
+export function partOf(piece: Piece, from: number, to: number): Piece {
+  return {
+    position: piece.position + from,
+    start: piece.start + from,
+    count: to - from,
+    items: piece.items,
+    offset: piece.offset + from,
+    indices: piece.indices?.slice(from, to),
+  };
+}
+
+/** Just the items of a piece: a copy of a part of an array, a view of a part of a typed array. */
+export function itemsOf({ items, offset, count }: Piece): Cells {
+  if (offset === 0 && items.length === count) return items;
+  if (ArrayBuffer.isView(items) && isTypedArray(items))
+    return items.subarray(offset, offset + count);
+  return Array.prototype.slice.call(items, offset, offset + count);
+}
+
+/** The index of item `at`. */
+export function indexAt({ start, indices }: Piece, at: number): number {
+  return indices?.[at] ?? start + at;
+}
+
+/** An array. Like `map`, it skips holes. */
+export class ArraySource implements Source {
+  readonly totalItems: number;
+  readonly #items: readonly unknown[];
+  readonly #length: number;
+  #next = 0;
+  #position = 0;
+
+  constructor(items: readonly unknown[]) {
+    this.#items = items;
+    this.#length = items.length;
+    this.totalItems = items.length;
+  }
+
+  get remainingItems(): number {
+    return this.#length - this.#next;
+  }
+
+  get isDone(): boolean {
+    return this.#next >= this.#length;
+  }
+
+  take(maxItems: number): Piece | undefined {
+    const taken: unknown[] = [];
+    const indices: number[] = [];
+    let index = this.#next;
+    for (; taken.length < maxItems && index < this.#length; index += 1) {
+      const item = this.#items[index];
+      if (item === undefined && !(index in this.#items)) continue;
+      taken.push(item);
+      indices.push(index);
+    }
+    this.#next = index;
+    const [start = 0] = indices;
+    const count = taken.length;
+    if (count === 0) return undefined;
+    const position = this.#position;
+    this.#position += count;
+    const hasHoles = indices[count - 1] !== start + count - 1;
+    return {
+      position,
+      start,
+      count,
+      items: taken,
+      offset: 0,
+      indices: hasHoles ? indices : undefined,
+    };
+  }
+
+  close(): void {
+    this.#next = this.#length;
+  }
+}
+
+/** Places that can be counted: of a typed array, or pairs. */
+export class RangeSource implements Source {
+  readonly totalItems: number;
+  readonly #items: Cells;
+  #next = 0;
+
+  constructor(items: Cells, count: number) {
+    this.#items = items;
+    this.totalItems = count;
+  }
+
+  get remainingItems(): number {
+    return this.totalItems - this.#next;
+  }
+
+  get isDone(): boolean {
+    return this.#next >= this.totalItems;
+  }
+
+  take(maxItems: number): Piece | undefined {
+    const start = this.#next;
+    const count = Math.min(maxItems, this.totalItems - start);
+    if (count <= 0) return undefined;
+    this.#next += count;
+    return { position: start, start, count, items: this.#items, offset: start, indices: undefined };
+  }
+
+  close(): void {
+    this.#next = this.totalItems;
+  }
+}
+
+/** What has an iterator: read as far as pieces are asked for. */
+export class IteratorSource implements Source {
+  readonly totalItems = undefined;
+  readonly remainingItems = undefined;
+  readonly #iterator: Iterator<unknown>;
+  #taken = 0;
+  isDone = false;
+
+  constructor(items: Iterable<unknown>) {
+    this.#iterator = items[Symbol.iterator]();
+  }
+
+  take(maxItems: number): Piece | undefined {
+    const taken: unknown[] = [];
+    try {
+      while (taken.length < maxItems && !this.isDone) {
+        const step = this.#iterator.next();
+        if (step.done === true) this.isDone = true;
+        else taken.push(step.value);
+      }
+    } catch (error) {
+      this.isDone = true; // an iterator that threw is over, and is not closed
+      throw error;
+    }
+    return pieceOf(taken, this.#count(taken.length));
+  }
+
+  #count(items: number): number {
+    this.#taken += items;
+    return this.#taken - items;
+  }
+
+  close(): void {
+    if (this.isDone) return;
+    this.isDone = true;
+    try {
+      this.#iterator.return?.();
+    } catch {
+      // The map has its outcome already.
+    }
+  }
+}
+
+/** What an async source asks of its map. */
+export interface AsyncReader {
+  /** Whether another item may be read, `buffered` of which wait here. */
+  mayRead(buffered: number): boolean;
+  /** There may be something to take. */
+  onItems(): void;
+  /** The input threw. */
+  onError(error: unknown): void;
+}
+
+/**
+ * What has an async iterator: read ahead as far as the map allows. A piece goes out when it is full, or
+ * when the event loop has turned without filling it: then the input itself is what is waited for.
+ */
+export class AsyncSource implements Source {
+  readonly totalItems = undefined;
+  readonly remainingItems = undefined;
+  readonly #iterator: AsyncIterator<unknown>;
+  readonly #reader: AsyncReader;
+  readonly #buffer: unknown[] = [];
+  #taken = 0;
+  #isReading = false;
+  #isExhausted = false;
+  #isDue = false;
+  #flush: NodeJS.Immediate | undefined;
+
+  constructor(items: AsyncIterable<unknown>, reader: AsyncReader) {
+    this.#iterator = items[Symbol.asyncIterator]();
+    this.#reader = reader;
+  }
+
+  get isDone(): boolean {
+    return this.#isExhausted && this.#buffer.length === 0;
+  }
+
+  take(maxItems: number): Piece | undefined {
+    if (!this.#isReading) void this.#read();
+    const isFull = this.#buffer.length >= maxItems || this.#isExhausted || this.#isDue;
+    if (this.#buffer.length === 0 || !isFull) {
+      if (this.#buffer.length > 0) this.#flushSoon();
+      return undefined;
+    }
+    this.#isDue = false;
+    const taken = this.#buffer.splice(0, maxItems);
+    const position = this.#taken;
+    this.#taken += taken.length;
+    if (!this.#isReading) void this.#read();
+    return pieceOf(taken, position);
+  }
+
+  #flushSoon(): void {
+    this.#flush ??= setImmediate(() => {
+      this.#flush = undefined;
+      this.#isDue = true;
+      this.#reader.onItems();
+    });
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    try {
+      while (!this.#isExhausted && this.#reader.mayRead(this.#buffer.length)) {
+        const step = await this.#iterator.next();
+        if (this.#isExhausted) break; // closed meanwhile
+        if (step.done === true) this.#isExhausted = true;
+        else this.#buffer.push(step.value);
+        this.#reader.onItems();
+      }
+    } catch (error) {
+      const isWanted = !this.#isExhausted;
+      this.#isExhausted = true;
+      if (isWanted) this.#reader.onError(error);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  close(): void {
+    clearImmediate(this.#flush);
+    this.#buffer.length = 0;
+    if (this.#isExhausted) return;
+    this.#isExhausted = true;
+    // Not awaited: an input that waits for something itself ends only after that.
+    void closeLater(this.#iterator);
+  }
+}
+
+async function closeLater(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.();
+  } catch {
+    // The map has its outcome already.
+  }
+}
+
+function pieceOf(items: readonly unknown[], position: number): Piece | undefined {
+  if (items.length === 0) return undefined;
+  const count = items.length;
+  return { position, start: position, count, items: [...items], offset: 0, indices: undefined };
+}

@@ -1,0 +1,43 @@
+// Typed arrays as input and output of maps: recognised whatever realm they come from, and made in
+// shared memory, where all hosts write their parts of one result.
+
+import { isTypedArray as isTypedArrayOfNode } from 'node:util/types';
+import { hasCode } from '../errors.js';
+import { type Cells, isSharedMemory, newArray, shared } from '../host/index.js';
+import type { TypedArray } from './options.js';
+
+export function isTypedArray(value: unknown): value is TypedArray {
+  return isTypedArrayOfNode(value);
+}
+
+/** The name of its class, that of `Buffer` being the one below it: hosts make new ones by it. */
+export function classNameOf(array: TypedArray): string {
+  return array[Symbol.toStringTag];
+}
+
+/** Whether hosts over shared memory see it where it is. */
+export function isShared(array: TypedArray): boolean {
+  return isSharedMemory(array.buffer);
+}
+
+/** A new array like `model` with these items. */
+export function arrayLike(model: TypedArray, items: readonly unknown[]): TypedArray {
+  const made: Cells = newArray(classNameOf(model), items.length);
+  for (const [at, item] of items.entries()) made[at] = item;
+  if (!isTypedArray(made)) throw new TypeError(`${classNameOf(model)} is no typed array`);
+  return Buffer.isBuffer(model) ? Buffer.from(made.buffer) : made;
+}
+
+/** As many zeros like those of `model`: in shared memory, unless there is none or none left. */
+export function sharedLike(model: TypedArray): TypedArray {
+  const name = classNameOf(model);
+  try {
+    const buffer = shared(model.byteLength);
+    if (Buffer.isBuffer(model)) return buffer;
+    const made = newArray(name, buffer.buffer);
+    if (isTypedArray(made)) return made;
+  } catch (error) {
+    if (!hasCode(error, 'SHARED_MEMORY_FULL')) throw error;
+  }
+  return arrayLike(model, new Array(model.length));
+}
