@@ -14,6 +14,7 @@ import { markAsHost } from './inside.js';
 import { Link } from './link.js';
 import { Loads } from './loads.js';
 import { frame, type HostTicket, noSetup, parseTicket } from './protocol.js';
+import { Relay, relayTo } from './relay.js';
 import { Runner } from './runner.js';
 import { allocateFrom } from './shared.js';
 
@@ -55,7 +56,9 @@ function start(ticket: HostTicket): void {
     what: 'the result',
     peer: parentOwner,
     events: {
-      onFrame: (kind, task, target, body) => runner.receive(kind, task, target, body),
+      onFrame: (kind, task, target, body) => {
+        if (!relay.receive(kind, task, target, body)) runner.receive(kind, task, target, body);
+      },
       onDrain: () => {},
       onClose: leave,
       onLearn: (loading) => {
@@ -73,6 +76,8 @@ function start(ticket: HostTicket): void {
     isThread: !isProcess,
     onSetup: (target, state) => void setUp(target, state),
   });
+  const relay = new Relay(link, exporter, end.blocks);
+  relayTo(relay);
   allocateFrom(end.blocks);
   if (end.blocks !== undefined) {
     end.blocks.onUnused = (block, count) => link.postRelease(block, count);

@@ -17,6 +17,7 @@ import { isUnreadable, type StartFailure, startError } from './exit.js';
 import { parentBuffers, parentExporter } from './exporter.js';
 import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
+import { NestedMaps } from './nested.js';
 import { startProcess } from './process.js';
 import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
 import { startThread } from './thread.js';
@@ -70,6 +71,7 @@ export class Host<C extends Call> {
   readonly #handle: HostHandle;
   readonly #link: Link;
   readonly #end: ChannelEnd;
+  readonly #nested: NestedMaps;
   readonly #events: HostEvents<C>;
   readonly #life: Lifecycle<HostState>;
   readonly #calls: (C | undefined)[] = [];
@@ -135,6 +137,7 @@ export class Host<C extends Call> {
         onDefine: () => loads?.sent(),
       },
     });
+    this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
     this.#routeReleases();
   }
 
@@ -326,6 +329,7 @@ export class Host<C extends Call> {
         this.#events.onRetire(this);
         break;
       default:
+        if (this.#nested.receive(kind, slot, target, body)) break;
         throw new CodedError('HOST_PROTOCOL', `${this.label} sent a frame of kind ${kind}`);
     }
   }
@@ -407,6 +411,7 @@ export class Host<C extends Call> {
     const isStart = this.#life.state === 'starting';
     if (!this.#life.tryTransition('ended')) return;
     this.#link.unref();
+    this.#nested.end();
     hostsByOwner.delete(this.#end.owner);
     const unanswered = [...this.calls()];
     this.#lost = this.#calls.splice(0);

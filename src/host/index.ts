@@ -7,6 +7,7 @@ export { parentBuffers, parentExporter } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
 export { isInsideHost } from './inside.js';
 export type { Call } from './link.js';
+export type { NestedChunk, NestedOwner } from './nested.js';
 export {
   type Cells,
   type Chunk,
@@ -16,6 +17,7 @@ export {
   parseChunkAnswer,
   streamLeadItems,
 } from './protocol.js';
+export { parentRelay, type Relay, type RelayedFunction } from './relay.js';
 export { isSharedMemory, shared, sharedMemoryProblem } from './shared.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export type { HostExit, HostKind, HostOptions, HostSettings } from './types.js';

@@ -4,6 +4,7 @@
 import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
+import type { NestedOwner } from './nested.js';
 
 export type HostKind = 'process' | 'thread';
 
@@ -53,4 +54,6 @@ export interface HostSettings extends HostOptions {
   readonly maxRssBytes: number;
   readonly pinnedCores: readonly number[];
   readonly startTimeoutMs: number;
+  /** Who finds hosts for maps that run inside this one. */
+  readonly nested: NestedOwner;
 }

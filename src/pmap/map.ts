@@ -8,6 +8,7 @@
 // The first failure ends it: chunks in flight are aborted, the source is closed, and whoever waits
 // hears. With `settled` a failure is the outcome of its items, and the map goes on.
 
+import { setMaxListeners } from 'node:events';
 import type { CallSite } from '../context/index.js';
 import { type Cells, type Chunk, inPlace } from '../host/index.js';
 import { abortError } from '../internal/index.js';
@@ -15,7 +16,7 @@ import { ChunkFailure } from '../pool/index.js';
 import { chunkBudgetMs, chunkItems, type ItemCost, learnCost, unknownCost } from './chunk.js';
 import { locate } from './failure.js';
 import type { FilledMapOptions } from './options.js';
-import type { ChunkRunner } from './runner.js';
+import { type ChunkRunner, notBegun } from './runner.js';
 import { indexAt, itemsOf, type Piece, partOf, type Source } from './source.js';
 import type { MapStats } from './stats.js';
 
@@ -72,6 +73,7 @@ export class MapRun {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+    setMaxListeners(0, this.#controller.signal); // one for each chunk in flight
     this.finished.catch(() => {}); // whoever waits for it hears; a stream may have been left
     const { signal } = parts.options;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -208,6 +210,10 @@ export class MapRun {
   }
 
   #failed(piece: Piece, failure: ChunkFailure): void {
+    if (failure.error === notBegun) {
+      this.#returned.unshift(piece);
+      return;
+    }
     const { options, accept, site } = this.#parts;
     const isOfItems = failure.at >= 0 || failure.hostLabel !== undefined;
     const error = locate(failure, site, this.#placeOf(piece, failure.at));

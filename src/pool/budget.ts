@@ -22,6 +22,10 @@ export class CoreBudget {
     return this.#usedCores;
   }
 
+  get isSpent(): boolean {
+    return this.#usedCores >= this.#coreCount;
+  }
+
   /** A pool of `hostCount` hosts was asked for in so many words: that many may work at a time. */
   raise(hostCount: number): void {
     this.#coreCount = Math.max(this.#coreCount, hostCount);

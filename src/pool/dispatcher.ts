@@ -11,7 +11,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import type { CodedError } from '../errors.js';
-import type { HostExit } from '../host/index.js';
+import type { HostExit, NestedOwner } from '../host/index.js';
 import { abortError, announcements, startTimer, timeoutError } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
@@ -30,6 +30,8 @@ export interface DispatcherOptions {
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
   readonly budget: CoreBudget;
+  /** Who finds hosts for maps that run in hosts. */
+  readonly nested: NestedOwner;
   /** A task needs its arguments no more. */
   readonly onSettled: (task: Task) => void;
 }
@@ -71,10 +73,11 @@ export class Dispatcher {
       channel: given.channel,
       setup: given.setup,
       events: this.#fleetEvents,
+      nested: given.nested,
       waitingTasks: () => this.#queue.length,
     });
     this.#takeBack = new TakeBack({
-      hosts: this.fleet.hosts,
+      fleet: this.fleet,
       concurrentTasks: given.options.concurrentTasksPerHost,
       waitingTasks: () => this.#queue.length,
       onTaken: (tasks, host) => this.#requeue(tasks, host),
@@ -90,9 +93,12 @@ export class Dispatcher {
     return this.#queue.length;
   }
 
-  /** Whether a host has nothing to do right now. */
-  get hasIdleHost(): boolean {
-    return this.#takeBack.hasIdleHost;
+  /** Whether a task would run at once; if not for want of a host, one more is started. */
+  offersHost(): boolean {
+    if (this.#queue.length > 0 || this.#budget.isSpent) return false;
+    if (this.fleet.hasIdleHost) return true;
+    this.fleet.warm(1);
+    return false;
   }
 
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
@@ -106,7 +112,7 @@ export class Dispatcher {
       announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
     }
     this.fleet.grow();
-    if (this.hasIdleHost) this.#takeBack.watch();
+    if (this.fleet.hasIdleHost) this.#takeBack.watch();
     return true;
   }
 

@@ -15,6 +15,7 @@ import {
   Host,
   type HostEvents,
   type HostExit,
+  type NestedOwner,
 } from '../host/index.js';
 import { announcements, messageOf, startTimer } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
@@ -41,6 +42,8 @@ export interface FleetOptions {
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
   readonly events: FleetEvents;
+  /** Who finds hosts for maps that run in hosts. */
+  readonly nested: NestedOwner;
   /** Tasks that wait for a host. */
   readonly waitingTasks: () => number;
 }
@@ -54,6 +57,7 @@ export class Fleet {
   readonly #setup: FunctionSnapshot | undefined;
   readonly #channel: ChannelKind;
   readonly #events: FleetEvents;
+  readonly #nested: NestedOwner;
   readonly #waitingTasks: () => number;
   readonly #restart = new RestartPolicy();
   readonly #exitWaiters: (() => void)[] = [];
@@ -64,12 +68,13 @@ export class Fleet {
   /** Idle hosts that `warm` asks for, whatever the load. */
   #wantedIdle = 0;
 
-  constructor({ poolId, options, channel, setup, events, waitingTasks }: FleetOptions) {
+  constructor({ poolId, options, channel, setup, events, nested, waitingTasks }: FleetOptions) {
     this.#poolId = poolId;
     this.#options = options;
     this.#channel = channel;
     this.#setup = setup;
     this.#events = events;
+    this.#nested = nested;
     this.#waitingTasks = waitingTasks;
   }
 
@@ -84,6 +89,11 @@ export class Fleet {
     const { minHosts, maxHosts, minSpareHosts, maxSpareHosts } = this.#options;
     const waitingTasks = Math.max(this.#waitingTasks(), this.#wantedIdle);
     return { ...load, minHosts, maxHosts, minSpareHosts, maxSpareHosts, waitingTasks };
+  }
+
+  /** Whether a host has nothing to do right now. */
+  get hasIdleHost(): boolean {
+    return this.hosts.some((host) => host.isOpen && host.inFlight === 0);
   }
 
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
@@ -155,6 +165,7 @@ export class Fleet {
           kind: options.host,
           channel: this.#channel,
           setup: this.#setup,
+          nested: this.#nested,
           concurrentTasks: options.concurrentTasksPerHost,
           pinnedCores: this.#nextCores(),
         },

@@ -17,6 +17,7 @@ import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
 import { Dispatcher } from './dispatcher.js';
 import { callInline } from './inline.js';
+import { NestedChunks } from './nested.js';
 import {
   type CallOptions,
   callDefaults,
@@ -66,6 +67,9 @@ export class Pool implements Caller, AsyncDisposable {
   readonly #setup: FunctionSnapshot | undefined;
   #state: PoolState;
   #ending: Promise<void> | undefined;
+  /** Maps that have not ended: a pool that closes waits for them. */
+  #openMaps = 0;
+  #onMapsOver: (() => void) | undefined;
 
   /** Starts nothing yet: the first call does, or `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
   constructor(options?: PoolOptions) {
@@ -85,6 +89,10 @@ export class Pool implements Caller, AsyncDisposable {
       channel: this.#channel,
       setup: this.#setup,
       budget: budget(),
+      nested: new NestedChunks({
+        offersHost: () => this.#dispatcher.offersHost(),
+        pin: (mapper) => this.pin(mapper),
+      }),
       onSettled: (task) => {
         this.#packer.letGo(task.snapshot);
         if (task.packed !== undefined) this.#packer.release(task.packed);
@@ -131,7 +139,7 @@ export class Pool implements Caller, AsyncDisposable {
       if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
-      if (options.whenBusy !== 'queue' && !this.#dispatcher.hasIdleHost) {
+      if (options.whenBusy !== 'queue' && !this.#dispatcher.fleet.hasIdleHost) {
         return this.#callWhenBusy(fn, args, options);
       }
       return this.#admit(fn, args, options);
@@ -217,12 +225,15 @@ export class Pool implements Caller, AsyncDisposable {
     const snapshot = this.#packer.exportFunction(mapper);
     const pinned = parentExporter().pin(snapshot);
     this.#packer.hold(pinned);
+    this.#openMaps += 1;
     let isPinned = true;
     return {
       run: (chunk, call) => this.#runChunk(pinned, chunk, call),
       unpin: () => {
         if (!isPinned) return;
         isPinned = false;
+        this.#openMaps -= 1;
+        if (this.#openMaps === 0) this.#onMapsOver?.();
         this.#packer.letGo(pinned);
         if (pinned === snapshot) return; // known to the hosts for good
         for (const host of this.#dispatcher.fleet.hosts) host.forget(pinned.id);
@@ -237,7 +248,7 @@ export class Pool implements Caller, AsyncDisposable {
     { name, options, expectedMs }: ChunkCall,
   ): Promise<ChunkAnswer> {
     try {
-      if (this.#state !== 'open') throw closedError();
+      if (this.#state === 'closed') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
       const args = [chunk];
       const packed = this.#packer.pack(args, options.retry > 0);
@@ -331,6 +342,12 @@ export class Pool implements Caller, AsyncDisposable {
 
   async #drain(): Promise<void> {
     this.#state = 'closing';
+    await this.#dispatcher.whenIdle();
+    if (this.#openMaps > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onMapsOver = resolve;
+      });
+    }
     await this.#dispatcher.whenIdle();
     if (this.#state !== 'closing') return; // destroyed meanwhile
     this.#state = 'closed';

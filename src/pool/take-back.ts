@@ -3,14 +3,14 @@
 // moment is taken back from the host that sits on it, or goes to the idle host after all.
 // Not here: what happens with what was taken back (dispatcher.ts), who wins a claim (host/host.ts).
 
-import type { TaskHost } from './fleet.js';
+import type { Fleet, TaskHost } from './fleet.js';
 import type { Task } from './task.js';
 
 /** How long a host may sit on work ahead while another is idle, before it is taken back; in ms. */
 export const takeBackAfterMs = 1;
 
 export interface TakeBackOptions {
-  readonly hosts: readonly TaskHost[];
+  readonly fleet: Fleet;
   /** Tasks that run in a host at a time. */
   readonly concurrentTasks: number;
   /** Tasks that wait for a host. */
@@ -29,32 +29,27 @@ export class TakeBack {
     this.#options = options;
   }
 
-  /** Whether a host has nothing to do right now. */
-  get hasIdleHost(): boolean {
-    return this.#options.hosts.some((host) => host.isOpen && host.inFlight === 0);
-  }
-
   /** Looks again in a moment; nothing happens while it looks already. */
   watch(): void {
     if (this.#timer !== undefined) return;
-    const doneBefore = new Map(this.#options.hosts.map((host) => [host, host.tasksDone]));
+    const doneBefore = new Map(this.#options.fleet.hosts.map((host) => [host, host.tasksDone]));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.hasIdleHost) this.#takeBack(doneBefore);
+      if (this.#options.fleet.hasIdleHost) this.#takeBack(doneBefore);
       if (this.hasWorkBehind) this.watch();
     }, takeBackAfterMs);
   }
 
   /** Whether a task waits, in the queue or behind another in its host. */
   get hasWorkBehind(): boolean {
-    const { hosts, concurrentTasks, waitingTasks } = this.#options;
-    return waitingTasks() > 0 || hosts.some((host) => host.inFlight > concurrentTasks);
+    const { fleet, concurrentTasks, waitingTasks } = this.#options;
+    return waitingTasks() > 0 || fleet.hosts.some((host) => host.inFlight > concurrentTasks);
   }
 
   /** From each host that has answered nothing since: half of what waits there, the newest. */
   #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
-    const { hosts, concurrentTasks, onTaken, sendImpatiently } = this.#options;
-    for (const host of hosts) {
+    const { fleet, concurrentTasks, onTaken, sendImpatiently } = this.#options;
+    for (const host of fleet.hosts) {
       const ahead = host.inFlight - concurrentTasks;
       if (ahead <= 0 || host.tasksDone !== doneBefore.get(host)) continue;
       const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);

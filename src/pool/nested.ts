@@ -1,0 +1,56 @@
+// Maps inside tasks, as the pool of their hosts sees them: a chunk that a host offers goes to another
+// one that has nothing to do, if there is such a host and a core for it; else the host runs it itself.
+
+import type { AnyFunction } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import {
+  type ChunkAnswer,
+  ItemFailure,
+  inPlace,
+  type NestedChunk,
+  type NestedOwner,
+} from '../host/index.js';
+import { callDefaults } from './options.js';
+import { ChunkFailure, type PinnedFunction } from './pinned.js';
+
+export interface NestedPool {
+  /** Whether a host has nothing to do and a core is free; starts one more host where there may be one. */
+  offersHost(): boolean;
+  pin(mapper: AnyFunction): PinnedFunction;
+}
+
+export class NestedChunks implements NestedOwner {
+  readonly #pool: NestedPool;
+  readonly #pinned = new Map<AnyFunction, PinnedFunction>();
+
+  constructor(pool: NestedPool) {
+    this.#pool = pool;
+  }
+
+  async runNested({ mapper, chunk, signal }: NestedChunk): Promise<ChunkAnswer> {
+    try {
+      if (!this.#pool.offersHost()) {
+        throw new CodedError('POOL_BUSY', 'all hosts are at work: run the chunk where it is');
+      }
+      let pinned = this.#pinned.get(mapper);
+      if (pinned === undefined) {
+        pinned = this.#pool.pin(mapper);
+        this.#pinned.set(mapper, pinned);
+      }
+      const isInPlace = chunk.into === chunk.items;
+      return await pinned.run(isInPlace ? { ...chunk, into: inPlace } : chunk, {
+        name: `items of a map in a task`,
+        expectedMs: undefined,
+        options: { ...callDefaults, signal },
+      });
+    } catch (thrown) {
+      if (thrown instanceof ChunkFailure) throw new ItemFailure(thrown.at, thrown.error);
+      throw new ItemFailure(-1, thrown);
+    }
+  }
+
+  forgetNested(mapper: AnyFunction): void {
+    this.#pinned.get(mapper)?.unpin();
+    this.#pinned.delete(mapper);
+  }
+}
