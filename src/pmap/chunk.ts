@@ -13,8 +13,16 @@ export interface ItemCost {
   readonly runMs: number | undefined;
   /** In this thread, to write them into a frame, in ms. */
   readonly sendMs: number;
-  /** The size of the last chunk. */
-  readonly lastItems: number;
+  /** The size of the largest chunk. */
+  readonly mostItems: number;
+  /** What the two means are made of: sums over the chunks, where each counts less with every new one. */
+  readonly ran: CostSum;
+  readonly sent: CostSum;
+}
+
+interface CostSum {
+  readonly ms: number;
+  readonly items: number;
 }
 
 export interface ChunkLimits {
@@ -23,7 +31,25 @@ export interface ChunkLimits {
   readonly remainingItems: number | undefined;
 }
 
-export const unknownCost: ItemCost = Object.freeze({ runMs: undefined, sendMs: 0, lastItems: 0 });
+/** Less than so many times what an item costs to be sent, and mapping it here is cheaper. */
+const worthSending = 1.5;
+/** Chunks of fewer items say little about what one of them costs. */
+const tellingItems = 64;
+
+/** Whether this thread spends more on sending an item than on mapping it. */
+export function isCheaperHere({ runMs, sendMs, mostItems }: ItemCost): boolean {
+  return runMs !== undefined && mostItems >= tellingItems && runMs < sendMs * worthSending;
+}
+
+const nothing: CostSum = Object.freeze({ ms: 0, items: 0 });
+
+export const unknownCost: ItemCost = Object.freeze({
+  runMs: undefined,
+  sendMs: 0,
+  mostItems: 0,
+  ran: nothing,
+  sent: nothing,
+});
 
 /** A chunk takes about so long in its host. */
 const targetMs = 2;
@@ -52,11 +78,11 @@ export function chunkBudgetMs(hosts: number): number {
 
 /** How many items the next chunk should have: at least 1, at most what remains. */
 export function chunkItems(cost: ItemCost, { hosts, remainingItems }: ChunkLimits): number {
-  const { runMs, sendMs, lastItems } = cost;
+  const { runMs, sendMs, mostItems } = cost;
   if (runMs === undefined) return 1;
   const byTime = chunkTargetMs(hosts) / runMs;
   const bySending = mostSendMs / sendMs;
-  const wanted = Math.min(byTime, bySending, growth * Math.max(1, lastItems));
+  const wanted = Math.min(byTime, bySending, growth * Math.max(1, mostItems));
   if (remainingItems === undefined) return Math.max(1, Math.floor(wanted));
   const share = Math.ceil(remainingItems / (hosts * sharesPerHost));
   const least = leastMs / runMs;
@@ -66,18 +92,29 @@ export function chunkItems(cost: ItemCost, { hosts, remainingItems }: ChunkLimit
   );
 }
 
-/** Learns from a chunk of `items`, which took so long. Longer ones count for more, to be noticed early. */
-export function learnCost(cost: ItemCost, items: number, ranMs: number, sentMs: number): ItemCost {
-  const runMs = Math.max(ranMs / items, shortestMs);
-  const known = cost.runMs;
-  const weight = known === undefined ? 1 : runMs > known ? 0.5 : 0.25;
-  const sendMs = sentMs / items;
+/** Learns from a chunk of `items`. `sentMs` is `undefined` where nothing was sent. */
+export function learnCost(
+  cost: ItemCost,
+  items: number,
+  ranMs: number,
+  sentMs: number | undefined,
+): ItemCost {
+  const ran = add(cost.ran, items, ranMs);
+  const sent = sentMs === undefined ? cost.sent : add(cost.sent, items, sentMs);
   return {
-    runMs: known === undefined ? runMs : known + (runMs - known) * weight,
-    sendMs: cost.sendMs === 0 ? sendMs : cost.sendMs + (sendMs - cost.sendMs) * 0.25,
-    lastItems: Math.max(items, 1),
+    runMs: Math.max(shortestMs, ran.ms / ran.items),
+    sendMs: sent.items === 0 ? 0 : sent.ms / sent.items,
+    mostItems: Math.max(cost.mostItems, items),
+    ran,
+    sent,
   };
 }
 
+/** What an older chunk still counts when a new one comes. */
+const memory = 0.7;
 /** No item takes less: the clock does not see it. */
 const shortestMs = 1e-6;
+
+function add(sum: CostSum, items: number, ms: number): CostSum {
+  return { ms: memory * sum.ms + ms, items: memory * sum.items + items };
+}

@@ -57,7 +57,7 @@ export class MapRun {
   #resolve: () => void = () => {};
   #reject: (error: unknown) => void = () => {};
   #state: MapState = 'running';
-  #cost: ItemCost = unknownCost;
+  #cost: ItemCost;
   #inFlight = 0;
   #takenItems = 0;
   #doneItems = 0;
@@ -69,6 +69,7 @@ export class MapRun {
 
   constructor(parts: MapParts) {
     this.#parts = parts;
+    this.#cost = parts.runner.knownCost ?? unknownCost;
     this.finished = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -157,13 +158,12 @@ export class MapRun {
 
   async #run(piece: Piece): Promise<void> {
     const { runner, options } = this.#parts;
-    const startedMs = performance.now();
-    const expectedMs = this.#cost.runMs === undefined ? undefined : this.#cost.runMs * piece.count;
+    const { runMs } = this.#cost;
     this.#inFlight += 1;
     try {
-      const answered = runner.run(this.#chunkOf(piece), {
+      const { done, value, ranMs, sentMs } = await runner.run(this.#chunkOf(piece), {
         name: this.#nameOf(piece),
-        expectedMs,
+        expectedMs: runMs === undefined ? undefined : runMs * piece.count,
         options: {
           whenBusy: 'queue',
           timeoutMs: Infinity,
@@ -172,12 +172,11 @@ export class MapRun {
           retry: options.retry,
         },
       });
-      const sentMs = runner.isHere ? 0 : performance.now() - startedMs;
-      const { done, value, ranMs } = await answered;
       this.#inFlight -= 1;
       this.#chunks += 1;
       this.#ranMs += ranMs;
       this.#cost = learnCost(this.#cost, Math.max(1, done), ranMs, sentMs);
+      runner.learn(this.#cost);
       if (this.#state === 'running') this.#accept(piece, done, value);
     } catch (thrown) {
       this.#inFlight -= 1;
@@ -314,10 +313,12 @@ export class MapRun {
     return this.#parts.runner.hosts;
   }
 
-  stats(): Omit<MapStats, 'channel' | 'why'> {
+  stats(): MapStats {
     const { runner, source } = this.#parts;
     const untilMs = this.#state === 'running' ? performance.now() : this.#endedMs;
     return {
+      channel: runner.channel,
+      why: runner.why,
       hosts: runner.hosts,
       doneItems: this.#doneItems,
       totalItems: source.totalItems,

@@ -5,10 +5,11 @@ import type { AnyFunction, CallSite } from '../context/index.js';
 import type { Cells, Chunk } from '../host/index.js';
 import { abortError, invalid } from '../internal/index.js';
 import { notFunction } from '../pool/index.js';
+import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
 import { MapRun } from './map.js';
 import type { FilledMapOptions, TypedArray } from './options.js';
-import { type ChosenRunner, chooseRunner } from './runner.js';
+import type { ChunkRunner } from './runner.js';
 import {
   ArraySource,
   type AsyncReader,
@@ -121,9 +122,8 @@ export function prepareFrom<R>(
   open: (reader: AsyncReader) => Source,
   collector: Collector<R>,
   shape: Shape,
-  chosen: ChosenRunner = chooseRunner(mapper, options),
+  runner: ChunkRunner = chooseRunner(mapper, options),
 ): Prepared<R> {
-  const { runner, channel, why } = chosen;
   try {
     if (options.signal?.aborted) throw abortError(options.signal);
     const reader: AsyncReader = {
@@ -144,7 +144,7 @@ export function prepareFrom<R>(
       accept: collector.accept,
       deliveredItems: shape.deliveredItems,
     });
-    return { run, stats: () => ({ channel, why, ...run.stats() }), result: collector.result };
+    return { run, stats: () => run.stats(), result: collector.result };
   } catch (error) {
     runner.close();
     throw error;
@@ -161,8 +161,8 @@ export function prepareFill(
   if (!isTypedArray(into) || into.length !== items.length) {
     throw invalid('into', into, `a typed array of ${items.length} items, as many as there are`);
   }
-  const chosen = chooseRunner(mapper, options);
-  const { isHere, sharesMemory } = chosen.runner;
+  const runner = chooseRunner(mapper, options);
+  const { isHere, sharesMemory } = runner;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {
     input: 'items',
@@ -171,5 +171,5 @@ export function prepareFill(
     isInPlace: isSeen(items),
   };
   const open = (): Source => new RangeSource(items, items.length);
-  return prepareFrom(request, open, filling(into), shape, chosen);
+  return prepareFrom(request, open, filling(into), shape, runner);
 }

@@ -228,6 +228,8 @@ export class Pool implements Caller, AsyncDisposable {
     this.#openMaps += 1;
     let isPinned = true;
     return {
+      codeId: snapshot.id,
+      isConstant: pinned === snapshot,
       run: (chunk, call) => this.#runChunk(pinned, chunk, call),
       unpin: () => {
         if (!isPinned) return;

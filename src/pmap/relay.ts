@@ -1,0 +1,87 @@
+// Where a map inside a task runs: in its own host, and in others while they have nothing else to do.
+// What that host offers goes through the parent (host/relay.ts).
+
+import type { AnyFunction } from '../context/index.js';
+import { hasCode } from '../errors.js';
+import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../host/index.js';
+import { type ChunkCall, ChunkFailure } from '../pool/index.js';
+import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './runner.js';
+
+/** How long the parent is not asked again after it had no idle host, in ms. */
+const askAgainMs = 5;
+const mostRelayed = 256;
+
+/**
+ * For a map inside a task: runs chunks in this host, and offers others to the parent as long as it has
+ * idle hosts for them. What comes back untouched runs here.
+ */
+export class RelayRunner implements ChunkRunner {
+  readonly channel = 'inline';
+  readonly why = 'a host is one core: others take part while they have nothing else to do';
+  readonly knownCost = undefined;
+  readonly isHere = false;
+  readonly sharesMemory: boolean;
+  readonly #here: InlineRunner;
+  readonly #relayed: RelayedFunction;
+  #isRunningHere = false;
+  #relayedChunks = 0;
+  /** How many chunks the parent found hosts for at a time, and one more. */
+  #mostChunks = 1;
+  #askAtMs = 0;
+
+  /** Throws `TRANSFER_…` when `mapper` cannot travel. */
+  constructor(relay: Relay, mapper: AnyFunction) {
+    this.sharesMemory = relay.sharesMemory;
+    this.#here = new InlineRunner(mapper, this.why);
+    this.#relayed = relay.open(mapper);
+  }
+
+  get hosts(): number {
+    return 1 + this.#relayedChunks;
+  }
+
+  get window(): number {
+    const mayAsk = performance.now() >= this.#askAtMs;
+    return 1 + (mayAsk ? this.#mostChunks : this.#relayedChunks);
+  }
+
+  async run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
+    return this.#isRunningHere ? this.#runThere(chunk, call) : this.#runHere(chunk, call);
+  }
+
+  async #runHere(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
+    this.#isRunningHere = true;
+    try {
+      return await this.#here.run(chunk, call);
+    } finally {
+      this.#isRunningHere = false;
+    }
+  }
+
+  async #runThere(chunk: Chunk, { options }: ChunkCall): Promise<MappedChunk> {
+    this.#relayedChunks += 1;
+    try {
+      const startedMs = performance.now();
+      const answered = this.#relayed.run(chunk, options.signal);
+      const sentMs = performance.now() - startedMs;
+      const { done, value, ranMs } = await answered;
+      this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
+      return { done, value, ranMs, sentMs };
+    } catch (thrown) {
+      const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
+      const hasRun = at >= 0 || hasCode(error, 'HOST_EXITED');
+      if (hasRun) throw new ChunkFailure(error, at, 'another host');
+      this.#mostChunks = Math.max(1, this.#relayedChunks - 1);
+      this.#askAtMs = performance.now() + askAgainMs;
+      throw new ChunkFailure(notBegun, -1, undefined);
+    } finally {
+      this.#relayedChunks -= 1;
+    }
+  }
+
+  learn(): void {}
+
+  close(): void {
+    this.#relayed.close();
+  }
+}
