@@ -25,6 +25,10 @@ const caseNames = [
   'lag',
   'smart-tv',
   'small',
+  'map',
+  'map-in-place',
+  'map-skewed',
+  'map-channels',
 ];
 
 const options = readCommandLine();

@@ -36,6 +36,18 @@ export function spin(turns) {
   return sum;
 }
 
+/** About 1 µs of computing for one number. */
+export function mix(value) {
+  return spin(1000 + (value & 7));
+}
+
+/** Changes every byte of a copy; answers that. */
+export function invert(bytes) {
+  const answer = new Uint8Array(bytes.length);
+  for (let at = 0; at < bytes.length; at++) answer[at] = bytes[at] ^ 255;
+  return answer;
+}
+
 /** What a host has armed besides its work: timers and immediates. */
 export function countTimers() {
   const kinds = process.getActiveResourcesInfo();

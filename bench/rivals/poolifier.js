@@ -14,6 +14,7 @@ export function open(kind, { hosts }) {
       : new FixedThreadPool(hosts, path('poolifier-thread.js'));
   return {
     caller: (name) => (argument) => pool.execute(argument, name),
+    mapper: (name) => (items) => pool.mapExecute(items, name),
     close: () => pool.destroy(),
   };
 }

@@ -4,12 +4,15 @@
 // caller, who may have an idle host for them. So a wrong guess of how long items take costs little.
 //
 // One loop serves every kind of input and output (array, typed array, pairs; list, filter, fold): a
-// kind is a function that calls the mapper for the k-th item, and one that takes what it returned. The
-// two indirect calls cost some nanoseconds an item (bench/cases/map.js).
+// kind is a function that calls the mapper for one item, and one that takes what it returned. The two
+// indirect calls cost some nanoseconds an item, so the plainest kind has a loop that V8 can inline
+// the mapper in (hot-loop.ts).
 // Not here: which items make a chunk (pmap/), how chunk and answer travel (runner.ts, link.ts).
 
 import type { RunningTask } from './current-task.js';
+import { type HotJob, type HotLoop, hotLoopOf } from './hot-loop.js';
 import {
+  type Cells,
   type Chunk,
   type ChunkAnswer,
   newArray,
@@ -41,7 +44,12 @@ interface Steps {
   readonly fail: (error: unknown, at: number) => void;
   /** What is answered when `done` items are through. */
   readonly answer: (done: number) => unknown;
+  /** Where each result has its place, from `offset` on; only for what ends at the first failure. */
+  readonly places?: { readonly cells: Cells; readonly offset: number };
 }
+
+/** A chunk of fewer items is not worth a loop of its own. */
+const hotItems = 32;
 
 /**
  * Runs `chunk` until its items or its budget are used up, at least one item; a promise when the mapper
@@ -54,6 +62,8 @@ export function runChunk(
 ): ChunkAnswer | Promise<ChunkAnswer> {
   const steps = stepsOf(mapper, chunk);
   const clock = new Clock(chunk.budgetMs);
+  const job = jobOf(chunk, steps);
+  if (job !== undefined) return runHot(hotLoopOf(mapper), job, steps, chunk, clock, task);
   let at = 0;
   while (at < chunk.count) {
     try {
@@ -67,6 +77,40 @@ export function runChunk(
     if (clock.isOver(at)) break;
   }
   return { done: at, value: steps.answer(at), ranMs: clock.ranMs() };
+}
+
+/** The same for what a hot loop can do: results that go to places, one for each item. */
+function runHot(
+  loop: HotLoop,
+  job: HotJob,
+  steps: Steps,
+  chunk: Chunk,
+  clock: Clock,
+  task: RunningTask | undefined,
+): ChunkAnswer | Promise<ChunkAnswer> {
+  let at = 0;
+  while (at < chunk.count) {
+    try {
+      at = loop(job, at, Math.min(chunk.count, clock.nextLook));
+    } catch (error) {
+      steps.fail(error, job.stoppedAt);
+    }
+    if (job.pending !== undefined) {
+      return finishLater(steps, chunk, clock, task, at, job.pending);
+    }
+    if (clock.isOver(at)) break;
+  }
+  return { done: at, value: steps.answer(at), ranMs: clock.ranMs() };
+}
+
+function jobOf(
+  { input, indices, count, items, offset, start }: Chunk,
+  { places }: Steps,
+): HotJob | undefined {
+  const isPlain = input === 'items' && indices === undefined && count >= hotItems;
+  if (!isPlain || places === undefined) return undefined;
+  const { cells: into, offset: intoOffset } = places;
+  return { items, offset, start, into, intoOffset, stoppedAt: 0, pending: undefined };
 }
 
 async function finishLater(
@@ -97,7 +141,8 @@ function stepsOf(mapper: Mapper, chunk: Chunk): Steps {
   switch (chunk.output) {
     case 'list': {
       const results: unknown[] = [];
-      return { call, take: (result) => results.push(result), fail, answer: () => results };
+      const places = { cells: results, offset: 0 };
+      return { call, take: (result) => results.push(result), fail, answer: () => results, places };
     }
     case 'settled': {
       const results: PromiseSettledResult<unknown>[] = [];
@@ -163,13 +208,15 @@ function fillSteps(call: Steps['call'], { into, intoOffset, count }: Chunk): Ste
     const take = (result: unknown, at: number): void => {
       into[intoOffset + at] = result;
     };
-    return { call, take, fail, answer: () => undefined };
+    const places = { cells: into, offset: intoOffset };
+    return { call, take, fail, answer: () => undefined, places };
   }
   const results = newArray(into, count);
   const take = (result: unknown, at: number): void => {
     results[at] = result;
   };
-  return { call, take, fail, answer: (done) => results.subarray(0, done) };
+  const places = { cells: results, offset: 0 };
+  return { call, take, fail, answer: (done) => results.subarray(0, done), places };
 }
 
 /** Maps and combines; the first item of a chunk begins its fold, so `combine` must be associative. */
@@ -231,7 +278,7 @@ function kitOf<T>(mapper: Mapper, parse: (value: unknown) => T): T {
 
 /** Time between two looks at the clock, in ms: a look costs as much as a very short item. */
 const lookEveryMs = 0.05;
-const mostItemsBetween = 1024;
+const mostItemsBetween = 8192;
 
 /** Says when a chunk's time is over, and looks at the clock now and then only. */
 class Clock {
@@ -239,7 +286,8 @@ class Clock {
   readonly #budgetMs: number;
   #lookedMs = this.#startedMs;
   #stride = 1;
-  #nextLook = 1;
+  /** After so many items `isOver` looks at the clock again. */
+  nextLook = 1;
 
   constructor(budgetMs: number) {
     this.#budgetMs = budgetMs;
@@ -247,13 +295,13 @@ class Clock {
 
   /** Asked after each item, `done` of which are through. */
   isOver(done: number): boolean {
-    if (done < this.#nextLook) return false;
+    if (done < this.nextLook) return false;
     const nowMs = performance.now();
     const passedMs = nowMs - this.#lookedMs;
     this.#lookedMs = nowMs;
     if (passedMs > 2 * lookEveryMs) this.#stride = 1;
     else if (passedMs < lookEveryMs) this.#stride = Math.min(2 * this.#stride, mostItemsBetween);
-    this.#nextLook = done + this.#stride;
+    this.nextLook = done + this.#stride;
     return nowMs - this.#startedMs >= this.#budgetMs;
   }
 

@@ -13,14 +13,21 @@ import type { FilledMapOptions } from './options.js';
 import { RelayRunner } from './relay.js';
 import { type ChunkRunner, InlineRunner, type MappedChunk, PoolRunner } from './runner.js';
 
-/** Throws `TRANSFER_…` when `mapper` cannot travel, `CHANNEL_UNAVAILABLE`, `POOL_CLOSED`. */
-export function chooseRunner(mapper: AnyFunction, options: FilledMapOptions): ChunkRunner {
+/**
+ * `mayBeHere`: the items are sent with each chunk, so that sending them may be what costs most. Throws
+ * `TRANSFER_…` when `mapper` cannot travel, `CHANNEL_UNAVAILABLE`, `POOL_CLOSED`. */
+export function chooseRunner(
+  mapper: AnyFunction,
+  options: FilledMapOptions,
+  mayBeHere: boolean,
+): ChunkRunner {
   const { channel } = options;
   if (channel === 'inline') return new InlineRunner(mapper, 'asked for');
   const pool = options.pool ?? poolFor(channel);
   if (pool === undefined || pool.maxHosts === 0) return insideHost(mapper);
   const runner = new PoolRunner(pool, mapper, whyOf(pool, options));
-  return channel === 'auto' && runner.isConstant ? new AutoRunner(runner, mapper) : runner;
+  const isFree = mayBeHere && channel === 'auto' && runner.isConstant;
+  return isFree ? new AutoRunner(runner, mapper) : runner;
 }
 
 function whyOf({ channelKind }: Pool, { pool, channel }: FilledMapOptions): string {
@@ -83,11 +90,10 @@ class AutoRunner implements ChunkRunner {
   }
 
   run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
-    const isHere = this.#current === this.#here && Array.isArray(chunk.items);
     this.#chunks += 1;
-    const mayBeHere =
-      isHere && isImmutable(chunk.items) && this.#chunks % chunksBetweenProbes !== 0;
-    return (mayBeHere ? this.#here : this.#hosts).run(chunk, call);
+    const isProbe = this.#chunks % chunksBetweenProbes === 0;
+    const isHere = this.#current === this.#here && !isProbe && Array.isArray(chunk.items);
+    return (isHere && isImmutable(chunk.items) ? this.#here : this.#hosts).run(chunk, call);
   }
 
   learn(cost: ItemCost): void {

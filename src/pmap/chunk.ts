@@ -100,7 +100,9 @@ export function learnCost(
   sentMs: number | undefined,
 ): ItemCost {
   const ran = add(cost.ran, items, ranMs);
-  const sent = sentMs === undefined ? cost.sent : add(cost.sent, items, sentMs);
+  // The message itself would make the items of a small chunk look dear to send.
+  const isTelling = sentMs !== undefined && items >= cost.mostItems / 2;
+  const sent = isTelling ? add(cost.sent, items, sentMs) : cost.sent;
   return {
     runMs: Math.max(shortestMs, ran.ms / ran.items),
     sendMs: sent.items === 0 ? 0 : sent.ms / sent.items,

@@ -122,7 +122,7 @@ export function prepareFrom<R>(
   open: (reader: AsyncReader) => Source,
   collector: Collector<R>,
   shape: Shape,
-  runner: ChunkRunner = chooseRunner(mapper, options),
+  runner: ChunkRunner = chooseRunner(mapper, options, shape.input === 'items'),
 ): Prepared<R> {
   try {
     if (options.signal?.aborted) throw abortError(options.signal);
@@ -161,7 +161,7 @@ export function prepareFill(
   if (!isTypedArray(into) || into.length !== items.length) {
     throw invalid('into', into, `a typed array of ${items.length} items, as many as there are`);
   }
-  const runner = chooseRunner(mapper, options);
+  const runner = chooseRunner(mapper, options, false);
   const { isHere, sharesMemory } = runner;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {

@@ -1,0 +1,29 @@
+// Parallel maps with the hosts warm, and how well they went.
+import { Pool, pmap } from 'manycore';
+import { treeCpuUs } from './processes.js';
+
+/** A pool whose hosts are ready; `channel` as in its options. */
+export async function warmPool({ hosts, channel = 'shm' }) {
+  const host = channel === 'memory' ? 'thread' : 'process';
+  const pool = new Pool({ size: hosts, channel, host });
+  await pool.warm();
+  return pool;
+}
+
+/** Maps once; items per second, CPU of the whole tree for each, and what the map says of itself. */
+export async function timeMap(items, mapper, options) {
+  const cpuBefore = treeCpuUs();
+  const start = performance.now();
+  const work = pmap(items, mapper, options);
+  const results = await work;
+  const tookMs = performance.now() - start;
+  return {
+    results,
+    stats: work.stats(),
+    tookMs,
+    figures: {
+      itemsPerSecond: (items.length / tookMs) * 1000,
+      cpuUsPerItem: (treeCpuUs() - cpuBefore) / items.length,
+    },
+  };
+}

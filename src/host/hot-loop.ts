@@ -1,0 +1,63 @@
+// The loop over the items of a chunk, compiled anew for every mapper. V8 keeps what it has learnt of a
+// call with the code of the call: a loop that all mappers share sees them all and inlines none, which
+// costs several times what a short mapper does (bench/cases/map-in-place.js). Not by `Function`, which
+// a process may forbid, and whose cache would give all mappers one loop again.
+
+import { compileFunction } from 'node:vm';
+import type { Mapper } from './chunk.js';
+import type { Cells } from './protocol.js';
+
+/** One chunk on its way through the loop. */
+export interface HotJob {
+  readonly items: Cells;
+  /** Item `at` is `items[offset + at]`, and has the index `start + at`. */
+  readonly offset: number;
+  readonly start: number;
+  /** Result `at` goes to `into[intoOffset + at]`. */
+  readonly into: Cells;
+  readonly intoOffset: number;
+  /** Set when the loop stops for a promise, or throws: the item's place. */
+  stoppedAt: number;
+  /** The promise that the mapper returned for that item. */
+  pending: PromiseLike<unknown> | undefined;
+}
+
+/** Maps items `[from, to)`; returns how far it came: less than `to` when it stopped for a promise. */
+export type HotLoop = (job: HotJob, from: number, to: number) => number;
+
+const source = `
+  return (job, from, to) => {
+    const { items, offset, start, into, intoOffset } = job;
+    let at = from;
+    try {
+      for (; at < to; at += 1) {
+        const result = mapper(items[offset + at], start + at);
+        if (typeof result === 'object' && result !== null && typeof result.then === 'function') {
+          job.pending = result;
+          job.stoppedAt = at;
+          return at;
+        }
+        into[intoOffset + at] = result;
+      }
+    } catch (error) {
+      job.stoppedAt = at;
+      throw error;
+    }
+    return at;
+  };`;
+
+const loops = new WeakMap<Mapper, HotLoop>();
+let madeLoops = 0;
+
+/** The loop of this mapper. */
+export function hotLoopOf(mapper: Mapper): HotLoop {
+  const known = loops.get(mapper);
+  if (known !== undefined) return known;
+  madeLoops += 1;
+  const make = compileFunction(`${source} // ${madeLoops}`, ['mapper'], {
+    filename: import.meta.url, // so that stacks know it for ours
+  });
+  const loop: HotLoop = make(mapper);
+  loops.set(mapper, loop);
+  return loop;
+}
