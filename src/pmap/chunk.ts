@@ -1,6 +1,6 @@
 // How many items go to a host at a time. Pure.
 //
-// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `targetMs`.
+// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `shortTargetMs`.
 // A chunk is as long as its longest wait, so near the end of a known input chunks shrink: each takes no
 // more than its share of what is left, halved, and no host is last alone (guided self-scheduling,
 // Polychronopoulos and Kuck 1987). How long items take is measured from chunk to chunk, and a guess
@@ -27,6 +27,8 @@ interface CostSum {
 
 export interface ChunkLimits {
   readonly hosts: number;
+  /** How long a chunk should take, in ms. */
+  readonly targetMs: number;
   /** Items that are still to go; `undefined`: nobody knows. */
   readonly remainingItems: number | undefined;
 }
@@ -52,7 +54,9 @@ export const unknownCost: ItemCost = Object.freeze({
 });
 
 /** A chunk takes about so long in its host. */
-const targetMs = 2;
+const shortTargetMs = 2;
+/** A chunk of a reduction: what comes back may be large, and has to be combined again. */
+const foldTargetMs = 20;
 /** With many hosts this thread would be late with the next chunk: it gets so long for each of them. */
 const targetMsPerHost = 0.2;
 /** No shorter than this near the end: the message costs as much. */
@@ -67,20 +71,23 @@ const sharesPerHost = 2;
 const budgetTargets = 2;
 
 /** How long a chunk should take, in ms. */
-export function chunkTargetMs(hosts: number): number {
-  return Math.max(targetMs, hosts * targetMsPerHost);
+export function chunkTargetMs(hosts: number, isFold: boolean): number {
+  return Math.max(isFold ? foldTargetMs : shortTargetMs, hosts * targetMsPerHost);
 }
 
-/** When a chunk gives back what it has not begun, in ms. */
-export function chunkBudgetMs(hosts: number): number {
-  return budgetTargets * chunkTargetMs(hosts);
+/** When a chunk that should take so long gives back what it has not begun, in ms. */
+export function chunkBudgetMs(targetMs: number): number {
+  return budgetTargets * targetMs;
 }
 
 /** How many items the next chunk should have: at least 1, at most what remains. */
-export function chunkItems(cost: ItemCost, { hosts, remainingItems }: ChunkLimits): number {
+export function chunkItems(
+  cost: ItemCost,
+  { hosts, targetMs, remainingItems }: ChunkLimits,
+): number {
   const { runMs, sendMs, mostItems } = cost;
   if (runMs === undefined) return 1;
-  const byTime = chunkTargetMs(hosts) / runMs;
+  const byTime = targetMs / runMs;
   const bySending = mostSendMs / sendMs;
   const wanted = Math.min(byTime, bySending, growth * Math.max(1, mostItems));
   if (remainingItems === undefined) return Math.max(1, Math.floor(wanted));

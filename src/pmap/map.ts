@@ -13,7 +13,14 @@ import type { CallSite } from '../context/index.js';
 import { type Cells, type Chunk, inPlace } from '../host/index.js';
 import { abortError } from '../internal/index.js';
 import { ChunkFailure } from '../pool/index.js';
-import { chunkBudgetMs, chunkItems, type ItemCost, learnCost, unknownCost } from './chunk.js';
+import {
+  chunkBudgetMs,
+  chunkItems,
+  chunkTargetMs,
+  type ItemCost,
+  learnCost,
+  unknownCost,
+} from './chunk.js';
 import { locate } from './failure.js';
 import type { FilledMapOptions } from './options.js';
 import { type ChunkRunner, notBegun } from './runner.js';
@@ -135,9 +142,15 @@ export class MapRun {
       fixedItems ??
       chunkItems(this.#cost, {
         hosts,
+        targetMs: this.#targetMs,
         remainingItems: remainingItems === undefined ? undefined : remainingItems + returned,
       });
     return Math.max(1, Math.min(wanted, Math.floor(leadItems / runner.window)));
+  }
+
+  /** How long a chunk should take, in ms. */
+  get #targetMs(): number {
+    return chunkTargetMs(this.#parts.runner.hosts, this.#parts.output === 'fold');
   }
 
   /** How many items may be taken and not delivered. */
@@ -244,7 +257,7 @@ export class MapRun {
       output,
       start: piece.start,
       count: piece.count,
-      budgetMs: options.chunkItems === undefined ? chunkBudgetMs(runner.hosts) : Infinity,
+      budgetMs: options.chunkItems === undefined ? chunkBudgetMs(this.#targetMs) : Infinity,
       items: isWhole ? piece.items : itemsOf(piece),
       offset: isWhole ? piece.offset : 0,
       indices: piece.indices,

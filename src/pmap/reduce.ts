@@ -6,16 +6,18 @@ import { type AnyFunction, captureSite } from '../context/index.js';
 import { invalid } from '../internal/index.js';
 import { notFunction } from '../pool/index.js';
 import type { Collector } from './collect.js';
+import type { MapRun } from './map.js';
 import { type FilledMapOptions, fillMapOptions, type MapOptions } from './options.js';
 import {
   checkInput,
   type MapPromise,
+  type Prepared,
   prepare,
   prepareFrom,
   type Request,
   settle,
 } from './prepare.js';
-import { ArraySource, type Piece } from './source.js';
+import { ArraySource } from './source.js';
 
 /**
  * Maps every item with `map(item, index)` and combines the results in the hosts: `initial` with all of
@@ -42,40 +44,108 @@ export function reduce(
     checkInput(items, map);
     if (typeof combine !== 'function') throw notFunction(combine);
     if (options.settled) throw invalid('settled', true, 'left out: a reduction has one outcome');
-    const partials = gatherPartials();
+    const combineWith = { mapper: () => ({ combine }), options, site };
+    const partials = new Partials((values) => combineAll(combineWith, values, prepared.run.hosts));
+    const collector: Collector<Promise<unknown>> = {
+      output: 'fold',
+      accept: ({ position }, count, value) =>
+        partials.add({ position, count, value }, prepared.run),
+      result: () => partials.combineWith(initial),
+    };
     const request = { items, mapper: () => ({ map, combine }), options, site };
-    const prepared = prepare(request, partials);
-    const fold = (values: unknown[]) =>
-      combineAll({ mapper: () => ({ combine }), options, site }, values, prepared.run.hosts);
-    return { ...prepared, result: () => fold([initial, ...partials.result()]) };
+    const prepared: Prepared<unknown> = prepare<unknown>(request, collector);
+    return prepared;
   });
 }
 
-/** One value of each chunk, in the order of the chunks' items. */
-function gatherPartials(): Collector<unknown[]> {
-  const partials: { position: number; value: unknown }[] = [];
-  return {
-    output: 'fold',
-    accept: ({ position }: Piece, count, value) => {
-      if (count > 0) partials.push({ position, value });
-    },
-    result: () => partials.sort((a, b) => a.position - b.position).map(({ value }) => value),
-  };
+/** What the items `[position, position + count)` were combined to. */
+interface Partial {
+  readonly position: number;
+  readonly count: number;
+  readonly value: unknown;
 }
 
-/** Combines neighbours in the hosts, in a tree, until one value is left. */
+/** So many values wait here before neighbours among them are combined: a long map keeps few. */
+const mostPartials = 64;
+
+/** Values of chunks on their way to one, neighbours combined as they gather. */
+class Partials {
+  readonly #combine: (values: unknown[]) => Promise<unknown>;
+  #partials: Partial[] = [];
+  #combining: Promise<void> | undefined;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(combine: (values: unknown[]) => Promise<unknown>) {
+    this.#combine = combine;
+  }
+
+  /** `run` is told when combining fails. */
+  add(partial: Partial, run: MapRun): void {
+    this.#partials.push(partial);
+    if (this.#partials.length < mostPartials || this.#combining !== undefined) return;
+    this.#combining = this.#combineLongest()
+      .catch((error: unknown) => {
+        this.#failure = { error };
+        run.fail(error);
+      })
+      .finally(() => {
+        this.#combining = undefined;
+      });
+  }
+
+  /** Combines the longest row of neighbours; there may be a gap where a chunk is still at work. */
+  async #combineLongest(): Promise<void> {
+    const row = longestRow(this.#partials);
+    const [first] = row;
+    if (first === undefined || row.length < 2) return;
+    const taken = new Set(row);
+    this.#partials = this.#partials.filter((partial) => !taken.has(partial));
+    const value = await this.#combine(row.map((partial) => partial.value));
+    const count = row.reduce((sum, partial) => sum + partial.count, 0);
+    this.#partials.push({ position: first.position, count, value });
+  }
+
+  /** All of them behind `initial`, when no more come. */
+  async combineWith(initial: unknown): Promise<unknown> {
+    await this.#combining;
+    if (this.#failure !== undefined) throw this.#failure.error;
+    const inOrder = this.#partials.sort((a, b) => a.position - b.position);
+    return this.#combine([initial, ...inOrder.map(({ value }) => value)]);
+  }
+}
+
+/** The most of `partials` that follow each other without a gap, in order. Sorts them. */
+function longestRow(partials: Partial[]): Partial[] {
+  partials.sort((a, b) => a.position - b.position);
+  let longest: Partial[] = [];
+  let row: Partial[] = [];
+  for (const partial of partials) {
+    const last = row.at(-1);
+    const follows = last !== undefined && last.position + last.count === partial.position;
+    row = follows ? [...row, partial] : [partial];
+    if (row.length > longest.length) longest = row;
+  }
+  return longest;
+}
+
+/** Combines values with their neighbours in the hosts, in a tree, until one is left. */
 async function combineAll(request: Request, values: unknown[], hosts: number): Promise<unknown> {
   let level = values;
   while (level.length > 1) {
     const chunkItems = Math.max(2, Math.ceil(level.length / hosts));
     const options: FilledMapOptions = { ...request.options, chunkItems, onProgress: undefined };
     const source = new ArraySource(level);
+    const next: Partial[] = [];
+    const collector: Collector<void> = {
+      output: 'fold',
+      accept: ({ position }, count, value) => next.push({ position, count, value }),
+      result: () => {},
+    };
     const shape = { input: 'items', name: 'combine' } as const;
-    const partials = gatherPartials();
-    const prepared = prepareFrom({ ...request, options }, () => source, partials, shape);
-    prepared.run.pump();
-    await prepared.run.finished;
-    level = partials.result();
+    const { run } = prepareFrom({ ...request, options }, () => source, collector, shape);
+    run.pump();
+    await run.finished;
+    level = next.sort((a, b) => a.position - b.position).map(({ value }) => value);
   }
   return level[0];
 }
