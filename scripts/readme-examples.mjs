@@ -1,18 +1,20 @@
-// Puts the programs of examples/ into README.md: after each line `<!-- example: FILE -->` stands the
-// file, as a code block. With --check nothing is written, and the exit code says whether the page is
-// in step with the files.
-import { readFileSync, writeFileSync } from 'node:fs';
+// Puts the programs of examples/ into README.md and the guide: after each line `<!-- example: FILE -->`
+// stands the file, as a code block. With --check nothing is written, and the exit code says whether the
+// pages are in step with the files.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-const page = readFileSync('README.md', 'utf8');
-const written = page.replace(
-  /(<!-- example: (\S+) -->\n)(\n```js\n[\s\S]*?\n```\n)?/g,
-  (_whole, marker, file) =>
-    `${marker}\n\`\`\`js\n${readFileSync(file, 'utf8').trimEnd()}\n\`\`\`\n`,
-);
-if (written !== page) {
+const guides = readdirSync('docs/guide').filter((name) => name.endsWith('.md'));
+for (const page of ['README.md', ...guides.map((name) => `docs/guide/${name}`)]) {
+  const text = readFileSync(page, 'utf8');
+  const written = text.replace(
+    /(<!-- example: (\S+) -->\n)(\n```js\n[\s\S]*?\n```\n)?/g,
+    (_whole, marker, file) =>
+      `${marker}\n\`\`\`js\n${readFileSync(file, 'utf8').trimEnd()}\n\`\`\`\n`,
+  );
+  if (written === text) continue;
   if (process.argv.includes('--check')) {
-    console.error('a program in README.md is not that of examples/: npm run readme');
+    console.error(`a program in ${page} is not that of examples/: npm run readme`);
     process.exit(1);
   }
-  writeFileSync('README.md', written);
+  writeFileSync(page, written);
 }

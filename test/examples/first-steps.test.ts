@@ -1,10 +1,22 @@
-// The programs that README.md shows: each runs as it is, and README.md shows what runs.
+// The programs that README.md and the guide show: each runs as it is, and the pages show what runs.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { readRepositoryFile } from '../support/repository.js';
 
-const programs: readonly { readonly name: string; readonly prints: RegExp }[] = [
+interface Program {
+  readonly folder?: string;
+  readonly name: string;
+  readonly prints: RegExp;
+}
+
+const programs: readonly Program[] = [
+  { folder: 'sum', name: 'main', prints: /^5150\n$/ },
+  { folder: 'pmap', name: 'stream', prints: /^(block \d \d+\n){5}the source is closed\n$/ },
+  { folder: 'pmap', name: 'in-place', prints: /^16777216 2 9\n$/ },
+  { folder: 'pmap', name: 'reduce', prints: /^0,16667 1,16667 2,6666 and,20000\n$/ },
+  { folder: 'pmap', name: 'failures', prints: /^SyntaxError for item 2\n1, 2, rejected, 0\n$/ },
   { name: 'run', prints: /^[0-9a-f]{64}\n$/ },
   { name: 'parallel', prints: /^(true primes below \d+: \d+\n){4}$/ },
   { name: 'shared', prints: /^1 1 2 2\n$/ },
@@ -13,9 +25,10 @@ const programs: readonly { readonly name: string; readonly prints: RegExp }[] = 
   { name: 'events', prints: /^(frame \d decoded, in (a host|the main process)\n){3}$/ },
 ];
 
-for (const { name, prints } of programs) {
-  test(`examples/first-steps/${name}.js ends by itself and prints what it should`, () => {
-    const run = spawnSync(process.execPath, [`examples/first-steps/${name}.js`], {
+for (const { folder = 'first-steps', name, prints } of programs) {
+  const file = `examples/${folder}/${name}.js`;
+  test(`${file} ends by itself and prints what it should`, () => {
+    const run = spawnSync(process.execPath, [file], {
       encoding: 'utf8',
       timeout: 60_000,
     });
@@ -24,9 +37,25 @@ for (const { name, prints } of programs) {
   });
 }
 
-test('README.md shows the programs of examples/ as they are', () => {
+test('README.md and the guide show the programs of examples/ as they are', () => {
   const run = spawnSync(process.execPath, ['scripts/readme-examples.mjs', '--check'], {
     encoding: 'utf8',
   });
   assert.equal(run.status, 0, run.stderr);
+});
+
+test('the guide to pmap counts the lines of the programs that it compares', () => {
+  const rows = readRepositoryFile('docs/guide/pmap.md').matchAll(
+    /^\| [^|]+ \| (\d+)[^|]* \| \[[^\]]+\]\(\.\.\/\.\.\/([^)]+)\) \|$/gm,
+  );
+  const wrong = [...rows].filter(([, lines = '', file = '']) => {
+    const code = readRepositoryFile(file)
+      .split('\n')
+      .filter((line) => !/^\s*(\/\/.*)?$/.test(line));
+    return code.length !== Number(lines);
+  });
+  assert.deepEqual(
+    wrong.map(([row]) => row),
+    [],
+  );
 });

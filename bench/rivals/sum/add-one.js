@@ -1,0 +1,2 @@
+// What piscina's threads load.
+export default (number) => number + 1;

@@ -1,0 +1,14 @@
+// The first failure ends a map and says for which item; with `settled` every item has its outcome.
+import { pmap } from 'manycore';
+
+const texts = ['[1]', '[1, 2]', '[1, 2', '[]'];
+const count = (text) => JSON.parse(text).length;
+
+try {
+  await pmap(texts, count);
+} catch (error) {
+  console.log(error.name, 'for item', error.itemIndex);
+}
+
+const outcomes = await pmap(texts, count, { settled: true });
+console.log(outcomes.map(({ status, value }) => value ?? status).join(', '));
