@@ -45,10 +45,12 @@ test('README.md and the guide show the programs of examples/ as they are', () =>
 });
 
 test('the guide to pmap counts the lines of the programs that it compares', () => {
-  const rows = readRepositoryFile('docs/guide/pmap.md').matchAll(
+  const found = readRepositoryFile('docs/guide/pmap.md').matchAll(
     /^\| [^|]+ \| (\d+)[^|]* \| \[[^\]]+\]\(\.\.\/\.\.\/([^)]+)\) \|$/gm,
   );
-  const wrong = [...rows].filter(([, lines = '', file = '']) => {
+  const rows = [...found];
+  assert.equal(rows.length, 5);
+  const wrong = rows.filter(([, lines = '', file = '']) => {
     const code = readRepositoryFile(file)
       .split('\n')
       .filter((line) => !/^\s*(\/\/.*)?$/.test(line));
