@@ -2,14 +2,30 @@
 // are taken where they are measured (lib/measure.js).
 import type { Spread } from './types.js';
 
+/**
+ * The value below which `share` of the values lie, on the straight line between the two nearest
+ * where it falls between them; NaN for none.
+ */
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (sorted.length - 1) * share;
+  const lower = sorted[Math.floor(at)] ?? Number.NaN;
+  const upper = sorted[Math.ceil(at)] ?? Number.NaN;
+  return lower + (upper - lower) * (at % 1);
+}
+
 /** Middle of the sorted values, the mean of the two middle ones when their count is even; NaN for none. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  const upper = sorted[half];
-  if (upper === undefined) return Number.NaN;
-  const lower = sorted.length % 2 === 0 ? sorted[half - 1] : upper;
-  return ((lower ?? upper) + upper) / 2;
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
+
+/** How `above` stands to `below` in each round; `null` where either of them failed. */
+export function roundRatios(
+  above: readonly (number | null)[] | undefined,
+  below: readonly (number | null)[] | undefined,
+): (number | null)[] {
+  return (above ?? []).map((value, round) => {
+    const other = below?.[round] ?? null;
+    return value === null || other === null ? null : value / other;
+  });
 }
 
 /** `undefined` when no round succeeded. */

@@ -1,6 +1,6 @@
 // Whether a bar was reached. The rival is the best one by the median of the same figure in the same
 // run; the verdict is the median's, and the rounds say how sure it is (see `Verdict`).
-import { spreadOf } from './stats.js';
+import { roundRatios, spreadOf } from './stats.js';
 import type { Bar, Figure, Judged, Measured, Side, Spread, Verdict } from './types.js';
 
 export function judge(
@@ -27,17 +27,11 @@ export function judge(
       ...(rival && theirs && { rival, theirs }),
     };
   }
-  const ratio = (left: number, right: number) =>
-    bar.timesFaster === undefined ? left / right : right / left;
-  const rounds = own.map((value, round) => {
-    const against = other?.[round];
-    return value === null || against === null || against === undefined
-      ? null
-      : ratio(value, against);
-  });
+  const isFaster = bar.timesFaster !== undefined;
+  const rounds = isFaster ? roundRatios(other, own) : roundRatios(own, other);
   const reached: Spread = {
     ...(spreadOf(rounds) ?? { min: Number.NaN, max: Number.NaN }),
-    median: ratio(mine.median, theirs.median),
+    median: isFaster ? theirs.median / mine.median : mine.median / theirs.median,
   };
   return { bar, verdict: verdictOf(bar, reached.median, rounds), reached, mine, rival, theirs };
 }
