@@ -8,6 +8,7 @@ export function describeMachine(node) {
   return {
     cpu: os.cpus()[0]?.model ?? 'unknown',
     cores: allowedCores().length,
+    physicalCores: physicalCores(),
     memoryGiB: Math.round(os.totalmem() / 2 ** 30),
     kernel: `${os.type()} ${os.release()}`,
     node: execFileSync(node, ['--version'], { encoding: 'utf8' }).trim(),
@@ -18,10 +19,60 @@ export function describeMachine(node) {
   };
 }
 
-/** The cores that this process may use, as the kernel numbers them. */
+/**
+ * The cores that this process may use, as the kernel numbers them: one hardware thread of each
+ * physical core first, so that the first n of them are n cores as far as there are so many.
+ */
 export function allowedCores() {
   const status = readFileSync('/proc/self/status', 'utf8');
   const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(status)?.[1] ?? '0';
+  return physicalFirst(parseCores(list), (core) => parseCores(siblingsOf(core) ?? String(core)));
+}
+
+/** `cores` in order, but second hardware threads behind all first ones, third behind second. */
+export function physicalFirst(cores, siblingsOf) {
+  const rankOf = (core) =>
+    siblingsOf(core)
+      .filter((each) => cores.includes(each))
+      .indexOf(core);
+  const ranks = new Map(cores.map((core) => [core, rankOf(core)]));
+  return cores.toSorted((a, b) => ranks.get(a) - ranks.get(b) || a - b);
+}
+
+/** How many of the cores that this process may use are physical ones. */
+function physicalCores() {
+  const siblings = allowedCores().map(siblingsOf);
+  return siblings.includes(undefined) ? siblings.length : new Set(siblings).size;
+}
+
+/**
+ * The largest caches of the machine, each counted once: of all cores, so that it is the same for a
+ * process that may use some; 0 when unknown.
+ */
+export function lastLevelCacheBytes() {
+  const sizes = new Map();
+  for (const core of parseCores(readCpus('online') ?? '0')) {
+    const level = [3, 2].find((index) => readCpus(`cpu${core}/cache/index${index}/size`));
+    const kib = Number.parseInt(readCpus(`cpu${core}/cache/index${level}/size`) ?? '0', 10);
+    sizes.set(readCpus(`cpu${core}/cache/index${level}/shared_cpu_list`), kib * 1024);
+  }
+  return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+}
+
+/** The cores on one physical core with this one, itself included, as the kernel lists them. */
+const siblingsOf = (core) => readCpus(`cpu${core}/topology/thread_siblings_list`);
+
+/** What the kernel says about cores; `undefined` when it does not. */
+function readCpus(file) {
+  try {
+    return readFileSync(`/sys/devices/system/cpu/${file}`, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** `0-2,8` is 0, 1, 2 and 8. */
+function parseCores(list) {
   return list.split(',').flatMap((range) => {
     const [from, to = from] = range.split('-').map(Number);
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
