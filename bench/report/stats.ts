@@ -6,7 +6,7 @@ import type { Spread } from './types.js';
  * The value below which `share` of the values lie, on the straight line between the two nearest
  * where it falls between them; NaN for none.
  */
-function quantile(values: readonly number[], share: number): number {
+export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (sorted.length - 1) * share;
   const lower = sorted[Math.floor(at)] ?? Number.NaN;

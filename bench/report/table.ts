@@ -12,7 +12,7 @@ export function formatNumber(value: number | undefined): string {
 }
 
 /** `12.3 (11–14)`; the range only where there is one. */
-function formatSpread(spread: Spread | undefined): string {
+export function formatSpread(spread: Spread | undefined): string {
   if (spread === undefined) return '-';
   const middle = formatNumber(spread.median);
   const [min, max] = [formatNumber(spread.min), formatNumber(spread.max)];
@@ -40,7 +40,7 @@ function formatReached(judged: Judged, figure: Figure): string {
 }
 
 /** Lines of a table with columns as wide as their widest cell; the first column to the left. */
-function alignColumns(rows: readonly (readonly string[])[]): string[] {
+export function alignColumns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => {
@@ -76,7 +76,10 @@ export function settingTable(
 }
 
 /** One line for each way in which a contender failed: `! piscina, rounds 1 and 3: …`. */
-function failureLines({ contender, failures }: Measured): string[] {
+export function failureLines({
+  contender,
+  failures,
+}: Pick<Measured, 'contender' | 'failures'>): string[] {
   const roundsOf = new Map<string, number[]>();
   for (const { round, says } of failures) {
     roundsOf.set(says, [...(roundsOf.get(says) ?? []), round]);

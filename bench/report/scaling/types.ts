@@ -1,0 +1,73 @@
+// What the scaling case hands to its report, and what the report makes of it.
+import type { Measured, Spread } from '../types.js';
+import type { Fit } from './fit.js';
+
+/** A setting of the case: one workload on so many hosts, and on as many cores. */
+export interface ScalingSetting {
+  readonly workload: string;
+  readonly hosts: number;
+  /** What one item of the workload is. */
+  readonly says: string;
+}
+
+/** The part of a stored result that the report reads. */
+export interface ScalingResult {
+  readonly machine: {
+    readonly cpu: string;
+    readonly cores: number;
+    readonly physicalCores: number;
+    readonly node: string;
+    readonly commit: string;
+    readonly date: string;
+  };
+  readonly rounds: number;
+  readonly settings: Readonly<Record<string, ScalingSetting>>;
+  readonly measured: readonly Measured[];
+}
+
+/** Median, range and the middle half over the rounds that succeeded. */
+export interface Quartiles extends Spread {
+  readonly q1: number;
+  readonly q3: number;
+}
+
+/** One contender on so many hosts; what could not be measured is `undefined`. */
+export interface CurvePoint {
+  readonly hosts: number;
+  readonly perSecond: Quartiles | undefined;
+  /** Over one host of the same contender: the ratio of the medians, and how the rounds spread. */
+  readonly speedUp: Quartiles | undefined;
+  /** The same over the plain loop on one core. */
+  readonly overLoop: Quartiles | undefined;
+  readonly cpuUsPerItem: Spread | undefined;
+  readonly gcUsPerItem: Spread | undefined;
+}
+
+/** A law fitted to the medians of a curve. */
+export interface LawFit {
+  readonly fit: Fit;
+  /** The same law fitted to each round alone: how far the fit can be trusted. */
+  readonly rounds: readonly Fit[];
+}
+
+export interface Fits {
+  readonly amdahl: LawFit;
+  readonly usl: LawFit;
+}
+
+export interface Curve {
+  readonly contender: string;
+  /** By rising number of hosts. */
+  readonly points: readonly CurvePoint[];
+  /** `undefined` when no more than one number of hosts was measured. */
+  readonly fits: Fits | undefined;
+}
+
+export interface WorkloadCurves {
+  readonly workload: string;
+  readonly says: string;
+  /** The plain loop has one point; the others one for each number of hosts. */
+  readonly curves: readonly Curve[];
+  /** Rounds that gave no numbers, by contender and number of hosts. */
+  readonly failed: readonly Pick<Measured, 'contender' | 'failures'>[];
+}
