@@ -4,6 +4,8 @@
 //
 // Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds
 // and --only give numbers for a look, not for a document: they go to bench/results/quick.
+// A case may have `plan()`, for settings and runs that depend on the machine, and `report(result)`, for
+// tables of its own, what to store beside the samples, and files in a folder of its name.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -30,10 +32,13 @@ const caseNames = [
   'map-skewed',
   'map-channels',
 ];
+/** Measured only when they are named: they take longer the more cores there are. */
+const namedOnly = ['scaling'];
 
 const options = readCommandLine();
 if (options.list) {
-  for (const name of caseNames) console.log(`${name.padEnd(12)} ${questionOf(name)}`);
+  for (const name of [...caseNames, ...namedOnly])
+    console.log(`${name.padEnd(12)} ${questionOf(name)}`);
   process.exit(0);
 }
 prepare();
@@ -58,19 +63,26 @@ if (machine.loadBefore > 0.5) {
 const began = performance.now();
 const summary = [];
 for (const name of options.names) {
-  const result = await measureCase(name);
-  print(result);
-  store(result);
+  const bench = await loadCase(name);
+  const result = await measureCase(name, bench);
+  const report = await bench.report?.(result);
+  print(result, report);
+  store(result, report);
   summary.push(...verdictTable(result.judged, result.figures));
 }
 console.log(`\n== all bars, after ${Math.round((performance.now() - began) / 1000)} s ==`);
 console.log(summary.join('\n'));
 
-async function measureCase(name) {
+async function loadCase(name) {
   const { default: bench } = await import(new URL(`./cases/${name}.js`, import.meta.url).href);
+  return { ...bench, ...(await bench.plan?.()) };
+}
+
+async function measureCase(name, bench) {
   const skipped = options.quick ? (bench.quickSkips ?? []) : [];
   const runs = bench.runs.filter(
-    ({ contender }) => contender.includes(options.only) && !skipped.includes(contender),
+    ({ setting, contender }) =>
+      `${setting} ${contender}`.includes(options.only) && !skipped.includes(contender),
   );
   const rounds = options.rounds ?? (options.quick ? 3 : (bench.rounds ?? 5));
   const found = new Map(runs.map((run) => [run, { samples: {}, failures: [] }]));
@@ -104,9 +116,9 @@ async function measureCase(name) {
     isQuick: options.isLook,
     figures: bench.figures,
     settings: Object.fromEntries(
-      Object.entries(bench.settings).map(([key, { says, cores }]) => [
+      Object.entries(bench.settings).map(([key, { cores, ...about }]) => [
         key,
-        { says, cores: allowedCores().slice(0, cores).join(',') },
+        { ...about, cores: allowedCores().slice(0, cores).join(',') },
       ]),
     ),
     measured,
@@ -114,21 +126,29 @@ async function measureCase(name) {
   };
 }
 
-function print({ name, question, settings, figures, measured, judged, rounds }) {
+function print(result, report) {
+  const { name, question, figures, judged } = result;
   console.log(`\n== ${name}: ${question}`);
+  if (report === undefined) printSettings(result);
+  else console.log(report.lines.join('\n'));
+  if (judged.length > 0) console.log(`\n${verdictTable(judged, figures).join('\n')}`);
+}
+
+function printSettings({ settings, figures, measured, rounds }) {
   for (const [setting, { says, cores }] of Object.entries(settings)) {
     if (!measured.some((one) => one.setting === setting)) continue;
     console.log(`\n-- ${setting}: ${says} (cores ${cores}; median and range of ${rounds} rounds)`);
     console.log(settingTable(setting, figures, measured).join('\n'));
   }
-  if (judged.length > 0) console.log(`\n${verdictTable(judged, figures).join('\n')}`);
 }
 
-function store(result) {
+function store(result, { stored = {}, files = {} } = {}) {
   const folder = here(options.isLook ? './results/quick/' : './results/');
-  mkdirSync(folder, { recursive: true });
+  const filesFolder = `${folder}${result.name}/`;
+  mkdirSync(Object.keys(files).length > 0 ? filesFolder : folder, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(`${filesFolder}${name}`, text);
   const text = JSON.stringify(
-    result,
+    { ...result, ...stored },
     (_, value) =>
       typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value,
     1,
@@ -173,9 +193,9 @@ function readCommandLine() {
     stop(error.message);
   }
   const { values, positionals } = parsed;
-  const unknown = positionals.find((name) => !caseNames.includes(name));
-  if (unknown !== undefined)
-    stop(`no case is called ${unknown}; there are ${caseNames.join(', ')}`);
+  const known = [...caseNames, ...namedOnly];
+  const unknown = positionals.find((name) => !known.includes(name));
+  if (unknown !== undefined) stop(`no case is called ${unknown}; there are ${known.join(', ')}`);
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
     stop(`--rounds ${values.rounds} is not a whole number above 0`);

@@ -17,6 +17,7 @@ const order = [
   'lag',
   'smart-tv',
   'small',
+  'scaling',
 ];
 const isCheck = process.argv.includes('--check');
 const stored = (existsSync('bench/results') ? readdirSync('bench/results') : [])

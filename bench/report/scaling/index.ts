@@ -4,6 +4,8 @@ import { drawScaling } from './plot.js';
 import { workloadTable } from './table.js';
 import type { ScalingResult } from './types.js';
 
+export { hostCounts } from './plan.js';
+
 export interface ScalingReport {
   readonly lines: readonly string[];
   /** Goes into the stored result. */

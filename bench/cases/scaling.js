@@ -1,0 +1,55 @@
+// What does each further host add to a map, on each channel, and what would more cores add?
+// One map of a fixed number of items, again and again, on n hosts and n cores. `loop` is the plain loop
+// on one core, `no-parent` what the machine gives: n processes that map their share and talk to nobody.
+import { Pool } from 'manycore';
+import { micros, perSecond, runsOf } from '../lib/figures.js';
+import { channelNames, openMapper } from '../scaling/contenders.js';
+import { measureAlone, measureContender } from '../scaling/measure.js';
+import { workloads } from '../scaling/workloads/index.js';
+
+const report = () => import('../../dist/bench/report/index.js');
+
+export default {
+  figures: {
+    perSecond: perSecond('items'),
+    cpuUsPerItem: micros('CPU per item'),
+    gcUsPerItem: micros('GC per item'),
+  },
+  rounds: 10,
+  deadlineMs: 120_000,
+  bars: [],
+  async plan() {
+    const { hostCounts } = await report();
+    const counts = hostCounts(await grantedCores());
+    const settings = {};
+    const runs = [];
+    for (const [workload, { says }] of Object.entries(workloads)) {
+      for (const hosts of counts) {
+        const setting = `${workload}-${hosts}`;
+        settings[setting] = { workload, hosts, says, cores: hosts };
+        const alone = hosts === 1 ? ['loop', 'no-parent'] : ['no-parent'];
+        runs.push(...runsOf(setting, [...channelNames, ...alone]));
+      }
+    }
+    return { settings, runs };
+  },
+  async measure({ contender, setting, scale }) {
+    const [, workload, hosts] = /^(.*)-(\d+)$/.exec(setting);
+    const windows = { warmMs: 600 * scale, windowMs: 1200 * scale };
+    if (contender === 'no-parent') return await measureAlone(workload, Number(hosts), windows);
+    const mapper = await openMapper(contender, workload, Number(hosts));
+    return await measureContender(mapper, windows);
+  },
+  async report(result) {
+    const { scalingReport } = await report();
+    return scalingReport(result);
+  },
+};
+
+/** What the library would use by itself: the scheduler's affinity, and the control group's quota. */
+async function grantedCores() {
+  const pool = new Pool({ channel: 'socket' });
+  const { count } = pool.stats().cores;
+  await pool.close();
+  return count;
+}

@@ -1,0 +1,26 @@
+// The workloads of the scaling case, by name; a further one is a line in this table. Each module's
+// default export has
+//   says     what one item is, for people
+//   open     (allocate) => { items, map, fill? }, or a promise of it
+// `items` are the same in every process and at every run; `map(item, index)` is a plain function of
+// 100 µs or more that any host may call; the plain loop takes about half a second for all items, and
+// what it answers for an item never changes. `allocate(sizeBytes)` gives the memory for typed arrays
+// among the items: a view where the channel passes it best. `fill(items)` then writes what they
+// hold, into those that this process maps.
+
+import allocation from './allocation.js';
+import bandwidth from './bandwidth.js';
+import fibonacci from './fibonacci.js';
+
+export const workloads = { fibonacci, allocation, bandwidth };
+
+/** `{ items, map }` of a workload, ready to be mapped; `isMine(item, index)` picks the items. */
+export async function openWorkload(name, allocate, isMine = () => true) {
+  const { items, map, fill } = await workloads[name].open(allocate);
+  const mine = items.filter(isMine);
+  fill?.(mine);
+  return { items: mine, map };
+}
+
+/** Memory of this process alone, as workloads want it. */
+export const allocateHere = (sizeBytes) => new Uint8Array(sizeBytes);
