@@ -1,9 +1,8 @@
 // Who maps a workload: the plain loop, and `pmap` over a pool on each channel. Not here: `no-parent`,
 // which maps nothing together (measure.js).
 import { threadId } from 'node:worker_threads';
-import { Pool, perHost, shared } from 'manycore';
+import { Pool, perHost, pmap, shared } from 'manycore';
 import { watchGc } from './gc.js';
-import { pmap } from './pmap.js';
 import { allocateHere, openWorkload } from './workloads/index.js';
 
 const channels = {

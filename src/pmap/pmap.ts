@@ -28,11 +28,6 @@ export interface MapStream<R> extends AsyncIterableIterator<R> {
   stats(): MapStats;
 }
 
-/** What can be mapped. */
-type Items<T> = Iterable<T> | AsyncIterable<T>;
-
-type Settled = { readonly settled: true };
-
 /**
  * Calls `fn(item, index)` for every item in the hosts of a pool and resolves with the results, in the
  * order of the items: `map`, on every core. `fn` sees what it captured as it was at the call. Items
@@ -54,12 +49,12 @@ export function pmap<T extends TypedArray, U extends TypedArray>(
   options: FillOptions & { readonly settled?: false; readonly into: U },
 ): MapPromise<U>;
 export function pmap<T, R>(
-  items: Items<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   fn: (item: T, index: number) => R,
-  options: MapOptions & Settled,
+  options: MapOptions & { readonly settled: true },
 ): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
 export function pmap<T, R>(
-  items: Items<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   fn: (item: T, index: number) => R,
   options?: MapOptions,
 ): MapPromise<Awaited<R>[]>;
@@ -88,12 +83,12 @@ export function pmap(
 pmap.stream = stream;
 
 function stream<T, R>(
-  items: Items<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   fn: (item: T, index: number) => R,
-  options: MapOptions & Settled,
+  options: MapOptions & { readonly settled: true },
 ): MapStream<PromiseSettledResult<Awaited<R>>>;
 function stream<T, R>(
-  items: Items<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   fn: (item: T, index: number) => R,
   options?: MapOptions,
 ): MapStream<Awaited<R>>;
@@ -127,7 +122,7 @@ function filter<T extends TypedArray>(
   options?: MapOptions,
 ): MapPromise<T>;
 function filter<T>(
-  items: Items<T>,
+  items: Iterable<T> | AsyncIterable<T>,
   predicate: (item: T, index: number) => unknown,
   options?: MapOptions,
 ): MapPromise<T[]>;
@@ -153,7 +148,7 @@ pmap.pairs = pairs;
 function pairs<T, R>(
   items: Iterable<T>,
   fn: (a: T, b: T, i: number, j: number) => R,
-  options: MapOptions & Settled,
+  options: MapOptions & { readonly settled: true },
 ): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
 function pairs<T, R>(
   items: Iterable<T>,
