@@ -9,10 +9,14 @@
 
 /** What was learnt of a map's items so far. */
 export interface ItemCost {
-  /** In the host, in ms; `undefined` before the first answer. */
+  /** In the host, the mean in ms; `undefined` before the first answer. */
   readonly runMs: number | undefined;
-  /** In this thread, to write them into a frame, in ms. */
+  /** The mean of a fast chunk: where items differ much, most are far below the mean of all. */
+  readonly fastMs: number;
+  /** In this thread, to write one more into a frame, in ms. */
   readonly sendMs: number;
+  /** What sending a chunk takes whatever is in it, in ms: the least that any took. */
+  readonly frameMs: number;
   /** The size of the largest chunk. */
   readonly mostItems: number;
   /** What the two means are made of: sums over the chunks, where each counts less with every new one. */
@@ -47,14 +51,19 @@ const nothing: CostSum = Object.freeze({ ms: 0, items: 0 });
 
 export const unknownCost: ItemCost = Object.freeze({
   runMs: undefined,
+  fastMs: 0,
   sendMs: 0,
+  frameMs: Infinity,
   mostItems: 0,
   ran: nothing,
   sent: nothing,
 });
 
-/** A chunk takes about so long in its host. */
-const shortTargetMs = 2;
+/**
+ * A chunk takes about so long in its host. Another one lies ahead of it, so this thread may be so late
+ * with the next: on a machine whose cores are all at work it waits some milliseconds for one.
+ */
+const shortTargetMs = 5;
 /** A chunk of a reduction: what comes back may be large, and has to be combined again. */
 const foldTargetMs = 20;
 /** With many hosts this thread would be late with the next chunk: it gets so long for each of them. */
@@ -68,7 +77,9 @@ const growth = 4;
 /** How many chunks each host should still get of what is left. */
 const sharesPerHost = 2;
 /** A chunk whose items take longer than expected gives back the rest after so many targets. */
-const budgetTargets = 2;
+const budgetTargets = 1.5;
+/** Items that may come back unmapped are sent for no more than this part of a chunk's time. */
+const spareShare = 0.1;
 
 /** How long a chunk should take, in ms. */
 export function chunkTargetMs(hosts: number, isFold: boolean): number {
@@ -87,16 +98,25 @@ export function chunkItems(
 ): number {
   const { runMs, sendMs, mostItems } = cost;
   if (runMs === undefined) return 1;
-  const byTime = targetMs / runMs;
-  const bySending = mostSendMs / sendMs;
-  const wanted = Math.min(byTime, bySending, growth * Math.max(1, mostItems));
+  const wanted = Math.min(
+    itemsFor(cost, targetMs),
+    mostSendMs / sendMs,
+    growth * Math.max(1, mostItems),
+  );
   if (remainingItems === undefined) return Math.max(1, Math.floor(wanted));
   const share = Math.ceil(remainingItems / (hosts * sharesPerHost));
   const least = leastMs / runMs;
-  return Math.max(
-    1,
-    Math.min(remainingItems, Math.floor(Math.min(wanted, Math.max(share, least)))),
-  );
+  const items = Math.floor(Math.min(wanted, Math.max(share, least)));
+  return Math.max(1, Math.min(remainingItems, items));
+}
+
+/**
+ * So many that a host has enough to do even if they are all fast; what it does not get to comes back.
+ * But where sending costs, only as many as it needs on average.
+ */
+function itemsFor({ runMs = 0, fastMs, sendMs }: ItemCost, targetMs: number): number {
+  const affordable = (targetMs * spareShare) / sendMs;
+  return Math.max(targetMs / runMs, Math.min(targetMs / fastMs, affordable));
 }
 
 /** Learns from a chunk of `items`. `sentMs` is `undefined` where nothing was sent. */
@@ -107,18 +127,22 @@ export function learnCost(
   sentMs: number | undefined,
 ): ItemCost {
   const ran = add(cost.ran, items, ranMs);
-  // The message itself would make the items of a small chunk look dear to send.
-  const isTelling = sentMs !== undefined && items >= cost.mostItems / 2;
-  const sent = isTelling ? add(cost.sent, items, sentMs) : cost.sent;
+  const frameMs = Math.min(cost.frameMs, sentMs ?? Infinity);
+  const sent = sentMs === undefined ? cost.sent : add(cost.sent, items, sentMs - frameMs);
+  const meanMs = Math.max(shortestMs, ranMs / items);
   return {
     runMs: Math.max(shortestMs, ran.ms / ran.items),
+    fastMs: cost.runMs === undefined ? meanMs : Math.min(meanMs, cost.fastMs * slowing),
     sendMs: sent.items === 0 ? 0 : sent.ms / sent.items,
+    frameMs,
     mostItems: Math.max(cost.mostItems, items),
     ran,
     sent,
   };
 }
 
+/** How fast the fastest chunk is forgotten. */
+const slowing = 1.2;
 /** What an older chunk still counts when a new one comes. */
 const memory = 0.7;
 /** No item takes less: the clock does not see it. */

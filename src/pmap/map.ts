@@ -47,6 +47,9 @@ export interface MapParts {
   readonly deliveredItems: (() => number) | undefined;
 }
 
+/** A chunk admits to no more, in ms, so that its pool sends the next one ahead (pool/schedule.ts). */
+const mostExpectedMs = 2.4;
+
 type MapState = 'running' | 'done' | 'failed';
 
 /** Between two calls of `onProgress`, in ms. */
@@ -176,7 +179,7 @@ export class MapRun {
     try {
       const { done, value, ranMs, sentMs } = await runner.run(this.#chunkOf(piece), {
         name: this.#nameOf(piece),
-        expectedMs: runMs === undefined ? undefined : runMs * piece.count,
+        expectedMs: runMs && Math.min(runMs * piece.count, mostExpectedMs),
         options: {
           whenBusy: 'queue',
           timeoutMs: Infinity,

@@ -112,7 +112,7 @@ export class Dispatcher {
       announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
     }
     this.fleet.grow();
-    if (this.fleet.hasIdleHost) this.#takeBack.watch();
+    this.#takeBack.watch();
     return true;
   }
 
@@ -204,7 +204,7 @@ export class Dispatcher {
   }
 
   readonly #fleetEvents: FleetEvents = {
-    onReady: () => this.pump(),
+    onReady: (host) => this.#next(host),
     onResult: (host, task, ranMs, result) => {
       this.#answered(host, task, ranMs);
       this.#settle(task, result, undefined, false);
@@ -225,7 +225,7 @@ export class Dispatcher {
     onItemLost: (host, task, error) => this.#abandon(task, host, error),
     onDrain: (host) => {
       host.isFull = false;
-      this.pump();
+      this.#next(host);
     },
     onExit: (host, exit, unanswered) => this.#exited(host, exit, unanswered),
     onExited: () => {
@@ -245,12 +245,11 @@ export class Dispatcher {
     }
   }
 
+  /** There may be room for more in `host`. */
   #next(host: TaskHost): void {
     if (this.#queue.length > 0) this.pump();
-    else if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
-    if (this.runningTasks === 0 && this.#queue.length === 0 && this.#idleWaiters.length > 0) {
-      for (const tell of this.#idleWaiters.splice(0)) tell();
-    }
+    if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
+    if (this.#idleWaiters.length > 0) this.#tellIdle();
   }
 
   /** The caller hears; once, whatever comes later. `hostLabel`: where an error came from, if from a host. */

@@ -29,9 +29,12 @@ export class TakeBack {
     this.#options = options;
   }
 
-  /** Looks again in a moment; nothing happens while it looks already. */
+  /**
+   * Looks again in a moment, if a host is idle: whoever may have made one idle, or put work behind
+   * other work, calls this. Nothing happens while it looks already.
+   */
   watch(): void {
-    if (this.#timer !== undefined) return;
+    if (this.#timer !== undefined || !this.#options.fleet.hasIdleHost) return;
     const doneBefore = new Map(this.#options.fleet.hosts.map((host) => [host, host.tasksDone]));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
