@@ -38,6 +38,13 @@ export interface Comparison {
   readonly tiles: readonly Tile[];
 }
 
+export interface SourceFile {
+  readonly path: string;
+  readonly text?: string;
+  readonly note?: string;
+  readonly problem?: Problem;
+}
+
 /** Imports a file of the example; whoever takes it writes its type. */
 function load(name: string) {
   return import(pathToFileURL(resolve('examples/plagiarism', name)).href);
@@ -82,3 +89,8 @@ interface Checking {
   }>;
 }
 export const sequential: Checking = await load('sequential.js');
+
+interface Reading {
+  readJavaFiles(folder: string): Promise<SourceFile[]>;
+}
+export const { readJavaFiles }: Reading = await load('files.js');
