@@ -94,3 +94,9 @@ interface Reading {
   readJavaFiles(folder: string): Promise<SourceFile[]>;
 }
 export const { readJavaFiles }: Reading = await load('files.js');
+
+interface Planting {
+  readonly changes: readonly string[];
+  plant(text: string, options: { seed: number; done?: readonly string[] }): string;
+}
+export const { changes, plant }: Planting = await load('plant.js');
