@@ -45,6 +45,41 @@ export interface SourceFile {
   readonly problem?: Problem;
 }
 
+interface Range {
+  readonly firstLine: number;
+  readonly firstColumn: number;
+  readonly lastLine: number;
+  readonly lastColumn: number;
+}
+
+interface Pair {
+  readonly rank: number;
+  readonly a: string;
+  readonly b: string;
+  readonly similarity: number;
+  readonly containment: number;
+  readonly tokens: number;
+  readonly matches: readonly { readonly tokens: number; readonly a: Range; readonly b: Range }[];
+}
+
+export interface Report {
+  readonly folder: string;
+  readonly threshold: number;
+  readonly by: string;
+  readonly leastTokens: number;
+  readonly leastMatchTokens: number;
+  readonly fileCount: number;
+  readonly comparedCount: number;
+  readonly pairCount: number;
+  readonly files: readonly {
+    readonly path: string;
+    readonly tokens: number;
+    readonly note?: string;
+  }[];
+  readonly problems: readonly (Problem & { readonly path: string })[];
+  readonly pairs: readonly Pair[];
+}
+
 /** Imports a file of the example; whoever takes it writes its type. */
 function load(name: string) {
   return import(pathToFileURL(resolve('examples/plagiarism', name)).href);
