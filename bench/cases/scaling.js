@@ -1,11 +1,13 @@
 // What does each further host add to a map, on each channel, and what would more cores add?
 // One map of a fixed number of items, again and again, on n hosts and n cores. `loop` is the plain loop
 // on one core, `no-parent` what the machine gives: n processes that map their share and talk to nobody.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { Pool } from 'manycore';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
 import { channelNames, openMapper } from '../scaling/contenders.js';
 import { measureAlone, measureContender } from '../scaling/measure.js';
-import { workloads } from '../scaling/workloads/index.js';
+import { hasCorpus } from '../scaling/workloads/checker.js';
 
 const report = () => import('../../dist/bench/report/index.js');
 
@@ -19,6 +21,7 @@ export default {
   deadlineMs: 120_000,
   bars: [],
   async plan() {
+    const workloads = await fetchWorkloads();
     const { hostCounts } = await report();
     const counts = hostCounts(await grantedCores());
     const settings = {};
@@ -45,6 +48,17 @@ export default {
     return scalingReport(result);
   },
 };
+
+/** All workloads; without the checker where its Java files cannot be fetched, which is said. */
+async function fetchWorkloads() {
+  if (!hasCorpus()) {
+    const fetch = fileURLToPath(new URL('../corpus/fetch.js', import.meta.url));
+    spawnSync(process.execPath, [fetch], { stdio: ['ignore', 'ignore', 'inherit'] });
+  }
+  if (!hasCorpus()) console.log('! the checker is left out: node bench/corpus/fetch.js says why');
+  const { workloads } = await import('../scaling/workloads/index.js');
+  return workloads;
+}
 
 /** What the library would use by itself: the scheduler's affinity, and the control group's quota. */
 async function grantedCores() {

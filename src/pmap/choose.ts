@@ -6,7 +6,6 @@
 import { isImmutable } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { type Chunk, parentRelay } from '../host/index.js';
-import { messageOf } from '../internal/index.js';
 import { type ChunkCall, type Pool, poolFor } from '../pool/index.js';
 import { type ItemCost, isCheaperHere } from './chunk.js';
 import type { FilledMapOptions } from './options.js';
@@ -41,11 +40,7 @@ function whyOf({ channelKind }: Pool, { pool, channel }: FilledMapOptions): stri
 function insideHost(mapper: AnyFunction): ChunkRunner {
   const relay = parentRelay();
   if (relay === undefined) return new InlineRunner(mapper, 'its pool came with a task');
-  try {
-    return new RelayRunner(relay, mapper);
-  } catch (error) {
-    return new InlineRunner(mapper, `the mapper cannot travel: ${messageOf(error)}`);
-  }
+  return new RelayRunner(relay, mapper);
 }
 
 /** So many chunks run here before one goes to a host: what sending costs may have changed. */

@@ -161,6 +161,7 @@ export function prepareFill(
   if (!isTypedArray(into) || into.length !== items.length) {
     throw invalid('into', into, `a typed array of ${items.length} items, as many as there are`);
   }
+  checkOverlap(items, into, options);
   const runner = chooseRunner(mapper, options, false);
   const { isHere, sharesMemory } = runner;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
@@ -172,4 +173,23 @@ export function prepareFill(
   };
   const open = (): Source => new RangeSource(items, items.length);
   return prepareFrom(request, open, filling(into), shape, runner);
+}
+
+/** In place or apart: hosts that read what others write would see what nobody can foresee. */
+function checkOverlap(items: TypedArray, into: TypedArray, { retry }: FilledMapOptions): void {
+  const isApart =
+    into.buffer !== items.buffer ||
+    into.byteOffset >= items.byteOffset + items.byteLength ||
+    items.byteOffset >= into.byteOffset + into.byteLength;
+  if (isApart) return;
+  const isSame =
+    into.byteOffset === items.byteOffset && into.BYTES_PER_ELEMENT === items.BYTES_PER_ELEMENT;
+  if (!isSame) throw invalid('into', into, 'the items themselves or memory apart from theirs');
+  if (retry > 0) {
+    throw invalid(
+      'retry',
+      retry,
+      '0 for a map in place: an item that ran twice would be mapped twice',
+    );
+  }
 }

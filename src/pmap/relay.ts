@@ -9,6 +9,8 @@ import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './ru
 
 /** How long the parent is not asked again after it had no idle host, in ms. */
 const askAgainMs = 5;
+/** A map that is over sooner offers nothing, in ms. */
+const worthAskingMs = 1;
 const mostRelayed = 256;
 
 /**
@@ -21,19 +23,23 @@ export class RelayRunner implements ChunkRunner {
   readonly knownCost = undefined;
   readonly isHere = false;
   readonly sharesMemory: boolean;
+  readonly #relay: Relay;
+  readonly #mapper: AnyFunction;
   readonly #here: InlineRunner;
-  readonly #relayed: RelayedFunction;
+  /** Made when the first chunk is offered; `null`: the mapper cannot travel. */
+  #relayed: RelayedFunction | null | undefined;
+  #ranHereMs = 0;
   #isRunningHere = false;
   #relayedChunks = 0;
   /** How many chunks the parent found hosts for at a time, and one more. */
   #mostChunks = 1;
   #askAtMs = 0;
 
-  /** Throws `TRANSFER_…` when `mapper` cannot travel. */
   constructor(relay: Relay, mapper: AnyFunction) {
     this.sharesMemory = relay.sharesMemory;
+    this.#relay = relay;
+    this.#mapper = mapper;
     this.#here = new InlineRunner(mapper, this.why);
-    this.#relayed = relay.open(mapper);
   }
 
   get hosts(): number {
@@ -41,6 +47,7 @@ export class RelayRunner implements ChunkRunner {
   }
 
   get window(): number {
+    if (this.#relayed === null || this.#ranHereMs < worthAskingMs) return 1;
     const mayAsk = performance.now() >= this.#askAtMs;
     return 1 + (mayAsk ? this.#mostChunks : this.#relayedChunks);
   }
@@ -52,17 +59,21 @@ export class RelayRunner implements ChunkRunner {
   async #runHere(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
     this.#isRunningHere = true;
     try {
-      return await this.#here.run(chunk, call);
+      const answer = await this.#here.run(chunk, call);
+      this.#ranHereMs += answer.ranMs;
+      return answer;
     } finally {
       this.#isRunningHere = false;
     }
   }
 
   async #runThere(chunk: Chunk, { options }: ChunkCall): Promise<MappedChunk> {
+    const relayed = this.#open();
+    if (relayed === null) throw new ChunkFailure(notBegun, -1, undefined);
     this.#relayedChunks += 1;
     try {
       const startedMs = performance.now();
-      const answered = this.#relayed.run(chunk, options.signal);
+      const answered = relayed.run(chunk, options.signal);
       const sentMs = performance.now() - startedMs;
       const { done, value, ranMs } = await answered;
       this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
@@ -81,7 +92,18 @@ export class RelayRunner implements ChunkRunner {
 
   learn(): void {}
 
+  #open(): RelayedFunction | null {
+    if (this.#relayed !== undefined) return this.#relayed;
+    try {
+      this.#relayed = this.#relay.open(this.#mapper);
+    } catch {
+      this.#relayed = null; // it cannot travel, and runs where it is
+    }
+    return this.#relayed;
+  }
+
   close(): void {
-    this.#relayed.close();
+    this.#relayed?.close();
+    this.#relayed = null;
   }
 }

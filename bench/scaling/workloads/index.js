@@ -10,9 +10,16 @@
 
 import allocation from './allocation.js';
 import bandwidth from './bandwidth.js';
+import checker, { hasCorpus } from './checker.js';
 import fibonacci from './fibonacci.js';
 
-export const workloads = { fibonacci, allocation, bandwidth };
+/** The checker's programs have to be fetched first. */
+export const workloads = {
+  fibonacci,
+  ...(hasCorpus() ? { checker } : {}),
+  allocation,
+  bandwidth,
+};
 
 /** `{ items, map }` of a workload, ready to be mapped; `isMine(item, index)` picks the items. */
 export async function openWorkload(name, allocate, isMine = () => true) {

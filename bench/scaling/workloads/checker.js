@@ -1,0 +1,37 @@
+// The plagiarism checker's comparison: each program against those that follow it, in a corpus of Java
+// files and planted copies (bench/corpus/fetch.js). What a host needs of all programs it gets once.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { compare } from '../../../examples/plagiarism/compare.js';
+import { makeDocument } from '../../../examples/plagiarism/document.js';
+
+const corpus = fileURLToPath(new URL('../../corpus/java', import.meta.url));
+const followers = 20;
+
+/** Whether the corpus was fetched. */
+export const hasCorpus = () => existsSync(corpus);
+
+export default {
+  says: `a Java program compared with ${followers} others, by fingerprints and tiles`,
+  open() {
+    const programs = readPrograms();
+    const items = programs.map((_, index) => index);
+    const map = (index) => {
+      const found = [];
+      for (let step = 1; step <= followers; step++) {
+        const result = compare(programs[index], programs[(index + step) % programs.length]);
+        found.push(result?.tokens ?? 0);
+      }
+      return found;
+    };
+    return { items, map };
+  },
+};
+
+function readPrograms() {
+  const files = readdirSync(corpus, { recursive: true }).filter((name) => name.endsWith('.java'));
+  return files
+    .sort()
+    .flatMap((name) => makeDocument(readFileSync(join(corpus, name), 'utf8')).program ?? []);
+}
