@@ -9,7 +9,7 @@ export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
     return exporter.exportValue(error, 'the error');
   } catch {
     try {
-      return exporter.exportValue(reduce(exporter, error, 0), 'the error');
+      return exporter.exportValue(reduceError(exporter, error), 'the error');
     } catch {
       return exporter.exportValue(
         { name: 'Error', message: 'an error that cannot travel' },
@@ -17,6 +17,11 @@ export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
       );
     }
   }
+}
+
+/** The parts of anything that was thrown that can travel. */
+export function reduceError(exporter: Exporter, error: unknown): unknown {
+  return reduce(exporter, error, 0);
 }
 
 const builtinErrors = { TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError };

@@ -54,7 +54,9 @@ export class ContextExporter implements Exporter {
   readonly #functions: Functions;
   readonly #kept = new WeakMap<AnyFunction, Kept>();
   readonly #neverKept = new WeakSet<AnyFunction>();
-  readonly #seen = new WeakSet<AnyFunction>();
+  /** In which export each function was met first: one export may meet it several times. */
+  readonly #firstSeen = new WeakMap<AnyFunction, number>();
+  #exports = 0;
   readonly #keptByCode = new Map<number, number>();
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
@@ -133,6 +135,7 @@ export class ContextExporter implements Exporter {
 
   /** Runs one export; errors leave as errors of ours. */
   #guard<T>(what: string, body: () => T): T {
+    this.#exports += 1;
     try {
       return body();
     } catch (error) {
@@ -179,8 +182,9 @@ export class ContextExporter implements Exporter {
     const kept = this.#kept.get(fn);
     if (kept !== undefined || this.#neverKept.has(fn)) return kept;
     const count = this.#keptByCode.get(described.codeId) ?? 0;
-    const isNew = !this.#seen.has(fn);
-    this.#seen.add(fn);
+    const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
+    const isNew = firstSeen === this.#exports;
+    if (isNew) this.#firstSeen.set(fn, firstSeen);
     if (count >= (isNew ? keptAtOnce : keptAtMost)) return undefined;
     const made = this.#attempt(fn, `the function ${fn.name}`.trimEnd());
     if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);

@@ -1,7 +1,7 @@
 // The context part: functions and values with everything that they captured, as bytes and back.
 // Docs: docs/design/context.md (how), docs/guide/what-travels.md (for users).
 
-export { exportError } from './error.js';
+export { exportError, reduceError } from './error.js';
 export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';

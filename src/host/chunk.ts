@@ -9,7 +9,6 @@
 // the mapper in (hot-loop.ts).
 // Not here: which items make a chunk (pmap/), how chunk and answer travel (runner.ts, link.ts).
 
-import type { RunningTask } from './current-task.js';
 import { type HotJob, type HotLoop, hotLoopOf } from './hot-loop.js';
 import {
   type Cells,
@@ -58,17 +57,17 @@ const hotItems = 32;
 export function runChunk(
   mapper: Mapper,
   chunk: Chunk,
-  task: RunningTask | undefined,
+  isAborted: () => boolean,
 ): ChunkAnswer | Promise<ChunkAnswer> {
   const steps = stepsOf(mapper, chunk);
   const clock = new Clock(chunk.budgetMs);
   const job = jobOf(chunk, steps);
-  if (job !== undefined) return runHot(hotLoopOf(mapper), job, steps, chunk, clock, task);
+  if (job !== undefined) return runHot(hotLoopOf(mapper), job, steps, chunk, clock, isAborted);
   let at = 0;
   while (at < chunk.count) {
     try {
       const result = steps.call(at);
-      if (isThenable(result)) return finishLater(steps, chunk, clock, task, at, result);
+      if (isThenable(result)) return finishLater(steps, chunk, clock, isAborted, at, result);
       steps.take(result, at);
     } catch (error) {
       steps.fail(error, at);
@@ -86,7 +85,7 @@ function runHot(
   steps: Steps,
   chunk: Chunk,
   clock: Clock,
-  task: RunningTask | undefined,
+  isAborted: () => boolean,
 ): ChunkAnswer | Promise<ChunkAnswer> {
   let at = 0;
   while (at < chunk.count) {
@@ -96,7 +95,7 @@ function runHot(
       steps.fail(error, job.stoppedAt);
     }
     if (job.pending !== undefined) {
-      return finishLater(steps, chunk, clock, task, at, job.pending);
+      return finishLater(steps, chunk, clock, isAborted, at, job.pending);
     }
     if (clock.isOver(at)) break;
   }
@@ -117,7 +116,7 @@ async function finishLater(
   steps: Steps,
   { count }: Chunk,
   clock: Clock,
-  task: RunningTask | undefined,
+  isAborted: () => boolean,
   first: number,
   pending: unknown,
 ): Promise<ChunkAnswer> {
@@ -131,7 +130,7 @@ async function finishLater(
       steps.fail(error, at);
     }
     at += 1;
-    if (at >= count || clock.isOver(at) || task?.isAborted === true) break;
+    if (at >= count || clock.isOver(at) || isAborted()) break;
   }
   return { done: at, value: steps.answer(at), ranMs: clock.ranMs() };
 }
@@ -160,6 +159,7 @@ function stepsOf(mapper: Mapper, chunk: Chunk): Steps {
     case 'fill':
       return fillSteps(call, chunk);
     case 'fold':
+    case 'combined':
       return foldSteps(mapper, chunk);
   }
 }
@@ -223,7 +223,8 @@ function fillSteps(call: Steps['call'], { into, intoOffset, count }: Chunk): Ste
 function foldSteps(mapper: Mapper, chunk: Chunk): Steps {
   const { map, combine } = kitOf(mapper, parseFold);
   const { items, offset } = chunk;
-  const mapped = map === undefined ? (at: number) => items[offset + at] : callOf(map, chunk);
+  const isCombined = chunk.output === 'combined';
+  const mapped = isCombined ? (at: number): unknown => items[offset + at] : callOf(map, chunk);
   let folded: unknown;
   const fold = (at: number, value: unknown): unknown => (at === 0 ? value : combine(folded, value));
   return {
@@ -241,29 +242,52 @@ function foldSteps(mapper: Mapper, chunk: Chunk): Steps {
   };
 }
 
+/** How values are tried that may not travel. */
+export interface Sending {
+  /** Throws for a value that cannot travel. */
+  readonly trySend: (value: unknown) => void;
+  /** The parts of an error that can. */
+  readonly reduce: (error: unknown) => unknown;
+}
+
 /**
  * The answer of a chunk that failed to be sent with `thrown`, without what cannot travel: outcomes name
- * the reason instead. `trySend` throws for a value that cannot travel. Throws `ItemFailure` for the
- * first such result of a list, `thrown` where results have no items.
+ * the reason instead. Throws `ItemFailure` for the first such result of a list, `thrown` where what is
+ * answered is no list of results.
  */
 export function withoutUnsendable(
   { output }: Chunk,
   answer: unknown,
   thrown: unknown,
-  trySend: (value: unknown) => void,
+  sending: Sending,
 ): unknown {
   const { done, value, ranMs } = parseChunkAnswer(answer);
-  if (!Array.isArray(value)) throw thrown;
+  if (!Array.isArray(value) || (output !== 'list' && output !== 'settled')) throw thrown;
   const results = value.map((result: unknown, at) => {
+    if (output === 'settled') return sendableOutcome(result, sending);
     try {
-      trySend(result);
+      sending.trySend(result);
       return result;
     } catch (error) {
-      if (output !== 'settled') throw new ItemFailure(at, error);
-      return { status: 'rejected', reason: error };
+      throw new ItemFailure(at, error);
     }
   });
   return { done, value: results, ranMs };
+}
+
+function sendableOutcome(outcome: unknown, { trySend, reduce }: Sending): unknown {
+  const { value, reason }: { value?: unknown; reason?: unknown } = Object(outcome);
+  try {
+    trySend(value);
+  } catch (error) {
+    return { status: 'rejected', reason: error };
+  }
+  try {
+    trySend(reason);
+    return outcome;
+  } catch {
+    return { status: 'rejected', reason: reduce(reason) };
+  }
 }
 
 const kits = new WeakMap<Mapper, unknown>();

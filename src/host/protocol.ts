@@ -142,7 +142,7 @@ interface TypedCells extends Cells {
 /** For `Chunk.into`. */
 export const inPlace = 'items';
 const chunkInputs = ['items', 'pairs'] as const;
-const chunkOutputs = ['list', 'settled', 'kept', 'fill', 'fold'] as const;
+const chunkOutputs = ['list', 'settled', 'kept', 'fill', 'fold', 'combined'] as const;
 
 /** Items that are mapped one after the other in one host; as arguments of a call: `[chunk]`. */
 export interface Chunk {
@@ -150,7 +150,8 @@ export interface Chunk {
   readonly input: (typeof chunkInputs)[number];
   /**
    * What is answered: the results; their outcomes as of `Promise.allSettled`; which items the mapper
-   * said yes to, counted from 0; nothing or a typed array (`into`); one combined value.
+   * said yes to, counted from 0; nothing or a typed array (`into`); one combined value, of mapped items
+   * or (`combined`) of such values.
    */
   readonly output: (typeof chunkOutputs)[number];
   /** Index of the first item in the input of the map. */
@@ -242,14 +243,13 @@ export function parsePairs(value: unknown): { items: Cells; map: (...args: unkno
   return { items: cells(fields.get('items')), map: functionField(fields, 'map') };
 }
 
-/** What the mapper of a reduction returns; no `map`: the items are results already. */
+/** What the mapper of a reduction returns. */
 export function parseFold(value: unknown): {
-  map: ((...args: unknown[]) => unknown) | undefined;
+  map: (...args: unknown[]) => unknown;
   combine: (...args: unknown[]) => unknown;
 } {
   const fields = fieldsOf(value);
-  const map = fields.get('map') === undefined ? undefined : functionField(fields, 'map');
-  return { map, combine: functionField(fields, 'combine') };
+  return { map: functionField(fields, 'map'), combine: functionField(fields, 'combine') };
 }
 
 function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {

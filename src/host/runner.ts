@@ -5,7 +5,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
-import { type Exporter, exportError, type Importer } from '../context/index.js';
+import { type Exporter, exportError, type Importer, reduceError } from '../context/index.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, leaveTask, RunningTask } from './current-task.js';
 import { type Link, rest } from './link.js';
@@ -93,7 +93,7 @@ export class Runner {
       result = callInTask(task, isAlone, () =>
         chunk === undefined
           ? Reflect.apply(fn, undefined, argumentList(args))
-          : runChunk(fn, chunk, task),
+          : runChunk(fn, chunk, () => task.isAborted),
       );
       unfinished = this.#unfinished(slot, result);
     } catch (error) {
@@ -185,9 +185,10 @@ export class Runner {
     thrown: unknown,
   ): void {
     try {
-      const travelling = withoutUnsendable(chunk, answer, thrown, (value) =>
-        this.#link.codec.release(this.#link.codec.pack(value)),
-      );
+      const travelling = withoutUnsendable(chunk, answer, thrown, {
+        trySend: (value) => this.#link.codec.release(this.#link.codec.pack(value)),
+        reduce: (error) => reduceError(this.#options.exporter, error),
+      });
       this.#link.post(frame.result, slot, runTime(startedMs, performance.now()), travelling);
     } catch (error) {
       this.#fail(slot, startedMs, error);

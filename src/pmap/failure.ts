@@ -27,7 +27,13 @@ function asObject(error: unknown, { name }: Place): object {
   return new CodedError('MAP_ITEM_FAILED', text, { cause: error });
 }
 
+/** Unless it has a property of that name that is the user's. */
 function tellIndex(error: object, index: number): void {
-  if ('itemIndex' in error || !Object.isExtensible(error)) return;
-  Object.defineProperty(error, 'itemIndex', { value: index, configurable: true, writable: true });
+  try {
+    const known = Object.getOwnPropertyDescriptor(error, 'itemIndex');
+    if (known?.enumerable === true) return;
+    Object.defineProperty(error, 'itemIndex', { value: index, configurable: true, writable: true });
+  } catch {
+    // A frozen error, or a Proxy, says nothing.
+  }
 }

@@ -10,6 +10,7 @@
 
 import { setMaxListeners } from 'node:events';
 import type { CallSite } from '../context/index.js';
+import { hasCode } from '../errors.js';
 import { type Cells, type Chunk, inPlace } from '../host/index.js';
 import { abortError } from '../internal/index.js';
 import { ChunkFailure } from '../pool/index.js';
@@ -23,7 +24,7 @@ import {
 } from './chunk.js';
 import { locate } from './failure.js';
 import type { FilledMapOptions } from './options.js';
-import { type ChunkRunner, notBegun } from './runner.js';
+import { type ChunkRunner, type MappedChunk, notBegun } from './runner.js';
 import { indexAt, itemsOf, type Piece, partOf, type Source } from './source.js';
 import type { MapStats } from './stats.js';
 
@@ -45,6 +46,10 @@ export interface MapParts {
   readonly accept: (piece: Piece, count: number, value: unknown) => void;
   /** Items whose results were taken; `undefined`: all that were accepted. */
   readonly deliveredItems: (() => number) | undefined;
+  /** False where what fails is no item of the map's input. */
+  readonly isOfItems: boolean;
+  /** Somebody else closes the runner. */
+  readonly keepsRunner: boolean;
 }
 
 /** A chunk admits to no more, in ms, so that its pool sends the next one ahead (pool/schedule.ts). */
@@ -69,6 +74,8 @@ export class MapRun {
   #state: MapState = 'running';
   #cost: ItemCost;
   #inFlight = 0;
+  /** More do not fit into the pool's queue. */
+  #mostInFlight = Infinity;
   #takenItems = 0;
   #doneItems = 0;
   #chunks = 0;
@@ -109,14 +116,18 @@ export class MapRun {
   };
 
   #sendPieces(): void {
-    const { source, runner } = this.#parts;
-    while (this.#state === 'running' && this.#inFlight < runner.window) {
+    const { source } = this.#parts;
+    while (this.#state === 'running' && this.#inFlight < this.#window) {
       const piece = this.#nextPiece();
       if (piece === undefined) break;
       void this.#run(piece);
     }
     const isOver = this.#inFlight === 0 && this.#returned.length === 0 && source.isDone;
     if (isOver && this.#state === 'running') this.#end('done');
+  }
+
+  get #window(): number {
+    return Math.min(this.#parts.runner.window, this.#mostInFlight);
   }
 
   #nextPiece(): Piece | undefined {
@@ -148,7 +159,7 @@ export class MapRun {
         targetMs: this.#targetMs,
         remainingItems: remainingItems === undefined ? undefined : remainingItems + returned,
       });
-    return Math.max(1, Math.min(wanted, Math.floor(leadItems / runner.window)));
+    return Math.max(1, Math.min(wanted, Math.floor(leadItems / this.#window)));
   }
 
   /** How long a chunk should take, in ms. */
@@ -177,7 +188,7 @@ export class MapRun {
     const { runMs } = this.#cost;
     this.#inFlight += 1;
     try {
-      const { done, value, ranMs, sentMs } = await runner.run(this.#chunkOf(piece), {
+      const answer = await runner.run(this.#chunkOf(piece), {
         name: this.#nameOf(piece),
         expectedMs: runMs && Math.min(runMs * piece.count, mostExpectedMs),
         options: {
@@ -190,10 +201,10 @@ export class MapRun {
       });
       this.#inFlight -= 1;
       this.#chunks += 1;
-      this.#ranMs += ranMs;
-      this.#cost = learnCost(this.#cost, Math.max(1, done), ranMs, sentMs);
+      this.#ranMs += answer.ranMs;
+      this.#cost = learnCost(this.#cost, Math.max(1, answer.done), answer.ranMs, answer.sentMs);
       runner.learn(this.#cost);
-      if (this.#state === 'running') this.#accept(piece, done, value);
+      if (this.#state === 'running') this.#accept(piece, answer);
     } catch (thrown) {
       this.#inFlight -= 1;
       const failure =
@@ -203,33 +214,37 @@ export class MapRun {
     this.pump();
   }
 
-  #accept(piece: Piece, done: number, value: unknown): void {
+  #accept(piece: Piece, { done, value, hostLabel }: MappedChunk): void {
+    if (this.#parts.output === 'settled') this.#locateReasons(piece, value, hostLabel);
+    if (done < piece.count) this.#returned.unshift(partOf(piece, done, piece.count));
+    this.#acceptAll(piece, done, value);
+  }
+
+  #acceptAll(piece: Piece, count: number, value: unknown): void {
     try {
-      if (this.#parts.output === 'settled') this.#locateReasons(piece, value);
-      this.#parts.accept(piece, done, value);
-      this.#doneItems += done;
-      if (done < piece.count) this.#returned.unshift(partOf(piece, done, piece.count));
+      this.#parts.accept(piece, count, value);
+      this.#doneItems += count;
       this.#tellProgress(false);
     } catch (error) {
       this.fail(error); // `onProgress` threw, or a result does not fit its array
     }
   }
 
-  #locateReasons(piece: Piece, outcomes: unknown): void {
+  #locateReasons(piece: Piece, outcomes: unknown, hostLabel: string | undefined): void {
     if (!Array.isArray(outcomes)) return;
     for (const [at, outcome] of outcomes.entries()) {
       if (outcome?.status !== 'rejected') continue;
-      const failure = new ChunkFailure(outcome.reason, at, undefined);
+      const failure = new ChunkFailure(outcome.reason, at, hostLabel);
       outcome.reason = locate(failure, this.#parts.site, this.#placeOf(piece, at));
     }
   }
 
   #failed(piece: Piece, failure: ChunkFailure): void {
-    if (failure.error === notBegun) {
+    if (this.#mayTryLater(failure)) {
       this.#returned.unshift(piece);
       return;
     }
-    const { options, accept, site } = this.#parts;
+    const { options, site } = this.#parts;
     const isOfItems = failure.at >= 0 || failure.hostLabel !== undefined;
     const error = locate(failure, site, this.#placeOf(piece, failure.at));
     if (!options.settled || !isOfItems) {
@@ -242,13 +257,17 @@ export class MapRun {
     // An item that cannot travel: nothing of its chunk was sent.
     if (at > 0) this.#returned.unshift(partOf(piece, 0, at));
     if (end < piece.count) this.#returned.unshift(partOf(piece, end, piece.count));
-    accept(
-      partOf(piece, at, end),
-      end - at,
-      Array.from({ length: end - at }, () => outcome),
-    );
-    this.#doneItems += end - at;
-    this.#tellProgress(false);
+    const lost = partOf(piece, at, end);
+    this.#acceptAll(lost, lost.count, new Array(lost.count).fill(outcome));
+  }
+
+  /** Nobody began the chunk, and there will be room: for a full queue when one in flight has ended. */
+  #mayTryLater({ error, at, hostLabel }: ChunkFailure): boolean {
+    if (error === notBegun) return true;
+    const isOfPool = at < 0 && hostLabel === undefined;
+    if (!isOfPool || !hasCode(error, 'POOL_QUEUE_FULL') || this.#inFlight === 0) return false;
+    this.#mostInFlight = this.#inFlight;
+    return true;
   }
 
   #chunkOf(piece: Piece): Chunk {
@@ -275,8 +294,10 @@ export class MapRun {
 
   /** Where a chunk failed: its index, and how messages name it. */
   #placeOf(piece: Piece, at: number): { index: number | undefined; name: string } {
-    if (at < 0) return { index: undefined, name: this.#placesOf(piece, piece.count) };
-    const index = indexAt(piece, at);
+    if (!this.#parts.isOfItems) return { index: undefined, name: this.#parts.name };
+    const isOne = at >= 0 || piece.count === 1;
+    if (!isOne) return { index: undefined, name: this.#placesOf(piece, piece.count) };
+    const index = indexAt(piece, Math.max(0, at));
     return { index, name: `${this.#noun} ${index}` };
   }
 
@@ -315,7 +336,7 @@ export class MapRun {
     options.signal?.removeEventListener('abort', this.#onAbort);
     source.close();
     this.#controller.abort();
-    runner.close();
+    if (!this.#parts.keepsRunner) runner.close();
     try {
       if (state === 'done') this.#tellProgress(true);
     } catch (thrown) {

@@ -68,6 +68,13 @@ export function pmap(
     const isTyped = isTypedArray(items);
     const options = fillMapOptions(given, isTyped);
     const request = { items, mapper, options, site };
+    if (options.settled && options.into !== undefined) {
+      throw invalid(
+        'into',
+        options.into,
+        'left out beside settled: outcomes are a list of their own',
+      );
+    }
     if (isTyped && !options.settled) return prepareFill({ ...request, items });
     const output = options.settled ? 'settled' : 'list';
     const length = Array.isArray(items) ? items.length : 0;
@@ -104,7 +111,8 @@ function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStr
   };
   let prepared: Prepared<void> | undefined;
   const begin = (): MapRun => {
-    prepared = prepare({ items, mapper, options, site }, collector, () => queue.takenItems);
+    const more = { deliveredItems: () => queue.takenItems };
+    prepared = prepare({ items, mapper, options, site }, collector, more);
     return prepared.run;
   };
   return Object.assign(readResults(queue, begin), { stats: () => prepared?.stats() ?? notBegun });
@@ -162,7 +170,7 @@ function pairs(given: unknown, map: AnyFunction, options?: MapOptions): MapPromi
     checkInput(given, map);
     if (!isIterable(given)) throw invalid('items', given, 'an array or another iterable');
     const items = isTypedArray(given) ? given : Array.from(given);
-    const count = (items.length * (items.length - 1)) / 2;
+    const count = Math.max(0, (items.length * (items.length - 1)) / 2);
     const output = filled.settled ? 'settled' : 'list';
     const collector = filled.ordered ? inOrder(output, count) : asTheyCome(output);
     const mapper = () => ({ items, map });

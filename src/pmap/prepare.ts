@@ -19,7 +19,7 @@ import {
   type Source,
 } from './source.js';
 import type { MapStats } from './stats.js';
-import { classNameOf, isShared, isTypedArray, sharedLike } from './typed.js';
+import { arrayLike, classNameOf, isShared, isTypedArray, sharedLike } from './typed.js';
 
 /** The promise of a map's results, which can be asked how it goes. */
 export interface MapPromise<R> extends Promise<R> {
@@ -46,6 +46,10 @@ export interface Shape {
   readonly into?: Cells | string;
   readonly isInPlace?: boolean;
   readonly deliveredItems?: () => number;
+  /** False where what fails is no item of the map's input. Default true. */
+  readonly isOfItems?: boolean;
+  /** Who prepared the run closes its runner. Default false. */
+  readonly keepsRunner?: boolean;
 }
 
 /** Of a map that failed before it began. */
@@ -104,16 +108,13 @@ function sourceOf(items: unknown, reader: AsyncReader): Source {
 export function prepare<R>(
   request: Request & { readonly items: unknown },
   collector: Collector<R>,
-  deliveredItems?: () => number,
+  more: Partial<Shape> = {},
+  runner?: ChunkRunner,
 ): Prepared<R> {
   const { items, mapper } = request;
   checkInput(items, mapper);
-  const shape: Shape = {
-    input: 'items',
-    name: mapper.name,
-    ...(deliveredItems && { deliveredItems }),
-  };
-  return prepareFrom(request, (reader) => sourceOf(items, reader), collector, shape);
+  const shape: Shape = { input: 'items', name: mapper.name, ...more };
+  return prepareFrom(request, (reader) => sourceOf(items, reader), collector, shape, runner);
 }
 
 /** A map over what `open` opens. */
@@ -143,6 +144,8 @@ export function prepareFrom<R>(
       site,
       accept: collector.accept,
       deliveredItems: shape.deliveredItems,
+      isOfItems: shape.isOfItems ?? true,
+      keepsRunner: shape.keepsRunner ?? false,
     });
     return { run, stats: () => run.stats(), result: collector.result };
   } catch (error) {
@@ -161,35 +164,35 @@ export function prepareFill(
   if (!isTypedArray(into) || into.length !== items.length) {
     throw invalid('into', into, `a typed array of ${items.length} items, as many as there are`);
   }
-  checkOverlap(items, into, options);
+  const isSame = checkOverlap(items, into);
   const runner = chooseRunner(mapper, options, false);
   const { isHere, sharesMemory } = runner;
+  // What may run again in place must not read what it has written.
+  const read = isSame && options.retry > 0 ? arrayLike(items, Array.from<unknown>(items)) : items;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {
     input: 'items',
     name: mapper.name,
     into: isSeen(into) ? into : classNameOf(into),
-    isInPlace: isSeen(items),
+    isInPlace: isSeen(read),
   };
-  const open = (): Source => new RangeSource(items, items.length);
+  const open = (): Source => new RangeSource(read, read.length);
   return prepareFrom(request, open, filling(into), shape, runner);
 }
 
-/** In place or apart: hosts that read what others write would see what nobody can foresee. */
-function checkOverlap(items: TypedArray, into: TypedArray, { retry }: FilledMapOptions): void {
+/**
+ * Whether a map is in place. Hosts that read what others write would see what nobody can foresee, so
+ * anything between in place and apart is `OPTION_INVALID`.
+ */
+function checkOverlap(items: TypedArray, into: TypedArray): boolean {
   const isApart =
     into.buffer !== items.buffer ||
     into.byteOffset >= items.byteOffset + items.byteLength ||
     items.byteOffset >= into.byteOffset + into.byteLength;
-  if (isApart) return;
   const isSame =
     into.byteOffset === items.byteOffset && into.BYTES_PER_ELEMENT === items.BYTES_PER_ELEMENT;
-  if (!isSame) throw invalid('into', into, 'the items themselves or memory apart from theirs');
-  if (retry > 0) {
-    throw invalid(
-      'retry',
-      retry,
-      '0 for a map in place: an item that ran twice would be mapped twice',
-    );
+  if (!isApart && !isSame) {
+    throw invalid('into', into, 'the items themselves, or memory apart from theirs');
   }
+  return !isApart;
 }

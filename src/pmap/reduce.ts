@@ -5,18 +5,19 @@
 import { type AnyFunction, captureSite } from '../context/index.js';
 import { invalid } from '../internal/index.js';
 import { notFunction } from '../pool/index.js';
+import { chooseRunner } from './choose.js';
 import type { Collector } from './collect.js';
 import type { MapRun } from './map.js';
 import { type FilledMapOptions, fillMapOptions, type MapOptions } from './options.js';
 import {
   checkInput,
   type MapPromise,
-  type Prepared,
   prepare,
   prepareFrom,
   type Request,
   settle,
 } from './prepare.js';
+import type { ChunkRunner } from './runner.js';
 import { ArraySource } from './source.js';
 
 /**
@@ -44,16 +45,23 @@ export function reduce(
     checkInput(items, map);
     if (typeof combine !== 'function') throw notFunction(combine);
     if (options.settled) throw invalid('settled', true, 'left out: a reduction has one outcome');
-    const combineWith = { mapper: () => ({ combine }), options, site };
-    const partials = new Partials((values) => combineAll(combineWith, values, prepared.run.hosts));
+    const mapper = (): object => ({ map, combine });
+    const runner = chooseRunner(mapper, options, true);
+    const request = { mapper, options, site };
+    const partials = new Partials((values) => combineAll(request, runner, values));
     const collector: Collector<Promise<unknown>> = {
       output: 'fold',
       accept: ({ position }, count, value) =>
         partials.add({ position, count, value }, prepared.run),
-      result: () => partials.combineWith(initial),
+      result: () => partials.combineWith(initial).finally(() => runner.close()),
     };
-    const request = { items, mapper: () => ({ map, combine }), options, site };
-    const prepared: Prepared<unknown> = prepare<unknown>(request, collector);
+    const prepared = prepare<unknown>(
+      { ...request, items },
+      collector,
+      { keepsRunner: true },
+      runner,
+    );
+    prepared.run.finished.catch(() => runner.close());
     return prepared;
   });
 }
@@ -129,20 +137,29 @@ function longestRow(partials: Partial[]): Partial[] {
 }
 
 /** Combines values with their neighbours in the hosts, in a tree, until one is left. */
-async function combineAll(request: Request, values: unknown[], hosts: number): Promise<unknown> {
+async function combineAll(
+  request: Request,
+  runner: ChunkRunner,
+  values: unknown[],
+): Promise<unknown> {
   let level = values;
   while (level.length > 1) {
-    const chunkItems = Math.max(2, Math.ceil(level.length / hosts));
-    const options: FilledMapOptions = { ...request.options, chunkItems, onProgress: undefined };
+    const chunkItems = Math.max(2, Math.ceil(level.length / runner.hosts));
+    const options: FilledMapOptions = {
+      ...request.options,
+      chunkItems,
+      leadItems: undefined,
+      onProgress: undefined,
+    };
     const source = new ArraySource(level);
     const next: Partial[] = [];
     const collector: Collector<void> = {
-      output: 'fold',
+      output: 'combined',
       accept: ({ position }, count, value) => next.push({ position, count, value }),
       result: () => {},
     };
-    const shape = { input: 'items', name: 'combine' } as const;
-    const { run } = prepareFrom({ ...request, options }, () => source, collector, shape);
+    const shape = { input: 'items', name: 'combine', isOfItems: false, keepsRunner: true } as const;
+    const { run } = prepareFrom({ ...request, options }, () => source, collector, shape, runner);
     run.pump();
     await run.finished;
     level = next.sort((a, b) => a.position - b.position).map(({ value }) => value);

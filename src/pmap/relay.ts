@@ -77,7 +77,7 @@ export class RelayRunner implements ChunkRunner {
       const sentMs = performance.now() - startedMs;
       const { done, value, ranMs } = await answered;
       this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
-      return { done, value, ranMs, sentMs };
+      return { done, value, ranMs, sentMs, hostLabel: 'another host' };
     } catch (thrown) {
       const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
       const hasRun = at >= 0 || hasCode(error, 'HOST_EXITED');

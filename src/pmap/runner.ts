@@ -11,6 +11,8 @@ import type { ItemCost } from './chunk.js';
 export interface MappedChunk extends ChunkAnswer {
   /** How long this thread took to send it, in ms; `undefined`: it was not sent. */
   readonly sentMs: number | undefined;
+  /** Where it ran, for messages; `undefined`: here. */
+  readonly hostLabel: string | undefined;
 }
 
 export interface ChunkRunner {
@@ -74,8 +76,7 @@ export class PoolRunner implements ChunkRunner {
     const startedMs = performance.now();
     const answered = this.#pinned.run(chunk, call);
     const sentMs = performance.now() - startedMs;
-    const { done, value, ranMs } = await answered;
-    return { done, value, ranMs, sentMs };
+    return { ...(await answered), sentMs };
   }
 
   learn(cost: ItemCost): void {
@@ -107,8 +108,8 @@ export class InlineRunner implements ChunkRunner {
     await new Promise((resolve) => setImmediate(resolve));
     try {
       options.signal?.throwIfAborted();
-      const { done, value, ranMs } = await runChunk(this.#mapper, chunk, undefined);
-      return { done, value, ranMs, sentMs: undefined };
+      const answer = await runChunk(this.#mapper, chunk, () => options.signal?.aborted === true);
+      return { ...answer, sentMs: undefined, hostLabel: undefined };
     } catch (thrown) {
       if (thrown instanceof ItemFailure) throw new ChunkFailure(thrown.error, thrown.at, undefined);
       throw new ChunkFailure(thrown, -1, undefined);

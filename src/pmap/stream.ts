@@ -78,8 +78,8 @@ export async function* readResults(
         continue;
       }
       for (const result of batch) {
-        queue.takenItems += 1;
         yield result;
+        queue.takenItems += 1; // the reader came back for more
       }
       run.pump();
     }

@@ -20,10 +20,13 @@ export function isShared(array: TypedArray): boolean {
   return isSharedMemory(array.buffer);
 }
 
-/** A new array like `model` with these items. */
-export function arrayLike(model: TypedArray, items: readonly unknown[]): TypedArray {
-  const made: Cells = newArray(classNameOf(model), items.length);
-  for (const [at, item] of items.entries()) made[at] = item;
+/** A new array like `model` with these items, or of so many zeros. */
+export function arrayLike(model: TypedArray, items: readonly unknown[] | number): TypedArray {
+  const made: Cells = newArray(
+    classNameOf(model),
+    typeof items === 'number' ? items : items.length,
+  );
+  if (typeof items !== 'number') for (const [at, item] of items.entries()) made[at] = item;
   if (!isTypedArray(made)) throw new TypeError(`${classNameOf(model)} is no typed array`);
   return Buffer.isBuffer(model) ? Buffer.from(made.buffer) : made;
 }
@@ -39,5 +42,5 @@ export function sharedLike(model: TypedArray): TypedArray {
   } catch (error) {
     if (!hasCode(error, 'SHARED_MEMORY_FULL')) throw error;
   }
-  return arrayLike(model, new Array(model.length));
+  return arrayLike(model, model.length);
 }

@@ -238,6 +238,7 @@ export class Dispatcher {
   #answered(host: TaskHost, task: Task, ranMs: number): void {
     this.#left(task, host);
     host.abandoned.delete(task); // given up, but it has ended by itself
+    if (task.isChunk) task.hostLabel = host.label;
     learn(task.estimate, ranMs);
     this.ran.record(ranMs);
     if (announcements.taskEnd.hasSubscribers) {

@@ -10,7 +10,8 @@ import {
   shareBlocks,
 } from '../channels/index.js';
 import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
-import { blocksOf, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
+import { blocksOf, type Chunk, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
+import { ChunkFailure } from './pinned.js';
 
 export class Packer {
   readonly #codec: Codec;
@@ -39,6 +40,27 @@ export class Packer {
     } finally {
       parentBuffers.isNaming = wasNaming;
     }
+  }
+
+  /** The arguments of a chunk. Throws a `ChunkFailure` that says which item cannot travel. */
+  packChunk(chunk: Chunk, mayRunTwice: boolean): Packed {
+    try {
+      return this.pack([chunk], mayRunTwice);
+    } catch (error) {
+      throw this.#blame(chunk, mayRunTwice) ?? error;
+    }
+  }
+
+  #blame({ items, offset, count }: Chunk, mayRunTwice: boolean): ChunkFailure | undefined {
+    if (!Array.isArray(items)) return undefined;
+    for (let at = 0; at < count; at += 1) {
+      try {
+        this.release(this.pack([items[offset + at]], mayRunTwice));
+      } catch (error) {
+        return new ChunkFailure(error, at, undefined);
+      }
+    }
+    return undefined;
   }
 
   release(packed: Packed): void {

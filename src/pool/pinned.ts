@@ -21,6 +21,11 @@ export class ChunkFailure {
   }
 }
 
+/** What a host made of a chunk. */
+export interface ChunkResult extends ChunkAnswer {
+  readonly hostLabel: string | undefined;
+}
+
 /** What one chunk needs beside its items. */
 export interface ChunkCall {
   readonly options: FilledCallOptions;
@@ -36,7 +41,7 @@ export interface PinnedFunction {
   /** Nothing that it captured can ever change. */
   readonly isConstant: boolean;
   /** Rejects with a `ChunkFailure`, whatever the reason. */
-  run(chunk: Chunk, call: ChunkCall): Promise<ChunkAnswer>;
+  run(chunk: Chunk, call: ChunkCall): Promise<ChunkResult>;
   /** Lets the hosts drop it; no `run` may follow. Twice is fine. */
   unpin(): void;
 }

@@ -5,13 +5,7 @@
 import { type ChannelKind, isImmutable } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import {
-  type Chunk,
-  type ChunkAnswer,
-  grantedCores,
-  parentExporter,
-  parseChunkAnswer,
-} from '../host/index.js';
+import { type Chunk, grantedCores, parentExporter, parseChunkAnswer } from '../host/index.js';
 import { abortError, announcements } from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
@@ -28,7 +22,7 @@ import {
   type PoolOptions,
 } from './options.js';
 import { Packer } from './packer.js';
-import { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
+import { type ChunkCall, ChunkFailure, type ChunkResult, type PinnedFunction } from './pinned.js';
 import type { PoolStats } from './stats.js';
 import { type Estimate, Task } from './task.js';
 
@@ -248,22 +242,22 @@ export class Pool implements Caller, AsyncDisposable {
     snapshot: FunctionSnapshot,
     chunk: Chunk,
     { name, options, expectedMs }: ChunkCall,
-  ): Promise<ChunkAnswer> {
+  ): Promise<ChunkResult> {
     try {
       if (this.#state === 'closed') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
       const args = [chunk];
-      const packed = this.#packer.pack(args, options.retry > 0);
+      const packed = this.#packer.packChunk(chunk, options.retry > 0);
       this.#packer.hold(snapshot);
       lastTaskId += 1;
+      const id = lastTaskId;
       const estimate = { runMs: expectedMs, wasOutlier: false };
+      let task: Task | undefined;
       const answer = await new Promise<unknown>((resolve, reject) => {
-        const id = lastTaskId;
-        this.#hand(
-          new Task(id, snapshot, name, args, packed, options, estimate, true, resolve, reject),
-        );
+        task = new Task(id, snapshot, name, args, packed, options, estimate, true, resolve, reject);
+        this.#hand(task);
       });
-      return parseChunkAnswer(answer);
+      return { ...parseChunkAnswer(answer), hostLabel: task?.hostLabel };
     } catch (error) {
       throw error instanceof ChunkFailure ? error : new ChunkFailure(error, -1, undefined);
     }

@@ -34,6 +34,8 @@ export class Task implements Call {
   readonly packed: Packed | undefined;
   readonly isChunk: boolean;
   failedAt: number;
+  /** Of a chunk: the host that answered. */
+  hostLabel: string | undefined;
   state: TaskState;
   /** What its host counts for it while it is there, in ms. */
   countedMs: number;
@@ -67,6 +69,7 @@ export class Task implements Call {
     this.packed = packed;
     this.isChunk = isChunk;
     this.failedAt = -1;
+    this.hostLabel = undefined;
     this.state = 'waiting';
     this.countedMs = 0;
     this.sequence = 0;

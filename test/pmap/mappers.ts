@@ -1,0 +1,80 @@
+// What the mappers of tests do in hosts. An ordinary module: hosts import it.
+
+import { writeFileSync } from 'node:fs';
+import { isMainThread } from 'node:worker_threads';
+
+/** Ends the host that calls it as a crash does: at once, and without a word. */
+export function crash(): never {
+  if (isMainThread) process.kill(process.pid, 'SIGKILL');
+  else process.exit(1);
+  for (;;);
+}
+
+/** Whether nobody, in any host, asked for this file before: who asks first makes it. */
+export function isFirst(file: string): boolean {
+  try {
+    writeFileSync(file, '', { flag: 'wx' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export class Point {
+  readonly x: number;
+  readonly y: number;
+
+  constructor(x: number, y: number) {
+    this.x = x;
+    this.y = y;
+  }
+
+  get sum(): number {
+    return this.x + this.y;
+  }
+}
+
+export class OddError extends RangeError {
+  readonly code = 'ODD';
+  readonly point: Point;
+
+  constructor(point: Point, options?: ErrorOptions) {
+    super(`${point.x} is odd`, options);
+    this.name = 'OddError';
+    this.point = point;
+  }
+}
+
+const seen = new Map<string, number>();
+
+/** How often it was called in this host with this name, this time included. */
+export function countHere(name: string): number {
+  const times = (seen.get(name) ?? 0) + 1;
+  seen.set(name, times);
+  return times;
+}
+
+/** A class that counts how often an instance of it is sent, and in the host how often one came. */
+export class Counted {
+  readonly name: string;
+  sent = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** How often an instance of this name came to where this is asked. */
+  get received(): number {
+    return seen.get(`received ${this.name}`) ?? 0;
+  }
+
+  [Symbol.for('manycore.send')](): string {
+    this.sent += 1;
+    return this.name;
+  }
+
+  static [Symbol.for('manycore.receive')](name: string): Counted {
+    countHere(`received ${name}`);
+    return new Counted(name);
+  }
+}
