@@ -107,24 +107,6 @@ for (const way of hostWays) {
     assert.deepEqual(await map, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 
-  test(`${way.name}: a map whose hosts cannot start rejects with HOST_START_FAILED, and closes its source`, async (t) => {
-    const setup = (): never => {
-      throw new RangeError('no database');
-    };
-    for (const settled of [false, true]) {
-      const pool = openPool(t, { size: 1, setup }, way.way);
-      const { seen, now } = endless();
-      const map = settled
-        ? pmap(now, (item) => item, { pool, settled })
-        : pmap(now, (item) => item, { pool });
-      await assert.rejects(withDeadline<unknown>(map, deadlineMs, 'the map'), {
-        code: 'HOST_START_FAILED',
-        message: /no database/,
-      });
-      assert.deepEqual(seen, { opened: 1, closed: 1 });
-    }
-  });
-
   test(`${way.name}: a map that is aborted while its hosts start rejects, and the pool works`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     const abort = new AbortController();
@@ -158,5 +140,25 @@ for (const way of hostWays) {
     const map = pmap(count(500), (item) => item, { pool, chunk: 3 });
     assert.deepEqual(await map, count(500));
     assert.equal(map.stats().hosts, 2);
+  });
+}
+
+for (const kind of ['process', 'thread'] as const) {
+  test(`${kind}: a map whose hosts cannot start rejects with HOST_START_FAILED, and closes its source`, async (t) => {
+    const setup = (): never => {
+      throw new RangeError('no database');
+    };
+    for (const settled of [false, true]) {
+      const pool = openPool(t, { size: 1, setup, host: kind });
+      const { seen, now } = endless();
+      const map = settled
+        ? pmap(now, (item) => item, { pool, settled })
+        : pmap(now, (item) => item, { pool });
+      await assert.rejects(withDeadline<unknown>(map, deadlineMs, 'the map'), {
+        code: 'HOST_START_FAILED',
+        message: /no database/,
+      });
+      assert.deepEqual(seen, { opened: 1, closed: 1 });
+    }
   });
 }
