@@ -151,7 +151,8 @@ export class MapRun {
     const { chunkItems: fixedItems, leadItems = Infinity } = options;
     const hosts = runner.hosts;
     const returned = this.#returned.reduce((sum, { count }) => sum + count, 0);
-    const { remainingItems } = source;
+    // Of an input that has ended only what came back is left, however little it told before.
+    const remainingItems = source.isDone ? 0 : source.remainingItems;
     const wanted =
       fixedItems ??
       chunkItems(this.#cost, {

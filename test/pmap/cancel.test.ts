@@ -163,6 +163,7 @@ for (const way of mapWays) {
       writeFileSync(`${folder}/mark-${item}`, '');
       const isOver = (): boolean => signal?.aborted ?? existsSync(`${folder}/open`);
       while (!isOver()) await new Promise((turn) => setTimeout(turn, 1));
+      writeFileSync(`${folder}/mark-end-${item}`, '');
     };
     const pool = way.way && openPool(t, { size: 1, graceMs: 60_000 }, way.way);
     const where = pool === undefined ? via(way) : { pool };
@@ -172,9 +173,10 @@ for (const way of mapWays) {
     abort.abort(reason);
     await assert.rejects(map, aborted);
     gate.open();
-    if (pool === undefined) await turns(100);
+    await gate.reached('end-0');
+    if (pool === undefined) await turns(20);
     else await waitFor(() => pool.stats().hosts.every(({ tasksInFlight }) => tasksInFlight === 0));
-    assert.deepEqual(gate.marks, ['0']);
+    assert.deepEqual(gate.marks, ['0', 'end-0']);
   });
 
   test(`${way.name}: a map that is over does not listen to its signal any more`, async () => {

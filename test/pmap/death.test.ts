@@ -5,10 +5,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { pmap, shared } from '../../src/index.js';
-import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
-import { crash, isFirst } from './mappers.js';
+import { crash, isFirst, spinFor } from './mappers.js';
 import { count, hostWays } from './ways.js';
 
 const wayOfEachKind: ReadonlySet<string> = new Set(['process over shm', 'thread over memory']);
@@ -265,7 +264,7 @@ for (const way of processWays) {
   test(`${way.name}: with retry a map comes through while its hosts are killed at random`, async (t) => {
     const dice = random(t);
     const pool = openPool(t, { size: 2 }, way);
-    const map = pmap(count(1000), (item) => spinMs(0.2) && item, { pool, chunk: 10, retry: 100 });
+    const map = pmap(count(1000), (item) => spinFor(0.2, item), { pool, chunk: 10, retry: 100 });
     for (let kill = 1; kill <= 3; kill += 1) {
       await waitFor(() => map.stats().doneItems >= kill * 200, deadlineMs, `${kill * 200} items`);
       const ready = pool.stats().hosts.filter(({ state, pid }) => state === 'ready' && pid);

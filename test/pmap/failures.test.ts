@@ -5,10 +5,9 @@ import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { pmap, taskSignal } from '../../src/index.js';
-import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { OddError, Point } from './mappers.js';
+import { OddError, Point, spinFor } from './mappers.js';
 import { count, hostWays, mapWays, sharedPool, via } from './ways.js';
 
 type Failure = Error & { code?: string; itemIndex?: number };
@@ -148,7 +147,7 @@ for (const way of mapWays) {
   test(`${way.name}: after a failure the rest is not mapped`, async () => {
     const mapper = (item: number): number => {
       if (item === 3) throw new Error('three');
-      return spinMs(1) && item;
+      return spinFor(1, item);
     };
     const map = pmap(count(400), mapper, { ...via(way), chunk: 1 });
     await assert.rejects(map, { itemIndex: 3 });

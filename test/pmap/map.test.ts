@@ -7,7 +7,7 @@ import { pmap } from '../../src/index.js';
 import { blockUntil, crowd, currentTenant, spinMs, tenants } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
-import { countHere } from './mappers.js';
+import { countHere, spinFor } from './mappers.js';
 import { count, hostWays, type MapWay, mapWays, turns, via } from './ways.js';
 
 /** Takes from some ns to some µs, in no order: different for each item and seed. */
@@ -69,7 +69,7 @@ for (const way of mapWays) {
   });
 
   test(`${way.name}: items that take long go one by one`, async () => {
-    const map = pmap(count(12), (item) => spinMs(5) && item, via(way));
+    const map = pmap(count(12), (item) => spinFor(5, item), via(way));
     assert.deepEqual(await map, count(12));
     assert.equal(map.stats().chunks, 12);
   });
@@ -133,7 +133,7 @@ for (const way of mapWays) {
   });
 
   test(`${way.name}: a map says how it goes while it runs, and how it went`, async () => {
-    const map = pmap(count(50), (item) => spinMs(1) && item, { ...via(way), chunk: 1 });
+    const map = pmap(count(50), (item) => spinFor(1, item), { ...via(way), chunk: 1 });
     await waitFor(() => map.stats().chunks > 2, deadlineMs, 'three chunks are through');
     const during = map.stats();
     assert.ok(during.doneItems > 2 && during.doneItems < 50);

@@ -2,12 +2,19 @@
 
 import { writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
+import { spinMs } from '../pool/tasks.js';
 
 /** Ends the host that calls it as a crash does: at once, and without a word. */
 export function crash(): never {
   if (isMainThread) process.kill(process.pid, 'SIGKILL');
   else process.exit(1);
   for (;;);
+}
+
+/** Gives `value` after some ms at work. */
+export function spinFor<T>(durationMs: number, value: T): T {
+  spinMs(durationMs);
+  return value;
 }
 
 /** Whether nobody, in any host, asked for this file before: who asks first makes it. */

@@ -65,7 +65,8 @@ class Simulation {
 
   #fill(): void {
     while (this.#remaining > 0 && this.#busy.length + this.#ready.length < 2 * this.#hosts) {
-      const remainingItems = this.#isCounted ? this.#remaining : undefined;
+      const isKnown = this.#isCounted || this.#taken === this.#itemsMs.length;
+      const remainingItems = isKnown ? this.#remaining : undefined;
       this.#ready.push(this.#next(this.#size(remainingItems)));
     }
   }

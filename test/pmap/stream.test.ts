@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type MapStream, pmap } from '../../src/index.js';
-import { blockUntil, spinMs } from '../pool/tasks.js';
+import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
+import { spinFor } from './mappers.js';
 import { count, hostWays, mapWays, sharedPool, turns, via } from './ways.js';
 
 async function readAll<T>(stream: AsyncIterable<T>): Promise<T[]> {
@@ -24,7 +25,7 @@ function failingAt(at: number): (item: number) => number {
 
 for (const way of mapWays) {
   test(`${way.name}: a stream gives the results in the order of the items`, async () => {
-    const work = (item: number): number => (item % 50 === 0 ? spinMs(1) && item : item);
+    const work = (item: number): number => (item % 50 === 0 ? spinFor(1, item) : item);
     assert.deepEqual(await readAll(pmap.stream(count(1000), work, via(way))), count(1000));
   });
 
