@@ -1,0 +1,38 @@
+// A map over an input without an end takes no more memory the longer it runs.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { pmap } from '../../src/index.js';
+import { openPool } from '../pool/ways.js';
+
+const mib = 2 ** 20;
+
+setFlagsFromString('--expose-gc');
+const collect: unknown = runInNewContext('gc');
+
+/** What is alive in this process, in MiB. */
+function heapMiB(): number {
+  if (typeof collect === 'function') collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return (heapUsed + external) / mib;
+}
+
+async function* endless(): AsyncGenerator<{ id: number; name: string }> {
+  for (let id = 0; ; id += 1) yield { id, name: `item ${id}` };
+}
+
+test('memory stays what it is over a million items of an endless async input', async (t) => {
+  const pool = openPool(t, { size: 2 });
+  let taken = 0;
+  let before = 0;
+  for await (const size of pmap.stream(endless(), ({ name }) => name.length, { pool })) {
+    assert.ok(size > 5);
+    taken += 1;
+    if (taken === 200_000) before = heapMiB();
+    if (taken === 1_000_000) break;
+  }
+  const grown = heapMiB() - before;
+  assert.ok(grown < 8, `${grown.toFixed(1)} MiB more after 800,000 items`);
+});
