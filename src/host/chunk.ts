@@ -203,12 +203,12 @@ export function pairAt(number: number, itemCount: number): [i: number, j: number
 }
 
 /** Results go into a typed array: that of all hosts in shared memory, or one of this chunk's own. */
-function fillSteps(call: Steps['call'], { into, intoOffset, count }: Chunk): Steps {
+function fillSteps(call: Steps['call'], { into, start, count }: Chunk): Steps {
   if (typeof into !== 'string') {
     const take = (result: unknown, at: number): void => {
-      into[intoOffset + at] = result;
+      into[start + at] = result;
     };
-    const places = { cells: into, offset: intoOffset };
+    const places = { cells: into, offset: start };
     return { call, take, fail, answer: () => undefined, places };
   }
   const results = newArray(into, count);

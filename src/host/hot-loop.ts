@@ -1,7 +1,6 @@
 // The loop over the items of a chunk, compiled anew for every mapper. V8 keeps what it has learnt of a
-// call with the code of the call: a loop that all mappers share sees them all and inlines none, which
-// costs several times what a short mapper does (bench/cases/map-in-place.js). Not by `Function`, which
-// a process may forbid, and whose cache would give all mappers one loop again.
+// call with the code of the call: a loop that all mappers share sees them all and inlines none. Not by
+// `Function`, which a process may forbid, and whose cache would give all mappers one loop again.
 
 import { compileFunction } from 'node:vm';
 import type { Mapper } from './chunk.js';
@@ -16,7 +15,7 @@ export interface HotJob {
   /** Result `at` goes to `into[intoOffset + at]`. */
   readonly into: Cells;
   readonly intoOffset: number;
-  /** Set when the loop stops for a promise, or throws: the item's place. */
+  /** Set when the loop throws: the item's place. */
   stoppedAt: number;
   /** The promise that the mapper returned for that item. */
   pending: PromiseLike<unknown> | undefined;
@@ -34,7 +33,6 @@ const source = `
         const result = mapper(items[offset + at], start + at);
         if (typeof result === 'object' && result !== null && typeof result.then === 'function') {
           job.pending = result;
-          job.stoppedAt = at;
           return at;
         }
         into[intoOffset + at] = result;

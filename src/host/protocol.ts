@@ -165,11 +165,10 @@ export interface Chunk {
   /** The index of each item, where they do not follow each other. */
   readonly indices: Cells | undefined;
   /**
-   * For `fill`: result `at` goes to `into[intoOffset + at]`. A string is the name of a class of typed
+   * For `fill`: result `at` goes to `into[start + at]`. A string is the name of a class of typed
    * arrays, to answer with one. In a frame `items` stands for the items themselves.
    */
   readonly into: Cells | string;
-  readonly intoOffset: number;
 }
 
 export interface ChunkAnswer {
@@ -198,7 +197,6 @@ export function parseChunk(value: unknown): Chunk {
     offset: numberField(fields, 'offset'),
     indices: indices === undefined ? undefined : cells(indices),
     into: typeof into === 'string' ? into : cells(into),
-    intoOffset: numberField(fields, 'intoOffset'),
   };
 }
 

@@ -5,7 +5,7 @@
 // more than its share of what is left, halved, and no host is last alone (guided self-scheduling,
 // Polychronopoulos and Kuck 1987). How long items take is measured from chunk to chunk, and a guess
 // that was wrong costs no more than the chunk's budget (host/chunk.ts).
-// Figures: bench/cases/map.js. Not here: sending (map.ts), what a chunk is made of (source.ts).
+// Figures: bench/cases/map-skewed.js. Not here: sending (map.ts), what a chunk is made of (source.ts).
 
 /** What was learnt of a map's items so far. */
 export interface ItemCost {

@@ -285,7 +285,6 @@ export class MapRun {
       offset: isWhole ? piece.offset : 0,
       indices: piece.indices,
       into: isSame ? inPlace : into,
-      intoOffset: piece.start,
     };
   }
 
@@ -345,10 +344,6 @@ export class MapRun {
     }
     if (state === 'done') this.#resolve();
     else this.#reject(error);
-  }
-
-  get hosts(): number {
-    return this.#parts.runner.hosts;
   }
 
   stats(): MapStats {

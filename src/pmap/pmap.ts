@@ -10,12 +10,12 @@ import {
   checkInput,
   isIterable,
   type MapPromise,
-  notBegun,
   type Prepared,
   prepare,
   prepareFill,
   prepareFrom,
   settle,
+  statsOfNone,
 } from './prepare.js';
 import { reduce } from './reduce.js';
 import { RangeSource } from './source.js';
@@ -115,7 +115,9 @@ function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStr
     prepared = prepare({ items, mapper, options, site }, collector, more);
     return prepared.run;
   };
-  return Object.assign(readResults(queue, begin), { stats: () => prepared?.stats() ?? notBegun });
+  return Object.assign(readResults(queue, begin), {
+    stats: () => prepared?.stats() ?? statsOfNone,
+  });
 }
 
 /**

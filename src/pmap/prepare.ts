@@ -19,7 +19,7 @@ import {
   type Source,
 } from './source.js';
 import type { MapStats } from './stats.js';
-import { arrayLike, classNameOf, isShared, isTypedArray, sharedLike } from './typed.js';
+import { classNameOf, copyOf, isShared, isTypedArray, sharedLike } from './typed.js';
 
 /** The promise of a map's results, which can be asked how it goes. */
 export interface MapPromise<R> extends Promise<R> {
@@ -53,7 +53,7 @@ export interface Shape {
 }
 
 /** Of a map that failed before it began. */
-export const notBegun: MapStats = Object.freeze({
+export const statsOfNone: MapStats = Object.freeze({
   channel: 'inline',
   why: 'it did not begin',
   hosts: 0,
@@ -76,7 +76,7 @@ export function settle<R>(prepareRun: () => Prepared<R>): MapPromise<R> {
     await run.finished;
     return result();
   };
-  return Object.assign(work(), { stats: () => prepared?.stats() ?? notBegun });
+  return Object.assign(work(), { stats: () => prepared?.stats() ?? statsOfNone });
 }
 
 export function isIterable(value: unknown): value is Iterable<unknown> {
@@ -168,7 +168,7 @@ export function prepareFill(
   const runner = chooseRunner(mapper, options, false);
   const { isHere, sharesMemory } = runner;
   // What may run again in place must not read what it has written.
-  const read = isSame && options.retry > 0 ? arrayLike(items, Array.from<unknown>(items)) : items;
+  const read = isSame && options.retry > 0 ? copyOf(items) : items;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {
     input: 'items',

@@ -81,30 +81,24 @@ export class ArraySource implements Source {
   }
 
   take(maxItems: number): Piece | undefined {
-    const taken: unknown[] = [];
-    const indices: number[] = [];
-    let index = this.#next;
-    for (; taken.length < maxItems && index < this.#length; index += 1) {
+    const items: unknown[] = [];
+    let indices: number[] | undefined;
+    let start = this.#next;
+    let index = start;
+    for (; items.length < maxItems && index < this.#length; index += 1) {
       const item = this.#items[index];
       if (item === undefined && !(index in this.#items)) continue;
-      taken.push(item);
-      indices.push(index);
+      if (items.length === 0) start = index;
+      else if (index > start + items.length) indices ??= items.map((_, at) => start + at);
+      items.push(item);
+      indices?.push(index);
     }
     this.#next = index;
-    const [start = 0] = indices;
-    const count = taken.length;
+    const count = items.length;
     if (count === 0) return undefined;
     const position = this.#position;
     this.#position += count;
-    const hasHoles = indices[count - 1] !== start + count - 1;
-    return {
-      position,
-      start,
-      count,
-      items: taken,
-      offset: 0,
-      indices: hasHoles ? indices : undefined,
-    };
+    return { position, start, count, items, offset: 0, indices };
   }
 
   close(): void {
@@ -282,8 +276,8 @@ async function closeLater(iterator: AsyncIterator<unknown>): Promise<void> {
   }
 }
 
-function pieceOf(items: readonly unknown[], position: number): Piece | undefined {
+function pieceOf(items: unknown[], position: number): Piece | undefined {
   if (items.length === 0) return undefined;
   const count = items.length;
-  return { position, start: position, count, items: [...items], offset: 0, indices: undefined };
+  return { position, start: position, count, items, offset: 0, indices: undefined };
 }

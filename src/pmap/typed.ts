@@ -31,6 +31,17 @@ export function arrayLike(model: TypedArray, items: readonly unknown[] | number)
   return Buffer.isBuffer(model) ? Buffer.from(made.buffer) : made;
 }
 
+/** A copy in memory of its own. */
+export function copyOf(array: TypedArray): TypedArray {
+  const copy = arrayLike(array, array.length);
+  bytesOf(copy).set(bytesOf(array));
+  return copy;
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: TypedArray): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}
+
 /** As many zeros like those of `model`: in shared memory, unless there is none or none left. */
 export function sharedLike(model: TypedArray): TypedArray {
   const name = classNameOf(model);

@@ -234,7 +234,6 @@ function runFour(
     offset: 0,
     indices: undefined,
     into: 'Int8Array',
-    intoOffset: 0,
   };
   return Promise.resolve(runChunk(isFold ? () => ({ map, combine }) : map, chunk, () => false));
 }

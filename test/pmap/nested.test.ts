@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { threadId } from 'node:worker_threads';
 import { Pool, pmap, run } from '../../src/index.js';
 import { deadlineMs, openPool } from '../pool/ways.js';
 import { withDeadline } from '../support/index.js';
@@ -53,20 +54,27 @@ for (const way of hostWays) {
     });
   }
 
-  test(`${way.name}: an inner map runs in the host of the item that called it, and says so`, async (t) => {
-    const pool = openPool(t, { size: 2 }, way.way);
-    const pids = await pmap(
-      count(6),
-      async () => {
-        const inner = pmap(count(3), () => process.pid);
-        const asked = pmap(count(3), () => process.pid, { channel: 'shm' });
-        const here = [...(await inner), ...(await asked)].every((pid) => pid === process.pid);
-        return [here, inner.stats().channel, asked.stats().channel];
-      },
-      { pool },
-    );
-    assert.deepEqual(pids, new Array(6).fill([true, 'inline', 'inline']));
-  });
+  for (const size of [1, 2]) {
+    test(`${way.name}: inner maps run in the ${size} hosts of the pool, and say so`, async (t) => {
+      const pool = openPool(t, { size }, way.way);
+      const where = (): string => `${process.pid} ${threadId}`;
+      const outcomes = await pmap(
+        count(6),
+        async () => {
+          const inner = pmap(count(3), where);
+          const asked = pmap(count(3), where, { channel: 'shm' });
+          const places = [where(), ...(await inner), ...(await asked)];
+          return { places, channels: [inner.stats().channel, asked.stats().channel] };
+        },
+        { pool },
+      );
+      const places = new Set(outcomes.flatMap((outcome) => outcome.places));
+      assert.ok(places.size <= size, [...places].join(', '));
+      assert.ok(!places.has(where()));
+      const channels = outcomes.map((outcome) => outcome.channels);
+      assert.deepEqual(channels, new Array(6).fill(['inline', 'inline']));
+    });
+  }
 
   test(`${way.name}: every form of a map works in a mapper`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
