@@ -14,11 +14,11 @@ pub(crate) fn call_into_js(env: sys::napi_env, function: sys::napi_ref) -> bool 
     let mut callee = null_mut();
     // SAFETY: the reference lives as long as the environment.
     unsafe { sys::napi_get_reference_value(env, function, &mut callee) };
-    let mut receiver = null_mut();
-    // SAFETY: a live out-parameter.
-    unsafe { sys::napi_get_global(env, &mut receiver) };
+    // Not the global object: node:domain takes a property `domain` of the receiver for one of its own,
+    // and in the REPL there is such a global.
+    let receiver = callee;
     let mut result = null_mut();
-    // SAFETY: `receiver` and `callee` are live in the open scope; there are no arguments.
+    // SAFETY: `callee` is live in the open scope; there are no arguments.
     let status = unsafe {
         sys::napi_make_callback(env, null_mut(), receiver, callee, 0, null_mut(), &mut result)
     };
