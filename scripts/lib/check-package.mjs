@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -79,6 +80,19 @@ function findWrongFiles(listing) {
   return say('should not be packed', extra) + say('is missing from the package', missing);
 }
 
+/** Its declarations stand alone: a strict program compiles though it checks those of packages too. */
+async function compileAsUser(folder) {
+  const program = join(folder, 'program.mts');
+  writeFileSync(
+    program,
+    "import { pmap } from 'manycore';\nexport const sums: number[] = await pmap([1], (x) => x + 1);\n",
+  );
+  const types = ['--typeRoots', resolve('node_modules/@types'), '--types', 'node'];
+  const target = ['--target', 'es2022', '--module', 'nodenext'];
+  const args = ['--ignoreConfig', '--strict', '--noEmit', ...target, ...types, program];
+  return run('node_modules/.bin/tsc', args, { capture: true, limitMs: 120_000 });
+}
+
 /** Unpacks it where a user's program finds it, with its dependencies, and loads it both ways. */
 async function useAsUser(folder, file) {
   const modules = join(folder, 'node_modules');
@@ -104,6 +118,8 @@ async function useAsUser(folder, file) {
     limitMs: 60_000,
   });
   if (loaded.status !== 0) return loaded;
+  const compiled = await compileAsUser(folder);
+  if (compiled.status !== 0) return compiled;
   const missing = Object.values(bin ?? {}).filter((path) => !existsSync(join(home, path)));
   return { status: missing.length, output: `bin names files that are not packed: ${missing}` };
 }
