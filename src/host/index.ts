@@ -12,7 +12,7 @@ export {
   type Cells,
   type Chunk,
   type ChunkAnswer,
-  inPlace,
+  chunkArgs,
   newArray,
   parseChunkAnswer,
   streamLeadItems,

@@ -6,13 +6,22 @@ import type { ByteReader } from '../channels/index.js';
 import { type AnyFunction, type Exporter, exportError } from '../context/index.js';
 import { ItemFailure } from './chunk.js';
 import type { Link } from './link.js';
-import { type Chunk, type ChunkAnswer, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
+import {
+  type Chunk,
+  type ChunkAnswer,
+  frame,
+  parseChunk,
+  parseChunkName,
+  runTimeUnitsPerMs,
+} from './protocol.js';
 
 /** One chunk of a map that runs in a host. */
 export interface NestedChunk {
   /** The same object for all chunks of a map. */
   readonly mapper: AnyFunction;
   readonly chunk: Chunk;
+  /** How messages name it. */
+  readonly name: string;
   /** Aborted when the host gives the chunk up, or has ended. */
   readonly signal: AbortSignal;
 }
@@ -51,9 +60,8 @@ export class NestedMaps {
     const controller = new AbortController();
     this.#running.set(slot, controller);
     try {
-      const { mapper, chunk } = this.#read(target, body);
       const { signal } = controller;
-      const answer = await this.#owner.runNested({ mapper, chunk, signal });
+      const answer = await this.#owner.runNested({ ...this.#read(target, body), signal });
       const ranUnits = Math.round(answer.ranMs * runTimeUnitsPerMs);
       if (!this.#hasEnded) this.#link.post(frame.result, slot, ranUnits, answer);
     } catch (thrown) {
@@ -63,11 +71,12 @@ export class NestedMaps {
     }
   }
 
-  #read(target: number, body: ByteReader): { mapper: AnyFunction; chunk: Chunk } {
+  #read(target: number, body: ByteReader): Omit<NestedChunk, 'signal'> {
     try {
       const mapper = this.#link.importer.importFunction(target, undefined);
       this.#mappers.set(target, mapper);
-      return { mapper, chunk: parseChunk(this.#link.codec.read(body)) };
+      const args = this.#link.codec.read(body);
+      return { mapper, chunk: parseChunk(args), name: parseChunkName(args) };
     } catch (error) {
       throw new ItemFailure(-1, error);
     }

@@ -139,8 +139,8 @@ interface TypedCells extends Cells {
   subarray(start: number, end: number): TypedCells;
 }
 
-/** For `Chunk.into`. */
-export const inPlace = 'items';
+/** In a frame: `Chunk.into` is `Chunk.items`. */
+const inPlace = 'items';
 const chunkInputs = ['items', 'pairs'] as const;
 const chunkOutputs = ['list', 'settled', 'kept', 'fill', 'fold', 'combined'] as const;
 
@@ -166,7 +166,7 @@ export interface Chunk {
   readonly indices: Cells | undefined;
   /**
    * For `fill`: result `at` goes to `into[start + at]`. A string is the name of a class of typed
-   * arrays, to answer with one. In a frame `items` stands for the items themselves.
+   * arrays, to answer with one.
    */
   readonly into: Cells | string;
 }
@@ -178,7 +178,18 @@ export interface ChunkAnswer {
   readonly ranMs: number;
 }
 
-/** The arguments of a `chunk` frame. */
+/** What a `chunk` frame carries: `parseChunk` reads it. */
+export function chunkArgs(chunk: Chunk): [Chunk] {
+  return [chunk.into === chunk.items ? { ...chunk, into: inPlace } : chunk];
+}
+
+/** The name that a host gives beside a chunk of its own map. */
+export function parseChunkName(value: unknown): string {
+  const [, name]: unknown[] = Array.isArray(value) ? value : [];
+  if (typeof name !== 'string') throw malformed('no name of a chunk', name);
+  return name;
+}
+
 export function parseChunk(value: unknown): Chunk {
   const [given]: unknown[] = Array.isArray(value) ? value : [];
   if (typeof given !== 'object' || given === null) throw malformed('no chunk', given);

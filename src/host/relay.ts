@@ -9,7 +9,7 @@ import { CodedError } from '../errors.js';
 import { blocksOf } from './buffers.js';
 import { ItemFailure } from './chunk.js';
 import { type Call, type Link, rest } from './link.js';
-import { type Chunk, type ChunkAnswer, frame, parseChunkAnswer } from './protocol.js';
+import { type Chunk, type ChunkAnswer, chunkArgs, frame, parseChunkAnswer } from './protocol.js';
 
 interface Waiting {
   readonly call: Call;
@@ -21,10 +21,10 @@ interface Waiting {
 /** A mapper of this host, known to its parent. */
 export interface RelayedFunction {
   /**
-   * Rejects with an `ItemFailure`: `at` -1 and `POOL_BUSY` where nobody has time, then the chunk was
-   * not begun.
+   * `name` is for messages. Rejects with an `ItemFailure`: `at` -1 and `POOL_BUSY` where nobody has
+   * time, then the chunk was not begun.
    */
-  run(chunk: Chunk, signal: AbortSignal | undefined): Promise<ChunkAnswer>;
+  run(chunk: Chunk, name: string, signal: AbortSignal | undefined): Promise<ChunkAnswer>;
   /** No `run` may follow. */
   close(): void;
 }
@@ -53,7 +53,7 @@ export class Relay {
     const blocks = blocksOf(snapshot.buffers);
     for (const block of blocks) this.#blocks?.hold(block);
     return {
-      run: (chunk, signal) => this.#run(snapshot, chunk, signal),
+      run: (chunk, name, signal) => this.#run(snapshot, [...chunkArgs(chunk), name], signal),
       close: () => {
         for (const block of blocks) this.#blocks?.release(block);
         if (snapshot === plain) return;
@@ -65,10 +65,9 @@ export class Relay {
 
   #run(
     snapshot: FunctionSnapshot,
-    chunk: Chunk,
+    args: unknown[],
     signal: AbortSignal | undefined,
   ): Promise<ChunkAnswer> {
-    const args = [chunk];
     const free = this.#waiting.indexOf(undefined);
     const slot = free < 0 ? this.#waiting.length : free;
     return new Promise((resolve, reject) => {

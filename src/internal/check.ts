@@ -1,6 +1,7 @@
 // Checks of options and arguments: each returns the value, or throws an `OPTION_INVALID` that names the
 // option, what came and what it must be.
 
+import { isPromise, isTypedArray } from 'node:util/types';
 import { CodedError } from '../errors.js';
 
 /** The error for an option that has a wrong value. */
@@ -11,9 +12,15 @@ export function invalid(name: string, value: unknown, wanted: string): CodedErro
 function describe(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'object' && value !== null)
-    return Array.isArray(value) ? 'an array' : 'an object';
-  return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (isTypedArray(value)) return `${value[Symbol.toStringTag]} of length ${value.length}`;
+  if (isPromise(value)) return 'a promise';
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+}
+
+/** The error for something else than the function `name` that should run. */
+export function notFunction(name: string, value: unknown, wanted = 'a function'): CodedError {
+  return new CodedError('TASK_NOT_FUNCTION', `${name} is ${describe(value)}: it must be ${wanted}`);
 }
 
 export function checkObject(what: string, value: unknown, names: ReadonlySet<string>): void {

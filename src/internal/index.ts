@@ -6,6 +6,7 @@ export {
   checkObject,
   integer,
   invalid,
+  notFunction,
   number,
   oneOf,
   strings,

@@ -37,7 +37,7 @@ export interface ChunkLimits {
   readonly remainingItems: number | undefined;
 }
 
-/** Less than so many times what an item costs to be sent, and mapping it here is cheaper. */
+/** Less than so many times what an item costs to be sent, and mapping it inline would be cheaper. */
 const worthSending = 1.5;
 /** Chunks of fewer items say little about what one of them costs. */
 const tellingItems = 64;

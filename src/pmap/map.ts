@@ -11,7 +11,7 @@
 import { setMaxListeners } from 'node:events';
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
-import { type Cells, type Chunk, inPlace } from '../host/index.js';
+import type { Cells, Chunk } from '../host/index.js';
 import { abortError } from '../internal/index.js';
 import { ChunkFailure } from '../pool/index.js';
 import {
@@ -83,6 +83,7 @@ export class MapRun {
   #endedMs = 0;
   #toldMs = 0;
   #isPumping = false;
+  #sourceFailure: { readonly error: unknown } | undefined;
 
   constructor(parts: MapParts) {
     this.#parts = parts;
@@ -109,21 +110,34 @@ export class MapRun {
     try {
       this.#sendPieces();
     } catch (error) {
-      this.fail(error); // the source threw
+      this.#parts.source.close();
+      this.failAfterItems(error);
     } finally {
       this.#isPumping = false;
     }
   };
 
   #sendPieces(): void {
-    const { source } = this.#parts;
     while (this.#state === 'running' && this.#inFlight < this.#window) {
       const piece = this.#nextPiece();
       if (piece === undefined) break;
       void this.#run(piece);
     }
-    const isOver = this.#inFlight === 0 && this.#returned.length === 0 && source.isDone;
-    if (isOver && this.#state === 'running') this.#end('done');
+    this.#endIfOver();
+  }
+
+  #endIfOver(): void {
+    const isOver = this.#inFlight === 0 && this.#returned.length === 0 && this.#parts.source.isDone;
+    if (!isOver || this.#state !== 'running') return;
+    if (this.#sourceFailure === undefined) this.#end('done');
+    else this.#end('failed', this.#sourceFailure.error);
+  }
+
+  /** The source threw. Who reads a stream gets the results of what came before; else all is over. */
+  failAfterItems(error: unknown): void {
+    if (this.#parts.deliveredItems === undefined) this.fail(error);
+    this.#sourceFailure ??= { error };
+    this.#endIfOver();
   }
 
   get #window(): number {
@@ -274,7 +288,6 @@ export class MapRun {
   #chunkOf(piece: Piece): Chunk {
     const { runner, input, output, into, isInPlace, options } = this.#parts;
     const isWhole = isInPlace || runner.isHere;
-    const isSame = into === piece.items && !runner.isHere;
     return {
       input,
       output,
@@ -284,7 +297,7 @@ export class MapRun {
       items: isWhole ? piece.items : itemsOf(piece),
       offset: isWhole ? piece.offset : 0,
       indices: piece.indices,
-      into: isSame ? inPlace : into,
+      into,
     };
   }
 

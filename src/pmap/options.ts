@@ -37,31 +37,31 @@ export type MapChannel = 'auto' | 'shm' | 'socket' | 'memory' | 'inline';
 
 export interface MapOptions {
   /** The hosts to use. Default: the pool of `run`, or for a `channel` one with that channel. */
-  readonly pool?: Pool;
+  readonly pool?: Pool | undefined;
   /** Default `auto`: see `stats().why` of the map. */
-  readonly channel?: MapChannel;
+  readonly channel?: MapChannel | undefined;
   /** Results in the order of the items (default), or first come, first served. */
-  readonly ordered?: boolean;
+  readonly ordered?: boolean | undefined;
   /** Items that travel together. `auto` (default): by how long they take. */
-  readonly chunk?: number | 'auto';
+  readonly chunk?: number | 'auto' | undefined;
   /** Items read ahead of the results that were taken. `auto` (default): what keeps the hosts busy. */
-  readonly lead?: number | 'auto';
+  readonly lead?: number | 'auto' | undefined;
   /** Ends the map: it rejects with `ABORTED`, the input is closed, the hosts are free. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** An outcome for each item, as of `Promise.allSettled`, instead of ending at the first failure. */
-  readonly settled?: boolean;
+  readonly settled?: boolean | undefined;
   /** How often the items of a chunk are mapped again when their host ends under them. Default 0. */
-  readonly retry?: number;
+  readonly retry?: number | undefined;
   /** Higher first, among all that the pool has to do. Default 0. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** Called now and then while the map runs, and once at its end. */
-  readonly onProgress?: (progress: MapProgress) => void;
+  readonly onProgress?: ((progress: MapProgress) => void) | undefined;
 }
 
 /** Of a map over a typed array. */
 export interface FillOptions extends MapOptions {
   /** Where the results go: the items themselves to map in place. Default: a new array of their class. */
-  readonly into?: TypedArray;
+  readonly into?: TypedArray | undefined;
 }
 
 export interface FilledMapOptions {
@@ -91,17 +91,20 @@ const optionNames: ReadonlySet<string> = new Set([
   'retry',
   'priority',
   'onProgress',
+  'into',
 ]);
-const fillOptionNames: ReadonlySet<string> = new Set([...optionNames, 'into']);
 
 const mostItems = 2 ** 31 - 1;
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillMapOptions(given: FillOptions = {}, isOverArray = false): FilledMapOptions {
-  checkObject('the options of a map', given, isOverArray ? fillOptionNames : optionNames);
+  checkObject('the options of a map', given, optionNames);
   const { pool, chunk = 'auto', lead = 'auto', signal, onProgress, into } = given;
   if (pool !== undefined && !(pool instanceof Pool)) {
     throw invalid('pool', pool, 'a Pool that this copy of manycore made');
+  }
+  if (into !== undefined && !isOverArray) {
+    throw invalid('into', into, 'left out: only pmap over a typed array has it');
   }
   const channels = ['auto', 'shm', 'socket', 'memory', 'inline'] as const;
   const channel = oneOf('channel', given.channel ?? 'auto', channels);

@@ -23,6 +23,11 @@ import type { MapStats } from './stats.js';
 import { ResultQueue, readResults } from './stream.js';
 import { arrayLike, isTypedArray } from './typed.js';
 
+/** What a typed array is not: its map gives another one, never a list. */
+interface NoTypedArray {
+  readonly BYTES_PER_ELEMENT?: never;
+}
+
 /** The results of a map one by one, which can be asked how it goes. */
 export interface MapStream<R> extends AsyncIterableIterator<R> {
   stats(): MapStats;
@@ -54,7 +59,7 @@ export function pmap<T, R>(
   options: MapOptions & { readonly settled: true },
 ): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
 export function pmap<T, R>(
-  items: Iterable<T> | AsyncIterable<T>,
+  items: (Iterable<T> | AsyncIterable<T>) & NoTypedArray,
   fn: (item: T, index: number) => R,
   options?: MapOptions,
 ): MapPromise<Awaited<R>[]>;
@@ -115,8 +120,15 @@ function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStr
     prepared = prepare({ items, mapper, options, site }, collector, more);
     return prepared.run;
   };
-  return Object.assign(readResults(queue, begin), {
+  const results = readResults(queue, begin);
+  const leave = results.return.bind(results);
+  return Object.assign(results, {
     stats: () => prepared?.stats() ?? statsOfNone,
+    // A generator that waits hears of this only when it goes on: the run must end first.
+    return: () => {
+      prepared?.run.cancel();
+      return leave();
+    },
   });
 }
 
@@ -131,6 +143,11 @@ function filter<T extends TypedArray>(
   predicate: (item: T[number], index: number) => unknown,
   options?: MapOptions,
 ): MapPromise<T>;
+function filter<T, S extends T>(
+  items: Iterable<T> | AsyncIterable<T>,
+  predicate: (item: T, index: number) => item is S,
+  options?: MapOptions,
+): MapPromise<S[]>;
 function filter<T>(
   items: Iterable<T> | AsyncIterable<T>,
   predicate: (item: T, index: number) => unknown,

@@ -3,8 +3,7 @@
 
 import type { AnyFunction, CallSite } from '../context/index.js';
 import type { Cells, Chunk } from '../host/index.js';
-import { abortError, invalid } from '../internal/index.js';
-import { notFunction } from '../pool/index.js';
+import { abortError, invalid, notFunction } from '../internal/index.js';
 import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
 import { MapRun } from './map.js';
@@ -93,14 +92,19 @@ export function checkInput(items: unknown, mapper: unknown): void {
   if (!isIterable(items) && !isAsyncIterable(items)) {
     throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
   }
-  if (typeof mapper !== 'function') throw notFunction(mapper);
+  if (typeof mapper !== 'function') throw notFunction('fn', mapper);
 }
 
-function sourceOf(items: unknown, reader: AsyncReader): Source {
+/** An iterator is read so long at a time, in ms, unless it was said how many items are wanted. */
+const mostReadMs = 1;
+
+function sourceOf(items: unknown, { chunkItems }: FilledMapOptions, reader: AsyncReader): Source {
   if (Array.isArray(items)) return new ArraySource(items);
   if (isTypedArray(items)) return new RangeSource(items, items.length);
   if (isAsyncIterable(items)) return new AsyncSource(items, reader);
-  if (isIterable(items)) return new IteratorSource(items);
+  if (isIterable(items)) {
+    return new IteratorSource(items, chunkItems === undefined ? mostReadMs : Infinity);
+  }
   throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
 }
 
@@ -111,10 +115,16 @@ export function prepare<R>(
   more: Partial<Shape> = {},
   runner?: ChunkRunner,
 ): Prepared<R> {
-  const { items, mapper } = request;
+  const { items, mapper, options } = request;
   checkInput(items, mapper);
   const shape: Shape = { input: 'items', name: mapper.name, ...more };
-  return prepareFrom(request, (reader) => sourceOf(items, reader), collector, shape, runner);
+  return prepareFrom(
+    request,
+    (reader) => sourceOf(items, options, reader),
+    collector,
+    shape,
+    runner,
+  );
 }
 
 /** A map over what `open` opens. */
@@ -123,14 +133,17 @@ export function prepareFrom<R>(
   open: (reader: AsyncReader) => Source,
   collector: Collector<R>,
   shape: Shape,
-  runner: ChunkRunner = chooseRunner(mapper, options, shape.input === 'items'),
+  runner: ChunkRunner = chooseRunner(mapper, options),
 ): Prepared<R> {
   try {
     if (options.signal?.aborted) throw abortError(options.signal);
     const reader: AsyncReader = {
       mayRead: (buffered) => run.mayRead(buffered),
       onItems: () => run.pump(),
-      onError: (error) => run.fail(error),
+      onError: (error) => {
+        run.failAfterItems(error);
+        run.pump();
+      },
     };
     const run: MapRun = new MapRun({
       source: open(reader),
@@ -165,7 +178,7 @@ export function prepareFill(
     throw invalid('into', into, `a typed array of ${items.length} items, as many as there are`);
   }
   const isSame = checkOverlap(items, into);
-  const runner = chooseRunner(mapper, options, false);
+  const runner = chooseRunner(mapper, options);
   const { isHere, sharesMemory } = runner;
   // What may run again in place must not read what it has written.
   const read = isSame && options.retry > 0 ? copyOf(items) : items;

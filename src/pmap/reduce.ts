@@ -3,8 +3,7 @@
 // neighbours are ever combined, so `combine` must be associative, and need not be commutative.
 
 import { type AnyFunction, captureSite } from '../context/index.js';
-import { invalid } from '../internal/index.js';
-import { notFunction } from '../pool/index.js';
+import { invalid, notFunction } from '../internal/index.js';
 import { chooseRunner } from './choose.js';
 import type { Collector } from './collect.js';
 import type { MapRun } from './map.js';
@@ -25,30 +24,32 @@ import { ArraySource } from './source.js';
  * them, in their order. `combine` is called with neighbours, however they are grouped, so it must be
  * associative. Resolves with `initial` where there is nothing to map. Fails like `pmap`.
  */
-export function reduce<T, R>(
+export function reduce<T, V>(
   items: Iterable<T> | AsyncIterable<T>,
-  map: (item: T, index: number) => R,
-  combine: (left: Awaited<R>, right: Awaited<R>) => Awaited<R> | PromiseLike<Awaited<R>>,
-  initial: Awaited<R>,
+  map: (item: T, index: number) => V | PromiseLike<V>,
+  combine: (left: V, right: V) => V | PromiseLike<V>,
+  initial: V,
   options?: MapOptions,
-): MapPromise<Awaited<R>>;
+): MapPromise<V>;
 export function reduce(
   items: unknown,
   map: AnyFunction,
   combine: AnyFunction,
-  initial: unknown,
-  given?: MapOptions,
+  ...more: [initial?: unknown, options?: MapOptions]
 ): MapPromise<unknown> {
   const site = captureSite(reduce);
   return settle(() => {
+    const [initial, given] = more;
     const options = fillMapOptions(given);
     checkInput(items, map);
-    if (typeof combine !== 'function') throw notFunction(combine);
+    if (typeof combine !== 'function') throw notFunction('combine', combine);
+    if (more.length === 0) throw invalid('initial', initial, 'given: the result for no items');
     if (options.settled) throw invalid('settled', true, 'left out: a reduction has one outcome');
     const mapper = (): object => ({ map, combine });
-    const runner = chooseRunner(mapper, options, true);
+    const runner = chooseRunner(mapper, options);
     const request = { mapper, options, site };
-    const partials = new Partials((values) => combineAll(request, runner, values));
+    const combining = new Set<MapRun>();
+    const partials = new Partials((values) => combineAll(request, runner, values, combining));
     const collector: Collector<Promise<unknown>> = {
       output: 'fold',
       accept: ({ position }, count, value) =>
@@ -61,7 +62,10 @@ export function reduce(
       { keepsRunner: true },
       runner,
     );
-    prepared.run.finished.catch(() => runner.close());
+    prepared.run.finished.catch((error: unknown) => {
+      for (const run of combining) run.fail(error);
+      runner.close();
+    });
     return prepared;
   });
 }
@@ -136,11 +140,15 @@ function longestRow(partials: Partial[]): Partial[] {
   return longest;
 }
 
-/** Combines values with their neighbours in the hosts, in a tree, until one is left. */
+/**
+ * Combines values with their neighbours in the hosts, in a tree, until one is left. `combining` holds
+ * the run that is at it.
+ */
 async function combineAll(
   request: Request,
   runner: ChunkRunner,
   values: unknown[],
+  combining: Set<MapRun>,
 ): Promise<unknown> {
   let level = values;
   while (level.length > 1) {
@@ -160,8 +168,9 @@ async function combineAll(
     };
     const shape = { input: 'items', name: 'combine', isOfItems: false, keepsRunner: true } as const;
     const { run } = prepareFrom({ ...request, options }, () => source, collector, shape, runner);
+    combining.add(run);
     run.pump();
-    await run.finished;
+    await run.finished.finally(() => combining.delete(run));
     level = next.sort((a, b) => a.position - b.position).map(({ value }) => value);
   }
   return level[0];

@@ -28,6 +28,8 @@ export class RelayRunner implements ChunkRunner {
   readonly #here: InlineRunner;
   /** Made when the first chunk is offered; `null`: the mapper cannot travel. */
   #relayed: RelayedFunction | null | undefined;
+  /** False once a host has ended under a chunk that it took. */
+  #mayOffer = true;
   #ranHereMs = 0;
   #isRunningHere = false;
   #relayedChunks = 0;
@@ -47,7 +49,7 @@ export class RelayRunner implements ChunkRunner {
   }
 
   get window(): number {
-    if (this.#relayed === null || this.#ranHereMs < worthAskingMs) return 1;
+    if (!this.#mayOffer || this.#relayed === null || this.#ranHereMs < worthAskingMs) return 1;
     const mayAsk = performance.now() >= this.#askAtMs;
     return 1 + (mayAsk ? this.#mostChunks : this.#relayedChunks);
   }
@@ -67,21 +69,23 @@ export class RelayRunner implements ChunkRunner {
     }
   }
 
-  async #runThere(chunk: Chunk, { options }: ChunkCall): Promise<MappedChunk> {
+  async #runThere(chunk: Chunk, { name, options }: ChunkCall): Promise<MappedChunk> {
     const relayed = this.#open();
     if (relayed === null) throw new ChunkFailure(notBegun, -1, undefined);
     this.#relayedChunks += 1;
     try {
       const startedMs = performance.now();
-      const answered = relayed.run(chunk, options.signal);
+      const answered = relayed.run(chunk, name, options.signal);
       const sentMs = performance.now() - startedMs;
       const { done, value, ranMs } = await answered;
       this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
       return { done, value, ranMs, sentMs, hostLabel: 'another host' };
     } catch (thrown) {
       const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
-      const hasRun = at >= 0 || hasCode(error, 'HOST_EXITED');
-      if (hasRun) throw new ChunkFailure(error, at, 'another host');
+      const hasEnded = at < 0 && hasCode(error, 'HOST_EXITED');
+      if (hasEnded && options.retry > 0)
+        this.#mayOffer = false; // what ended it runs again here
+      else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another host');
       this.#mostChunks = Math.max(1, this.#relayedChunks - 1);
       this.#askAtMs = performance.now() + askAgainMs;
       throw new ChunkFailure(notBegun, -1, undefined);

@@ -6,7 +6,7 @@ import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { type Chunk, type ChunkAnswer, ItemFailure, type Mapper, runChunk } from '../host/index.js';
 import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
-import type { ItemCost } from './chunk.js';
+import { type ItemCost, isCheaperHere } from './chunk.js';
 
 export interface MappedChunk extends ChunkAnswer {
   /** How long this thread took to send it, in ms; `undefined`: it was not sent. */
@@ -46,17 +46,17 @@ const costs = new Map<number, ItemCost>();
 
 export class PoolRunner implements ChunkRunner {
   readonly channel: ChannelKind;
-  readonly why: string;
   readonly hosts: number;
   readonly window: number;
   readonly isHere = false;
   readonly sharesMemory: boolean;
+  readonly #why: string;
   readonly #pinned: PinnedFunction;
 
   /** Throws `TRANSFER_…` when `mapper` cannot travel, and `POOL_CLOSED`. */
   constructor(pool: Pool, mapper: AnyFunction, why: string) {
     this.channel = pool.channelKind;
-    this.why = why;
+    this.#why = why;
     this.hosts = pool.maxHosts;
     this.window = chunksPerHost * pool.maxHosts;
     this.sharesMemory = pool.channelKind === 'shm';
@@ -67,9 +67,11 @@ export class PoolRunner implements ChunkRunner {
     return costs.get(this.#pinned.codeId);
   }
 
-  /** Nothing that the mapper captured can ever change. */
-  get isConstant(): boolean {
-    return this.#pinned.isConstant;
+  get why(): string {
+    const cost = this.knownCost;
+    if (cost?.runMs === undefined || !isCheaperHere(cost)) return this.#why;
+    const costs = `${microseconds(cost.runMs)} to map and ${microseconds(cost.sendMs)} to send`;
+    return `${this.#why}; but an item takes ${costs}: channel "inline" may be faster`;
   }
 
   async run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
@@ -100,7 +102,7 @@ export class InlineRunner implements ChunkRunner {
   readonly #mapper: Mapper;
 
   constructor(mapper: AnyFunction, why: string) {
-    this.#mapper = (...args) => Reflect.apply(mapper, undefined, args);
+    this.#mapper = mapper as Mapper; // itself: the loops of chunks are known by their mapper
     this.why = why;
   }
 
@@ -119,4 +121,8 @@ export class InlineRunner implements ChunkRunner {
   learn(): void {}
 
   close(): void {}
+}
+
+function microseconds(ms: number): string {
+  return `${(ms * 1000).toPrecision(2)} µs`;
 }

@@ -21,7 +21,7 @@ export interface Piece {
 }
 
 export interface Source {
-  /** All items, where they can be counted; holes of an array count. */
+  /** All items, where they can be counted. */
   readonly totalItems: number | undefined;
   /** Those of them that were not taken yet. */
   readonly remainingItems: number | undefined;
@@ -60,7 +60,8 @@ export function indexAt({ start, indices }: Piece, at: number): number {
 
 /** An array. Like `map`, it skips holes. */
 export class ArraySource implements Source {
-  readonly totalItems: number;
+  /** Less the holes that were met. */
+  totalItems: number;
   readonly #items: readonly unknown[];
   readonly #length: number;
   #next = 0;
@@ -87,7 +88,10 @@ export class ArraySource implements Source {
     let index = start;
     for (; items.length < maxItems && index < this.#length; index += 1) {
       const item = this.#items[index];
-      if (item === undefined && !(index in this.#items)) continue;
+      if (item === undefined && !(index in this.#items)) {
+        this.totalItems -= 1;
+        continue;
+      }
       if (items.length === 0) start = index;
       else if (index > start + items.length) indices ??= items.map((_, at) => start + at);
       items.push(item);
@@ -143,36 +147,68 @@ export class IteratorSource implements Source {
   readonly totalItems = undefined;
   readonly remainingItems = undefined;
   readonly #iterator: Iterator<unknown>;
+  readonly #mostReadMs: number;
   #taken = 0;
-  isDone = false;
+  #isReading = false;
+  #isExhausted = false;
+  #isUnwanted = false;
+  #failure: { readonly error: unknown } | undefined;
 
-  constructor(items: Iterable<unknown>) {
+  /** Reads no longer than about `mostReadMs` at a time: the event loop waits. */
+  constructor(items: Iterable<unknown>, mostReadMs: number) {
     this.#iterator = items[Symbol.iterator]();
+    this.#mostReadMs = mostReadMs;
   }
 
+  get isDone(): boolean {
+    return this.#isExhausted && this.#failure === undefined;
+  }
+
+  /** What the iterator throws comes after the items before it. */
   take(maxItems: number): Piece | undefined {
-    const taken: unknown[] = [];
-    try {
-      while (taken.length < maxItems && !this.isDone) {
-        const step = this.#iterator.next();
-        if (step.done === true) this.isDone = true;
-        else taken.push(step.value);
-      }
-    } catch (error) {
-      this.isDone = true; // an iterator that threw is over, and is not closed
+    const items = this.#read(maxItems);
+    if (items.length === 0 && this.#failure !== undefined) {
+      const { error } = this.#failure;
+      this.#failure = undefined;
       throw error;
     }
-    return pieceOf(taken, this.#count(taken.length));
+    const position = this.#taken;
+    this.#taken += items.length;
+    return pieceOf(items, position);
   }
 
-  #count(items: number): number {
-    this.#taken += items;
-    return this.#taken - items;
+  #read(maxItems: number): unknown[] {
+    const items: unknown[] = [];
+    const startedMs = performance.now();
+    let nextLook = 1;
+    this.#isReading = true;
+    try {
+      while (items.length < maxItems && !this.#isExhausted) {
+        const step = this.#iterator.next();
+        if (step.done === true) this.#isExhausted = true;
+        else items.push(step.value);
+        if (items.length < nextLook) continue;
+        if (performance.now() - startedMs >= this.#mostReadMs) break;
+        nextLook *= 2; // looking at the clock costs as much as some items
+      }
+    } catch (error) {
+      this.#isExhausted = true; // an iterator that threw is over, and is not closed
+      this.#failure = { error };
+    }
+    this.#isReading = false;
+    if (this.#isUnwanted) this.#closeIterator();
+    return items;
   }
 
   close(): void {
-    if (this.isDone) return;
-    this.isDone = true;
+    if (this.#isExhausted) return;
+    this.#isExhausted = true;
+    if (this.#isReading)
+      this.#isUnwanted = true; // an input that ends its own map is at work now
+    else this.#closeIterator();
+  }
+
+  #closeIterator(): void {
     try {
       this.#iterator.return?.();
     } catch {

@@ -5,7 +5,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
-import { invalid } from '../internal/index.js';
+import { invalid, notFunction } from '../internal/index.js';
 import { callInline } from './inline.js';
 import {
   type CallOptions,
@@ -13,11 +13,11 @@ import {
   type FilledCallOptions,
   fillCallOptions,
 } from './options.js';
-import { notFunction, Pool, type TaskResult } from './pool.js';
+import { Pool, type TaskResult } from './pool.js';
 
 /** Options of a call, and the pool that it goes to. */
 export interface RunOptions extends CallOptions {
-  readonly pool?: Pool;
+  readonly pool?: Pool | undefined;
 }
 
 let shared: Pool | undefined;
@@ -103,7 +103,7 @@ export function parallel<A extends unknown[], R>(
   options: RunOptions = {},
 ): (...args: A) => Promise<TaskResult<R>> {
   const { filled, pool } = fillRunOptions(options);
-  if (typeof fn !== 'function') throw notFunction(fn);
+  if (typeof fn !== 'function') throw notFunction('what should run', fn);
   return (...args) => callOn(pool, fn, args, filled);
 }
 

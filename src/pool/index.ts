@@ -4,5 +4,5 @@ export type { HistogramSummary } from './histogram.js';
 export type { CallOptions, PoolOptions } from './options.js';
 export { parallelEvents } from './parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
-export { type Caller, notFunction, Pool, type TaskResult } from './pool.js';
+export { type Caller, Pool, type TaskResult } from './pool.js';
 export type { HostStats, PoolStats } from './stats.js';

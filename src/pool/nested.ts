@@ -6,7 +6,6 @@ import { CodedError } from '../errors.js';
 import {
   type ChunkAnswer,
   ItemFailure,
-  inPlace,
   type NestedChunk,
   type NestedOwner,
 } from '../host/index.js';
@@ -27,7 +26,7 @@ export class NestedChunks implements NestedOwner {
     this.#pool = pool;
   }
 
-  async runNested({ mapper, chunk, signal }: NestedChunk): Promise<ChunkAnswer> {
+  async runNested({ mapper, chunk, name, signal }: NestedChunk): Promise<ChunkAnswer> {
     try {
       if (!this.#pool.offersHost()) {
         throw new CodedError('POOL_BUSY', 'all hosts are at work: run the chunk where it is');
@@ -37,9 +36,8 @@ export class NestedChunks implements NestedOwner {
         pinned = this.#pool.pin(mapper);
         this.#pinned.set(mapper, pinned);
       }
-      const isInPlace = chunk.into === chunk.items;
-      return await pinned.run(isInPlace ? { ...chunk, into: inPlace } : chunk, {
-        name: `items of a map in a task`,
+      return await pinned.run(chunk, {
+        name,
         expectedMs: undefined,
         options: { ...callDefaults, signal },
       });

@@ -18,55 +18,55 @@ import {
 
 export interface PoolOptions {
   /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
-  readonly host?: HostKind;
+  readonly host?: HostKind | undefined;
   /** Hosts: a fixed number, or a range that follows the load. Default: the cores granted to us. */
-  readonly size?: number | { readonly min?: number; readonly max?: number };
+  readonly size?: number | { readonly min?: number; readonly max?: number } | undefined;
   /** How frames travel. `auto` (default): shared memory where it works, else `socket` or `memory`. */
-  readonly channel?: ChannelKind | 'auto';
+  readonly channel?: ChannelKind | 'auto' | undefined;
   /** Whether to wait a few microseconds awake for an answer before sleeping. Default true. */
-  readonly spin?: boolean;
+  readonly spin?: boolean | undefined;
   /** Idle hosts that are kept ready beyond those at work. Default 0. */
-  readonly minSpareHosts?: number;
+  readonly minSpareHosts?: number | undefined;
   /** Idle hosts above which the longest idle one leaves after `idleTimeMs`. Default 0. */
-  readonly maxSpareHosts?: number;
+  readonly maxSpareHosts?: number | undefined;
   /** How long a spare host above the minimum stays, in ms. Default 10 s. */
-  readonly idleTimeMs?: number;
+  readonly idleTimeMs?: number | undefined;
   /** Tasks that may wait; the next one is rejected with `POOL_QUEUE_FULL`. Default 1,000,000. */
-  readonly maxWaitingTasks?: number;
+  readonly maxWaitingTasks?: number | undefined;
   /** Tasks that a host has at a time, waiting in its ring included. `auto` (default): by run time. */
-  readonly maxTasksAhead?: number | 'auto';
+  readonly maxTasksAhead?: number | 'auto' | undefined;
   /** Async tasks that run in one host at a time. Default 1. */
-  readonly concurrentTasksPerHost?: number;
+  readonly concurrentTasksPerHost?: number | undefined;
   /** A host is replaced after so many tasks. Default: never. */
-  readonly maxTasksPerHost?: number;
+  readonly maxTasksPerHost?: number | undefined;
   /** A host is replaced when its resident memory, a thread when its heap and buffers, is above this. Default: never. */
-  readonly maxRssBytes?: number;
+  readonly maxRssBytes?: number | undefined;
   /** Limit of a host's old generation in MiB. Default: V8's own. */
-  readonly maxHeapMb?: number;
+  readonly maxHeapMb?: number | undefined;
   /** Flags of Node for the hosts, after those of this process. */
-  readonly execArgv?: readonly string[];
+  readonly execArgv?: readonly string[] | undefined;
   /** Environment of the hosts, on top of this process's own; `undefined` removes a variable. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** `spread` pins each host to one of the granted cores, in turn. Default `none`. */
-  readonly affinity?: 'none' | 'spread';
+  readonly affinity?: 'none' | 'spread' | undefined;
   /** Runs once in each host before it takes tasks. */
-  readonly setup?: () => unknown;
+  readonly setup?: (() => unknown) | undefined;
   /** How long a host may take to be ready, in ms. Default 30 s. */
-  readonly startTimeoutMs?: number;
+  readonly startTimeoutMs?: number | undefined;
   /** How long an aborted task has to end before its host is killed, in ms. Default 1 s. */
-  readonly graceMs?: number;
+  readonly graceMs?: number | undefined;
 }
 
 export interface CallOptions {
   /** What to do when no host is idle. Default `queue`. */
-  readonly whenBusy?: 'queue' | 'inline' | 'reject';
+  readonly whenBusy?: 'queue' | 'inline' | 'reject' | undefined;
   /** From the start of the run. Default: no limit. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Higher first; the same: first come, first served. Default 0. */
-  readonly priority?: number;
+  readonly priority?: number | undefined;
   /** How often to run it again when its host ends under it. Default 0. */
-  readonly retry?: number;
+  readonly retry?: number | undefined;
 }
 
 export interface FilledPoolOptions {

@@ -43,11 +43,11 @@ export class Packer {
   }
 
   /** The arguments of a chunk. Throws a `ChunkFailure` that says which item cannot travel. */
-  packChunk(chunk: Chunk, mayRunTwice: boolean): Packed {
+  packChunk(args: [Chunk], mayRunTwice: boolean): Packed {
     try {
-      return this.pack([chunk], mayRunTwice);
+      return this.pack(args, mayRunTwice);
     } catch (error) {
-      throw this.#blame(chunk, mayRunTwice) ?? error;
+      throw this.#blame(args[0], mayRunTwice) ?? error;
     }
   }
 

@@ -38,8 +38,6 @@ export interface ChunkCall {
 export interface PinnedFunction {
   /** The same for the same code, whatever it captured. */
   readonly codeId: number;
-  /** Nothing that it captured can ever change. */
-  readonly isConstant: boolean;
   /** Rejects with a `ChunkFailure`, whatever the reason. */
   run(chunk: Chunk, call: ChunkCall): Promise<ChunkResult>;
   /** Lets the hosts drop it; no `run` may follow. Twice is fine. */

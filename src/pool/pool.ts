@@ -5,8 +5,14 @@
 import { type ChannelKind, isImmutable } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { type Chunk, grantedCores, parentExporter, parseChunkAnswer } from '../host/index.js';
-import { abortError, announcements } from '../internal/index.js';
+import {
+  type Chunk,
+  chunkArgs,
+  grantedCores,
+  parentExporter,
+  parseChunkAnswer,
+} from '../host/index.js';
+import { abortError, announcements, notFunction } from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
 import { Dispatcher } from './dispatcher.js';
@@ -129,7 +135,8 @@ export class Pool implements Caller, AsyncDisposable {
   call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     // Not async: a promise more for each call would show (bench/cases/throughput.js).
     try {
-      if (typeof fn !== 'function') throw notFunction(fn);
+      if (typeof fn !== 'function')
+        throw notFunction('what should run', fn, 'a function, and its arguments follow');
       if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
@@ -223,7 +230,6 @@ export class Pool implements Caller, AsyncDisposable {
     let isPinned = true;
     return {
       codeId: snapshot.id,
-      isConstant: pinned === snapshot,
       run: (chunk, call) => this.#runChunk(pinned, chunk, call),
       unpin: () => {
         if (!isPinned) return;
@@ -246,8 +252,8 @@ export class Pool implements Caller, AsyncDisposable {
     try {
       if (this.#state === 'closed') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
-      const args = [chunk];
-      const packed = this.#packer.packChunk(chunk, options.retry > 0);
+      const args = chunkArgs(chunk);
+      const packed = this.#packer.packChunk(args, options.retry > 0);
       this.#packer.hold(snapshot);
       lastTaskId += 1;
       const id = lastTaskId;
@@ -370,14 +376,5 @@ function destroyedError(): CodedError {
   return new CodedError(
     'POOL_CLOSED',
     'the pool was destroyed before the task ended: close() waits for what was called',
-  );
-}
-
-/** @internal What a call rejects with that was given `value` to run. */
-export function notFunction(value: unknown): CodedError {
-  const what = value === null ? 'null' : typeof value;
-  return new CodedError(
-    'TASK_NOT_FUNCTION',
-    `what should run is ${what}, not a function: pass the function itself, then its arguments`,
   );
 }

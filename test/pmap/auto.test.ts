@@ -1,10 +1,12 @@
-// What `channel: 'auto'` may map here, without any host: items that cost more to send than to map, and
-// only where nobody could tell the difference.
+// Whatever the items cost, nothing of a map runs in the caller's process unless that was asked for: a
+// mapper that loops for ever, or ends its process, takes one host along and not the program.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { pmap } from '../../src/index.js';
 import { poolFor } from '../../src/pool/index.js';
+import { deadlineMs } from '../pool/ways.js';
+import { waitFor } from '../support/index.js';
 import { count } from './ways.js';
 
 after(async () => poolFor('auto')?.destroy());
@@ -12,24 +14,34 @@ after(async () => poolFor('auto')?.destroy());
 const long = 'x'.repeat(4096);
 const texts = count(4000).map((index) => `${index}${long}`);
 
-test('texts that cost more to send than to map are mapped here, and stats() says why', async () => {
-  const map = pmap(texts, (text) => (text.length > 0 ? process.pid : 0));
-  const pids = new Set(await map);
-  assert.ok(pids.has(process.pid), 'nothing was mapped here');
-  assert.equal(map.stats().channel, 'inline');
-  assert.match(map.stats().why, /^an item takes .+ µs to map and .+ µs to send$/);
-});
-
-test('items that a mapper could change are not mapped here', async () => {
-  const items = texts.map((text) => ({ text }));
-  const pids = new Set(await pmap(items, ({ text }) => (text.length > 0 ? process.pid : 0)));
-  assert.ok(!pids.has(process.pid), 'an object was mapped here');
-});
-
-test('a mapper that captured what can change does not map here', async () => {
-  const captured = { least: 0 };
-  const pids = new Set(
-    await pmap(texts, (text) => (text.length > captured.least ? process.pid : 0)),
+test('items that cost more to send than to map are mapped in hosts, and stats() says that', async () => {
+  const said = await waitFor(
+    async () => {
+      const map = pmap(texts, (text) => (text.length > 0 ? process.pid : 0));
+      const pids = new Set(await map);
+      assert.ok(!pids.has(process.pid));
+      const { why } = map.stats();
+      return why.includes('inline') && why;
+    },
+    deadlineMs,
+    'it is said what would be faster',
   );
-  assert.ok(!pids.has(process.pid), 'it was called here');
+  assert.match(
+    said,
+    /; but an item takes .+ µs to map and .+ µs to send: channel "inline" may be faster$/,
+  );
+});
+
+test('a mapper of cheap items that ends its process ends a host alone', async () => {
+  const map = pmap(texts, (text) => (text.startsWith('3999') ? process.exit(9) : 1));
+  await assert.rejects(map, { code: 'HOST_EXITED', exitCode: 9 });
+});
+
+test('a mapper of cheap items that never ends is aborted by its signal', async () => {
+  const work = (text: string): number => {
+    while (text.startsWith('3999'));
+    return 1;
+  };
+  const signal = AbortSignal.timeout(100);
+  await assert.rejects(pmap(texts, work, { signal }), { code: 'ABORTED' });
 });

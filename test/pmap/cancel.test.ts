@@ -7,7 +7,7 @@ import { pmap, taskSignal } from '../../src/index.js';
 import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { count, hostWays, mapWays, sharedPool, turns, via } from './ways.js';
+import { count, hostWays, mapWays, turns, via } from './ways.js';
 
 const reason = new Error('not today');
 const aborted = { code: 'ABORTED', cause: reason };
@@ -201,8 +201,8 @@ for (const way of hostWays) {
     assert.deepEqual(await pmap([1], (item) => item, via(way)), [1]);
   });
 
-  test(`${way.name}: an aborted map frees its hosts, which live on`, async () => {
-    const pool = sharedPool(way.way);
+  test(`${way.name}: an aborted map frees its hosts, which live on`, async (t) => {
+    const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
     await pool.warm();
     const { startedHosts, exitedHosts } = pool.stats();
     const abort = new AbortController();

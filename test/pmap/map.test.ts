@@ -132,12 +132,20 @@ for (const way of mapWays) {
     }
   });
 
-  test(`${way.name}: a map says how it goes while it runs, and how it went`, async () => {
-    const map = pmap(count(50), (item) => spinFor(1, item), { ...via(way), chunk: 1 });
+  test(`${way.name}: a map says how it goes while it runs, and how it went`, async (t) => {
+    const gate = new Gate(t);
+    const { file } = gate;
+    const mapper = async (item: number): Promise<number> => {
+      const { existsSync } = await import('node:fs');
+      while (item === 10 && !existsSync(file)) await new Promise((turn) => setTimeout(turn, 1));
+      return spinFor(1, item);
+    };
+    const map = pmap(count(50), mapper, { ...via(way), chunk: 1 });
     await waitFor(() => map.stats().chunks > 2, deadlineMs, 'three chunks are through');
     const during = map.stats();
     assert.ok(during.doneItems > 2 && during.doneItems < 50);
     assert.equal(during.totalItems, 50);
+    gate.open();
     await map;
     const after = map.stats();
     assert.deepEqual([after.doneItems, after.totalItems, after.chunks], [50, 50, 50]);

@@ -1,5 +1,5 @@
-// Maps in mappers, at any depth: a host is one core, and that core is at work on the task, so an inner
-// map runs right there. Nothing waits for a host that waits for it.
+// Maps in mappers, at any depth, run and end: no host waits for one that waits for it. That others take
+// part in them: relayed.test.ts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -215,7 +215,7 @@ test('a host drops what reductions captured when they have ended', async (t) => 
   await reductions(20);
   const before = await hostMib(pool);
   await reductions(40); // 1 MiB or more each
-  await waitFor(async () => (await hostMib(pool)) - before < 20, 5000, 'they are dropped');
+  await waitFor(async () => (await hostMib(pool)) - before < 20, deadlineMs, 'they are dropped');
 });
 
 test('a large constant crosses the socket once, not with each chunk', async (t) => {

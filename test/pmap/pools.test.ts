@@ -120,7 +120,7 @@ for (const way of hostWays) {
   });
 
   test(`${way.name}: hosts that run several tasks at a time map in order, and fail as others do`, async (t) => {
-    const pool = openPool(t, { size: 2, concurrentTasksPerHost: 4 }, way.way);
+    const pool = openPool(t, { size: 2, concurrentTasksPerHost: 4, graceMs: 60_000 }, way.way);
     const later = async (item: number): Promise<number> => {
       for (let turn = 0; turn < item % 5; turn += 1) {
         await new Promise((resolve) => setImmediate(resolve));

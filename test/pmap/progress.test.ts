@@ -15,7 +15,7 @@ function listen(): { told: MapProgress[]; onProgress: (progress: MapProgress) =>
 for (const way of mapWays) {
   test(`${way.name}: progress is told while a map runs, and at its end all items are done`, async () => {
     const { told, onProgress } = listen();
-    await pmap(count(60), () => spinMs(4), { ...via(way), onProgress });
+    await pmap(count(60), () => spinMs(8), { ...via(way), onProgress });
     assert.ok(
       told.some(({ doneItems }) => doneItems > 0 && doneItems < 60),
       JSON.stringify(told),
@@ -41,6 +41,15 @@ for (const way of mapWays) {
     const { told, onProgress } = listen();
     await pmap([], () => 1, { ...via(way), onProgress });
     assert.deepEqual(told, [{ doneItems: 0, totalItems: 0 }]);
+  });
+
+  test(`${way.name}: holes are no items that are still to come`, async () => {
+    const { told, onProgress } = listen();
+    const sparse = new Array<number>(9);
+    sparse[1] = 1;
+    sparse[5] = 5;
+    await pmap(sparse, (item) => item, { ...via(way), onProgress });
+    assert.deepEqual(told.at(-1), { doneItems: 2, totalItems: 2 });
   });
 
   test(`${way.name}: of a generator nobody knows how many items there are`, async () => {

@@ -1,10 +1,11 @@
 // Reductions: neighbours are combined, in their order, wherever the chunks end.
 
 import assert from 'node:assert/strict';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { pmap } from '../../src/index.js';
-import { deadlineMs, openPool } from '../pool/ways.js';
+import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { Point } from './mappers.js';
 import { count, hostWays, mapWays, via } from './ways.js';
@@ -147,7 +148,7 @@ for (const way of mapWays) {
       try {
         const text = await withDeadline(
           reduction,
-          5000,
+          deadlineMs,
           `the end of a reduction with lead ${lead}`,
         );
         assert.equal(text, `>${letters.slice(0, 60)}`);
@@ -208,6 +209,7 @@ for (const way of mapWays) {
       [[5, () => 1, () => 1, 0], 'OPTION_INVALID'],
       [[[1], 'map', () => 1, 0], 'TASK_NOT_FUNCTION'],
       [[[1], () => 1, undefined, 0], 'TASK_NOT_FUNCTION'],
+      [[[1], () => 1, () => 1], 'OPTION_INVALID'],
       [[[1], () => 1, () => 1, 0, { settled: true }], 'OPTION_INVALID'],
       [[[1], () => 1, () => 1, 0, { into: new Int8Array(1) }], 'OPTION_INVALID'],
       [[[1], () => 1, () => 1, 0, { chunk: 0 }], 'OPTION_INVALID'],
@@ -215,6 +217,20 @@ for (const way of mapWays) {
     for (const [args, code] of bad) {
       await assert.rejects(Reflect.apply(pmap.reduce, undefined, args), { code });
     }
+    await assert.rejects(Reflect.apply(pmap.reduce, undefined, [[1], () => 1, 0]), {
+      message: 'combine is 0: it must be a function',
+    });
+    const initial: number | undefined = undefined;
+    assert.equal(
+      await pmap.reduce(
+        [],
+        (): number | undefined => 1,
+        () => 1,
+        initial,
+        via(way),
+      ),
+      undefined,
+    );
   });
 
   test(`${way.name}: a reduction is aborted, in its maps`, async () => {
@@ -228,6 +244,33 @@ for (const way of mapWays) {
 }
 
 for (const way of hostWays) {
+  test(`${way.name}: a reduction that failed combines no further`, async (t) => {
+    const gate = new Gate(t);
+    const [file, combined] = [gate.file, gate.mark('combined')];
+    const wait = async (forFile: string): Promise<void> => {
+      do await new Promise((turn) => setTimeout(turn, 1));
+      while (!existsSync(forFile));
+    };
+    // One host waits with its item until the other combines what it mapped meanwhile.
+    const map = async (item: number): Promise<number> => {
+      if (item !== 10) return item;
+      await wait(combined);
+      throw new RangeError('ten');
+    };
+    const combine = async (left: number, right: number): Promise<number> => {
+      appendFileSync(combined, '.');
+      await wait(file);
+      return left + right;
+    };
+    const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
+    const reduction = pmap.reduce(count(500), map, combine, 0, { pool, chunk: 1 });
+    await assert.rejects(reduction, { message: 'ten', itemIndex: 10 });
+    gate.open();
+    await waitFor(() => pool.stats().runningTasks + pool.stats().waitingTasks === 0, deadlineMs);
+    const calls = readFileSync(combined, 'utf8').length;
+    assert.ok(calls < 10, `combine was called ${calls} times`);
+  });
+
   test(`${way.name}: a chunk answers with one value: hosts combine what they mapped`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const pids = await pmap.reduce(

@@ -5,20 +5,34 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { pmap } from '../../src/index.js';
-import { ArraySource, indexAt, itemsOf, type Piece, partOf } from '../../src/pmap/source.js';
+import {
+  ArraySource,
+  IteratorSource,
+  indexAt,
+  itemsOf,
+  type Piece,
+  partOf,
+} from '../../src/pmap/source.js';
 import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { hostWays, mapWays, turns, via } from './ways.js';
+import { count, hostWays, mapWays, turns, via } from './ways.js';
 
 /** `0, 1, …` for ever, and what was done to it. */
 class Endless {
   read = 0;
   closed = 0;
   readonly #throwsAt: number;
+  readonly #fail: () => void;
 
-  constructor(throwsAt = Infinity) {
+  constructor(
+    throwsAt = Infinity,
+    fail = (): void => {
+      throw broken;
+    },
+  ) {
     this.#throwsAt = throwsAt;
+    this.#fail = fail;
   }
 
   *now(): Generator<number> {
@@ -41,7 +55,7 @@ class Endless {
   }
 
   #next(): number {
-    if (this.read === this.#throwsAt) throw broken;
+    if (this.read === this.#throwsAt) this.#fail();
     this.read += 1;
     return this.read - 1;
   }
@@ -126,10 +140,17 @@ for (const way of mapWays) {
         };
         const outcome = await read().catch((error: unknown) => error);
         assert.equal(outcome, broken);
-        assert.ok(seen.length <= at);
-        assert.deepEqual(seen, [...seen.keys()]);
+        assert.deepEqual(seen, count(at));
       });
     }
+
+    test(`${way.name}: ${kind} that ends its own map is closed`, async () => {
+      const abort = new AbortController();
+      const source = new Endless(50, () => abort.abort());
+      const map = pmap(source[open](), (item) => item, { ...via(way), signal: abort.signal });
+      await assert.rejects(map, { code: 'ABORTED' });
+      await waitFor(() => source.closed === 1);
+    });
 
     test(`${way.name}: ${kind} that throws rejects the map also when outcomes are asked for`, async () => {
       const map = pmap(new Endless(10)[open](), (item) => item, { ...via(way), settled: true });
@@ -294,4 +315,17 @@ test('taken in pieces of any size, and in parts of them, a sparse array gives ea
       assert.deepEqual(Object.keys(found), Object.keys(items));
     }),
   );
+});
+
+test('an iterator is read no longer at a time than it may be', () => {
+  const slow = function* (): Generator<number> {
+    for (const item of count(100)) {
+      const end = performance.now() + 1;
+      while (performance.now() < end);
+      yield item;
+    }
+  };
+  assert.deepEqual(new IteratorSource(slow(), 1).take(100)?.items, [0]);
+  assert.equal(new IteratorSource(slow(), Infinity).take(100)?.count, 100);
+  assert.equal(new IteratorSource(count(1000).values(), Infinity).take(1000)?.count, 1000);
 });

@@ -7,7 +7,7 @@ import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { spinFor } from './mappers.js';
-import { count, hostWays, mapWays, sharedPool, turns, via } from './ways.js';
+import { count, hostWays, mapWays, turns, via } from './ways.js';
 
 async function readAll<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const results: T[] = [];
@@ -205,8 +205,30 @@ for (const way of hostWays) {
     assert.deepEqual(await readAll(stream), [1, 2, 3, 4, 5, 6, 7]);
   });
 
-  test(`${way.name}: a reader that leaves frees the hosts, which live on`, async () => {
-    const pool = sharedPool(way.way);
+  test(`${way.name}: a reader that leaves while it waits closes the input`, async () => {
+    let isClosed = false;
+    const silent = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise<never>(() => {}),
+        return: async () => {
+          isClosed = true;
+          return { done: true as const, value: undefined };
+        },
+      }),
+    };
+    const stream = pmap.stream(silent, (item) => item, via(way));
+    const next = stream.next();
+    const left = withDeadline(Promise.all([next, stream.return?.()]), deadlineMs, 'it is left');
+    assert.deepEqual(await left, [
+      { done: true, value: undefined },
+      { done: true, value: undefined },
+    ]);
+    assert.equal(isClosed, true);
+    assert.deepEqual(await stream.next(), { done: true, value: undefined });
+  });
+
+  test(`${way.name}: a reader that leaves frees the hosts, which live on`, async (t) => {
+    const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
     await pool.warm();
     const { startedHosts, exitedHosts } = pool.stats();
     for await (const result of pmap.stream(count(10_000), (item) => item, { pool, chunk: 10 })) {
