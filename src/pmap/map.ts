@@ -24,8 +24,9 @@ import {
 } from './chunk.js';
 import { locate } from './failure.js';
 import type { FilledMapOptions } from './options.js';
+import { type ItemKind, nameOf, placeOf } from './place.js';
 import { type ChunkRunner, type MappedChunk, notBegun } from './runner.js';
-import { indexAt, itemsOf, type Piece, partOf, type Source } from './source.js';
+import { itemsOf, type Piece, partOf, type Source } from './source.js';
 import type { MapStats } from './stats.js';
 
 export interface MapParts {
@@ -37,8 +38,7 @@ export interface MapParts {
   readonly into: Cells | string;
   /** The items are in memory that hosts see: chunks name it and their range of it. */
   readonly isInPlace: boolean;
-  /** What messages call the mapper. */
-  readonly name: string;
+  readonly kind: ItemKind;
   readonly options: FilledMapOptions;
   /** Where the map was called. */
   readonly site: CallSite;
@@ -46,8 +46,6 @@ export interface MapParts {
   readonly accept: (piece: Piece, count: number, value: unknown) => void;
   /** Items whose results were taken; `undefined`: all that were accepted. */
   readonly deliveredItems: (() => number) | undefined;
-  /** False where what fails is no item of the map's input. */
-  readonly isOfItems: boolean;
   /** Somebody else closes the runner. */
   readonly keepsRunner: boolean;
 }
@@ -204,7 +202,7 @@ export class MapRun {
     this.#inFlight += 1;
     try {
       const answer = await runner.run(this.#chunkOf(piece), {
-        name: this.#nameOf(piece),
+        name: nameOf(this.#parts.kind, piece),
         expectedMs: runMs && Math.min(runMs * piece.count, mostExpectedMs),
         options: {
           whenBusy: 'queue',
@@ -247,10 +245,11 @@ export class MapRun {
 
   #locateReasons(piece: Piece, outcomes: unknown, hostLabel: string | undefined): void {
     if (!Array.isArray(outcomes)) return;
+    const { kind, site } = this.#parts;
     for (const [at, outcome] of outcomes.entries()) {
       if (outcome?.status !== 'rejected') continue;
       const failure = new ChunkFailure(outcome.reason, at, hostLabel);
-      outcome.reason = locate(failure, this.#parts.site, this.#placeOf(piece, at));
+      outcome.reason = locate(failure, site, placeOf(kind, piece, at));
     }
   }
 
@@ -259,9 +258,9 @@ export class MapRun {
       this.#returned.unshift(piece);
       return;
     }
-    const { options, site } = this.#parts;
+    const { options, site, kind } = this.#parts;
     const isOfItems = failure.at >= 0 || failure.hostLabel !== undefined;
-    const error = locate(failure, site, this.#placeOf(piece, failure.at));
+    const error = locate(failure, site, placeOf(kind, piece, failure.at));
     if (!options.settled || !isOfItems) {
       this.fail(error);
       return;
@@ -299,28 +298,6 @@ export class MapRun {
       indices: piece.indices,
       into,
     };
-  }
-
-  #nameOf(piece: Piece): string {
-    return `${this.#placesOf(piece, piece.count)} of ${this.#parts.name}`;
-  }
-
-  /** Where a chunk failed: its index, and how messages name it. */
-  #placeOf(piece: Piece, at: number): { index: number | undefined; name: string } {
-    if (!this.#parts.isOfItems) return { index: undefined, name: this.#parts.name };
-    const isOne = at >= 0 || piece.count === 1;
-    if (!isOne) return { index: undefined, name: this.#placesOf(piece, piece.count) };
-    const index = indexAt(piece, Math.max(0, at));
-    return { index, name: `${this.#noun} ${index}` };
-  }
-
-  #placesOf(piece: Piece, count: number): string {
-    const [first, last] = [indexAt(piece, 0), indexAt(piece, count - 1)];
-    return count === 1 ? `${this.#noun} ${first}` : `${this.#noun}s ${first} to ${last}`;
-  }
-
-  get #noun(): string {
-    return this.#parts.input === 'pairs' ? 'pair' : 'item';
   }
 
   #tellProgress(isLast: boolean): void {

@@ -42,7 +42,10 @@ export interface MapOptions {
   readonly channel?: MapChannel | undefined;
   /** Results in the order of the items (default), or first come, first served. */
   readonly ordered?: boolean | undefined;
-  /** Items that travel together. `auto` (default): by how long they take. */
+  /**
+   * Items that travel together, fewer where `lead` allows no more. `auto` (default): by how long they
+   * take. A chunk that a host has begun is mapped to its end, unless its mapper is async.
+   */
   readonly chunk?: number | 'auto' | undefined;
   /** Items read ahead of the results that were taken. `auto` (default): what keeps the hosts busy. */
   readonly lead?: number | 'auto' | undefined;
@@ -50,7 +53,10 @@ export interface MapOptions {
   readonly signal?: AbortSignal | undefined;
   /** An outcome for each item, as of `Promise.allSettled`, instead of ending at the first failure. */
   readonly settled?: boolean | undefined;
-  /** How often the items of a chunk are mapped again when their host ends under them. Default 0. */
+  /**
+   * How often the items of a chunk are mapped again when their host ends under them. Default 0. A map
+   * in place copies all items for it.
+   */
   readonly retry?: number | undefined;
   /** Higher first, among all that the pool has to do. Default 0. */
   readonly priority?: number | undefined;
@@ -60,7 +66,11 @@ export interface MapOptions {
 
 /** Of a map over a typed array. */
 export interface FillOptions extends MapOptions {
-  /** Where the results go: the items themselves to map in place. Default: a new array of their class. */
+  /**
+   * Where the results go: as long as the items, and either the items themselves (to map in place) or
+   * memory apart from theirs, else `OPTION_INVALID`. What fails leaves it partly written. Default: a new
+   * array of their class, in shared memory.
+   */
   readonly into?: TypedArray | undefined;
 }
 

@@ -2,6 +2,7 @@
 // happens at the call (prepare.ts); from then on a `MapRun` works (map.ts).
 
 import { type AnyFunction, captureSite } from '../context/index.js';
+import { CodedError } from '../errors.js';
 import { invalid } from '../internal/index.js';
 import { asTheyCome, type Collector, inOrder, keeping } from './collect.js';
 import type { MapRun } from './map.js';
@@ -41,7 +42,8 @@ export interface MapStream<R> extends AsyncIterableIterator<R> {
  *
  * The first failure ends the map, which rejects with what `fn` threw; its `itemIndex` says for which
  * item. Rejects also with `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `TRANSFER_…`, `ABORTED`,
- * `HOST_EXITED` (with the items that were lost), `POOL_CLOSED`.
+ * `HOST_EXITED` (with the items that were lost), `POOL_QUEUE_FULL` (where others filled the queue),
+ * `POOL_CLOSED`.
  */
 export function pmap<T extends TypedArray>(
   items: T,
@@ -168,7 +170,8 @@ function filter(items: unknown, mapper: AnyFunction, given?: MapOptions): MapPro
 /**
  * Calls `fn(a, b, i, j)` for every unordered pair of items, i < j, and resolves with the results in
  * the order (0, 1), (0, 2), … (1, 2), …: n (n - 1) / 2 of them, but no list of pairs is made, and
- * every host gets the items once. Fails like `pmap`; `itemIndex` is the number of the pair.
+ * every host gets the items once. Holes are pairs with `undefined`. Fails like `pmap`; `itemIndex` is
+ * the number of the pair, and the stack names its items.
  */
 pmap.pairs = pairs;
 
@@ -189,14 +192,25 @@ function pairs(given: unknown, map: AnyFunction, options?: MapOptions): MapPromi
     checkInput(given, map);
     if (!isIterable(given)) throw invalid('items', given, 'an array or another iterable');
     const items = isTypedArray(given) ? given : Array.from(given);
-    const count = Math.max(0, (items.length * (items.length - 1)) / 2);
+    const count = pairCount(items.length);
     const output = filled.settled ? 'settled' : 'list';
     const collector = filled.ordered ? inOrder(output, count) : asTheyCome(output);
     const mapper = () => ({ items, map });
     const source = () => new RangeSource([], count);
-    const shape = { input: 'pairs', name: map.name } as const;
+    const shape = { pairsOf: items.length, name: map.name };
     return prepareFrom({ mapper, options: filled, site }, source, collector, shape);
   });
+}
+
+const mostResults = 2 ** 32 - 1;
+
+function pairCount(items: number): number {
+  const count = (items * Math.max(0, items - 1)) / 2;
+  if (count <= mostResults) return count;
+  throw new CodedError(
+    'OPTION_INVALID',
+    `${items} items make ${count} pairs, and a list holds ${mostResults}: compare fewer at a time`,
+  );
 }
 
 pmap.reduce = reduce;

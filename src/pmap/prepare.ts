@@ -2,7 +2,7 @@
 // results. Nothing is sent here, and what throws leaves nothing pinned or open behind.
 
 import type { AnyFunction, CallSite } from '../context/index.js';
-import type { Cells, Chunk } from '../host/index.js';
+import type { Cells } from '../host/index.js';
 import { abortError, invalid, notFunction } from '../internal/index.js';
 import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
@@ -40,8 +40,9 @@ export interface Request {
 
 /** How the chunks of a map look. */
 export interface Shape {
-  readonly input: Chunk['input'];
   readonly name: string;
+  /** Chunks hold pairs of so many items. Default: items. */
+  readonly pairsOf?: number;
   readonly into?: Cells | string;
   readonly isInPlace?: boolean;
   readonly deliveredItems?: () => number;
@@ -117,7 +118,7 @@ export function prepare<R>(
 ): Prepared<R> {
   const { items, mapper, options } = request;
   checkInput(items, mapper);
-  const shape: Shape = { input: 'items', name: mapper.name, ...more };
+  const shape: Shape = { name: mapper.name, ...more };
   return prepareFrom(
     request,
     (reader) => sourceOf(items, options, reader),
@@ -148,16 +149,19 @@ export function prepareFrom<R>(
     const run: MapRun = new MapRun({
       source: open(reader),
       runner,
-      input: shape.input,
+      input: shape.pairsOf === undefined ? 'items' : 'pairs',
       output: collector.output,
       into: shape.into ?? '',
       isInPlace: shape.isInPlace ?? false,
-      name: shape.name === '' ? 'the mapper' : shape.name,
+      kind: {
+        pairsOf: shape.pairsOf,
+        isOfItems: shape.isOfItems ?? true,
+        name: shape.name === '' ? 'the mapper' : shape.name,
+      },
       options,
       site,
       accept: collector.accept,
       deliveredItems: shape.deliveredItems,
-      isOfItems: shape.isOfItems ?? true,
       keepsRunner: shape.keepsRunner ?? false,
     });
     return { run, stats: () => run.stats(), result: collector.result };
@@ -184,7 +188,6 @@ export function prepareFill(
   const read = isSame && options.retry > 0 ? copyOf(items) : items;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {
-    input: 'items',
     name: mapper.name,
     into: isSeen(into) ? into : classNameOf(into),
     isInPlace: isSeen(read),

@@ -22,7 +22,8 @@ import { ArraySource } from './source.js';
 /**
  * Maps every item with `map(item, index)` and combines the results in the hosts: `initial` with all of
  * them, in their order. `combine` is called with neighbours, however they are grouped, so it must be
- * associative. Resolves with `initial` where there is nothing to map. Fails like `pmap`.
+ * associative. Resolves with `initial` where there is nothing to map. Fails like `pmap`;
+ * `OPTION_INVALID` for `settled`.
  */
 export function reduce<T, V>(
   items: Iterable<T> | AsyncIterable<T>,
@@ -166,7 +167,7 @@ async function combineAll(
       accept: ({ position }, count, value) => next.push({ position, count, value }),
       result: () => {},
     };
-    const shape = { input: 'items', name: 'combine', isOfItems: false, keepsRunner: true } as const;
+    const shape = { name: 'combine', isOfItems: false, keepsRunner: true } as const;
     const { run } = prepareFrom({ ...request, options }, () => source, collector, shape, runner);
     combining.add(run);
     run.pump();

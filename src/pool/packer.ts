@@ -18,6 +18,8 @@ export class Packer {
   /** For tasks with `retry`. */
   readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
+  /** While one item after the other is tried alone. */
+  #isBlaming = false;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
   constructor(isOverSharedMemory: boolean) {
@@ -25,7 +27,7 @@ export class Packer {
     if (this.#share !== undefined) parentBuffers.blocks = this.#share.blocks;
     const blocks = this.#share?.blocks;
     const slow: SlowCodec = {
-      encode: (value) => encodedOf(parentExporter().exportValue(value, 'the arguments')),
+      encode: (args) => encodedOf(parentExporter().exportValue(...this.#named(args))),
       decode: () => undefined, // nothing is read with these codecs
     };
     this.#codec = new Codec({ blocks, slow });
@@ -53,14 +55,24 @@ export class Packer {
 
   #blame({ items, offset, count }: Chunk, mayRunTwice: boolean): ChunkFailure | undefined {
     if (!Array.isArray(items)) return undefined;
-    for (let at = 0; at < count; at += 1) {
-      try {
-        this.release(this.pack([items[offset + at]], mayRunTwice));
-      } catch (error) {
-        return new ChunkFailure(error, at, undefined);
+    this.#isBlaming = true;
+    try {
+      for (let at = 0; at < count; at += 1) {
+        try {
+          this.release(this.pack([items[offset + at]], mayRunTwice));
+        } catch (error) {
+          return new ChunkFailure(error, at, undefined);
+        }
       }
+      return undefined;
+    } finally {
+      this.#isBlaming = false;
     }
-    return undefined;
+  }
+
+  /** What is sent, and what messages call it. */
+  #named(args: unknown): [value: unknown, what: string] {
+    return this.#isBlaming && Array.isArray(args) ? [args[0], 'the item'] : [args, 'the arguments'];
   }
 
   release(packed: Packed): void {

@@ -322,8 +322,9 @@ export class Pool implements Caller, AsyncDisposable {
   }
 
   /**
-   * Takes no more calls, waits for those it has, then lets the hosts go. Twice is fine. Inside a task
-   * it ends the task's own copy of the pool, and waits for nothing.
+   * Takes no more calls, waits for those and the maps it has, then lets the hosts go. Twice is fine. A
+   * stream that was begun is waited for too: read it or leave it first. Inside a task it ends the task's
+   * own copy of the pool, and waits for nothing.
    */
   close(): Promise<void> {
     this.#ending ??= this.#state === 'inline' ? this.destroy() : this.#drain();

@@ -303,3 +303,16 @@ for (const way of hostWays) {
     assert.equal(pool.stats().startedHosts, 1);
   });
 }
+
+test('an item that cannot travel is called the item, and itemIndex says which', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  await assert.rejects(
+    pmap([1, Promise.resolve(2)], (item) => item, { pool, chunk: 2 }),
+    {
+      code: 'TRANSFER_UNSUPPORTED',
+      message:
+        'the item cannot travel: it is a Promise: await it first, or make it inside the function',
+      itemIndex: 1,
+    },
+  );
+});

@@ -85,7 +85,7 @@ for (const way of mapWays) {
     const index = pairsOf(count(6)).findIndex(([a, b]) => a === 2 && b === 4);
     const options = { ...via(way), chunk: 4 };
     await assert.rejects(pmap.pairs(count(6), work, options), (error: Error) => {
-      assert.match(error.stack ?? '', new RegExp(`pair ${index}\\]`));
+      assert.match(error.stack ?? '', new RegExp(`pair ${index} \\(items 2 and 4\\)\\]`));
       assert.equal(Reflect.get(error, 'itemIndex'), index);
       return true;
     });
@@ -94,6 +94,18 @@ for (const way of mapWays) {
       outcomes.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.itemIndex)),
       pairsOf(count(6)).map(([a, b], at) => (at === index ? index : a * b)),
     );
+  });
+
+  test(`${way.name}: holes make pairs with undefined, as in Array.from`, async () => {
+    const sparse = new Array<number>(3);
+    sparse[0] = 1;
+    sparse[2] = 3;
+    const found = await pmap.pairs(sparse, (a, b) => [a, b], via(way));
+    assert.deepEqual(found, [
+      [1, undefined],
+      [1, 3],
+      [undefined, 3],
+    ]);
   });
 
   test(`${way.name}: of no items there are 0 pairs, of which 0 are done`, async () => {
@@ -159,3 +171,11 @@ for (const way of hostWays) {
     );
   });
 }
+
+test('more pairs than a list holds are OPTION_INVALID, before anything is made of them', async () => {
+  const map = pmap.pairs(new Uint8Array(92_683), () => 1, { channel: 'inline' });
+  await assert.rejects(map, {
+    code: 'OPTION_INVALID',
+    message: /^92683 items make 4295022903 pairs, and a list holds 4294967295: compare fewer/,
+  });
+});

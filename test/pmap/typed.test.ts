@@ -275,3 +275,38 @@ for (const [what, make] of [
     );
   });
 }
+
+test('an into that is neither the items nor apart from them is OPTION_INVALID', async () => {
+  const memory = new Float64Array(16);
+  const items = memory.subarray(0, 8);
+  const small = new Float32Array(memory.buffer, 0, 8);
+  for (const into of [memory.subarray(1, 9), memory.subarray(7, 15), small]) {
+    await assert.rejects(
+      pmap(items, (item) => item, { into, channel: 'inline' }),
+      { code: 'OPTION_INVALID', message: /the items themselves, or memory apart from theirs$/ },
+    );
+  }
+  const apart = memory.subarray(8, 16);
+  assert.equal(await pmap(items, (item) => item + 1, { into: apart, channel: 'inline' }), apart);
+  assert.deepEqual([...memory], [...new Array(8).fill(0), ...new Array(8).fill(1)]);
+});
+
+test('an into of another length says how long it must be', async () => {
+  await assert.rejects(
+    pmap(new Int8Array(4), (item) => item, { into: new Float64Array(2) }),
+    {
+      message:
+        'into is Float64Array of length 2: it must be a typed array of 4 items, as many as there are',
+    },
+  );
+});
+
+test('into beside anything but a map over a typed array says where it belongs', async () => {
+  const options = { into: new Int8Array(1) };
+  for (const map of [
+    () => Reflect.apply(pmap, undefined, [[1], () => 1, options]),
+    () => Reflect.apply(pmap.filter, undefined, [new Int8Array(1), () => 1, options]),
+  ]) {
+    await assert.rejects(map, { code: 'OPTION_INVALID', message: /only pmap over a typed array/ });
+  }
+});

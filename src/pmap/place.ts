@@ -1,0 +1,41 @@
+// How messages name the items of a piece, and which of them an error is told.
+
+import { pairAt } from '../host/index.js';
+import type { Place } from './failure.js';
+import { indexAt, type Piece } from './source.js';
+
+/** What the items of a map are. */
+export interface ItemKind {
+  /** Pairs of so many items; `undefined`: items. */
+  readonly pairsOf: number | undefined;
+  /** False where what fails is no item of the map's input. */
+  readonly isOfItems: boolean;
+  /** What messages call the mapper. */
+  readonly name: string;
+}
+
+/** The whole piece, and what is done with it. */
+export function nameOf(kind: ItemKind, piece: Piece): string {
+  return `${placesOf(kind, piece)} of ${kind.name}`;
+}
+
+/** Item `at` of a piece that failed; -1: no single one. */
+export function placeOf(kind: ItemKind, piece: Piece, at: number): Place {
+  if (!kind.isOfItems) return { index: undefined, name: kind.name };
+  if (at < 0 && piece.count > 1) return { index: undefined, name: placesOf(kind, piece) };
+  const index = indexAt(piece, Math.max(0, at));
+  return { index, name: oneOf(kind, index) };
+}
+
+function oneOf({ pairsOf }: ItemKind, index: number): string {
+  if (pairsOf === undefined) return `item ${index}`;
+  const [i, j] = pairAt(index, pairsOf);
+  return `pair ${index} (items ${i} and ${j})`;
+}
+
+function placesOf(kind: ItemKind, piece: Piece): string {
+  const first = indexAt(piece, 0);
+  if (piece.count === 1) return oneOf(kind, first);
+  const noun = kind.pairsOf === undefined ? 'items' : 'pairs';
+  return `${noun} ${first} to ${indexAt(piece, piece.count - 1)}`;
+}
