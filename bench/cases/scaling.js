@@ -9,6 +9,9 @@ import { channelNames, openMapper } from '../scaling/contenders.js';
 import { measureAlone, measureContender } from '../scaling/measure.js';
 import { hasCorpus } from '../scaling/workloads/checker.js';
 
+/** Least efficiency of two hosts: items per second, as a part of twice those of a plain loop. */
+const leastEfficiency = { fibonacci: 0.95, checker: 0.95, allocation: 0.9 };
+
 const report = () => import('../../dist/bench/report/index.js');
 
 export default {
@@ -19,7 +22,6 @@ export default {
   },
   rounds: 10,
   deadlineMs: 120_000,
-  bars: [],
   async plan() {
     const workloads = await fetchWorkloads();
     const { hostCounts } = await report();
@@ -34,7 +36,8 @@ export default {
         runs.push(...runsOf(setting, [...channelNames, ...alone]));
       }
     }
-    return { settings, runs };
+    const bars = counts.includes(2) ? barsOf(Object.keys(workloads)) : [];
+    return { settings, runs, bars };
   },
   async measure({ contender, setting, scale }) {
     const [, workload, hosts] = /^(.*)-(\d+)$/.exec(setting);
@@ -48,6 +51,32 @@ export default {
     return scalingReport(result);
   },
 };
+
+/** Against a loop, and against what the machine gives: two cores may share caches and memory. */
+function barsOf(workloads) {
+  const names = workloads.filter((workload) => workload in leastEfficiency);
+  return names.flatMap((workload) => {
+    const least = leastEfficiency[workload];
+    const figure = 'perSecond';
+    const of = { setting: `${workload}-2`, contender: 'shm' };
+    return [
+      {
+        says: `${workload}: 2 hosts against a plain loop on one core, an efficiency of ${least}`,
+        figure,
+        of,
+        against: [{ setting: `${workload}-1`, contender: 'loop' }],
+        atLeast: 2 * least,
+      },
+      {
+        says: `${workload}: 2 hosts against 2 processes that talk to nobody`,
+        figure,
+        of,
+        against: [{ setting: `${workload}-2`, contender: 'no-parent' }],
+        atLeast: least,
+      },
+    ];
+  });
+}
 
 /** All workloads; without the checker where its Java files cannot be fetched, which is said. */
 async function fetchWorkloads() {

@@ -8,7 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
-import { isPlainPrimitive } from './plain.js';
+import { isBuiltinView, isPlainPrimitive } from './plain.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { refusalOf, refuse } from './refuse.js';
 import type { AnyFunction } from './types.js';
@@ -283,9 +283,8 @@ export class Graph {
   #leaf(value: object): object {
     this.#copies.set(value, value);
     const bare = leafPrototype(value);
-    const own = ArrayBuffer.isView(value)
-      ? Object.keys(value).filter((key) => !isIndex(key))
-      : Reflect.ownKeys(value);
+    // A list of the names of a view holds a text for each element: only classes of users have others.
+    const own = isBuiltinView(value) ? [] : Reflect.ownKeys(value);
     for (const key of own) {
       if (typeof key === 'string' && (key === 'length' || isIndex(key))) continue;
       this.#property(value, value, key);

@@ -66,11 +66,16 @@ function isPlainObject(value: object, seen: Set<object>): boolean {
   if (prototype === objectPrototype) return hasPlainProperties(value, seen);
   if (prototype === arrayPrototype) return Array.isArray(value) && isPlainArray(value, seen);
   if (typeof prototype !== 'object' || prototype === null) return false;
-  if (viewPrototypes.has(prototype)) return ArrayBuffer.isView(value) && Object.isExtensible(value);
+  if (isBuiltinView(value)) return Object.isExtensible(value);
   if (leafPrototypes.has(prototype)) return isBareLeaf(value);
   if (prototype === mapPrototype && value instanceof Map) return isPlainMap(value, seen);
   if (prototype === setPrototype && value instanceof Set) return isPlainSet(value, seen);
   return false;
+}
+
+/** A typed array, Buffer or DataView; what was set on it beside its elements stays behind. */
+export function isBuiltinView(value: object): boolean {
+  return ArrayBuffer.isView(value) && viewPrototypes.has(Object.getPrototypeOf(value));
 }
 
 function isPart(value: unknown, seen: Set<object>): boolean {

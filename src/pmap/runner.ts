@@ -102,7 +102,7 @@ export class InlineRunner implements ChunkRunner {
   readonly #mapper: Mapper;
 
   constructor(mapper: AnyFunction, why: string) {
-    this.#mapper = mapper as Mapper; // itself: the loops of chunks are known by their mapper
+    this.#mapper = (...args) => Reflect.apply(mapper, undefined, args);
     this.why = why;
   }
 

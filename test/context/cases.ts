@@ -687,6 +687,23 @@ export const cases: readonly Case[] = [
     },
   ],
   [
+    'typed arrays of classes of ones own, with their fields',
+    async (run) => {
+      class Samples extends Float64Array {
+        rate = 44_100;
+        scale(factor: number) {
+          return factor * this.rate;
+        }
+      }
+      const samples = new Samples([1, 2, 3]);
+      const result = await run((extra) => {
+        const { rate, length } = samples;
+        return [rate, length, samples.scale(2), samples[2], samples instanceof Samples, extra];
+      }, new Int16Array(1000));
+      assert.deepEqual(result, [44_100, 3, 88_200, 3, true, new Int16Array(1000)]);
+    },
+  ],
+  [
     'the `this` around an arrow function',
     async (run) => {
       class Service {

@@ -254,3 +254,10 @@ for (const way of ways.filter(({ channel }) => channel === 'shm')) {
     assert.deepEqual([...bytes], [9, 2, 3]);
   });
 }
+
+test('a captured view of 512 MiB is not looked at element by element', async (t) => {
+  const pool = openPool(t, { size: 1, channel: 'shm' });
+  // A list of its names would hold more texts than this process may.
+  const large = { samples: new Uint8Array(shared(2 ** 29).buffer), half: (of: number) => of / 2 };
+  assert.equal(await pool.run(() => large.half(large.samples.length)), 2 ** 28);
+});
