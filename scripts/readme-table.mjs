@@ -17,6 +17,10 @@ const order = [
   'lag',
   'smart-tv',
   'small',
+  'map',
+  'map-in-place',
+  'map-skewed',
+  'map-channels',
   'scaling',
 ];
 const isCheck = process.argv.includes('--check');
