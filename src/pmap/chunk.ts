@@ -64,6 +64,12 @@ export const unknownCost: ItemCost = Object.freeze({
  * with the next: on a machine whose cores are all at work it waits some milliseconds for one.
  */
 const shortTargetMs = 5;
+/**
+ * Each chunk costs this thread some tenths of a millisecond, a core's twentieth or more with two hosts.
+ * So the chunks of a map that goes on for long grow to this, in step with how long it has run.
+ */
+const longTargetMs = 20;
+const shareOfElapsed = 1 / 25;
 /** A chunk of a reduction: what comes back may be large, and has to be combined again. */
 const foldTargetMs = 20;
 /** With many hosts this thread would be late with the next chunk: it gets so long for each of them. */
@@ -81,9 +87,10 @@ const budgetTargets = 1.5;
 /** Items that may come back unmapped are sent for no more than this part of a chunk's time. */
 const spareShare = 0.1;
 
-/** How long a chunk should take, in ms. */
-export function chunkTargetMs(hosts: number, isFold: boolean): number {
-  return Math.max(isFold ? foldTargetMs : shortTargetMs, hosts * targetMsPerHost);
+/** How long a chunk should take in a map that has run for `elapsedMs`, in ms. */
+export function chunkTargetMs(hosts: number, isFold: boolean, elapsedMs: number): number {
+  const least = Math.max(isFold ? foldTargetMs : shortTargetMs, hosts * targetMsPerHost);
+  return Math.max(least, Math.min(longTargetMs, elapsedMs * shareOfElapsed));
 }
 
 /** When a chunk that should take so long gives back what it has not begun, in ms. */

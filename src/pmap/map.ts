@@ -177,7 +177,8 @@ export class MapRun {
 
   /** How long a chunk should take, in ms. */
   get #targetMs(): number {
-    return chunkTargetMs(this.#parts.runner.hosts, this.#parts.output === 'fold');
+    const { runner, output } = this.#parts;
+    return chunkTargetMs(runner.hosts, output === 'fold', performance.now() - this.#startedMs);
   }
 
   /** How many items may be taken and not delivered. */

@@ -72,7 +72,7 @@ class Simulation {
   }
 
   #size(remainingItems: number | undefined): number {
-    const targetMs = chunkTargetMs(this.#hosts, false);
+    const targetMs = chunkTargetMs(this.#hosts, false, this.endMs);
     return chunkItems(this.#cost, { hosts: this.#hosts, targetMs, remainingItems });
   }
 
@@ -93,7 +93,7 @@ class Simulation {
     let done = 0;
     while (
       done < items &&
-      (done === 0 || ranMs < chunkBudgetMs(chunkTargetMs(this.#hosts, false)))
+      (done === 0 || ranMs < chunkBudgetMs(chunkTargetMs(this.#hosts, false, this.endMs)))
     ) {
       ranMs += this.#itemsMs[start + done] ?? 0;
       done += 1;

@@ -1,5 +1,6 @@
-// The plagiarism checker's comparison: each program against those that follow it, in a corpus of Java
-// files and planted copies (bench/corpus/fetch.js). What a host needs of all programs it gets once.
+// The plagiarism checker's comparison: each pair of programs once, in a corpus of Java files and
+// planted copies (bench/corpus/fetch.js). An item is a program and the half of all others that follow
+// it. What a host needs of all programs it gets once.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,16 +8,15 @@ import { compare } from '../../../examples/plagiarism/compare.js';
 import { makeDocument } from '../../../examples/plagiarism/document.js';
 
 const corpus = fileURLToPath(new URL('../../corpus/java', import.meta.url));
-const followers = 20;
-
 /** Whether the corpus was fetched. */
 export const hasCorpus = () => existsSync(corpus);
 
 export default {
-  says: `a Java program compared with ${followers} others, by fingerprints and tiles`,
+  says: 'a Java program compared with half of all others, by fingerprints and tiles',
   open() {
     const programs = readPrograms();
     const items = programs.map((_, index) => index);
+    const followers = Math.floor((programs.length - 1) / 2);
     const map = (index) => {
       const found = [];
       for (let step = 1; step <= followers; step++) {
