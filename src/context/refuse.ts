@@ -198,7 +198,7 @@ export function refuse(value: object, path: Path): never {
   throw transferError('TRANSFER_UNSUPPORTED', path, `it is ${what}: ${why}`);
 }
 
-/** "argument 1 cannot travel: …" with the path from what was sent to the value. */
+/** "the arguments cannot travel: …" with the path from what was sent to the value. */
 export function transferError(
   code: ErrorCode,
   path: Path,

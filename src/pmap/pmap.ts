@@ -24,11 +24,6 @@ import type { MapStats } from './stats.js';
 import { ResultQueue, readResults } from './stream.js';
 import { arrayLike, isTypedArray } from './typed.js';
 
-/** What a typed array is not: its map gives another one, never a list. */
-interface NoTypedArray {
-  readonly BYTES_PER_ELEMENT?: never;
-}
-
 /** The results of a map one by one, which can be asked how it goes. */
 export interface MapStream<R> extends AsyncIterableIterator<R> {
   stats(): MapStats;
@@ -61,7 +56,8 @@ export function pmap<T, R>(
   options: MapOptions & { readonly settled: true },
 ): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
 export function pmap<T, R>(
-  items: (Iterable<T> | AsyncIterable<T>) & NoTypedArray,
+  // No typed array: its map gives another one, never a list.
+  items: (Iterable<T> | AsyncIterable<T>) & { readonly BYTES_PER_ELEMENT?: never },
   fn: (item: T, index: number) => R,
   options?: MapOptions,
 ): MapPromise<Awaited<R>[]>;
