@@ -65,8 +65,8 @@ export const unknownCost: ItemCost = Object.freeze({
  */
 const shortTargetMs = 5;
 /**
- * Each chunk costs this thread some tenths of a millisecond, a core's twentieth or more with two hosts.
- * So the chunks of a map that goes on for long grow to this, in step with how long it has run.
+ * Each chunk costs this thread the same, however long it is. So the chunks of a map that goes on for
+ * long grow to this, in step with how long it has run.
  */
 const longTargetMs = 20;
 const shareOfElapsed = 1 / 25;

@@ -32,7 +32,6 @@ import type { MapStats } from './stats.js';
 export interface MapParts {
   readonly source: Source;
   readonly runner: ChunkRunner;
-  readonly input: Chunk['input'];
   readonly output: Chunk['output'];
   /** As in a chunk; for other outputs than `fill` anything. */
   readonly into: Cells | string;
@@ -286,10 +285,10 @@ export class MapRun {
   }
 
   #chunkOf(piece: Piece): Chunk {
-    const { runner, input, output, into, isInPlace, options } = this.#parts;
+    const { runner, kind, output, into, isInPlace, options } = this.#parts;
     const isWhole = isInPlace || runner.isHere;
     return {
-      input,
+      input: kind.pairsOf === undefined ? 'items' : 'pairs',
       output,
       start: piece.start,
       count: piece.count,

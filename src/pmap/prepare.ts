@@ -149,7 +149,6 @@ export function prepareFrom<R>(
     const run: MapRun = new MapRun({
       source: open(reader),
       runner,
-      input: shape.pairsOf === undefined ? 'items' : 'pairs',
       output: collector.output,
       into: shape.into ?? '',
       isInPlace: shape.isInPlace ?? false,

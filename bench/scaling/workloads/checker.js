@@ -1,6 +1,7 @@
-// The plagiarism checker's comparison: each pair of programs once, in a corpus of Java files and
-// planted copies (bench/corpus/fetch.js). An item is a program and the half of all others that follow
-// it. What a host needs of all programs it gets once.
+// The plagiarism checker's comparison: no pair of programs twice, in a corpus of Java files and planted
+// copies (bench/corpus/fetch.js). An item is a program and the half of all others that follow it; of
+// an even number the pairs that are half the corpus apart are left out. What a host needs of all
+// programs it gets once.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +9,7 @@ import { compare } from '../../../examples/plagiarism/compare.js';
 import { makeDocument } from '../../../examples/plagiarism/document.js';
 
 const corpus = fileURLToPath(new URL('../../corpus/java', import.meta.url));
+
 /** Whether the corpus was fetched. */
 export const hasCorpus = () => existsSync(corpus);
 
