@@ -4,36 +4,19 @@
 //
 // Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds
 // and --only give numbers for a look, not for a document: they go to bench/results/quick.
+// A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each
+// in turns: for what differs by less than the machine does from minute to minute.
 // A case may have `plan()`, for settings and runs that depend on the machine, and `report(result)`, for
 // tables of its own, what to store beside the samples, and files in a folder of its name.
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { caseNames, namedOnly } from './lib/case-names.js';
 import { endAll, runFresh } from './lib/fresh.js';
+import { ensureInstalled } from './lib/install.js';
 import { allowedCores, describeMachine } from './lib/machine.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const caseNames = [
-  'round-trip',
-  'throughput',
-  'objects',
-  'closure',
-  'payload',
-  'cold',
-  'memory',
-  'idle',
-  'fibonacci',
-  'lag',
-  'smart-tv',
-  'small',
-  'map',
-  'map-in-place',
-  'map-skewed',
-  'map-channels',
-];
-/** Measured only when they are named: they take longer the more cores there are. */
-const namedOnly = ['scaling'];
 
 const options = readCommandLine();
 if (options.list) {
@@ -86,9 +69,19 @@ async function measureCase(name, bench) {
   );
   const rounds = options.rounds ?? (options.quick ? 3 : (bench.rounds ?? 5));
   const found = new Map(runs.map((run) => [run, { samples: {}, failures: [] }]));
+  const scale = options.quick ? 0.5 : 1;
   const measureOne = async ({ round, run }) => {
-    const scale = options.quick ? 0.5 : 1;
-    const { figures = {}, error } = await runFresh({ node: options.node, name, bench, run, scale });
+    record(run, round, await runFresh({ node: options.node, name, bench, run, scale }));
+  };
+  /** All contenders of a setting, which answer with `{ [contender]: figures }`. */
+  const measureTogether = async ({ round, run: { setting } }) => {
+    const run = { setting, contender: 'together' };
+    const { figures, error } = await runFresh({ node: options.node, name, bench, run, scale });
+    for (const each of runs.filter((other) => other.setting === setting)) {
+      record(each, round, { figures: figures?.[each.contender], error });
+    }
+  };
+  const record = (run, round, { figures = {}, error }) => {
     const { samples, failures } = found.get(run);
     if (error !== undefined) failures.push({ round: round + 1, says: error });
     for (const figure of Object.keys(bench.figures)) {
@@ -96,14 +89,15 @@ async function measureCase(name, bench) {
       samples[figure][round] = figures[figure] ?? null;
     }
   };
-  const turns = interleave(runs, rounds);
+  const isFirst = ({ setting }, at) => runs.findIndex((run) => run.setting === setting) === at;
+  const turns = interleave(bench.isTogether ? runs.filter(isFirst) : runs, rounds);
   process.stderr.write(`\n${name}: ${turns.length} processes `);
   const start = performance.now();
   if (bench.atOnce) await Promise.all(turns.map(measureOne));
   else {
     for (const turn of turns) {
-      await measureOne(turn);
-      if (turn.run === runs.at(-1)) process.stderr.write('.');
+      await (bench.isTogether ? measureTogether(turn) : measureOne(turn));
+      if (turn.run === turns.at(-1).run) process.stderr.write('.');
     }
   }
   process.stderr.write(` ${Math.round((performance.now() - start) / 1000)} s\n`);
@@ -167,13 +161,7 @@ function prepare() {
   if (!existsSync(here('../dist/bench/report/index.js'))) {
     stop('dist/ is not built: run `npm run build` first');
   }
-  if (!existsSync(here('./rivals/node_modules/piscina'))) {
-    console.log('installing the rivals (bench/rivals/package.json), once');
-    execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
-      cwd: here('./rivals'),
-      stdio: 'inherit',
-    });
-  }
+  ensureInstalled(here('./rivals'), 'piscina');
 }
 
 function readCommandLine() {

@@ -47,4 +47,5 @@ const steps = [
   },
 ];
 
-process.exit((await runSteps(steps, process.argv.slice(2))) === 0 ? 0 : 1);
+// Not process.exit(): into a pipe, what is longer than the pipe would be cut off.
+if ((await runSteps(steps, process.argv.slice(2))) > 0) process.exitCode = 1;

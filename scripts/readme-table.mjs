@@ -2,27 +2,10 @@
 // <!-- bench:begin --> and <!-- bench:end -->. With --check nothing is written, and the exit code
 // says whether the page is in step with the stored results. Needs the build (dist/).
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { caseNames, namedOnly } from '../bench/lib/case-names.js';
 import { insertTable, readmeTable } from '../dist/bench/report/index.js';
 
-const order = [
-  'round-trip',
-  'throughput',
-  'objects',
-  'closure',
-  'payload',
-  'cold',
-  'memory',
-  'idle',
-  'fibonacci',
-  'lag',
-  'smart-tv',
-  'small',
-  'map',
-  'map-in-place',
-  'map-skewed',
-  'map-channels',
-  'scaling',
-];
+const order = [...caseNames, ...namedOnly];
 const isCheck = process.argv.includes('--check');
 const stored = (existsSync('bench/results') ? readdirSync('bench/results') : [])
   .filter((name) => name.endsWith('.json'))

@@ -16,7 +16,7 @@ import {
 import { hasCommand, run } from './lib/run.mjs';
 
 /** No test file may take longer; the whole run has no more than this for each of its files. */
-const fileLimitMs = 180_000;
+const fileLimitMs = 600_000;
 /** A host leaves within a second after its parent did. */
 const orphanLimitMs = 3000;
 /** Names this run to every process that it starts, see findOrphans. */

@@ -36,6 +36,11 @@ export const errorCodes = {
   TASK_NOT_FUNCTION: 'what should run is not a function',
   // parallel maps
   MAP_ITEM_FAILED: 'the mapper threw what is no error, for an item that the message names',
+  // serving
+  SERVE_CLOSED: 'the server is closed',
+  SERVE_CONTROL_FAILED: 'a running server cannot be asked, or has refused what was asked of it',
+  SERVE_FAILED: 'processes of the server ended too often in a row',
+  SERVE_START_FAILED: 'a process of the server could not be started, or does not listen',
   // command line
   CLI_FILE_NOT_FOUND: 'the program to run is not there',
 } as const;

@@ -55,8 +55,14 @@ export interface NativeLoop {
 export interface NativeDescriptors {
   createSegment(ringBytes: number, slotCount: number, owner: number): number;
   createEventfd(): number;
-  /** A second descriptor of the same file. */
+  /** Both ends of a Unix socket for `sendDescriptors` and `receive`. */
+  createSocketPair(): number[];
+  /** A listening socket that shares its port with others made so; or the system's error, negative. */
+  listenShared(address: string, port: number, backlog: number, isV6Only: boolean): number;
+  /** A second descriptor of the same file, closed on exec. */
   duplicate(fd: number): number;
+  /** The descriptors of the next message over a Unix socket; throws when none is there. */
+  receive(socket: number): number[];
   /** Gives `fd` away: whoever gets the number closes it. */
   release(fd: number): number;
   closeAll(): void;
@@ -75,6 +81,83 @@ export interface NativeArena {
   takeCollected(): number[];
   readonly usedCount: number;
   release(): void;
+}
+
+/** The scoreboard of a server (crates/core/src/accept/board.rs). */
+export interface NativeBoard {
+  /** For the processes; only of a board that was made here and is not closed. */
+  fd(): number;
+  buffer(): ArrayBuffer;
+  /** Closes the descriptor; the buffer stays. */
+  close(): void;
+}
+
+/** The listener thread of this process (crates/core/src/accept/acceptor.rs). */
+export interface NativeAcceptor {
+  /** What the seats of its loops are made with, in any thread of this process. */
+  readonly key: number;
+  /** Accepts from one more listening socket, or passage of a router; takes the descriptor over. */
+  addSocket(number: number, fd: number): void;
+  removeSocket(number: number): void;
+  /** A row of this process has changed. */
+  wake(): void;
+  /** The thread ends when its seats are closed, too. */
+  close(): void;
+}
+
+/** Divides the connections of one listening socket among apps, by name (crates/core/src/accept/router.rs). */
+export interface NativeRouter {
+  /**
+   * Connections of clients that ask for one of `names` go into `passage`, one end of a Unix socket, which
+   * is taken over. Returns what `remove` takes, or -1 when another app has such a name.
+   */
+  add(names: readonly string[], passage: number): number;
+  remove(key: number): void;
+  /** Ends its thread and closes the socket. */
+  close(): void;
+}
+
+/** This event loop's seat at the listener thread (crates/node/src/seat.rs). */
+export interface NativeSeat {
+  /**
+   * Uint32: a count, then socket number and descriptor for each connection. Whoever reads it sets the
+   * count to 0 and owns the descriptors.
+   */
+  inbox(): ArrayBuffer;
+  board(): ArrayBuffer;
+  /** Whether waiting for connections keeps the event loop alive. */
+  hold(isHeld: boolean): void;
+  /** This loop's row has changed. */
+  wake(): void;
+  /** Leaves, unless a connection waits to be taken; for a loop whose row says that it drains. */
+  tryLeave(): boolean;
+  /** Connections that were not taken go to other loops of this process. */
+  close(): void;
+}
+
+/** A file on its way into a socket (crates/node/src/file_sender.rs). */
+export interface NativeFileSender {
+  /** How many bytes were sent: 0 where the file ends, -1 when the client has to read first. */
+  send(offset: number, count: number): number;
+  /** The callback is called once there is room, or the connection has failed. */
+  wait(): void;
+  close(): void;
+}
+
+/** A program to start (crates/node/src/program.rs). */
+export interface NativeProgramOptions {
+  readonly path: string;
+  /** The whole environment, as pairs. */
+  readonly env: readonly (readonly [string, string])[];
+  readonly folder: string;
+  readonly pipeBytes: number;
+}
+
+/** In a process group of its own; both descriptors are the caller's to close. */
+export interface NativeProgram {
+  readonly pid: number;
+  readonly stdin: number;
+  readonly stdout: number;
 }
 
 /** What the kernel says to each feature: empty when it works, else why not. */
@@ -101,6 +184,54 @@ export interface NativeBinding {
     open(fd: number, owner: number, onCollected: () => void): NativeArena;
   };
   readonly NativeLoop: new (deliver: () => void) => NativeLoop;
+  readonly NativeBoard: {
+    create(processes: number, loops: number): NativeBoard;
+    /** Takes the descriptor over. */
+    open(fd: number): NativeBoard;
+  };
+  /**
+   * `bells`: eventfds, one for each process of the board, taken over. Connections that nobody takes for
+   * `patienceMs` are answered by 503 where that is understood; 0: never.
+   */
+  readonly NativeAcceptor: new (
+    board: NativeBoard,
+    process: number,
+    bells: readonly number[],
+    policy: 'least-loaded' | 'round-robin' | 'kernel' | 'reuseport',
+    patienceMs: number,
+  ) => NativeAcceptor;
+  /** Takes the listening socket over. */
+  readonly NativeRouter: new (
+    listener: number,
+  ) => NativeRouter;
+  /** `deliver` is called when the inbox has something. */
+  readonly NativeSeat: new (
+    key: number,
+    index: number,
+    deliver: () => void,
+  ) => NativeSeat;
+  /** Both descriptors stay the caller's; `onRoom` is called once after each `wait`. */
+  readonly NativeFileSender: new (
+    socket: number,
+    file: number,
+    onRoom: () => void,
+  ) => NativeFileSender;
+  /** Without a copy of this process; standard error is ours. Rejects with the system's reason. */
+  startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
+  /** As wait(2) tells it, `null` while it runs; throws for what is no child, or was reaped before. */
+  reapProgram(pid: number): number | null;
+  /** Offsets and limits of the scoreboard, in the order of `boardAt` (serve/board.ts). */
+  boardLayout(): number[];
+  /** The clock of the scoreboard, in ms, cut to 32 bits. */
+  boardNowMs(): number;
+  /** To a Unix datagram socket; a path that begins with `@` is an abstract one. */
+  sendDatagram(path: string, text: string): void;
+  /** Rings an eventfd. */
+  ringBell(fd: number): void;
+  /** How many connections wait in a listening socket to be accepted; 0 for what is none. */
+  acceptQueue(fd: number): number;
+  /** Passes up to 8 descriptors over a Unix socket, all or none; they stay open here. */
+  sendDescriptors(socket: number, fds: number[]): void;
   /** Byte offsets of the words of `wordAt` (channels/shm/layout.ts), in its order. */
   layoutOffsets(): number[];
   grantedCores(): GrantedCores;
@@ -116,7 +247,7 @@ export interface NativeBinding {
    * which must be the one that started this process; 0: only with the process. Call it on the main
    * thread.
    */
-  watchParent(pid: number, thread: number): 'pidfd' | 'death-signal';
+  watchParent(pid: number, thread: number, graceMs: number): 'pidfd' | 'death-signal';
   probeKernel(): KernelFeatures;
 }
 
@@ -125,6 +256,19 @@ const exportNames = [
   'NativeDescriptors',
   'NativeArena',
   'NativeLoop',
+  'NativeBoard',
+  'sendDatagram',
+  'NativeFileSender',
+  'startProgram',
+  'reapProgram',
+  'NativeAcceptor',
+  'NativeRouter',
+  'NativeSeat',
+  'boardLayout',
+  'boardNowMs',
+  'ringBell',
+  'acceptQueue',
+  'sendDescriptors',
   'layoutOffsets',
   'grantedCores',
   'hasCpuQuota',

@@ -17,12 +17,12 @@ export function descendants(pid = process.pid) {
 export function treeCpuUs() {
   const own = process.cpuUsage();
   let total = own.user + own.system;
-  for (const pid of descendants()) total += cpuUs(pid);
+  for (const pid of descendants()) total += processCpuUs(pid);
   return total;
 }
 
 /** CPU time of one process: exact where the kernel keeps schedstat, else in ticks of 10 ms. */
-function cpuUs(pid) {
+export function processCpuUs(pid) {
   let totalNs = 0;
   for (const thread of tasksOf(pid)) {
     const text = readText(`/proc/${pid}/task/${thread}/schedstat`);

@@ -6,7 +6,7 @@
 // Not here: the carriers (socket/, memory/), the bytes of a frame (frames.ts).
 
 import { CodedError } from '../errors.js';
-import { FrameBatch, FrameParser } from './frames.js';
+import { FrameBatch, FrameParser, type FrameSink } from './frames.js';
 import type { BodyWriter, Channel, ChannelKind, FrameListener, SendOutcome } from './types.js';
 
 /** A batch buffer, in bytes; a fuller batch is written at once. */
@@ -67,8 +67,15 @@ export class FramedChannel implements Channel {
   #heardLast: boolean;
   #isOver: boolean;
 
-  /** `connect` makes the carrier; it must not call the listener before it returns. */
-  constructor(kind: ChannelKind, connect: (listener: CarrierListener) => Carrier) {
+  /**
+   * `connect` makes the carrier; it must not call the listener before it returns. A frame of the peer
+   * with more than `maxBodyBytes` ends the channel.
+   */
+  constructor(
+    kind: ChannelKind,
+    connect: (listener: CarrierListener) => Carrier,
+    maxBodyBytes?: number,
+  ) {
     this.kind = kind;
     this.onFrame = () => {};
     this.onDrain = () => {};
@@ -83,7 +90,7 @@ export class FramedChannel implements Channel {
     this.#saidGoodbye = false;
     this.#heardLast = false;
     this.#isOver = false;
-    this.#parser = new FrameParser({
+    const sink: FrameSink = {
       onFrame: (frameKind, task, target, body) => {
         if (this.#heardLast) return;
         try {
@@ -93,7 +100,8 @@ export class FramedChannel implements Channel {
         }
       },
       onGoodbye: () => this.#hearLast(undefined),
-    });
+    };
+    this.#parser = new FrameParser(sink, maxBodyBytes);
     this.#carrier = connect({
       onBytes: (piece) => this.#takeIn(piece),
       onRoom: () => this.#drain(),

@@ -8,7 +8,7 @@ import { ByteReader, ByteWriter, frameBytes } from './bytes.js';
 import type { BodyWriter, FrameListener } from './types.js';
 
 const headerBytes = 16;
-/** Largest body: what Node can hold in one buffer everywhere, less a page. */
+/** Largest body that can be: what Node can hold in one buffer everywhere, less a page. */
 const maxBodyBytes = 0x7fff_f000;
 const goodbyeMark = 0xffff_ffff;
 const goodbyeRest = Buffer.alloc(headerBytes - 4);
@@ -75,6 +75,7 @@ export interface FrameSink {
  */
 export class FrameParser {
   readonly #sink: FrameSink;
+  readonly #maxBodyBytes: number;
   readonly #reader: ByteReader;
   /** A header in parts: how many of its bytes are there. */
   readonly #header: Buffer;
@@ -85,8 +86,10 @@ export class FrameParser {
   #bodySize: number;
   #isStopped: boolean;
 
-  constructor(sink: FrameSink) {
+  /** A larger body than `mostBytes` is no frame. */
+  constructor(sink: FrameSink, mostBytes = maxBodyBytes) {
     this.#sink = sink;
+    this.#maxBodyBytes = mostBytes;
     this.#reader = new ByteReader(Buffer.alloc(0));
     this.#header = Buffer.alloc(headerBytes);
     this.#headerView = new DataView(this.#header.buffer, this.#header.byteOffset, headerBytes);
@@ -113,7 +116,7 @@ export class FrameParser {
     const reader = this.#reader;
     while (end - position >= headerBytes && !this.#isStopped) {
       const size = view.getUint32(position, true);
-      if (size > maxBodyBytes) {
+      if (size > this.#maxBodyBytes) {
         this.#takeMark(size);
         position += headerBytes;
         continue;
@@ -150,7 +153,7 @@ export class FrameParser {
 
   #beginBody(): void {
     const size = this.#headerView.getUint32(0, true);
-    if (size > maxBodyBytes) return;
+    if (size > this.#maxBodyBytes) return;
     try {
       this.#body = Buffer.allocUnsafeSlow(size);
     } catch (cause) {

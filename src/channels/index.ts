@@ -17,6 +17,7 @@ export {
   type SlowCodec,
 } from './codec/index.js';
 export { type BlocksShare, shareBlocks } from './shm/index.js';
+export { overSocket } from './socket/index.js';
 export type {
   Block,
   BlockStore,
@@ -30,17 +31,20 @@ export type {
   FrameListener,
   SendOutcome,
 } from './types.js';
+export { Wire } from './wire.js';
 
 export interface OfferOptions {
   readonly host: 'process' | 'thread';
   /** Wait a few microseconds awake before sleeping; only `shm` does. */
   readonly spin: boolean;
+  /** A larger frame of a host over a socket ends the channel; by default none is too large. */
+  readonly maxFrameBytes?: number;
 }
 
 /** The parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here. */
 export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
   if (kind === 'shm') return offerShm(options);
-  if (kind === 'socket' && options.host === 'process') return offerSocket();
+  if (kind === 'socket' && options.host === 'process') return offerSocket(options.maxFrameBytes);
   if (kind === 'memory' && options.host === 'thread') return offerMemory();
   const message = `a ${options.host} host cannot have a ${kind} channel: leave channel at 'auto'`;
   throw new CodedError('CHANNEL_UNAVAILABLE', message);

@@ -2,10 +2,13 @@
 // The command: which subcommands there are and what flags they take. Each has a file of its own that
 // does the work. A wrong command line is one sentence and exit code 2.
 
-import { Command, CommanderError } from 'commander';
-import { CodedError } from '../errors.js';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { CodedError, errorCodes } from '../errors.js';
+import type { Range, StatusAddress } from '../serve/index.js';
 import { doctor } from './doctor.js';
+import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
+import { type ServeFlags, serveApp } from './serve.js';
 import { packageVersion } from './version.js';
 
 const usageExitCode = 2;
@@ -32,7 +35,100 @@ function program(): Command {
     .passThroughOptions()
     .allowUnknownOption()
     .action((file: string, args: string[]) => runFile(file, args));
+  root
+    .command('serve')
+    .description('serve a program from several processes and event loops')
+    .argument('[app]', 'the program: it listens, or exports what can')
+    .argument('[args...]', 'its arguments; those with a dash after --')
+    .option('-P, --processes <count>', 'processes: 4, or 2..8 to follow the load', countOrRange)
+    .option('--max-processes <count>', 'as many as scale may ask for later', wholeNumber)
+    .option('-L, --loops <count>', 'event loops in each process', countOrRange)
+    .addOption(
+      new Option('--plan <name>', 'who comes and goes with the load (default: event)').choices([
+        'event',
+        'prefork',
+        'worker',
+        'perchild',
+      ]),
+    )
+    .addOption(
+      new Option('--placement <name>', 'who gets a connection (default: least-loaded)').choices([
+        'least-loaded',
+        'round-robin',
+        'kernel',
+        'reuseport',
+      ]),
+    )
+    .option(
+      '--port <port>',
+      'where an exported app listens (default: PORT, else 3000)',
+      wholeNumber,
+    )
+    .option('--host <address>', 'and on which address (default: all)')
+    .option('--unix <path>', 'or on which Unix socket')
+    .option('--status <address>', 'show the status as a page at PORT or HOST:PORT', hostAndPort)
+    .option('--tls-cert <file>', 'speak TLS for an exported app: the certificate, as PEM')
+    .option('--tls-key <file>', 'and its key')
+    .option('--http2', 'and HTTP/2')
+    .option('--static <folder>', 'instead of a program: serve files')
+    .option('--cgi <folder>', 'instead of a program: run CGI programs, under /cgi-bin/')
+    .option('--user <name>', 'whose the processes are (for root)')
+    .option('--group <name>', 'and of which group')
+    .option('--reload-on-change', 'reload when a file beside the program changes')
+    .option('--config <file>', 'options as JSON (default: manycore.config.json, without an app)')
+    .option('--pid-file <path>', 'write the number of this process to a file while it runs')
+    .showHelpAfterError('(flags of the program stand after --; manycore serve --help shows ours)')
+    .action((app: string | undefined, args: string[], options: ServeFlags) =>
+      serveApp(app, args, options),
+    );
+  root
+    .command('status')
+    .description('what the loops of the running servers do')
+    .argument('[pid]', 'of one server', wholeNumber)
+    .option('--json', 'print JSON')
+    .action((pid: number | undefined, options: { json?: boolean }) =>
+      showStatus(pid, options.json === true),
+    );
+  root
+    .command('reload')
+    .description('start every process of a running server anew, without losing a request')
+    .argument('[pid]', 'of the server, where several run', wholeNumber)
+    .action(reloadServer);
+  root
+    .command('scale')
+    .description('serve from so many processes from now on')
+    .argument('<processes>', '4, or 2..8 to follow the load', countOrRange)
+    .argument('[pid]', 'of the server, where several run', wholeNumber)
+    .action(scaleServer);
   return root;
+}
+
+/** `4`, or `2..8`. */
+function countOrRange(text: string): number | Range {
+  const [, min, max] = /^(\d+)\.\.(\d+)$/.exec(text) ?? [];
+  if (min !== undefined && max !== undefined) return { min: Number(min), max: Number(max) };
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number, or two like 2..8.');
+}
+
+/** Of what a program has thrown when it was started; not of what is said about it. */
+function stackOfProgram({ code, cause }: CodedError): string | undefined {
+  if (code !== 'SERVE_START_FAILED') return undefined;
+  const isOurs = 'code' in Object(cause) && Object.keys(errorCodes).includes(Object(cause).code);
+  return cause instanceof Error && !isOurs ? cause.stack : undefined;
+}
+
+/** `9000`, or `10.0.0.1:9000`. */
+function hostAndPort(text: string): number | StatusAddress {
+  const [, host, port] = /^(?:(.+):)?(\d+)$/.exec(text) ?? [];
+  if (port === undefined) throw new InvalidArgumentError('It must be PORT or HOST:PORT.');
+  if (host === undefined) return Number(port);
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+}
+
+function wholeNumber(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
 }
 
 try {
@@ -41,6 +137,8 @@ try {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? 0 : usageExitCode; // commander has printed it
   } else if (error instanceof CodedError) {
+    const stack = stackOfProgram(error);
+    if (stack !== undefined) console.error(`${stack}\n`);
     console.error(`manycore: ${error.message} (${error.code})`);
     process.exitCode = usageExitCode;
   } else {

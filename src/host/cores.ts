@@ -13,13 +13,22 @@ export interface GrantedCores {
 
 let granted: GrantedCores | undefined;
 
-/** The cores granted to this process; measured once. */
+/** The cores granted to this process, or the share that `MANYCORE_CORES` says; measured once. */
 export function grantedCores(): GrantedCores {
-  granted ??= nativeBinding()?.grantedCores() ?? {
-    count: availableParallelism(),
-    reason: 'os.availableParallelism(), which may not see a quota: the native binary is not loaded',
-  };
+  granted ??= shareOfCores() ??
+    nativeBinding()?.grantedCores() ?? {
+      count: availableParallelism(),
+      reason:
+        'os.availableParallelism(), which may not see a quota: the native binary is not loaded',
+    };
   return granted;
+}
+
+/** A server tells each of its event loops, so that not every loop has hosts for all cores. */
+function shareOfCores(): GrantedCores | undefined {
+  const count = Number(process.env['MANYCORE_CORES'] ?? '');
+  if (!Number.isInteger(count) || count < 1) return undefined;
+  return { count, reason: `MANYCORE_CORES=${count}` };
 }
 
 /** The numbers of the cores that this thread may run on now, ascending; empty when unknown. */

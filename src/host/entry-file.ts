@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
 
 const entryUrl = new URL('./entry.js', import.meta.url);
+const sharedEntryUrl = new URL('./shared-entry.js', import.meta.url);
 /** A bundle may itself be called so: started as a host it would start hosts without end. */
 const isThisFile = entryUrl.href === import.meta.url;
 /** So may the program beside a bundle's chunks: it has got a host's ticket, which a host takes away. */
@@ -21,4 +22,10 @@ export function entryFile(): URL {
     `manycore's host program ${fileURLToPath(entryUrl)} is not beside its library: was manycore ` +
       'bundled into the program? Leave it out (esbuild: --external:manycore)',
   );
+}
+
+/** The same of `shared-entry.ts`, which lies beside it. */
+export function sharedEntryFile(): URL {
+  entryFile();
+  return sharedEntryUrl;
 }

@@ -20,6 +20,7 @@ import { Loads } from './loads.js';
 import { NestedMaps } from './nested.js';
 import { startProcess } from './process.js';
 import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
+import type { SharedPlace } from './shared-hosts.js';
 import { startThread } from './thread.js';
 import type { HostExit, HostHandle, HostOptions, HostSettings } from './types.js';
 
@@ -69,6 +70,7 @@ export class Host<C extends Call> {
   readonly #maxTasks: number;
   readonly #execArgv: readonly string[];
   readonly #handle: HostHandle;
+  readonly #place: SharedPlace | undefined;
   readonly #link: Link;
   readonly #end: ChannelEnd;
   readonly #nested: NestedMaps;
@@ -116,8 +118,13 @@ export class Host<C extends Call> {
       loads: loads?.buffer,
     };
     try {
-      const start = settings.kind === 'process' ? startProcess : startThread;
-      this.#handle = start(ticket, offer, settings);
+      if (settings.shared === undefined) {
+        const start = settings.kind === 'process' ? startProcess : startThread;
+        this.#handle = start(ticket, offer, settings);
+      } else {
+        this.#place = settings.shared.join(offer.stdio.filter(isDescriptor));
+        this.#handle = this.#place;
+      }
     } catch (error) {
       offer.discard();
       throw error;
@@ -153,8 +160,17 @@ export class Host<C extends Call> {
     this.#link.ref();
     const { id = noSetup, definitions = [], state = noBytes, buffers = [] } = settings.setup ?? {};
     this.#link.postSnapshot(frame.setup, 0, id, { bytes: state, definitions, buffers });
-    this.#startTimer = startTimer(settings.startTimeoutMs, () => {
-      const text = `it was not ready after ${settings.startTimeoutMs} ms`;
+    this.#watchStart(settings.startTimeoutMs);
+  }
+
+  #watchStart(timeoutMs: number): void {
+    const wasBusy = this.isBusyElsewhere;
+    this.#startTimer = startTimer(timeoutMs, () => {
+      if (wasBusy || this.isBusyElsewhere) {
+        this.#watchStart(timeoutMs); // it is well, and comes to us later
+        return;
+      }
+      const text = `it was not ready after ${timeoutMs} ms`;
       this.#startFailure = { text, cause: undefined };
       this.#handle.kill();
     });
@@ -187,6 +203,21 @@ export class Host<C extends Call> {
       this.inFlight + this.#takenBack.length < this.maxInFlight &&
       this.inFlight + this.tasksDone < this.#maxTasks
     );
+  }
+
+  /** Whether other parents use it, too. */
+  get isShared(): boolean {
+    return this.#place !== undefined;
+  }
+
+  /** Whether it is shared, and works for another parent. */
+  get isBusyElsewhere(): boolean {
+    return this.#place?.turn === 'elsewhere';
+  }
+
+  /** Whether it is shared and has calls of ours, none of which is known to have begun. */
+  get isBehindOthers(): boolean {
+    return this.#place !== undefined && this.inFlight > 0 && this.#place.turn !== 'ours';
   }
 
   /** How messages name it. */
@@ -426,4 +457,8 @@ export class Host<C extends Call> {
     this.#events.onExit(this, described, unanswered, failure);
     this.#link.destroy(); // last: until here the claims could be asked
   }
+}
+
+function isDescriptor(entry: number | 'pipe'): entry is number {
+  return entry !== 'pipe';
 }

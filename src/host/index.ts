@@ -1,3 +1,4 @@
+export { isAlive } from './alive.js';
 export { blocksOf, encodedOf } from './buffers.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
@@ -19,5 +20,16 @@ export {
 } from './protocol.js';
 export { parentRelay, type Relay, type RelayedFunction } from './relay.js';
 export { isSharedMemory, shared, sharedMemoryProblem } from './shared.js';
+export {
+  type GivenPlace,
+  type SharedHosts,
+  SharedPlace,
+  sharedHosts,
+  useSharedHosts,
+} from './shared-hosts.js';
+export { SharedProcess } from './shared-process.js';
+export { placeFds } from './shared-protocol.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
+export { Turns } from './turns.js';
 export type { HostExit, HostKind, HostOptions, HostSettings } from './types.js';
+export { WiredProcess, type WireTicket } from './wired-process.js';

@@ -279,6 +279,7 @@ export class Link {
 
   destroy(): void {
     this.#outbox.length = 0;
+    if (this.#held !== undefined) this.#held.length = 0;
     this.#channel.destroy();
     this.#end.blocks?.returnAll(this.#peer);
   }

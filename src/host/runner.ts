@@ -1,5 +1,5 @@
-// What a host does with the frames of its parent: one task after the other (or as many at a time as
-// the pool allows), each answered with exactly one result or error, in a process that lives on
+// What a host does with the frames of a parent: one task after the other (or as many at a time as
+// the gate lets in), each answered with exactly one result or error, in a process that lives on
 // whatever the task threw. A task that its parent has taken back in the meantime is skipped.
 // Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
 
@@ -8,6 +8,7 @@ import { ByteReader, type Claims } from '../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../context/index.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, leaveTask, RunningTask } from './current-task.js';
+import type { Gate } from './gate.js';
 import { type Link, rest } from './link.js';
 import { type Chunk, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
 import { generatorOf, StreamSender } from './stream-sender.js';
@@ -17,12 +18,14 @@ export interface RunnerOptions {
   readonly exporter: Exporter;
   readonly importer: Importer;
   readonly claims: Claims | undefined;
-  readonly concurrentTasks: number;
+  readonly gate: Gate;
   readonly maxRssBytes: number;
   /** Resident memory is the whole process's: a thread counts what is its own. */
   readonly isThread: boolean;
   /** `state`: empty when the function of the definition `target` has none. */
   readonly onSetup: (target: number, state: Uint8Array) => void;
+  /** A task begins, or has ended. */
+  readonly onTurn: (isAtWork: boolean) => void;
 }
 
 interface WaitingCall {
@@ -44,6 +47,7 @@ export class Runner {
   /** Calls that wait for a running one. */
   readonly #waiting: WaitingCall[] = [];
   #memoryCheckedAtMs = 0;
+  #hasEnded = false;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -52,12 +56,13 @@ export class Runner {
 
   /** The listener of the link. */
   receive(kind: number, task: number, target: number, body: ByteReader): void {
+    if (this.#hasEnded) return;
     switch (kind) {
       case frame.call:
       case frame.callWithState:
       case frame.chunk:
-        if (this.#hasRoom) this.#call(kind, task, target, body);
-        else this.#waiting.push(keep(kind, task, target, body));
+        if (this.#options.gate.isOpen) this.#call(kind, task, target, body);
+        else this.#keep(kind, task, target, body);
         break;
       case frame.abort:
         this.#running.get(task)?.abort();
@@ -75,13 +80,31 @@ export class Runner {
     }
   }
 
-  get #hasRoom(): boolean {
-    return this.#running.size < this.#options.concurrentTasks && this.#waiting.length === 0;
+  /** Whether a task runs here. */
+  get isAtWork(): boolean {
+    return this.#running.size > 0;
+  }
+
+  /** The parent is gone: what waits is not begun, what runs hears of it. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#waiting.length = 0;
+    for (const task of this.#running.values()) task.abort();
+    for (const stream of this.#streams.values()) stream.grant(0);
+  }
+
+  #keep(kind: number, task: number, target: number, body: ByteReader): void {
+    this.#waiting.push({ kind, task, target, body: new ByteReader(rest(body)) });
+    this.#options.gate.wait(() => {
+      const next = this.#waiting.shift();
+      if (next !== undefined) this.#call(next.kind, next.task, next.target, next.body);
+    });
   }
 
   #call(kind: number, slot: number, target: number, body: ByteReader): void {
     if (this.#options.claims?.tryClaim(slot) === false) return; // taken back by the parent
     const task = new RunningTask(slot);
+    this.#options.onTurn(true);
     const startedMs = performance.now();
     let result: unknown;
     let unfinished: Promise<unknown> | undefined;
@@ -89,15 +112,14 @@ export class Runner {
       const { fn, args } = this.#read(kind, target, body);
       const chunk = kind === frame.chunk ? parseChunk(args) : undefined;
       task.chunk = chunk;
-      const isAlone = this.#options.concurrentTasks === 1;
-      result = callInTask(task, isAlone, () =>
+      result = callInTask(task, this.#options.gate.isForOne, () =>
         chunk === undefined
           ? Reflect.apply(fn, undefined, argumentList(args))
           : runChunk(fn, chunk, () => task.isAborted),
       );
       unfinished = this.#unfinished(slot, result);
     } catch (error) {
-      leaveTask(task);
+      this.#leave(task);
       this.#fail(slot, startedMs, error);
       return;
     }
@@ -105,8 +127,13 @@ export class Runner {
       this.#finishLater(task, startedMs, unfinished);
       return;
     }
-    leaveTask(task);
+    this.#leave(task);
     this.#succeed(task, startedMs, result);
+  }
+
+  #leave(task: RunningTask): void {
+    leaveTask(task);
+    this.#options.onTurn(false);
   }
 
   /** What is to be awaited of a result. Throws what its getters and traps throw. */
@@ -131,6 +158,7 @@ export class Runner {
 
   #finishLater(task: RunningTask, startedMs: number, work: Promise<unknown>): void {
     this.#running.set(task.slot, task);
+    this.#options.gate.enter();
     void work
       .then(async (value) => {
         const generator = generatorOf(value);
@@ -142,9 +170,9 @@ export class Runner {
         (error: unknown) => this.#fail(task.slot, startedMs, error),
       )
       .finally(() => {
-        leaveTask(task);
+        this.#leave(task);
         this.#running.delete(task.slot);
-        this.#startWaiting();
+        this.#options.gate.leave();
       });
   }
 
@@ -154,14 +182,6 @@ export class Runner {
       return await sender.run();
     } finally {
       this.#streams.delete(slot);
-    }
-  }
-
-  #startWaiting(): void {
-    while (this.#running.size < this.#options.concurrentTasks) {
-      const next = this.#waiting.shift();
-      if (next === undefined) return;
-      this.#call(next.kind, next.task, next.target, next.body);
     }
   }
 
@@ -218,10 +238,6 @@ export class Runner {
 function threadBytes(): number {
   const { heapTotal, external } = process.memoryUsage();
   return heapTotal + external;
-}
-
-function keep(kind: number, task: number, target: number, body: ByteReader): WaitingCall {
-  return { kind, task, target, body: new ByteReader(rest(body)) };
 }
 
 function runTime(startedMs: number, endedMs: number): number {

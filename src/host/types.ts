@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import type { NestedOwner } from './nested.js';
+import type { SharedHosts } from './shared-hosts.js';
 
 export type HostKind = 'process' | 'thread';
 
@@ -56,4 +57,6 @@ export interface HostSettings extends HostOptions {
   readonly startTimeoutMs: number;
   /** Who finds hosts for maps that run inside this one. */
   readonly nested: NestedOwner;
+  /** Instead of a process of its own, a place in one of these. */
+  readonly shared: SharedHosts | undefined;
 }

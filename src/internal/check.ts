@@ -66,6 +66,12 @@ export function integer(name: string, value: number, least: number, most: number
   return value;
 }
 
+/** Not empty. */
+export function string(name: string, value: unknown, wanted: string): string {
+  if (typeof value === 'string' && value !== '') return value;
+  throw invalid(name, value, wanted);
+}
+
 export function strings(name: string, value: readonly string[]): readonly string[] {
   if (!Array.isArray(value) || value.some((entry) => typeof entry !== 'string')) {
     throw invalid(name, value, 'an array of strings');

@@ -74,6 +74,42 @@ export interface PoolResizeMessage extends PoolMessage {
   readonly hostsWanted: number;
 }
 
+/** A process of a server that ended, or lost a loop, without having been asked to. */
+export interface ServerLostMessage {
+  readonly pid: number | undefined;
+  readonly why: string;
+  /** Of the error that the program threw in a thread, which has no output of its own. */
+  readonly stack: string | undefined;
+  /** Until another is started, in ms; `undefined`: none is any more. */
+  readonly delayMs: number | undefined;
+}
+
+/** In a program that is served: its loop takes no more connections, and is to end what it has. */
+export interface ServerDrainMessage {
+  /** From now on, in ms; SIGTERM follows when nothing is open any more, or then. */
+  readonly deadlineMs: number;
+}
+
+/** A loop that was to be added to a process of a server, which serves on without it. */
+export interface ServerLoopFailedMessage {
+  readonly pid: number | undefined;
+  /** Its index in the process. */
+  readonly loop: number;
+  readonly why: string;
+  /** Of the error that the program threw. */
+  readonly stack: string | undefined;
+}
+
+/** A loop of a server that does not come back from a callback. */
+export interface ServerBlockedMessage {
+  readonly pid: number | undefined;
+  /** Its index in the process. */
+  readonly loop: number;
+  readonly blockedMs: number;
+  /** Where it is, as in `Error.stack`; `undefined` where that cannot be had, as in native code. */
+  readonly stack: string | undefined;
+}
+
 /** Everything that is announced; the key is how code names it, the string how a listener does. */
 export const announcements = {
   taskQueued: announce<TaskQueuedMessage>('manycore:task:queued'),
@@ -87,6 +123,10 @@ export const announcements = {
   poolOpen: announce<PoolMessage>('manycore:pool:open'),
   poolResize: announce<PoolResizeMessage>('manycore:pool:resize'),
   poolClose: announce<PoolMessage>('manycore:pool:close'),
+  serverBlocked: announce<ServerBlockedMessage>('manycore:server:blocked'),
+  serverDrain: announce<ServerDrainMessage>('manycore:server:drain'),
+  serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),
+  serverLost: announce<ServerLostMessage>('manycore:server:lost'),
 } as const;
 
 function announce<Message>(name: `manycore:${string}:${string}`): Announcement<Message> {

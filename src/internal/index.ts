@@ -9,6 +9,7 @@ export {
   notFunction,
   number,
   oneOf,
+  string,
   strings,
 } from './check.js';
 export {
@@ -28,6 +29,10 @@ export {
   type HostRestartMessage,
   type PoolMessage,
   type PoolResizeMessage,
+  type ServerBlockedMessage,
+  type ServerDrainMessage,
+  type ServerLoopFailedMessage,
+  type ServerLostMessage,
   type TaskEndMessage,
   type TaskErrorMessage,
   type TaskMessage,

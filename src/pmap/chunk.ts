@@ -1,6 +1,6 @@
 // How many items go to a host at a time. Pure.
 //
-// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `shortTargetMs`.
+// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `shortestTargetMs`.
 // A chunk is as long as its longest wait, so near the end of a known input chunks shrink: each takes no
 // more than its share of what is left, halved, and no host is last alone (guided self-scheduling,
 // Polychronopoulos and Kuck 1987). How long items take is measured from chunk to chunk, and a guess
@@ -60,18 +60,12 @@ export const unknownCost: ItemCost = Object.freeze({
 });
 
 /**
- * A chunk takes about so long in its host. Another one lies ahead of it, so this thread may be so late
- * with the next: on a machine whose cores are all at work it waits some milliseconds for one.
+ * A chunk takes about so long in its host. Each costs this thread the same, however long it is: some
+ * 0.3 ms where it has slept meanwhile, because nothing of it is in a cache any more, and the cores on
+ * which that runs are the hosts' (bench/cases/scaling.js). Another chunk lies ahead of it, so this
+ * thread may be so late with the next.
  */
-const shortTargetMs = 5;
-/**
- * Each chunk costs this thread the same, however long it is. So the chunks of a map that goes on for
- * long grow to this, in step with how long it has run.
- */
-const longTargetMs = 20;
-const shareOfElapsed = 1 / 25;
-/** A chunk of a reduction: what comes back may be large, and has to be combined again. */
-const foldTargetMs = 20;
+const shortestTargetMs = 20;
 /** With many hosts this thread would be late with the next chunk: it gets so long for each of them. */
 const targetMsPerHost = 0.2;
 /** No shorter than this near the end: the message costs as much. */
@@ -87,10 +81,9 @@ const budgetTargets = 1.5;
 /** Items that may come back unmapped are sent for no more than this part of a chunk's time. */
 const spareShare = 0.1;
 
-/** How long a chunk should take in a map that has run for `elapsedMs`, in ms. */
-export function chunkTargetMs(hosts: number, isFold: boolean, elapsedMs: number): number {
-  const least = Math.max(isFold ? foldTargetMs : shortTargetMs, hosts * targetMsPerHost);
-  return Math.max(least, Math.min(longTargetMs, elapsedMs * shareOfElapsed));
+/** How long a chunk should take, in ms. */
+export function chunkTargetMs(hosts: number): number {
+  return Math.max(shortestTargetMs, hosts * targetMsPerHost);
 }
 
 /** When a chunk that should take so long gives back what it has not begun, in ms. */

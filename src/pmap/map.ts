@@ -174,10 +174,8 @@ export class MapRun {
     return Math.max(1, Math.min(wanted, Math.floor(leadItems / this.#window)));
   }
 
-  /** How long a chunk should take, in ms. */
   get #targetMs(): number {
-    const { runner, output } = this.#parts;
-    return chunkTargetMs(runner.hosts, output === 'fold', performance.now() - this.#startedMs);
+    return chunkTargetMs(this.#parts.runner.hosts);
   }
 
   /** How many items may be taken and not delivered. */

@@ -24,7 +24,7 @@ let shared: Pool | undefined;
 
 /** The pool of `run` and `parallel`; made when it is first asked for. */
 function defaultPool(): Pool {
-  shared ??= new Pool();
+  shared ??= Pool.ofProgram();
   return shared;
 }
 

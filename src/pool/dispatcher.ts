@@ -7,16 +7,18 @@
 // another host has nothing to do, or when the caller gives up. Giving up on a task that runs is a
 // ladder: its signal is aborted, it has `graceMs` to end, then its host is killed.
 // Not here: starting and stopping hosts (fleet.ts), what callers see (pool.ts).
+// Long (over 400 lines), because every way in which a task changes its state is here.
 
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import type { CodedError } from '../errors.js';
-import type { HostExit, NestedOwner } from '../host/index.js';
+import type { HostExit, NestedOwner, SharedHosts } from '../host/index.js';
 import { abortError, announcements, startTimer, timeoutError } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
+import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
 import { chooseHost, type ScheduleLimits } from './schedule.js';
@@ -32,6 +34,7 @@ export interface DispatcherOptions {
   readonly budget: CoreBudget;
   /** Who finds hosts for maps that run in hosts. */
   readonly nested: NestedOwner;
+  readonly shared: SharedHosts | undefined;
   /** A task needs its arguments no more. */
   readonly onSettled: (task: Task) => void;
 }
@@ -52,6 +55,8 @@ export class Dispatcher {
   readonly #hostOf = new Map<Task, TaskHost>();
   readonly #idleWaiters: (() => void)[] = [];
   readonly #limits: ScheduleLimits;
+  /** The same where a task may wait in a host that works for another pool. */
+  readonly #limitsElsewhere: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
   readonly #takeBack: TakeBack;
@@ -66,7 +71,9 @@ export class Dispatcher {
     this.#limits = {
       concurrentTasks: given.options.concurrentTasksPerHost,
       maxInFlight: given.options.maxTasksAhead,
+      mayWaitElsewhere: false,
     };
+    this.#limitsElsewhere = { ...this.#limits, mayWaitElsewhere: true };
     this.fleet = new Fleet({
       poolId: given.poolId,
       options: given.options,
@@ -75,6 +82,7 @@ export class Dispatcher {
       events: this.#fleetEvents,
       nested: given.nested,
       waitingTasks: () => this.#queue.length,
+      shared: given.shared,
     });
     this.#takeBack = new TakeBack({
       fleet: this.fleet,
@@ -104,6 +112,10 @@ export class Dispatcher {
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
   admit(task: Task): boolean {
     if (this.#queue.length === 0 && this.#trySend(task)) return true;
+    if (this.#mustNotWait(task)) {
+      this.settleRefused(task, nestedBusy());
+      return true;
+    }
     if (this.#queue.length >= this.#options.maxWaitingTasks) return false;
     task.queuedMs = performance.now();
     this.#queue.push(task, task.options.priority);
@@ -134,12 +146,24 @@ export class Dispatcher {
     if (task !== undefined) this.fleet.grow();
   };
 
+  /**
+   * A chunk of a map in a host: that host waits for it, and would wait for itself where hosts are shared
+   * and another pool's task, which waits for a chunk of its own, is in between.
+   */
+  #mustNotWait(task: Task): boolean {
+    return this.fleet.isShared && task.isChunk && task.options.whenBusy === 'reject';
+  }
+
   /** True when the task needs to wait no more: a host has it, or it is settled. */
   #trySend(task: Task): boolean {
     while (true) {
       const mustBeAlone = task.options.timeoutMs !== Infinity;
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
-      const host = chooseHost(this.fleet.hosts, runMs, this.#limits, this.#isPatient);
+      // What has a timeout waits here, where the time does not count.
+      const mayWait = !mustBeAlone && !this.#mustNotWait(task);
+      const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
+      const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
+      const host = chooseHost(this.fleet.hosts, runMs, limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
@@ -174,7 +198,9 @@ export class Dispatcher {
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
     this.waited.record(task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs);
-    if (host.inFlight > this.#options.concurrentTasksPerHost) this.#takeBack.watch();
+    const isBehind = host.inFlight > this.#options.concurrentTasksPerHost;
+    // Of a shared host another pool may have made use in the same moment.
+    if (isBehind || host.isShared) this.#takeBack.watch();
     if (this.#options.minSpareHosts > 0) this.fleet.grow();
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
@@ -186,9 +212,16 @@ export class Dispatcher {
 
   #startTimeout(task: Task, host: TaskHost): void {
     const { timeoutMs } = task.options;
-    task.timer = startTimer(timeoutMs, () =>
-      this.#abandon(task, host, timeoutError(task.name, timeoutMs)),
-    );
+    task.timer = startTimer(timeoutMs, () => {
+      // Another pool was faster: it has not had its time yet. Twice, and the host is stuck.
+      const isBehind = host.isBehindOthers && (host.isBusyElsewhere || !task.wasLate);
+      if (isBehind && host.tryTakeBack(task)) {
+        task.wasLate ||= !host.isBusyElsewhere;
+        this.#requeue([task], host);
+        this.pump();
+        this.#takeBack.watch();
+      } else this.#abandon(task, host, timeoutError(task.name, timeoutMs));
+    });
   }
 
   /** A host has answered, or its task is out of its hands. */
@@ -324,11 +357,19 @@ export class Dispatcher {
   #requeue(tasks: Task[], host: TaskHost): void {
     for (const task of tasks.sort((a, b) => b.sequence - a.sequence)) {
       this.#left(task, host);
-      if (task.state === 'settled') continue;
-      clearTimeout(task.timer);
-      task.state = 'waiting';
-      this.#queue.unshift([task], task.options.priority);
+      if (task.state !== 'settled') this.#wait(task);
     }
+  }
+
+  /** Back to the front of the queue. */
+  #wait(task: Task): void {
+    clearTimeout(task.timer);
+    if (this.#mustNotWait(task)) {
+      this.#settle(task, undefined, nestedBusy(), true);
+      return;
+    }
+    task.state = 'waiting';
+    this.#queue.unshift([task], task.options.priority);
   }
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
@@ -350,9 +391,7 @@ export class Dispatcher {
         continue;
       }
       if (hasBegun) task.retriesLeft -= 1;
-      clearTimeout(task.timer);
-      task.state = 'waiting';
-      this.#queue.unshift([task], task.options.priority);
+      this.#wait(task);
     }
     return hadBegun;
   }

@@ -16,6 +16,7 @@ import {
   type HostEvents,
   type HostExit,
   type NestedOwner,
+  type SharedHosts,
 } from '../host/index.js';
 import { announcements, messageOf, startTimer } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
@@ -46,6 +47,8 @@ export interface FleetOptions {
   readonly nested: NestedOwner;
   /** Tasks that wait for a host. */
   readonly waitingTasks: () => number;
+  /** Where hosts come from that others use as well; none: they are started here. */
+  readonly shared: SharedHosts | undefined;
 }
 
 export class Fleet {
@@ -58,6 +61,7 @@ export class Fleet {
   readonly #channel: ChannelKind;
   readonly #events: FleetEvents;
   readonly #nested: NestedOwner;
+  readonly #shared: SharedHosts | undefined;
   readonly #waitingTasks: () => number;
   readonly #restart = new RestartPolicy();
   readonly #exitWaiters: (() => void)[] = [];
@@ -68,8 +72,10 @@ export class Fleet {
   /** Idle hosts that `warm` asks for, whatever the load. */
   #wantedIdle = 0;
 
-  constructor({ poolId, options, channel, setup, events, nested, waitingTasks }: FleetOptions) {
+  constructor(given: FleetOptions) {
+    const { poolId, options, channel, setup, events, nested, waitingTasks, shared } = given;
     this.#poolId = poolId;
+    this.#shared = shared;
     this.#options = options;
     this.#channel = channel;
     this.#setup = setup;
@@ -83,7 +89,7 @@ export class Fleet {
     for (const host of this.hosts) {
       if (host.state === 'starting') load.startingHosts += 1;
       else if (host.isRetiring) continue;
-      else if (host.inFlight > 0) load.busyHosts += 1;
+      else if (host.inFlight > 0 || host.isBusyElsewhere) load.busyHosts += 1;
       else load.idleHosts += 1;
     }
     const { minHosts, maxHosts, minSpareHosts, maxSpareHosts } = this.#options;
@@ -93,7 +99,23 @@ export class Fleet {
 
   /** Whether a host has nothing to do right now. */
   get hasIdleHost(): boolean {
-    return this.hosts.some((host) => host.isOpen && host.inFlight === 0);
+    return this.hosts.some((host) => host.isOpen && host.inFlight === 0 && !host.isBusyElsewhere);
+  }
+
+  /** Whether others use these hosts, too. */
+  get isShared(): boolean {
+    return this.#shared !== undefined;
+  }
+
+  /** Whether a host works for others: nobody says when it is done. */
+  get hasHostElsewhere(): boolean {
+    return this.#shared !== undefined && this.hosts.some((host) => host.isBusyElsewhere);
+  }
+
+  /** Whether there will not be more hosts than there are. */
+  get isComplete(): boolean {
+    const ready = this.hosts.filter(({ state }) => state === 'ready').length;
+    return ready >= this.#options.maxHosts;
   }
 
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
@@ -166,6 +188,7 @@ export class Fleet {
           channel: this.#channel,
           setup: this.#setup,
           nested: this.#nested,
+          shared: this.#shared?.isOver === true ? undefined : this.#shared,
           concurrentTasks: options.concurrentTasksPerHost,
           pinnedCores: this.#nextCores(),
         },
@@ -344,9 +367,13 @@ export class Fleet {
   }
 }
 
-/** What ended before it had done anything, and not by a task's doing, counts as a failed start. */
+/**
+ * What ended before it had done anything, and not by a task's doing, counts as a failed start. A shared
+ * host may end by a task of others: it has an error when it did not.
+ */
 function idleEnd(host: TaskHost, exit: HostExit): CodedError | undefined {
   if (host.tasksDone > 0 || host.isRetiring) return undefined;
+  if (host.isShared && exit.error === undefined) return undefined;
   const text = `${host.label} ended ${describeExit(exit)} before it had done anything`;
   return new CodedError('HOST_START_FAILED', text);
 }

@@ -12,6 +12,11 @@ import {
 import { callDefaults } from './options.js';
 import { ChunkFailure, type PinnedFunction } from './pinned.js';
 
+/** The host that offers a chunk runs it itself. */
+export function nestedBusy(): CodedError {
+  return new CodedError('POOL_BUSY', 'all hosts are at work: run the chunk where it is');
+}
+
 export interface NestedPool {
   /** Whether a host has nothing to do and a core is free; starts one more host where there may be one. */
   offersHost(): boolean;
@@ -29,7 +34,7 @@ export class NestedChunks implements NestedOwner {
   async runNested({ mapper, chunk, name, signal }: NestedChunk): Promise<ChunkAnswer> {
     try {
       if (!this.#pool.offersHost()) {
-        throw new CodedError('POOL_BUSY', 'all hosts are at work: run the chunk where it is');
+        throw nestedBusy();
       }
       let pinned = this.#pinned.get(mapper);
       if (pinned === undefined) {
@@ -39,7 +44,7 @@ export class NestedChunks implements NestedOwner {
       return await pinned.run(chunk, {
         name,
         expectedMs: undefined,
-        options: { ...callDefaults, signal },
+        options: { ...callDefaults, whenBusy: 'reject', signal },
       });
     } catch (thrown) {
       if (thrown instanceof ChunkFailure) throw new ItemFailure(thrown.at, thrown.error);

@@ -11,6 +11,8 @@ import {
   grantedCores,
   parentExporter,
   parseChunkAnswer,
+  sharedHosts,
+  sharedMemoryProblem,
 } from '../host/index.js';
 import { abortError, announcements, notFunction } from '../internal/index.js';
 import { budget } from './budget.js';
@@ -51,6 +53,9 @@ export interface Caller {
  */
 type PoolState = 'open' | 'inline' | 'closing' | 'closed';
 
+/** Of the pool of `run`: it may have hosts that other threads use as well. */
+const programOptions: PoolOptions = Object.freeze({});
+
 /** Of a pool in a host, which has neither hosts nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ host: 'thread', channel: 'memory' });
 
@@ -73,13 +78,15 @@ export class Pool implements Caller, AsyncDisposable {
 
   /** Starts nothing yet: the first call does, or `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
   constructor(options?: PoolOptions) {
-    this.#options = fillPoolOptions(options);
+    const isShared = options === programOptions && sharedMemoryProblem() === undefined;
+    const shared = isShared ? sharedHosts() : undefined;
+    this.#options = fillPoolOptions(shared === undefined ? options : { size: shared.count });
     this.#channel = chooseChannel(this.#options);
     this.#packer = new Packer(this.#channel === 'shm');
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
-    if (options?.size !== undefined) budget().raise(this.#options.maxHosts);
+    if (options?.size !== undefined || shared !== undefined) budget().raise(this.#options.maxHosts);
     const { setup } = this.#options;
     this.#setup = setup && this.#packer.exportFunction(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
@@ -89,6 +96,7 @@ export class Pool implements Caller, AsyncDisposable {
       channel: this.#channel,
       setup: this.#setup,
       budget: budget(),
+      shared,
       nested: new NestedChunks({
         offersHost: () => this.#dispatcher.offersHost(),
         pin: (mapper) => this.pin(mapper),
@@ -99,6 +107,11 @@ export class Pool implements Caller, AsyncDisposable {
       },
     });
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
+  }
+
+  /** @internal The one that `run` and `parallel` share. */
+  static ofProgram(): Pool {
+    return new Pool(programOptions);
   }
 
   /** A pool travels, but its hosts do not. */

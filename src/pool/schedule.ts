@@ -11,6 +11,9 @@
 // done faster than the caller hands them over (`handOverMs`) stay with one host as long as it has room:
 // the caller is the limit then, and a second host would only cost wake-ups.
 // Where a host may have no more than one task, such a short task rather waits for the busy host.
+//
+// A host that works for another pool (serve) gets one task, and only when there is no other host to come:
+// it is taken back when one of them has nothing to do.
 // Figures: bench/cases/throughput.js.
 
 /** What the choice looks at in a host. */
@@ -21,6 +24,8 @@ export interface Candidate {
   readonly pendingMs: number;
   /** Order in which hosts were last used; higher is later. */
   readonly lastUsed: number;
+  /** It works for another pool, nobody knows how long. */
+  readonly isBusyElsewhere: boolean;
 }
 
 export interface ScheduleLimits {
@@ -28,6 +33,8 @@ export interface ScheduleLimits {
   readonly concurrentTasks: number;
   /** Tasks that a host may have at all. */
   readonly maxInFlight: number;
+  /** Whether a task may wait in a host that works for another pool. */
+  readonly mayWaitElsewhere: boolean;
 }
 
 const wakeMs = 0.1;
@@ -43,7 +50,9 @@ export function hasRoom(
   limits: ScheduleLimits,
 ): boolean {
   if (!host.isOpen || host.inFlight >= limits.maxInFlight) return false;
+  if (host.isBusyElsewhere && !limits.mayWaitElsewhere) return false;
   if (host.inFlight < limits.concurrentTasks) return true;
+  if (host.isBusyElsewhere) return false;
   if (isDoneWithin(host, runMs, aheadMs)) return true;
   return host.inFlight === limits.concurrentTasks && isDoneWithin(host, runMs, oneAheadMs);
 }
@@ -81,6 +90,7 @@ const rankIdle = 1;
 const rankAlmostDone = 2;
 
 function rankOf(host: Candidate, runMs: number | undefined): number {
+  if (host.isBusyElsewhere) return rankBusy;
   if (host.inFlight === 0) return rankIdle;
   const isVeryShort = runMs !== undefined && runMs <= handOverMs;
   return isDoneWithin(host, runMs, isVeryShort ? aheadMs : wakeMs) ? rankAlmostDone : rankBusy;

@@ -8,6 +8,8 @@ import type { Task } from './task.js';
 
 /** How long a host may sit on work ahead while another is idle, before it is taken back; in ms. */
 export const takeBackAfterMs = 1;
+/** At most between two looks at hosts that work for other pools, which do not say when they are done. */
+const longestPauseMs = 8;
 
 export interface TakeBackOptions {
   readonly fleet: Fleet;
@@ -30,30 +32,59 @@ export class TakeBack {
   }
 
   /**
-   * Looks again in a moment, if a host is idle: whoever may have made one idle, or put work behind
-   * other work, calls this. Nothing happens while it looks already.
+   * Looks again in a moment, if a host is idle or may become so unheard: whoever may have made one idle,
+   * or put work behind other work, calls this. Nothing happens while it looks already.
    */
   watch(): void {
-    if (this.#timer !== undefined || !this.#options.fleet.hasIdleHost) return;
-    const doneBefore = new Map(this.#options.fleet.hosts.map((host) => [host, host.tasksDone]));
+    if (this.#timer === undefined) this.#lookIn(takeBackAfterMs);
+  }
+
+  #lookIn(pauseMs: number): void {
+    const { fleet } = this.#options;
+    if (!fleet.hasIdleHost && !fleet.isShared) return;
+    const doneBefore = new Map(fleet.hosts.map((host) => [host, host.tasksDone]));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      if (this.#options.fleet.hasIdleHost) this.#takeBack(doneBefore);
-      if (this.hasWorkBehind) this.watch();
-    }, takeBackAfterMs);
+      const { hasWorkBehind } = this;
+      if (hasWorkBehind && fleet.isShared) {
+        this.#takeBackTimed();
+        fleet.warm(1);
+      }
+      const { hasIdleHost } = fleet;
+      if (hasIdleHost) this.#takeBack(doneBefore);
+      // Hosts that work for others do not say when they are done.
+      const nextMs = hasIdleHost ? takeBackAfterMs : Math.min(2 * pauseMs, longestPauseMs);
+      if (hasWorkBehind && this.#timer === undefined) this.#lookIn(nextMs);
+    }, pauseMs);
   }
 
   /** Whether a task waits, in the queue or behind another in its host. */
   get hasWorkBehind(): boolean {
     const { fleet, concurrentTasks, waitingTasks } = this.#options;
-    return waitingTasks() > 0 || fleet.hosts.some((host) => host.inFlight > concurrentTasks);
+    return (
+      waitingTasks() > 0 ||
+      fleet.hosts.some((host) => host.inFlight > concurrentTasks || host.isBehindOthers)
+    );
+  }
+
+  /** What has a timeout waits in the queue, where its time does not run. */
+  #takeBackTimed(): void {
+    const { fleet, onTaken } = this.#options;
+    for (const host of fleet.hosts) {
+      if (!host.isBusyElsewhere) continue;
+      const timed = [...host.calls()].filter(({ options }) => options.timeoutMs !== Infinity);
+      onTaken(
+        timed.filter((task) => host.tryTakeBack(task)),
+        host,
+      );
+    }
   }
 
   /** From each host that has answered nothing since: half of what waits there, the newest. */
   #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
     const { fleet, concurrentTasks, onTaken, sendImpatiently } = this.#options;
     for (const host of fleet.hosts) {
-      const ahead = host.inFlight - concurrentTasks;
+      const ahead = host.inFlight - (host.isBehindOthers ? 0 : concurrentTasks);
       if (ahead <= 0 || host.tasksDone !== doneBefore.get(host)) continue;
       const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
       const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));

@@ -44,6 +44,8 @@ export class Task implements Call {
   queuedMs: number;
   retriesLeft: number;
   timer: NodeJS.Timeout | undefined;
+  /** Its time was over before it began, and it has got more once. */
+  wasLate: boolean;
   onAbort: (() => void) | undefined;
 
   constructor(
@@ -76,6 +78,7 @@ export class Task implements Call {
     this.queuedMs = 0;
     this.retriesLeft = options.retry;
     this.timer = undefined;
+    this.wasLate = false;
     this.onAbort = undefined;
   }
 

@@ -133,6 +133,31 @@ test('a batch keeps nothing of a body that was refused, threw or is too large', 
   assert.deepEqual(seen.frames, ['1 -1 7 first', '5 -5 7 second']);
 });
 
+test('a body that is larger than a parser wants is refused before there is memory for it', () => {
+  const batch = new FrameBatch(Buffer.alloc(64));
+  write(batch, 1, '12345678');
+  const bytes = batch.take(Buffer.alloc(0));
+  const sizes: number[] = [];
+  const sink = {
+    onFrame: (_kind: number, _task: number, _target: number, body: { limit: number }) => {
+      sizes.push(body.limit);
+    },
+    onGoodbye: () => assert.fail('it is none'),
+  };
+  new FrameParser(sink, 8).push(bytes);
+  assert.equal(sizes.length, 1);
+  for (const piece of [bytes, bytes.subarray(0, 16)]) {
+    const parser = new FrameParser(sink, 7);
+    assert.throws(
+      () => {
+        for (const byte of piece) parser.push(Buffer.from([byte]));
+      },
+      { code: 'CHANNEL_FRAME_CORRUPT' },
+    );
+  }
+  assert.equal(sizes.length, 1);
+});
+
 test('stop() ends a push in the middle of a piece, and later ones', () => {
   const whole = stream();
   const frames: number[] = [];

@@ -88,11 +88,11 @@ export function openWithChild(
   return { ...end, child, exited };
 }
 
-/** Waits until `isSo`, at most five seconds. */
+/** Waits until `isSo`, at most half a minute. */
 export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const deadlineMs = performance.now() + 5000;
+  const deadlineMs = performance.now() + 30_000;
   while (!isSo()) {
-    if (performance.now() > deadlineMs) throw new Error(`not within 5 s: ${what}`);
+    if (performance.now() > deadlineMs) throw new Error(`not within 30 s: ${what}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -78,3 +78,34 @@ test('a large frame that the receiver may not map ends the channel with NATIVE_R
   await until(() => closed !== undefined, 'the end');
   assert.ok(hasCode(closed, 'NATIVE_REFUSED'), String(closed));
 });
+
+test('of peers that close in one moment each is heard, also when listeners close channels or throw', async (t) => {
+  const pairs = Array.from({ length: 6 }, () => openPair(t));
+  // Until all of them sleep.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const closed = new Set<number>();
+  const thrown: unknown[] = [];
+  // A listener of `uncaughtException` would not keep it from the test runner.
+  process.setUncaughtExceptionCaptureCallback((error) => thrown.push(error));
+  t.after(() => process.setUncaughtExceptionCaptureCallback(null));
+  for (const [index, [parent, host]] of pairs.entries()) {
+    parent.channel.ref();
+    host.channel.onClose = () => {
+      closed.add(index);
+      parent.channel.destroy();
+      host.channel.destroy();
+      if (index % 2 === 0) throw new Error(`${index}`);
+    };
+  }
+  for (const [parent] of pairs) parent.channel.close();
+  try {
+    await until(() => closed.size === pairs.length, 'all of them closed');
+    assert.equal(thrown.length, 3);
+  } finally {
+    for (const [parent, host] of pairs) {
+      parent.channel.destroy();
+      host.channel.destroy();
+      parent.peerExited();
+    }
+  }
+});

@@ -1,7 +1,7 @@
 // The other side of the conformance suite: a process or a thread that does what frames tell it.
 // Also the names of what it can be told, for the suite.
 
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
 import { isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { acceptChannel, type ByteReader, type ByteWriter } from '../../src/channels/index.js';
 
@@ -67,7 +67,22 @@ function garbageWriter(ticket: unknown): () => void {
     process.on('exit', () => closeSync(segment));
     return () => writeSync(segment, garbage, 0, 4, replyTailAt);
   }
-  return () => writeSync(3, garbage);
+  return () => {
+    for (const fd of socketsOfProcess()) writeSync(fd, garbage);
+  };
+}
+
+/** All of the process: one is the channel's, wherever it has put its descriptor. */
+function socketsOfProcess(): number[] {
+  return readdirSync('/dev/fd')
+    .map(Number)
+    .filter((fd) => {
+      try {
+        return fstatSync(fd).isSocket();
+      } catch {
+        return false; // the folder itself
+      }
+    });
 }
 
 /** When the parent closes, it sends `counted` once more and closes too. */

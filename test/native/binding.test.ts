@@ -144,7 +144,7 @@ test('a thread that leaves its channels open ends by itself, the binary loaded o
 test('a host that loops forever leaves when its parent is killed', async () => {
   const hostText = `
     const { requireNative } = await import(${nativeUrl});
-    console.log(process.pid, requireNative().watchParent(process.ppid, 0));
+    console.log(process.pid, requireNative().watchParent(process.ppid, 0, 0));
     for (;;) {}`;
   const parentText = `
     import { spawn } from 'node:child_process';
@@ -163,7 +163,7 @@ test('a host that loops forever leaves when its parent is killed', async () => {
 test('a host whose parent is gone already leaves at once', () => {
   const text = `
     const { requireNative } = await import(${nativeUrl});
-    requireNative().watchParent(process.ppid + 100000, 0);`;
+    requireNative().watchParent(process.ppid + 100000, 0, 0);`;
   const found = spawnSync(process.execPath, ['--input-type=module', '-e', text]);
   assert.equal(found.status, 113);
 });
@@ -171,7 +171,7 @@ test('a host whose parent is gone already leaves at once', () => {
 test("a host whose parent's thread is gone already leaves at once", () => {
   const text = `
     const { requireNative } = await import(${nativeUrl});
-    requireNative().watchParent(process.ppid, 2 ** 30);`;
+    requireNative().watchParent(process.ppid, 2 ** 30, 0);`;
   const found = spawnSync(process.execPath, ['--input-type=module', '-e', text]);
   assert.equal(found.status, 113);
 });

@@ -35,7 +35,7 @@ const anyLimits = fc
     hosts: anyHosts,
     remainingItems: fc.option(fc.integer({ min: 1, max: 2 ** 31 }), { nil: undefined }),
   })
-  .map((limits) => ({ ...limits, targetMs: chunkTargetMs(limits.hosts, false, 0) }));
+  .map((limits) => ({ ...limits, targetMs: chunkTargetMs(limits.hosts) }));
 
 test('a chunk has at least one item and no more than remain, whatever was measured', () => {
   fc.assert(
@@ -167,15 +167,12 @@ test('items that cost less than sending them are cheaper here, once enough of th
   assert.equal(isCheaperHere(unknownCost), false);
 });
 
-test('the longer a map has run the longer a chunk may take, up to a limit', () => {
+test('with many hosts chunks take longer, so that this thread keeps up with all of them', () => {
   fc.assert(
-    fc.property(anyHosts, fc.boolean(), anyMs, (hosts, isFold, elapsedMs) => {
-      const atFirst = chunkTargetMs(hosts, isFold, 0);
-      const targetMs = chunkTargetMs(hosts, isFold, elapsedMs);
-      assert.ok(targetMs >= atFirst);
-      assert.ok(targetMs <= Math.max(atFirst, elapsedMs / 25));
-      assert.ok(targetMs <= Math.max(atFirst, 20));
-      assert.equal(chunkTargetMs(hosts, isFold, 1e9), Math.max(atFirst, 20));
+    fc.property(anyHosts, (hosts) => {
+      const targetMs = chunkTargetMs(hosts);
+      assert.ok(targetMs >= chunkTargetMs(1));
+      assert.ok(targetMs >= hosts * 0.2);
     }),
   );
 });
@@ -183,7 +180,7 @@ test('the longer a map has run the longer a chunk may take, up to a limit', () =
 test('chunks that take the same time are soon as large as their target', () => {
   fc.assert(
     fc.property(fc.double({ min: 1e-5, max: 1, noNaN: true }), anyHosts, (runMs, hosts) => {
-      const targetMs = chunkTargetMs(hosts, false, 0);
+      const targetMs = chunkTargetMs(hosts);
       let cost: ItemCost = unknownCost;
       let items = 0;
       for (let round = 0; round < 20; round += 1) {

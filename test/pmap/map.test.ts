@@ -69,7 +69,7 @@ for (const way of mapWays) {
   });
 
   test(`${way.name}: items that take long go one by one`, async () => {
-    const map = pmap(count(12), (item) => spinFor(5, item), via(way));
+    const map = pmap(count(12), (item) => spinFor(25, item), via(way)); // longer than a chunk
     assert.deepEqual(await map, count(12));
     assert.equal(map.stats().chunks, 12);
   });

@@ -72,7 +72,7 @@ class Simulation {
   }
 
   #size(remainingItems: number | undefined): number {
-    const targetMs = chunkTargetMs(this.#hosts, false, this.endMs);
+    const targetMs = chunkTargetMs(this.#hosts);
     return chunkItems(this.#cost, { hosts: this.#hosts, targetMs, remainingItems });
   }
 
@@ -91,10 +91,7 @@ class Simulation {
     const { start, items } = this.#ready.shift() ?? { start: 0, items: 0 };
     let ranMs = 0;
     let done = 0;
-    while (
-      done < items &&
-      (done === 0 || ranMs < chunkBudgetMs(chunkTargetMs(this.#hosts, false, this.endMs)))
-    ) {
+    while (done < items && (done === 0 || ranMs < chunkBudgetMs(chunkTargetMs(this.#hosts)))) {
       ranMs += this.#itemsMs[start + done] ?? 0;
       done += 1;
     }

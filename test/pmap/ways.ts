@@ -13,14 +13,8 @@ export interface MapWay {
   readonly way: Way | undefined;
 }
 
-/** On further lines of Node (scripts/test-matrix.mjs) one way of each kind of host says enough. */
-const isFew = process.env['MANYCORE_TEST_WAYS'] === 'few';
-const fewWays = new Set(['process over shm', 'thread over memory']);
-
 /** Those with hosts. */
-export const hostWays = ways
-  .filter(({ name }) => !isFew || fewWays.has(name))
-  .map((way) => ({ name: way.name, way }));
+export const hostWays = ways.map((way) => ({ name: way.name, way }));
 export const mapWays: readonly MapWay[] = [...hostWays, { name: 'inline', way: undefined }];
 
 const pools = new Map<string, Pool>();

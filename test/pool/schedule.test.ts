@@ -7,10 +7,14 @@ import {
   type ScheduleLimits,
 } from '../../src/pool/schedule.js';
 
-const limits: ScheduleLimits = { concurrentTasks: 1, maxInFlight: 1000 };
+const limits: ScheduleLimits = {
+  concurrentTasks: 1,
+  maxInFlight: 1000,
+  mayWaitElsewhere: false,
+};
 
 function host(given: Partial<Candidate> = {}): Candidate {
-  return { isOpen: true, inFlight: 0, pendingMs: 0, lastUsed: 0, ...given };
+  return { isOpen: true, inFlight: 0, pendingMs: 0, lastUsed: 0, isBusyElsewhere: false, ...given };
 }
 
 test('no host is chosen when none is open', () => {
@@ -62,13 +66,13 @@ test('many short tasks may be ahead, one of a few milliseconds, no long one', ()
 });
 
 test('a host that may run several tasks at a time takes them whatever they last', () => {
-  const concurrent = { concurrentTasks: 3, maxInFlight: 1000 };
+  const concurrent = { ...limits, concurrentTasks: 3, maxInFlight: 1000 };
   assert.equal(hasRoom(host({ inFlight: 2, pendingMs: 5000 }), undefined, concurrent), true);
   assert.equal(hasRoom(host({ inFlight: 3, pendingMs: 5000 }), undefined, concurrent), false);
 });
 
 test('no host gets more than maxInFlight tasks', () => {
-  const one = { concurrentTasks: 1, maxInFlight: 1 };
+  const one = { ...limits, concurrentTasks: 1, maxInFlight: 1 };
   assert.equal(hasRoom(host({ inFlight: 1 }), 0.0001, one), false);
 });
 
@@ -78,4 +82,16 @@ test('among hosts at work the one with the least pending work is chosen', () => 
     host({ inFlight: 3, pendingMs: 0.2 }),
   ];
   assert.equal(chooseHost([more, less], 0.05, limits, true), less);
+});
+
+test('a host that works for another pool gets one task, and only where no other will come', () => {
+  const elsewhere = host({ isBusyElsewhere: true });
+  const idle = host();
+  assert.equal(chooseHost([elsewhere], 0.01, limits, true), undefined);
+  assert.equal(chooseHost([elsewhere, idle], 0.01, limits, true), idle);
+  const waits = { ...limits, mayWaitElsewhere: true };
+  assert.equal(chooseHost([elsewhere], 0.01, waits, true), elsewhere);
+  assert.equal(chooseHost([elsewhere, idle], 0.01, waits, true), idle);
+  const hasOne = host({ isBusyElsewhere: true, inFlight: 1 });
+  assert.equal(chooseHost([hasOne], 0.01, waits, true), undefined);
 });

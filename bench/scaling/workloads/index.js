@@ -10,16 +10,11 @@
 
 import allocation from './allocation.js';
 import bandwidth from './bandwidth.js';
-import checker, { hasCorpus } from './checker.js';
+import checker from './checker.js';
 import fibonacci from './fibonacci.js';
 
-/** The checker's programs have to be fetched first. */
-export const workloads = {
-  fibonacci,
-  ...(hasCorpus() ? { checker } : {}),
-  allocation,
-  bandwidth,
-};
+/** The checker's programs have to be fetched before it is opened. */
+export const workloads = { fibonacci, checker, allocation, bandwidth };
 
 /** `{ items, map }` of a workload, ready to be mapped; `isMine(item, index)` picks the items. */
 export async function openWorkload(name, allocate, isMine = () => true) {

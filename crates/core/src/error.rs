@@ -19,6 +19,14 @@ pub enum CoreError {
 }
 
 impl CoreError {
+    /// What the kernel said; 0 for what is no refusal of the kernel.
+    pub fn errno(&self) -> i32 {
+        match self {
+            CoreError::Refused { errno, .. } => *errno,
+            _ => 0,
+        }
+    }
+
     /// The stable code, as in `src/errors.ts`.
     pub fn code(&self) -> &'static str {
         match self {

@@ -4,6 +4,8 @@
 //! which part of it it holds. Everything a peer can write is input here.
 
 #[cfg(not(loom))]
+pub mod accept;
+#[cfg(not(loom))]
 pub mod arena;
 #[cfg(not(loom))]
 pub mod cpu;

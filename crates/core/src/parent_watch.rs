@@ -9,6 +9,7 @@
 use crate::error::{CoreError, Result};
 use crate::sys;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 /// Status of a process that ended because its parent did.
 pub const ORPHANED_STATUS: i32 = 113;
@@ -23,8 +24,9 @@ pub enum Watch {
 }
 
 /// Watches `pid`, which must be the parent; when it is not any more, this process ends at once.
-/// `thread` is the parent's thread with which this process shall end, too; 0 for none.
-pub fn watch(pid: i32, thread: i32) -> Result<Watch> {
+/// `thread` is the parent's thread with which this process shall end, too; 0 for none. `grace`: for so
+/// long it may go on after the end of its parent, where the kernel has pidfds.
+pub fn watch(pid: i32, thread: i32, grace: Duration) -> Result<Watch> {
     if thread != 0 {
         sys::die_with_parent_thread()?;
         // After the call: from here on either the signal comes, or the thread had ended before.
@@ -40,6 +42,7 @@ pub fn watch(pid: i32, thread: i32) -> Result<Watch> {
     leave_when_orphaned(pid);
     let wait = move || {
         sys::wait_readable(parent.as_fd());
+        std::thread::sleep(grace);
         sys::exit_now(ORPHANED_STATUS);
     };
     std::thread::Builder::new()

@@ -6,6 +6,7 @@ use manycore_core::layout::Shape;
 use manycore_core::segment::Segment;
 use manycore_core::sys;
 use napi_derive::napi;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 
 #[napi]
@@ -40,15 +41,40 @@ impl NativeDescriptors {
         sys::eventfd().map(|fd| self.hold(fd)).map_err(to_js)
     }
 
+    /// Both ends of a Unix socket, for descriptors. Nobody waits at them.
+    #[napi]
+    pub fn create_socket_pair(&mut self) -> Result<Vec<i32>> {
+        sys::socket_pair().map(|ends| ends.map(|fd| self.hold(fd)).to_vec()).map_err(to_js)
+    }
+
+    /// A listening socket that shares its port with others made so, or the system's error, negative.
+    #[napi]
+    pub fn listen_shared(
+        &mut self,
+        address: String,
+        port: u16,
+        backlog: i32,
+        is_v6_only: bool,
+    ) -> i32 {
+        const INVALID: i32 = 22;
+        let Ok(address) = address.parse::<IpAddr>() else { return -INVALID };
+        match sys::listen_shared(SocketAddr::new(address, port), backlog, is_v6_only) {
+            Ok(fd) => self.hold(fd),
+            Err(error) => -error.errno(),
+        }
+    }
+
     /// A second descriptor of the same file, closed on exec.
     #[napi]
     pub fn duplicate(&mut self, fd: i32) -> Result<i32> {
-        if fd < 0 {
-            return Err(refused("a negative descriptor"));
-        }
-        // SAFETY: not negative; the call answers EBADF for a number that is not open.
-        let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-        sys::duplicate(borrowed).map(|fd| self.hold(fd)).map_err(to_js)
+        sys::duplicate(borrow(fd)?).map(|fd| self.hold(fd)).map_err(to_js)
+    }
+
+    /// The descriptors of the next message over the Unix socket `socket`; fails when none is there.
+    #[napi]
+    pub fn receive(&mut self, socket: i32) -> Result<Vec<i32>> {
+        let fds = sys::receive_descriptors(borrow(socket)?).map_err(to_js)?;
+        Ok(fds.into_iter().map(|fd| self.hold(fd)).collect())
     }
 
     /// Gives `fd` away: whoever gets the number closes it. Fails when it is not held.
@@ -63,4 +89,13 @@ impl NativeDescriptors {
     pub fn close_all(&mut self) {
         self.held.clear();
     }
+}
+
+/// For one call: the number is not checked beyond its sign.
+pub fn borrow(fd: i32) -> Result<BorrowedFd<'static>> {
+    if fd < 0 {
+        return Err(refused("a negative descriptor"));
+    }
+    // SAFETY: not negative; the calls that use it answer EBADF for a number that is not open.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
 }

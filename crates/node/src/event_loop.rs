@@ -13,7 +13,7 @@ use crate::call::call_into_js;
 use crate::channel_end::End;
 use crate::error::{Result, refused, to_js};
 use crate::spin::Spin;
-use crate::uv::{Handle, Hook, Loop, Uv};
+use crate::uv::{self, Handle, Hook, Loop, Uv};
 use manycore_core::sync::Ordering::{Relaxed, SeqCst};
 use manycore_core::sync::fence;
 use manycore_core::wake::eventfd::Doorbell;
@@ -275,8 +275,8 @@ impl Shared {
 
 /// The data of a handle, with the loop kept alive while the callback runs.
 fn shared_of(handle: *mut Handle) -> Rc<Shared> {
-    // SAFETY: the first field of every libuv handle is its data pointer.
-    let data = unsafe { *handle.cast::<*const HandleData>() };
+    // SAFETY: libuv calls with handles that live.
+    let data: *const HandleData = unsafe { uv::data_of(handle) };
     // SAFETY: set from `handle_data` and dropped only in `on_closed`.
     Rc::clone(unsafe { &(*data).shared })
 }
@@ -322,8 +322,8 @@ unsafe extern "C" fn on_check(handle: *mut Handle) {
 unsafe extern "C" fn on_idle(_handle: *mut Handle) {}
 
 unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int) {
-    // SAFETY: the first field of every libuv handle is its data pointer.
-    let data = unsafe { *handle.cast::<*const HandleData>() };
+    // SAFETY: libuv calls with handles that live.
+    let data: *const HandleData = unsafe { uv::data_of(handle) };
     // SAFETY: set from `handle_data` and dropped only in `on_closed`.
     if let Some(doorbell) = unsafe { &(*data).doorbell } {
         doorbell.clear();
@@ -331,8 +331,8 @@ unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int
 }
 
 unsafe extern "C" fn on_closed(handle: *mut Handle) {
-    // SAFETY: the first field of every libuv handle is its data pointer.
-    let data = unsafe { *handle.cast::<*mut HandleData>() };
+    // SAFETY: libuv calls with a handle that is not freed yet.
+    let data: *mut HandleData = unsafe { uv::data_of(handle) };
     // SAFETY: set from `handle_data`; the close callback runs once.
     let data = unsafe { Box::from_raw(data) };
     data.shared.uv.free(handle);

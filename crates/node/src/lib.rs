@@ -1,14 +1,19 @@
 //! The core for Node.js. Turns JavaScript values into calls and back and hooks the event loop;
 //! decides nothing. `src/native.ts` declares what is exported here.
 
+mod acceptor;
 mod arena;
 mod call;
 mod channel_end;
 mod descriptors;
 mod error;
 mod event_loop;
+mod file_sender;
 mod machine;
 mod native_loop;
+mod program;
+mod router;
+mod seat;
 mod segment;
 mod spin;
 mod uv;

@@ -4,6 +4,7 @@ use crate::error::{Result, to_js};
 use manycore_core::cpu::{affinity, cgroup, topology};
 use manycore_core::{parent_watch, sys};
 use napi_derive::napi;
+use std::time::Duration;
 
 #[napi(object)]
 pub struct GrantedCores {
@@ -48,10 +49,11 @@ pub fn thread_id() -> i32 {
 }
 
 /// Ends this process when `pid`, its parent, ends, and when the parent's `thread` does, unless that
-/// is 0. Answers how the parent is watched: `pidfd` or `death-signal`.
+/// is 0; `grace_ms` later where that can be had. Answers how the parent is watched: `pidfd` or `death-signal`.
 #[napi]
-pub fn watch_parent(pid: i32, thread: i32) -> Result<&'static str> {
-    match parent_watch::watch(pid, thread).map_err(to_js)? {
+pub fn watch_parent(pid: i32, thread: i32, grace_ms: u32) -> Result<&'static str> {
+    let grace = Duration::from_millis(grace_ms.into());
+    match parent_watch::watch(pid, thread, grace).map_err(to_js)? {
         parent_watch::Watch::Pidfd => Ok("pidfd"),
         parent_watch::Watch::DeathSignal => Ok("death-signal"),
     }

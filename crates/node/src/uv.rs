@@ -3,6 +3,7 @@
 
 use napi::sys;
 use std::ffi::{CStr, c_int, c_void};
+use std::rc::Rc;
 
 /// `uv_loop_t` and every `uv_*_t`: opaque here, their size is asked from the library.
 pub type Loop = c_void;
@@ -13,6 +14,7 @@ pub const KIND_IDLE: c_int = 6;
 pub const KIND_POLL: c_int = 8;
 pub const KIND_PREPARE: c_int = 9;
 const READABLE: c_int = 1;
+pub const WRITABLE: c_int = 2;
 
 pub type HandleCallback = unsafe extern "C" fn(*mut Handle);
 pub type PollCallback = unsafe extern "C" fn(*mut Handle, c_int, c_int);
@@ -39,12 +41,22 @@ pub struct Uv {
     handle_size: unsafe extern "C" fn(c_int) -> usize,
     poll_init: unsafe extern "C" fn(*mut Loop, *mut Handle, c_int) -> c_int,
     poll_start: unsafe extern "C" fn(*mut Handle, c_int, PollCallback) -> c_int,
+    poll_stop: Stop,
     set_data: unsafe extern "C" fn(*mut Handle, *mut c_void),
     reference: Plain,
     unreference: Plain,
     close: unsafe extern "C" fn(*mut Handle, Option<HandleCallback>),
     backend_timeout: unsafe extern "C" fn(*const Loop) -> c_int,
+    idle_time: unsafe extern "C" fn(*const Loop) -> u64,
 }
+
+/// A loop's address, for the one call that libuv allows from other threads.
+struct Elsewhere(*const Loop);
+
+// SAFETY: `uv_metrics_idle_time` is documented as thread-safe.
+unsafe impl Send for Elsewhere {}
+// SAFETY: as above.
+unsafe impl Sync for Elsewhere {}
 
 /// # Safety
 /// `T` is the type of a function pointer with the signature that libuv documents for `name`.
@@ -62,7 +74,7 @@ unsafe fn find<T>(name: &CStr) -> Option<T> {
 macro_rules! symbol {
     ($name:literal) => {
         // SAFETY: the field that this fills has the signature of libuv's manual, unchanged since 1.0
-        // (1.19 for the handle data).
+        // (1.19 for the handle data, 1.39 for the idle time).
         unsafe { find($name) }?
     };
 }
@@ -92,11 +104,13 @@ impl Uv {
             handle_size: symbol!(c"uv_handle_size"),
             poll_init: symbol!(c"uv_poll_init"),
             poll_start: symbol!(c"uv_poll_start"),
+            poll_stop: symbol!(c"uv_poll_stop"),
             set_data: symbol!(c"uv_handle_set_data"),
             reference: symbol!(c"uv_ref"),
             unreference: symbol!(c"uv_unref"),
             close: symbol!(c"uv_close"),
             backend_timeout: symbol!(c"uv_backend_timeout"),
+            idle_time: symbol!(c"uv_metrics_idle_time"),
         })
     }
 
@@ -128,7 +142,7 @@ impl Uv {
         handle
     }
 
-    /// Makes a running, unreferenced poll of `fd`; `None` when the kernel refuses to poll it.
+    /// Makes a running, unreferenced poll of `fd` for input; `None` when the kernel refuses to poll it.
     ///
     /// # Safety
     /// Called on the thread of `at`, which is a live loop; `fd` stays open until the handle closed.
@@ -139,6 +153,23 @@ impl Uv {
         data: *mut c_void,
         callback: PollCallback,
     ) -> Option<*mut Handle> {
+        // SAFETY: the contract is the same.
+        let handle = unsafe { self.init_poll(at, fd, data) }?;
+        self.watch(handle, READABLE, callback);
+        self.unref(handle);
+        Some(handle)
+    }
+
+    /// Makes a stopped poll of `fd`, which carries `data`; `None` when the kernel refuses to poll it.
+    ///
+    /// # Safety
+    /// As of `start_poll`.
+    pub unsafe fn init_poll(
+        &self,
+        at: *mut Loop,
+        fd: c_int,
+        data: *mut c_void,
+    ) -> Option<*mut Handle> {
         let handle = self.allocate(KIND_POLL);
         // SAFETY: `handle` has the size that libuv asks for; the loop is live (contract).
         if unsafe { (self.poll_init)(at, handle, fd) } != 0 {
@@ -147,10 +178,18 @@ impl Uv {
         }
         // SAFETY: initialised just above.
         unsafe { (self.set_data)(handle, data) };
-        // SAFETY: as above; the descriptor is open (contract).
-        unsafe { (self.poll_start)(handle, READABLE, callback) };
-        self.unref(handle);
         Some(handle)
+    }
+
+    /// Starts a poll for `events`.
+    pub fn watch(&self, handle: *mut Handle, events: c_int, callback: PollCallback) {
+        // SAFETY: callers pass a poll that is initialised and not closing, with an open descriptor.
+        unsafe { (self.poll_start)(handle, events, callback) };
+    }
+
+    pub fn unwatch(&self, handle: *mut Handle) {
+        // SAFETY: as of `watch`.
+        unsafe { (self.poll_stop)(handle) };
     }
 
     pub fn start(&self, hook: Hook, handle: *mut Handle, callback: HandleCallback) {
@@ -185,10 +224,54 @@ impl Uv {
         unsafe { libc::free(handle) };
     }
 
+    /// How long the loop has slept in its poller since it began, in ms. Callers ask only while it lives.
+    pub fn idle_clock(&self, at: *mut Loop) -> Box<dyn Fn() -> u64 + Send + Sync> {
+        const NANOSECONDS: u64 = 1_000_000;
+        let (at, idle_time) = (Elsewhere(at), self.idle_time);
+        Box::new(move || {
+            let Elsewhere(at) = &at;
+            // SAFETY: the loop lives (contract), and the call may come from any thread.
+            unsafe { idle_time(*at) / NANOSECONDS }
+        })
+    }
+
     /// 0 when the loop is known not to sleep (it may sleep all the same only when this is not 0, or
     /// when a new descriptor waits for its registration).
     pub fn backend_timeout(&self, at: *mut Loop) -> c_int {
         // SAFETY: callers pass the live loop of this thread.
         unsafe { (self.backend_timeout)(at) }
     }
+}
+
+/// The data pointer of a handle.
+///
+/// # Safety
+/// The handle is initialised and not freed.
+pub unsafe fn data_of<T>(handle: *mut Handle) -> *mut T {
+    // SAFETY: the first field of every libuv handle is its data pointer.
+    unsafe { *handle.cast::<*mut T>() }
+}
+
+/// What a handle carries, alive while a callback of it runs.
+///
+/// # Safety
+/// Its data is what `Rc::into_raw` gave for a `T`, and nobody has taken it back.
+pub unsafe fn carried_by<T>(handle: *mut Handle) -> Rc<T> {
+    // SAFETY: a handle that carries is one that lives (contract).
+    let data: *const T = unsafe { data_of(handle) };
+    // SAFETY: from `Rc::into_raw` (contract).
+    unsafe { Rc::increment_strong_count(data) };
+    // SAFETY: counted just above.
+    unsafe { Rc::from_raw(data) }
+}
+
+/// Takes back what a handle carries: once, in its close callback.
+///
+/// # Safety
+/// As of `carried_by`.
+pub unsafe fn take_back<T>(handle: *mut Handle) -> Rc<T> {
+    // SAFETY: as in `carried_by`.
+    let data: *const T = unsafe { data_of(handle) };
+    // SAFETY: from `Rc::into_raw` (contract).
+    unsafe { Rc::from_raw(data) }
 }

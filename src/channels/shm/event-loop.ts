@@ -10,7 +10,8 @@ export interface Pumped {
 
 class EventLoop {
   readonly native: NativeLoop;
-  readonly #channels: Pumped[] = [];
+  /** Never changed, only replaced: a round goes on with the list that it began with. */
+  #channels: readonly Pumped[] = [];
   /** Where the next round starts: a channel that floods must not come first every time. */
   #next = 0;
 
@@ -20,21 +21,24 @@ class EventLoop {
   }
 
   add(channel: Pumped): void {
-    this.#channels.push(channel);
+    this.#channels = [...this.#channels, channel];
   }
 
   remove(channel: Pumped): void {
-    const index = this.#channels.indexOf(channel);
-    if (index >= 0) this.#channels.splice(index, 1);
+    this.#channels = this.#channels.filter((each) => each !== channel);
   }
 
-  // A listener that throws ends this round; the hook sees what is left and comes back.
+  // The hook tells only once that a peer has closed: no channel may be left out.
   #deliver(): void {
-    const count = this.#channels.length;
+    const channels = this.#channels;
+    const count = channels.length;
     const start = count === 0 ? 0 : this.#next++ % count;
-    for (let turn = 0; turn < count; turn++) {
-      // The list may shrink meanwhile: a channel that was closed by a listener.
-      this.#channels[(start + turn) % count]?.pump();
+    let turn = 0;
+    try {
+      for (; turn < count; turn++) channels[(start + turn) % count]?.pump();
+    } finally {
+      // A listener that throws ends this round.
+      if (turn < count) setImmediate(() => this.#deliver());
     }
   }
 }

@@ -1,3 +1,3 @@
 // The channel between processes that works everywhere.
 
-export { acceptSocket, offerSocket } from './socket.js';
+export { acceptSocket, offerSocket, overSocket } from './socket.js';

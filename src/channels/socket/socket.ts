@@ -3,11 +3,12 @@
 // because the IPC of child_process encodes each message by itself.
 // Not here: batching and the states of a channel (framed.ts).
 
-import { readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type * as Net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../../errors.js';
+import { callNative, nativeBinding } from '../../native.js';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 
@@ -106,8 +107,20 @@ function descriptorOf(stream: Duplex): number | undefined {
 }
 
 /** A channel over a connected stream, which is then the channel's alone. */
-function socketChannel(stream: Duplex): Channel {
-  return new FramedChannel('socket', (listener) => new SocketCarrier(stream, listener));
+function socketChannel(stream: Duplex, maxFrameBytes?: number): Channel {
+  const connect = (listener: CarrierListener) => new SocketCarrier(stream, listener);
+  return new FramedChannel('socket', connect, maxFrameBytes);
+}
+
+/** A channel over a descriptor of a connected socket, which is then the channel's alone. */
+export function overSocket(fd: number, maxFrameBytes?: number): Channel {
+  return socketChannel(socketAt(fd), maxFrameBytes);
+}
+
+function socketAt(fd: number): Net.Socket {
+  // Loaded here: a host over another channel starts faster and smaller without it.
+  const { Socket }: typeof Net = createRequire(import.meta.url)('node:net');
+  return new Socket({ fd, readable: true, writable: true });
 }
 
 function endOf(channel: Channel): ChannelEnd {
@@ -115,13 +128,13 @@ function endOf(channel: Channel): ChannelEnd {
 }
 
 /** The parent's half, for a process host. `open` throws CHANNEL_UNAVAILABLE without its pipe. */
-export function offerSocket(): ChannelOffer {
+export function offerSocket(maxFrameBytes: number | undefined): ChannelOffer {
   return {
     ticket: { kind: 'socket' },
     stdio: ['pipe'],
     transfer: [],
     open(pipe) {
-      if (pipe !== undefined) return endOf(socketChannel(pipe));
+      if (pipe !== undefined) return endOf(socketChannel(pipe, maxFrameBytes));
       const message = `the host was started without a pipe at descriptor ${hostDescriptor}`;
       throw new CodedError('CHANNEL_UNAVAILABLE', message);
     },
@@ -133,12 +146,22 @@ export function offerSocket(): ChannelOffer {
 export function acceptSocket(): ChannelEnd {
   let socket: Net.Socket;
   try {
-    // Loaded here: a host over another channel starts faster and smaller without it.
-    const { Socket }: typeof Net = createRequire(import.meta.url)('node:net');
-    socket = new Socket({ fd: hostDescriptor, readable: true, writable: true });
+    socket = openSocket();
   } catch (cause) {
     const message = `descriptor ${hostDescriptor} is no socket: start hosts through a pool`;
     throw new CodedError('CHANNEL_UNAVAILABLE', message, { cause });
   }
   return endOf(socketChannel(socket));
+}
+
+/** Over a copy that programs which the host starts do not inherit, where the native binary makes one. */
+function openSocket(): Net.Socket {
+  const native = nativeBinding();
+  if (native === undefined) return socketAt(hostDescriptor);
+  const descriptors = new native.NativeDescriptors();
+  const copy = callNative(() => descriptors.duplicate(hostDescriptor));
+  const socket = socketAt(copy);
+  descriptors.release(copy);
+  closeSync(hostDescriptor);
+  return socket;
 }

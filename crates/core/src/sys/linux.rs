@@ -13,7 +13,7 @@ fn last_error(what: &'static str) -> CoreError {
     CoreError::Refused { what, errno }
 }
 
-fn owned(raw: RawFd, what: &'static str) -> Result<OwnedFd> {
+pub(super) fn owned(raw: RawFd, what: &'static str) -> Result<OwnedFd> {
     if raw < 0 {
         return Err(last_error(what));
     }
@@ -21,7 +21,7 @@ fn owned(raw: RawFd, what: &'static str) -> Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-fn checked(status: i32, what: &'static str) -> Result<()> {
+pub(super) fn checked(status: i32, what: &'static str) -> Result<()> {
     if status < 0 { Err(last_error(what)) } else { Ok(()) }
 }
 
@@ -251,6 +251,13 @@ pub fn wait_readable(fd: BorrowedFd<'_>) {
             return;
         }
     }
+}
+
+/// Whether `fd` is readable now.
+pub fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: `poll` is one live, exclusive entry.
+    unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
 }
 
 /// The kernel kills this process when the thread that started it ends.

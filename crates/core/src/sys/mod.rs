@@ -4,7 +4,15 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod linux_passage;
+#[cfg(target_os = "linux")]
+mod linux_sockets;
+#[cfg(target_os = "linux")]
 pub use linux::*;
+#[cfg(target_os = "linux")]
+pub use linux_passage::*;
+#[cfg(target_os = "linux")]
+pub use linux_sockets::*;
 
 #[cfg(not(target_os = "linux"))]
 mod other;

@@ -68,6 +68,9 @@ pub fn pidfd(_pid: i32) -> Result<OwnedFd> {
     unsupported("pidfd")
 }
 pub fn wait_readable(_fd: BorrowedFd<'_>) {}
+pub fn is_readable(_fd: BorrowedFd<'_>) -> bool {
+    false
+}
 pub fn die_with_parent_thread() -> Result<()> {
     unsupported("pdeathsig")
 }
@@ -75,3 +78,120 @@ pub fn exit_now(status: i32) -> ! {
     std::process::exit(status)
 }
 pub fn pin_library() {}
+
+#[derive(Debug)]
+pub enum Accepted {
+    Connection(OwnedFd),
+    Nobody,
+    Again,
+    Exhausted,
+    Failed(i32),
+}
+
+pub fn accept(_listener: BorrowedFd<'_>) -> Accepted {
+    Accepted::Failed(0)
+}
+
+pub fn listen_shared(
+    _address: std::net::SocketAddr,
+    _backlog: i32,
+    _is_v6_only: bool,
+) -> Result<OwnedFd> {
+    unsupported("SO_REUSEPORT")
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    Level,
+    Edge,
+    Shared,
+}
+
+pub fn is_listening(_socket: BorrowedFd<'_>) -> Result<bool> {
+    unsupported("sockets")
+}
+
+pub fn accept_queue(_socket: BorrowedFd<'_>) -> u32 {
+    0
+}
+
+#[derive(Debug)]
+pub struct Poller(std::convert::Infallible);
+
+impl Poller {
+    pub fn new() -> Result<Poller> {
+        unsupported("epoll")
+    }
+    pub fn add(&self, _fd: BorrowedFd<'_>, _number: u64, _trigger: Trigger) -> Result<()> {
+        unsupported("epoll")
+    }
+    pub fn remove(&self, _fd: BorrowedFd<'_>) {}
+    pub fn wait(&mut self, _timeout: Option<Duration>) -> impl Iterator<Item = u64> {
+        std::iter::empty()
+    }
+}
+
+impl std::os::fd::AsFd for Poller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self.0 {}
+    }
+}
+
+pub fn now_ms() -> u32 {
+    0
+}
+pub fn socket_pair() -> Result<[OwnedFd; 2]> {
+    unsupported("descriptors over sockets")
+}
+pub fn send_descriptors(_socket: BorrowedFd<'_>, _fds: &[BorrowedFd<'_>]) -> Result<()> {
+    unsupported("descriptors over sockets")
+}
+pub fn receive_descriptors(_socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
+    unsupported("descriptors over sockets")
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Passed {
+    Sent,
+    Full,
+    Gone,
+}
+
+pub fn send_connection(_passage: BorrowedFd<'_>, _connection: BorrowedFd<'_>) -> Passed {
+    Passed::Gone
+}
+pub fn receive_connection(_passage: BorrowedFd<'_>) -> Accepted {
+    Accepted::Failed(0)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Sent {
+    Bytes(usize),
+    Full,
+}
+
+pub fn send_file(
+    _socket: BorrowedFd<'_>,
+    _file: BorrowedFd<'_>,
+    _offset: u64,
+    _count: usize,
+) -> Result<Sent> {
+    unsupported("sendfile")
+}
+pub fn set_pipe_size(_pipe: BorrowedFd<'_>, _bytes: i32) -> Result<()> {
+    unsupported("larger pipes")
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reaped {
+    Running,
+    Ended(i32),
+    Unknown,
+}
+
+pub fn reap(_pid: i32) -> Reaped {
+    Reaped::Unknown
+}
+pub fn send_datagram(_path: &str, _bytes: &[u8]) -> Result<()> {
+    unsupported("datagrams to Unix sockets")
+}

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::sys;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 #[derive(Debug)]
 pub struct Doorbell {
@@ -26,6 +26,10 @@ impl Doorbell {
     /// Takes the ring back; true when there was one.
     pub fn clear(&self) -> bool {
         sys::eventfd_clear(self.fd.as_fd())
+    }
+
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     pub fn raw(&self) -> RawFd {

@@ -1,0 +1,96 @@
+// What does a request cost behind several event loops, against plain `http`, node:cluster, PM2 and Watt?
+import { micros, perSecond, runsOf } from '../lib/figures.js';
+import { hasReusePort, hasWatt, startServer } from '../serve/servers.js';
+import { ensureWrk, runWrk } from '../serve/wrk.js';
+
+const connections = 64;
+/** Of one second each; in each all contenders have a turn. */
+const windows = 3;
+/** So long, because compiled code comes late where two loops share the requests. */
+const warmSeconds = 3;
+
+const settings = {
+  'kept-alive': { says: `hello world, ${connections} connections that are kept`, flags: [] },
+  'new-connection': {
+    says: 'a new connection for each request',
+    flags: ['-H', 'Connection: close'],
+  },
+};
+const ours = ['manycore-1x2', 'manycore-2x1'];
+const others = ['cluster-2', 'pm2-2', ...(hasWatt ? ['watt-2'] : [])];
+/** What two loops reach here that share nothing: each has a socket of its own, and nobody places. */
+const apart = hasReusePort ? ['reuse-port-threads-2', 'reuse-port-processes-2'] : [];
+/** With one loop each (plain and 1x1), what differs is what we add to a request. */
+const contenders = ['plain', ...others, ...apart, ...ours, 'manycore-1x1'];
+
+export default {
+  figures: {
+    perSecond: perSecond('requests'),
+    cpuUs: micros('CPU per request'),
+    p50Us: micros('p50'),
+    p99Us: micros('p99'),
+  },
+  settings,
+  rounds: 5,
+  isTogether: true,
+  deadlineMs: 240_000,
+  runs: Object.keys(settings).flatMap((setting) => runsOf(setting, contenders)),
+  bars: [...ours, 'manycore-1x1'].flatMap((contender) => [
+    {
+      says: `kept alive, CPU per request, ${contender} against plain http`,
+      figure: 'cpuUs',
+      of: { setting: 'kept-alive', contender },
+      against: runsOf('kept-alive', ['plain']),
+      atMost: 1.05,
+    },
+    // Two loops against two.
+    ...(ours.includes(contender) ? others : []).map((other) => ({
+      says: `kept alive, requests per second, ${contender} against ${other}`,
+      figure: 'perSecond',
+      of: { setting: 'kept-alive', contender },
+      against: runsOf('kept-alive', [other]),
+      atLeast: 1,
+    })),
+    {
+      says: `new connections, requests per CPU second, ${contender} against cluster`,
+      figure: 'cpuUs',
+      of: { setting: 'new-connection', contender },
+      against: runsOf('new-connection', ['cluster-2']),
+      timesFaster: 1.6,
+    },
+    {
+      says: `new connections, requests per second, ${contender} against plain http`,
+      figure: 'perSecond',
+      of: { setting: 'new-connection', contender },
+      against: runsOf('new-connection', ['plain']),
+      atLeast: 0.95,
+    },
+  ]),
+  /** All servers run beside each other; those that have no turn are idle. */
+  async measure({ setting, scale }) {
+    ensureWrk();
+    const { flags } = settings[setting];
+    const servers = await Promise.all(contenders.map((contender) => startServer(contender)));
+    const load = ({ port }, seconds) =>
+      runWrk(`http://127.0.0.1:${port}/`, { connections, flags, seconds });
+    for (const server of servers) await load(server, warmSeconds);
+    const found = servers.map(() => []);
+    for (let window = 0; window < Math.max(1, windows * scale); window += 1) {
+      for (const [at, server] of servers.entries()) {
+        const before = server.cpuUs();
+        const { requests, p50Us, p99Us } = await load(server, 1);
+        const cpuUs = (server.cpuUs() - before) / requests;
+        found[at].push({ perSecond: requests, cpuUs, p50Us, p99Us });
+      }
+    }
+    return Object.fromEntries(contenders.map((contender, at) => [contender, medians(found[at])]));
+  },
+};
+
+function medians(samples) {
+  const median = (name) => {
+    const values = samples.map((sample) => sample[name]).sort((a, b) => a - b);
+    return values[Math.floor(values.length / 2)];
+  };
+  return Object.fromEntries(Object.keys(samples[0]).map((name) => [name, median(name)]));
+}

@@ -1,0 +1,66 @@
+// Load at a given rate, whatever becomes of it: each request has a time at which it is due, and its
+// latency counts from there, so that a server which stops for a while pays for all that came meanwhile
+// (coordinated omission, Gil Tene).
+import { Agent, get } from 'node:http';
+
+/**
+ * `pathOf(index)` says what each request asks for; `agentOf` over which connection, a new one without it. Resolves
+ * with `[{ path, ms }]` and how many failed.
+ */
+export async function openLoop({
+  port,
+  perSecond,
+  seconds,
+  pathOf = () => '/',
+  agentOf = () => false,
+}) {
+  const count = Math.round(perSecond * seconds);
+  const answers = [];
+  let failed = 0;
+  const began = performance.now();
+  const dueMs = (index) => began + (index * 1000) / perSecond;
+  const ask = (index) =>
+    new Promise((resolve) => {
+      const path = pathOf(index);
+      const fail = () => {
+        failed += 1;
+        resolve();
+      };
+      const request = get({ port, host: '127.0.0.1', path, agent: agentOf(index) }, (response) => {
+        response.resume();
+        response.on('error', fail);
+        response.on('end', () => {
+          if (response.statusCode !== 200) return fail();
+          answers.push({ path, ms: performance.now() - dueMs(index) });
+          resolve();
+        });
+      });
+      request.on('error', fail);
+    });
+  const asked = [];
+  while (asked.length < count) {
+    while (asked.length < count && dueMs(asked.length) <= performance.now()) {
+      asked.push(ask(asked.length));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await Promise.all(asked);
+  return { answers, failed };
+}
+
+/** So many connections that are kept and used in turn, as those of many clients are. */
+export function keptConnections(count) {
+  const agents = Array.from({ length: count }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+  return {
+    agentOf: (index) => agents[index % count],
+    close: () => {
+      for (const agent of agents) agent.destroy();
+    },
+  };
+}
+
+/** Of numbers, from 0 to 1. */
+export function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+}

@@ -1,0 +1,100 @@
+// Servers under measurement: one program, run in different ways. Each runs in a process tree of its own,
+// whose CPU time is what it costs.
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ensureInstalled } from '../lib/install.js';
+import { descendants, processCpuUs } from '../lib/processes.js';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+const since = (line) =>
+  process.versions.node.localeCompare(line, undefined, { numeric: true }) >= 0;
+/** Node's own SO_REUSEPORT, and the least version that Watt runs on. */
+export const hasReusePort = since('22.12');
+export const hasWatt = since('22.19');
+
+/**
+ * The arguments of `node` that run a program of this folder: `plain`, `cluster-LOOPS`,
+ * `reuse-port-threads-LOOPS` and `reuse-port-processes-LOOPS` (each loop with a socket of its own),
+ * `pm2-2`, `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`.
+ */
+function commandOf(contender, program) {
+  const app = here(program);
+  if (contender === 'pm2-2') return [rival('pm2-runtime'), 'start', app, '-i', '2'];
+  if (contender === 'watt-2') return [rival('wattpm'), 'start', here('rivals/watt')];
+  const [, processes, loops] = /^manycore-(\d+)x(\d+)$/.exec(contender) ?? [];
+  if (processes !== undefined) {
+    return [here('../../dist/bundle/main.js'), 'serve', '-P', processes, '-L', loops, app];
+  }
+  if (contender === 'plain') return [app];
+  const [, loopsOf, number] = /^reuse-port-(threads|processes)-(\d+)$/.exec(contender) ?? [];
+  if (loopsOf !== undefined) return [here('reuse-port.js'), loopsOf, number, app];
+  return [here('cluster.js'), contender.replace('cluster-', ''), app];
+}
+
+/** A program of rivals/package.json. */
+export function rival(name) {
+  ensureInstalled(here('rivals'), `.bin/${name}`);
+  return here(`rivals/node_modules/.bin/${name}`);
+}
+
+/** PM2 has a folder of its own. */
+export const pm2Environment = {
+  ...process.env,
+  PM2_HOME: join(tmpdir(), `manycore-bench-pm2-${process.pid}`),
+};
+
+/** What rivals are told; Watt has a configuration that names the program. */
+function environmentOf(contender, program) {
+  if (contender === 'pm2-2') return pm2Environment;
+  if (contender === 'watt-2') return { PROGRAM: here(program) };
+  return {};
+}
+
+const startLimitMs = 20_000;
+const mostServers = 12;
+let started = 0;
+
+/** Starts one; resolves as `startCommand` does. */
+export function startServer(contender, program = 'hello.js', env = {}) {
+  const own = environmentOf(contender, program);
+  return startCommand(() => [process.execPath, ...commandOf(contender, program)], {
+    ...own,
+    ...env,
+  });
+}
+
+/**
+ * Starts the server whose command for a port `commandFor` gives; resolves once it answers:
+ * `{ port, pid, cpuUs }`. It ends with this process's group.
+ */
+export async function startCommand(commandFor, env = {}) {
+  const port = 20_000 + (process.pid % 1000) * mostServers + (started % mostServers); // below those of clients
+  started += 1;
+  const [command, ...args] = commandFor(port);
+  const child = spawn(command, args, {
+    env: { ...process.env, PORT: String(port), ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const end = performance.now() + startLimitMs;
+  while (!(await isListening(port))) {
+    if (performance.now() > end) throw new Error(`${command} does not listen on ${port}`);
+    await sleep(20);
+  }
+  const cpuUs = () =>
+    [child.pid, ...descendants(child.pid)].reduce((sum, pid) => sum + processCpuUs(pid), 0);
+  return { port, pid: child.pid, cpuUs };
+}
+
+function isListening(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}

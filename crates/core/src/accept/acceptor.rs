@@ -1,0 +1,557 @@
+//! The listener thread of one process, seen from outside: it accepts connections and gives each to the
+//! least loaded live loop (listener.rs). Sockets and seats are put into its state, of which it takes a
+//! copy when it is rung; who takes one out of it knows that nothing is accepted from it, or given to it,
+//! any more.
+//!
+//! Long (over 400 lines): most of it is tests of handle and thread together.
+
+use super::board::{Board, word};
+use super::listener::Listener;
+use super::seat::{Arrival, IdleClock, Seat};
+pub use super::shared::Settings;
+use super::shared::Shared;
+use super::socket::Socket;
+use crate::error::{CoreError, Result};
+use crate::sync::Ordering::AcqRel;
+use crate::wake::eventfd::Doorbell;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A row has one bit for each listening socket.
+pub const MAX_SOCKETS: u32 = 32;
+const STACK_BYTES: usize = 128 * 1024;
+
+/// The thread ends when this is dropped.
+pub struct Acceptor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Acceptor {
+    /// Starts the thread of `process`. `bells` are those of all processes of the server.
+    pub fn start(
+        board: Arc<Board>,
+        process: u32,
+        bells: Vec<Doorbell>,
+        settings: Settings,
+    ) -> Result<Acceptor> {
+        let is_sound = process < board.processes() && bells.len() == board.processes() as usize;
+        if !is_sound {
+            return Err(CoreError::Corrupt { what: "a process's number", value: process.into() });
+        }
+        let shared = Arc::new(Shared { board, process, settings, bells, state: Mutex::default() });
+        let thread = Listener::new(Arc::clone(&shared))?;
+        let thread = std::thread::Builder::new()
+            .name("manycore-accept".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || thread.run())
+            .map_err(|error| CoreError::Refused {
+                what: "a thread",
+                errno: error.raw_os_error().unwrap_or(0),
+            })?;
+        Ok(Acceptor { shared, thread: Some(thread) })
+    }
+
+    pub fn board(&self) -> &Arc<Board> {
+        &self.shared.board
+    }
+
+    /// One more listening socket, non-blocking, with the number that it has in all processes; or a
+    /// passage, over which a router sends connections. Several with one number share a port.
+    pub fn add_socket(&self, number: u32, fd: OwnedFd) -> Result<()> {
+        if number >= MAX_SOCKETS {
+            return Err(CoreError::Corrupt { what: "a socket's number", value: number.into() });
+        }
+        self.shared.lock().sockets.push(Arc::new(Socket::new(number, fd)?));
+        self.wake();
+        Ok(())
+    }
+
+    /// Forgets the listening sockets with this number. Nothing is accepted from it any more
+    /// when this returns.
+    pub fn remove_socket(&self, number: u32) {
+        let mut state = self.shared.lock();
+        state.sockets.retain(|socket| socket.number() != number);
+        for seat in &state.seats {
+            seat.make_direct(&[]);
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// The seat for loop `index`. It gets connections once its row says so and `wake` was called.
+    pub fn add_seat(&self, index: u32, bell: Doorbell, idle_ms: IdleClock) -> Result<Arc<Seat>> {
+        let mut state = self.shared.lock();
+        let is_free = state.seats.iter().all(|seat| seat.index() != index);
+        if index >= self.shared.board.loops() || !is_free {
+            return Err(CoreError::Corrupt { what: "a loop's number", value: index.into() });
+        }
+        let board = Arc::clone(&self.shared.board);
+        let seat = Arc::new(Seat::new(board, self.shared.process, index, bell, idle_ms)?);
+        state.seats.push(Arc::clone(&seat));
+        Ok(seat)
+    }
+
+    /// A loop that got nothing new for a while leaves its seat; false when something waits for it after
+    /// all, which it has to take first.
+    pub fn try_leave(&self, seat: &Arc<Seat>) -> bool {
+        let mut state = self.shared.lock();
+        if seat.is_any_untaken() {
+            return false;
+        }
+        state.seats.retain(|other| !Arc::ptr_eq(other, seat));
+        seat.make_direct(&[]);
+        true
+    }
+
+    /// The loop is gone: what it has not taken goes to the others of this process.
+    pub fn remove_seat(&self, seat: &Arc<Seat>) {
+        let mut state = self.shared.lock();
+        state.seats.retain(|other| !Arc::ptr_eq(other, seat));
+        seat.make_direct(&[]);
+        for arrival in seat.take_back() {
+            self.shared.give_to_best(&state.seats, arrival);
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// A loop that ends has got a connection that it cannot take any more: it goes to another one of this
+    /// process.
+    pub fn give_back(&self, seat: &Arc<Seat>, socket: u32, fd: OwnedFd) {
+        let state = self.shared.lock();
+        seat.word(word::OPEN).fetch_sub(1, AcqRel);
+        let is_other = |other: &&Arc<Seat>| !Arc::ptr_eq(other, seat);
+        let others: Vec<_> = state.seats.iter().filter(is_other).cloned().collect();
+        self.shared.give_to_best(&others, Arrival { socket, fd, at_ms: 0 });
+    }
+
+    /// A row of this process has changed: the thread looks which sockets are wanted.
+    pub fn wake(&self) {
+        self.shared.ring(self.shared.process);
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        self.shared.lock().is_closing = true;
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nothing to do about it here.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accept::board::state;
+    use crate::accept::place::Policy;
+    use crate::sync::Ordering::{Acquire, Relaxed, Release};
+    use crate::sys;
+    use std::fs::File;
+    use std::io::Read;
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+    use std::time::{Duration, Instant};
+
+    const SOCKET: u32 = 2;
+
+    /// Processes in one: each with its listener thread, all on one listening socket.
+    struct Server {
+        board: Arc<Board>,
+        acceptors: Vec<Acceptor>,
+        seats: Vec<Vec<Arc<Seat>>>,
+        address: SocketAddr,
+        clients: Vec<TcpStream>,
+    }
+
+    fn bells(of: &[Doorbell]) -> Vec<Doorbell> {
+        of.iter().map(|bell| Doorbell::from_fd(bell.duplicate().expect("dup"))).collect()
+    }
+
+    fn serve(processes: u32, loops: u32) -> Server {
+        serve_with(processes, loops, Settings { policy: Policy::LeastLoaded, patience: None })
+    }
+
+    fn serve_with(processes: u32, loops: u32, settings: Settings) -> Server {
+        let (board, _) = Board::create(processes, loops).expect("memfd");
+        let board = Arc::new(board);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("non-blocking");
+        let address = listener.local_addr().expect("bound");
+        let own_bells: Vec<_> = (0..processes).map(|_| Doorbell::new().expect("eventfd")).collect();
+        let start = |process| {
+            let acceptor =
+                Acceptor::start(Arc::clone(&board), process, bells(&own_bells), settings);
+            let acceptor = acceptor.expect("a thread");
+            let fd = sys::duplicate(listener.as_fd()).expect("dup");
+            acceptor.add_socket(SOCKET, fd).expect("a free number");
+            acceptor
+        };
+        let acceptors: Vec<_> = (0..processes).map(start).collect();
+        let sit = |acceptor: &Acceptor| {
+            let seat = |index| {
+                let bell = Doorbell::new().expect("eventfd");
+                acceptor.add_seat(index, bell, Box::new(|| 5)).expect("a free seat")
+            };
+            (0..loops).map(seat).collect::<Vec<_>>()
+        };
+        let seats: Vec<_> = acceptors.iter().map(sit).collect();
+        Server { board, acceptors, seats, address, clients: Vec::new() }
+    }
+
+    impl Server {
+        fn listen(&self, process: usize, index: usize) {
+            let seat = &self.seats[process][index];
+            seat.word(word::LIMIT).store(1000, Relaxed);
+            seat.word(word::LISTENS).store(1 << SOCKET, Release);
+            seat.word(word::STATE).store(state::READY, Release);
+            self.acceptors[process].wake();
+        }
+
+        fn connect(&mut self, count: usize) {
+            for _ in 0..count {
+                self.clients.push(TcpStream::connect(self.address).expect("the kernel's queue"));
+            }
+        }
+
+        /// Whoever waits for connections gives signs of life, as loops do.
+        fn open(&self, process: u32, index: u32) -> u32 {
+            for seat in self.seats.iter().flatten() {
+                seat.answer();
+            }
+            self.board.word(process, index, word::OPEN).load(Acquire)
+        }
+    }
+
+    fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "{what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn connections_are_spread_over_loops_that_take_them() {
+        let mut server = serve(1, 2);
+        server.listen(0, 0);
+        server.listen(0, 1);
+        for round in 1..=4 {
+            server.connect(2);
+            wait_until("all placed", || server.open(0, 0) + server.open(0, 1) == 2 * round);
+            for seat in &server.seats[0] {
+                while seat.take().is_some() {}
+            }
+        }
+        // Not exactly: a loop that had no core for a moment is passed over.
+        assert!(server.open(0, 0) >= 2 && server.open(0, 1) >= 2, "{}", server.open(0, 0));
+    }
+
+    #[test]
+    fn a_connection_that_nobody_wants_stays_in_the_kernels_queue_until_somebody_does() {
+        let mut server = serve(1, 1);
+        server.connect(1);
+        assert_eq!(server.open(0, 0), 0);
+        server.listen(0, 0);
+        wait_until("placed", || server.open(0, 0) == 1);
+    }
+
+    #[test]
+    fn what_a_blocked_loop_has_not_taken_goes_to_another() {
+        let mut server = serve(1, 2);
+        server.listen(0, 0);
+        server.connect(3);
+        wait_until("all at the blocked loop", || server.open(0, 0) == 3 || server.open(0, 0) == 1);
+        server.listen(0, 1);
+        let live = Arc::clone(&server.seats[0][1]);
+        let taken = std::cell::Cell::new(0);
+        wait_until("rescued", || {
+            taken.set(taken.get() + usize::from(live.take().is_some()));
+            taken.get() == 3
+        });
+        assert_eq!((server.open(0, 0), server.open(0, 1)), (0, 3));
+    }
+
+    #[test]
+    fn a_process_leaves_connections_to_one_with_less_to_do() {
+        let mut server = serve(2, 1);
+        server.listen(0, 0);
+        server.listen(1, 0);
+        // Held by clients from before, as far as the scoreboard knows.
+        server.board.word(0, 0, word::OPEN).store(500, Release);
+        for round in 1..=20 {
+            server.connect(1);
+            wait_until("placed", || server.open(0, 0) + server.open(1, 0) == 500 + round);
+            for process in [0, 1] {
+                while server.seats[process][0].take().is_some() {}
+            }
+        }
+        // Not all: where the other has no core for so long, this one takes the connection after all.
+        assert!(server.open(1, 0) > server.open(0, 0) - 500, "{}", server.open(1, 0));
+    }
+
+    #[test]
+    fn a_process_that_has_gone_silent_is_waited_for_only_a_moment() {
+        let mut server = serve(2, 1);
+        server.listen(0, 0);
+        // The row says that process 1 is idle, but it has no thread that would accept.
+        server.acceptors.pop();
+        let word = |offset| server.board.word(1, 0, offset);
+        word(word::LIMIT).store(1000, Relaxed);
+        word(word::LISTENS).store(1 << SOCKET, Release);
+        word(word::STATE).store(state::READY, Release);
+        server.board.word(0, 0, word::OPEN).store(500, Release);
+        let bell = server.acceptors[0].shared.bells[1].duplicate().expect("dup");
+        for count in 1..=30 {
+            server.connect(1);
+            wait_until("placed after all", || {
+                while server.seats[0][0].take().is_some() {}
+                server.open(0, 0) == 500 + count
+            });
+        }
+        let mut rings = [0; 8];
+        File::from(bell).read_exact(&mut rings).expect("rung once");
+        assert!(u64::from_ne_bytes(rings) < 30, "it is not waited for at each connection");
+    }
+
+    #[test]
+    fn a_loop_that_holds_connections_is_asked_for_a_sign_of_life() {
+        let mut server = serve(1, 1);
+        server.listen(0, 0);
+        server.connect(1);
+        wait_until("placed", || server.seats[0][0].take().is_some());
+        let asked = server.board.word(0, 0, word::ASKED_SINCE);
+        wait_until("asked", || asked.load(Acquire) != 0);
+        server.seats[0][0].answer();
+        wait_until("asked again", || asked.load(Acquire) != 0);
+    }
+
+    #[test]
+    fn a_loop_that_leaves_gives_back_what_it_has_not_taken() {
+        let mut server = serve(1, 2);
+        server.listen(0, 0);
+        server.connect(1);
+        wait_until("placed", || server.open(0, 0) == 1);
+        server.listen(0, 1);
+        let leaving = server.seats[0].remove(0);
+        leaving.word(word::STATE).store(state::DRAINING, Release);
+        server.acceptors[0].remove_seat(&leaving);
+        wait_until("given to the other", || server.open(0, 1) == 1);
+        assert!(server.seats[0][0].take().is_some());
+    }
+
+    #[test]
+    fn a_loop_may_leave_only_when_nothing_waits_for_it() {
+        let mut server = serve(1, 1);
+        server.listen(0, 0);
+        server.connect(1);
+        wait_until("placed", || server.open(0, 0) == 1);
+        let seat = &server.seats[0][0];
+        seat.word(word::STATE).store(state::DRAINING, Release);
+        assert!(!server.acceptors[0].try_leave(seat));
+        assert!(seat.take().is_some());
+        assert!(server.acceptors[0].try_leave(seat));
+    }
+
+    #[test]
+    fn of_several_sockets_with_one_number_all_are_accepted_from() {
+        let mut server = serve(1, 1);
+        let listen = |port| {
+            let address = SocketAddr::from(([127, 0, 0, 1], port));
+            TcpListener::from(sys::listen_shared(address, 64, false).expect("a socket"))
+        };
+        let first = listen(0);
+        let address = first.local_addr().expect("bound");
+        let second = listen(address.port());
+        assert!(TcpListener::bind(address).is_err(), "in use for all others");
+        for each in [first, second] {
+            server.acceptors[0].add_socket(SOCKET, each.into()).expect("a number");
+        }
+        server.listen(0, 0);
+        server.address = address;
+        server.connect(40); // the kernel gives some to each
+        wait_until("placed", || {
+            while server.seats[0][0].take().is_some() {}
+            server.open(0, 0) == 40
+        });
+        server.acceptors[0].remove_socket(SOCKET);
+        wait_until("both are closed", || TcpStream::connect(address).is_err());
+    }
+
+    #[test]
+    fn in_turn_each_loop_of_each_process_gets_as_many() {
+        let policy = Policy::RoundRobin;
+        let mut server = serve_with(2, 2, Settings { policy, patience: None });
+        for (process, index) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            server.listen(process, index);
+        }
+        // By load all would go to the others.
+        server.board.word(0, 0, word::OPEN).store(500, Release);
+        let all = |server: &Server| {
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(process, index)| server.open(process, index))
+        };
+        for round in 1..=20 {
+            server.connect(1);
+            wait_until("placed", || all(&server).iter().sum::<u32>() == 500 + round);
+            for seat in server.seats.iter().flatten() {
+                while seat.take().is_some() {}
+            }
+        }
+        // Not exactly five each: where a process has no core for so long, another takes its turn.
+        assert!(server.open(0, 0) > 500, "{:?}", all(&server));
+        assert!(all(&server).iter().all(|&open| open > 0), "{:?}", all(&server));
+    }
+
+    #[test]
+    fn who_waits_too_long_is_turned_away_where_clients_understand_it() {
+        use std::io::Read;
+        let patience = Some(Duration::from_millis(50));
+        let mut server = serve_with(1, 1, Settings { policy: Policy::LeastLoaded, patience });
+        let turned_away =
+            |server: &Server| server.board.word(0, 0, word::TURNED_AWAY).load(Relaxed);
+        server.listen(0, 0);
+        // Never taken: the loop is blocked. It gets the first, the others stay in the kernel's queue.
+        server.connect(1);
+        wait_until("placed", || server.open(0, 0) == 1);
+        std::thread::sleep(Duration::from_millis(200));
+        server.connect(2);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(turned_away(&server), 0, "not known to speak HTTP");
+        server.seats[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
+        wait_until("all turned away", || turned_away(&server) == 3);
+        assert_eq!(server.open(0, 0), 0);
+        let mut answer = String::new();
+        server.clients[0].read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After"), "{answer}");
+    }
+
+    /// What a loop does in one turn: takes what it was given and, where it may, what waits. All of it is
+    /// closed at once.
+    fn turn(seat: &Seat) -> (u32, u32) {
+        let given = std::iter::from_fn(|| seat.take()).count() as u32;
+        let accepted = std::iter::from_fn(|| seat.accept()).count() as u32;
+        seat.answer();
+        seat.word(word::OPEN).fetch_sub(given + accepted, Relaxed);
+        (given, accepted)
+    }
+
+    fn is_direct(seat: &Seat) -> bool {
+        seat.word(word::DIRECT).load(Relaxed) == 1
+    }
+
+    /// As if the loop, which never sleeps, got many connections, until `is_over`.
+    fn storm(server: &Server, what: &str, mut is_over: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !is_over() {
+            assert!(Instant::now() < deadline, "{what}");
+            server.seats[0][0].word(word::PLACED).fetch_add(1000, Relaxed);
+            server.acceptors[0].wake();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// A server whose first loop accepts by itself.
+    fn serve_directly(processes: u32, loops: u32) -> (Server, Arc<Seat>) {
+        let server = serve(processes, loops);
+        server.listen(0, 0);
+        let seat = Arc::clone(&server.seats[0][0]);
+        storm(&server, "it accepts by itself", || is_direct(&seat));
+        (server, seat)
+    }
+
+    #[test]
+    fn a_loop_that_gets_many_connections_accepts_by_itself_until_they_become_few() {
+        let (mut server, seat) = serve_directly(1, 1);
+        let mut by_itself = 0;
+        storm(&server, "most are left to the loop", || {
+            let _client = TcpStream::connect(server.address).expect("the kernel's queue");
+            by_itself += turn(&seat).1;
+            by_itself >= 100
+        });
+        wait_until("the listener thread accepts again", || !is_direct(&seat));
+        server.connect(1);
+        wait_until("given", || turn(&seat) == (1, 0));
+    }
+
+    #[test]
+    fn what_a_loop_does_not_accept_by_itself_comes_to_another() {
+        let (mut server, _blocked) = serve_directly(1, 2);
+        server.listen(0, 1);
+        server.connect(20);
+        let live = Arc::clone(&server.seats[0][1]);
+        let taken = std::cell::Cell::new(0);
+        wait_until("taken", || {
+            let (given, accepted) = turn(&live);
+            taken.set(taken.get() + given + accepted);
+            taken.get() == 20
+        });
+    }
+
+    #[test]
+    fn connections_are_placed_again_when_one_loop_holds_far_more_than_another() {
+        let (server, seat) = serve_directly(2, 1);
+        server.listen(1, 0);
+        server.board.word(0, 0, word::OPEN).store(500, Release);
+        storm(&server, "it accepts by itself for ever", || !is_direct(&seat));
+    }
+
+    #[test]
+    fn nothing_is_accepted_from_a_socket_that_was_removed() {
+        let (server, seat) = serve_directly(1, 1);
+        server.acceptors[0].remove_socket(SOCKET);
+        assert!(!is_direct(&seat) && seat.accept().is_none());
+        wait_until("the port is closed", || TcpStream::connect(server.address).is_err());
+    }
+
+    #[test]
+    fn a_loop_that_leaves_or_closes_accepts_nothing_by_itself() {
+        for leaves in [true, false] {
+            let (mut server, seat) = serve_directly(1, 1);
+            if leaves {
+                turn(&seat);
+                assert!(server.acceptors[0].try_leave(&seat));
+            } else {
+                server.acceptors[0].remove_seat(&seat);
+            }
+            server.connect(3);
+            assert!(!is_direct(&seat) && seat.accept().is_none());
+        }
+    }
+
+    #[test]
+    fn what_a_loop_cannot_take_any_more_goes_to_another() {
+        let mut server = serve(1, 2);
+        server.listen(0, 0);
+        server.connect(1);
+        wait_until("placed", || server.seats[0][0].is_any_untaken());
+        let arrival = server.seats[0][0].take().expect("one");
+        server.listen(0, 1);
+        server.acceptors[0].give_back(&server.seats[0][0], arrival.socket, arrival.fd);
+        assert_eq!((server.open(0, 0), server.open(0, 1)), (0, 1));
+        assert!(server.seats[0][1].take().is_some());
+    }
+
+    #[test]
+    fn how_long_loops_have_slept_is_known_soon_after_a_ring() {
+        let server = serve(1, 1);
+        let slept = server.board.word(0, 0, word::IDLE_MS);
+        wait_until("written", || {
+            server.acceptors[0].wake();
+            slept.load(Relaxed) == 5
+        });
+    }
+
+    #[test]
+    fn numbers_that_are_taken_or_too_large_are_refused() {
+        let server = serve(1, 1);
+        let fd = sys::eventfd().expect("eventfd");
+        assert!(server.acceptors[0].add_socket(MAX_SOCKETS, fd).is_err());
+        let bell = || Doorbell::new().expect("eventfd");
+        assert!(server.acceptors[0].add_seat(0, bell(), Box::new(|| 0)).is_err());
+        assert!(server.acceptors[0].add_seat(1, bell(), Box::new(|| 0)).is_err());
+    }
+}

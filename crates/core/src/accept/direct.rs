@@ -1,0 +1,190 @@
+//! When the loops of a process accept by themselves. Pure: the caller reads the scoreboard and the clock.
+//!
+//! A connection that the listener thread accepts wakes two threads. Loops that get many of them and hardly
+//! sleep poll the sockets themselves, as plain Node does; the listener thread only looks whether they
+//! take what waits, and takes it over again when they do not, or when they have less to do.
+//! `bench/cases/serve.js` measures it (new connections).
+
+use super::place::{self, Load, Policy};
+
+/// Over so long it is found out how much the loops have to do.
+const WINDOW_MS: u64 = 50;
+/// Between two looks at loops that accept by themselves. A loop that had no core for a few milliseconds is
+/// not blocked: with looks 2 ms apart a busy machine ended it at nearly each of them.
+pub const LOOK_MS: u64 = 10;
+
+/// What a look finds.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    pub now_ms: u64,
+    /// How many loops there are.
+    pub loops: u32,
+    /// The connections that they have got so far.
+    pub placed: u32,
+    /// For how long they have slept so far, all together.
+    pub slept_ms: u64,
+    /// Whether a connection waits.
+    pub is_anybody_waiting: bool,
+    /// Whether connections have to be placed: `needs_placing`.
+    pub needs_placing: bool,
+}
+
+/// Whether they do, and what they had done when a window began and at the last look.
+#[derive(Debug, Default)]
+pub struct Direct {
+    is_on: bool,
+    since_ms: u64,
+    placed: u32,
+    slept_ms: u64,
+    looked_ms: u64,
+    placed_at_look: u32,
+}
+
+impl Direct {
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    pub fn is_look_due(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.looked_ms) >= if self.is_on { LOOK_MS } else { WINDOW_MS }
+    }
+
+    /// Takes in what a look has found; true when they leave what waits.
+    pub fn look(&mut self, policy: Policy, seen: Seen) -> bool {
+        let is_left = seen.is_anybody_waiting && seen.placed == self.placed_at_look;
+        let must_stop = is_left || seen.needs_placing;
+        (self.looked_ms, self.placed_at_look) = (seen.now_ms, seen.placed);
+        let ms = seen.now_ms.saturating_sub(self.since_ms);
+        if ms < WINDOW_MS && !(self.is_on && must_stop) {
+            return false;
+        }
+        let window = Window {
+            ms,
+            loops: seen.loops,
+            placed: seen.placed.wrapping_sub(self.placed),
+            slept_ms: seen.slept_ms.saturating_sub(self.slept_ms),
+        };
+        let was_on = std::mem::replace(&mut self.is_on, false);
+        // Whose turn it is, only the listener threads can tell.
+        self.is_on = !must_stop && policy != Policy::RoundRobin && is_worth_it(was_on, window);
+        (self.since_ms, self.placed, self.slept_ms) = (seen.now_ms, seen.placed, seen.slept_ms);
+        was_on && is_left
+    }
+}
+
+/// What the loops did in a window of time.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    ms: u64,
+    loops: u32,
+    placed: u32,
+    slept_ms: u64,
+}
+
+/// Whether it is worth it. Each of them is woken for each connection, then, so they must be awake anyway.
+/// Between the two limits it stays as it is.
+fn is_worth_it(is_so: bool, window: Window) -> bool {
+    let (least_per_second, most_asleep_percent) = if is_so { (500, 75) } else { (1000, 50) };
+    let is_enough = u64::from(window.placed) * 1000 >= least_per_second * window.ms;
+    let time_ms = window.ms * u64::from(window.loops);
+    is_enough && window.slept_ms * 100 <= most_asleep_percent * time_ms
+}
+
+/// Whether one of `own` may get no more, or holds far more than the emptiest of all live ones, `others`
+/// among them. Who accepts first gets a few more at any time; this is for connections that stay.
+pub fn needs_placing(own: &[Load], others: &[Load]) -> bool {
+    const FEW: u32 = 64;
+    if own.iter().any(|&load| place::is_closed(load)) {
+        return true;
+    }
+    let live = own.iter().chain(others).filter(|&&load| !place::is_closed(load));
+    let least = live.map(|load| load.open).min().unwrap_or(0);
+    own.iter().any(|load| load.open > least.saturating_mul(2).saturating_add(FEW))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUSY: Window = Window { ms: 50, loops: 2, placed: 500, slept_ms: 10 };
+
+    #[test]
+    fn loops_that_are_awake_and_get_many_connections_accept_by_themselves() {
+        assert!(is_worth_it(false, BUSY));
+        assert!(!is_worth_it(false, Window { placed: 49, ..BUSY }));
+        assert!(!is_worth_it(false, Window { slept_ms: 51, ..BUSY }));
+    }
+
+    #[test]
+    fn what_lies_between_the_limits_stays_as_it_is() {
+        let between = Window { placed: 40, slept_ms: 60, ..BUSY };
+        assert!(is_worth_it(true, between));
+        assert!(!is_worth_it(false, between));
+        assert!(!is_worth_it(true, Window { placed: 24, ..BUSY }));
+        assert!(!is_worth_it(true, Window { slept_ms: 76, ..BUSY }));
+    }
+
+    /// A look of many, `ms` after the beginning, at two loops that never sleep.
+    fn seen(ms: u64, placed: u32) -> Seen {
+        let (is_anybody_waiting, needs_placing) = (false, false);
+        Seen { now_ms: ms, loops: 2, placed, slept_ms: 0, is_anybody_waiting, needs_placing }
+    }
+
+    fn begun() -> Direct {
+        let mut direct = Direct::default();
+        assert!(!direct.is_look_due(49) && direct.is_look_due(50));
+        assert!(!direct.look(Policy::LeastLoaded, seen(50, 500)));
+        assert!(direct.is_on());
+        direct
+    }
+
+    #[test]
+    fn it_begins_and_ends_with_the_rate_of_connections() {
+        let mut direct = begun();
+        assert!(!direct.is_look_due(59) && direct.is_look_due(60));
+        assert!(!direct.look(Policy::LeastLoaded, seen(99, 501)));
+        assert!(direct.is_on(), "the window goes on");
+        assert!(!direct.look(Policy::LeastLoaded, seen(100, 502)));
+        assert!(!direct.is_on());
+    }
+
+    #[test]
+    fn it_ends_at_once_when_nobody_takes_what_waits() {
+        let mut direct = begun();
+        let waiting = |ms, placed| Seen { is_anybody_waiting: true, ..seen(ms, placed) };
+        assert!(!direct.look(Policy::LeastLoaded, waiting(60, 510)));
+        assert!(direct.is_on());
+        assert!(direct.look(Policy::LeastLoaded, waiting(70, 510)));
+        assert!(!direct.is_on());
+        assert!(!direct.look(Policy::LeastLoaded, waiting(121, 510)), "it was off");
+    }
+
+    #[test]
+    fn where_connections_have_to_be_placed_it_ends_and_does_not_begin() {
+        let mut direct = begun();
+        let lopsided = |ms, placed| Seen { needs_placing: true, ..seen(ms, placed) };
+        assert!(!direct.look(Policy::LeastLoaded, lopsided(60, 600)));
+        assert!(!direct.is_on());
+        direct.look(Policy::LeastLoaded, lopsided(110, 1200));
+        assert!(!direct.is_on());
+        direct.look(Policy::LeastLoaded, seen(160, 1800));
+        assert!(direct.is_on());
+        let mut in_turn = Direct::default();
+        in_turn.look(Policy::RoundRobin, seen(50, 500));
+        assert!(!in_turn.is_on());
+    }
+
+    #[test]
+    fn connections_that_stay_at_one_loop_are_told_from_chance() {
+        let load = |open| Load { row: 0, open, in_flight: 0, limit: 2000, silent_ms: 0 };
+        assert!(!needs_placing(&[load(64), load(0)], &[]));
+        assert!(needs_placing(&[load(65), load(0)], &[]));
+        assert!(!needs_placing(&[load(1000)], &[load(500)]));
+        assert!(needs_placing(&[load(1065)], &[load(500)]));
+        let blocked = Load { silent_ms: 1000, ..load(0) };
+        assert!(!needs_placing(&[load(1065)], &[blocked]));
+        assert!(needs_placing(&[load(2000)], &[]), "full");
+        assert!(needs_placing(&[blocked], &[]));
+        assert!(!needs_placing(&[], &[load(0)]));
+    }
+}

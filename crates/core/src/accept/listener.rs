@@ -1,0 +1,433 @@
+//! The listener thread of one process: sleeps until a connection waits on one of the listening
+//! sockets, which all processes of the server share, and gives it to the least loaded live loop.
+//!
+//! A connection is accepted only when there is a loop for it here; until then it stays in the kernel's
+//! queue, where any process can take it and none can lose it. A process with clearly less to do is
+//! rung and gets a moment to take it first. A loop that leaves connections untaken is in a long
+//! callback: they are taken back and given to the others of this process. When nobody takes any for
+//! long, those that speak HTTP are told so.
+//!
+//! The thread sleeps in epoll, without a timer as long as no loop holds a connection. Once a second it
+//! asks those that do for a sign of life, because clients that keep their connections would not show
+//! that a loop is blocked. Where loops accept by themselves (direct.rs) it does not poll the sockets, and
+//! looks every ten milliseconds whether they do. It holds the lock of its state only to copy what
+//! changed, and from a choice to its hand-over. Not here: the choice (place.rs), the hand-over (seat.rs).
+//!
+//! Long (over 400 lines): one thread with its one state.
+
+use super::acceptor::MAX_SOCKETS;
+use super::board::word;
+use super::direct::{Direct, LOOK_MS, Seen, needs_placing};
+use super::place::{self, Policy};
+use super::seat::{Arrival, Seat, load_of, now_ms};
+use super::shared::Shared;
+use super::socket::Socket;
+use super::turn_away::{BUSY, TurnedAway};
+use crate::error::Result;
+use crate::sync::Ordering::Relaxed;
+use crate::sys::{Accepted, Poller, Trigger};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// So many are accepted before the thread looks around again.
+const BATCH: usize = 16;
+/// How long another process may take to accept what was left to it.
+const LEAVING_TIME: Duration = Duration::from_millis(5);
+/// A process that has not come when it was rung is not waited for again within this time, and twice as
+/// long each time that it does not come again, up to 64 times.
+const SILENCE: Duration = Duration::from_millis(10);
+const MOST_DOUBLINGS: u32 = 6;
+/// Between two looks when no loop here can take anything.
+const BLOCKED_PAUSE: Duration = Duration::from_millis(5);
+/// Many times that: who has not looked for so long had no reason to.
+const LAPSE: Duration = Duration::from_millis(200);
+/// When no descriptor is left: somebody has to close one first.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+/// Between two questions to a loop.
+const ASKING_PAUSE: Duration = Duration::from_secs(1);
+/// Between two looks at clients that were turned away.
+const LINGERING_PAUSE: Duration = Duration::from_millis(50);
+/// Between two looks at how long the loops have slept.
+const IDLE_PAUSE: Duration = Duration::from_millis(100);
+const BELL: u64 = u64::MAX;
+
+/// What became of one try to accept.
+enum Outcome {
+    Placed,
+    /// No loop here wants a connection: it was left where it is.
+    Unwanted,
+    /// There was none to be had.
+    Not(Accepted),
+}
+
+/// A socket with connections that nobody takes.
+#[derive(Debug, Clone, Copy)]
+struct Unwanted {
+    since: Instant,
+    /// When that was so last; it is looked at again within `LAPSE`, or it is so no more.
+    seen: Instant,
+}
+
+/// A process was rung in vain.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    at: Instant,
+    doublings: u32,
+}
+
+impl Silence {
+    fn after(last: Option<Silence>) -> Silence {
+        let doublings = last.map_or(0, |last| MOST_DOUBLINGS.min(last.doublings + 1));
+        Silence { at: Instant::now(), doublings }
+    }
+
+    /// Whether it is not worth ringing again.
+    fn lasts(&self) -> bool {
+        self.at.elapsed() < SILENCE * (1 << self.doublings)
+    }
+}
+
+/// What the thread itself holds.
+pub struct Listener {
+    shared: Arc<Shared>,
+    poller: Poller,
+    /// Wakes for the bell alone.
+    bell_poller: Poller,
+    sockets: Vec<Arc<Socket>>,
+    seats: Vec<Arc<Seat>>,
+    /// Those in `poller`.
+    watched: Vec<Arc<Socket>>,
+    /// Whose turn it is among loops that are equally loaded.
+    turn: usize,
+    asked_at: Instant,
+    idle_at: Instant,
+    born_at: Instant,
+    /// Whether the loops accept by themselves.
+    direct: Direct,
+    /// Sockets whose connections nobody takes, by number.
+    unwanted: [Option<Unwanted>; MAX_SOCKETS as usize],
+    /// Processes that did not come, by number.
+    silences: Vec<Option<Silence>>,
+    turned_away: TurnedAway,
+}
+
+impl Listener {
+    pub fn new(shared: Arc<Shared>) -> Result<Listener> {
+        let poller = Poller::new()?;
+        let bell_poller = Poller::new()?;
+        for each in [&poller, &bell_poller] {
+            each.add(shared.bells[shared.process as usize].as_fd(), BELL, Trigger::Level)?;
+        }
+        let processes = shared.board.processes() as usize;
+        Ok(Listener {
+            shared,
+            poller,
+            bell_poller,
+            sockets: Vec::new(),
+            seats: Vec::new(),
+            watched: Vec::new(),
+            turn: 0,
+            asked_at: Instant::now(),
+            idle_at: Instant::now(),
+            born_at: Instant::now(),
+            direct: Direct::default(),
+            unwanted: [None; MAX_SOCKETS as usize],
+            silences: vec![None; processes],
+            turned_away: TurnedAway::default(),
+        })
+    }
+
+    pub fn run(mut self) {
+        while self.look_around() {
+            let limit = self.time_to_sleep();
+            let ready: Vec<u64> = self.poller.wait(limit).collect();
+            self.ask();
+            self.rescue();
+            self.settle_direct();
+            self.turn_away_untaken();
+            self.turned_away.settle();
+            let was_rung = ready.contains(&BELL);
+            if was_rung {
+                self.shared.bells[self.shared.process as usize].clear();
+            }
+            for socket in self.watched.clone() {
+                // Another process rings when it leaves something to us; epoll need not know of it.
+                if was_rung || ready.contains(&socket.number().into()) {
+                    self.accept_from(&socket);
+                }
+            }
+        }
+    }
+
+    fn time_to_sleep(&self) -> Option<Duration> {
+        if self.seats.iter().any(|seat| seat.is_any_untaken()) {
+            return Some(Duration::from_millis(place::SLOW_MS.into()));
+        }
+        if self.direct.is_on() {
+            return Some(Duration::from_millis(LOOK_MS));
+        }
+        if !self.turned_away.is_empty() {
+            return Some(LINGERING_PAUSE);
+        }
+        let is_in_use = self.seats.iter().any(|seat| seat.is_in_use());
+        is_in_use.then(|| ASKING_PAUSE.saturating_sub(self.asked_at.elapsed()))
+    }
+
+    /// Asks every loop that holds connections for a sign of life, once a second.
+    fn ask(&mut self) {
+        if self.asked_at.elapsed() < ASKING_PAUSE {
+            return;
+        }
+        self.asked_at = Instant::now();
+        let now = now_ms();
+        for seat in &self.seats {
+            seat.ask(now);
+        }
+    }
+
+    /// Takes in what changed; false when it is time to end.
+    fn look_around(&mut self) -> bool {
+        let state = self.shared.lock();
+        self.sockets.clone_from(&state.sockets);
+        self.seats.clone_from(&state.seats);
+        let is_closing = state.is_closing;
+        let is_direct = self.direct.is_on();
+        let accepts_itself = |socket: &&Arc<Socket>| is_direct && !socket.is_passage();
+        let direct: Vec<_> = state.sockets.iter().filter(accepts_itself).cloned().collect();
+        for seat in &state.seats {
+            // Under the lock: one that has left, or a socket that was removed, stays so.
+            seat.make_direct(&direct);
+        }
+        if self.idle_at.elapsed() >= IDLE_PAUSE {
+            self.idle_at = Instant::now();
+            // Under the lock: a loop that is in `seats` of the state lives.
+            for seat in &state.seats {
+                seat.publish_idle(now_ms());
+            }
+        }
+        drop(state);
+        let listened = self.listened();
+        let is_wanted = |socket: &Socket| {
+            listened & (1 << socket.number()) != 0 && (socket.is_passage() || !is_direct)
+        };
+        let (poller, sockets) = (&self.poller, &self.sockets);
+        self.watched.retain(|socket| {
+            let is_known = sockets.iter().any(|other| Arc::ptr_eq(other, socket));
+            let stays = is_known && is_wanted(socket);
+            if !stays {
+                poller.remove(socket.as_fd());
+            }
+            stays
+        });
+        for socket in sockets {
+            let is_watched = self.watched.iter().any(|other| Arc::ptr_eq(other, socket));
+            let is_new = !is_watched && is_wanted(socket);
+            if is_new && poller.add(socket.as_fd(), socket.number().into(), Trigger::Shared).is_ok()
+            {
+                self.watched.push(Arc::clone(socket));
+            }
+        }
+        !is_closing
+    }
+
+    /// The sockets that a loop here listens on, a bit for each number.
+    fn listened(&self) -> u32 {
+        self.seats.iter().fold(0, |bits, seat| bits | seat.listens())
+    }
+
+    /// Lets the loops accept by themselves, or takes that back.
+    fn settle_direct(&mut self) {
+        let now_ms = self.born_at.elapsed().as_millis() as u64;
+        if !self.direct.is_look_due(now_ms) {
+            return;
+        }
+        let listened = self.listened();
+        let could_be_direct =
+            |socket: &&Arc<Socket>| !socket.is_passage() && listened & (1 << socket.number()) != 0;
+        let sockets: Vec<_> = self.sockets.iter().filter(could_be_direct).collect();
+        let state = self.shared.lock(); // a loop in `seats` of the state lives: it can be asked
+        let slept_ms = state.seats.iter().map(|seat| seat.slept_ms()).sum();
+        drop(state);
+        let seen = Seen {
+            now_ms,
+            loops: self.seats.len() as u32,
+            placed: self.shared.placed_by(self.shared.process),
+            slept_ms,
+            is_anybody_waiting: sockets.iter().any(|socket| socket.is_anybody_waiting()),
+            needs_placing: sockets.is_empty()
+                || sockets.iter().any(|socket| self.needs_placing(socket.number())),
+        };
+        if self.direct.look(self.shared.settings.policy, seen) {
+            for seat in &self.seats {
+                seat.ask(self::now_ms());
+            }
+        }
+    }
+
+    fn needs_placing(&self, socket: u32) -> bool {
+        let Shared { board, process, settings, .. } = &*self.shared;
+        let now = now_ms();
+        let loads_of = |process: u32| {
+            (0..board.loops()).filter_map(move |index| load_of(board, process, index, socket, now))
+        };
+        let own: Vec<_> = loads_of(*process).collect();
+        // Where the kernel chooses the process, nothing is left to others.
+        let places_anywhere = settings.policy != Policy::Kernel;
+        let others = (0..board.processes()).filter(|other| places_anywhere && other != process);
+        needs_placing(&own, &others.flat_map(loads_of).collect::<Vec<_>>())
+    }
+
+    fn accept_from(&mut self, socket: &Arc<Socket>) {
+        for _ in 0..BATCH {
+            let now = now_ms();
+            let scores = self.shared.scores_of(&self.seats, socket.number(), now);
+            let own = place::best(&scores, self.turn).map(|(_, score)| score);
+            if self.leaves_to_other(socket, own, now) {
+                return;
+            }
+            match self.accept_one(socket) {
+                Outcome::Placed | Outcome::Not(Accepted::Connection(_) | Accepted::Again) => {}
+                Outcome::Unwanted if self.is_overdue(socket.number()) => {
+                    match self.accept_known(socket) {
+                        Accepted::Connection(fd) => self.turn_away(fd),
+                        _ => return self.pause(BLOCKED_PAUSE),
+                    }
+                }
+                Outcome::Unwanted => return self.pause(BLOCKED_PAUSE),
+                Outcome::Not(Accepted::Nobody) => return,
+                Outcome::Not(Accepted::Exhausted) => return self.pause(EXHAUSTED_PAUSE),
+                Outcome::Not(Accepted::Failed(_)) => {
+                    self.poller.remove(socket.as_fd());
+                    self.shared.lock().sockets.retain(|other| !Arc::ptr_eq(other, socket));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Accepts and places one connection. Under the lock from the choice to the hand-over, so that no
+    /// loop leaves its seat in between (`Acceptor::try_leave`).
+    fn accept_one(&mut self, socket: &Arc<Socket>) -> Outcome {
+        let shared = Arc::clone(&self.shared);
+        let state = shared.lock();
+        if !state.sockets.iter().any(|known| Arc::ptr_eq(known, socket)) {
+            return Outcome::Not(Accepted::Nobody); // removed since it was looked at
+        }
+        let now = now_ms();
+        let scores = shared.scores_of(&state.seats, socket.number(), now);
+        let Some((at, _)) = place::best(&scores, self.turn) else { return Outcome::Unwanted };
+        let fd = match socket.accept() {
+            Accepted::Connection(fd) => fd,
+            other => return Outcome::Not(other),
+        };
+        self.turn = at + 1;
+        let seat = &state.seats[at];
+        let row = shared.process * shared.board.loops() + seat.index();
+        // Relaxed: see `Shared::score_of`.
+        shared.board.turn().store(row + 1, Relaxed);
+        // Relaxed: a counter.
+        seat.word(word::PLACED).fetch_add(1, Relaxed);
+        seat.give(Arrival { socket: socket.number(), fd, at_ms: now });
+        Outcome::Placed
+    }
+
+    /// Rings a process with clearly less to do, and gives it a moment; false when it takes nothing.
+    fn leaves_to_other(&mut self, socket: &Socket, own: Option<u32>, now: u32) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let is_silent =
+            |process: u32| self.silences[process as usize].is_some_and(|silence| silence.lasts());
+        let best_of = |process: u32| {
+            let score = |index| shared.score_of(process, index, socket.number(), now);
+            (0..shared.board.loops()).filter_map(score).min().map(|score| (score, process))
+        };
+        let others = (0..shared.board.processes()).filter(|&process| process != shared.process);
+        let best = others.filter(|&process| !is_silent(process)).filter_map(best_of).min();
+        let policy = shared.settings.policy;
+        if !place::is_worth_leaving(policy, own, best.map(|(score, _)| score)) {
+            return false;
+        }
+        let Some((_, process)) = best.filter(|_| socket.is_anybody_waiting()) else { return false };
+        let before = shared.placed_by(process);
+        shared.ring(process);
+        self.pause(LEAVING_TIME);
+        let is_taken = shared.placed_by(process) != before || !socket.is_anybody_waiting();
+        let known = &mut self.silences[process as usize];
+        *known = (!is_taken).then(|| Silence::after(*known));
+        is_taken
+    }
+
+    /// Sleeps, at most so long, unless the bell rings.
+    fn pause(&mut self, time: Duration) {
+        self.bell_poller.wait(Some(time)).count();
+    }
+
+    /// Accepts for nobody here, unless the socket was removed.
+    fn accept_known(&self, socket: &Arc<Socket>) -> Accepted {
+        let state = self.shared.lock();
+        let is_known = state.sockets.iter().any(|known| Arc::ptr_eq(known, socket));
+        if is_known { socket.accept() } else { Accepted::Nobody }
+    }
+
+    /// Whether nobody takes connections of a socket for longer than a client should wait. Only where
+    /// its clients understand the answer.
+    fn is_overdue(&mut self, socket: u32) -> bool {
+        let Some(patience) = self.shared.settings.patience else { return false };
+        // Relaxed: written once, when the program begins to listen.
+        let speaks_http =
+            |seat: &Arc<Seat>| seat.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << socket) != 0;
+        let now = Instant::now();
+        let known = self.unwanted[socket as usize].filter(|known| known.seen.elapsed() < LAPSE);
+        let since = known.map_or(now, |known| known.since);
+        self.unwanted[socket as usize] = Some(Unwanted { since, seen: now });
+        now - since >= patience && self.seats.iter().any(speaks_http)
+    }
+
+    fn turn_away(&mut self, connection: OwnedFd) {
+        let (board, process) = (&self.shared.board, self.shared.process);
+        // Relaxed: a counter.
+        board.word(process, 0, word::TURNED_AWAY).fetch_add(1, Relaxed);
+        self.turned_away.answer(connection, BUSY);
+    }
+
+    /// Answers what lies at blocked loops for longer than a client should wait: `rescue` has found
+    /// nobody for it.
+    fn turn_away_untaken(&mut self) {
+        let Some(patience) = self.shared.settings.patience else { return };
+        let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
+        let now = now_ms();
+        let overdue = |seat: &Arc<Seat>| seat.silent_ms(now) >= patience_ms;
+        for seat in self.seats.clone().iter().filter(|seat| overdue(seat)) {
+            for arrival in seat.take_back_old(patience_ms, now) {
+                self.turn_away(arrival.fd);
+            }
+        }
+    }
+
+    /// What a loop has left untaken for too long goes to one that has time.
+    fn rescue(&mut self) {
+        let now = now_ms();
+        let is_stuck = |seat: &Arc<Seat>| seat.silent_ms(now) >= place::SLOW_MS;
+        if !self.seats.iter().any(is_stuck) {
+            return;
+        }
+        let state = self.shared.lock(); // as in `accept_one`
+        for stuck in &state.seats {
+            if stuck.silent_ms(now) < place::SLOW_MS {
+                continue;
+            }
+            let has_time = |seat: &&Arc<Seat>| seat.silent_ms(now) < place::SLOW_MS;
+            let others: Vec<_> = state.seats.iter().filter(has_time).cloned().collect();
+            if others.iter().all(|seat| seat.listens() == 0) {
+                continue;
+            }
+            for arrival in stuck.take_back() {
+                let scores = self.shared.scores_of(&others, arrival.socket, now);
+                match place::best(&scores, self.turn) {
+                    Some((at, _)) => others[at].give(Arrival { at_ms: now, ..arrival }),
+                    None => stuck.give(arrival),
+                }
+            }
+        }
+    }
+}

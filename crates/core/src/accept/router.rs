@@ -1,0 +1,535 @@
+//! One listening socket for several apps, each with names of its own: a thread accepts, looks at the
+//! first bytes without taking them (`server_name.rs`), and passes the connection to the processes of the
+//! app whose name the client asks for. So it is decided before a byte is read, and no process of one
+//! app sees what was meant for another, which may belong to another user.
+//!
+//! Each app has a passage, a Unix socket: descriptors go in here, and the listener threads of its
+//! processes (`acceptor.rs`) take them out as they would accept. What finds a passage full waits here, in
+//! a queue of that app's own, and is closed where that is full, too, as in a kernel's.
+//!
+//! Clients whose name no app has hear so (421; the alert `unrecognized_name`), those that do not say one
+//! in time are closed.
+//!
+//! Long (over 400 lines) with its tests.
+
+use super::server_name::{Asked, asked_name, is_match};
+use super::turn_away::{MISDIRECTED, TurnedAway, UNRECOGNIZED_NAME};
+use crate::error::{CoreError, Result};
+use crate::sys::{self, Accepted, Passed, Poller, Trigger};
+use crate::wake::eventfd::Doorbell;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const STACK_BYTES: usize = 128 * 1024;
+/// So many are accepted before the thread looks around again.
+const BATCH: usize = 16;
+/// In so many bytes. Node takes no longer head either.
+const MOST_BYTES: usize = 16 * 1024;
+/// Of one app, for whom there is no room in its passage.
+const MOST_LATE: usize = 1024;
+/// Between two tries at a passage that is full.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
+/// When no descriptor is left: somebody has to close one first.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+/// Between two looks at clients that were answered.
+const LINGERING_PAUSE: Duration = Duration::from_millis(50);
+
+/// Of clients that have not said whom they want.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// How long they may take.
+    patience: Duration,
+    /// Beyond so many the one that has waited longest is closed.
+    most_waiting: usize,
+}
+
+const LIMITS: Limits = Limits { patience: Duration::from_secs(10), most_waiting: 4096 };
+
+const LISTENER: u64 = u64::MAX;
+const BELL: u64 = u64::MAX - 1;
+
+/// The way to one app.
+struct Route {
+    key: u32,
+    names: Vec<String>,
+    passage: OwnedFd,
+}
+
+#[derive(Default)]
+struct State {
+    routes: Vec<Arc<Route>>,
+    next_key: u32,
+    is_closing: bool,
+}
+
+struct Shared {
+    bell: Doorbell,
+    state: Mutex<State>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread, seen from outside; it ends when this is dropped, and the socket is closed.
+pub struct Router {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Router {
+    /// Accepts from `listener`, a listening TCP socket that does not block.
+    pub fn start(listener: OwnedFd) -> Result<Router> {
+        Router::start_with(listener, LIMITS)
+    }
+
+    fn start_with(listener: OwnedFd, limits: Limits) -> Result<Router> {
+        let shared = Arc::new(Shared { bell: Doorbell::new()?, state: Mutex::default() });
+        let poller = Poller::new()?;
+        poller.add(listener.as_fd(), LISTENER, Trigger::Level)?;
+        poller.add(shared.bell.as_fd(), BELL, Trigger::Level)?;
+        let clerk = Clerk {
+            shared: Arc::clone(&shared),
+            listener,
+            limits,
+            poller,
+            waiting: BTreeMap::new(),
+            late: Vec::new(),
+            next_number: 0,
+            turned_away: TurnedAway::default(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("manycore-route".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || clerk.run())
+            .map_err(|error| CoreError::Refused {
+                what: "a thread",
+                errno: error.raw_os_error().unwrap_or(0),
+            })?;
+        Ok(Router { shared, thread: Some(thread) })
+    }
+
+    /// From now on who asks for one of `names` goes into `passage`, a Unix socket that does not block.
+    /// `None` when one of them could also mean an app that is there.
+    pub fn add(&self, names: Vec<String>, passage: OwnedFd) -> Option<u32> {
+        let mut state = self.shared.lock();
+        let is_taken = |name| {
+            let known = state.routes.iter().flat_map(|route| &route.names);
+            known.clone().any(|other| is_match(other, name) || is_match(name, other))
+        };
+        if names.iter().any(|name| is_taken(name)) {
+            return None;
+        }
+        let key = state.next_key;
+        state.next_key += 1;
+        state.routes.push(Arc::new(Route { key, names, passage }));
+        Some(key)
+    }
+
+    pub fn remove(&self, key: u32) {
+        self.shared.lock().routes.retain(|route| route.key != key);
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        self.shared.lock().is_closing = true;
+        self.shared.bell.ring();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed; there is nothing to do about it here.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A client that has not said whom it wants.
+struct Client {
+    stream: TcpStream,
+    since: Instant,
+}
+
+/// What becomes of a client.
+enum Next {
+    /// It has not said enough.
+    Wait,
+    Go(Arc<Route>),
+    Answer(&'static [u8]),
+    Close,
+}
+
+/// What the thread itself holds.
+struct Clerk {
+    shared: Arc<Shared>,
+    listener: OwnedFd,
+    limits: Limits,
+    poller: Poller,
+    /// In the order in which they came.
+    waiting: BTreeMap<u64, Client>,
+    /// For whom there was no room in their passage, in their order.
+    late: Vec<(Arc<Route>, VecDeque<TcpStream>)>,
+    next_number: u64,
+    turned_away: TurnedAway,
+}
+
+impl Clerk {
+    fn run(mut self) {
+        let mut buffer = vec![0; MOST_BYTES];
+        while !self.shared.lock().is_closing {
+            let limit = self.time_to_sleep();
+            let ready: Vec<u64> = self.poller.wait(limit).collect();
+            for number in ready {
+                match number {
+                    LISTENER => self.accept(&mut buffer),
+                    BELL => {
+                        self.shared.bell.clear();
+                    }
+                    client => self.look_at(client, &mut buffer),
+                }
+            }
+            self.pass_on_late();
+            self.close_late();
+            self.turned_away.settle();
+        }
+    }
+
+    fn time_to_sleep(&self) -> Option<Duration> {
+        if !self.late.is_empty() {
+            return Some(FULL_PAUSE);
+        }
+        let oldest = self.waiting.values().next();
+        let patience =
+            oldest.map(|client| self.limits.patience.saturating_sub(client.since.elapsed()));
+        if self.turned_away.is_empty() {
+            patience
+        } else {
+            Some(patience.unwrap_or(LINGERING_PAUSE).min(LINGERING_PAUSE))
+        }
+    }
+
+    fn accept(&mut self, buffer: &mut [u8]) {
+        for _ in 0..BATCH {
+            match sys::accept(self.listener.as_fd()) {
+                Accepted::Connection(fd) => self.welcome(fd, buffer),
+                Accepted::Again => {}
+                Accepted::Nobody => return,
+                // Clients that wait here for that long would wait in the kernel otherwise.
+                Accepted::Exhausted => return std::thread::sleep(EXHAUSTED_PAUSE),
+                Accepted::Failed(_) => return self.poller.remove(self.listener.as_fd()),
+            }
+        }
+    }
+
+    fn welcome(&mut self, fd: OwnedFd, buffer: &mut [u8]) {
+        let stream = TcpStream::from(fd);
+        let next = self.next_of(&stream, buffer);
+        if !matches!(next, Next::Wait) {
+            return self.settle(stream, next);
+        }
+        // After the look: what came meanwhile is told at once.
+        let number = self.next_number;
+        if self.poller.add(stream.as_fd(), number, Trigger::Edge).is_err() {
+            return;
+        }
+        if self.waiting.len() == self.limits.most_waiting {
+            self.waiting.pop_first();
+        }
+        self.next_number += 1;
+        self.waiting.insert(number, Client { stream, since: Instant::now() });
+    }
+
+    fn look_at(&mut self, number: u64, buffer: &mut [u8]) {
+        let Some(client) = self.waiting.get(&number) else { return };
+        let next = self.next_of(&client.stream, buffer);
+        if matches!(next, Next::Wait) {
+            return;
+        }
+        let Some(Client { stream, .. }) = self.waiting.remove(&number) else { return };
+        // Its app will have the same socket, which closing it here would leave in our epoll.
+        self.poller.remove(stream.as_fd());
+        self.settle(stream, next);
+    }
+
+    fn settle(&mut self, stream: TcpStream, next: Next) {
+        match next {
+            Next::Go(route) => self.pass_on(stream, route),
+            Next::Answer(answer) => self.turned_away.answer(stream.into(), answer),
+            Next::Wait | Next::Close => {}
+        }
+    }
+
+    fn next_of(&self, stream: &TcpStream, buffer: &mut [u8]) -> Next {
+        let bytes = match stream.peek(buffer) {
+            Ok(0) => return Next::Close,
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
+            Err(_) => return Next::Close,
+        };
+        let (name, refusal) = match asked_name(&buffer[..bytes]) {
+            Asked::Unfinished if bytes < buffer.len() => return Next::Wait,
+            Asked::Unfinished | Asked::Unknown => return Next::Close,
+            Asked::Http(name) => (name, MISDIRECTED),
+            Asked::Tls(name) => (name, UNRECOGNIZED_NAME),
+        };
+        let state = self.shared.lock();
+        let is_meant = |route: &&Arc<Route>| {
+            let asked = name.as_deref().unwrap_or_default();
+            route.names.iter().any(|own| is_match(own, asked))
+        };
+        state
+            .routes
+            .iter()
+            .find(is_meant)
+            .map_or(Next::Answer(refusal), |route| Next::Go(route.clone()))
+    }
+
+    /// To its app, or to the end of those that wait for it.
+    fn pass_on(&mut self, stream: TcpStream, route: Arc<Route>) {
+        let queue = self.late.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &route));
+        if let Some((_, queue)) = queue {
+            if queue.len() < MOST_LATE {
+                queue.push_back(stream);
+            }
+        } else if is_full(&route, &stream) {
+            self.late.push((route, VecDeque::from([stream])));
+        }
+    }
+
+    fn pass_on_late(&mut self) {
+        for (route, queue) in &mut self.late {
+            while queue.front().is_some_and(|stream| !is_full(route, stream)) {
+                queue.pop_front();
+            }
+        }
+        self.late.retain(|(_, queue)| !queue.is_empty());
+    }
+
+    /// Closes those that have not said whom they want for too long.
+    fn close_late(&mut self) {
+        let is_late = |client: &Client| client.since.elapsed() >= self.limits.patience;
+        while self.waiting.first_key_value().is_some_and(|(_, client)| is_late(client)) {
+            self.waiting.pop_first();
+        }
+    }
+}
+
+/// Passes a connection on; true when there is no room for it. Where there is no app any more, nobody is
+/// left to answer it.
+fn is_full(route: &Route, stream: &TcpStream) -> bool {
+    sys::send_connection(route.passage.as_fd(), stream.as_fd()) == Passed::Full
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, SocketAddr, TcpListener};
+
+    struct Served {
+        router: Router,
+        address: SocketAddr,
+    }
+
+    fn serve() -> Served {
+        serve_with(LIMITS)
+    }
+
+    fn serve_with(limits: Limits) -> Served {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("non-blocking");
+        let address = listener.local_addr().expect("bound");
+        let router = Router::start_with(listener.into(), limits).expect("a thread");
+        Served { router, address }
+    }
+
+    impl Served {
+        /// The end of the passage at which its listener threads would be.
+        fn app(&self, names: &[&str]) -> OwnedFd {
+            let [near, far] = sys::socket_pair().expect("a pair");
+            let names = names.iter().map(|&name| name.into()).collect();
+            self.router.add(names, near).expect("names that are free");
+            far
+        }
+
+        fn client(&self, says: &[u8]) -> TcpStream {
+            let mut client = TcpStream::connect(self.address).expect("connected");
+            client.set_read_timeout(Some(Duration::from_secs(10))).expect("a deadline");
+            client.write_all(says).expect("sent");
+            client
+        }
+    }
+
+    fn next_of(passage: &OwnedFd) -> TcpStream {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            if let Accepted::Connection(fd) = sys::receive_connection(passage.as_fd()) {
+                let stream = TcpStream::from(fd);
+                stream.set_nonblocking(false).expect("blocking");
+                return stream;
+            }
+            assert!(Instant::now() < deadline, "no connection comes");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn read_all(mut client: TcpStream) -> Vec<u8> {
+        let mut all = Vec::new();
+        client.read_to_end(&mut all).expect("no reset");
+        all
+    }
+
+    #[test]
+    fn a_connection_goes_with_all_its_bytes_to_the_app_with_its_name() {
+        let served = serve();
+        let (one, other) = (served.app(&["one.example", "*.one.example"]), served.app(&["other"]));
+        for (host, app) in [("one.example", &one), ("A.one.example:80", &one), ("other", &other)] {
+            let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let mut client = served.client(request.as_bytes());
+            let mut connection = next_of(app);
+            let mut bytes = vec![0; request.len()];
+            connection.read_exact(&mut bytes).expect("all");
+            assert_eq!(bytes, request.as_bytes());
+            connection.write_all(b"hello").expect("sent");
+            drop(connection);
+            assert_eq!(read_all(client.try_clone().expect("dup")), b"hello");
+            client.flush().expect("open");
+        }
+    }
+
+    #[test]
+    fn a_name_that_comes_in_pieces_is_waited_for_while_others_go_on() {
+        let served = serve();
+        let app = served.app(&["a"]);
+        let mut slow = served.client(b"GET / HT");
+        served.client(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        next_of(&app);
+        for piece in [&b"TP/1.1\r\nHo"[..], b"st:", b" a\r", b"\n"] {
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(matches!(sys::receive_connection(app.as_fd()), Accepted::Nobody));
+            slow.write_all(piece).expect("sent");
+        }
+        next_of(&app);
+    }
+
+    #[test]
+    fn who_asks_for_nobody_hears_so_and_who_makes_no_sense_is_closed() {
+        let served = serve();
+        let app = served.app(&["a"]);
+        let other = served.client(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n");
+        assert_eq!(read_all(other), MISDIRECTED);
+        // A ClientHello without extensions.
+        let body = [&[1, 0, 0, 41, 3, 3][..], &[0; 32], &[0, 0, 2, 0x13, 1, 1, 0]].concat();
+        let hello = [&[22, 3, 1, 0, body.len() as u8][..], &body].concat();
+        assert_eq!(read_all(served.client(&hello)), UNRECOGNIZED_NAME);
+        let nonsense = served.client(b"\0");
+        assert_eq!((&nonsense).read(&mut [0; 1]).unwrap_or(0), 0);
+        let endless = served.client(&[b'G'; MOST_BYTES]);
+        assert_eq!((&endless).read(&mut [0; 1]).unwrap_or(0), 0);
+        let silent = served.client(b"");
+        silent.shutdown(Shutdown::Write).expect("open");
+        assert_eq!(read_all(silent), b"");
+        assert!(matches!(sys::receive_connection(app.as_fd()), Accepted::Nobody));
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_app_until_it_is_removed() {
+        let served = serve();
+        let add = |name: &str| {
+            let [near, _far] = sys::socket_pair().expect("a pair");
+            served.router.add(vec![name.into()], near)
+        };
+        let key = add("*.example").expect("free");
+        assert_eq!(add("a.example"), None);
+        assert_eq!(add("*.a.example"), None);
+        served.router.remove(key);
+        assert!(add("a.example").is_some());
+        assert_eq!(add("*.example"), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_into_a_passage_goes_there_later_and_delays_no_other_app() {
+        let served = serve();
+        let (full, other) = (served.app(&["full"]), served.app(&["other"]));
+        let ask = |number| {
+            let head = format!("GET /{number:04} HTTP/1.1\r\nHost: full\r\n\r\n");
+            served.client(head.as_bytes())
+        };
+        let clients: Vec<_> = (0..600_u32).map(ask).collect();
+        served.client(b"GET / HTTP/1.1\r\nHost: other\r\n\r\n");
+        next_of(&other);
+        let path_of_next = |_| {
+            let mut begin = [0; 9];
+            next_of(&full).read_exact(&mut begin).expect("a request");
+            String::from_utf8_lossy(&begin[5..]).parse().expect("a number")
+        };
+        let mut numbers: Vec<u32> = (0..clients.len()).map(path_of_next).collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..600), "each of them once");
+    }
+
+    #[test]
+    fn of_an_app_that_takes_nothing_no_more_wait_than_its_queue_has_room_for() {
+        let served = serve();
+        let full = served.app(&["full"]);
+        let mut clients = Vec::new();
+        for _ in 0..MOST_LATE + 400 {
+            clients.push(served.client(b"GET / HTTP/1.1\r\nHost: full\r\n\r\n"));
+        }
+        // The last ones are closed, with their request unread: a reset.
+        let last = clients.last().expect("some");
+        assert_eq!((&*last).read(&mut [0; 1]).unwrap_or(0), 0);
+        drop(clients);
+        let mut taken = 0;
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while taken < MOST_LATE && Instant::now() < deadline {
+            match sys::receive_connection(full.as_fd()) {
+                Accepted::Connection(_) => taken += 1,
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        assert!(taken >= MOST_LATE, "{taken}");
+    }
+
+    #[test]
+    fn who_does_not_say_whom_it_wants_in_time_is_closed_and_others_are_not() {
+        let served = serve_with(Limits { patience: Duration::from_millis(100), ..LIMITS });
+        let app = served.app(&["a"]);
+        let silent = [served.client(b""), served.client(b"GET / HTTP/1.1\r\n")];
+        served.client(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let mut passed = next_of(&app);
+        for client in silent {
+            assert_eq!((&client).read(&mut [0; 1]).unwrap_or(0), 0);
+        }
+        assert!(passed.read(&mut [0; 1]).expect("open") == 1);
+    }
+
+    #[test]
+    fn of_too_many_that_say_nothing_the_one_that_waited_longest_is_closed() {
+        let served = serve_with(Limits { most_waiting: 3, ..LIMITS });
+        let app = served.app(&["a"]);
+        let mut clients: Vec<_> = (0..3).map(|_| served.client(b"GET / HTTP/1.1\r\n")).collect();
+        clients.push(served.client(b"GET / HTTP/1.1\r\n"));
+        let first = clients.remove(0);
+        assert_eq!((&first).read(&mut [0; 1]).unwrap_or(0), 0);
+        for client in &mut clients {
+            client.write_all(b"Host: a\r\n\r\n").expect("open");
+            next_of(&app);
+        }
+    }
+
+    #[test]
+    fn a_router_that_is_dropped_leaves_its_port() {
+        let served = serve();
+        let waiting = served.client(b"GET");
+        let address = served.address;
+        drop(served);
+        assert_eq!((&waiting).read(&mut [0; 1]).unwrap_or(0), 0);
+        assert!(TcpStream::connect(address).is_err());
+    }
+}

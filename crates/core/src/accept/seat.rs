@@ -1,0 +1,465 @@
+//! One event loop's place at the listener thread of its process: the connections that were given to
+//! it and that it has not taken yet, and the doorbell that wakes it.
+//!
+//! Both are in one process, so a mutex and a queue are enough: nobody holds the lock for longer than
+//! it takes to move a few descriptors, and the bell is rung only when the queue was empty, because a
+//! loop that was rung takes all there is, or rings itself again.
+//!
+//! Where a loop is to accept by itself (direct.rs), the sockets lie in a poller that the loop watches; the
+//! listener thread puts them in and takes them out, whatever the loop is doing.
+//!
+//! Long (over 400 lines) with its tests.
+
+use super::board::{Board, state, word};
+use super::place::Load;
+use super::socket::Socket;
+use crate::error::Result;
+use crate::sync::AtomicU32;
+use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
+use crate::sys::{self, Accepted, Poller, Trigger};
+use crate::wake::eventfd::Doorbell;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An accepted connection.
+#[derive(Debug)]
+pub struct Arrival {
+    /// The number of the listening socket.
+    pub socket: u32,
+    pub fd: OwnedFd,
+    /// When it was placed, `sys::now_ms`.
+    pub at_ms: u32,
+}
+
+/// How long a loop has slept since it began, in ms; asked from other threads.
+pub type IdleClock = Box<dyn Fn() -> u64 + Send + Sync>;
+
+pub struct Seat {
+    board: Arc<Board>,
+    process: u32,
+    index: u32,
+    bell: Doorbell,
+    idle_ms: IdleClock,
+    queue: Mutex<VecDeque<Arrival>>,
+    /// Has the sockets of `direct`.
+    poller: Poller,
+    direct: Mutex<DirectSockets>,
+}
+
+/// The sockets from which the loop accepts by itself.
+#[derive(Default)]
+struct DirectSockets {
+    sockets: Vec<Arc<Socket>>,
+    /// The one to begin with: none waits behind another for ever.
+    turn: usize,
+}
+
+impl Seat {
+    /// The seat of row `[process][index]`; `bell` wakes its loop. `idle_ms` is asked only as long as
+    /// the listener thread knows the seat.
+    pub fn new(
+        board: Arc<Board>,
+        process: u32,
+        index: u32,
+        bell: Doorbell,
+        idle_ms: IdleClock,
+    ) -> Result<Seat> {
+        let (queue, direct) = (Mutex::default(), Mutex::default());
+        Ok(Seat { board, process, index, bell, idle_ms, queue, poller: Poller::new()?, direct })
+    }
+
+    pub fn bell(&self) -> &Doorbell {
+        &self.bell
+    }
+
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
+        self.board.word(self.process, self.index, offset)
+    }
+
+    /// Whether the loop wants connections of this socket.
+    pub fn listens_to(&self, socket: u32) -> bool {
+        // Acquire pairs with the loop's store: it is ready for what it listens to.
+        self.listens() & (1 << socket) != 0
+    }
+
+    /// The sockets that the loop wants connections of, one bit each.
+    pub fn listens(&self) -> u32 {
+        let is_ready = self.word(word::STATE).load(Acquire) == state::READY;
+        if is_ready { self.word(word::LISTENS).load(Acquire) } else { 0 }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arrival>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a connection over.
+    pub fn give(&self, arrival: Arrival) {
+        // AcqRel: the loop takes away what it closes; the word is a counter for both.
+        self.word(word::OPEN).fetch_add(1, AcqRel);
+        let mut queue = self.lock();
+        queue.push_back(arrival);
+        self.publish(&queue);
+        let must_ring = queue.len() == 1;
+        drop(queue);
+        if must_ring {
+            self.bell.ring();
+        }
+    }
+
+    /// For the loop: the next connection.
+    pub fn take(&self) -> Option<Arrival> {
+        let mut queue = self.lock();
+        let arrival = queue.pop_front();
+        self.publish(&queue);
+        arrival
+    }
+
+    /// Readable while the loop is to accept by itself and a connection waits.
+    pub fn poller(&self) -> BorrowedFd<'_> {
+        self.poller.as_fd()
+    }
+
+    fn lock_direct(&self) -> MutexGuard<'_, DirectSockets> {
+        self.direct.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For the listener thread: from these sockets the loop accepts by itself from now on, as far as it
+    /// listens to them, and from no others.
+    pub fn make_direct(&self, sockets: &[Arc<Socket>]) {
+        let is_in = |socket: &Arc<Socket>, of: &[Arc<Socket>]| {
+            of.iter().any(|other| Arc::ptr_eq(other, socket))
+        };
+        let mut direct = self.lock_direct();
+        direct.sockets.retain(|socket| {
+            let stays = is_in(socket, sockets) && self.listens_to(socket.number());
+            if !stays {
+                self.poller.remove(socket.as_fd());
+            }
+            stays
+        });
+        for socket in sockets {
+            if !is_in(socket, &direct.sockets)
+                && self.listens_to(socket.number())
+                && self.poller.add(socket.as_fd(), 0, Trigger::Level).is_ok()
+            {
+                direct.sockets.push(Arc::clone(socket));
+            }
+        }
+        // Relaxed: for the status. Only when it changes: the loop's processor has this line, too.
+        let (shown, is_direct) = (self.word(word::DIRECT), u32::from(!direct.sockets.is_empty()));
+        if shown.load(Relaxed) != is_direct {
+            shown.store(is_direct, Relaxed);
+        }
+    }
+
+    /// For the loop: accepts a connection by itself, when one waits and the loop may have one more.
+    pub fn accept(&self) -> Option<(u32, OwnedFd)> {
+        let mut direct = self.lock_direct();
+        let count = direct.sockets.len();
+        let first = direct.turn;
+        (0..count).map(|step| (first + step) % count).find_map(|at| {
+            let socket = Arc::clone(&direct.sockets[at]);
+            let fd = self.accept_from(&socket)?;
+            direct.turn = at + 1;
+            Some((socket.number(), fd))
+        })
+    }
+
+    fn accept_from(&self, socket: &Socket) -> Option<OwnedFd> {
+        let open = self.word(word::OPEN);
+        // Relaxed: both are written by this thread, but for what is given to it in this moment.
+        let is_full = open.load(Relaxed) >= self.word(word::LIMIT).load(Relaxed);
+        if is_full || !self.listens_to(socket.number()) {
+            return None;
+        }
+        let fd = loop {
+            match socket.accept() {
+                Accepted::Connection(fd) => break fd,
+                Accepted::Again => {}
+                // The listener thread sees that nobody takes what waits, and finds out why.
+                Accepted::Nobody | Accepted::Exhausted | Accepted::Failed(_) => return None,
+            }
+        };
+        // AcqRel: see `give`.
+        open.fetch_add(1, AcqRel);
+        // Relaxed: a counter.
+        self.word(word::PLACED).fetch_add(1, Relaxed);
+        Some(fd)
+    }
+
+    /// For the listener thread: takes back all that waits, to be given to others.
+    pub fn take_back(&self) -> Vec<Arrival> {
+        let mut queue = self.lock();
+        let arrivals: Vec<_> = queue.drain(..).collect();
+        self.publish(&queue);
+        drop(queue);
+        self.word(word::OPEN).fetch_sub(arrivals.len() as u32, AcqRel);
+        arrivals
+    }
+
+    /// For the listener thread: takes back those that were placed `age_ms` ago or earlier, and that
+    /// speak HTTP.
+    pub fn take_back_old(&self, age_ms: u32, now_ms: u32) -> Vec<Arrival> {
+        let speaks_http = self.word(word::SPEAKS_HTTP).load(Relaxed);
+        let mut queue = self.lock();
+        let is_old = |arrival: &Arrival| {
+            self::age_ms(arrival.at_ms.max(1), now_ms) >= age_ms
+                && speaks_http & (1 << arrival.socket) != 0
+        };
+        let (old, young): (Vec<_>, Vec<_>) = queue.drain(..).partition(is_old);
+        *queue = young.into();
+        self.publish(&queue);
+        drop(queue);
+        self.word(word::OPEN).fetch_sub(old.len() as u32, AcqRel);
+        old
+    }
+
+    /// How long the loop has slept since it began. As of `publish_idle`.
+    pub fn slept_ms(&self) -> u64 {
+        (self.idle_ms)()
+    }
+
+    /// Writes into the row how long the loop has slept.
+    pub fn publish_idle(&self, now_ms: u32) {
+        // Relaxed: figures for status and plans. Cut to 32 bits: readers take differences.
+        self.word(word::IDLE_MS).store(self.slept_ms() as u32, Relaxed);
+        self.word(word::LOOKED_AT).store(now_ms.max(1), Relaxed);
+    }
+
+    pub fn is_any_untaken(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    /// How long the loop has left a connection untaken or a question unanswered.
+    pub fn silent_ms(&self, now_ms: u32) -> u32 {
+        let age = |offset| age_ms(self.word(offset).load(Relaxed), now_ms);
+        age(word::UNTAKEN_SINCE).max(age(word::ASKED_SINCE))
+    }
+
+    /// Asks for a sign of life, unless one is awaited already or the loop holds no connection.
+    pub fn ask(&self, now_ms: u32) {
+        // Relaxed: hints for placement and status.
+        let asked = self.word(word::ASKED_SINCE);
+        if asked.load(Relaxed) == 0 && self.is_in_use() {
+            asked.store(now_ms.max(1), Relaxed);
+            self.bell.ring();
+        }
+    }
+
+    /// Whether the loop holds connections.
+    pub fn is_in_use(&self) -> bool {
+        self.word(word::OPEN).load(Relaxed) > 0
+    }
+
+    /// For the loop, whenever it was rung.
+    pub fn answer(&self) {
+        let asked = self.word(word::ASKED_SINCE);
+        let since = asked.load(Relaxed);
+        if since != 0 {
+            asked.store(0, Relaxed);
+            self.word(word::LAG_MS).store(age_ms(since, now_ms()), Relaxed);
+        }
+    }
+
+    /// Under the lock, so that the words belong together.
+    fn publish(&self, queue: &VecDeque<Arrival>) {
+        let since = queue.front().map_or(0, |oldest| oldest.at_ms.max(1));
+        // Relaxed: hints for placement and status.
+        self.word(word::UNTAKEN).store(queue.len() as u32, Relaxed);
+        self.word(word::UNTAKEN_SINCE).store(since, Relaxed);
+    }
+}
+
+/// What row `[process][index]` says of its loop; `None` when it wants nothing of `socket`.
+pub fn load_of(board: &Board, process: u32, index: u32, socket: u32, now_ms: u32) -> Option<Load> {
+    let read = |offset| board.word(process, index, offset).load(Acquire);
+    if read(word::STATE) != state::READY || read(word::LISTENS) & (1 << socket) == 0 {
+        return None;
+    }
+    Some(Load {
+        row: process * board.loops() + index,
+        open: read(word::OPEN),
+        in_flight: read(word::IN_FLIGHT),
+        limit: read(word::LIMIT),
+        silent_ms: age_ms(read(word::UNTAKEN_SINCE), now_ms)
+            .max(age_ms(read(word::ASKED_SINCE), now_ms)),
+    })
+}
+
+/// The age of a time of `sys::now_ms`, 0 for none. One that lies ahead was written just now, by a
+/// process whose clock was read later.
+fn age_ms(since_ms: u32, now_ms: u32) -> u32 {
+    let age = now_ms.wrapping_sub(since_ms);
+    if since_ms == 0 || age > u32::MAX / 2 { 0 } else { age }
+}
+
+/// Now, for `Arrival::at_ms`.
+pub fn now_ms() -> u32 {
+    sys::now_ms()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    fn seat() -> Seat {
+        let (board, _) = Board::create(1, 1).expect("memfd");
+        let bell = Doorbell::new().expect("eventfd");
+        Seat::new(Arc::new(board), 0, 0, bell, Box::new(|| (1 << 32) + 7)).expect("epoll")
+    }
+
+    fn arrival(at_ms: u32) -> Arrival {
+        let (fd, _) = UnixStream::pair().expect("a pair");
+        Arrival { socket: 3, fd: fd.into(), at_ms }
+    }
+
+    #[test]
+    fn connections_come_in_order_and_ring_once() {
+        let seat = seat();
+        seat.give(arrival(10));
+        seat.give(arrival(11));
+        assert!(seat.bell().clear());
+        assert_eq!(seat.word(word::OPEN).load(Relaxed), 2);
+        assert_eq!(seat.silent_ms(15), 5);
+        assert_eq!(seat.take().expect("the first").at_ms, 10);
+        assert_eq!(seat.silent_ms(15), 4);
+        assert_eq!(seat.take().expect("the second").at_ms, 11);
+        assert!(seat.take().is_none());
+        assert_eq!(seat.silent_ms(15), 0);
+        assert!(!seat.bell().clear());
+        seat.give(arrival(12));
+        assert!(seat.bell().clear());
+    }
+
+    #[test]
+    fn a_loop_is_asked_while_it_holds_connections_and_is_silent_until_it_answers() {
+        let seat = seat();
+        seat.ask(10);
+        assert!(!seat.bell().clear(), "an idle loop is left alone");
+        seat.word(word::OPEN).store(1, Relaxed);
+        seat.ask(10);
+        assert!(seat.bell().clear());
+        seat.ask(20);
+        assert!(!seat.bell().clear(), "asked once");
+        assert_eq!(seat.silent_ms(25), 15);
+        seat.answer();
+        assert_eq!(seat.silent_ms(25), 0);
+        let now = now_ms();
+        seat.ask(now - 300);
+        seat.answer();
+        let lag_ms = seat.word(word::LAG_MS).load(Relaxed);
+        assert!(lag_ms >= 300, "{lag_ms}");
+        seat.answer();
+        assert_eq!(seat.word(word::LAG_MS).load(Relaxed), lag_ms, "nothing was asked");
+    }
+
+    #[test]
+    fn what_is_taken_back_counts_no_more() {
+        let seat = seat();
+        seat.give(arrival(10));
+        seat.give(arrival(11));
+        assert_eq!(seat.take_back().len(), 2);
+        assert_eq!(seat.word(word::OPEN).load(Relaxed), 0);
+        assert!(seat.take().is_none());
+    }
+
+    #[test]
+    fn only_old_connections_that_speak_http_are_taken_back_to_be_answered() {
+        let seat = seat();
+        for at_ms in [10, 90] {
+            seat.give(arrival(at_ms));
+        }
+        assert!(seat.take_back_old(50, 100).is_empty(), "not known to speak HTTP");
+        seat.word(word::SPEAKS_HTTP).store(1 << 3, Relaxed);
+        assert_eq!(seat.take_back_old(50, 100).len(), 1);
+        assert_eq!(seat.word(word::OPEN).load(Relaxed), 1);
+        assert_eq!(seat.take().expect("the young one").at_ms, 90);
+    }
+
+    #[test]
+    fn a_loop_accepts_by_itself_what_it_listens_to_and_as_much_as_it_may_hold() {
+        let seat = seat();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("non-blocking");
+        let connect = || std::net::TcpStream::connect(listener.local_addr().expect("bound"));
+        let _clients = [connect(), connect(), connect()];
+        let socket =
+            Arc::new(Socket::new(3, listener.try_clone().expect("dup").into()).expect("a socket"));
+        seat.word(word::LIMIT).store(2, Relaxed);
+        let read = |offset| seat.word(offset).load(Relaxed);
+        seat.make_direct(std::slice::from_ref(&socket));
+        assert!(!sys::is_readable(seat.poller()) && seat.accept().is_none(), "it does not listen");
+        seat.word(word::STATE).store(state::READY, Relaxed);
+        seat.word(word::LISTENS).store(1 << 3, Relaxed);
+        for _ in 0..2 {
+            seat.make_direct(std::slice::from_ref(&socket));
+            assert!(sys::is_readable(seat.poller()) && read(word::DIRECT) == 1);
+        }
+        assert!(seat.accept().is_some_and(|(number, _)| number == 3) && seat.accept().is_some());
+        assert!(seat.accept().is_none(), "the third is too much");
+        assert_eq!((read(word::OPEN), read(word::PLACED)), (2, 2));
+        seat.word(word::LIMIT).store(9, Relaxed);
+        seat.word(word::STATE).store(state::DRAINING, Relaxed);
+        assert!(seat.accept().is_none(), "it drains");
+        seat.word(word::STATE).store(state::READY, Relaxed);
+        assert!(seat.accept().is_some() && seat.accept().is_none());
+        let _client = connect();
+        seat.make_direct(&[]);
+        assert!(!sys::is_readable(seat.poller()) && read(word::DIRECT) == 0);
+        assert!(socket.is_anybody_waiting() && seat.accept().is_none());
+    }
+
+    #[test]
+    fn of_several_sockets_none_waits_behind_another() {
+        let seat = seat();
+        seat.word(word::LIMIT).store(9, Relaxed);
+        seat.word(word::STATE).store(state::READY, Relaxed);
+        seat.word(word::LISTENS).store(0b11, Relaxed);
+        let mut clients = Vec::new();
+        let sockets = [0, 1].map(|number| {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+            listener.set_nonblocking(true).expect("non-blocking");
+            let address = listener.local_addr().expect("bound");
+            clients.extend((0..2).map(|_| std::net::TcpStream::connect(address)));
+            Arc::new(Socket::new(number, listener.into()).expect("a socket"))
+        });
+        seat.make_direct(&sockets);
+        let numbers: Vec<_> =
+            std::iter::from_fn(|| seat.accept()).map(|(number, _)| number).collect();
+        assert_eq!(numbers, [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn the_time_slept_is_written_into_the_row() {
+        let seat = seat();
+        seat.publish_idle(12);
+        assert_eq!(seat.word(word::IDLE_MS).load(Relaxed), 7);
+        assert_eq!(seat.word(word::LOOKED_AT).load(Relaxed), 12);
+    }
+
+    #[test]
+    fn a_time_that_lies_ahead_or_behind_the_end_of_the_clock_is_no_age() {
+        assert_eq!(age_ms(12, 10), 0);
+        assert_eq!(age_ms(u32::MAX, 4), 5);
+        assert_eq!(age_ms(0, 4), 0);
+    }
+
+    #[test]
+    fn only_a_ready_loop_that_listens_has_a_load() {
+        let seat = seat();
+        assert_eq!(load_of(&seat.board, 0, 0, 3, 1), None);
+        seat.word(word::STATE).store(state::READY, Relaxed);
+        seat.word(word::LISTENS).store(1 << 3, Relaxed);
+        assert!(seat.listens_to(3) && !seat.listens_to(2));
+        assert!(load_of(&seat.board, 0, 0, 3, 1).is_some());
+        assert_eq!(load_of(&seat.board, 0, 0, 2, 1), None);
+        seat.word(word::STATE).store(state::DRAINING, Relaxed);
+        assert_eq!(load_of(&seat.board, 0, 0, 3, 1), None);
+    }
+}

@@ -1,0 +1,300 @@
+//! Whom a client wants, from the first bytes that it sends: the `Host` of an HTTP/1 request (RFC 9112,
+//! section 3.2) or the server name of a TLS ClientHello (RFC 8446, section 4.1.2; RFC 6066, section 3).
+//! Only looked at, by MSG_PEEK: whoever gets the connection reads the bytes again, and judges them.
+
+/// What bytes say.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// More of them are needed.
+    Unfinished,
+    Http(Option<String>),
+    Tls(Option<String>),
+    /// Neither of both.
+    Unknown,
+}
+
+const HANDSHAKE_RECORD: u8 = 22;
+const CLIENT_HELLO: u8 = 1;
+const SERVER_NAME_EXTENSION: usize = 0;
+const HOST_NAME: usize = 0;
+const RANDOM_BYTES: usize = 32;
+
+/// Names are in lower case, without a port and without a dot at the end.
+pub fn asked_name(bytes: &[u8]) -> Asked {
+    match bytes.first() {
+        None => Asked::Unfinished,
+        Some(&HANDSHAKE_RECORD) => match hello_in(bytes) {
+            Hello::Unfinished => Asked::Unfinished,
+            Hello::Whole(hello) => name_in_hello(&hello).map_or(Asked::Unknown, Asked::Tls),
+            Hello::Unknown => Asked::Unknown,
+        },
+        Some(first) if first.is_ascii_uppercase() => host_in(bytes),
+        Some(_) => Asked::Unknown,
+    }
+}
+
+/// Whether a client that asks for `name` means `pattern`, which is a name or `*.` and what must follow.
+pub fn is_match(pattern: &str, name: &str) -> bool {
+    match pattern.strip_prefix('*') {
+        Some(rest) => name.len() > rest.len() && name.ends_with(rest),
+        None => name == pattern,
+    }
+}
+
+fn host_in(bytes: &[u8]) -> Asked {
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').skip(1);
+    loop {
+        let Some(line) = lines.next().and_then(|line| line.strip_suffix(b"\n")) else {
+            return Asked::Unfinished;
+        };
+        let line = line.trim_ascii_end();
+        if line.is_empty() {
+            return Asked::Http(None);
+        }
+        let Some((field, value)) = line.split_at_checked("host:".len()) else { continue };
+        if field.eq_ignore_ascii_case(b"host:") {
+            return Asked::Http(std::str::from_utf8(value).ok().map(normal));
+        }
+    }
+}
+
+fn normal(host: &str) -> String {
+    let host = host.trim();
+    let has_port = |(_, port): &(&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(has_port).map_or(host, |(name, _)| name);
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+enum Hello {
+    Unfinished,
+    Whole(Vec<u8>),
+    Unknown,
+}
+
+/// The ClientHello, put together from the records that it comes in.
+fn hello_in(bytes: &[u8]) -> Hello {
+    let mut input = Input(bytes);
+    let mut message = Vec::new();
+    loop {
+        if Input(&message).hello_bytes().is_some_and(|length| message.len() >= length) {
+            return Hello::Whole(message.split_off(Input::HELLO_HEAD));
+        }
+        let Some(head) = input.take(3) else { return Hello::Unfinished };
+        if head[0] != HANDSHAKE_RECORD || head[1] != 3 {
+            return Hello::Unknown;
+        }
+        let Some(part) = input.sized(2) else { return Hello::Unfinished };
+        message.extend_from_slice(part);
+        if part.is_empty() || message[0] != CLIENT_HELLO {
+            return Hello::Unknown;
+        }
+    }
+}
+
+/// The name in what follows the head of a ClientHello; the outer `None`: that is none.
+fn name_in_hello(hello: &[u8]) -> Option<Option<String>> {
+    let mut input = Input(hello);
+    input.take(2 + RANDOM_BYTES)?; // version
+    input.sized(1)?; // session
+    input.sized(2)?; // cipher suites
+    input.sized(1)?; // compression
+    if input.0.is_empty() {
+        return Some(None); // of TLS 1.2 and older: no extensions at all
+    }
+    let mut extensions = Input(input.sized(2)?);
+    while !extensions.0.is_empty() {
+        let kind = extensions.number(2)?;
+        let content = extensions.sized(2)?;
+        if kind != SERVER_NAME_EXTENSION {
+            continue;
+        }
+        let mut names = Input(Input(content).sized(2)?);
+        while !names.0.is_empty() {
+            let kind = names.number(1)?;
+            let name = names.sized(2)?;
+            if kind == HOST_NAME {
+                return Some(Some(normal(std::str::from_utf8(name).ok()?)));
+            }
+        }
+    }
+    Some(None)
+}
+
+/// What is left to read.
+struct Input<'bytes>(&'bytes [u8]);
+
+impl<'bytes> Input<'bytes> {
+    /// Kind and length of a handshake message.
+    const HELLO_HEAD: usize = 4;
+
+    fn take(&mut self, bytes: usize) -> Option<&'bytes [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    /// A number of so many bytes, in network order.
+    fn number(&mut self, bytes: usize) -> Option<usize> {
+        let bytes = self.take(bytes)?;
+        Some(bytes.iter().fold(0, |number, &byte| number << 8 | usize::from(byte)))
+    }
+
+    /// What follows a length of so many bytes.
+    fn sized(&mut self, length_bytes: usize) -> Option<&'bytes [u8]> {
+        let length = self.number(length_bytes)?;
+        self.take(length)
+    }
+
+    /// How long the handshake message at the start is, with its head.
+    fn hello_bytes(&mut self) -> Option<usize> {
+        self.take(1)?;
+        Some(self.number(3)? + Input::HELLO_HEAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sized(length_bytes: usize, content: &[u8]) -> Vec<u8> {
+        let length = content.len().to_be_bytes();
+        [&length[length.len() - length_bytes..], content].concat()
+    }
+
+    fn hello(extensions: &[u8]) -> Vec<u8> {
+        let body = [
+            &[3, 3][..],
+            &[7; RANDOM_BYTES],
+            &sized(1, &[1; 32]),
+            &sized(2, &[0x13, 0x01]),
+            &sized(1, &[0]),
+            extensions,
+        ];
+        [&[CLIENT_HELLO][..], &sized(3, &body.concat())].concat()
+    }
+
+    fn extension(kind: u8, content: &[u8]) -> Vec<u8> {
+        [&[0, kind][..], &sized(2, content)].concat()
+    }
+
+    fn with_name(name: &str) -> Vec<u8> {
+        let entry = [&[0][..], &sized(2, name.as_bytes())].concat();
+        let list = extension(0, &sized(2, &entry));
+        hello(&sized(2, &[extension(10, b"groups"), list, extension(16, b"alpn")].concat()))
+    }
+
+    /// In records of so many bytes.
+    fn records(message: &[u8], bytes: usize) -> Vec<u8> {
+        let record = |part| [&[HANDSHAKE_RECORD, 3, 1][..], &sized(2, part)].concat();
+        message.chunks(bytes).flat_map(record).collect()
+    }
+
+    fn name(text: &str) -> Option<String> {
+        Some(text.into())
+    }
+
+    #[test]
+    fn the_host_of_a_request_is_found_as_soon_as_its_line_is_whole() {
+        let request = b"GET / HTTP/1.1\r\nAccept: */*\r\nhOsT:  A.Example.:8080 \r\nX: y\r\n\r\n";
+        let end = request.windows(2).position(|pair| pair == b"X:").expect("the next line");
+        for length in 0..end {
+            assert_eq!(asked_name(&request[..length]), Asked::Unfinished, "{length}");
+        }
+        for length in end..=request.len() {
+            assert_eq!(asked_name(&request[..length]), Asked::Http(name("a.example")));
+        }
+    }
+
+    #[test]
+    fn ports_go_and_addresses_stay() {
+        for (host, expected) in [
+            ("a.example", "a.example"),
+            ("a.example:80", "a.example"),
+            ("127.0.0.1:8080", "127.0.0.1"),
+            ("[::1]:8080", "[::1]"),
+            ("[::1]", "[::1]"),
+            ("a.example:http", "a.example:http"),
+            ("", ""),
+        ] {
+            let request = format!("GET / HTTP/1.1\r\nHost:{host}\r\n");
+            assert_eq!(asked_name(request.as_bytes()), Asked::Http(name(expected)));
+        }
+    }
+
+    #[test]
+    fn a_request_without_a_host_has_none() {
+        for request in
+            ["GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "G\n\nHost: a\n"]
+        {
+            assert_eq!(asked_name(request.as_bytes()), Asked::Http(None), "{request}");
+        }
+        let no_text = b"GET / HTTP/1.1\r\nHost: \xff\r\n";
+        assert_eq!(asked_name(no_text), Asked::Http(None));
+    }
+
+    #[test]
+    fn the_name_of_a_hello_is_found_once_all_of_it_is_there() {
+        let message = with_name("A.example");
+        for bytes in [1, 7, message.len()] {
+            let records = records(&message, bytes);
+            for length in 0..records.len() {
+                assert_eq!(asked_name(&records[..length]), Asked::Unfinished, "{length}");
+            }
+            assert_eq!(asked_name(&records), Asked::Tls(name("a.example")));
+        }
+    }
+
+    #[test]
+    fn a_hello_without_a_name_has_none() {
+        let other = extension(10, b"groups");
+        let no_host = extension(0, &sized(2, &[&[9][..], &sized(2, b"a")].concat()));
+        for message in [hello(&[]), hello(&sized(2, &other)), hello(&sized(2, &no_host))] {
+            assert_eq!(asked_name(&records(&message, 512)), Asked::Tls(None));
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_known_at_once() {
+        let cut = hello(&sized(2, &[0, 0, 0, 9])[..]);
+        let no_hello = [2, 0, 0, 1, 0];
+        for bytes in [
+            &b"\0"[..],
+            b"get / HTTP/1.1\r\n",
+            &[HANDSHAKE_RECORD, 2, 0][..],
+            &[HANDSHAKE_RECORD, 3, 1, 0, 0],
+            &records(&no_hello, 9),
+            &records(&cut, 512),
+        ] {
+            assert_eq!(asked_name(bytes), Asked::Unknown, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_fail() {
+        let message = records(&with_name("a.example"), 60);
+        let mut seed = 7_u64;
+        let mut dice = move || {
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize
+        };
+        for _ in 0..20_000 {
+            let mut bytes = message.clone();
+            for _ in 0..=dice() % 4 {
+                let at = dice() % bytes.len();
+                bytes[at] = dice() as u8;
+            }
+            bytes.truncate(dice() % (bytes.len() + 1));
+            asked_name(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_at_least_one_label() {
+        assert!(is_match("a.example", "a.example"));
+        assert!(!is_match("a.example", "b.a.example"));
+        assert!(is_match("*.example", "a.example") && is_match("*.example", "b.a.example"));
+        assert!(!is_match("*.example", "example") && !is_match("*.example", ".example"));
+    }
+}

@@ -1,0 +1,75 @@
+//! What a listener thread and its handle share, and how they read the scoreboard.
+
+use super::board::{Board, word};
+use super::place::{self, Policy, Turn};
+use super::seat::{Arrival, Seat, load_of, now_ms};
+use super::socket::Socket;
+use crate::sync::Ordering::Relaxed;
+use crate::wake::eventfd::Doorbell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+#[derive(Default)]
+pub struct State {
+    pub sockets: Vec<Arc<Socket>>,
+    pub seats: Vec<Arc<Seat>>,
+    pub is_closing: bool,
+}
+
+/// How the thread of one process goes about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub policy: Policy,
+    /// A connection that nobody takes for so long is answered by 503; `None`: never.
+    pub patience: Option<Duration>,
+}
+
+pub struct Shared {
+    pub board: Arc<Board>,
+    pub process: u32,
+    pub settings: Settings,
+    /// Those of all processes, by number.
+    pub bells: Vec<Doorbell>,
+    pub state: Mutex<State>,
+}
+
+impl Shared {
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn ring(&self, process: u32) {
+        if let Some(bell) = self.bells.get(process as usize) {
+            bell.ring();
+        }
+    }
+
+    /// Gives `arrival` to the best of `seats`; closes it when none wants it.
+    pub fn give_to_best(&self, seats: &[Arc<Seat>], arrival: Arrival) {
+        let now = now_ms();
+        let scores = self.scores_of(seats, arrival.socket, now);
+        if let Some((at, _)) = place::best(&scores, 0) {
+            seats[at].give(Arrival { at_ms: now, ..arrival });
+        }
+    }
+
+    pub fn scores_of(&self, seats: &[Arc<Seat>], socket: u32, now: u32) -> Vec<Option<u32>> {
+        seats.iter().map(|seat| self.score_of(self.process, seat.index(), socket, now)).collect()
+    }
+
+    pub fn score_of(&self, process: u32, index: u32, socket: u32, now: u32) -> Option<u32> {
+        let board = &self.board;
+        let load = load_of(board, process, index, socket, now)?;
+        // Relaxed: two that read the same turn place two connections at one loop, once.
+        let turn =
+            Turn { row: board.turn().load(Relaxed), rows: board.processes() * board.loops() };
+        place::score(self.settings.policy, turn, load)
+    }
+
+    /// How many connections a process has placed so far.
+    pub fn placed_by(&self, process: u32) -> u32 {
+        // Relaxed: counters.
+        let placed = |index| self.board.word(process, index, word::PLACED).load(Relaxed);
+        (0..self.board.loops()).fold(0, |sum, index| sum.wrapping_add(placed(index)))
+    }
+}

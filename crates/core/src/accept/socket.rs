@@ -1,0 +1,48 @@
+//! What connections come from: a listening socket, or a passage over which a router sends those that it
+//! has accepted.
+
+use crate::error::Result;
+use crate::sys::{self, Accepted};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+#[derive(Debug)]
+pub struct Socket {
+    number: u32,
+    fd: OwnedFd,
+    is_passage: bool,
+}
+
+impl Socket {
+    /// `fd` does not block; `number` is the socket's in all processes.
+    pub fn new(number: u32, fd: OwnedFd) -> Result<Socket> {
+        let is_passage = !sys::is_listening(fd.as_fd())?;
+        Ok(Socket { number, fd, is_passage })
+    }
+
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub fn is_passage(&self) -> bool {
+        self.is_passage
+    }
+
+    pub fn accept(&self) -> Accepted {
+        if self.is_passage {
+            sys::receive_connection(self.fd.as_fd())
+        } else {
+            sys::accept(self.fd.as_fd())
+        }
+    }
+
+    /// Whether a connection waits.
+    pub fn is_anybody_waiting(&self) -> bool {
+        sys::is_readable(self.fd.as_fd())
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

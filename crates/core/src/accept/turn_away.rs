@@ -1,0 +1,140 @@
+//! Answers for connections that reach no loop, from native threads. Those that no loop takes for long
+//! get 503, so that clients and load balancers know at once what they would find out by a timeout;
+//! those that ask for a name that no app has get 421, or its like of TLS.
+//!
+//! A socket that is closed while input lies in it resets its connection, and the client may never see
+//! the answer. So what was answered is read on for a moment, until the client closes ("lingering
+//! close", as nginx and Apache do).
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+pub const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    Retry-After: 1\r\n\
+    Connection: close\r\n\
+    Content-Type: text/plain\r\n\
+    Content-Length: 29\r\n\
+    \r\n\
+    The server is busy, try later";
+
+/// RFC 9110, section 15.5.20.
+pub const MISDIRECTED: &[u8] = b"HTTP/1.1 421 Misdirected Request\r\n\
+    Connection: close\r\n\
+    Content-Type: text/plain\r\n\
+    Content-Length: 25\r\n\
+    \r\n\
+    No app here has this name";
+
+/// The fatal alert `unrecognized_name` (RFC 6066, section 3).
+pub const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
+
+const LINGER: Duration = Duration::from_secs(1);
+/// Beyond so many the oldest are closed at once.
+const MOST: usize = 256;
+/// Of one client, between two looks at the others.
+const MOST_READ: usize = 16;
+
+/// Connections that were answered and are not closed yet.
+#[derive(Debug, Default)]
+pub struct TurnedAway {
+    lingering: VecDeque<(TcpStream, Instant)>,
+}
+
+impl TurnedAway {
+    /// Sends `answer`, which is short, to the client of a non-blocking connection.
+    pub fn answer(&mut self, connection: OwnedFd, answer: &[u8]) {
+        // Its calls are those of any stream socket: a Unix socket will do.
+        let mut stream = TcpStream::from(connection);
+        // A client that is gone, or reads nothing, gets no answer: there is nothing else to do for it.
+        if stream.write(answer).is_err() || stream.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        if self.lingering.len() == MOST {
+            self.lingering.pop_front();
+        }
+        self.lingering.push_back((stream, Instant::now()));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lingering.is_empty()
+    }
+
+    /// Closes those whose client has closed, and those that were answered long ago.
+    pub fn settle(&mut self) {
+        self.lingering.retain_mut(|(stream, since)| since.elapsed() < LINGER && !has_ended(stream));
+    }
+}
+
+/// Reads what came, and forgets it.
+fn has_ended(stream: &mut TcpStream) -> bool {
+    let mut buffer = [0; 4096];
+    for _ in 0..MOST_READ {
+        match stream.read(&mut buffer) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != ErrorKind::WouldBlock,
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn pair() -> (TcpStream, OwnedFd) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let client = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        let (server, _) = listener.accept().expect("a client");
+        server.set_nonblocking(true).expect("non-blocking");
+        (client, server.into())
+    }
+
+    #[test]
+    fn the_answers_say_how_long_they_are() {
+        for answer in [BUSY, MISDIRECTED] {
+            let text = std::str::from_utf8(answer).expect("ASCII");
+            let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+            assert!(head.contains(&format!("Content-Length: {}", body.len())), "{}", body.len());
+        }
+    }
+
+    #[test]
+    fn a_client_that_has_sent_its_request_reads_the_whole_answer() {
+        let (mut client, server) = pair();
+        client.write_all(b"POST / HTTP/1.1\r\n\r\n").expect("sent");
+        let mut turned_away = TurnedAway::default();
+        turned_away.answer(server, BUSY);
+        client.write_all(&[b'x'; 10_000]).expect("sent");
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).expect("no reset");
+        assert_eq!(answer, BUSY);
+        turned_away.settle();
+        assert!(!turned_away.is_empty(), "until the client closes");
+        drop(client);
+        let deadline = Instant::now() + LINGER / 2;
+        while !turned_away.is_empty() {
+            assert!(Instant::now() < deadline);
+            turned_away.settle();
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_lingering_and_to_how_many_do() {
+        let mut turned_away = TurnedAway::default();
+        let mut clients = Vec::new();
+        for _ in 0..=MOST {
+            let (client, server) = pair();
+            clients.push(client);
+            turned_away.answer(server, BUSY);
+        }
+        assert_eq!(turned_away.lingering.len(), MOST);
+        std::thread::sleep(LINGER);
+        turned_away.settle();
+        assert!(turned_away.is_empty());
+    }
+}

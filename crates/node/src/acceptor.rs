@@ -1,0 +1,209 @@
+//! The scoreboard and the listener thread in JavaScript's hands.
+
+use crate::descriptors::borrow;
+use crate::error::{Result, refused, to_js};
+use crate::segment::external_buffer;
+use manycore_core::accept::acceptor::{Acceptor, MAX_SOCKETS, Settings};
+use manycore_core::accept::board::{self, Board, word};
+use manycore_core::accept::place::Policy;
+use manycore_core::region::Region;
+use manycore_core::sys;
+use manycore_core::wake::eventfd::Doorbell;
+use napi::bindgen_prelude::{Env, Unknown};
+use napi_derive::napi;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+#[napi]
+pub struct NativeBoard {
+    board: Arc<Board>,
+    /// Of a board that was made here, until it is closed.
+    fd: Option<OwnedFd>,
+}
+
+#[napi]
+impl NativeBoard {
+    /// A board of `processes` × `loops` free rows.
+    #[napi(factory)]
+    pub fn create(processes: u32, loops: u32) -> Result<NativeBoard> {
+        let (board, fd) = Board::create(processes, loops).map_err(to_js)?;
+        Ok(NativeBoard { board: Arc::new(board), fd: Some(fd) })
+    }
+
+    /// Maps the board behind `fd`, which is taken over.
+    #[napi(factory)]
+    pub fn open(fd: i32) -> Result<NativeBoard> {
+        let fd = sys::adopt(fd).map_err(to_js)?;
+        let board = Board::open(fd.as_fd()).map_err(to_js)?;
+        Ok(NativeBoard { board: Arc::new(board), fd: None })
+    }
+
+    /// The descriptor for the processes, of a board that was made here and is not closed.
+    #[napi]
+    pub fn fd(&self) -> Result<i32> {
+        self.fd.as_ref().map(OwnedFd::as_raw_fd).ok_or_else(|| refused("it has no descriptor"))
+    }
+
+    /// Closes the descriptor; the memory stays as long as its buffer is reachable.
+    #[napi]
+    pub fn close(&mut self) {
+        self.fd = None;
+    }
+
+    /// The whole board; mapped as long as the buffer is reachable.
+    #[napi]
+    pub fn buffer<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        buffer_of(env, &self.board)
+    }
+}
+
+pub(crate) fn buffer_of<'env>(env: &'env Env, board: &Arc<Board>) -> Result<Unknown<'env>> {
+    let mapping = board.mapping();
+    external_buffer(env, mapping.start(), mapping.size_bytes(), Arc::clone(board), None)
+}
+
+/// The numbers of the scoreboard that JavaScript uses, in the order of `src/serve/board.ts`.
+#[napi]
+pub fn board_layout() -> Vec<u32> {
+    let offsets = [
+        board::HEADER_BYTES,
+        board::ROW_BYTES,
+        word::OPEN,
+        word::UNTAKEN,
+        word::UNTAKEN_SINCE,
+        word::PLACED,
+        word::ASKED_SINCE,
+        word::IDLE_MS,
+        word::TURNED_AWAY,
+        word::LOOKED_AT,
+        word::DIRECT,
+        word::STATE,
+        word::LISTENS,
+        word::LIMIT,
+        word::IN_FLIGHT,
+        word::REQUESTS,
+        word::KIB_WRITTEN,
+        word::SPEAKS_HTTP,
+        word::LAG_MS,
+    ];
+    let mut layout: Vec<_> = offsets.iter().map(|&offset| offset as u32).collect();
+    layout.push(MAX_SOCKETS);
+    layout
+}
+
+/// The time of `UNTAKEN_SINCE`: monotonic, in ms, cut to 32 bits.
+#[napi]
+pub fn board_now_ms() -> u32 {
+    sys::now_ms()
+}
+
+/// The listener threads of this process, for its event loops to find by number.
+static ACCEPTORS: Mutex<Vec<(u32, Weak<Acceptor>)>> = Mutex::new(Vec::new());
+
+/// The listener thread with number `key`.
+pub(crate) fn acceptor_of(key: u32) -> Result<Arc<Acceptor>> {
+    let acceptors = ACCEPTORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = acceptors.iter().find(|(number, _)| *number == key);
+    found.and_then(|(_, acceptor)| acceptor.upgrade()).ok_or_else(|| refused("no such listener"))
+}
+
+fn register(acceptor: &Arc<Acceptor>) -> u32 {
+    let mut acceptors = ACCEPTORS.lock().unwrap_or_else(PoisonError::into_inner);
+    acceptors.retain(|(_, acceptor)| acceptor.strong_count() > 0);
+    let key = acceptors.last().map_or(1, |(key, _)| key + 1);
+    acceptors.push((key, Arc::downgrade(acceptor)));
+    key
+}
+
+/// The listener thread of this process. It ends when this object and all seats are closed.
+#[napi]
+pub struct NativeAcceptor {
+    acceptor: Option<Arc<Acceptor>>,
+    key: u32,
+}
+
+#[napi]
+impl NativeAcceptor {
+    /// `bells` are eventfds, one for each process of the board, all taken over. A connection that
+    /// nobody takes for `patience_ms` is answered by 503 where that is understood; 0: never.
+    #[napi(constructor)]
+    pub fn new(
+        board: &NativeBoard,
+        process: u32,
+        bells: Vec<i32>,
+        policy: String,
+        patience_ms: u32,
+    ) -> Result<NativeAcceptor> {
+        let adopt = |fd| sys::adopt(fd).map(Doorbell::from_fd).map_err(to_js);
+        let bells = bells.into_iter().map(adopt).collect::<Result<Vec<_>>>()?;
+        let policy = Policy::named(&policy).ok_or_else(|| refused("no such policy"))?;
+        let patience = Duration::from_millis(patience_ms.into());
+        let settings = Settings { policy, patience: (patience_ms > 0).then_some(patience) };
+        let started = Acceptor::start(Arc::clone(&board.board), process, bells, settings);
+        let acceptor = Arc::new(started.map_err(to_js)?);
+        let key = register(&acceptor);
+        Ok(NativeAcceptor { acceptor: Some(acceptor), key })
+    }
+
+    /// What seats are made with.
+    #[napi(getter)]
+    pub fn key(&self) -> u32 {
+        self.key
+    }
+
+    /// Accepts from one more listening socket, which is taken over. Several may have one number.
+    #[napi]
+    pub fn add_socket(&self, number: u32, fd: i32) -> Result<()> {
+        let fd = sys::adopt(fd).map_err(to_js)?;
+        let Some(acceptor) = &self.acceptor else { return Err(refused("it is closed")) };
+        acceptor.add_socket(number, fd).map_err(to_js)
+    }
+
+    #[napi]
+    pub fn remove_socket(&self, number: u32) {
+        if let Some(acceptor) = &self.acceptor {
+            acceptor.remove_socket(number);
+        }
+    }
+
+    /// A row of this process has changed: the thread looks again.
+    #[napi]
+    pub fn wake(&self) {
+        if let Some(acceptor) = &self.acceptor {
+            acceptor.wake();
+        }
+    }
+
+    #[napi]
+    pub fn close(&mut self) {
+        self.acceptor = None;
+    }
+}
+
+/// Rings the eventfd of a listener thread, so that it looks at its sockets.
+#[napi]
+pub fn ring_bell(fd: i32) -> Result<()> {
+    sys::eventfd_ring(borrow(fd)?);
+    Ok(())
+}
+
+/// How many connections wait in a listening socket of TCP to be accepted; 0 for any other descriptor.
+#[napi]
+pub fn accept_queue(fd: i32) -> Result<u32> {
+    Ok(sys::accept_queue(borrow(fd)?))
+}
+
+/// Passes up to 8 descriptors to whoever reads the other end of the Unix socket `socket`, all or none;
+/// they stay open here.
+#[napi]
+pub fn send_descriptors(socket: i32, fds: Vec<i32>) -> Result<()> {
+    let fds = fds.into_iter().map(borrow).collect::<Result<Vec<_>>>()?;
+    sys::send_descriptors(borrow(socket)?, &fds).map_err(to_js)
+}
+
+/// Sends `text` to a Unix datagram socket; a path that begins with `@` is an abstract one.
+#[napi]
+pub fn send_datagram(path: String, text: String) -> Result<()> {
+    sys::send_datagram(&path, text.as_bytes()).map_err(to_js)
+}

@@ -1,0 +1,88 @@
+//! Programs that are started without a copy of this process: the standard library uses posix_spawn(3)
+//! where nothing else is asked of it, which is vfork(2) in glibc, so a start costs the same however
+//! much memory this process has. Node forks.
+
+use crate::error::{Result, refused};
+use manycore_core::sys::{self as core_sys, Reaped};
+use napi::bindgen_prelude::{AsyncTask, Task};
+use napi::{Env, Error, Status};
+use napi_derive::napi;
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// What is to be started.
+#[napi(object)]
+pub struct ProgramOptions {
+    pub path: String,
+    /// The whole environment.
+    pub env: Vec<Vec<String>>,
+    pub folder: String,
+    /// Of the pipes, in bytes.
+    pub pipe_bytes: i32,
+}
+
+/// A program that runs, in a process group of its own. The descriptors are the caller's to close.
+#[napi(object)]
+pub struct StartedProgram {
+    pub pid: i32,
+    pub stdin: i32,
+    pub stdout: i32,
+}
+
+pub struct Start {
+    options: ProgramOptions,
+}
+
+impl Task for Start {
+    type Output = StartedProgram;
+    type JsValue = StartedProgram;
+
+    fn compute(&mut self) -> napi::Result<StartedProgram> {
+        let options = &self.options;
+        let pairs = options.env.iter().filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
+        let spawned = Command::new(&options.path)
+            .env_clear()
+            .envs(pairs)
+            .current_dir(&options.folder)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let failed = |error: std::io::Error| Error::new(Status::GenericFailure, error.to_string());
+        let mut child = spawned.map_err(failed)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (stdin, stdout) = pipes.ok_or_else(|| Error::from_reason("there are no pipes"))?;
+        let (stdin, stdout) = (OwnedFd::from(stdin), OwnedFd::from(stdout));
+        for pipe in [&stdin, &stdout] {
+            // A small pipe works as well: users have a limit for all of theirs together.
+            let _ = core_sys::set_pipe_size(pipe.as_fd(), options.pipe_bytes);
+        }
+        Ok(StartedProgram {
+            pid: child.id() as i32,
+            stdin: stdin.into_raw_fd(),
+            stdout: stdout.into_raw_fd(),
+        })
+    }
+
+    fn resolve(&mut self, _env: Env, output: StartedProgram) -> napi::Result<StartedProgram> {
+        Ok(output)
+    }
+}
+
+/// Starts a program, in a thread of libuv's pool; its standard error is ours.
+#[napi]
+pub fn start_program(options: ProgramOptions) -> AsyncTask<Start> {
+    AsyncTask::new(Start { options })
+}
+
+/// The status of a program that has ended, as wait(2) tells it; `None` while it runs. Fails for what is
+/// no child of this process, or was reaped before.
+#[napi]
+pub fn reap_program(pid: i32) -> Result<Option<i32>> {
+    match core_sys::reap(pid) {
+        Reaped::Running => Ok(None),
+        Reaped::Ended(status) => Ok(Some(status)),
+        Reaped::Unknown => Err(refused("no such child")),
+    }
+}

@@ -1,0 +1,44 @@
+//! A socket that several apps share by name, in JavaScript's hands.
+
+use crate::error::{Result, refused, to_js};
+use manycore_core::accept::router::Router;
+use manycore_core::sys;
+use napi_derive::napi;
+
+/// Accepts from one listening socket, and passes connections on to the apps that their clients ask for.
+#[napi]
+pub struct NativeRouter {
+    router: Option<Router>,
+}
+
+#[napi]
+impl NativeRouter {
+    /// Takes the listening socket over, which does not block.
+    #[napi(constructor)]
+    pub fn new(listener: i32) -> Result<NativeRouter> {
+        let listener = sys::adopt(listener).map_err(to_js)?;
+        Ok(NativeRouter { router: Some(Router::start(listener).map_err(to_js)?) })
+    }
+
+    /// Connections of clients that ask for one of `names` go into `passage`, one end of a Unix socket,
+    /// which is taken over. Returns what `remove` takes, or -1 when another app has such a name.
+    #[napi]
+    pub fn add(&self, names: Vec<String>, passage: i32) -> Result<i32> {
+        let passage = sys::adopt(passage).map_err(to_js)?;
+        let Some(router) = &self.router else { return Err(refused("it is closed")) };
+        Ok(router.add(names, passage).map_or(-1, |key| key as i32))
+    }
+
+    #[napi]
+    pub fn remove(&self, key: u32) {
+        if let Some(router) = &self.router {
+            router.remove(key);
+        }
+    }
+
+    /// Ends the thread and closes the socket.
+    #[napi]
+    pub fn close(&mut self) {
+        self.router = None;
+    }
+}

@@ -1,0 +1,302 @@
+//! An event loop's seat at the listener thread: takes connections when its doorbell rings, and calls
+//! JavaScript with their descriptors.
+//!
+//! They go through an inbox, memory that both see, because a call with arguments costs more than the
+//! numbers. JavaScript takes the count back to 0 first of all: what it did not take because it may not
+//! run any more goes to other loops of this process.
+//!
+//! Where the loop is to accept by itself (accept/direct.rs), the seat's poller has the sockets; what it
+//! accepts goes the same way.
+
+use crate::acceptor::{acceptor_of, buffer_of};
+use crate::call::call_into_js;
+use crate::error::{Result, refused, to_js};
+use crate::segment::external_buffer;
+use crate::uv::{self, Handle, PollCallback, Uv};
+use manycore_core::accept::acceptor::Acceptor;
+use manycore_core::accept::board::Board;
+use manycore_core::accept::seat::Seat;
+use manycore_core::sync::AtomicU32;
+use manycore_core::sync::Ordering::Relaxed;
+use manycore_core::sys as core_sys;
+use manycore_core::wake::eventfd::Doorbell;
+use napi::JsValue;
+use napi::bindgen_prelude::{Env, Function, Unknown};
+use napi::sys;
+use napi_derive::napi;
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::ptr::{NonNull, null_mut};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Connections in one call: what is left after them may still go to another loop.
+const MOST_AT_ONCE: usize = 8;
+
+/// How many there are, then a socket's number and a connection's descriptor for each.
+#[repr(C)]
+struct Inbox {
+    count: AtomicU32,
+    entries: [[AtomicU32; 2]; MOST_AT_ONCE],
+}
+
+struct Inner {
+    uv: Uv,
+    env: sys::napi_env,
+    deliver: sys::napi_ref,
+    /// `None` once it is closed.
+    acceptor: RefCell<Option<Arc<Acceptor>>>,
+    seat: Arc<Seat>,
+    inbox: Arc<Inbox>,
+    /// Of the bell.
+    poll: Cell<*mut Handle>,
+    /// Of the seat's poller.
+    direct_poll: Cell<*mut Handle>,
+    /// Those whose close callback has not run yet.
+    handles: Cell<u32>,
+    is_held: Cell<bool>,
+    /// What waits for the end of the environment.
+    cleanup: Cell<sys::napi_async_cleanup_hook_handle>,
+    is_ending: Cell<bool>,
+}
+
+#[napi]
+pub struct NativeSeat {
+    /// `None` once it is closed.
+    inner: RefCell<Option<Rc<Inner>>>,
+    board: Arc<Board>,
+}
+
+#[napi]
+impl NativeSeat {
+    /// The seat of loop `index` at the listener thread `key`. `deliver` is called when the inbox has
+    /// something.
+    #[napi(constructor)]
+    pub fn new(
+        env: &Env,
+        key: u32,
+        index: u32,
+        deliver: Function<'_, (), ()>,
+    ) -> Result<NativeSeat> {
+        let acceptor = acceptor_of(key)?;
+        let missing = || refused("this runtime does not export its event loop");
+        let uv = Uv::find().ok_or_else(missing)?;
+        let at = Uv::loop_of(env.raw()).ok_or_else(missing)?;
+        let bell = Doorbell::new().map_err(to_js)?;
+        let fd = bell.raw();
+        // The loop outlives its seat: `on_environment_end` closes that at the latest.
+        let idle_ms = uv.idle_clock(at);
+        let seat = acceptor.add_seat(index, bell, idle_ms).map_err(to_js)?;
+        let mut deliver_ref = null_mut();
+        // SAFETY: `deliver` is a live value of this call.
+        unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut deliver_ref) };
+        let board = Arc::clone(acceptor.board());
+        let inner = Rc::new(Inner {
+            uv,
+            env: env.raw(),
+            deliver: deliver_ref,
+            acceptor: RefCell::new(Some(acceptor)),
+            seat,
+            inbox: Arc::new(Inbox { count: AtomicU32::new(0), entries: Default::default() }),
+            poll: Cell::new(null_mut()),
+            direct_poll: Cell::new(null_mut()),
+            handles: Cell::new(0),
+            is_held: Cell::new(false),
+            cleanup: Cell::new(null_mut()),
+            is_ending: Cell::new(false),
+        });
+        let data = Rc::into_raw(Rc::clone(&inner)).cast_mut().cast();
+        let mut hook = null_mut();
+        // SAFETY: `data` stays valid until the hook takes it back, or `finish` does.
+        unsafe {
+            sys::napi_add_async_cleanup_hook(env.raw(), Some(on_environment_end), data, &mut hook)
+        };
+        inner.cleanup.set(hook);
+        let direct_fd = inner.seat.poller().as_raw_fd();
+        for (place, fd, callback) in [
+            (&inner.poll, fd, on_ring as PollCallback),
+            (&inner.direct_poll, direct_fd, on_connection),
+        ] {
+            let data = Rc::into_raw(Rc::clone(&inner)).cast_mut();
+            // SAFETY: on the loop's thread; `inner` holds the descriptor, and the handle holds `inner`.
+            let Some(poll) = (unsafe { uv.start_poll(at, fd, data.cast(), callback) }) else {
+                // SAFETY: from `into_raw` above, and no handle took it.
+                drop(unsafe { Rc::from_raw(data) });
+                inner.close();
+                if inner.handles.get() == 0 {
+                    inner.finish();
+                }
+                return Err(refused("the event loop refused to poll a descriptor"));
+            };
+            place.set(poll);
+            inner.handles.set(inner.handles.get() + 1);
+        }
+        Ok(NativeSeat { inner: RefCell::new(Some(inner)), board })
+    }
+
+    /// `[count, socket, fd, socket, fd, …]` as uint32. Whoever reads it sets the count to 0 and owns
+    /// the descriptors.
+    #[napi]
+    pub fn inbox<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        let inner = self.inner.borrow();
+        let inbox = inner.as_ref().map(|inner| Arc::clone(&inner.inbox));
+        let inbox = inbox.ok_or_else(|| refused("it is closed"))?;
+        external_buffer(env, NonNull::from(&*inbox).cast(), size_of::<Inbox>(), inbox, None)
+    }
+
+    /// The whole scoreboard.
+    #[napi]
+    pub fn board<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        buffer_of(env, &self.board)
+    }
+
+    /// Whether waiting for connections keeps the event loop alive.
+    #[napi]
+    pub fn hold(&self, is_held: bool) {
+        let inner = self.inner.borrow();
+        let Some(inner) = &*inner else { return };
+        let is_closed = inner.acceptor.borrow().is_none();
+        if is_closed || inner.is_held.replace(is_held) == is_held {
+            return;
+        }
+        if is_held {
+            inner.uv.r#ref(inner.poll.get());
+        } else {
+            inner.uv.unref(inner.poll.get());
+        }
+    }
+
+    /// The loop's row has changed: the listener thread looks again.
+    #[napi]
+    pub fn wake(&self) {
+        if let Some(inner) = &*self.inner.borrow()
+            && let Some(acceptor) = &*inner.acceptor.borrow()
+        {
+            acceptor.wake();
+        }
+    }
+
+    /// Leaves, unless a connection waits to be taken: false. To be asked once the row says `DRAINING`.
+    #[napi]
+    pub fn try_leave(&self) -> bool {
+        let has_left = match &*self.inner.borrow() {
+            Some(inner) => match &*inner.acceptor.borrow() {
+                Some(acceptor) => acceptor.try_leave(&inner.seat),
+                None => true,
+            },
+            None => true,
+        };
+        if has_left {
+            self.close();
+        }
+        has_left
+    }
+
+    /// Leaves: connections that were not taken go to other loops of this process.
+    #[napi]
+    pub fn close(&self) {
+        if let Some(inner) = self.inner.take() {
+            inner.close();
+        }
+    }
+}
+
+impl Inner {
+    /// False when it had left already.
+    fn leave(&self) -> bool {
+        let Some(acceptor) = self.acceptor.borrow_mut().take() else { return false };
+        acceptor.remove_seat(&self.seat);
+        true
+    }
+
+    fn close(&self) {
+        if self.leave() {
+            for poll in [&self.poll, &self.direct_poll] {
+                let handle = poll.replace(null_mut());
+                if !handle.is_null() {
+                    self.uv.close(handle, on_closed);
+                }
+            }
+        }
+    }
+
+    /// Hands over what was given to this loop.
+    fn deliver(&self) {
+        self.deliver_from(|| self.seat.take().map(|arrival| (arrival.socket, arrival.fd)));
+        if self.seat.is_any_untaken() {
+            self.seat.bell().ring(); // after the other input of this loop
+        }
+    }
+
+    /// Hands over what `next` yields, as much as goes into the inbox.
+    fn deliver_from(&self, next: impl Fn() -> Option<(u32, OwnedFd)>) {
+        let mut count = 0;
+        for entry in &self.inbox.entries {
+            let Some((socket, fd)) = next() else { break };
+            // Relaxed: this thread alone uses the inbox.
+            entry[0].store(socket, Relaxed);
+            entry[1].store(fd.into_raw_fd() as u32, Relaxed);
+            count += 1;
+        }
+        if count == 0 {
+            return;
+        }
+        self.inbox.count.store(count, Relaxed);
+        call_into_js(self.env, self.deliver);
+        let left = self.inbox.count.swap(0, Relaxed) as usize;
+        for [socket, fd] in self.inbox.entries.iter().take(left) {
+            let Ok(fd) = core_sys::adopt(fd.load(Relaxed) as i32) else { continue };
+            if let Some(acceptor) = &*self.acceptor.borrow() {
+                acceptor.give_back(&self.seat, socket.load(Relaxed), fd);
+            }
+        }
+    }
+
+    /// Nobody calls this any more: the end of the environment is not waited for, or may go on.
+    fn finish(self: &Rc<Self>) {
+        // SAFETY: made in `NativeSeat::new` on this thread. The environment lives: its end waits for this.
+        unsafe { sys::napi_delete_reference(self.env, self.deliver) };
+        // SAFETY: Node gave this handle; at the end of the environment it waits for exactly this call.
+        unsafe { sys::napi_remove_async_cleanup_hook(self.cleanup.get()) };
+        if !self.is_ending.get() {
+            // SAFETY: what the hook would have taken back; `self` is counted apart.
+            unsafe { Rc::decrement_strong_count(Rc::as_ptr(self)) };
+        }
+    }
+}
+
+unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int) {
+    // SAFETY: from `Rc::into_raw` in `NativeSeat::new`, taken back only in `on_closed`.
+    let inner = unsafe { uv::carried_by::<Inner>(handle) };
+    inner.seat.bell().clear();
+    inner.seat.answer();
+    inner.deliver();
+}
+
+unsafe extern "C" fn on_connection(handle: *mut Handle, _status: c_int, _events: c_int) {
+    // SAFETY: as in `on_ring`.
+    let inner = unsafe { uv::carried_by::<Inner>(handle) };
+    inner.deliver_from(|| inner.seat.accept());
+}
+
+unsafe extern "C" fn on_closed(handle: *mut Handle) {
+    // SAFETY: from `Rc::into_raw` in `NativeSeat::new`; the close callback runs once.
+    let inner = unsafe { uv::take_back::<Inner>(handle) };
+    inner.uv.free(handle);
+    inner.handles.set(inner.handles.get() - 1);
+    if inner.handles.get() == 0 {
+        inner.finish();
+    }
+}
+
+unsafe extern "C" fn on_environment_end(
+    cleanup: sys::napi_async_cleanup_hook_handle,
+    inner: *mut c_void,
+) {
+    // SAFETY: from `Rc::into_raw` in `NativeSeat::new`; the hook runs once.
+    let inner = unsafe { Rc::from_raw(inner.cast::<Inner>().cast_const()) };
+    inner.cleanup.set(cleanup);
+    inner.is_ending.set(true);
+    inner.close();
+}

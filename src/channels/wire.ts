@@ -1,0 +1,71 @@
+// Messages as JSON in frames of a channel, for what is said seldom (a process starts, a program listens,
+// a server drains): it may be slow and easy to read. Not here: what the messages say.
+
+import { CodedError, hasCode } from '../errors.js';
+import type { ByteWriter } from './bytes.js';
+import type { Channel } from './types.js';
+
+const messageKind = 1;
+
+function write(writer: ByteWriter, bytes: Uint8Array): boolean {
+  writer.raw(bytes);
+  return true;
+}
+
+/** `undefined` for what is no JSON: whoever reads messages refuses that. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** One end. It keeps the event loop alive until `close`, `unref` or the peer's end. */
+export class Wire<Message extends object> {
+  /** Set both before the event loop's next turn. */
+  onMessage: (message: unknown) => void = () => {};
+  /** Nothing more will come; with an error, what came last was no frame. */
+  onClose: (error?: Error) => void = () => {};
+  readonly #channel: Channel;
+  readonly #outbox: Uint8Array[] = [];
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+    channel.onFrame = (_kind, _task, _target, body) => {
+      const bytes = body.copy(body.limit - body.position);
+      this.onMessage(parsed(bytes.toString('utf8')));
+    };
+    channel.onDrain = () => this.#flush();
+    channel.onClose = (error) =>
+      this.onClose(hasCode(error, 'CHANNEL_FRAME_CORRUPT') ? error : undefined);
+    channel.ref();
+  }
+
+  /** Sends; to a peer that is gone nothing is sent, and `onClose` has said so or will. */
+  post(message: Message): void {
+    this.#outbox.push(Buffer.from(JSON.stringify(message)));
+    this.#flush();
+  }
+
+  #flush(): void {
+    for (;;) {
+      const bytes = this.#outbox[0];
+      if (bytes === undefined) return;
+      const outcome = this.#channel.trySend(messageKind, 0, 0, write, bytes);
+      if (outcome === 'full') return;
+      if (outcome === 'refused') {
+        throw new CodedError('INTERNAL_STATE', 'a message was refused: a bug of ours');
+      }
+      this.#outbox.shift();
+    }
+  }
+
+  unref(): void {
+    this.#channel.unref();
+  }
+
+  close(): void {
+    this.#channel.close();
+  }
+}

@@ -1,0 +1,194 @@
+// What `manycore serve` is to do: flags, and a configuration file, whose keys are the options of `serve`
+// and those of the command. A flag counts more than the file.
+
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { CodedError } from '../errors.js';
+import { invalid, messageOf, string } from '../internal/index.js';
+import { foldersApp, type ServeOptions, type TlsOptions } from '../serve/index.js';
+
+/** One app to serve. */
+export interface ServedApp {
+  /** The program. */
+  readonly app: string;
+  /** Changes below this folder reload it; folders of files and CGI programs need none. */
+  readonly folder: string | undefined;
+  readonly options: ServeOptions;
+}
+
+/** Of the whole command. */
+export interface ServeSettings {
+  readonly pidFile?: string | undefined;
+  readonly reloadOnChange?: boolean | undefined;
+}
+
+/** What a configuration may have for an app, beside options. */
+interface AppConfig extends ServeOptions {
+  readonly app?: string;
+  /** Instead of a program: a folder of files. */
+  readonly static?: string;
+  /** A folder of CGI programs, under /cgi-bin/. */
+  readonly cgi?: string;
+}
+
+export interface ServeFlags extends AppConfig, ServeSettings {
+  readonly config?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly http2?: boolean;
+}
+
+interface Config extends AppConfig, ServeSettings {
+  /** Several apps, each with options of its own that count more than those beside `apps`. */
+  readonly apps?: readonly AppConfig[];
+}
+
+const defaultConfig = 'manycore.config.json';
+
+/** Throws `CLI_FILE_NOT_FOUND`, `OPTION_INVALID`. */
+export function servePlan(
+  app: string | undefined,
+  args: readonly string[],
+  flags: ServeFlags,
+): { apps: ServedApp[]; settings: ServeSettings } {
+  const { config: configPath, tlsCert, tlsKey, http2, ...rest } = flags;
+  const { pidFile: ownPidFile, reloadOnChange: ownReload, ...given } = rest;
+  const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
+  const config = readConfig(configPath, isNamed);
+  const { apps = [{}], pidFile, reloadOnChange, ...shared } = config.content;
+  if (apps.length === 0) throw nothingToServe();
+  if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      'each of several apps has a status of its own: give each a port in apps',
+    );
+  }
+  const tls = tlsOf(tlsCert, tlsKey, http2);
+  const own: AppConfig = {
+    ...given,
+    ...(app !== undefined && { app, args }),
+    ...(tls !== undefined && { tls }),
+  };
+  return {
+    apps: apps.map((each) => {
+      const fromFile = atFolder({ ...shared, ...each }, config.folder);
+      return appOf({ ...fromFile, ...own });
+    }),
+    settings: {
+      pidFile: ownPidFile ?? (pidFile && resolve(config.folder, pidFile)),
+      reloadOnChange: ownReload ?? reloadOnChange,
+    },
+  };
+}
+
+function readConfig(
+  path: string | undefined,
+  isNamed: boolean,
+): { content: Config; folder: string } {
+  const file = resolve(path ?? defaultConfig);
+  // The one that happens to lie here is for this folder's app, not for one that was named.
+  if (path === undefined && (isNamed || !existsSync(file))) {
+    return { content: {}, folder: process.cwd() };
+  }
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    checkConfig(content);
+    return { content, folder: dirname(file) };
+  } catch (cause) {
+    const message = `${file} cannot be read as a configuration: ${messageOf(cause)}`;
+    throw new CodedError('OPTION_INVALID', message, { cause });
+  }
+}
+
+const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'cert', 'key'];
+
+/** What is used before `serve` looks at its options. Throws `OPTION_INVALID`. */
+function checkConfig(content: unknown): asserts content is Config {
+  if (!isObject(content)) throw invalid('it', content, 'an object');
+  const { apps = [], tls = {}, reloadOnChange = false } = content;
+  if (!isObject(tls)) throw invalid('tls', tls, 'an object');
+  for (const [name, value] of Object.entries({ ...tls, ...content })) {
+    if (paths.includes(name)) string(name, value, 'a path');
+  }
+  if (typeof reloadOnChange !== 'boolean') {
+    throw invalid('reloadOnChange', reloadOnChange, 'true or false');
+  }
+  if (!Array.isArray(apps)) throw invalid('apps', apps, 'an array');
+  for (const each of apps) checkConfig(each);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Paths in a file are seen from its folder. */
+function atFolder(config: AppConfig, folder: string): AppConfig {
+  const at = (path: string): string => resolve(folder, path);
+  const { app, static: files, cgi, unix, tls } = config;
+  return {
+    ...config,
+    ...(app !== undefined && { app: at(app) }),
+    ...(files !== undefined && { static: at(files) }),
+    ...(cgi !== undefined && { cgi: at(cgi) }),
+    ...(unix !== undefined && { unix: at(unix) }),
+    ...(tls !== undefined && { tls: tlsAtFolder(tls, at) }),
+  };
+}
+
+/** What is missing is for `serve` to say. */
+function tlsAtFolder(tls: TlsOptions, at: (path: string) => string): TlsOptions {
+  const { cert, key }: Partial<TlsOptions> = tls;
+  return {
+    ...tls,
+    ...(cert !== undefined && { cert: at(cert) }),
+    ...(key !== undefined && { key: at(key) }),
+  };
+}
+
+function tlsOf(
+  cert: string | undefined,
+  key: string | undefined,
+  http2: boolean | undefined,
+): TlsOptions | undefined {
+  if (cert !== undefined && key !== undefined) return { cert, key, http2 };
+  if (cert === undefined && key === undefined && http2 === undefined) return undefined;
+  throw new CodedError('OPTION_INVALID', 'give --tls-cert and --tls-key, both of them');
+}
+
+function nothingToServe(): CodedError {
+  return new CodedError(
+    'CLI_FILE_NOT_FOUND',
+    `there is nothing to serve: give a program, --static FOLDER, or a ${defaultConfig} here`,
+  );
+}
+
+function appOf({ app, static: files, cgi, ...options }: AppConfig): ServedApp {
+  if (app === undefined) {
+    if (files === undefined && cgi === undefined) throw nothingToServe();
+    const folders = {
+      ...(files !== undefined && { static: resolve(files) }),
+      ...(cgi !== undefined && { cgi: resolve(cgi) }),
+    };
+    return {
+      app: foldersApp,
+      folder: undefined,
+      options: { ...options, args: [JSON.stringify(folders)] },
+    };
+  }
+  if (files !== undefined || cgi !== undefined) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      'give a program or folders: serveStatic and serveCgi serve folders in a program',
+    );
+  }
+  const path = resolve(app);
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats?.isFile()) {
+    const what = stats?.isDirectory() ? `${path} is a folder` : `there is no file ${path}`;
+    throw new CodedError(
+      'CLI_FILE_NOT_FOUND',
+      `${what}: give the program to serve, or --static FOLDER for files`,
+    );
+  }
+  return { app: path, folder: dirname(path), options };
+}

@@ -1,0 +1,123 @@
+// What a host is to one parent: the conversation over one channel, and the tasks that came by it.
+// Most hosts have one parent for their life; one that several share (shared-entry.ts) has a session
+// with each of them.
+
+import type { ChannelEnd } from '../channels/index.js';
+import { createExporter, createImporter, exportError, type Importer } from '../context/index.js';
+import { bufferCarrier } from './buffers.js';
+import type { Gate } from './gate.js';
+import { Link } from './link.js';
+import { frame, noSetup } from './protocol.js';
+import { Relay, relayTo } from './relay.js';
+import { Runner } from './runner.js';
+import { allocateFrom } from './shared.js';
+
+/** The parent's owner number in the arena. */
+const parentOwner = 0;
+
+export interface SessionOptions {
+  readonly end: ChannelEnd;
+  readonly gate: Gate;
+  /** Resident memory above which the host asks to be replaced, in bytes; 0: never. */
+  readonly maxRssBytes: number;
+  readonly isThread: boolean;
+  /** A definition was read; `loading` while it loads modules. */
+  readonly onLearn: (loading: Promise<void> | undefined) => void;
+  /** A task begins, or has ended. */
+  readonly onTurn: (isAtWork: boolean) => void;
+  /** The parent has closed the channel, or is gone. */
+  readonly onClose: () => void;
+}
+
+export class Session {
+  readonly #end: ChannelEnd;
+  readonly #link: Link;
+  readonly #importer: Importer;
+  readonly #runner: Runner;
+  readonly #relay: Relay;
+  readonly #fail: (error: unknown) => void;
+
+  constructor(options: SessionOptions) {
+    const { end, gate, maxRssBytes, isThread, onLearn, onTurn, onClose } = options;
+    const carrier = bufferCarrier(() => end.blocks);
+    const exporter = createExporter({ buffers: carrier });
+    const importer = createImporter({ exporter, buffers: carrier });
+    const link = new Link({
+      end,
+      exporter,
+      importer,
+      what: 'the result',
+      peer: parentOwner,
+      events: {
+        onFrame: (kind, task, target, body) => {
+          if (!this.#relay.receive(kind, task, target, body)) {
+            this.#runner.receive(kind, task, target, body);
+          }
+        },
+        onDrain: () => {},
+        onClose,
+        onLearn,
+      },
+    });
+    this.#end = end;
+    this.#importer = importer;
+    this.#link = link;
+    this.#runner = new Runner({
+      link,
+      exporter,
+      importer,
+      claims: end.claims,
+      gate,
+      maxRssBytes,
+      isThread,
+      onSetup: (target, state) => void this.#setUp(target, state),
+      onTurn,
+    });
+    this.#relay = new Relay(link, exporter, end.blocks);
+    this.#fail = (error) => {
+      link.postSnapshot(frame.startFailed, 0, 0, exportError(exporter, error));
+      link.close();
+    };
+    const { blocks } = end;
+    if (blocks !== undefined) {
+      blocks.onUnused = (block, count) => link.postRelease(block, count);
+    }
+  }
+
+  /** What runs from now on does so for this parent: where its nested maps and its memory go. */
+  takeTurn(): void {
+    relayTo(this.#relay);
+    allocateFrom(this.#end.blocks);
+  }
+
+  /** Asks the parent to go elsewhere, once what it has sent is answered. */
+  retire(): void {
+    this.#link.post(frame.retire, 0, 0, undefined);
+  }
+
+  ref(): void {
+    this.#link.ref();
+  }
+
+  get isAtWork(): boolean {
+    return this.#runner.isAtWork;
+  }
+
+  /** The parent is gone; the host goes on with others. */
+  destroy(): void {
+    this.#runner.end();
+    this.#end.peerExited?.();
+    this.#link.destroy();
+  }
+
+  async #setUp(target: number, state: Uint8Array): Promise<void> {
+    try {
+      if (target !== noSetup) {
+        await this.#importer.importFunction(target, state.byteLength === 0 ? undefined : state)();
+      }
+      this.#link.post(frame.ready, 0, 0, [process.pid, process.version]);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+}

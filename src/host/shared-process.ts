@@ -1,0 +1,120 @@
+// A shared host as whoever started it sees it: its process, the wire to it, and the places in it.
+// Not here: who is given a place in which host (serve/hosts.ts).
+
+import type { Wire } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import { defer } from '../internal/index.js';
+import { sharedEntryFile } from './entry-file.js';
+import {
+  parseFromSharedHost,
+  type SharedHostTicket,
+  type ToSharedHost,
+} from './shared-protocol.js';
+import type { HostExit } from './types.js';
+import { WiredProcess, type WireTicket } from './wired-process.js';
+
+export interface SharedProcessOptions {
+  /** Its number in `Turns`. */
+  readonly host: number;
+  readonly turnsFd: number;
+  readonly uid: number | undefined;
+  readonly gid: number | undefined;
+  /** It may go on for so long when this process has ended, in ms. */
+  readonly orphanMs: number;
+  /** A place is empty. */
+  readonly onParted: (place: number) => void;
+  /** Called once, last of all. */
+  readonly onExit: (exit: HostExit) => void;
+}
+
+export class SharedProcess {
+  readonly host: number;
+  readonly pid: number;
+  readonly exited: Promise<void>;
+  readonly #process: WiredProcess<ToSharedHost>;
+
+  /** Throws `HOST_START_FAILED`, `NATIVE_REFUSED`. */
+  constructor({ host, turnsFd, uid, gid, orphanMs, onParted, onExit }: SharedProcessOptions) {
+    this.host = host;
+    const ticket = (wire: WireTicket, [turns = -1]: readonly number[]): SharedHostTicket => {
+      return {
+        kind: 'shared-host',
+        parentPid: process.pid,
+        orphanMs,
+        host,
+        ...wire,
+        turnsFd: turns,
+      };
+    };
+    this.#process = new WiredProcess({
+      entry: sharedEntryFile(),
+      fds: [turnsFd],
+      ticket,
+      uid,
+      gid,
+    });
+    const { child, wire } = this.#process;
+    child.on('error', () => {}); // of one that did not start: thrown here
+    if (child.pid === undefined) {
+      throw new CodedError('HOST_START_FAILED', 'the system has started no shared host');
+    }
+    this.pid = child.pid;
+    child.unref();
+    wire.onMessage = (message) => this.#receive(message, onParted);
+    wire.onClose = (error) => {
+      if (error !== undefined) this.kill();
+    };
+    wire.unref();
+    const ended = defer<void>();
+    this.exited = ended.promise;
+    child.once('exit', (exitCode, signal) => {
+      onExit({ exitCode, signal, error: undefined });
+      ended.resolve();
+    });
+  }
+
+  /** Tasks may write anything to its descriptors: the host ends, not whoever started it. */
+  #receive(message: unknown, onParted: (place: number) => void): void {
+    let place: number;
+    try {
+      place = parseFromSharedHost(message).place;
+    } catch {
+      this.kill();
+      return;
+    }
+    onParted(place);
+  }
+
+  /**
+   * Seats a parent of the process `pid`; `fds` are those of its channel (`placeFds`), and stay the
+   * caller's. Throws `NATIVE_REFUSED` when the host does not take them; then nothing was done.
+   */
+  join(place: number, pid: number, fds: readonly number[]): void {
+    this.#process.sendDescriptors(fds);
+    this.#wire.post({ type: 'join', place, pid });
+  }
+
+  /** Gives a place back: of a parent that is gone, or waits no longer. `onParted` follows. */
+  part(place: number): void {
+    this.#wire.post({ type: 'part', place });
+  }
+
+  /** Asks its parents to go elsewhere. */
+  retire(): void {
+    this.#wire.post({ type: 'retire' });
+  }
+
+  /** Asks it to leave once nobody has a place in it. Keeps the event loop alive until it has. */
+  close(): void {
+    this.#process.child.ref();
+    this.#wire.close();
+  }
+
+  kill(): void {
+    this.#process.child.kill('SIGKILL');
+  }
+
+  get #wire(): Wire<ToSharedHost> {
+    return this.#process.wire;
+  }
+}

@@ -1,0 +1,133 @@
+// Loads a program in a loop, as `node PROGRAM` would, and makes a server of what it exports when it
+// does not listen by itself: a request listener, a server, a framework's instance, a `fetch` handler.
+
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { createSecureServer } from 'node:http2';
+import { createServer as createTlsServer } from 'node:https';
+import { createRequire, runMain } from 'node:module';
+import type { Server } from 'node:net';
+import { dirname, extname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { CodedError } from '../errors.js';
+import { fetchListener } from './fetch.js';
+import type { AppSettings, TlsFiles } from './protocol.js';
+
+/** Runs the program; resolves with what it exports, once it is loaded. */
+export async function loadApp({ path, args }: AppSettings): Promise<unknown> {
+  if (!existsSync(path)) throw new CodedError('SERVE_START_FAILED', `there is no program ${path}`);
+  process.argv.splice(1, process.argv.length - 1, path, ...args);
+  if (isModule(path)) return await import(pathToFileURL(path).href);
+  runMain(); // so that `require.main === module` holds
+  const exported: unknown = createRequire(path).cache[realpathSync(path)]?.exports;
+  // Written as an ES module without being called one: Node has found out, and runs it by itself.
+  const isUntold = extname(path) !== '.cjs' && isEmpty(exported) && hasModuleSyntax(path);
+  return isUntold ? await import(pathToFileURL(path).href) : exported;
+}
+
+function isEmpty(exported: unknown): boolean {
+  return typeof exported !== 'function' && Object.keys(Object(exported)).length === 0;
+}
+
+function hasModuleSyntax(path: string): boolean {
+  return /^\s*(import|export)\b/m.test(readFileSync(path, 'utf8'));
+}
+
+/** Whether Node takes the file for an ES module; files that it cannot run at all are its to refuse. */
+function isModule(path: string): boolean {
+  const extension = extname(path);
+  if (extension === '.mjs' || extension === '.mts') return true;
+  if (extension === '.cjs' || extension === '.cts') return false;
+  return typeOfPackage(dirname(path)) === 'module';
+}
+
+/** `type` of the nearest package.json. */
+function typeOfPackage(folder: string): unknown {
+  for (let at = folder; ; at = dirname(at)) {
+    try {
+      const manifest: unknown = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'));
+      return Reflect.get(Object(manifest), 'type');
+    } catch {
+      if (at === dirname(at)) return undefined;
+    }
+  }
+}
+
+/** Listens with what the program exports; false when that is nothing that can. */
+export function listenWith(exported: unknown, settings: AppSettings): boolean {
+  const app = defaultOf(exported);
+  const { port, host, unix, tls } = settings;
+  const tcp = { port, ...(host !== undefined && { host }) };
+  const options = unix === undefined ? tcp : { path: unix };
+  if (tls !== undefined) {
+    secureServer(app, tls).listen(options);
+    return true;
+  }
+  // A server, and the instances of Express, Fastify, Koa, Connect, Polka.
+  const listen = methodOf(app, 'listen');
+  if (listen !== undefined) {
+    const listening: unknown = Reflect.apply(listen, app, [options]);
+    // Fastify answers a promise, which its program would await.
+    if (listening instanceof Promise) listening.catch(raise);
+    return true;
+  }
+  const listener = listenerOf(app);
+  if (listener === undefined) return false;
+  createServer(listener).listen(options);
+  return true;
+}
+
+/** The files are read by each loop when it starts, so a reload takes new certificates. */
+function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
+  const listener = listenerOf(app);
+  if (listener === undefined) {
+    throw new CodedError(
+      'OPTION_INVALID',
+      'tls is for programs that export a request listener, a fetch handler, or an app of Express, Hono or Koa: this one has to make its secure server itself',
+    );
+  }
+  const options = { cert: readFileSync(cert), key: readFileSync(key) };
+  if (!http2) return createTlsServer(options, listener);
+  // Its requests and responses are those of HTTP/1 as far as listeners are concerned.
+  return createSecureServer({ ...options, allowHTTP1: true }).on('request', listener);
+}
+
+/** Of a listener, an app of Express or Koa, or what has a `fetch`, as apps of Hono do. */
+function listenerOf(app: unknown): RequestListener | undefined {
+  const fetch = methodOf(app, 'fetch');
+  if (fetch !== undefined) return fetchListener((request) => Reflect.apply(fetch, app, [request]));
+  if (isListener(app)) return app;
+  const callback = methodOf(app, 'callback');
+  const made: unknown = callback && Reflect.apply(callback, app, []);
+  return isListener(made) ? made : undefined;
+}
+
+function raise(error: unknown): void {
+  process.nextTick(() => {
+    throw error;
+  });
+}
+
+/** The default export; of a CommonJS module all of it. */
+function defaultOf(exported: unknown): unknown {
+  if (typeof exported !== 'object' || exported === null || !('default' in exported))
+    return exported;
+  return exported.default;
+}
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+function methodOf(value: unknown, name: string): AnyFunction | undefined {
+  const hasMembers = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  if (!hasMembers) return undefined;
+  const member: unknown = Reflect.get(value, name);
+  return isFunction(member) ? member : undefined;
+}
+
+function isFunction(value: unknown): value is AnyFunction {
+  return typeof value === 'function';
+}
+
+function isListener(value: unknown): value is RequestListener {
+  return typeof value === 'function' && !/^class\b/.test(Function.prototype.toString.call(value));
+}

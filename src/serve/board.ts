@@ -1,0 +1,97 @@
+// The scoreboard as JavaScript sees it: one row for each event loop of the server, in memory that the
+// supervisor and all processes share. crates/core/src/accept/board.rs says who writes which word and
+// holds the same numbers; test/native/board.test.ts holds the two to each other.
+
+/** Byte offsets: of the header's end, of one row to the next, and of words in a row. */
+export const boardAt = {
+  headerBytes: 128,
+  rowBytes: 256,
+  open: 0,
+  untaken: 4,
+  untakenSince: 8,
+  placed: 12,
+  askedSince: 16,
+  idleMs: 20,
+  turnedAway: 24,
+  lookedAt: 28,
+  direct: 32,
+  state: 128,
+  listens: 132,
+  limit: 136,
+  inFlight: 140,
+  requests: 144,
+  kibWritten: 148,
+  speaksHttp: 152,
+  lagMs: 156,
+} as const;
+
+/** Listening sockets of a server: a row has one bit for each. */
+export const mostSockets = 32;
+
+/** Bytes 8 and 12 of the header. */
+const processesAt = 8;
+const loopsAt = 12;
+const wordBytes = 4;
+
+/** What a loop says of itself, by its number in the row. */
+const loopStates: readonly LoopState[] = ['free', 'starting', 'ready', 'draining'];
+export type LoopState = 'free' | 'starting' | 'ready' | 'draining';
+
+/** The words of one row. Another thread may write any of them at any moment. */
+export class Row {
+  /** Counted through all processes. */
+  readonly number: number;
+  readonly #words: Uint32Array<ArrayBuffer>;
+
+  constructor(board: ArrayBuffer, process: number, index: number) {
+    const header = new Uint32Array(board, 0, boardAt.headerBytes / wordBytes);
+    const loops = header[loopsAt / wordBytes] ?? 0;
+    this.number = process * loops + index;
+    const at = boardAt.headerBytes + this.number * boardAt.rowBytes;
+    this.#words = new Uint32Array(board, at, boardAt.rowBytes / wordBytes);
+  }
+
+  get(offset: number): number {
+    return Atomics.load(this.#words, offset / wordBytes);
+  }
+
+  set(offset: number, value: number): void {
+    Atomics.store(this.#words, offset / wordBytes, value);
+  }
+
+  add(offset: number, change: number): void {
+    Atomics.add(this.#words, offset / wordBytes, change);
+  }
+
+  /** Of a word that this loop alone writes: without the cost of an atomic step. */
+  addOwn(offset: number, change: number): void {
+    const at = offset / wordBytes;
+    this.#words[at] = (this.#words[at] ?? 0) + change;
+  }
+
+  or(offset: number, bits: number): void {
+    Atomics.or(this.#words, offset / wordBytes, bits);
+  }
+
+  get state(): LoopState {
+    return loopStates[this.get(boardAt.state)] ?? 'free';
+  }
+
+  set state(state: LoopState) {
+    this.set(boardAt.state, loopStates.indexOf(state));
+  }
+
+  /** For the supervisor, while nobody has the row: as it was at first. */
+  clear(): void {
+    for (let at = 0; at < this.#words.length; at += 1) Atomics.store(this.#words, at, 0);
+  }
+}
+
+/** All rows: `[process][loop]`. */
+export function rowsOf(board: ArrayBuffer): Row[][] {
+  const header = new Uint32Array(board, 0, boardAt.headerBytes / wordBytes);
+  const count = (at: number) => header[at / wordBytes] ?? 0;
+  return Array.from({ length: count(processesAt) }, (_, process) =>
+    Array.from({ length: count(loopsAt) }, (_, index) => new Row(board, process, index)),
+  );
+}

@@ -1,0 +1,275 @@
+// CGI programs of a folder over HTTP, RFC 3875: environment.ts says what they are told, head.ts reads
+// what they answer, program.ts runs them. Requests and answers stream, with backpressure both ways.
+
+import { constants, type Stats } from 'node:fs';
+import { access, realpath, stat } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { dirname, join } from 'node:path';
+import { checkObject, integer, invalid, messageOf, strings } from '../../internal/index.js';
+import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
+import { type CgiScript, metaVariables } from './environment.js';
+import { type CgiHead, CgiHeadReader } from './head.js';
+import { CgiProgram } from './program.js';
+
+export type { FolderListener } from '../folder-listener.js';
+
+export interface CgiOptions {
+  /** The path under which the programs are, as in `/cgi-bin/`. Default: `/`. */
+  readonly prefix?: string | undefined;
+  /** More variables for the programs. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** A program that writes nothing for so long is ended, in ms. Default: 60,000. */
+  readonly timeoutMs?: number | undefined;
+  /** As many programs of this listener run at a time; more requests get 503. Default: 100. */
+  readonly maxPrograms?: number | undefined;
+}
+
+const optionNames: ReadonlySet<string> = new Set<keyof CgiOptions>([
+  'prefix',
+  'env',
+  'timeoutMs',
+  'maxPrograms',
+]);
+const mostMs = 2 ** 31 - 1;
+
+interface Settings {
+  /** Without links in it. */
+  readonly root: string;
+  readonly prefix: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly maxPrograms: number;
+}
+
+/**
+ * A request listener for the programs in `root`: the first part of the path that is an executable file
+ * runs, what follows is its PATH_INFO. Throws `OPTION_INVALID`.
+ *
+ * A redirect to a path of this server goes to the client, who comes back; RFC 3875, 6.2.2, has the
+ * server follow it by itself. A query without `=` is not taken apart into arguments (4.4).
+ */
+export function serveCgi(root: string | URL, options: CgiOptions = {}): FolderListener {
+  const settings = fill(root, options);
+  let running = 0;
+  return (request, response, next) => {
+    const serve = async (): Promise<void> => {
+      const script = await scriptOf(settings, request.url ?? '/');
+      if (typeof script === 'number') {
+        if (script === 404 && next !== undefined) next();
+        else answerStatus(response, script);
+      } else if (running >= settings.maxPrograms) {
+        answerStatus(response, 503, { 'Retry-After': '1' });
+      } else {
+        running += 1;
+        const run = new Run(settings, request, response);
+        await run.start(script).finally(() => {
+          running -= 1;
+        });
+      }
+    };
+    void serve().catch(() => response.destroy());
+  };
+}
+
+function fill(root: string | URL, options: CgiOptions): Settings {
+  checkObject('the options of serveCgi', options, optionNames);
+  const { prefix = '/', env = {} } = options;
+  if (!/^\/(.*\/)?$/s.test(prefix)) throw invalid('prefix', prefix, 'a path like "/cgi-bin/"');
+  strings('env', Object.values(env));
+  return {
+    root: realFolder(root),
+    prefix,
+    env,
+    timeoutMs: integer('timeoutMs', options.timeoutMs ?? 60_000, 1, mostMs),
+    maxPrograms: integer('maxPrograms', options.maxPrograms ?? 100, 1, mostMs),
+  };
+}
+
+/** The program that a URL names, or the status of the refusal. */
+async function scriptOf(settings: Settings, url: string): Promise<CgiScript | number> {
+  const { root, prefix } = settings;
+  const [encoded = '/'] = url.split(/[?#]/);
+  if (!encoded.startsWith(prefix)) return 404;
+  let path: string;
+  try {
+    path = decodeURIComponent(encoded.slice(prefix.length));
+  } catch {
+    return 400;
+  }
+  const parts = path.split('/');
+  if (path.includes('\0') || parts.includes('..')) return 400;
+  if (parts.some((part) => part.startsWith('.'))) return 404; // hidden, as in serveStatic
+  for (let count = 1; count <= parts.length; count += 1) {
+    const file = join(root, ...parts.slice(0, count));
+    const found = await statOf(file);
+    if (found === undefined) return 404;
+    if (found.isDirectory()) continue;
+    const real = await realpath(file);
+    if (!found.isFile() || !isInside(root, real)) return 404;
+    if (!(await isExecutable(file))) return 403;
+    const rest = parts.slice(count);
+    return {
+      file,
+      name: prefix + parts.slice(0, count).join('/'),
+      pathInfo: rest.length === 0 ? '' : `/${rest.join('/')}`,
+      root,
+    };
+  }
+  return 404;
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path);
+  } catch {
+    return undefined;
+  }
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Instead of what the program has begun to answer. */
+function refuse(response: ServerResponse, status: number): void {
+  for (const name of response.getHeaderNames()) response.removeHeader(name);
+  answerStatus(response, status);
+}
+
+/** One request and its program. */
+class Run {
+  readonly #settings: Settings;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #head = new CgiHeadReader();
+  #program: CgiProgram | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #length = Infinity;
+  #written = 0;
+  /** Why there is no proper answer. */
+  #failure: number | undefined;
+
+  constructor(settings: Settings, request: IncomingMessage, response: ServerResponse) {
+    this.#settings = settings;
+    this.#request = request;
+    this.#response = response;
+  }
+
+  /** Resolves when the program has ended. */
+  async start(script: CgiScript): Promise<void> {
+    const options = {
+      path: script.file,
+      env: metaVariables(requestOf(this.#request), script, this.#settings.env),
+      folder: dirname(script.file),
+    };
+    const listeners = {
+      onOutput: (chunk: Buffer) => this.#receive(chunk),
+      onEnd: (status: number | undefined) => this.#end(status),
+    };
+    try {
+      this.#program = await CgiProgram.start(options, listeners);
+    } catch (error) {
+      process.emitWarning(`${script.file} cannot be started: ${messageOf(error)}`);
+      refuse(this.#response, 502);
+      return;
+    }
+    this.#response.once('close', () => {
+      if (!this.#response.writableFinished) this.#program?.end();
+    });
+    this.#response.on('drain', () => {
+      this.#wait();
+      this.#program?.resume();
+    });
+    if (this.#response.destroyed) this.#program.end(); // its client has left meanwhile
+    this.#request.on('data', () => this.#wait());
+    this.#request.pipe(this.#program.input);
+    this.#program.input.once('close', () => {
+      this.#request.unpipe();
+      this.#request.resume();
+    });
+    this.#wait();
+    await this.#program.exited;
+  }
+
+  #wait(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#fail(504), this.#settings.timeoutMs);
+  }
+
+  #receive(chunk: Buffer): boolean {
+    this.#wait();
+    if (this.#failure !== undefined || this.#response.destroyed) return true; // read, to its end
+    if (this.#response.headersSent) return this.#write(chunk);
+    try {
+      const complete = this.#head.push(chunk);
+      if (complete === undefined) return true;
+      this.#writeHead(complete.head);
+      return complete.rest.length === 0 || this.#write(complete.rest);
+    } catch {
+      this.#fail(502);
+      return true;
+    }
+  }
+
+  /** No byte more than the program has announced: it would be taken for the next answer. */
+  #write(chunk: Buffer): boolean {
+    this.#written += chunk.length;
+    if (this.#written > this.#length) {
+      this.#fail(502);
+      return true;
+    }
+    return this.#response.write(chunk);
+  }
+
+  #writeHead({ status, length, headers }: CgiHead): void {
+    for (const [name, value] of headers) this.#response.appendHeader(name, value);
+    if (length !== undefined) {
+      this.#length = length;
+      this.#response.setHeader('Content-Length', length);
+    }
+    this.#response.writeHead(status);
+    this.#response.flushHeaders();
+  }
+
+  #fail(status: number): void {
+    this.#failure ??= status;
+    this.#program?.end();
+  }
+
+  /** The output is over; a program that still runs has closed it and may work on for a while. */
+  #end(status: number | undefined): void {
+    clearTimeout(this.#timer);
+    if (status === undefined)
+      setTimeout(() => this.#program?.end(), this.#settings.timeoutMs).unref();
+    const response = this.#response;
+    const wasKilled = status !== undefined && (status & 0x7f) !== 0;
+    if (response.headersSent) {
+      // What is missing must not look complete.
+      const isShort = this.#written < this.#length && this.#length !== Infinity;
+      const { statusCode, req } = response;
+      const hasBody = req.method !== 'HEAD' && statusCode !== 204 && statusCode !== 304;
+      if (wasKilled || this.#failure !== undefined || (isShort && hasBody)) response.destroy();
+      else response.end();
+    } else if (!response.destroyed) {
+      refuse(response, this.#failure ?? 502);
+    }
+  }
+}
+
+function requestOf(request: IncomingMessage) {
+  const { method = 'GET', httpVersion, headers, url = '/', socket } = request;
+  return {
+    method,
+    httpVersion,
+    headers,
+    query: /\?([^#]*)/s.exec(url)?.[1] ?? '',
+    remoteAddress: socket.remoteAddress ?? '',
+    serverPort: socket.localPort ?? 0,
+    isSecure: 'encrypted' in socket,
+  };
+}

@@ -1,0 +1,88 @@
+// The head of a CGI program's output: header lines up to an empty one. RFC 3875, section 6; pure.
+
+/** What becomes the head of the response. */
+export interface CgiHead {
+  readonly status: number;
+  /** Of the body, where the program says so. */
+  readonly length: number | undefined;
+  /** Pairs, in order. */
+  readonly headers: readonly (readonly [string, string])[];
+}
+
+/** What is wrong with an output. */
+export class CgiOutputError extends Error {}
+
+const mostBytes = 64 * 1024;
+const newline = 10;
+const carriageReturn = 13;
+
+/** Collects output until the head is complete. */
+export class CgiHeadReader {
+  #bytes = Buffer.alloc(0);
+
+  /** The head and what follows it, once it is complete. Throws `CgiOutputError`. */
+  push(chunk: Buffer): { head: CgiHead; rest: Buffer } | undefined {
+    this.#bytes = Buffer.concat([this.#bytes, chunk]);
+    const end = endOfHead(this.#bytes);
+    if (end !== undefined) {
+      const text = this.#bytes.toString('latin1', 0, end.head);
+      return { head: parse(text), rest: this.#bytes.subarray(end.body) };
+    }
+    if (this.#bytes.length > mostBytes) {
+      throw new CgiOutputError(`no empty line in the first ${mostBytes} bytes of its output`);
+    }
+    return undefined;
+  }
+}
+
+/** Lines may end as on Unix or as in HTTP. */
+function endOfHead(bytes: Buffer): { head: number; body: number } | undefined {
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) {
+    if (bytes[at + 1] === newline) return { head: at, body: at + 2 };
+    if (bytes[at + 1] === carriageReturn && bytes[at + 2] === newline) {
+      return { head: at, body: at + 3 };
+    }
+  }
+  return undefined;
+}
+
+/** What belongs to the connection, not to the program. */
+const ofConnection: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const token = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+function parse(text: string): CgiHead {
+  const headers: [string, string][] = [];
+  let status: number | undefined;
+  let length: number | undefined;
+  for (const line of text.split(/\r?\n/)) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, Math.max(0, colon));
+    if (!token.test(name)) throw new CgiOutputError(`${JSON.stringify(line)} is no header line`);
+    const value = line.slice(colon + 1).trim();
+    const lower = name.toLowerCase();
+    if (lower === 'status') status = statusOf(value);
+    else if (lower === 'content-length') length = lengthOf(value, length);
+    else if (!ofConnection.has(lower)) headers.push([name, value]);
+  }
+  const hasLocation = headers.some(([name]) => name.toLowerCase() === 'location');
+  return { status: status ?? (hasLocation ? 302 : 200), length, headers };
+}
+
+function lengthOf(value: string, before: number | undefined): number {
+  const length = Number(value);
+  const isSound = /^\d{1,15}$/.test(value) && (before === undefined || before === length);
+  if (isSound) return length;
+  throw new CgiOutputError(`${JSON.stringify(value)} is no length`);
+}
+
+function statusOf(value: string): number {
+  const status = Number(value.slice(0, 3));
+  if (/^\d{3}(\s|$)/.test(value) && status >= 200 && status <= 599) return status;
+  throw new CgiOutputError(`${JSON.stringify(value)} is no status`);
+}

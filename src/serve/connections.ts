@@ -1,0 +1,122 @@
+// What is under way over the connections of a loop's web servers: counted in its row of the scoreboard, and
+// asked by a drain, which closes the idle ones. Requests are what Node announces of every HTTP/1 server
+// (docs: diagnostics_channel, HTTP), and the streams of HTTP/2. On the path of each connection and each
+// request, so with one record and one listener for each connection, and none for a request.
+
+import { channel } from 'node:diagnostics_channel';
+import type { Http2Session, ServerHttp2Stream } from 'node:http2';
+import type { Server, Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import { boardAt, type Row } from './board.js';
+
+interface Known {
+  /** Requests that wait for their answer. */
+  waiting: number;
+  /** What it had read when the last answer went. */
+  answeredBytes: number;
+}
+
+/** How an HTTP/2 session is used. */
+export interface SessionUse {
+  /** That are open. */
+  readonly streams: number;
+  /** When the last one ended, or the session began. */
+  readonly usedMs: number;
+}
+
+/** On a socket. */
+const known = Symbol('manycore.connection');
+
+interface KnownSocket extends Socket {
+  [known]?: Known;
+}
+
+export class Connections {
+  readonly #row: Row;
+  readonly #sockets = new Set<KnownSocket>();
+  readonly #onClose: (this: KnownSocket) => void;
+
+  constructor(row: Row) {
+    this.#row = row;
+    const sockets = this.#sockets;
+    this.#onClose = function () {
+      sockets.delete(this);
+      // A request whose client goes away is over, too.
+      row.addOwn(boardAt.inFlight, -(this[known]?.waiting ?? 0));
+    };
+    channel('http.server.request.start').subscribe((message) => {
+      if (hasSocket(message)) this.#began(message.socket);
+    });
+    channel('http.server.response.finish').subscribe((message) => {
+      if (hasSocket(message)) this.#answered(message.socket);
+    });
+  }
+
+  /** From now on the connections of a web server are known. */
+  watch(server: Server): void {
+    const event = server instanceof TlsServer ? 'secureConnection' : 'connection';
+    server.on(event, (socket: Socket) => this.#know(socket));
+  }
+
+  /** From now on the requests of an HTTP/2 session are counted, in what is returned, too. */
+  watchSession(session: Http2Session): SessionUse {
+    const use = { streams: 0, usedMs: performance.now() };
+    session.on('stream', (stream: ServerHttp2Stream) => {
+      use.streams += 1;
+      this.#row.addOwn(boardAt.inFlight, 1);
+      stream.once('close', () => {
+        use.streams -= 1;
+        use.usedMs = performance.now();
+        this.#row.addOwn(boardAt.inFlight, -1);
+        // One that was reset has no answer.
+        if (stream.rstCode === 0) this.#row.addOwn(boardAt.requests, 1);
+      });
+    });
+    return use;
+  }
+
+  /**
+   * Those over which nothing is under way: nothing came at all, or since the last answer. What was upgraded,
+   * or has sent half a request, is not idle.
+   */
+  idle(): Socket[] {
+    return [...this.#sockets].filter(({ [known]: its, bytesRead }) => {
+      return its?.waiting === 0 && its.answeredBytes === bytesRead;
+    });
+  }
+
+  #know(socket: KnownSocket): Known {
+    if (socket[known] !== undefined) return socket[known];
+    const its: Known = { waiting: 0, answeredBytes: 0 };
+    socket[known] = its;
+    this.#sockets.add(socket);
+    socket.on('close', this.#onClose);
+    return its;
+  }
+
+  #began(socket: KnownSocket): void {
+    // A server that does not listen gets its connections from the program.
+    const its = socket[known] ?? this.#know(socket);
+    its.waiting += 1;
+    this.#row.addOwn(boardAt.inFlight, 1);
+  }
+
+  #answered(socket: KnownSocket): void {
+    const its = socket[known];
+    if (its === undefined || its.waiting === 0 || socket.destroyed) return;
+    its.waiting -= 1;
+    its.answeredBytes = socket.bytesRead;
+    this.#row.addOwn(boardAt.inFlight, -1);
+    this.#row.addOwn(boardAt.requests, 1);
+  }
+}
+
+function hasSocket(message: unknown): message is { readonly socket: KnownSocket } {
+  return (
+    typeof message === 'object' &&
+    message !== null &&
+    'socket' in message &&
+    typeof message.socket === 'object' &&
+    message.socket !== null
+  );
+}

@@ -1,0 +1,46 @@
+// What the listeners for folders share: files (static/) and CGI programs (cgi/).
+
+import { realpathSync, statSync } from 'node:fs';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { invalid, messageOf } from '../internal/index.js';
+
+/** `next`, as of Connect and Express: called where there is nothing for the request. */
+export type FolderListener = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next?: () => void,
+) => void;
+
+/** The folder's path without links in it. Throws `OPTION_INVALID`. */
+export function realFolder(root: string | URL): string {
+  const path = root instanceof URL ? fileURLToPath(root) : root;
+  try {
+    const real = realpathSync(path);
+    if (statSync(real).isDirectory()) return real;
+  } catch (error) {
+    throw invalid('root', path, `a folder that is there: ${messageOf(error)}`);
+  }
+  throw invalid('root', path, 'a folder');
+}
+
+/** Both without links in them. */
+export function isInside(root: string, path: string): boolean {
+  return path === root || path.startsWith(root === sep ? sep : root + sep);
+}
+
+/** Answers with a status and its name. */
+export function answerStatus(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const body = `${STATUS_CODES[status] ?? 'Internal Server Error'}\n`;
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  response.end(response.req.method === 'HEAD' ? undefined : body);
+}

@@ -1,0 +1,9 @@
+// Where the program for folders (folders.ts) is.
+
+import { fileURLToPath } from 'node:url';
+
+/**
+ * For the command line. Its one argument is `Folders` as JSON.
+ * @internal
+ */
+export const foldersApp = fileURLToPath(new URL('./folders.js', import.meta.url));

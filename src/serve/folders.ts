@@ -1,0 +1,26 @@
+// The program behind `manycore serve --static DIR --cgi DIR`: exports a listener for folders.
+
+import type { RequestListener } from 'node:http';
+import { serveCgi } from './cgi/cgi.js';
+import { serveStatic } from './static/static.js';
+
+/** Where programs are. */
+const cgiPrefix = '/cgi-bin/';
+
+export interface Folders {
+  readonly static?: string;
+  readonly cgi?: string;
+}
+
+function listenerOf({ static: files, cgi }: Folders): RequestListener {
+  const programs = cgi === undefined ? undefined : serveCgi(cgi, { prefix: cgiPrefix });
+  const rest = files === undefined ? undefined : serveStatic(files);
+  if (programs === undefined) return (request, response) => rest?.(request, response);
+  if (rest === undefined) return (request, response) => programs(request, response);
+  return (request, response) => programs(request, response, () => rest(request, response));
+}
+
+/** The one argument. */
+const folders: Folders = JSON.parse(process.argv[2] ?? '{}');
+
+export default listenerOf(folders);

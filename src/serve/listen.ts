@@ -1,0 +1,260 @@
+// How an unchanged program comes to share its listening sockets: in a loop, Node asks
+// `cluster._getServer` for a handle where it would bind (`net.Server.listen`, of every kind of server),
+// and gets one of ours. The supervisor binds; connections come from the listener thread and go in by
+// `handle.onconnection`, Node's own way, so that the options of the server hold.
+//
+// Node calls these of `cluster` on every line from 20 to 26 (lib/net.js, `listenInCluster`); they are
+// not documented; the tests of servers, run on each line, hold them to it.
+// Not here: who binds (supervisor.ts), which loop gets a connection (crates/core/src/accept).
+
+import cluster from 'node:cluster';
+import { Server, Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import type { BoundAddress, ListenAnswer, ListenQuery } from './protocol.js';
+import { sentPastOf } from './sent-past.js';
+
+/** Of libuv: what a second `listen()` on one socket gets. */
+const addressInUse = -98;
+
+/** A stream handle of Node: a `TCP` or a `Pipe`. */
+interface StreamHandle {
+  readonly bytesWritten: number;
+  open(fd: number): number;
+  close(onClosed?: () => void): void;
+  /** Of TCP: closes with a reset, for `socket.resetAndDestroy()`. */
+  reset?(onClosed?: () => void): number;
+  [isTold]?: boolean;
+}
+
+/** On a handle: its end was told. */
+const isTold = Symbol('manycore.isTold');
+
+interface StreamHandleClass {
+  new (type: number): StreamHandle;
+  readonly name: string;
+  readonly prototype: StreamHandle;
+}
+/** The second argument of both classes' constructors is for accepted connections. */
+const connectionType = 0;
+
+/** What the loop does for a server. */
+export interface ListenHooks {
+  /** Asks the supervisor. */
+  readonly ask: (query: ListenQuery) => Promise<ListenAnswer>;
+  /** The server wants connections of a socket, or no more. */
+  readonly onListening: (handle: ListenHandle, server: unknown) => void;
+  readonly onClose: (handle: ListenHandle) => void;
+  /** A connection of this loop was closed, over which so many bytes had gone out. */
+  readonly onConnectionClosed: (bytesWritten: number) => void;
+  /** Whether a server that listens keeps the loop alive has changed. */
+  readonly onRef: () => void;
+}
+
+/** Stands where a server's `_handle` is. Names and signatures are those of Node's `TCP`. */
+export class ListenHandle {
+  /** Set by Node. */
+  onconnection: ((status: number, client: StreamHandle) => void) | undefined;
+  readonly number: number;
+  /** Missing for a path, as in Node's `Pipe`. */
+  readonly getsockname: ((out: object) => number) | undefined;
+  readonly #hooks: ListenHooks;
+  #server: unknown;
+  #class: StreamHandleClass | undefined;
+  #isClosed = false;
+  #isHeld = true;
+
+  constructor(number: number, address: BoundAddress, server: unknown, hooks: ListenHooks) {
+    this.onconnection = undefined;
+    this.number = number;
+    this.getsockname = undefined;
+    if (typeof address !== 'string') {
+      this.getsockname = (out) => {
+        Object.assign(out, address);
+        return 0;
+      };
+    }
+    this.#server = server;
+    this.#hooks = hooks;
+  }
+
+  listen(): number {
+    this.#hooks.onListening(this, this.#server);
+    return 0;
+  }
+
+  close(onClosed?: () => void): void {
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      this.#server = undefined;
+      this.#hooks.onClose(this);
+    }
+    if (onClosed !== undefined) process.nextTick(() => Reflect.apply(onClosed, this, []));
+  }
+
+  ref(): void {
+    this.#isHeld = true;
+    this.#hooks.onRef();
+  }
+
+  unref(): void {
+    this.#isHeld = false;
+    this.#hooks.onRef();
+  }
+
+  hasRef(): boolean {
+    return this.#isHeld && !this.#isClosed;
+  }
+
+  /** Gives the server the connection behind `fd`, which is taken over. */
+  connect(fd: number): void {
+    const client = this.#open(fd);
+    if (this.#isClosed || this.onconnection === undefined) client.close();
+    else this.onconnection(0, client);
+  }
+
+  /**
+   * A handle for a descriptor. The first is taken out of a socket that finds out what the descriptor
+   * is; the others are made by its class, because all connections of one socket are alike.
+   */
+  #open(fd: number): StreamHandle {
+    if (this.#class !== undefined) {
+      const made = new this.#class(connectionType);
+      made.open(fd);
+      return made;
+    }
+    const socket = new Socket({ fd, readable: false, writable: false });
+    const made: unknown = Reflect.get(socket, '_handle');
+    if (!isStreamHandle(made)) throw new Error(`descriptor ${fd} is no connection`);
+    Reflect.set(socket, '_handle', null);
+    const itsClass: unknown = made.constructor;
+    if (isStreamHandleClass(itsClass)) {
+      this.#class = tellingClass(itsClass, this.#hooks.onConnectionClosed);
+      Object.setPrototypeOf(made, this.#class.prototype);
+    }
+    return made;
+  }
+}
+
+/** A class like `base` whose handles tell of their end, once, by how much went out over them. */
+function tellingClass(
+  base: StreamHandleClass,
+  onEnd: (bytesWritten: number) => void,
+): StreamHandleClass {
+  const tell = (handle: StreamHandle): void => {
+    if (handle[isTold]) return;
+    handle[isTold] = true;
+    onEnd(handle.bytesWritten + sentPastOf(handle));
+  };
+  class Telling extends base {
+    override close(onClosed?: () => void): void {
+      tell(this);
+      super.close(onClosed);
+    }
+  }
+  const { reset } = base.prototype;
+  if (reset !== undefined) {
+    Telling.prototype.reset = function (onClosed) {
+      tell(this);
+      return Reflect.apply(reset, this, [onClosed]);
+    };
+  }
+  // As people see it when they look at a socket.
+  Object.defineProperty(Telling, 'name', { value: base.name });
+  return Telling;
+}
+
+function isStreamHandle(value: unknown): value is StreamHandle {
+  return typeof value === 'object' && value !== null && 'open' in value && 'close' in value;
+}
+
+function isStreamHandleClass(value: unknown): value is StreamHandleClass {
+  return typeof value === 'function';
+}
+
+type ServerDone = (errno: number, handle?: ListenHandle) => void;
+
+/** The next server that listens in this thread is the one of `listenForExport`. */
+let isExportNext = false;
+
+/**
+ * Calls `listen` for the program, which answers whether it makes a server listen. A server of the
+ * program's own that listens on the same port later, when its database is there, takes its place.
+ */
+export function listenForExport(listen: () => boolean): void {
+  isExportNext = true;
+  isExportNext = listen() && isExportNext;
+}
+
+/**
+ * From now on servers of this thread listen through `hooks`. `id` is what a program that would fork with
+ * `cluster` finds in `cluster.worker.id`: from 1 on, one for each loop.
+ */
+export function takeOverListening(hooks: ListenHooks, id: number): void {
+  const indices = new Map<string, number>();
+  const taken = new Set<number>();
+  const exported = new Map<number, Server>();
+  const getServer = (server: unknown, asked: Record<string, unknown>, done: ServerDone): void => {
+    const query = queryOf(server, asked, indices);
+    const isExport = isExportNext;
+    isExportNext = false;
+    const answered = (answer: ListenAnswer): void => {
+      if ('number' in answer) {
+        exported.get(answer.number)?.close();
+        if (isExport && server instanceof Server) exported.set(answer.number, server);
+        else exported.delete(answer.number);
+      }
+      if ('errno' in answer) done(answer.errno);
+      else if (taken.has(answer.number)) done(addressInUse);
+      else {
+        taken.add(answer.number);
+        if (server instanceof TlsServer && answer.ticketKeys !== undefined) {
+          server.setTicketKeys(Buffer.from(answer.ticketKeys, 'hex'));
+        }
+        const onClose = (handle: ListenHandle): void => {
+          taken.delete(handle.number);
+          hooks.onClose(handle);
+        };
+        done(0, new ListenHandle(answer.number, answer.address, server, { ...hooks, onClose }));
+      }
+    };
+    // In a tick of its own: what the server's listeners throw is the program's, no rejection of ours.
+    void hooks.ask(query).then((answer) => process.nextTick(answered, answer));
+  };
+  // `isWorker` stays false: it would send datagram sockets here, too.
+  Reflect.set(cluster, 'isPrimary', false);
+  Reflect.set(cluster, 'isMaster', false);
+  Reflect.set(cluster, '_getServer', getServer);
+  Reflect.set(cluster, 'worker', workerOf(id));
+}
+
+/** As `cluster` makes them in its workers, without a channel to a primary: `send()` fails. */
+function workerOf(id: number): object {
+  const Worker: unknown = Reflect.get(cluster, 'Worker');
+  if (typeof Worker !== 'function') return { id, process };
+  return Reflect.construct(Worker, [{ id, process, state: 'online' }]);
+}
+
+function queryOf(
+  server: unknown,
+  asked: Record<string, unknown>,
+  indices: Map<string, number>,
+): ListenQuery {
+  const { address, port, addressType, backlog, flags } = asked;
+  const key = `${address}:${port}:${addressType}`;
+  const index = indices.get(key) ?? 0;
+  // Another call for a port that was named finds it in use; each `listen(0)` gets one of its own.
+  if (port === 0) indices.set(key, index + 1);
+  return {
+    address: typeof address === 'string' ? address : null,
+    port: numberOr(port, -1),
+    addressType: numberOr(addressType, -1),
+    backlog: numberOr(backlog, 0),
+    ...(server instanceof TlsServer && { ticketKeys: server.getTicketKeys().toString('hex') }),
+    isV6Only: (numberOr(flags, 0) & 1) !== 0, // UV_TCP_IPV6ONLY
+    index,
+  };
+}
+
+function numberOr(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
+}

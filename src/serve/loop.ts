@@ -1,0 +1,236 @@
+// One event loop of a server: loads the program, takes connections from the listener thread, and
+// tells by its row of the scoreboard what it holds. The same in a thread and in a process's main thread.
+
+import { closeSync } from 'node:fs';
+import { Server as HttpServer } from 'node:http';
+import { CodedError } from '../errors.js';
+import { useSharedHosts } from '../host/index.js';
+import type { NativeSeat } from '../native.js';
+import { callNative, requireNative } from '../native.js';
+import { listenWith, loadApp } from './app.js';
+import { boardAt, mostSockets, Row } from './board.js';
+import { Connections } from './connections.js';
+import { Drain } from './drain.js';
+import {
+  type ListenHandle,
+  type ListenHooks,
+  listenForExport,
+  takeOverListening,
+} from './listen.js';
+import { refuseMisdirected } from './misdirected.js';
+import { Places } from './places.js';
+import {
+  type AppSettings,
+  type FromLoop,
+  type ListenAnswer,
+  type ListenQuery,
+  parseToLoop,
+  type ToLoop,
+  travelled,
+} from './protocol.js';
+
+export interface LoopOptions {
+  readonly process: number;
+  readonly index: number;
+  readonly acceptorKey: number;
+  /** The memory that says whose task runs in which host; stays the caller's. */
+  readonly turnsFd: number;
+  readonly app: AppSettings;
+  /** Tells the process. */
+  readonly post: (message: FromLoop) => void;
+  /** Every connection is closed: there is nothing left to do here. */
+  readonly onDrained: () => void;
+}
+
+const entryWords = 2;
+
+/** Who believes that a server speaks TLS must not be left to find out. */
+function refuseUnused({ tls, unix, host }: AppSettings): void {
+  const unused = (tls && 'tls') ?? (unix && 'unix') ?? (host && 'host');
+  if (unused === undefined) return;
+  throw new CodedError(
+    'OPTION_INVALID',
+    `${unused} is for programs that export their app; this one listens by itself: ` +
+      'leave the option out, and let the program do it',
+  );
+}
+
+export class Loop {
+  readonly #options: LoopOptions;
+  readonly #seat: NativeSeat;
+  readonly #inbox: Uint32Array<ArrayBuffer>;
+  readonly #row: Row;
+  readonly #handles: (ListenHandle | undefined)[] = new Array(mostSockets).fill(undefined);
+  readonly #asked = new Map<number, (answer: ListenAnswer) => void>();
+  readonly #drain: Drain;
+  readonly #places: Places;
+  #requests = 0;
+  #bytesWritten = 0;
+  #isReady = false;
+  /** The program exports nothing that could listen: when it does, it is on its own. */
+  #listensItself = false;
+
+  /** Throws `NATIVE_MISSING`. */
+  constructor(options: LoopOptions) {
+    const native = requireNative();
+    this.#options = options;
+    const { acceptorKey, index } = options;
+    this.#seat = callNative(() => new native.NativeSeat(acceptorKey, index, this.#deliver));
+    this.#inbox = new Uint32Array(this.#seat.inbox());
+    this.#row = new Row(this.#seat.board(), options.process, index);
+    this.#row.set(boardAt.limit, options.app.maxConnections);
+    this.#row.state = 'starting';
+    this.#drain = new Drain(
+      new Connections(this.#row),
+      () => this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),
+      () => this.#end(),
+    );
+    const { post, turnsFd } = options;
+    this.#places = new Places({ count: options.app.hosts, turnsFd, post });
+    useSharedHosts(this.#places);
+  }
+
+  /** Runs the program; what it throws is told to the process. */
+  async start(): Promise<void> {
+    takeOverListening(this.#hooks, this.#row.number + 1);
+    const { app } = this.#options;
+    if (app.isPortGiven) process.env['PORT'] = String(app.port);
+    process.env['MANYCORE_CORES'] ??= String(app.coresPerLoop);
+    try {
+      const exported = await loadApp(app);
+      // One that does not listen yet may do so later: the supervisor waits for it.
+      if (this.#requests === 0) {
+        listenForExport(() => {
+          const isExported = listenWith(exported, app);
+          this.#listensItself = !isExported;
+          return isExported;
+        });
+      } else refuseUnused(app);
+    } catch (error) {
+      this.#options.post({ type: 'failed', error: travelled(error) });
+    }
+  }
+
+  /** What the process tells. */
+  readonly receive = (message: unknown): void => {
+    const parsed: ToLoop = parseToLoop(message);
+    if (parsed.type === 'answer') {
+      const resolve = this.#asked.get(parsed.request);
+      this.#asked.delete(parsed.request);
+      resolve?.(parsed.answer);
+      return;
+    }
+    if (parsed.type === 'placed' || parsed.type === 'unplaced') {
+      this.#places.receive(parsed);
+      return;
+    }
+    if (parsed.type === 'orphaned') {
+      this.#places.isOver = true;
+      return;
+    }
+    this.#row.state = 'draining';
+    this.#seat.wake();
+    this.#drain.begin(parsed.deadlineMs);
+  };
+
+  readonly #hooks: ListenHooks = {
+    ask: (query) => {
+      if (this.#listensItself) refuseUnused(this.#options.app); // thrown where it calls listen()
+      return this.#ask(query);
+    },
+    onListening: (handle, server) => this.#listening(handle, server),
+    onClose: (handle) => this.#closed(handle),
+    onConnectionClosed: (bytesWritten) => {
+      this.#row.add(boardAt.open, -1);
+      this.#bytesWritten += bytesWritten;
+      this.#row.set(boardAt.kibWritten, this.#bytesWritten / 1024);
+      this.#drain.noteClosed();
+    },
+    onRef: () => this.#hold(),
+  };
+
+  #ask(query: ListenQuery): Promise<ListenAnswer> {
+    this.#requests += 1;
+    const request = this.#requests;
+    return new Promise((resolve) => {
+      this.#asked.set(request, resolve);
+      this.#options.post({ type: 'listen', request, query });
+    });
+  }
+
+  #listening(handle: ListenHandle, server: unknown): void {
+    this.#handles[handle.number] = handle;
+    if (server instanceof HttpServer) this.#row.or(boardAt.speaksHttp, 1 << handle.number);
+    this.#drain.addServer(server);
+    const { serverNames } = this.#options.app;
+    const isShared = serverNames.length > 0 && handle.getsockname !== undefined;
+    if (isShared) refuseMisdirected(server, serverNames);
+    this.#publish();
+    this.#hold();
+    if (this.#isReady) return;
+    this.#isReady = true;
+    this.#options.post({ type: 'ready' });
+  }
+
+  #closed(handle: ListenHandle): void {
+    const { number } = handle;
+    if (this.#handles[number] === handle) this.#handles[number] = undefined;
+    const http = this.#row.get(boardAt.speaksHttp);
+    this.#row.set(boardAt.speaksHttp, http & ~(1 << number)); // a number is used again
+    this.#publish();
+    this.#hold();
+    // Not where another server takes the place of this one.
+    process.nextTick(() => {
+      if (this.#handles[number] === undefined) this.#options.post({ type: 'unlisten', number });
+    });
+  }
+
+  /** Tells the listener thread which sockets are wanted. */
+  #publish(): void {
+    let bits = 0;
+    for (const [number, handle] of this.#handles.entries()) {
+      if (handle !== undefined) bits |= 1 << number;
+    }
+    this.#row.set(boardAt.listens, bits);
+    this.#seat.wake();
+  }
+
+  #hold(): void {
+    this.#seat.hold(this.#handles.some((handle) => handle?.hasRef()));
+  }
+
+  readonly #deliver = (): void => {
+    const count = this.#inbox[0] ?? 0;
+    // Copied first: what a connection's listener throws must not lose the others.
+    const entries = this.#inbox.slice(1, 1 + count * entryWords);
+    this.#inbox[0] = 0;
+    for (let at = 0; at < entries.length; at += entryWords) {
+      const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
+      this.#connect(number, fd);
+    }
+  };
+
+  #connect(number: number, fd: number): void {
+    const handle = this.#handles[number];
+    if (handle === undefined) {
+      // The program has closed the server since this was placed.
+      closeSync(fd);
+      this.#hooks.onConnectionClosed(0);
+      return;
+    }
+    try {
+      handle.connect(fd);
+    } catch (error) {
+      process.nextTick(() => {
+        throw error;
+      });
+    }
+  }
+
+  #end(): void {
+    this.#seat.close();
+    this.#row.state = 'free';
+    this.#options.post({ type: 'drained' });
+    this.#options.onDrained();
+  }
+}

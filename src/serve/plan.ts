@@ -1,0 +1,114 @@
+// How a server grows and shrinks with its load. Pure: the supervisor calls it once a second with what
+// the scoreboard says, and does what it answers.
+//
+// Growth is Apache's (prefork.c, perform_idle_server_maintenance): as long as too few units are spare,
+// each tick starts twice as many as the one before. Shrinking is uWSGI's (cheaper busyness): one at a
+// time, only after some quiet ticks, and after more of them when a unit that was ended had to be
+// started again soon. A unit is what the plan grows by: a process, or under `perchild` a loop.
+
+export interface PlanLimits {
+  /** Units at least and at most. */
+  readonly least: number;
+  readonly most: number;
+  /** Units with little to do: fewer, and some are started; more, and one is ended. */
+  readonly minSpare: number;
+  readonly maxSpare: number;
+}
+
+/** No unit should be busier than this, or what comes next waits. */
+const wantedUse = 0.7;
+
+/** One that works for less than this share of its time has little to do: a request now and then. */
+const littleUse = 0.1;
+
+/** How many units have little to do, when `busy` of them have work without a pause. */
+export function spareUnits(units: number, busy: number): number {
+  return units - Math.max(0, Math.ceil(busy / wantedUse - littleUse));
+}
+
+/** What is so at a tick. */
+export interface PlanLoad {
+  /** Units that serve or start; not those that drain. */
+  readonly units: number;
+  /** Those of them that have little to do; one that starts counts, it soon will. */
+  readonly spare: number;
+  /** Whether work waits: nobody takes connections, or nobody has time. More is needed than is known. */
+  readonly hasBacklog: boolean;
+}
+
+export interface PlanState {
+  /** How many may be started at the next tick. */
+  readonly rate: number;
+  /** Ticks in a row in which there were units to spare. */
+  readonly quietTicks: number;
+  /** So many of those it takes until one is ended. */
+  readonly patienceTicks: number;
+  /** Ticks since one was ended. */
+  readonly ticksSinceEnd: number;
+}
+
+/** Units to start when positive, to end when negative. */
+export interface PlanStep {
+  readonly change: number;
+  readonly state: PlanState;
+}
+
+/** Apache's MAX_SPAWN_RATE. */
+const mostRate = 32;
+const firstPatienceTicks = 10;
+const mostPatienceTicks = 160;
+
+export const firstPlanState: PlanState = Object.freeze({
+  rate: 1,
+  quietTicks: 0,
+  patienceTicks: firstPatienceTicks,
+  ticksSinceEnd: Infinity,
+});
+
+/** What to do at a tick. */
+export function planStep(state: PlanState, load: PlanLoad, limits: PlanLimits): PlanStep {
+  const { units, spare, hasBacklog } = load;
+  const ticksSinceEnd = state.ticksSinceEnd + 1;
+  const isShort = units < limits.least || spare < limits.minSpare || hasBacklog;
+  if (isShort && units < limits.most) {
+    const change = Math.min(Math.max(state.rate, limits.least - units), limits.most - units);
+    // Ended too early: next time it takes longer.
+    const isRegret = ticksSinceEnd <= state.patienceTicks;
+    const patienceTicks = isRegret
+      ? Math.min(mostPatienceTicks, 2 * state.patienceTicks)
+      : state.patienceTicks;
+    const rate = Math.min(mostRate, 2 * state.rate);
+    return { change, state: { rate, quietTicks: 0, patienceTicks, ticksSinceEnd } };
+  }
+  if (units > limits.most) return { change: -1, state: { ...state, rate: 1, ticksSinceEnd } };
+  const isQuiet = spare > limits.maxSpare && units > limits.least && !hasBacklog;
+  const quietTicks = isQuiet ? state.quietTicks + 1 : 0;
+  const isEnding = quietTicks >= state.patienceTicks;
+  const hasCalmed = ticksSinceEnd > mostPatienceTicks;
+  return {
+    change: isEnding ? -1 : 0,
+    state: {
+      rate: 1,
+      quietTicks: isEnding ? 0 : quietTicks,
+      patienceTicks: hasCalmed ? firstPatienceTicks : state.patienceTicks,
+      ticksSinceEnd: isEnding ? 0 : ticksSinceEnd,
+    },
+  };
+}
+
+/** The plan of one thing that grows and shrinks. */
+export class Elastic {
+  limits: PlanLimits;
+  #state = firstPlanState;
+
+  constructor(limits: PlanLimits) {
+    this.limits = limits;
+  }
+
+  /** Units to start when positive, to end when negative. */
+  step(load: PlanLoad): number {
+    const { change, state } = planStep(this.#state, load, this.limits);
+    this.#state = state;
+    return change;
+  }
+}

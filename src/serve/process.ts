@@ -1,0 +1,396 @@
+// One process of a server, from inside: its listener thread, its loops, and what passes between them
+// and the supervisor. With one loop the program runs in the main thread, as under `node`; with more,
+// each loop is a thread, and the main thread has time for the supervisor whatever the program does.
+
+import { closeSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { acceptChannel, offerChannel, Wire } from '../channels/index.js';
+import {
+  callNative,
+  type NativeAcceptor,
+  type NativeBoard,
+  type NativeDescriptors,
+  requireNative,
+} from '../native.js';
+import { boardAt, Row } from './board.js';
+import { Loop } from './loop.js';
+import { ProcessPlaces } from './process-places.js';
+import { ProcessSockets } from './process-sockets.js';
+import {
+  type FromLoop,
+  type FromProcess,
+  type ListenQuery,
+  type LoopTicket,
+  type ProcessTicket,
+  parseFromLoop,
+  parseToProcess,
+  type ToLoop,
+  type ToProcess,
+  type TravelledError,
+  travelled,
+} from './protocol.js';
+import { stackOfWorker } from './stack.js';
+import { startStackThread } from './stack-watch.js';
+
+/** A loop as its process sees it. */
+interface LoopEnd {
+  readonly post: (message: ToLoop) => void;
+  /** What is said to it from now on keeps nothing alive. */
+  readonly leave: () => void;
+  /** Ends its thread, if it has one that still runs. */
+  readonly end: () => void;
+  readonly index: number;
+  /** Counted in this process: an index is used again. */
+  readonly serial: number;
+  /** Of its worker; `undefined` in the main thread. */
+  readonly threadId: number | undefined;
+  isReady: boolean;
+  isDraining: boolean;
+  hasEnded: boolean;
+  /** It was added, and never listened. */
+  hasFailed: boolean;
+}
+
+interface Asked {
+  readonly loop: LoopEnd;
+  /** The number that the loop gave to its question. */
+  readonly request: number;
+}
+
+export class ServeProcess {
+  readonly #ticket: ProcessTicket;
+  readonly #entry: URL;
+  readonly #board: NativeBoard;
+  readonly #acceptor: NativeAcceptor;
+  readonly #descriptors: NativeDescriptors;
+  readonly #passageFd: number;
+  readonly #turnsFd: number;
+  /** Until the thread that takes stacks has it. */
+  #stackFd: number | undefined;
+  readonly #up: Wire<FromProcess>;
+  /** Those that have not ended. */
+  readonly #loops = new Set<LoopEnd>();
+  readonly #asked = new Map<number, Asked>();
+  readonly #places: ProcessPlaces<LoopEnd>;
+  readonly #sockets: ProcessSockets<LoopEnd>;
+  #requests = 0;
+  #startedLoops = 0;
+  /** The last change of size, which may have to wait for a loop that ends. */
+  #wanted: { readonly count: number; readonly deadlineMs: number } | undefined;
+  #isDraining = false;
+  /** Its first loops all listen, or did. */
+  #hasServed = false;
+
+  /** `entry` is the program of loops in threads. Throws `NATIVE_MISSING`. */
+  constructor(ticket: ProcessTicket, entry: URL) {
+    const native = requireNative();
+    this.#ticket = ticket;
+    this.#entry = entry;
+    this.#board = callNative(() => native.NativeBoard.open(ticket.boardFd));
+    this.#descriptors = new native.NativeDescriptors();
+    const { process: number, bellFds, placement, overloadMs } = ticket;
+    this.#acceptor = callNative(
+      () => new native.NativeAcceptor(this.#board, number, bellFds, placement, overloadMs),
+    );
+    // Copies that programs which this one starts do not inherit.
+    this.#passageFd = this.#descriptors.duplicate(ticket.passageFd);
+    closeSync(ticket.passageFd);
+    this.#sockets = new ProcessSockets(this.#acceptor, this.#descriptors, this.#passageFd);
+    this.#turnsFd = this.#descriptors.duplicate(ticket.turnsFd);
+    closeSync(ticket.turnsFd);
+    if (ticket.stackFd !== undefined) {
+      this.#stackFd = this.#descriptors.duplicate(ticket.stackFd);
+      closeSync(ticket.stackFd);
+    }
+    this.#up = new Wire(acceptChannel(ticket.channel).channel);
+    this.#places = new ProcessPlaces(this.#passageFd, (message) => this.#up.post(message));
+    this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
+    // Service managers tell every process of a service; a terminal tells a group, of which we are none.
+    process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+    // Nobody is left to end a blocked main thread then; without pidfds it would be ended at once.
+    if (native.probeKernel().pidfd === '') {
+      native.watchParent(ticket.parentPid, 0, ticket.drainTimeoutMs + 2 * exitGraceMs);
+    }
+    // Without a supervisor nobody would reload or replace us: finish what is there, and leave.
+    this.#up.onClose = () => {
+      for (const loop of this.#loops) loop.post({ type: 'orphaned' });
+      this.#places.watch();
+      this.#drain(this.#ticket.drainTimeoutMs);
+    };
+  }
+
+  start(): void {
+    const { min, max } = this.#ticket.loops;
+    if (max === 1) this.#startHere();
+    else for (let index = 0; index < min; index += 1) this.#startThread(index);
+  }
+
+  #resize(count: number, deadlineMs: number): void {
+    this.#wanted = { count, deadlineMs };
+    const staying = [...this.#loops].filter(({ isDraining }) => !isDraining);
+    for (const loop of staying.slice(count)) drainLoop(loop, deadlineMs);
+    const used = new Set([...this.#loops].map(({ index }) => index));
+    const free = Array.from({ length: this.#ticket.loops.max }, (_, index) => index);
+    const missing = Math.max(0, count - staying.length);
+    for (const index of free.filter((index) => !used.has(index)).slice(0, missing)) {
+      try {
+        this.#endIfLate(this.#startThread(index));
+      } catch (error) {
+        this.#up.post({ type: 'loopFailed', index, error: travelled(error) }); // no thread, no memory
+      }
+    }
+  }
+
+  #startHere(): void {
+    const loop = new Loop({
+      ...this.#loopOptions(0),
+      post: (message) => this.#hear(end, message),
+      onDrained: () => {},
+    });
+    const end: LoopEnd = {
+      // Not at once, as in a thread: it may be in the middle of telling something.
+      post: (message) => queueMicrotask(() => loop.receive(message)),
+      leave: () => {},
+      end: () => {},
+      index: 0,
+      serial: 0,
+      threadId: undefined,
+      isReady: false,
+      isDraining: false,
+      hasEnded: false,
+      hasFailed: false,
+    };
+    this.#loops.add(end);
+    void loop.start();
+  }
+
+  #loopOptions(index: number) {
+    const { process: number, app } = this.#ticket;
+    const { key: acceptorKey } = this.#acceptor;
+    return { process: number, index, acceptorKey, turnsFd: this.#turnsFd, app };
+  }
+
+  #startThread(index: number): LoopEnd {
+    const offer = offerChannel('memory', { host: 'thread', spin: false });
+    const ticket: LoopTicket = { kind: 'loop', ...this.#loopOptions(index), channel: offer.ticket };
+    const worker = new Worker(this.#entry, {
+      workerData: ticket,
+      transferList: [...offer.transfer],
+      argv: [...this.#ticket.app.args],
+    });
+    const wire = new Wire<ToLoop>(offer.open(undefined).channel);
+    this.#startedLoops += 1;
+    const end: LoopEnd = {
+      post: (message) => wire.post(message),
+      leave: () => wire.unref(),
+      end: () => void worker.terminate(),
+      index,
+      serial: this.#startedLoops,
+      threadId: worker.threadId,
+      isReady: false,
+      isDraining: false,
+      hasEnded: false,
+      hasFailed: false,
+    };
+    this.#loops.add(end);
+    wire.onMessage = (message) => this.#hear(end, parseFromLoop(message));
+    let error: unknown;
+    worker.once('error', (thrown) => {
+      error = thrown;
+    });
+    worker.once('exit', () => this.#threadEnded(end, error));
+    return end;
+  }
+
+  #hear(loop: LoopEnd, message: FromLoop): void {
+    switch (message.type) {
+      case 'listen':
+        this.#ask(loop, message.request, message.query);
+        break;
+      case 'ready':
+        loop.isReady = true;
+        this.#startStackThread();
+        this.#serveIfReady();
+        break;
+      case 'failed':
+        this.#failed(loop, message.error);
+        break;
+      case 'drained':
+        loop.leave();
+        this.#ended(loop);
+        // What the program still has in its event loop would keep the thread.
+        setTimeout(() => loop.end(), exitGraceMs).unref();
+        break;
+      case 'join':
+        this.#places.ask(this.#loops.has(loop) ? loop : undefined, message);
+        break;
+      case 'part':
+        this.#places.part(loop, message.request);
+        break;
+      case 'unlisten':
+        this.#sockets.forget(loop, message.number);
+        this.#dropUnused();
+        break;
+    }
+  }
+
+  /**
+   * Connections come once all loops listen: one that fails before ends the process, and whoever was served
+   * by the others. A loop that is added later is one of those that serve as soon as it listens.
+   */
+  #serveIfReady(): void {
+    const isReady = [...this.#loops].every((loop) => loop.isReady);
+    if (!this.#hasServed && !isReady) return;
+    const begins = [...this.#loops].filter((loop) => loop.isReady && !loop.isDraining);
+    for (const { index } of begins) this.#rowOf(index).state = 'ready';
+    this.#acceptor.wake();
+    if (this.#hasServed) return;
+    this.#hasServed = true;
+    this.#up.post({ type: 'ready' });
+  }
+
+  #rowOf(index: number): Row {
+    return new Row(this.#board.buffer(), this.#ticket.process, index);
+  }
+
+  /** Of a loop that was added: the others serve on. */
+  #failed(loop: LoopEnd, error: TravelledError): void {
+    if (this.#hasServed && !loop.isReady) {
+      loop.hasFailed = true;
+      loop.end();
+      this.#up.post({ type: 'loopFailed', index: loop.index, error });
+      return;
+    }
+    this.#up.post({ type: 'failed', error });
+    this.#drain(this.#ticket.drainTimeoutMs);
+  }
+
+  /** Where the first loops are late, the supervisor ends the process. */
+  #endIfLate(loop: LoopEnd): void {
+    const { startTimeoutMs } = this.#ticket;
+    setTimeout(() => {
+      if (loop.isReady || loop.isDraining || loop.hasFailed || !this.#loops.has(loop)) return;
+      this.#failed(loop, travelled(new Error(`it has not listened within ${startTimeoutMs} ms`)));
+    }, startTimeoutMs).unref();
+  }
+
+  #ask(loop: LoopEnd, request: number, query: ListenQuery): void {
+    this.#requests += 1;
+    this.#asked.set(this.#requests, { loop, request });
+    this.#up.post({ type: 'listen', request: this.#requests, query });
+  }
+
+  #receive(message: ToProcess): void {
+    if (message.type === 'drain') {
+      this.#drain(message.deadlineMs);
+      return;
+    }
+    if (message.type === 'resize') {
+      if (!this.#isDraining) this.#resize(message.loops, message.deadlineMs);
+      return;
+    }
+    if (message.type === 'adopt') {
+      if (!this.#isDraining) this.#takeSocket(() => this.#sockets.adopt(message.number));
+      return;
+    }
+    if (message.type === 'askStack') {
+      void this.#tellStack(message.index);
+      return;
+    }
+    if (message.type === 'placed' || message.type === 'unplaced') {
+      this.#places.tell(message);
+      return;
+    }
+    const asked = this.#asked.get(message.request);
+    this.#asked.delete(message.request);
+    if ('number' in message.answer) {
+      const { number } = message.answer;
+      const isThere = asked !== undefined && this.#loops.has(asked.loop);
+      this.#takeSocket(() => this.#sockets.take(number, isThere ? asked.loop : undefined));
+    }
+    asked?.loop.post({ ...message, request: asked.request });
+    this.#dropUnused();
+  }
+
+  /** Without a descriptor left the process cannot: another takes its place while it drains. */
+  #takeSocket(take: () => void): void {
+    try {
+      take();
+    } catch (error) {
+      this.#up.post({ type: 'failed', error: travelled(error) });
+      this.#drain(this.#ticket.drainTimeoutMs);
+    }
+  }
+
+  /** Not before the program is ready, which would be later for it. */
+  #startStackThread(): void {
+    if (this.#stackFd === undefined) return;
+    startStackThread(this.#descriptors.release(this.#stackFd));
+    this.#stackFd = undefined;
+  }
+
+  /** Of a loop in a thread. */
+  async #tellStack(index: number): Promise<void> {
+    const threadId = [...this.#loops].find((loop) => loop.index === index)?.threadId;
+    if (threadId === undefined) return;
+    this.#up.post({ type: 'stack', index, stack: await stackOfWorker(threadId) });
+  }
+
+  /** Not while an answer on its way may be for one of them. */
+  #dropUnused(): void {
+    if (this.#asked.size > 0) return;
+    for (const number of this.#sockets.dropUnused()) this.#up.post({ type: 'unlisten', number });
+  }
+
+  #drain(deadlineMs: number): void {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    this.#sockets.leave();
+    this.#up.post({ type: 'leaving' });
+    for (const loop of this.#loops) drainLoop(loop, deadlineMs);
+    // Also when a loop is in a callback that never ends, and nobody is left to kill this process.
+    setTimeout(() => process.exit(1), deadlineMs + exitGraceMs).unref();
+  }
+
+  /** One that nobody had asked to: the supervisor replaces this process, whose other loops drain. */
+  #threadEnded(loop: LoopEnd, error: unknown): void {
+    const row = this.#rowOf(loop.index);
+    const placed = row.get(boardAt.placed);
+    row.clear();
+    row.set(boardAt.placed, placed); // the supervisor wants to know whether this process has served
+    this.#loops.delete(loop);
+    this.#sockets.forget(loop);
+    this.#dropUnused();
+    this.#places.forget(loop);
+    this.#up.post({ type: 'loopEnded', loop: loop.serial });
+    if (loop.isDraining) {
+      const { count, deadlineMs } = this.#wanted ?? {};
+      if (!this.#isDraining && count !== undefined) this.#resize(count, deadlineMs ?? 0);
+    } else if (!loop.hasEnded && !loop.hasFailed) {
+      const thrown =
+        error ?? new Error(`loop ${loop.index} has ended: the program called process.exit()`);
+      this.#failed(loop, travelled(thrown));
+    }
+    this.#ended(loop);
+  }
+
+  #ended(loop: LoopEnd): void {
+    if (loop.hasEnded) return;
+    loop.hasEnded = true;
+    if (![...this.#loops].every(({ hasEnded }) => hasEnded)) return;
+    this.#acceptor.close();
+    this.#up.post({ type: 'drained' });
+    this.#up.unref(); // what the program does at its end may still need hosts
+    // What the program still has in its event loop (timers, clients of databases) ends here.
+    setTimeout(() => process.exit(), exitGraceMs).unref();
+  }
+}
+
+function drainLoop(loop: LoopEnd, deadlineMs: number): void {
+  loop.isDraining = true;
+  loop.post({ type: 'drain', deadlineMs });
+}
+
+/** For what the program does at its end, in ms. */
+const exitGraceMs = 5000;

@@ -1,0 +1,321 @@
+// What the supervisor, its processes and their loops tell each other, and the only place where unknown
+// values become such messages. A process passes most of them on between the supervisor and its loops.
+
+import { CodedError } from '../errors.js';
+import { type GivenPlace, placeFds } from '../host/index.js';
+import type { Placement, Range } from './options.js';
+
+/** What a program asked for with `listen()`; -1 for what does not apply, as in Node's own cluster. */
+export interface ListenQuery {
+  /** An address, or the path of a Unix socket; `null` for all addresses. */
+  readonly address: string | null;
+  readonly port: number;
+  /** 4 or 6, or -1 for a path. */
+  readonly addressType: number;
+  readonly backlog: number;
+  readonly isV6Only: boolean;
+  /** Of a TLS server, in hex: all loops use those of the first, so that sessions resume anywhere. */
+  readonly ticketKeys?: string | undefined;
+  /** Counts the calls of one loop for the same address: each `listen(0)` is a socket of its own. */
+  readonly index: number;
+}
+
+/** Where a socket listens, as `server.address()` tells it. */
+export type BoundAddress =
+  | { readonly address: string; readonly port: number; readonly family: 'IPv4' | 'IPv6' }
+  | string;
+
+/** The answer to a query: the socket's number in all processes, or why there is none. */
+export type ListenAnswer =
+  | {
+      readonly number: number;
+      readonly address: BoundAddress;
+      readonly ticketKeys?: string | undefined;
+    }
+  /** The system's error, as libuv numbers it: negative; and what else there is to say of it. */
+  | { readonly errno: number; readonly reason?: string | undefined };
+
+/** An error on its way to the supervisor. */
+export interface TravelledError {
+  readonly message: string;
+  readonly code: string | undefined;
+  readonly stack: string | undefined;
+}
+
+/** What a loop tells its process, and a process the supervisor. */
+type FromBoth =
+  | { readonly type: 'listen'; readonly request: number; readonly query: ListenQuery }
+  /** The program is loaded and listens. Of a process: all its loops are. */
+  | { readonly type: 'ready' }
+  | { readonly type: 'failed'; readonly error: TravelledError }
+  /** Every connection is closed. */
+  | { readonly type: 'drained' }
+  /** It listens on the socket with this number no more. Of a process: none of its loops does. */
+  | { readonly type: 'unlisten'; readonly number: number }
+  /** It gives back a place that it has asked for. */
+  | { readonly type: 'part'; readonly request: number };
+
+export type FromLoop =
+  | FromBoth
+  /** It asks for a place in a host of the server; `fds` are of its channel, and the process's to close. */
+  | { readonly type: 'join'; readonly request: number; readonly fds: readonly number[] };
+
+export type FromProcess =
+  | FromBoth
+  /**
+   * The same for a loop, whose number is not used again. The descriptors go ahead over the passage, and
+   * requests are numbered by the process.
+   */
+  | { readonly type: 'join'; readonly loop: number; readonly request: number }
+  /** It drains, and has taken its last connection. */
+  | { readonly type: 'leaving' }
+  | { readonly type: 'loopEnded'; readonly loop: number }
+  /** One that was added has failed before it listened; the others serve. */
+  | { readonly type: 'loopFailed'; readonly index: number; readonly error: TravelledError }
+  /** Where a loop is; without `stack` it cannot be told. */
+  | { readonly type: 'stack'; readonly index: number; readonly stack?: string | undefined };
+
+/** What the supervisor tells a process, and a process its loops. */
+type ToBoth =
+  | { readonly type: 'answer'; readonly request: number; readonly answer: ListenAnswer }
+  /** Take no connection any more, answer what is there, close within `deadlineMs`. */
+  | { readonly type: 'drain'; readonly deadlineMs: number }
+  /** The loop has the place that it has asked for. */
+  | { readonly type: 'placed'; readonly request: number; readonly given: GivenPlace }
+  /** It has it no more, or will not get it. */
+  | {
+      readonly type: 'unplaced';
+      readonly request: number;
+      readonly exitCode: number | null;
+      readonly signal: string | null;
+      /** Why there is none. */
+      readonly message?: string | undefined;
+    };
+
+export type ToLoop =
+  | ToBoth
+  /** The supervisor is gone: there are no more places. */
+  | { readonly type: 'orphaned' };
+
+export type ToProcess =
+  | ToBoth
+  /** Accept from one more socket with this number; its descriptor was sent ahead. */
+  | { readonly type: 'adopt'; readonly number: number }
+  /** Tell where this loop is. */
+  | { readonly type: 'askStack'; readonly index: number }
+  /** Serve from so many loops; those that are too many drain within `deadlineMs`. */
+  | { readonly type: 'resize'; readonly loops: number; readonly deadlineMs: number };
+
+/** Paths of PEM files. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  /** Whether clients may speak HTTP/2. */
+  readonly http2: boolean;
+}
+
+/** What the program's export listens on when it does not listen itself, and what it is given. */
+export interface AppSettings {
+  /** The absolute path of the program. */
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly port: number;
+  /** Also for a program that listens by itself: in `PORT`. */
+  readonly isPortGiven: boolean;
+  readonly host: string | undefined;
+  /** The path of a Unix socket instead. */
+  readonly unix: string | undefined;
+  /** Whose requests it gets; none: all. */
+  readonly serverNames: readonly string[];
+  readonly maxConnections: number;
+  /** Each loop's share of the cores, for hosts of pools of its own. */
+  readonly coresPerLoop: number;
+  /** How many hosts the server has at most, for all its loops. */
+  readonly hosts: number;
+  readonly tls: TlsFiles | undefined;
+}
+
+/** What a process is started with, as its one argument. */
+export interface ProcessTicket {
+  readonly kind: 'process';
+  readonly parentPid: number;
+  /** Its number: rows of the scoreboard, bell. */
+  readonly process: number;
+  /** To begin with, and at most; with one at most the program runs in the main thread. */
+  readonly loops: Range;
+  readonly placement: Placement;
+  /** A connection that no loop takes for so long is answered by 503, in ms; 0: never. */
+  readonly overloadMs: number;
+  /** A loop that is added listens within this time, or is ended. */
+  readonly startTimeoutMs: number;
+  /** For drains that the supervisor does not ask for. */
+  readonly drainTimeoutMs: number;
+  readonly app: AppSettings;
+  readonly channel: unknown;
+  /** Descriptors that it was started with. */
+  readonly passageFd: number;
+  readonly boardFd: number;
+  readonly bellFds: readonly number[];
+  /** The memory that says whose task runs in which host. */
+  readonly turnsFd: number;
+  /** Where stacks of a program in the main thread are asked for. */
+  readonly stackFd: number | undefined;
+}
+
+/** What a loop in a thread is started with, as its `workerData`. */
+export interface LoopTicket {
+  readonly kind: 'loop';
+  readonly process: number;
+  readonly index: number;
+  /** Of the process's listener thread. */
+  readonly acceptorKey: number;
+  /** Open in the process as long as this loop starts. */
+  readonly turnsFd: number;
+  readonly app: AppSettings;
+  readonly channel: unknown;
+}
+
+type Fields = ReadonlyMap<string, unknown>;
+
+function fieldsOf(value: unknown, what: string): Fields {
+  if (typeof value !== 'object' || value === null) throw unknownMessage(what);
+  return new Map(Object.entries(value));
+}
+
+function unknownMessage(what: string): CodedError {
+  return new CodedError(
+    'HOST_PROTOCOL',
+    `${what} is none that this version of manycore knows: restart the server`,
+  );
+}
+
+const fromBelow = 'a message of a process';
+
+function integerIn(fields: Fields, name: string, min = 0): number {
+  const value = fields.get(name);
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < min) {
+    throw unknownMessage(fromBelow);
+  }
+  return value;
+}
+
+function textIn(fields: Fields, name: string): string | undefined {
+  const value = fields.get(name);
+  if (value === undefined || typeof value === 'string') return value;
+  throw unknownMessage(fromBelow);
+}
+
+function queryIn(fields: Fields): ListenQuery {
+  const query = fieldsOf(fields.get('query'), fromBelow);
+  const ticketKeys = textIn(query, 'ticketKeys');
+  return {
+    address: query.get('address') === null ? null : (textIn(query, 'address') ?? null),
+    port: integerIn(query, 'port', -1),
+    addressType: integerIn(query, 'addressType', -1),
+    backlog: integerIn(query, 'backlog'),
+    isV6Only: query.get('isV6Only') === true,
+    index: integerIn(query, 'index'),
+    ...(ticketKeys !== undefined && { ticketKeys }),
+  };
+}
+
+function errorIn(fields: Fields): TravelledError {
+  const error = fieldsOf(fields.get('error'), fromBelow);
+  const message = textIn(error, 'message') ?? '';
+  return { message, code: textIn(error, 'code'), stack: textIn(error, 'stack') };
+}
+
+function descriptorsIn(fields: Fields): number[] {
+  const fds = fields.get('fds');
+  if (!Array.isArray(fds) || fds.length !== placeFds.length) throw unknownMessage(fromBelow);
+  return fds.map((fd) => (typeof fd === 'number' ? fd : -1));
+}
+
+function fromBoth(fields: Fields): FromBoth {
+  const type = fields.get('type');
+  switch (type) {
+    case 'ready':
+    case 'drained':
+      return { type };
+    case 'listen':
+      return { type, request: integerIn(fields, 'request'), query: queryIn(fields) };
+    case 'failed':
+      return { type, error: errorIn(fields) };
+    case 'part':
+      return { type, request: integerIn(fields, 'request') };
+    case 'unlisten':
+      return { type, number: integerIn(fields, 'number') };
+    default:
+      throw unknownMessage(fromBelow);
+  }
+}
+
+/** Throws `HOST_PROTOCOL`; so do those below. */
+export function parseFromLoop(message: unknown): FromLoop {
+  const fields = fieldsOf(message, fromBelow);
+  const type = fields.get('type');
+  if (type !== 'join') return fromBoth(fields);
+  return { type, request: integerIn(fields, 'request'), fds: descriptorsIn(fields) };
+}
+
+export function parseFromProcess(message: unknown): FromProcess {
+  const fields = fieldsOf(message, fromBelow);
+  const number = (name: string): number => integerIn(fields, name);
+  const type = fields.get('type');
+  switch (type) {
+    case 'join':
+      return { type, loop: number('loop'), request: number('request') };
+    case 'leaving':
+      return { type };
+    case 'loopEnded':
+      return { type, loop: number('loop') };
+    case 'loopFailed':
+      return { type, index: number('index'), error: errorIn(fields) };
+    case 'stack':
+      return { type, index: number('index'), stack: textIn(fields, 'stack') };
+    default:
+      return fromBoth(fields);
+  }
+}
+
+const toBothTypes = ['answer', 'drain', 'placed', 'unplaced'];
+const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned']);
+const toProcessTypes: ReadonlySet<unknown> = new Set([
+  ...toBothTypes,
+  'adopt',
+  'askStack',
+  'resize',
+]);
+
+/** What comes from above is believed, but for its type. */
+export function parseToLoop(message: unknown): ToLoop {
+  const name = 'a message to a loop';
+  if (toLoopTypes.has(fieldsOf(message, name).get('type'))) return message as ToLoop;
+  throw unknownMessage(name);
+}
+
+export function parseToProcess(message: unknown): ToProcess {
+  const name = 'a message of the supervisor';
+  if (toProcessTypes.has(fieldsOf(message, name).get('type'))) return message as ToProcess;
+  throw unknownMessage(name);
+}
+
+export function parseTicket(ticket: unknown): ProcessTicket | LoopTicket {
+  if (typeof ticket === 'object' && ticket !== null && 'kind' in ticket) {
+    if (ticket.kind === 'process') return ticket as ProcessTicket;
+    if (ticket.kind === 'loop') return ticket as LoopTicket;
+  }
+  throw unknownMessage('the ticket of a process');
+}
+
+const mostCharacters = 64 * 1024;
+
+/** `thrown` as it travels to the supervisor; the end of what is very long stays behind. */
+export function travelled(thrown: unknown): TravelledError {
+  const cut = (text: string): string => text.slice(0, mostCharacters);
+  if (!(thrown instanceof Error)) {
+    return { message: cut(String(thrown)), code: undefined, stack: undefined };
+  }
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined;
+  return { message: cut(thrown.message), code, stack: thrown.stack && cut(thrown.stack) };
+}

@@ -1,0 +1,76 @@
+// Speaks to servers of the same user in other processes, over their private sockets (control.ts).
+
+import { rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { CodedError } from '../errors.js';
+import type { ServerStatus } from './control.js';
+import type { Range } from './options.js';
+import { controlPaths } from './runtime-folder.js';
+
+/** A server in another process. */
+export class RemoteServer {
+  readonly #path: string;
+  readonly status: ServerStatus;
+
+  constructor(path: string, status: ServerStatus) {
+    this.#path = path;
+    this.status = status;
+  }
+
+  /** Rejects with `SERVE_CONTROL_FAILED`. */
+  async reload(): Promise<ServerStatus> {
+    return await ask(this.#path, 'POST', '/reload');
+  }
+
+  /** Rejects with `SERVE_CONTROL_FAILED`. */
+  async scale(processes: number | Range): Promise<ServerStatus> {
+    return await ask(this.#path, 'POST', '/scale', { processes });
+  }
+}
+
+/** All that run. Throws `SERVE_CONTROL_FAILED`. */
+export async function remoteServers(): Promise<RemoteServer[]> {
+  const asked = controlPaths().map(async (path) => {
+    try {
+      return [new RemoteServer(path, await ask(path, 'GET', '/status'))];
+    } catch (error) {
+      // Killed: nobody removed its socket.
+      if (Object(error).code === 'ECONNREFUSED') rmSync(path, { force: true });
+      return [];
+    }
+  });
+  return (await Promise.all(asked)).flat();
+}
+
+/** A supervisor that was stopped accepts, and answers nothing. */
+const statusLimitMs = 2000;
+
+function ask(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<ServerStatus> {
+  return new Promise((resolve, reject) => {
+    // A change takes as long as the program takes to start; a status is there at once.
+    const limit = method === 'GET' && { signal: AbortSignal.timeout(statusLimitMs) };
+    const options = { socketPath, method, path, agent: false, ...limit };
+    const asked = request(options, async (response) => {
+      try {
+        const answer: unknown = await json(response);
+        if (response.statusCode === 200) resolve(Object(answer));
+        else reject(refusal(answer));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    asked.on('error', reject);
+    asked.end(body && JSON.stringify(body));
+  });
+}
+
+function refusal(answer: unknown): CodedError {
+  const { message = 'the server gave no reason' }: { message?: string } = Object(answer);
+  return new CodedError('SERVE_CONTROL_FAILED', `the server could not: ${message}`);
+}

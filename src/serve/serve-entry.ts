@@ -1,0 +1,33 @@
+// The program of a server's processes and of their loops in threads.
+
+import { createRequire, syncBuiltinESMExports } from 'node:module';
+import { isMainThread, workerData } from 'node:worker_threads';
+import { acceptChannel, Wire } from '../channels/index.js';
+import { Loop } from './loop.js';
+import { ServeProcess } from './process.js';
+import { type FromLoop, type LoopTicket, parseTicket } from './protocol.js';
+
+function startLoop(ticket: LoopTicket): void {
+  const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
+  const loop = new Loop({
+    ...ticket,
+    post: (message) => up.post(message),
+    onDrained: () => up.unref(),
+  });
+  up.onMessage = loop.receive;
+  void loop.start();
+}
+
+/** A process gets its ticket as its one argument, a thread as its data: not the program's to see. */
+const ticket = parseTicket(
+  isMainThread ? JSON.parse(process.argv.splice(2, 1)[0] ?? 'null') : workerData,
+);
+if (ticket.kind === 'loop') {
+  const threads: object = createRequire(import.meta.url)('node:worker_threads');
+  Reflect.set(threads, 'workerData', null);
+  syncBuiltinESMExports();
+  startLoop(ticket);
+} else {
+  process.title = `manycore serve ${ticket.process}`;
+  new ServeProcess(ticket, new URL(import.meta.url)).start();
+}

@@ -1,0 +1,106 @@
+// `serve(app, options)`: an unchanged program, or an app that it exports, on processes × event loops.
+
+import { grantedCores } from '../host/index.js';
+import { Control } from './control.js';
+import {
+  checkApp,
+  type FilledServeOptions,
+  fillServeOptions,
+  laterRange,
+  type Range,
+  type ServeOptions,
+} from './options.js';
+import type { BoundAddress } from './protocol.js';
+import type { LoopStatus } from './status.js';
+import { Supervisor } from './supervisor.js';
+
+/** A server that runs. */
+export interface ServedApp extends AsyncDisposable {
+  /** Where it listens. */
+  readonly addresses: readonly BoundAddress[];
+  /** Its processes. */
+  readonly pids: readonly number[];
+  /** Where the page of the status is, when it was asked for. */
+  readonly statusPort: number | undefined;
+  /** What each loop does, as the scoreboard says. */
+  status(): LoopStatus[];
+  /** Starts every process anew; no request is lost. Rejects when the new ones fail: the old ones stay. */
+  reload(): Promise<void>;
+  /**
+   * Serves from so many processes from now on, or from as many of this range as the load needs; those
+   * that are too many finish what they hold.
+   */
+  scale(processes: number | Range): Promise<void>;
+  /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */
+  readonly closed: Promise<void>;
+  /** Answers what is there, takes nothing new, and ends. */
+  close(): Promise<void>;
+}
+
+/** For pools that a program makes itself: P × L of them are not to have hosts for every core. */
+function shareOf({ processes, loops }: FilledServeOptions): number {
+  return Math.max(1, Math.floor(grantedCores().count / (processes.max * loops.max)));
+}
+
+/**
+ * Serves the program at `app` from several processes and event loops; resolves when all of them
+ * listen. Throws `OPTION_INVALID`, `NATIVE_MISSING`; rejects with `SERVE_START_FAILED`,
+ * `SERVE_CONTROL_FAILED`.
+ */
+export async function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp> {
+  const filled = fillServeOptions(options);
+  const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
+  const path = checkApp(app);
+  const listening = { port, isPortGiven, host, unix, serverNames, tls };
+  const settings = { path, args, ...listening, maxConnections };
+  const coresPerLoop = shareOf(filled);
+  const hosts = grantedCores().count;
+  const supervisor = new Supervisor({ ...settings, coresPerLoop, hosts }, filled);
+  const reload = () => supervisor.reload();
+  const scale = async (processes: number | Range) =>
+    await supervisor.scale(laterRange(processes, filled));
+  const status = () => supervisor.status();
+  const control = new Control({
+    status: () => ({
+      pid: process.pid,
+      app: path,
+      addresses: supervisor.addresses,
+      loops: status(),
+    }),
+    reload,
+    scale,
+  });
+  const close = async (): Promise<void> => {
+    control.close();
+    await supervisor.close();
+  };
+  let statusPort: number | undefined;
+  try {
+    // First, so that no process has to be ended when it fails.
+    if (filled.control) await control.listenForUser();
+    if (filled.status !== undefined) statusPort = await control.listenForViewers(filled.status);
+    await supervisor.start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  supervisor.closed.then(
+    () => control.close(),
+    () => control.close(),
+  );
+  return {
+    get addresses() {
+      return supervisor.addresses;
+    },
+    get pids() {
+      return supervisor.pids;
+    },
+    statusPort,
+    status,
+    reload,
+    scale,
+    closed: supervisor.closed,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,90 @@
+// How many processes a server should have, or how many loops each of them: what the plan (plan.ts) makes
+// of how busy the loops were (utilization.ts). The supervisor starts and ends them.
+
+import type { Row } from './board.js';
+import type { FilledServeOptions, Range } from './options.js';
+import { Elastic, type PlanLimits, type PlanLoad, spareUnits } from './plan.js';
+import type { ServerProcess } from './server-process.js';
+import { Utilization } from './utilization.js';
+import { isFull } from './watch.js';
+
+/** More connections that wait to be accepted are an emergency (uWSGI's busyness-backlog-alert). */
+const mostWaiting = 33;
+/** After a loop that could not be added, in ms. */
+const failedRestMs = 30_000;
+
+interface LoopsOfProcess {
+  readonly elastic: Elastic;
+  count: number;
+  restUntilMs: number;
+}
+
+export class Sizer {
+  readonly utilization = new Utilization();
+  readonly #options: FilledServeOptions;
+  readonly #processes: Elastic;
+  /** Of the loops of a process, where they come and go; `count` is what it was asked for. */
+  readonly #loops = new WeakMap<ServerProcess, LoopsOfProcess>();
+
+  constructor(options: FilledServeOptions) {
+    this.#options = options;
+    this.#processes = new Elastic(this.#limitsOf(options.processes));
+  }
+
+  #limitsOf({ min, max }: Range): PlanLimits {
+    const { minSpare, maxSpare } = this.#options;
+    return { least: min, most: max, minSpare, maxSpare };
+  }
+
+  get processes(): Range {
+    const { least: min, most: max } = this.#processes.limits;
+    return { min, max };
+  }
+
+  set processes(range: Range) {
+    this.#processes.limits = this.#limitsOf(range);
+  }
+
+  get mostProcesses(): number {
+    return this.#processes.limits.most;
+  }
+
+  /**
+   * Of `units` processes with these rows, and so many connections that wait for them: so many to start when
+   * positive, to end when negative.
+   */
+  changeOfProcesses(units: number, rows: readonly Row[], waitingConnections: number): number {
+    const busy = this.utilization.sum(rows) / this.#options.loops.max;
+    const load = this.#loadOf(units, busy, rows);
+    const hasBacklog = load.hasBacklog || waitingConnections > mostWaiting;
+    return this.#processes.step({ ...load, hasBacklog });
+  }
+
+  /** How many loops a process should have; `undefined`: as many as it has. */
+  loopsFor(process: ServerProcess, rows: readonly Row[]): number | undefined {
+    const { loops } = this.#options;
+    const size = this.#loops.get(process) ?? {
+      elastic: new Elastic(this.#limitsOf(loops)),
+      count: loops.min,
+      restUntilMs: 0,
+    };
+    this.#loops.set(process, size);
+    if (performance.now() < size.restUntilMs) return undefined;
+    const change = size.elastic.step(this.#loadOf(size.count, this.utilization.sum(rows), rows));
+    size.count += change;
+    return change === 0 ? undefined : size.count;
+  }
+
+  /** One that was to be added is not there, and is not tried again for a while. */
+  loopFailed(process: ServerProcess): void {
+    const size = this.#loops.get(process);
+    if (size === undefined) return;
+    size.count -= 1;
+    size.restUntilMs = performance.now() + failedRestMs;
+  }
+
+  #loadOf(units: number, busy: number, rows: readonly Row[]): PlanLoad {
+    const hasBacklog = isFull(rows) || this.utilization.isSaturated(rows);
+    return { units, spare: spareUnits(units, busy), hasBacklog };
+  }
+}

@@ -1,0 +1,308 @@
+// The listening sockets of a server: bound by the supervisor, which keeps them open until no program
+// listens on them any more, so that no reload and no crash of a process loses a connection that waits in
+// the kernel's queue. All processes and loops that ask for the same address get the same socket.
+
+import { closeSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { callNative, type NativeDescriptors, requireNative } from '../native.js';
+import { mostSockets } from './board.js';
+import type { BoundAddress, ListenAnswer, ListenQuery } from './protocol.js';
+import { joinPort } from './shared-ports.js';
+
+/** What a socket is, before it has a number. */
+interface Opened {
+  readonly address: BoundAddress;
+  /** Makes one more that shares the port; missing where all processes use one. */
+  readonly listenAgain?: ListenAgain;
+  /** Gives back what else it has: a path, its part of a shared port. */
+  readonly onRelease?: (() => void) | undefined;
+  /** We were started with it. */
+  readonly isInherited?: boolean | undefined;
+}
+
+interface OpenedWithFd extends Opened {
+  /** Ours. */
+  readonly fd: number;
+}
+
+export interface BoundSocket extends Opened {
+  readonly number: number;
+  readonly key: string;
+  /** Those of the first server that listened. */
+  readonly ticketKeys: string | undefined;
+  /** Ours: one, or one for each process (`reuseport`). */
+  readonly fds: (number | undefined)[];
+}
+
+type ListenAgain = (() => number) | undefined;
+
+/** libuv's numbers for what has no better name. */
+const tooManyFiles = -24;
+const invalidArgument = -22;
+/** Node's. */
+const defaultBacklog = 511;
+
+export class Sockets {
+  readonly #descriptors: NativeDescriptors;
+  readonly #byKey = new Map<string, Promise<BoundSocket>>();
+  /** By number. */
+  readonly #bound: (BoundSocket | undefined)[] = [];
+  /** Those that we were started with, until a program asks for their address. */
+  readonly #inherited: Inherited[] = [];
+  readonly #isShared: boolean;
+  readonly #serverNames: readonly string[];
+  #isClosed = false;
+
+  /**
+   * `isShared`: each process gets a socket of its own where that can be. With `serverNames` ports are
+   * shared with other apps of this process, and then not so. Throws `NATIVE_MISSING`.
+   */
+  constructor(isShared: boolean, serverNames: readonly string[]) {
+    this.#isShared = isShared && serverNames.length === 0;
+    this.#serverNames = serverNames;
+    this.#descriptors = new (requireNative().NativeDescriptors)();
+  }
+
+  /** Takes listening sockets in; resolves with their addresses. Rejects where one is none. */
+  async inherit(fds: readonly number[]): Promise<BoundAddress[]> {
+    for (const fd of fds) {
+      // The server closes its descriptor at its end: it gets a copy.
+      const copy = callNative(() => this.#descriptors.release(this.#descriptors.duplicate(fd)));
+      const kept = callNative(() => this.#descriptors.duplicate(fd));
+      this.#inherited.push({ fd: kept, address: await addressBehind(copy, fd) });
+    }
+    return this.#inherited.map(({ address }) => address);
+  }
+
+  get all(): readonly BoundSocket[] {
+    return this.#bound.filter((bound) => bound !== undefined);
+  }
+
+  /**
+   * The descriptor of socket `number` with this queue of its own in the kernel; all are one where
+   * processes do not have their own. Throws the system's error.
+   */
+  fdOf(number: number, queue: number): number {
+    const bound = this.#bound[number];
+    if (bound === undefined) throw new CodedError('INTERNAL_STATE', `there is no socket ${number}`);
+    const { fds, listenAgain } = bound;
+    if (listenAgain === undefined) return fds[0] ?? -1;
+    const fd = fds[queue] ?? listenAgain();
+    fds[queue] = fd;
+    return fd;
+  }
+
+  /** Connections that nobody has accepted yet. */
+  get waitingConnections(): number {
+    const fds = this.all.flatMap((bound) => bound.fds.filter((fd) => fd !== undefined));
+    return fds.reduce((sum, fd) => sum + requireNative().acceptQueue(fd), 0);
+  }
+
+  /** How many processes have had sockets of their own; 0 where all use one. */
+  get queues(): number {
+    const own = this.all.filter(({ listenAgain }) => listenAgain !== undefined);
+    return Math.max(0, ...own.map(({ fds }) => fds.length));
+  }
+
+  /**
+   * The socket for `query` of the process with this queue, bound when it is asked for the first time.
+   * Never rejects.
+   */
+  async listen(query: ListenQuery, queue: number): Promise<ListenAnswer> {
+    const key = keyOf(query);
+    let bound = this.#byKey.get(key);
+    if (bound === undefined) {
+      bound = this.#bind(query);
+      this.#byKey.set(key, bound);
+      bound.catch(() => this.#byKey.delete(key)); // the next one may have more luck
+    }
+    try {
+      const { number, address, ticketKeys } = await bound;
+      this.fdOf(number, queue);
+      return { number, address, ticketKeys };
+    } catch (error) {
+      const { errno, syscall }: { errno?: unknown; syscall?: unknown } = Object(error);
+      const reason = syscall === undefined ? messageOf(error) : undefined;
+      return { errno: typeof errno === 'number' ? errno : invalidArgument, reason };
+    }
+  }
+
+  async #bind(query: ListenQuery): Promise<BoundSocket> {
+    if (query.port < 0) await removeLeftPath(query.address);
+    const isNamed = query.port >= 0 && this.#serverNames.length > 0;
+    const opened = await (isNamed ? this.#join(query) : this.#open(query));
+    try {
+      if (this.#isClosed) throw new CodedError('SERVE_CLOSED', 'the server is closed');
+      return this.#keep(opened, query);
+    } catch (error) {
+      this.#letGo(opened, [opened.fd]);
+      throw error;
+    }
+  }
+
+  #letGo({ address, isInherited, onRelease }: Opened, fds: BoundSocket['fds']): void {
+    for (const fd of fds) {
+      if (fd === undefined) continue;
+      if (isInherited === true) this.#inherited.push({ fd, address });
+      else closeSync(callNative(() => this.#descriptors.release(fd)));
+    }
+    onRelease?.();
+  }
+
+  async #join(query: ListenQuery): Promise<OpenedWithFd> {
+    const joined = await joinPort(query, this.#serverNames, async () => {
+      const { address, fd } = await this.#open(query);
+      return { address, fd: callNative(() => this.#descriptors.release(fd)) };
+    });
+    const fd = callNative(() => this.#descriptors.duplicate(joined.fd));
+    return { address: joined.address, fd, onRelease: () => joined.leave() };
+  }
+
+  /** One that we were started with, or a new one; the descriptor is among ours. */
+  #open(query: ListenQuery): Promise<OpenedWithFd> {
+    const { address, port, backlog, isV6Only } = query;
+    const at = this.#inherited.findIndex((inherited) => isAskedFor(inherited.address, query));
+    const [inherited] = at < 0 ? [] : this.#inherited.splice(at, 1);
+    if (inherited !== undefined) {
+      const known = inherited.address === '' ? (address ?? '') : inherited.address;
+      return Promise.resolve({ address: known, fd: inherited.fd, isInherited: true });
+    }
+    // By Node itself, so that addresses and errors are its own.
+    return new Promise((resolve, reject) => {
+      const server = createServer();
+      server.once('error', reject);
+      const isPath = port < 0 && address !== null;
+      const where = isPath ? { path: address } : { port, host: address ?? undefined };
+      server.listen({ ...where, backlog: backlog || undefined, ipv6Only: isV6Only }, () => {
+        // Nothing was accepted yet: that happens in a later turn of the event loop.
+        try {
+          const at = addressOf(server.address());
+          if (this.#isShared && typeof at !== 'string') {
+            server.close(); // it has found out that nobody else has the port
+            const listenAgain = () => this.#listenShared(at, query);
+            resolve({ address: at, fd: listenAgain(), listenAgain });
+          } else {
+            const fd = callNative(() => this.#descriptors.duplicate(fdOf(server)));
+            const remove = () => rmSync(address ?? '', { force: true });
+            resolve({ address: at, fd, onRelease: isPath ? remove : undefined });
+          }
+        } catch (error) {
+          reject(error);
+        } finally {
+          if (server.listening) closeKeepingPath(server, isPath ? address : undefined);
+        }
+      });
+    });
+  }
+
+  /** Throws the system's error. */
+  #listenShared({ address, port }: Exclude<BoundAddress, string>, query: ListenQuery): number {
+    const backlog = query.backlog || defaultBacklog;
+    const fd = this.#descriptors.listenShared(address, port, backlog, query.isV6Only);
+    if (fd >= 0) return fd;
+    throw Object.assign(new Error('no socket that shares its port'), { errno: fd });
+  }
+
+  #keep({ fd, ...opened }: OpenedWithFd, query: ListenQuery): BoundSocket {
+    const free = this.#bound.indexOf(undefined);
+    const number = free < 0 ? this.#bound.length : free;
+    if (number >= mostSockets) {
+      throw Object.assign(new CodedError('OPTION_INVALID', `more than ${mostSockets} sockets`), {
+        errno: tooManyFiles,
+      });
+    }
+    const { ticketKeys } = query;
+    const bound = { ...opened, number, key: keyOf(query), ticketKeys, fds: [fd] };
+    this.#bound[number] = bound;
+    return bound;
+  }
+
+  /** Nobody listens on it any more: who connects is refused. One that we were started with is kept. */
+  release(number: number): void {
+    const bound = this.#bound[number];
+    if (bound === undefined) return;
+    this.#bound[number] = undefined;
+    this.#byKey.delete(bound.key);
+    this.#letGo(bound, bound.fds);
+  }
+
+  /** The paths of Unix sockets go, too. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#descriptors.closeAll();
+    for (const { onRelease } of this.all) onRelease?.();
+  }
+}
+
+function keyOf({ address, port, addressType, index }: ListenQuery): string {
+  return `${address}:${port}:${addressType}:${index}`;
+}
+
+interface Inherited {
+  readonly fd: number;
+  readonly address: BoundAddress;
+}
+
+/**
+ * By port: a program that listens on all addresses may be given one of them. Node does not tell the path
+ * of a Unix socket that it has not bound itself: whoever wants one gets it.
+ */
+function isAskedFor(inherited: BoundAddress, { port }: ListenQuery): boolean {
+  return typeof inherited === 'string' ? port < 0 : inherited.port === port;
+}
+
+/** The address of a listening socket, whose descriptor is closed. */
+function addressBehind(fd: number, given: number): Promise<BoundAddress> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (cause) => {
+      const message = `descriptor ${given} is no listening socket: ${messageOf(cause)}`;
+      reject(new CodedError('OPTION_INVALID', message, { cause }));
+    });
+    // As in `#bind`: nothing is accepted before the next turn of the event loop.
+    server.listen({ fd, exclusive: true }, () => {
+      const address = addressOf(server.address());
+      server.close();
+      resolve(address);
+    });
+  });
+}
+
+/** A Unix socket whose server was killed leaves its path, on which nobody answers any more. */
+async function removeLeftPath(path: string | null): Promise<void> {
+  if (path === null || !existsSync(path) || !statSync(path).isSocket()) return;
+  const isLeft = await new Promise<boolean>((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', (error: { code?: string }) => resolve(error.code === 'ECONNREFUSED'));
+  });
+  if (isLeft) rmSync(path, { force: true });
+}
+
+function fdOf(server: Server): number {
+  const handle: unknown = Reflect.get(server, '_handle');
+  const fd: unknown = Reflect.get(Object(handle), 'fd');
+  if (typeof fd === 'number') return fd;
+  throw new CodedError('SERVE_START_FAILED', 'this runtime tells no descriptors of its sockets');
+}
+
+/** Node removes the path of a Unix socket when it closes it; ours is still in use. */
+function closeKeepingPath(server: Server, path: string | undefined): void {
+  const aside = `${path}.${process.pid}`;
+  if (path !== undefined) renameSync(path, aside);
+  server.close();
+  if (path !== undefined) renameSync(aside, path);
+}
+
+function addressOf(address: ReturnType<Server['address']>): BoundAddress {
+  if (address === null) return '';
+  if (typeof address === 'string') return address;
+  const { address: host, port, family } = address;
+  return { address: host, port, family: family === 'IPv6' ? 'IPv6' : 'IPv4' };
+}

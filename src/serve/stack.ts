@@ -1,0 +1,132 @@
+// Where a loop is while it does not come back: the stack of a thread, taken by another thread of its
+// process through the inspector, which interrupts JavaScript. The interrupted thread goes on afterwards.
+
+import { type NodeWorker, Session } from 'node:inspector';
+
+/** For the whole conversation, in ms: a thread that is in native code cannot be interrupted. */
+const deadlineMs = 2000;
+/** What the main thread says does not wake a worker that sleeps (Node 20 to 26); a timer does, in ms. */
+const wakeEveryMs = 10;
+const mostFrames = 20;
+/** A file may be a URL that holds its text. */
+const mostUrlCharacters = 500;
+
+interface Frame {
+  readonly functionName: string;
+  readonly location: {
+    readonly scriptId: string;
+    readonly lineNumber: number;
+    readonly columnNumber?: number;
+  };
+}
+
+/** What is read of the events of `Debugger`. */
+interface Told {
+  readonly method?: unknown;
+  readonly params?: {
+    readonly scriptId?: unknown;
+    readonly url?: unknown;
+    readonly callFrames?: readonly Frame[];
+  };
+}
+
+/** The way to one thread. */
+interface Line {
+  tell(method: string): void;
+  onTold(listener: (told: Told) => void): void;
+}
+
+/**
+ * For the main thread: the stack, innermost first, as lines of `Error.stack`; `undefined` where it cannot
+ * be had. Never rejects.
+ */
+export function stackOfWorker(threadId: number): Promise<string | undefined> {
+  return takeStack((session, onLine) => {
+    session.connect();
+    session.on('NodeWorker.attachedToWorker', ({ params }) => {
+      if (isThread(params, threadId)) onLine(lineToWorker(session, params.sessionId));
+    });
+    session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
+  });
+}
+
+/** For a worker: the same of the main thread. */
+export function stackOfMainThread(): Promise<string | undefined> {
+  return takeStack((session, onLine) => {
+    session.connectToMainThread();
+    onLine({
+      tell: (method) => session.post(method),
+      onTold: (listener) => session.on('inspectorNotification', listener),
+    });
+  });
+}
+
+async function takeStack(
+  connect: (session: Session, onLine: (line: Line) => void) => void,
+): Promise<string | undefined> {
+  const session = new Session();
+  const awake = setInterval(() => {}, wakeEveryMs);
+  let timer: NodeJS.Timeout | undefined;
+  let found: Line | undefined;
+  try {
+    return await new Promise<string | undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), deadlineMs);
+      connect(session, (line) => {
+        found = line;
+        interrupt(line, resolve);
+      });
+    });
+  } catch {
+    return undefined; // Node may not allow it (--permission)
+  } finally {
+    clearTimeout(timer);
+    clearInterval(awake);
+    // A thread that has not been interrupted yet would stop when it comes back, for nobody.
+    found?.tell('Debugger.disable');
+    session.disconnect();
+  }
+}
+
+/** The title of a worker has its thread's number: "Worker 3", "[worker 3] name". */
+function isThread(
+  { workerInfo }: NodeWorker.AttachedToWorkerEventDataType,
+  threadId: number,
+): boolean {
+  return /\d+/.exec(workerInfo.title)?.[0] === String(threadId);
+}
+
+function lineToWorker(session: Session, sessionId: string): Line {
+  let id = 0;
+  return {
+    tell(method) {
+      id += 1;
+      const message = JSON.stringify({ id, method });
+      session.post('NodeWorker.sendMessageToWorker', { sessionId, message });
+    },
+    onTold(listener) {
+      session.on('NodeWorker.receivedMessageFromWorker', ({ params: { message, ...from } }) => {
+        if (from.sessionId === sessionId) listener(Object(JSON.parse(message)));
+      });
+    },
+  };
+}
+
+function interrupt(line: Line, onStack: (stack: string) => void): void {
+  /** The files of scripts, which are told before anything else. */
+  const urls = new Map<unknown, unknown>();
+  line.onTold(({ method, params = {} }) => {
+    if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url);
+    if (method !== 'Debugger.paused') return;
+    line.tell('Debugger.resume');
+    const frames = (params.callFrames ?? []).slice(0, mostFrames);
+    onStack(frames.map((frame) => lineOf(frame, urls)).join('\n'));
+  });
+  line.tell('Debugger.enable');
+  line.tell('Debugger.pause');
+}
+
+function lineOf({ functionName, location }: Frame, urls: ReadonlyMap<unknown, unknown>): string {
+  const { scriptId, lineNumber, columnNumber = 0 } = location;
+  const url = String(urls.get(scriptId)).slice(0, mostUrlCharacters);
+  return `    at ${functionName || '<anonymous>'} (${url}:${lineNumber + 1}:${columnNumber + 1})`;
+}

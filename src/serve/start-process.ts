@@ -1,0 +1,72 @@
+// Starts a process of a server with what it needs: descriptors, and a ticket that says what they are.
+
+import { CodedError } from '../errors.js';
+import { WiredProcess, type WireTicket } from '../host/index.js';
+import { messageOf } from '../internal/index.js';
+import type { Hosts } from './hosts.js';
+import type { FilledServeOptions } from './options.js';
+import type { AppSettings, ProcessTicket, ToProcess } from './protocol.js';
+import { StackWatch } from './stack-watch.js';
+
+export interface StartOptions {
+  /** Its number in the scoreboard. */
+  readonly number: number;
+  readonly app: AppSettings;
+  readonly boardFd: number;
+  readonly bellFds: readonly number[];
+  readonly hosts: Hosts;
+  readonly serve: FilledServeOptions;
+}
+
+export interface Started {
+  readonly process: WiredProcess<ToProcess>;
+  /** Where the program runs in the main thread. */
+  readonly stackWatch: StackWatch | undefined;
+}
+
+/** What was started; throws `SERVE_START_FAILED`. */
+export function startProcess(options: StartOptions): Started {
+  let stackWatch: StackWatch | undefined;
+  try {
+    if (options.serve.loops.max === 1) stackWatch = new StackWatch();
+    const fds = [options.boardFd, options.hosts.turnsFd, ...options.bellFds];
+    const { owner } = options.serve;
+    const process = new WiredProcess<ToProcess>({
+      entry: new URL('./serve-entry.js', import.meta.url),
+      fds: stackWatch === undefined ? fds : [...fds, stackWatch.theirFd],
+      ticket: (wire, givenFds) => ticketOf(options, wire, givenFds),
+      uid: owner?.uid,
+      gid: owner?.gid,
+    });
+    return { process, stackWatch };
+  } catch (error) {
+    stackWatch?.close();
+    throw new CodedError('SERVE_START_FAILED', messageOf(error), { cause: error });
+  } finally {
+    stackWatch?.letGo();
+  }
+}
+
+function ticketOf(
+  { number, app, bellFds, serve }: StartOptions,
+  wire: WireTicket,
+  [boardFd = -1, turnsFd = -1, ...others]: readonly number[],
+): ProcessTicket {
+  const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs } = serve;
+  return {
+    kind: 'process',
+    parentPid: process.pid,
+    process: number,
+    loops,
+    placement,
+    overloadMs,
+    startTimeoutMs,
+    drainTimeoutMs,
+    app,
+    ...wire,
+    boardFd,
+    turnsFd,
+    bellFds: others.slice(0, bellFds.length),
+    stackFd: others[bellFds.length],
+  };
+}

@@ -1,0 +1,277 @@
+// Files of a folder over HTTP. What a request means (ranges, conditions, types, hidden files) is decided
+// by `send`, the package behind Express and Koa; here is what it does not do: variants that were
+// compressed before (variants.ts), links that lead out of the folder, and large files that leave by the
+// kernel's own copying (send-file.ts).
+
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  existsSync,
+  fstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+} from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import send from 'send';
+import { boolean, checkObject, integer, oneOf } from '../../internal/index.js';
+import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
+import { listingPage } from './listing.js';
+import { plainDescriptor, sendFile } from './send-file.js';
+import { choose, decoded, describeChoice } from './variants.js';
+
+export type { FolderListener } from '../folder-listener.js';
+
+export interface StaticOptions {
+  /** The file that stands for its folder; `false`: none. Default: `index.html`. */
+  readonly index?: string | false | undefined;
+  /** Whether folders without such a file are listed. Default: false. */
+  readonly listing?: boolean | undefined;
+  /** Names that begin with a dot: `ignore` (404), `deny` (403) or `allow`. Default: `ignore`. */
+  readonly dotfiles?: 'allow' | 'deny' | 'ignore' | undefined;
+  /** How long clients may use what they have without asking, in ms. Default: 0. */
+  readonly maxAgeMs?: number | undefined;
+  /** Whether what has that age never changes under its name. Default: false. */
+  readonly immutable?: boolean | undefined;
+  /** Whether `app.js.br` and `app.js.gz` are sent for `app.js` to clients that take them. Default: true. */
+  readonly precompressed?: boolean | undefined;
+}
+
+const optionNames: ReadonlySet<string> = new Set<keyof StaticOptions>([
+  'index',
+  'listing',
+  'dotfiles',
+  'maxAgeMs',
+  'immutable',
+  'precompressed',
+]);
+const missing = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES', 'EPERM', 'ENXIO']);
+const hasProc = existsSync('/proc/self/fd');
+const mostAgeMs = 365 * 24 * 3600 * 1000;
+/** Below this a file is read and sent with its header in one call. */
+const largeBytes = 2 ** 16;
+
+interface Settings {
+  /** Without links in it. */
+  readonly root: string;
+  readonly index: string | false;
+  readonly isListed: boolean;
+  readonly hasVariants: boolean;
+  readonly send: send.SendOptions;
+}
+
+/**
+ * A request listener for the files in `root`, also as middleware of Connect and Express. Throws
+ * `OPTION_INVALID`. Ranges and conditions: RFC 9110.
+ */
+export function serveStatic(root: string | URL, options: StaticOptions = {}): FolderListener {
+  const settings = fill(root, options);
+  return (request, response, next) => {
+    const exchange = { settings, request, response, next, vary: response.getHeader('vary') };
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      try {
+        serve(exchange);
+      } catch {
+        response.destroy();
+      }
+    } else {
+      refuse(exchange, 405, next === undefined ? { Allow: 'GET, HEAD' } : {});
+    }
+  };
+}
+
+/** One request. */
+interface Exchange {
+  readonly settings: Settings;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly next: (() => void) | undefined;
+  /** What `Vary` was before. */
+  readonly vary: OutgoingHttpHeader | undefined;
+}
+
+function fill(root: string | URL, options: StaticOptions): Settings {
+  checkObject('the options of serveStatic', options, optionNames);
+  const real = realFolder(root);
+  const index = options.index ?? 'index.html';
+  const maxAge = integer('maxAgeMs', options.maxAgeMs ?? 0, 0, mostAgeMs);
+  const dotfiles = oneOf('dotfiles', options.dotfiles ?? 'ignore', ['allow', 'deny', 'ignore']);
+  const immutable = boolean('immutable', options.immutable ?? false);
+  return {
+    root: real,
+    index,
+    isListed: boolean('listing', options.listing ?? false),
+    hasVariants: boolean('precompressed', options.precompressed ?? true),
+    send: { root: real, index, dotfiles, maxAge, immutable },
+  };
+}
+
+function serve(exchange: Exchange): void {
+  const { settings, request, response } = exchange;
+  const { root, index } = settings;
+  const path = (request.url ?? '/').replace(/[?#].*$/s, '');
+  const choice = settings.hasVariants
+    ? choose(root, index, path, request.headers['accept-encoding'])
+    : { path, encoding: undefined, type: undefined };
+  const stream = send(request, choice.path, settings.send);
+  stream.on('headers', () => describeChoice(response, choice));
+  stream.on('error', (error: { status?: number; headers?: Record<string, string> }) => {
+    const { status = 500, headers = {} } = error;
+    if (status === 404 && path.endsWith('/') && settings.isListed) void list(exchange, path);
+    else refuse(exchange, status, headers);
+  });
+  stream.on('directory', () => {
+    if (!path.endsWith('/')) redirectToFolder(exchange);
+    else if (settings.isListed) void list(exchange, path);
+    else refuse(exchange, 404);
+  });
+  // Instead of its own, which look up, open and read in other threads: on the way there and back a
+  // small file costs more than by itself. One open file for size, time and bytes, so nothing changes in
+  // between.
+  const sendOpened = (file: string): void => {
+    let fd: number;
+    try {
+      fd = openInside(root, file);
+    } catch (error) {
+      stream.error(statusOf(error));
+      return;
+    }
+    let isTaken = false;
+    // Called with the headers set and not sent, when the answer is to have a body.
+    const transfer = (_file: string, { start = 0 }: { start?: number }): void => {
+      isTaken = true;
+      void sendBody(exchange, fd, start).catch(() => response.destroy());
+    };
+    Reflect.set(stream, 'stream', transfer);
+    try {
+      const stats = fstatSync(fd);
+      if (stats.isDirectory()) stream.redirect(file);
+      else stream.send(file, stats);
+    } finally {
+      if (!isTaken) closeSync(fd);
+    }
+  };
+  Reflect.set(stream, 'sendFile', sendOpened);
+  Reflect.set(stream, 'sendIndex', (folder: string) => sendOpened(join(folder, String(index))));
+  stream.pipe(response);
+}
+
+/** Of a file that cannot be opened: ours have no code, and what may not be read is not there. */
+function statusOf(error: unknown): number {
+  const { code }: { code?: string } = Object(error);
+  return code === undefined || missing.has(code) ? 404 : 500;
+}
+
+/** Takes `fd` over. */
+async function sendBody({ response }: Exchange, fd: number, start: number): Promise<void> {
+  const count = Number(response.getHeader('content-length'));
+  try {
+    const socketFd = count < largeBytes ? undefined : plainDescriptor(response);
+    if (socketFd !== undefined) {
+      await sendFile(response, socketFd, fd, start, count);
+      response.end();
+    } else if (count < largeBytes) {
+      response.end(readPart(fd, start, count));
+    } else {
+      const body = createReadStream('', { fd, start, end: start + count - 1, autoClose: false });
+      await pipeline(body, response);
+    }
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** In this thread: a small file that was just looked up costs less than a way to another one and back. */
+function readPart(fd: number, start: number, count: number): Buffer {
+  const buffer = Buffer.allocUnsafe(count);
+  let filled = 0;
+  while (filled < count) {
+    const bytes = readSync(fd, buffer, filled, count - filled, start + filled);
+    if (bytes === 0) throw new Error('the file has become shorter');
+    filled += bytes;
+  }
+  return buffer;
+}
+
+/** Opens first and looks then where the file really is, so that no link changes in between. */
+function openInside(root: string, path: string): number {
+  // A pipe without a writer is not waited for.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (isInside(root, placeOf(fd, path))) return fd;
+    throw new Error('a link leads out of the folder');
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/** Links in a folder's page are relative to it, so its path has to end with a slash. */
+function redirectToFolder({ request, response }: Exchange): void {
+  // What Express has cut off where it was mounted.
+  const original: unknown = Reflect.get(request, 'originalUrl');
+  const url = typeof original === 'string' ? original : (request.url ?? '/');
+  const [path = '/', query] = url.split(/\?(.*)/s);
+  // Two slashes at the beginning would be another host.
+  const location = `${path.replace(/^\/+/, '/')}/${query === undefined ? '' : `?${query}`}`;
+  response.writeHead(301, { Location: location, 'Content-Length': 0 }).end();
+}
+
+/** Asks no disk where there is /proc. */
+function placeOf(fd: number, path: string): string {
+  return hasProc ? readlinkSync(`/proc/self/fd/${fd}`) : realpathSync(path);
+}
+
+async function list(exchange: Exchange, path: string): Promise<void> {
+  const { settings, request, response } = exchange;
+  try {
+    const text = decoded(path);
+    if (text === undefined) throw new Error('no path');
+    const hidesDotfiles = settings.send.dotfiles !== 'allow';
+    if (hidesDotfiles && text.split('/').some((part) => part.startsWith('.'))) {
+      throw new Error('hidden');
+    }
+    const folder = await realpath(join(settings.root, text));
+    if (!isInside(settings.root, folder)) throw new Error('a link leads out of the folder');
+    const body = await listingPage(folder, text, hidesDotfiles);
+    response.setHeader('Content-Type', 'text/html; charset=utf-8');
+    response.setHeader('Content-Security-Policy', "default-src 'none'");
+    response.end(request.method === 'HEAD' ? undefined : body);
+  } catch {
+    refuse(exchange, 404);
+  }
+}
+
+/** Of a file that is not sent after all. */
+const fileHeaders = [
+  'accept-ranges',
+  'cache-control',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'etag',
+  'last-modified',
+];
+
+/** Leaves to the next listener what is not here; answers what is wrong. */
+function refuse(
+  { response, next, vary }: Exchange,
+  status: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  for (const name of fileHeaders) response.removeHeader(name);
+  if (vary === undefined) response.removeHeader('vary');
+  else response.setHeader('vary', vary);
+  if (next !== undefined && (status === 404 || status === 405)) {
+    response.statusCode = 200;
+    next();
+    return;
+  }
+  answerStatus(response, status, headers);
+}

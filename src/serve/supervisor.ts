@@ -1,0 +1,503 @@
+// The supervisor of a server: starts its processes, replaces those that end, reloads and scales
+// without losing a connection, because it alone holds the listening sockets. Once a second it looks at
+// the scoreboard: for loops that are blocked (watch.ts), processes that are worn (wear.ts), and whether
+// there are too few or too many (sizer.ts).
+//
+// A number in the scoreboard belongs to one process until that has ended, so there are twice as many
+// numbers as processes: the old ones drain while the new ones serve.
+// Long (over 400 lines), because whatever starts, replaces or ends processes has to know of the others.
+
+import { CodedError } from '../errors.js';
+import { announcements, defer, messageOf } from '../internal/index.js';
+import { callNative, type NativeBoard, type NativeDescriptors, requireNative } from '../native.js';
+import { RestartPolicy } from '../supervise/index.js';
+import { boardAt, type Row, rowsOf } from './board.js';
+import { Hosts } from './hosts.js';
+import type { FilledServeOptions, Range } from './options.js';
+import type { AppSettings, BoundAddress } from './protocol.js';
+import { ServerProcess } from './server-process.js';
+import { Sizer } from './sizer.js';
+import { Sockets } from './sockets.js';
+import { figuresOf, type LoopStatus, rssBytesOf } from './status.js';
+import { blockedLoops, silentMs, stackAfterMs, stoppedMs } from './watch.js';
+import { Wear } from './wear.js';
+
+/** A process that has served for so long has not failed, whatever ends it later, in ms. */
+const soundMs = 10_000;
+const watchEveryMs = 1000;
+/** What the listener threads take to write what they are rung for, in ms. */
+const settleMs = 50;
+/** Longer after the ring this process has been held up itself, and knows nothing of the others. */
+const lateMs = 1000;
+/** Who has not come for so long, though rung each second, is stopped: nothing of it runs, no callback. */
+const stoppedAfterMs = 2 * watchEveryMs;
+const wornRestMs = 30_000;
+/** Between two tries to replace a process, while others serve well. */
+const longestDelayMs = 5000;
+
+function serverClosed(): CodedError {
+  return new CodedError('SERVE_CLOSED', 'the server is closed');
+}
+
+/** Where some processes are new already, one has to know. */
+function reloadFailed(error: unknown, replaced: number, all: number): unknown {
+  if (replaced === 0 || !(error instanceof CodedError)) return error;
+  const message = `${replaced} of ${all} processes are new, the others serve on: ${error.message}`;
+  return new CodedError(error.code, message, { cause: error.cause });
+}
+
+export class Supervisor {
+  /** Resolves after `close`; rejects with `SERVE_FAILED` when processes end too often in a row. */
+  readonly closed: Promise<void>;
+  readonly #app: AppSettings;
+  readonly #options: FilledServeOptions;
+  readonly #sockets: Sockets;
+  readonly #hosts: Hosts;
+  readonly #board: NativeBoard;
+  readonly #rows: readonly (readonly Row[])[];
+  readonly #descriptors: NativeDescriptors;
+  readonly #bellFds: readonly number[];
+  /** By number; those that drain are among them. */
+  readonly #processes: (ServerProcess | undefined)[];
+  readonly #policy = new RestartPolicy();
+  readonly #closed = defer<void>();
+  readonly #sizer: Sizer;
+  readonly #wear: Wear;
+  /** Blocked loops whose stack was told. */
+  readonly #shown = new Set<Row | undefined>();
+  /** How the last process with a number ended. */
+  readonly #lastExits: (string | undefined)[] = [];
+  #watchTimer: NodeJS.Timeout | undefined;
+  #lookTimer: NodeJS.Timeout | undefined;
+  #generation = 0;
+  #isClosing = false;
+  /** One reload or change of size at a time. */
+  #change: Promise<void> = Promise.resolve();
+  #changes = 0;
+  /** Processes that will be started instead of others that were lost. */
+  #awaited = 0;
+  #failedAtMs = 0;
+  #rungAtMs = 0;
+  /** Until then worn processes are left alone, because the last one could not be replaced. */
+  #restUntilMs = 0;
+
+  /** Throws `NATIVE_MISSING`. */
+  constructor(app: AppSettings, options: FilledServeOptions) {
+    this.closed = this.#closed.promise;
+    this.closed.catch(() => {}); // whoever wants to know awaits it
+    this.#app = app;
+    this.#options = options;
+    const native = requireNative();
+    const numbers = 2 * options.maxProcesses;
+    this.#sockets = new Sockets(options.placement === 'reuseport', app.serverNames);
+    this.#hosts = new Hosts(app.hosts, options);
+    this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
+    this.#rows = rowsOf(this.#board.buffer());
+    this.#descriptors = new native.NativeDescriptors();
+    this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
+    this.#processes = new Array(numbers).fill(undefined);
+    this.#wear = new Wear(options);
+    this.#sizer = new Sizer(options);
+  }
+
+  /** Where the server listens, in the order in which its programs asked. */
+  get addresses(): readonly BoundAddress[] {
+    return this.#sockets.all.map(({ address }) => address);
+  }
+
+  get pids(): readonly number[] {
+    return this.#serving.flatMap(({ pid, state }) => (state === 'ready' ? (pid ?? []) : []));
+  }
+
+  /** Those that serve, or soon will. */
+  get #serving(): ServerProcess[] {
+    return this.#processes.filter(
+      (each): each is ServerProcess => each?.state === 'ready' || each?.state === 'starting',
+    );
+  }
+
+  /** A line for each loop of each process. */
+  status(): LoopStatus[] {
+    const nowMs = requireNative().boardNowMs();
+    const all = this.#processes.filter((each) => each !== undefined);
+    return all.flatMap(({ number, pid, generation, ageMs }) => {
+      const rssBytes = rssBytesOf(pid);
+      const lastExit = this.#lastExits[number];
+      const ofProcess = { process: number, pid, generation, ageMs, rssBytes, lastExit };
+      const lines = this.#rowsOf(number).map((row, loop) => ({
+        ...ofProcess,
+        ...figuresOf(row, nowMs, { loop, utilization: this.#sizer.utilization.of(row) ?? 0 }),
+      }));
+      const { min } = this.#options.loops;
+      return lines.filter(({ loop, state }) => loop < min || state !== 'free');
+    });
+  }
+
+  #rowsOf(number: number): readonly Row[] {
+    return this.#rows[number] ?? [];
+  }
+
+  /** Resolves when all processes serve; else ends them all and rejects with the first failure. */
+  async start(): Promise<void> {
+    try {
+      await this.#sockets.inherit(this.#options.listenFds);
+      const started = Array.from({ length: this.#options.processes.min }, () => this.#startOne());
+      await Promise.all(started.map(({ ready }) => ready));
+      this.#watchTimer = setInterval(this.#watch, watchEveryMs).unref();
+    } catch (error) {
+      this.#isClosing = true;
+      await this.#endAll((each) => each.kill());
+      throw error;
+    }
+  }
+
+  /** Throws `SERVE_CLOSED`, `SERVE_START_FAILED`. */
+  #startOne(queue = this.#freeQueue()): ServerProcess {
+    if (this.#isClosing) throw serverClosed();
+    const number = this.#processes.indexOf(undefined);
+    if (number < 0) {
+      throw new CodedError(
+        'SERVE_START_FAILED',
+        'as many processes drain as there may be: wait until some have ended',
+      );
+    }
+    for (const row of this.#rowsOf(number)) row.clear();
+    const made = new ServerProcess({
+      number,
+      queue,
+      generation: this.#generation,
+      app: this.#app,
+      boardFd: this.#board.fd(),
+      bellFds: this.#bellFds,
+      sockets: this.#sockets,
+      hosts: this.#hosts,
+      serve: this.#options,
+    });
+    this.#processes[number] = made;
+    made.onLeave = () => this.#spreadQueues();
+    made.ready.then(
+      () => this.#spreadQueues(),
+      () => this.#spreadQueues(), // clients may wait in its socket
+    );
+    made.onLoopFailed = (loop, { message, stack }) => {
+      this.#sizer.loopFailed(made);
+      announcements.serverLoopFailed.publish({ pid: made.pid, loop, why: message, stack });
+    };
+    made.onEnd = (how) => this.#ended(made, how);
+    made.onLost = (why, stack) => this.#lost(made, why, stack);
+    return made;
+  }
+
+  #freeQueue(): number {
+    const taken = new Set(this.#serving.map(({ queue }) => queue));
+    let queue = 0;
+    while (taken.has(queue)) queue += 1;
+    return queue;
+  }
+
+  /** Sockets that nobody accepts from any more go to those with the fewest (`reuseport`). */
+  #spreadQueues(): void {
+    if (this.#isClosing) return;
+    for (let queue = 0; queue < this.#sockets.queues; queue += 1) {
+      const serving = this.#serving;
+      if (serving.some(({ queues }) => queues.has(queue))) continue;
+      const ready = serving.filter(({ state }) => state === 'ready');
+      const [fewest] = ready.sort((a, b) => a.queues.size - b.queues.size);
+      fewest?.adopt(queue);
+    }
+  }
+
+  /** Until some process that drains has ended, where they have all numbers. */
+  async #waitForNumber(): Promise<void> {
+    while (!this.#processes.includes(undefined)) {
+      await Promise.race(this.#processes.map((each) => each?.exited));
+    }
+  }
+
+  #ended({ number }: ServerProcess, how: string): void {
+    this.#processes[number] = undefined;
+    this.#lastExits[number] = how;
+    for (const row of this.#rowsOf(number)) row.clear();
+    if (this.#isClosing) return;
+    // A connection may have been left to it that the others do not look for.
+    for (const bell of this.#bellFds) requireNative().ringBell(bell);
+  }
+
+  /** Once a second. */
+  readonly #watch = (): void => {
+    this.#rungAtMs = performance.now();
+    for (const each of this.#processes) {
+      // It writes for how long its loops slept.
+      if (each !== undefined) requireNative().ringBell(this.#bellFds[each.number] ?? -1);
+    }
+    this.#lookTimer = setTimeout(this.#look, settleMs).unref();
+  };
+
+  readonly #look = (): void => {
+    this.#sizer.utilization.look(this.#rows.flat(), performance.now());
+    this.#forgetFailures();
+    if (performance.now() - this.#rungAtMs > lateMs) return;
+    this.#watchStopped();
+    this.#watchBlocked();
+    this.#hosts.checkMemory();
+    if (this.#changes > 0) return; // a reload goes on
+    this.#releaseSockets();
+    const worn =
+      performance.now() < this.#restUntilMs
+        ? undefined
+        : this.#serving.find((each) => this.#wear.isWorn(each, this.#rowsOf(each.number)));
+    if (worn !== undefined) this.#replaceWorn(worn);
+    else if (this.#options.plan === 'perchild') this.#fitLoops();
+    else this.#fitProcesses();
+  };
+
+  /** Tells where blocked loops are, once for each time, and replaces those that stay so. */
+  #watchBlocked(): void {
+    const nowMs = requireNative().boardNowMs();
+    const blocked = new Map(
+      blockedLoops(this.#rows, nowMs, Math.min(stackAfterMs, this.#options.blockedTimeoutMs)).map(
+        (loop) => [this.#rowsOf(loop.process)[loop.index], loop],
+      ),
+    );
+    for (const row of this.#shown) if (!blocked.has(row)) this.#shown.delete(row);
+    for (const [row, { process, index, blockedMs }] of blocked) {
+      const found = this.#processes[process];
+      if (found?.state !== 'ready' || this.#stoppedMs(found) > stoppedAfterMs) continue;
+      if (blockedMs >= this.#options.blockedTimeoutMs) this.#retire(found, index, blockedMs);
+      else if (!this.#shown.has(row)) {
+        this.#shown.add(row);
+        void found
+          .stackOf(index)
+          .then((stack) => this.#announceBlocked(found, index, blockedMs, stack));
+      }
+    }
+  }
+
+  /** One in which nothing runs any more (SIGSTOP, a debugger) cannot drain. */
+  #watchStopped(): void {
+    for (const each of this.#processes) {
+      if (each?.state !== 'ready' && each?.state !== 'draining') continue;
+      const ms = this.#stoppedMs(each);
+      if (ms >= this.#options.blockedTimeoutMs) {
+        each.kill(`it was stopped for ${Math.round(ms)} ms`);
+      }
+    }
+  }
+
+  #stoppedMs({ number, servedMs }: ServerProcess): number {
+    return stoppedMs(this.#rowsOf(number), requireNative().boardNowMs(), servedMs);
+  }
+
+  /** Programs close servers, and new versions of them listen elsewhere. */
+  #releaseSockets(): void {
+    const isSettled = this.#awaited === 0 && this.#serving.length > 0;
+    if (!isSettled) return; // whoever starts may want them
+    for (const { number } of this.#sockets.all) {
+      if (this.#serving.some((each) => each.mayUse(number))) continue;
+      this.#sockets.release(number);
+      for (const each of this.#serving) each.forget(number); // it is used again
+    }
+  }
+
+  #replaceWorn(worn: ServerProcess): void {
+    const replace = async (): Promise<void> => {
+      await this.#waitForNumber();
+      await this.#startOne(worn.queue).ready;
+      worn.drain();
+    };
+    this.#inTurn(replace).catch(() => {
+      this.#restUntilMs = performance.now() + wornRestMs; // it serves on until then
+    });
+  }
+
+  /** Processes come and go with the load. */
+  #fitProcesses(): void {
+    const serving = this.#serving;
+    const rows = serving.flatMap(({ number }) => this.#rowsOf(number));
+    const { waitingConnections } = this.#sockets;
+    const units = serving.length + this.#awaited;
+    const change = this.#sizer.changeOfProcesses(units, rows, waitingConnections);
+    const free = this.#processes.filter((each) => each === undefined).length;
+    for (let count = 0; count < Math.min(change, free); count += 1) this.#startWatched();
+    if (change < 0) this.#leastConnected(serving)?.drain();
+  }
+
+  /** Loops of each process come and go with its load. */
+  #fitLoops(): void {
+    for (const each of this.#serving.filter(({ state }) => state === 'ready')) {
+      const loops = this.#sizer.loopsFor(each, this.#rowsOf(each.number));
+      if (loops !== undefined) each.resize(loops);
+    }
+  }
+
+  #leastConnected(processes: readonly ServerProcess[]): ServerProcess | undefined {
+    const open = ({ number }: ServerProcess) =>
+      this.#rowsOf(number).reduce((sum, row) => sum + row.get(boardAt.open), 0);
+    return [...processes].sort((a, b) => open(a) - open(b))[0];
+  }
+
+  /** Of a loop that has come back meanwhile the stack shows what it did then. */
+  #announceBlocked(
+    { pid, number }: ServerProcess,
+    loop: number,
+    sinceMs: number,
+    stack?: string,
+  ): void {
+    const row = this.#rowsOf(number)[loop];
+    const nowMs = row === undefined ? 0 : silentMs(row, requireNative().boardNowMs());
+    const isBack = nowMs < sinceMs;
+    const told = isBack ? { blockedMs: sinceMs, stack: undefined } : { blockedMs: nowMs, stack };
+    announcements.serverBlocked.publish({ pid, loop, ...told });
+  }
+
+  /** Its other loops finish what they hold, while another process starts. */
+  #retire(blocked: ServerProcess, index: number, blockedMs: number): void {
+    const { drainTimeoutMs } = this.#options;
+    blocked.drain();
+    this.#lost(
+      blocked,
+      `loop ${index} was blocked for ${blockedMs} ms; it may end what it holds for ${drainTimeoutMs} ms`,
+    );
+  }
+
+  #lost({ pid, number }: ServerProcess, why: string, stack?: string): void {
+    if (this.#isClosing) return;
+    // Who can make it fail by a request must not be able to close the server.
+    const hasServed = this.#rowsOf(number).some((row) => row.get(boardAt.placed) > 0);
+    this.#replaceLater(pid, { why, stack, hasServed });
+  }
+
+  /** Starts another process in a while; gives up when none serves, too often in a row. */
+  #replaceLater(
+    pid: number | undefined,
+    { why, stack, hasServed }: { why: string; stack?: string | undefined; hasServed: boolean },
+  ): void {
+    this.#failedAtMs = performance.now();
+    // With others that serve well a failure is no reason to end them, too.
+    const isAnySound = hasServed || this.#serving.some(({ servedMs }) => servedMs > soundMs);
+    const delayMs = this.#policy.failed() ?? (isAnySound ? longestDelayMs : undefined);
+    announcements.serverLost.publish({ pid, why, stack, delayMs });
+    if (delayMs === undefined) {
+      this.#giveUp(why);
+      return;
+    }
+    this.#awaited += 1;
+    setTimeout(() => void this.#replace(), delayMs);
+  }
+
+  /** What was started after the last failure serves well: the row of failures has ended. */
+  #forgetFailures(): void {
+    const sinceMs = performance.now() - this.#failedAtMs;
+    const isMended = this.#serving.some(
+      ({ servedMs, ageMs }) => servedMs > soundMs && ageMs < sinceMs,
+    );
+    if (isMended) this.#policy.succeeded();
+  }
+
+  async #replace(): Promise<void> {
+    await this.#waitForNumber();
+    this.#awaited -= 1;
+    const isNeeded = this.#serving.length < this.#sizer.mostProcesses;
+    if (isNeeded && !this.#isClosing) this.#startWatched();
+  }
+
+  /** Starts a process; when it fails, another one later. */
+  #startWatched(): void {
+    const failed = (error: unknown, made?: ServerProcess): void => {
+      const isExpected = this.#isClosing || made?.isUnwanted;
+      if (isExpected) return;
+      this.#replaceLater(made?.pid, { why: messageOf(error), hasServed: false });
+    };
+    try {
+      const made = this.#startOne();
+      made.ready.catch((error: unknown) => failed(error, made));
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #giveUp(why: string): void {
+    const { failuresInRow } = this.#policy;
+    const message =
+      `processes of the server ended ${failuresInRow} times in a row, the last one: ${why}. ` +
+      'The server is closed: mend the program and start it again';
+    this.#closed.reject(new CodedError('SERVE_FAILED', message));
+    this.close().catch(() => {});
+  }
+
+  /**
+   * Replaces every process, one after the other; rejects when a new one fails: the old one stays. Who
+   * connects from then on gets a new process.
+   */
+  reload(): Promise<void> {
+    return this.#inTurn(async () => {
+      const old = this.#serving;
+      this.#generation += 1;
+      for (const [replaced, each] of old.entries()) {
+        if (each.state === 'draining' || each.state === 'ended') continue; // another takes its place
+        await this.#waitForNumber();
+        await this.#startOne(each.queue).ready.catch((error: unknown) => {
+          throw reloadFailed(error, replaced, old.length);
+        });
+        each.drain();
+      }
+      await Promise.all(old.map(({ left }) => left));
+    });
+  }
+
+  /** Serves from so many processes from now on; resolves when those that are new serve. */
+  scale(processes: Range): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = this.#sizer.processes;
+      this.#sizer.processes = processes;
+      const serving = this.#serving;
+      const ready = serving.filter(({ state }) => state === 'ready');
+      const starting = serving.filter(({ state }) => state === 'starting');
+      for (const each of [...ready, ...starting].slice(processes.max)) each.drain();
+      const missing = Math.max(0, processes.min - serving.length - this.#awaited);
+      const started: ServerProcess[] = [];
+      try {
+        for (let count = 0; count < missing; count += 1) {
+          await this.#waitForNumber();
+          started.push(this.#startOne());
+        }
+        await Promise.all(started.map(({ ready }) => ready));
+      } catch (error) {
+        this.#sizer.processes = before;
+        throw error;
+      }
+    });
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const begin = async (): Promise<void> => {
+      if (this.#isClosing) throw serverClosed();
+      await work();
+    };
+    this.#changes += 1;
+    const done = this.#change.then(begin).finally(() => {
+      this.#changes -= 1;
+    });
+    this.#change = done.catch(() => {});
+    return done;
+  }
+
+  /** Answers what is there, and ends every process. */
+  close(): Promise<void> {
+    this.#isClosing = true;
+    return this.#endAll((each) => each.drain());
+  }
+
+  async #endAll(end: (process: ServerProcess) => void): Promise<void> {
+    clearInterval(this.#watchTimer);
+    clearTimeout(this.#lookTimer);
+    const all = this.#processes.filter((each) => each !== undefined);
+    for (const each of all) end(each);
+    this.#sockets.close(); // whoever comes now is refused at once
+    await Promise.all(all.map(({ exited }) => exited));
+    await this.#hosts.close();
+    this.#descriptors.closeAll();
+    this.#board.close();
+    this.#closed.resolve();
+  }
+}

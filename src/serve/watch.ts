@@ -1,0 +1,57 @@
+// Which loops are blocked and which processes stopped, and for how long: a callback that does not return
+// keeps its loop from answering the listener thread's questions, and from taking connections. Looks at
+// the scoreboard alone, so that nothing that it asks can be blocked, too.
+// Not here: placement, which notices much sooner (crates/core/src/accept/place.rs).
+
+import { boardAt, type Row } from './board.js';
+
+/** A stack is wanted after so long, in ms. */
+export const stackAfterMs = 5000;
+
+export interface BlockedLoop {
+  readonly process: number;
+  readonly index: number;
+  readonly blockedMs: number;
+}
+
+/** How long a loop has been silent at `nowMs`, the clock of the scoreboard; 0 for one that is not. */
+export function silentMs(row: Row, nowMs: number): number {
+  return Math.max(
+    ...[boardAt.untakenSince, boardAt.askedSince].map((at) => age(row.get(at), nowMs)),
+  );
+}
+
+/** Of 32-bit times, 0 for none; what lies ahead was written just now. */
+function age(sinceMs: number, nowMs: number): number {
+  const ageMs = (nowMs - sinceMs) >>> 0;
+  return sinceMs === 0 || ageMs > 2 ** 31 ? 0 : ageMs;
+}
+
+/** For how long a process that has served for `servedMs` has not answered the supervisor's bell. */
+export function stoppedMs(rows: readonly Row[], nowMs: number, servedMs: number): number {
+  const ages = rows
+    .filter(({ state }) => state === 'ready')
+    .map((row) => row.get(boardAt.lookedAt))
+    .map((lookedAt) => (lookedAt === 0 ? servedMs : age(lookedAt, nowMs)));
+  return ages.length === 0 ? 0 : Math.min(...ages);
+}
+
+/** Whether none of these loops takes a connection: all hold as many as they may. */
+export function isFull(rows: readonly Row[]): boolean {
+  const ready = rows.filter(({ state }) => state === 'ready');
+  return ready.length > 0 && ready.every((row) => row.get(boardAt.open) >= row.get(boardAt.limit));
+}
+
+/** Loops of the board that are ready, and silent for `leastMs` or longer. */
+export function blockedLoops(
+  rows: readonly (readonly Row[])[],
+  nowMs: number,
+  leastMs: number,
+): BlockedLoop[] {
+  return rows.flatMap((ofProcess, process) =>
+    ofProcess
+      .map((row, index) => ({ row, process, index, blockedMs: silentMs(row, nowMs) }))
+      .filter(({ row, blockedMs }) => row.state === 'ready' && blockedMs >= leastMs)
+      .map(({ index, blockedMs }) => ({ process, index, blockedMs })),
+  );
+}

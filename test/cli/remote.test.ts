@@ -1,0 +1,84 @@
+// `manycore status`, `reload` and `scale`, beside servers that run.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type Ended, runCommand } from '../faults/child.js';
+import { bodyOf } from '../serve/client.js';
+import { folder, listens, program, skip } from '../serve/served.js';
+import { childrenOf, waitFor } from '../support/index.js';
+import { command, deadlineMs, type Running, startWith } from './serving.js';
+
+/** Servers and commands of a test, which see nothing of others. */
+function ownServers(t: TestContext) {
+  const env = { XDG_RUNTIME_DIR: folder(t) };
+  return {
+    start: (...flags: string[]): Promise<Running> =>
+      startWith(t, flags, { env: { ...process.env, ...env } }),
+    run: (...args: string[]): Promise<Ended> =>
+      runCommand(t, [process.execPath, command, ...args], env),
+  };
+}
+
+test('a server is shown, as a table and as JSON', { skip }, async (t) => {
+  const { start, run } = ownServers(t);
+  const none = await run('status');
+  assert.deepEqual(none, {
+    status: 0,
+    stdout: 'no server runs: manycore serve APP starts one\n',
+    stderr: '',
+  });
+  const { child, port, pids } = await start('-P', '1', '-L', '2', listens);
+  await bodyOf(port);
+  const { stdout } = await run('status');
+  const [title, head, ...lines] = stdout.trimEnd().split('\n');
+  assert.equal(title, `${listens} at 127.0.0.1:${port}, served by process ${child.pid}`);
+  assert.match(head ?? '', /^ +pid +gen +age +memory +loop +state/);
+  assert.equal(lines.length, 2);
+  for (const line of lines) assert.match(line, new RegExp(`^ *${pids[0]} +0 .* [01] +ready `));
+  const [server] = JSON.parse((await run('status', '--json', String(child.pid))).stdout);
+  assert.equal(server.pid, child.pid);
+  assert.deepEqual(
+    server.loops.map(({ loop, state }: { loop: number; state: string }) => [loop, state]),
+    [
+      [0, 'ready'],
+      [1, 'ready'],
+    ],
+  );
+});
+
+test('a server is reloaded and scaled, within what it was started for', { skip }, async (t) => {
+  const { start, run } = ownServers(t);
+  const { child, port, pids } = await start('-P', '1', '-L', '1', '--max-processes', '2', listens);
+  assert.equal((await run('reload')).stdout, 'reloaded\n');
+  assert.ok(!(await bodyOf(port)).startsWith(`${pids[0]}:`));
+  assert.equal((await run('scale', '2')).stdout, 'serving from 2 processes\n');
+  await waitFor(() => childrenOf(child.pid ?? 0).length === 2, deadlineMs);
+  assert.equal((await run('scale', '1..2')).stdout, 'serving from 1 to 2 processes\n');
+  const tooMany = await run('scale', '3');
+  assert.equal(tooMany.status, 2);
+  assert.match(
+    tooMany.stderr,
+    /^manycore: .*processes is 3: it must be at most 2.*\(SERVE_CONTROL_FAILED\)\n$/,
+  );
+  assert.equal((await run('scale', 'many')).status, 2);
+});
+
+test('where no server runs, or several do, a command says so and changes nothing', {
+  skip,
+}, async (t) => {
+  const { start, run } = ownServers(t);
+  for (const args of [['reload'], ['scale', '2'], ['status', '1']]) {
+    const { status, stderr } = await run(...args);
+    assert.equal(status, 2);
+    assert.match(stderr, /^manycore: no server of this user runs.*\(SERVE_CONTROL_FAILED\)\n$/);
+  }
+  const first = await start('-P', '1', '-L', '1', listens);
+  const app = program(t, 'app.mjs', `export default (q, r) => r.end(String(process.pid));`);
+  const second = await start('-P', '1', '-L', '1', '--port', '0', app);
+  const { stderr } = await run('reload');
+  for (const { child } of [first, second]) assert.ok(stderr.includes(`${child.pid} (`));
+  assert.equal(await bodyOf(second.port), String(second.pids[0]));
+  assert.equal((await run('reload', String(second.child.pid))).stdout, 'reloaded\n');
+  assert.notEqual(await bodyOf(second.port), String(second.pids[0]));
+  assert.ok((await bodyOf(first.port)).startsWith(`${first.pids[0]}:`));
+});

@@ -1,0 +1,419 @@
+// `manycore serve`, with the signals that its owner sends.
+// Long (over 400 lines), because each flag and each signal is a test.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { runCommand } from '../faults/child.js';
+import { cert, key } from '../serve/apps/certificate.js';
+import { begin, bodyOf, bodyOver, secureBody } from '../serve/client.js';
+import { folder, listens, program, skip } from '../serve/served.js';
+import { childrenOf, isRunning, waitFor, withDeadline } from '../support/index.js';
+import { command, deadlineMs, type Running, startWith } from './serving.js';
+
+function start(t: TestContext, ...flags: string[]): Promise<Running> {
+  return startWith(t, [...flags, listens]);
+}
+
+test('serve says where it listens, reloads at HUP and USR2, and ends at TERM', {
+  skip,
+}, async (t) => {
+  const { child, lines, port, pids } = await start(t, '-P', '1', '-L', '2');
+  assert.equal(pids.length, 1);
+  assert.match(await bodyOf(port), new RegExp(`^${pids[0]}:[12]$`));
+  child.kill('SIGHUP');
+  await waitFor(() => lines.includes('reloaded'), deadlineMs);
+  assert.ok(!(await bodyOf(port)).startsWith(`${pids[0]}:`));
+  child.kill('SIGUSR2');
+  await waitFor(() => lines.filter((line) => line === 'reloaded').length === 2, deadlineMs);
+  child.kill('SIGTTIN');
+  await waitFor(() => lines.includes('serving from 2 processes'), deadlineMs);
+  child.kill('SIGTTOU');
+  await waitFor(() => lines.includes('serving from 1 process'), deadlineMs);
+  child.kill('SIGTERM');
+  const [exitCode] = await withDeadline(once(child, 'exit'), deadlineMs, 'the end');
+  assert.equal(exitCode, 0);
+});
+
+test('examples/hello is served as it is', { skip }, async (t) => {
+  const app = fileURLToPath(new URL('../../../examples/hello/app.js', import.meta.url));
+  const { port } = await startWith(t, ['-P', '1', '-L', '2', '--port', '0', app]);
+  assert.match(await bodyOf(port, '/here'), /^hello from process \d+: \/here\n$/);
+});
+
+test('flags may stand after the program, and those after -- are its own', { skip }, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    'export default (_, response) => response.end(process.argv.slice(2).join());',
+  );
+  const flags = [app, '-P', '2', 'one', '--port', '0', '--', '--two', '-P', '3'];
+  const { port, pids } = await startWith(t, flags);
+  assert.equal(pids.length, 2);
+  assert.equal(await bodyOf(port), 'one,--two,-P,3');
+});
+
+test('a second TERM ends all processes at once', { skip }, async (t) => {
+  const { child, port, pids } = await start(t, '-P', '2', '-L', '2');
+  const held = await begin(port, '/?wait=60000');
+  held.body.catch(() => {});
+  child.kill('SIGTERM');
+  await waitFor(async () => (await bodyOf(port).catch(() => 'refused')) === 'refused', deadlineMs);
+  assert.ok(pids.some((pid) => isRunning(pid)));
+  child.kill('SIGTERM');
+  const [exitCode] = await withDeadline(once(child, 'exit'), deadlineMs, 'the end');
+  assert.equal(exitCode, 1);
+  await waitFor(() => pids.every((pid) => !isRunning(pid)), deadlineMs);
+});
+
+test('signals that come faster than processes all count', { skip }, async (t) => {
+  const config = join(folder(t), 'config.json');
+  const options = { app: listens, processes: 1, loops: 1, maxProcesses: 3 };
+  writeFileSync(config, JSON.stringify(options));
+  const { child, lines } = await startWith(t, ['--config', config]);
+  child.kill('SIGTTIN');
+  // Else the system makes one signal of two.
+  await waitFor(() => childrenOf(child.pid ?? 0).length === 2, deadlineMs);
+  child.kill('SIGTTIN');
+  await waitFor(() => lines.includes('serving from 3 processes'), deadlineMs);
+});
+
+test('TERM during a reload ends the server, and loses nothing', { skip }, async (t) => {
+  const { child, port, pids } = await start(t, '-P', '2', '-L', '1');
+  const held = await begin(port, '/?wait=1000');
+  child.kill('SIGHUP');
+  await waitFor(() => childrenOf(child.pid ?? 0).length > pids.length, deadlineMs);
+  const all = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+  child.kill('SIGTERM');
+  assert.match(await held.body, /^began /);
+  const [exitCode] = await withDeadline(once(child, 'exit'), deadlineMs, 'the end');
+  assert.equal(exitCode, 0);
+  await waitFor(() => all.every((pid) => !isRunning(pid)), deadlineMs);
+});
+
+test('processes whose supervisor is killed answer what they hold, and leave', {
+  skip,
+}, async (t) => {
+  const { child, port, pids } = await start(t, '-P', '2', '-L', '1');
+  const last = await begin(port, '/?wait=500');
+  child.kill('SIGKILL');
+  assert.match(await last.body, /^began \d+:0$/);
+  await waitFor(() => pids.every((pid) => !isRunning(pid)), deadlineMs);
+  await assert.rejects(bodyOf(port), { code: 'ECONNREFUSED' });
+});
+
+for (const loops of [1, 2]) {
+  test(`a process whose supervisor is killed leaves also from an endless callback, ${loops} loops`, {
+    skip,
+  }, async (t) => {
+    const config = join(folder(t), 'config.json');
+    const options = { app: listens, processes: 1, loops, drainTimeoutMs: 500 };
+    writeFileSync(config, JSON.stringify(options));
+    const { child, port, pids } = await startWith(t, ['--config', config]);
+    const lost = assert.rejects(bodyOf(port, '/?block=600000'));
+    // Where there is another loop, it answers meanwhile; alone, nobody does.
+    if (loops > 1) await waitFor(() => bodyOf(port), deadlineMs);
+    await new Promise((resolve) => setTimeout(resolve, 300)); // the callback has begun
+    child.kill('SIGKILL');
+    await waitFor(() => pids.every((pid) => !isRunning(pid)), deadlineMs);
+    await lost;
+  });
+}
+
+test('serve without a program, or with wrong flags, is one sentence', async (t) => {
+  for (const [flags, message] of [
+    [['no-such-file.js'], /there is no file .*no-such-file\.js/],
+    [['.'], /is a folder: give the program to serve, or --static/],
+    [['--static', command, '--port', '0'], /it must be a folder/],
+    [['-P', 'two', listens], /whole number/],
+    [[listens, '--two'], /unknown option '--two'\n.*after --/],
+    [['-P', '0', listens], /processes is 0: it must be/],
+    [['-P', '3..2', listens], /processes\.max is 2: it must be/],
+    [['--plan', 'fork', listens], /Allowed choices are event, prefork, worker, perchild/],
+    [['--status', 'here', listens], /PORT or HOST:PORT/],
+    [['--tls-cert', 'a.pem', listens], /--tls-cert and --tls-key/],
+    [['--static', '.', listens], /give a program or folders/],
+    [['--static', '/no/such/folder', '--port', '0'], /root is "\/no\/such\/folder"/],
+    [['--config', 'no-such.json'], /no-such\.json cannot be read as a configuration/],
+    [['--user', 'nobody-at-all', listens], /user is "nobody-at-all": it must be/],
+    [[], /there is nothing to serve/],
+  ] as const) {
+    const run = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
+    assert.equal(run.status, 2);
+    assert.match(run.stderr, message);
+    assert.doesNotMatch(run.stderr, /\n\s+at /);
+  }
+});
+
+test('an exported app listens on the address or the Unix socket that is asked for', {
+  skip,
+}, async (t) => {
+  const app = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
+  const flags = ['-P', '1', '-L', '2', app];
+  const { lines, port } = await startWith(t, ['--port', '0', '--host', '127.0.0.1', ...flags]);
+  assert.equal(lines[0], `listening on 127.0.0.1:${port}`);
+  assert.equal(await bodyOf(port), 'here');
+  const path = join(folder(t), 'socket');
+  const { child, lines: said } = await startWith(t, ['--unix', path, ...flags]);
+  assert.equal(said[0], `listening on ${path}`);
+  assert.equal(await bodyOver(path), 'here');
+  child.kill('SIGTERM');
+  await withDeadline(once(child, 'exit'), deadlineMs, 'the end');
+  assert.ok(!existsSync(path));
+});
+
+test('an exported app speaks TLS and HTTP/2', { skip }, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    `export default (request, response) => response.end('version ' + request.httpVersion);`,
+  );
+  const certFile = join(dirname(app), 'cert.pem');
+  const keyFile = join(dirname(app), 'key.pem');
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--tls-cert', certFile, '--tls-key', keyFile];
+  const { port } = await startWith(t, [...flags, '--http2', app]);
+  assert.equal(await secureBody(port, 'http/1.1'), 'version 1.1');
+  assert.equal(await secureBody(port, 'h2'), 'version 2.0');
+});
+
+test('a program that listens by itself has the port in PORT, and options that it cannot follow are refused', {
+  skip,
+}, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    `import { createServer } from 'node:http';
+    createServer((request, response) => response.end(process.env.PORT)).listen(process.env.PORT);`,
+  );
+  const { port } = await startWith(t, ['-P', '1', '-L', '1', '--port', '0', app]);
+  assert.equal(await bodyOf(port), '0');
+  const pem = join(folder(t), 'any.pem');
+  writeFileSync(pem, '');
+  const tls = ['--port', '0', '--tls-cert', pem, '--tls-key', pem, app];
+  const { status, stderr } = await runCommand(t, [process.execPath, command, 'serve', ...tls]);
+  assert.equal(status, 2);
+  assert.match(stderr, /tls is for programs that export their app; this one listens by itself/);
+  const late = program(
+    t,
+    'late.mjs',
+    `import { createServer } from 'node:http';
+    setTimeout(() => createServer(() => {}).listen(0), 500);`,
+  );
+  for (const [flag, value] of [
+    ['--host', '127.0.0.1'],
+    ['--unix', join(folder(t), 'socket')],
+  ] as const) {
+    for (const each of [app, late]) {
+      const flags = ['-P', '1', '-L', '1', flag, value, each];
+      const ended = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
+      assert.match(ended.stderr, new RegExp(`${flag.slice(2)} is for programs that export`));
+    }
+  }
+});
+
+test('what a program throws is shown with its stack, at its start and in a thread', {
+  skip,
+}, async (t) => {
+  const broken = program(t, 'broken.mjs', `\nthrow new Error('at its start');`);
+  const { stderr } = await runCommand(t, [process.execPath, command, 'serve', broken]);
+  assert.match(
+    stderr,
+    /Error: at its start\n {4}at file:.*broken\.mjs:2:7[^]*\(SERVE_START_FAILED\)\n$/,
+  );
+  const app = program(
+    t,
+    'app.mjs',
+    `export default () => {
+      throw new Error('of a request');
+    };`,
+  );
+  const flags = ['-P', '1', '-L', '2', '--port', '0', app];
+  const { child, port } = await startWith(t, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  child.stderr?.on('data', (piece) => {
+    said += piece;
+  });
+  await assert.rejects(bodyOf(port));
+  await waitFor(
+    () => /Error: of a request\n {4}at .*app\.mjs:2:13[^]* is lost/.test(said),
+    deadlineMs,
+  );
+});
+
+test('folders are served without a program', { skip }, async (t) => {
+  const root = folder(t);
+  writeFileSync(join(root, 'index.html'), 'here');
+  writeFileSync(join(root, 'hello'), '#!/bin/sh\necho Content-Type: text/plain; echo; echo ran');
+  chmodSync(join(root, 'hello'), 0o755);
+  const flags = ['-P', '1', '-L', '1', '--port', '0'];
+  const { port } = await startWith(t, [...flags, '--static', root, '--cgi', root]);
+  assert.equal(await bodyOf(port), 'here');
+  assert.equal(await bodyOf(port, '/cgi-bin/hello'), 'ran\n');
+  assert.equal(await bodyOf(port, '/cgi-bin/nothing'), 'Not Found\n');
+});
+
+test('a configuration names apps, each with options of its own', { skip }, async (t) => {
+  const first = program(
+    t,
+    'first.mjs',
+    `export default (q, r) => r.end('first ' + process.argv[2]);`,
+  );
+  const root = dirname(first);
+  writeFileSync(join(root, 'second.mjs'), `export default (q, r) => r.end('second');`);
+  const config = {
+    processes: 1,
+    loops: 1,
+    port: 0,
+    pidFile: join(root, 'pid'),
+    apps: [
+      { app: 'first.mjs', args: ['told'] },
+      { app: 'second.mjs', processes: 2 },
+    ],
+  };
+  writeFileSync(join(root, 'manycore.config.json'), JSON.stringify(config));
+  const { child, lines } = await startWith(t, [], { cwd: root });
+  await waitFor(() => lines.length === 2, deadlineMs);
+  const ports = lines.map((line) => Number(line.split(':').at(-1)));
+  const bodies = await Promise.all(ports.map((port) => bodyOf(port)));
+  assert.deepEqual(bodies, ['first told', 'second']);
+  assert.equal(childrenOf(child.pid ?? 0).length, 3);
+  assert.equal(Number(readFileSync(config.pidFile, 'utf8')), child.pid);
+  child.kill('SIGTERM');
+  await withDeadline(once(child, 'exit'), deadlineMs, 'the end');
+  assert.ok(!existsSync(config.pidFile));
+});
+
+test('a configuration with what is no option is refused in a sentence', async (t) => {
+  const config = join(folder(t), 'config.json');
+  for (const [content, message] of [
+    [[], /it is an array: it must be an object/],
+    [{ app: 5 }, /app is 5: it must be a path/],
+    [{ app: listens, pidFile: 5 }, /pidFile is 5: it must be a path/],
+    [{ app: listens, tls: 5 }, /tls is 5: it must be an object/],
+    [{ app: listens, tls: { cert: 'a.pem' } }, /tls\.key is undefined: it must be the path/],
+    [{ apps: {} }, /apps is an object: it must be an array/],
+    [{ apps: [{ app: true }] }, /app is true: it must be a path/],
+    [{ app: listens, reloadOnChange: 'yes' }, /reloadOnChange is "yes": it must be/],
+    [{ app: listens, port: 'web' }, /port is "web": it must be an integer/],
+    [{ app: listens, procesess: 2 }, /there is no "procesess"/],
+  ] as const) {
+    writeFileSync(config, JSON.stringify(content));
+    const ended = await runCommand(t, [process.execPath, command, 'serve', '--config', config]);
+    assert.equal(ended.status, 2);
+    assert.match(ended.stderr, message);
+    assert.doesNotMatch(ended.stderr, /^ +at /m);
+  }
+});
+
+test('a second server that cannot start leaves the file of the first its number', {
+  skip,
+}, async (t) => {
+  const pidFile = join(folder(t), 'pid');
+  const app = program(t, 'app.mjs', `export default (q, r) => r.end('first');`);
+  const flags = ['-P', '1', '-L', '1', '--pid-file', pidFile, app];
+  const { child, port } = await startWith(t, ['--port', '0', ...flags]);
+  await waitFor(() => existsSync(pidFile), deadlineMs);
+  const second = [process.execPath, command, 'serve', '--port', String(port), ...flags];
+  assert.match((await runCommand(t, second)).stderr, /EADDRINUSE/);
+  assert.equal(Number(readFileSync(pidFile, 'utf8')), child.pid);
+});
+
+test('a pid file that cannot be written is told in a sentence, and nothing is served', {
+  skip,
+}, async (t) => {
+  const app = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--pid-file', '/nonexistent/pid', app];
+  const ended = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
+  assert.match(ended.stderr, /^manycore: the pid file cannot be written: ENOENT.*OPTION_INVALID/);
+  assert.doesNotMatch(ended.stderr, /^ +at /m);
+});
+
+test('apps of a configuration share a port by the names of their clients', { skip }, async (t) => {
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  const { port } = Object(probe.address());
+  await new Promise((closed) => probe.close(closed));
+  const first = program(t, 'first.mjs', `export default (q, r) => r.end('first');`);
+  const root = dirname(first);
+  writeFileSync(join(root, 'second.mjs'), `export default (q, r) => r.end('second');`);
+  const apps = [
+    { app: 'first.mjs', serverNames: ['first.example'] },
+    { app: 'second.mjs', serverNames: ['127.0.0.1'] },
+  ];
+  const config = { processes: 1, loops: 1, port, apps };
+  writeFileSync(join(root, 'manycore.config.json'), JSON.stringify(config));
+  const { lines } = await startWith(t, [], { cwd: root });
+  await waitFor(() => lines.length === 2, deadlineMs);
+  assert.deepEqual(lines, [
+    `listening on [::]:${port} for first.example`,
+    `listening on [::]:${port} for 127.0.0.1`,
+  ]);
+  assert.equal(await bodyOf(port), 'second');
+});
+
+test('a change of the program is served, and one that does not start is not', {
+  skip,
+}, async (t) => {
+  const app = program(t, 'app.mjs', `export default (request, response) => response.end('old');`);
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--reload-on-change', app];
+  const { port, lines } = await startWith(t, flags, { stdio: ['ignore', 'pipe', 'ignore'] });
+  writeFileSync(app, `throw new Error('half written');`);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  assert.equal(await bodyOf(port), 'old');
+  writeFileSync(app, `export default (request, response) => response.end('new');`);
+  await waitFor(() => lines.includes('reloaded'), deadlineMs);
+  assert.equal(await bodyOf(port), 'new');
+});
+
+test('sockets come from systemd, and it hears how the server is', { skip }, async (t) => {
+  const opened = createServer().listen(0, '127.0.0.1');
+  t.after(() => opened.close());
+  await once(opened, 'listening');
+  const { port }: { port?: number } = Object(opened.address());
+  const fd: number = Object(Reflect.get(opened, '_handle')).fd;
+  const heard = join(folder(t), 'notify');
+  // systemd-notify(1)'s other end, in the language that has datagrams over Unix sockets.
+  const listener = spawn(
+    'python3',
+    [
+      '-uc',
+      `import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print('bound')
+while True: print(s.recv(4096).decode().replace(chr(10), ' '))`,
+      heard,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  t.after(() => listener.kill('SIGKILL'));
+  const words: string[] = [];
+  createInterface({ input: listener.stdout }).on('line', (line) => words.push(line));
+  await waitFor(() => words.includes('bound'));
+  // LISTEN_PID has to be the number of the process itself: a shell that becomes it knows that.
+  const flags = ['-P', '1', '-L', '1', listens, String(port)];
+  const command_ = `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`;
+  const child = spawn('/bin/sh', ['-c', command_, process.execPath, command, 'serve', ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit', fd],
+    env: { ...process.env, NOTIFY_SOCKET: heard, WATCHDOG_USEC: '200000' },
+  });
+  t.after(() => child.kill('SIGKILL'));
+  await waitFor(() => words.some((line) => line.startsWith('READY=1 STATUS=serving')), deadlineMs);
+  const watchdogs = () => words.filter((line) => line === 'WATCHDOG=1').length;
+  await waitFor(() => watchdogs() > 1, deadlineMs);
+  opened.close(); // the port is still open in the server
+  assert.match(await bodyOf(port ?? 0), /^\d+:0$/);
+  child.kill('SIGHUP');
+  await waitFor(() => words.filter((line) => line.startsWith('READY=1')).length === 2, deadlineMs);
+  assert.ok(words.some((line) => /^RELOADING=1 MONOTONIC_USEC=\d+$/.test(line)));
+  child.kill('SIGTERM');
+  await waitFor(() => words.includes('STOPPING=1'), deadlineMs);
+});

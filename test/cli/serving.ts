@@ -1,0 +1,42 @@
+// `manycore serve` in a process of its own.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { childrenOf, waitFor } from '../support/index.js';
+
+/** The program `manycore`. */
+export const command = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
+export const deadlineMs = 20_000;
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly lines: readonly string[];
+  /** What its first line ends with; NaN where that is no port. */
+  readonly port: number;
+  readonly pids: readonly number[];
+}
+
+/** With these arguments; a list of descriptors begins with its standard output. Ends with the test. */
+export async function startWith(
+  t: TestContext,
+  flags: readonly string[],
+  options: SpawnOptions = {},
+): Promise<Running> {
+  const child = spawn(process.execPath, [command, 'serve', ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...options,
+  });
+  assert.ok(child.stdout !== null);
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const first = await waitFor(
+    () => lines.find((line) => line.startsWith('listening on ')),
+    deadlineMs,
+  );
+  const pids = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+  return { child, lines, port: Number(first.split(':').at(-1)), pids };
+}

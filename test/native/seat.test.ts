@@ -1,0 +1,122 @@
+// An event loop's seat at the listener thread, without a server around it.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { closeSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { nativeBinding, requireNative } from '../../src/native.js';
+import { boardAt, Row } from '../../src/serve/board.js';
+import { waitFor } from '../support/index.js';
+
+const skip = nativeBinding() === undefined && 'needs the native binary';
+const number = 3;
+
+/** One process with one loop, this one, that closes what it gets. */
+async function sit(t: TestContext) {
+  const native = requireNative();
+  const descriptors = new native.NativeDescriptors();
+  const board = native.NativeBoard.create(1, 1);
+  const bell = descriptors.release(descriptors.createEventfd());
+  const acceptor = new native.NativeAcceptor(board, 0, [bell], 'least-loaded', 0);
+  const row = new Row(board.buffer(), 0, 0);
+  let taken = 0;
+  const deliver = (): void => {
+    const [count = 0, ...entries] = inbox;
+    inbox[0] = 0;
+    for (const fd of entries.slice(0, 2 * count).filter((_, at) => at % 2 === 1)) closeSync(fd);
+    row.add(boardAt.open, -count);
+    taken += count;
+  };
+  const seat = new native.NativeSeat(acceptor.key, 0, deliver);
+  const inbox = new Uint32Array(seat.inbox());
+  const opened = createServer().listen(0, '127.0.0.1');
+  await once(opened, 'listening');
+  const { port }: { port: number } = Object(opened.address());
+  const fd: number = Object(Reflect.get(opened, '_handle')).fd;
+  acceptor.addSocket(number, descriptors.release(descriptors.duplicate(fd)));
+  opened.close();
+  row.set(boardAt.limit, 1000);
+  row.set(boardAt.listens, 1 << number);
+  row.state = 'ready';
+  seat.wake();
+  t.after(() => {
+    seat.close();
+    acceptor.close();
+    board.close();
+  });
+  return { row, seat, acceptor, port, taken: () => taken };
+}
+
+function dial(t: TestContext, port: number): Socket {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  t.after(() => socket.destroy());
+  return socket;
+}
+
+/** As if so many connections came that this loop cannot sleep, until the test ends. */
+async function beginStorm(t: TestContext, { row, seat }: Awaited<ReturnType<typeof sit>>) {
+  let isStorm = true;
+  t.after(() => {
+    isStorm = false;
+  });
+  const blow = (): void => {
+    if (!isStorm) return;
+    row.add(boardAt.placed, 50);
+    seat.wake();
+    setImmediate(blow);
+  };
+  blow();
+  await waitFor(() => row.get(boardAt.direct) === 1);
+}
+
+test('a loop that cannot sleep accepts by itself, and is relieved of it when it is blocked', {
+  skip,
+}, async (t) => {
+  const seated = await sit(t);
+  const { row, port, taken } = seated;
+  dial(t, port);
+  await waitFor(() => taken() === 1);
+  await beginStorm(t, seated);
+  for (let count = 0; count < 50; count += 1) dial(t, port);
+  await waitFor(() => taken() === 51 && row.get(boardAt.direct) === 1); // it may have ended and begun again
+  dial(t, port);
+  await new Promise<void>((resolve) => {
+    process.nextTick(() => {
+      const endMs = performance.now() + 500; // the connection waits in the kernel's queue
+      while (performance.now() < endMs);
+      assert.equal(row.get(boardAt.direct), 0);
+      resolve();
+    });
+  });
+  await waitFor(() => taken() === 52);
+});
+
+test('what a loop accepts by itself is closed with its socket, also while it is blocked', {
+  skip,
+}, async (t) => {
+  const seated = await sit(t);
+  const { row, acceptor, port, taken } = seated;
+  await beginStorm(t, seated);
+  acceptor.removeSocket(number);
+  assert.equal(row.get(boardAt.direct), 0);
+  const refused = async (): Promise<boolean> => {
+    const [error] = await once(dial(t, port), 'error').catch((thrown: unknown) => [thrown]);
+    return Object(error).code === 'ECONNREFUSED';
+  };
+  await waitFor(refused);
+  assert.equal(taken(), 0);
+});
+
+test('a loop that has left takes nothing any more', { skip }, async (t) => {
+  const seated = await sit(t);
+  const { row, seat, port, taken } = seated;
+  await beginStorm(t, seated);
+  row.state = 'draining';
+  assert.ok(seat.tryLeave());
+  assert.equal(row.get(boardAt.direct), 0);
+  const waiting = dial(t, port);
+  await once(waiting, 'connect'); // in the kernel's queue
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(taken(), 0);
+});

@@ -1,0 +1,38 @@
+// Servers for tests.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { nativeBinding } from '../../src/native.js';
+import { type ServedApp, type ServeOptions, serve } from '../../src/serve/index.js';
+
+/** The program of apps/listens.ts. */
+export const listens = fileURLToPath(new URL('./apps/listens.js', import.meta.url));
+export const skip = nativeBinding() === undefined && 'serving needs the native binary';
+
+/** Serves from one process with two loops; ends with the test. */
+export async function open(
+  t: TestContext,
+  app: string,
+  options: ServeOptions = {},
+): Promise<ServedApp> {
+  const server = await serve(app, { processes: 1, loops: 2, drainTimeoutMs: 5000, ...options });
+  t.after(() => server.close());
+  return server;
+}
+
+/** A folder that ends with the test. */
+export function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'manycore-serve-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** A program of this text in a folder of its own. */
+export function program(t: TestContext, name: string, text: string): string {
+  const path = join(folder(t), name);
+  writeFileSync(path, text);
+  return path;
+}
