@@ -1,6 +1,6 @@
 // The supervisor of a server: starts its processes, replaces those that end, reloads and scales
 // without losing a connection, because it alone holds the listening sockets. Once a second it looks at
-// the scoreboard: for loops that are blocked (watch.ts), processes that are worn (wear.ts), and whether
+// the scoreboard: for loops and processes that are silent (silence.ts), processes that are worn (wear.ts), and whether
 // there are too few or too many (sizer.ts).
 //
 // A number in the scoreboard belongs to one process until that has ended, so there are twice as many
@@ -16,10 +16,10 @@ import { Hosts } from './hosts.js';
 import type { FilledServeOptions, Range } from './options.js';
 import type { AppSettings, BoundAddress } from './protocol.js';
 import { ServerProcess } from './server-process.js';
+import { Silence } from './silence.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
 import { figuresOf, type LoopStatus, rssBytesOf } from './status.js';
-import { blockedLoops, silentMs, stackAfterMs, stoppedMs } from './watch.js';
 import { Wear } from './wear.js';
 
 /** A process that has served for so long has not failed, whatever ends it later, in ms. */
@@ -29,8 +29,6 @@ const watchEveryMs = 1000;
 const settleMs = 50;
 /** Longer after the ring this process has been held up itself, and knows nothing of the others. */
 const lateMs = 1000;
-/** Who has not come for so long, though rung each second, is stopped: nothing of it runs, no callback. */
-const stoppedAfterMs = 2 * watchEveryMs;
 const wornRestMs = 30_000;
 /** Between two tries to replace a process, while others serve well. */
 const longestDelayMs = 5000;
@@ -63,8 +61,7 @@ export class Supervisor {
   readonly #closed = defer<void>();
   readonly #sizer: Sizer;
   readonly #wear: Wear;
-  /** Blocked loops whose stack was told. */
-  readonly #shown = new Set<Row | undefined>();
+  readonly #silence: Silence;
   /** How the last process with a number ended. */
   readonly #lastExits: (string | undefined)[] = [];
   #watchTimer: NodeJS.Timeout | undefined;
@@ -96,6 +93,7 @@ export class Supervisor {
     this.#descriptors = new native.NativeDescriptors();
     this.#bellFds = Array.from({ length: numbers }, () => this.#descriptors.createEventfd());
     this.#processes = new Array(numbers).fill(undefined);
+    this.#silence = new Silence(this.#rows, options);
     this.#wear = new Wear(options);
     this.#sizer = new Sizer(options);
   }
@@ -237,8 +235,10 @@ export class Supervisor {
     this.#sizer.utilization.look(this.#rows.flat(), performance.now());
     this.#forgetFailures();
     if (performance.now() - this.#rungAtMs > lateMs) return;
-    this.#watchStopped();
-    this.#watchBlocked();
+    this.#silence.killStopped(this.#processes);
+    for (const { process, loop, ms } of this.#silence.tellBlocked(this.#processes)) {
+      this.#retire(process, loop, ms);
+    }
     this.#hosts.checkMemory();
     if (this.#changes > 0) return; // a reload goes on
     this.#releaseSockets();
@@ -250,43 +250,6 @@ export class Supervisor {
     else if (this.#options.plan === 'perchild') this.#fitLoops();
     else this.#fitProcesses();
   };
-
-  /** Tells where blocked loops are, once for each time, and replaces those that stay so. */
-  #watchBlocked(): void {
-    const nowMs = requireNative().boardNowMs();
-    const blocked = new Map(
-      blockedLoops(this.#rows, nowMs, Math.min(stackAfterMs, this.#options.blockedTimeoutMs)).map(
-        (loop) => [this.#rowsOf(loop.process)[loop.index], loop],
-      ),
-    );
-    for (const row of this.#shown) if (!blocked.has(row)) this.#shown.delete(row);
-    for (const [row, { process, index, blockedMs }] of blocked) {
-      const found = this.#processes[process];
-      if (found?.state !== 'ready' || this.#stoppedMs(found) > stoppedAfterMs) continue;
-      if (blockedMs >= this.#options.blockedTimeoutMs) this.#retire(found, index, blockedMs);
-      else if (!this.#shown.has(row)) {
-        this.#shown.add(row);
-        void found
-          .stackOf(index)
-          .then((stack) => this.#announceBlocked(found, index, blockedMs, stack));
-      }
-    }
-  }
-
-  /** One in which nothing runs any more (SIGSTOP, a debugger) cannot drain. */
-  #watchStopped(): void {
-    for (const each of this.#processes) {
-      if (each?.state !== 'ready' && each?.state !== 'draining') continue;
-      const ms = this.#stoppedMs(each);
-      if (ms >= this.#options.blockedTimeoutMs) {
-        each.kill(`it was stopped for ${Math.round(ms)} ms`);
-      }
-    }
-  }
-
-  #stoppedMs({ number, servedMs }: ServerProcess): number {
-    return stoppedMs(this.#rowsOf(number), requireNative().boardNowMs(), servedMs);
-  }
 
   /** Programs close servers, and new versions of them listen elsewhere. */
   #releaseSockets(): void {
@@ -336,27 +299,13 @@ export class Supervisor {
     return [...processes].sort((a, b) => open(a) - open(b))[0];
   }
 
-  /** Of a loop that has come back meanwhile the stack shows what it did then. */
-  #announceBlocked(
-    { pid, number }: ServerProcess,
-    loop: number,
-    sinceMs: number,
-    stack?: string,
-  ): void {
-    const row = this.#rowsOf(number)[loop];
-    const nowMs = row === undefined ? 0 : silentMs(row, requireNative().boardNowMs());
-    const isBack = nowMs < sinceMs;
-    const told = isBack ? { blockedMs: sinceMs, stack: undefined } : { blockedMs: nowMs, stack };
-    announcements.serverBlocked.publish({ pid, loop, ...told });
-  }
-
   /** Its other loops finish what they hold, while another process starts. */
-  #retire(blocked: ServerProcess, index: number, blockedMs: number): void {
+  #retire(process: ServerProcess, loop: number, blockedMs: number): void {
     const { drainTimeoutMs } = this.#options;
-    blocked.drain();
+    process.drain();
     this.#lost(
-      blocked,
-      `loop ${index} was blocked for ${blockedMs} ms; it may end what it holds for ${drainTimeoutMs} ms`,
+      process,
+      `loop ${loop} was blocked for ${blockedMs} ms; it may end what it holds for ${drainTimeoutMs} ms`,
     );
   }
 

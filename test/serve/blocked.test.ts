@@ -1,44 +1,52 @@
 // Loops that are in one callback for long: shown with their stacks, and replaced.
 
 import assert from 'node:assert/strict';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { waitFor } from '../support/index.js';
 import { begin, bodyOf, portOf } from './client.js';
-import { listens, open, program, skip } from './served.js';
+import { announced, listens, open, program, skip } from './served.js';
 
-/** Of blocked loops, from now on. */
-function stacksOfBlocked(t: TestContext): string[] {
-  const stacks: string[] = [];
-  const listener = (message: unknown): void => void stacks.push(String(Object(message).stack));
-  subscribe('manycore:server:blocked', listener);
-  t.after(() => unsubscribe('manycore:server:blocked', listener));
-  return stacks;
+const blocked = 'manycore:server:blocked';
+/** In the callback of apps/listens.ts that does not return. */
+const placeInListens = /at answer \(file:.*listens\.js:\d+:\d+\)/;
+
+/** Of the first loop that is told of as blocked; 'undefined' where it has none. */
+async function firstStack(blocks: readonly Record<string, unknown>[]): Promise<string> {
+  const [first] = await waitFor(() => blocks.length > 0 && blocks, 20_000);
+  return String(first?.stack);
 }
 
 test('a loop that stays blocked is shown with its stack, then replaced', { skip }, async (t) => {
-  const stacks = stacksOfBlocked(t);
+  const blocks = announced(t, blocked);
   const server = await open(t, listens, { blockedTimeoutMs: 7000, drainTimeoutMs: 1000 });
   const [pid] = server.pids;
   const port = portOf(server);
-  const blocked = await begin(port, '/?block=60000');
-  blocked.body.catch(() => {}); // it is killed
+  const held = await begin(port, '/?block=60000');
+  held.body.catch(() => {}); // it is killed
   assert.match(await bodyOf(port), /^\d+:\d+$/);
-  await waitFor(() => stacks.length > 0, 20_000);
-  assert.match(stacks[0] ?? '', /at answer \(file:.*listens\.js:\d+:\d+\)/);
+  assert.match(await firstStack(blocks), placeInListens);
   await waitFor(() => server.pids.length === 1 && server.pids[0] !== pid, 20_000);
   assert.ok(!(await waitFor(() => bodyOf(port))).startsWith(`${pid}:`));
+});
+
+test('a loop that may not be blocked for long is shown before it is replaced, too', {
+  skip,
+}, async (t) => {
+  const blocks = announced(t, blocked);
+  const server = await open(t, listens, { blockedTimeoutMs: 1000, drainTimeoutMs: 1000 });
+  const held = await begin(portOf(server), '/?block=60000');
+  await assert.rejects(held.body);
+  assert.match(await firstStack(blocks), placeInListens);
 });
 
 test('a loop that is blocked alone in its process is shown with its stack, and goes on', {
   skip,
 }, async (t) => {
-  const stacks = stacksOfBlocked(t);
+  const blocks = announced(t, blocked);
   const server = await open(t, listens, { processes: 1, loops: 1 });
-  const blocked = await begin(portOf(server), '/?block=8000');
-  await waitFor(() => stacks.length > 0, 20_000);
-  assert.match(stacks[0] ?? '', /at answer \(file:.*listens\.js:\d+:\d+\)/);
-  await blocked.body;
+  const held = await begin(portOf(server), '/?block=8000');
+  assert.match(await firstStack(blocks), placeInListens);
+  await held.body;
   assert.equal(await bodyOf(portOf(server)), `${server.pids[0]}:0`);
 });
 
@@ -46,7 +54,7 @@ for (const loops of [1, 2]) {
   test(`a loop in native code is shown without its stack, ${loops} in its process`, {
     skip,
   }, async (t) => {
-    const stacks = stacksOfBlocked(t);
+    const blocks = announced(t, blocked);
     const app = program(
       t,
       'app.mjs',
@@ -55,8 +63,7 @@ for (const loops of [1, 2]) {
     );
     const server = await open(t, app, { processes: 1, loops, port: 0 });
     const answer = bodyOf(portOf(server));
-    await waitFor(() => stacks.length > 0, 20_000);
-    assert.deepEqual(stacks, ['undefined']);
+    assert.equal(await firstStack(blocks), 'undefined');
     assert.equal(await answer, '');
   });
 }
@@ -64,20 +71,19 @@ for (const loops of [1, 2]) {
 test('a supervisor that was busy meanwhile tells of a blocked loop once it comes back', {
   skip,
 }, async (t) => {
-  const stacks = stacksOfBlocked(t);
+  const blocks = announced(t, blocked);
   const server = await open(t, listens, { processes: 1, loops: 1 });
-  const blocked = await begin(portOf(server), '/?block=11000');
+  const held = await begin(portOf(server), '/?block=11000');
   const endMs = performance.now() + 7000;
   while (performance.now() < endMs);
-  await waitFor(() => stacks.length > 0, 20_000);
-  assert.match(stacks[0] ?? '', /at answer \(file:.*listens\.js:\d+:\d+\)/);
-  await blocked.body;
+  assert.match(await firstStack(blocks), placeInListens);
+  await held.body;
 });
 
 test('the stack of a script whose URL holds its text does not repeat the text', {
   skip,
 }, async (t) => {
-  const stacks = stacksOfBlocked(t);
+  const blocks = announced(t, blocked);
   const text = `export const block = (ms) => { const endMs = performance.now() + ms; while (performance.now() < endMs); }; //`;
   const app = program(
     t,
@@ -90,8 +96,8 @@ test('the stack of a script whose URL holds its text does not repeat the text', 
   );
   const server = await open(t, app, { processes: 1, loops: 1, port: 0 });
   const answer = bodyOf(portOf(server));
-  await waitFor(() => stacks.length > 0, 20_000);
-  assert.match(stacks[0] ?? '', /at block \(data:text\/javascript,export/);
-  assert.ok((stacks[0] ?? '').length < 20 * 1000);
+  const stack = await firstStack(blocks);
+  assert.match(stack, /at block \(data:text\/javascript,export/);
+  assert.ok(stack.length < 20 * 1000);
   assert.equal(await answer, 'here');
 });

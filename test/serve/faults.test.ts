@@ -4,7 +4,6 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -18,7 +17,7 @@ import { hasCode } from '../../src/errors.js';
 import { serve } from '../../src/serve/index.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 import { ask, type Begun, begin, bodyOf, keepBusy, portOf } from './client.js';
-import { folder, listens, open, program, skip } from './served.js';
+import { announced, folder, listens, open, program, skip } from './served.js';
 
 const entry = fileURLToPath(new URL('../../src/serve/index.js', import.meta.url));
 
@@ -232,10 +231,7 @@ test('a process that is stopped under load is killed long before the deadline of
 });
 
 test('a process that is stopped in a callback is not called blocked', { skip }, async (t) => {
-  const blocked: unknown[] = [];
-  const listener = (message: unknown): void => void blocked.push(message);
-  subscribe('manycore:server:blocked', listener);
-  t.after(() => unsubscribe('manycore:server:blocked', listener));
+  const blocked = announced(t, 'manycore:server:blocked');
   const server = await open(t, listens, { processes: 1, loops: 1, blockedTimeoutMs: 8000 });
   const [stopped = 0] = server.pids;
   const held = await begin(portOf(server), '/?block=60000');
@@ -365,16 +361,13 @@ test('while others serve well, one that fails again and again is tried on', { sk
   );
   const flag = join(folder(t), 'broken');
   const server = await open(t, app, { processes: 2, loops: 1, args: [flag] });
-  const failures: (number | undefined)[] = [];
-  const onLost = (message: unknown) => failures.push(Object(message).delayMs);
-  subscribe('manycore:server:lost', onLost);
-  t.after(() => unsubscribe('manycore:server:lost', onLost));
+  const failures = announced(t, 'manycore:server:lost');
   await new Promise((resolve) => setTimeout(resolve, 10_500)); // then the other has served well
   writeFileSync(flag, '');
   const [killed = 0, sound] = server.pids;
   process.kill(killed, 'SIGKILL');
   await waitFor(() => failures.length >= 6, 60_000);
-  assert.equal(failures.at(-1), 5000);
+  assert.equal(failures.at(-1)?.delayMs, 5000);
   assert.equal(await bodyOf(portOf(server)), String(sound));
   rmSync(flag);
   await waitFor(() => server.pids.length === 2, 30_000);

@@ -1,5 +1,6 @@
 // Servers for tests.
 
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,4 +36,13 @@ export function program(t: TestContext, name: string, text: string): string {
   const path = join(folder(t), name);
   writeFileSync(path, text);
   return path;
+}
+
+/** What is announced under this name until the end of the test; grows. */
+export function announced(t: TestContext, name: string): readonly Record<string, unknown>[] {
+  const messages: Record<string, unknown>[] = [];
+  const listener = (message: unknown): void => void messages.push(Object(message));
+  subscribe(name, listener);
+  t.after(() => unsubscribe(name, listener));
+  return messages;
 }

@@ -1,14 +1,13 @@
 // Servers that grow and shrink with their load, and processes that are replaced before they fail.
 
 import assert from 'node:assert/strict';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ServedApp } from '../../src/serve/index.js';
 import { waitFor } from '../support/index.js';
 import { bodyOf, keepBusy, portOf } from './client.js';
-import { folder, listens, open, program, skip } from './served.js';
+import { announced, folder, listens, open, program, skip } from './served.js';
 
 /** More than the ten quiet ticks after which something is ended. */
 const shrinkMs = 40_000;
@@ -101,15 +100,15 @@ test('under perchild a loop that cannot be added costs the others nothing', { sk
     loops: { min: 1, max: 2 },
     args: [flag],
   });
-  const failed: unknown[] = [];
-  const onFailed = (message: unknown): void => void failed.push(Object(message).why);
-  subscribe('manycore:loop:failed', onFailed);
-  t.after(() => unsubscribe('manycore:loop:failed', onFailed));
+  const failed = announced(t, 'manycore:loop:failed');
   const { pids } = server;
   writeFileSync(flag, '');
   const load = overload(server);
   await waitFor(() => failed.length > 0, 20_000);
-  assert.deepEqual(failed, ['half written']);
+  assert.deepEqual(
+    failed.map(({ why }) => why),
+    ['half written'],
+  );
   assert.deepEqual((await load.stop()).failures, []);
   assert.deepEqual(server.pids, pids);
   assert.equal(readyLoops(server), 1);
