@@ -1,5 +1,6 @@
 // What does a request cost behind several event loops, against plain `http`, node:cluster, PM2 and Watt?
 import { micros, perSecond, runsOf } from '../lib/figures.js';
+import { quantile } from '../serve/open-loop.js';
 import { hasReusePort, hasWatt, startServer } from '../serve/servers.js';
 import { ensureWrk, runWrk } from '../serve/wrk.js';
 
@@ -88,9 +89,10 @@ export default {
 };
 
 function medians(samples) {
-  const median = (name) => {
-    const values = samples.map((sample) => sample[name]).sort((a, b) => a - b);
-    return values[Math.floor(values.length / 2)];
-  };
+  const median = (name) =>
+    quantile(
+      samples.map((sample) => sample[name]),
+      0.5,
+    );
   return Object.fromEntries(Object.keys(samples[0]).map((name) => [name, median(name)]));
 }

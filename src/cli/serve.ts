@@ -202,5 +202,6 @@ function tellLost(message: unknown): void {
   const { pid, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
   if (stack !== undefined) console.error(stack);
   const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
-  console.error(`manycore: process ${pid} is lost (${why}): ${then}`);
+  const what = pid === undefined ? 'a new process failed' : `process ${pid} is lost`;
+  console.error(`manycore: ${what} (${why}): ${then}`);
 }

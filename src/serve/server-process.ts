@@ -299,7 +299,11 @@ export class ServerProcess {
     clearTimeout(this.#killTimer);
     const how = this.#killedBecause ?? (error === undefined ? describe(exit) : messageOf(error));
     const why = this.#listenProblem === '' ? how : `${how} after ${this.#listenProblem}`;
-    this.#refuseStart(`a process of the server ended before it listened: ${why}`, error);
+    const what =
+      this.pid === undefined
+        ? 'the system started no process for the server'
+        : 'a process of the server ended before it listened';
+    this.#refuseStart(`${what}: ${why}`, error);
     this.#hosts.tenantEnded(this);
     if (wasServing) this.onLeave();
     if (wasServing) this.onLost(how);

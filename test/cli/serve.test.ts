@@ -236,16 +236,10 @@ test('what a program throws is shown with its stack, at its start and in a threa
     };`,
   );
   const flags = ['-P', '1', '-L', '2', '--port', '0', app];
-  const { child, port } = await startWith(t, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
-  child.stderr?.on('data', (piece) => {
-    said += piece;
-  });
+  const { errors, port } = await startWith(t, flags);
   await assert.rejects(bodyOf(port));
-  await waitFor(
-    () => /Error: of a request\n {4}at .*app\.mjs:2:13[^]* is lost/.test(said),
-    deadlineMs,
-  );
+  const told = /Error: of a request\n {4}at .*app\.mjs:2:13[^]* is lost/;
+  await waitFor(() => told.test(errors.join('\n')), deadlineMs);
 });
 
 test('folders are served without a program', { skip }, async (t) => {

@@ -1,8 +1,8 @@
 // `manycore serve` in a process of its own.
 
-import assert from 'node:assert/strict';
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { childrenOf, waitFor } from '../support/index.js';
@@ -14,6 +14,7 @@ export const deadlineMs = 20_000;
 export interface Running {
   readonly child: ChildProcess;
   readonly lines: readonly string[];
+  readonly errors: readonly string[];
   /** What its first line ends with; NaN where that is no port. */
   readonly port: number;
   readonly pids: readonly number[];
@@ -26,17 +27,24 @@ export async function startWith(
   options: SpawnOptions = {},
 ): Promise<Running> {
   const child = spawn(process.execPath, [command, 'serve', ...flags], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     ...options,
   });
-  assert.ok(child.stdout !== null);
   t.after(() => child.kill('SIGKILL'));
-  const lines: string[] = [];
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const lines = linesOf(child.stdout);
+  const errors = linesOf(child.stderr);
+  child.stderr?.pipe(process.stderr);
   const first = await waitFor(
     () => lines.find((line) => line.startsWith('listening on ')),
     deadlineMs,
   );
   const pids = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
-  return { child, lines, port: Number(first.split(':').at(-1)), pids };
+  return { child, lines, errors, port: Number(first.split(':').at(-1)), pids };
+}
+
+/** What was said so far; grows. */
+function linesOf(stream: Readable | null): readonly string[] {
+  const lines: string[] = [];
+  if (stream !== null) createInterface({ input: stream }).on('line', (line) => lines.push(line));
+  return lines;
 }

@@ -1,13 +1,12 @@
 // Reloads and changes of size lose nothing, and whoever comes after them gets what is new.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
 import { serve } from '../../src/serve/index.js';
-import { isRunning, waitFor, withDeadline } from '../support/index.js';
+import { isRunning, limit, noLimits, waitFor, withDeadline } from '../support/index.js';
 import { begin, bodyOf, keepBusy, portOf } from './client.js';
 import { announced, folder, listens, open, program, skip } from './served.js';
 
@@ -153,7 +152,7 @@ test('a process that fails to start leaves nobody waiting at its own socket', {
 });
 
 test('a process without a descriptor for the socket of another answers what it holds, and is replaced', {
-  skip: skip || (spawnSync('prlimit', ['--version']).error && 'prlimit (util-linux) is missing'),
+  skip: skip || noLimits,
 }, async (t) => {
   const flag = join(folder(t), 'end');
   const app = program(
@@ -184,7 +183,7 @@ test('a process without a descriptor for the socket of another answers what it h
     () => server.status().find(({ requestsInFlight }) => requestsInFlight > 0)?.pid,
   );
   const [other = 0] = server.pids.filter((pid) => pid !== busy);
-  execFileSync('prlimit', [`--pid=${busy}`, '--nofile=3:']); // whatever it closes is not used again
+  limit(busy, '--nofile=3:'); // whatever it closes is not used again
   process.kill(other, 'SIGKILL');
   await waitFor(() => lost.length >= 2, 20_000);
   writeFileSync(flag, '');

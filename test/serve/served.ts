@@ -1,9 +1,9 @@
 // Servers for tests.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { nativeBinding } from '../../src/native.js';
@@ -45,4 +45,15 @@ export function announced(t: TestContext, name: string): readonly Record<string,
   subscribe(name, listener);
   t.after(() => unsubscribe(name, listener));
   return messages;
+}
+
+/** Why other users cannot serve here; `false` when they can. */
+export function othersNeedRoot(): string | false {
+  if (process.getuid?.() !== 0) return 'only root may start processes of other users';
+  let path = fileURLToPath(import.meta.url);
+  while (path !== dirname(path)) {
+    path = dirname(path);
+    if ((statSync(path).mode & 0o005) !== 0o005) return `other users may not read ${path}`;
+  }
+  return false;
 }

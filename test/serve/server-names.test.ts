@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { request as secureRequest } from 'node:https';
@@ -10,13 +10,12 @@ import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
 import { isAskedFor } from '../../src/serve/misdirected.js';
 import { fillServeOptions } from '../../src/serve/options.js';
 import { cert, key } from './apps/certificate.js';
 import { bodyOf, keepBusy, portOf } from './client.js';
-import { open, program, skip } from './served.js';
+import { open, othersNeedRoot, program, skip } from './served.js';
 
 const host = '127.0.0.1';
 
@@ -73,17 +72,6 @@ async function askSecure(port: number, servername: string, name = servername): P
   sent.end();
   const [response] = await once(sent, 'response');
   return `${response.statusCode} ${await text(response)}`.trim();
-}
-
-/** Why other users cannot serve here; `false` when they can. */
-function othersNeedRoot(): string | false {
-  if (process.getuid?.() !== 0) return 'only root may start processes of other users';
-  let path = fileURLToPath(import.meta.url);
-  while (path !== dirname(path)) {
-    path = dirname(path);
-    if ((statSync(path).mode & 0o005) !== 0o005) return `other users may not read ${path}`;
-  }
-  return false;
 }
 
 test('apps share a port by the names that clients ask for', { skip }, async (t) => {

@@ -1,7 +1,9 @@
 // What this machine's /proc says about processes and descriptors: what the checks for leaks read.
-// Everything is empty where there is no /proc, so those checks pass there without checking.
+// Everything is empty where there is no /proc, so those checks pass there without checking. And limits
+// of processes.
 // Not here: waiting until something is gone (wait.ts).
 
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessInfo {
@@ -73,4 +75,13 @@ function readLink(file: string): string {
   } catch {
     return '';
   }
+}
+
+/** Why `limit` cannot be used here; `false` when it can. */
+export const noLimits =
+  spawnSync('prlimit', ['--version']).error !== undefined && 'there is no prlimit (util-linux)';
+
+/** Sets limits of a process of user `uid` that runs, as prlimit(1) takes them: `--nofile=3:`. */
+export function limit(pid: number, limits: string, uid?: number): void {
+  execFileSync('prlimit', [`--pid=${pid}`, limits], uid === undefined ? {} : { uid, gid: uid });
 }
