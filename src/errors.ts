@@ -41,8 +41,16 @@ export const errorCodes = {
   SERVE_CONTROL_FAILED: 'a running server cannot be asked, or has refused what was asked of it',
   SERVE_FAILED: 'processes of the server ended too often in a row',
   SERVE_START_FAILED: 'a process of the server could not be started, or does not listen',
+  // event bus
+  BUS_CLOSED: 'the bus is closed',
+  BUS_FAILED: 'the consumer of a request has answered that it cannot be done',
+  BUS_FULL: 'as many messages wait at a consumer as may wait',
+  BUS_HANDLER_ERROR: 'the consumer of a request threw',
+  BUS_NO_HANDLERS: 'nobody consumes the address of a request',
+  BUS_REPLIED: 'a message was answered before',
+  BUS_TIMEOUT: 'a request was not answered in time',
   // command line
-  CLI_FILE_NOT_FOUND: 'the program to run is not there',
+  CLI_FILE_NOT_FOUND: 'the program to run, or the folder to serve, is not there',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

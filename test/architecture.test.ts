@@ -18,6 +18,7 @@ const layers: Readonly<Record<string, number>> = {
   context: 2,
   host: 3,
   pool: 4,
+  bus: 4,
   pmap: 5,
   serve: 6,
   cli: 8,

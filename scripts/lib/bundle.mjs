@@ -3,7 +3,8 @@
 // front door, the host's entry and the command share chunks, so that a task that imports the package
 // meets the copy that its host runs on.
 // White space and syntax are minified: V8 keeps the source text of what it runs, in each host
-// (bench/cases/memory.js). Names stay, and stacks are made readable by the source map.
+// (bench/cases/memory.js). Names stay, stacks are made readable by the source map, and lines are short:
+// Node prints the one from which an uncaught error came.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 
 const outdir = 'dist/bundle';
@@ -32,6 +33,7 @@ export async function bundle() {
     target: 'node20.19',
     packages: 'external',
     sourcemap: true,
+    lineLimit: 160,
     minifyWhitespace: true,
     minifySyntax: true,
     outdir,

@@ -3,8 +3,8 @@
 // does the work. A wrong command line is one sentence and exit code 2.
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { CodedError, errorCodes } from '../errors.js';
-import type { Range, StatusAddress } from '../serve/index.js';
+import { CodedError } from '../errors.js';
+import { programStack, type Range, type StatusAddress } from '../serve/index.js';
 import { doctor } from './doctor.js';
 import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
@@ -19,6 +19,7 @@ function program(): Command {
     .version(packageVersion())
     .enablePositionalOptions()
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(coded(text)) })
     .showHelpAfterError('(manycore --help shows what there is)');
   root
     .command('doctor')
@@ -77,7 +78,9 @@ function program(): Command {
     .option('--reload-on-change', 'reload when a file beside the program changes')
     .option('--config <file>', 'options as JSON (default: manycore.config.json, without an app)')
     .option('--pid-file <path>', 'write the number of this process to a file while it runs')
-    .showHelpAfterError('(flags of the program stand after --; manycore serve --help shows ours)')
+    .showHelpAfterError(
+      '(manycore serve --help shows the flags; those of the program stand after --)',
+    )
     .action((app: string | undefined, args: string[], options: ServeFlags) =>
       serveApp(app, args, options),
     );
@@ -103,32 +106,30 @@ function program(): Command {
   return root;
 }
 
+/** What commander says of a wrong command line, as all else is said. */
+function coded(text: string): string {
+  return text.replace(/^error: (.*)/, 'manycore: $1 (OPTION_INVALID)');
+}
+
 /** `4`, or `2..8`. */
 function countOrRange(text: string): number | Range {
   const [, min, max] = /^(\d+)\.\.(\d+)$/.exec(text) ?? [];
   if (min !== undefined && max !== undefined) return { min: Number(min), max: Number(max) };
   if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number, or two like 2..8.');
-}
-
-/** Of what a program has thrown when it was started; not of what is said about it. */
-function stackOfProgram({ code, cause }: CodedError): string | undefined {
-  if (code !== 'SERVE_START_FAILED') return undefined;
-  const isOurs = 'code' in Object(cause) && Object.keys(errorCodes).includes(Object(cause).code);
-  return cause instanceof Error && !isOurs ? cause.stack : undefined;
+  throw new InvalidArgumentError('It must be a whole number, or two of them: 2..8');
 }
 
 /** `9000`, or `10.0.0.1:9000`. */
 function hostAndPort(text: string): number | StatusAddress {
   const [, host, port] = /^(?:(.+):)?(\d+)$/.exec(text) ?? [];
-  if (port === undefined) throw new InvalidArgumentError('It must be PORT or HOST:PORT.');
+  if (port === undefined) throw new InvalidArgumentError('It must be PORT or HOST:PORT');
   if (host === undefined) return Number(port);
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
 function wholeNumber(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number.');
+  throw new InvalidArgumentError('It must be a whole number');
 }
 
 try {
@@ -137,7 +138,7 @@ try {
   if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? 0 : usageExitCode; // commander has printed it
   } else if (error instanceof CodedError) {
-    const stack = stackOfProgram(error);
+    const stack = programStack(error);
     if (stack !== undefined) console.error(`${stack}\n`);
     console.error(`manycore: ${error.message} (${error.code})`);
     process.exitCode = usageExitCode;

@@ -37,8 +37,10 @@ export async function scaleServer(
     throw new CodedError('SERVE_CONTROL_FAILED', `${message}: set them in its configuration`);
   }
   await server?.scale(processes);
-  const size = typeof processes === 'number' ? processes : `${processes.min} to ${processes.max}`;
-  console.log(`serving from ${size} processes`);
+  const { min, max } =
+    typeof processes === 'number' ? { min: processes, max: processes } : processes;
+  const count = min === max ? `${max}` : `${min} to ${max}`;
+  console.log(`serving from ${count} process${max === 1 ? '' : 'es'}`);
 }
 
 /** Those of one process: of the only one that there is, unless it is named. */

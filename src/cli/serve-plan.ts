@@ -56,7 +56,7 @@ export function servePlan(
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
   const config = readConfig(configPath, isNamed);
   const { apps = [{}], pidFile, reloadOnChange, ...shared } = config.content;
-  if (apps.length === 0) throw nothingToServe();
+  if (apps.length === 0) throw nothingToServe(config.file);
   if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
     throw new CodedError(
       'OPTION_INVALID',
@@ -72,7 +72,7 @@ export function servePlan(
   return {
     apps: apps.map((each) => {
       const fromFile = atFolder({ ...shared, ...each }, config.folder);
-      return appOf({ ...fromFile, ...own });
+      return appOf({ ...fromFile, ...own }, config.file);
     }),
     settings: {
       pidFile: ownPidFile ?? (pidFile && resolve(config.folder, pidFile)),
@@ -84,7 +84,7 @@ export function servePlan(
 function readConfig(
   path: string | undefined,
   isNamed: boolean,
-): { content: Config; folder: string } {
+): { content: Config; folder: string; file?: string } {
   const file = resolve(path ?? defaultConfig);
   // The one that happens to lie here is for this folder's app, not for one that was named.
   if (path === undefined && (isNamed || !existsSync(file))) {
@@ -93,7 +93,7 @@ function readConfig(
   try {
     const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
     checkConfig(content);
-    return { content, folder: dirname(file) };
+    return { content, folder: dirname(file), file };
   } catch (cause) {
     const message = `${file} cannot be read as a configuration: ${messageOf(cause)}`;
     throw new CodedError('OPTION_INVALID', message, { cause });
@@ -155,19 +155,23 @@ function tlsOf(
   throw new CodedError('OPTION_INVALID', 'give --tls-cert and --tls-key, both of them');
 }
 
-function nothingToServe(): CodedError {
-  return new CodedError(
-    'CLI_FILE_NOT_FOUND',
-    `there is nothing to serve: give a program, --static FOLDER, or a ${defaultConfig} here`,
-  );
+function nothingToServe(file: string | undefined): CodedError {
+  const message =
+    file === undefined
+      ? `there is nothing to serve: give a program, --static FOLDER, or a ${defaultConfig} here`
+      : `${file} has nothing to serve: give it app, static or cgi, or apps with such`;
+  return new CodedError('CLI_FILE_NOT_FOUND', message);
 }
 
-function appOf({ app, static: files, cgi, ...options }: AppConfig): ServedApp {
+function appOf(
+  { app, static: files, cgi, ...options }: AppConfig,
+  file: string | undefined,
+): ServedApp {
   if (app === undefined) {
-    if (files === undefined && cgi === undefined) throw nothingToServe();
+    if (files === undefined && cgi === undefined) throw nothingToServe(file);
     const folders = {
-      ...(files !== undefined && { static: resolve(files) }),
-      ...(cgi !== undefined && { cgi: resolve(cgi) }),
+      ...(files !== undefined && { static: folderFor('static', files) }),
+      ...(cgi !== undefined && { cgi: folderFor('cgi', cgi) }),
     };
     return {
       app: foldersApp,
@@ -191,4 +195,10 @@ function appOf({ app, static: files, cgi, ...options }: AppConfig): ServedApp {
     );
   }
   return { app: path, folder: dirname(path), options };
+}
+
+function folderFor(name: string, given: string): string {
+  const path = resolve(given);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
+  throw new CodedError('CLI_FILE_NOT_FOUND', `there is no folder ${path}: give one for ${name}`);
 }

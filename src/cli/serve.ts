@@ -3,7 +3,18 @@
 // anew; TTIN and TTOU serve from one process more or less.
 
 import { subscribe } from 'node:diagnostics_channel';
-import { existsSync, type FSWatcher, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  type FSWatcher,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import {
   messageOf,
@@ -11,7 +22,13 @@ import {
   type ServerLoopFailedMessage,
   type ServerLostMessage,
 } from '../internal/index.js';
-import { addressText, type ServedApp as Server, serve } from '../serve/index.js';
+import {
+  addressText,
+  programStack,
+  type ServeOptions,
+  type ServedApp as Server,
+  serve,
+} from '../serve/index.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-plan.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
 
@@ -39,6 +56,7 @@ class ServeCommand {
 
   async start({ pidFile, reloadOnChange }: ServeSettings): Promise<void> {
     const fds = listenFds();
+    if (pidFile !== undefined) checkPidFile(pidFile);
     try {
       for (const { app, options } of this.#apps) {
         const server = serve(app, { control: true, listenFds: fds, ...options });
@@ -50,7 +68,7 @@ class ServeCommand {
       throw error;
     }
     for (const [at, server] of this.#servers.entries()) {
-      this.#welcome(server, this.#apps[at]?.options.serverNames ?? []);
+      this.#welcome(server, this.#apps[at]?.options ?? {});
     }
     this.#heedSignals();
     if (reloadOnChange === true) this.#watchFolders();
@@ -63,12 +81,16 @@ class ServeCommand {
     throw new CodedError(error.code, `${app}: ${error.message}`, { cause: error.cause });
   }
 
-  #welcome(server: Server, names: readonly string[]): void {
+  #welcome(server: Server, { serverNames: names = [], status }: ServeOptions): void {
     const whose = names.length === 0 ? '' : ` for ${names.join(' ')}`;
     for (const address of server.addresses) {
       console.log(`listening on ${addressText(address)}${whose}`);
     }
-    if (server.statusPort !== undefined) console.log(`status on port ${server.statusPort}`);
+    if (server.statusPort !== undefined) {
+      const host = typeof status === 'object' ? status.host : '127.0.0.1';
+      const name = isIPv6(host) ? `[${host}]` : host;
+      console.log(`status at http://${name}:${server.statusPort}/`);
+    }
     server.closed.catch((error: unknown) => {
       console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
       process.exitCode = 1;
@@ -76,14 +98,15 @@ class ServeCommand {
   }
 
   #size(): string {
-    const count = this.#servers.reduce((sum, { pids }) => sum + pids.length, 0);
-    return `serving from ${count} process${count === 1 ? '' : 'es'}`;
+    return `serving from ${counted(this.#servers.flatMap(({ pids }) => pids).length, 'process', 'es')}`;
   }
 
   #heedSignals(): void {
     subscribe('manycore:server:blocked', tellBlocked);
     subscribe('manycore:server:lost', tellLost);
     subscribe('manycore:loop:failed', tellLoopFailed);
+    subscribe('manycore:server:reloaded', () => console.log('reloaded'));
+    subscribe('manycore:server:scaled', () => console.log(this.#size()));
     process.on('SIGTERM', this.#end);
     process.on('SIGINT', this.#end);
     for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, this.#reload);
@@ -98,7 +121,8 @@ class ServeCommand {
     this.#notifier.stopping();
     const lines = this.#servers.flatMap((server) => server.status());
     const open = lines.reduce((sum, { openConnections }) => sum + openConnections, 0);
-    if (open > 0) console.log(`closing ${open} connections; once more ends them at once`);
+    if (open > 0)
+      console.log(`closing ${counted(open, 'connection')}; once more ends them at once`);
     Promise.all(this.#servers.map((server) => server.close())).then(
       () => process.exit(0),
       () => process.exit(1),
@@ -116,7 +140,7 @@ class ServeCommand {
   readonly #reload = (): void => {
     this.#notifier.reloading();
     const reloaded = this.#servers.map((server) => server.reload());
-    void this.#change(Promise.all(reloaded), () => 'reloaded');
+    void this.#change('reload', Promise.all(reloaded));
   };
 
   /** Processes that there will be, while that is not so yet: signals come faster than processes. */
@@ -130,16 +154,18 @@ class ServeCommand {
         if (this.#wanted.get(server) === wanted) this.#wanted.delete(server);
       });
     });
-    void this.#change(Promise.all(scaled), () => this.#size());
+    void this.#change('scale', Promise.all(scaled));
   }
 
-  async #change(work: Promise<unknown>, done: () => string): Promise<void> {
+  async #change(what: string, work: Promise<unknown>): Promise<void> {
     try {
       await work;
-      console.log(done());
     } catch (error) {
       if (this.#isEnding) return;
-      console.error(`manycore: the server could not: ${messageOf(error)}`);
+      const stack = programStack(error);
+      if (stack !== undefined) console.error(stack);
+      const code = error instanceof CodedError ? ` (${error.code})` : '';
+      console.error(`manycore: the server did not ${what}: ${messageOf(error)}${code}`);
     }
     if (!this.#isEnding) this.#notifier.ready(this.#size());
   }
@@ -172,13 +198,30 @@ function watchFolder(folder: string, onChange: () => void): FSWatcher {
   return watcher;
 }
 
+function counted(count: number, what: string, plural = 's'): string {
+  return `${count} ${what}${count === 1 ? '' : plural}`;
+}
+
+/** Before anything is started. */
+function checkPidFile(path: string): void {
+  try {
+    accessSync(dirname(resolve(path)), constants.W_OK);
+  } catch (cause) {
+    throw badPidFile(cause);
+  }
+}
+
+function badPidFile(cause: unknown): CodedError {
+  const message = `the pid file cannot be written: ${messageOf(cause)}; name one that can`;
+  return new CodedError('OPTION_INVALID', message, { cause });
+}
+
 /** For init systems and scripts: holds our number as long as we run. */
 function keepPidFile(path: string): void {
   try {
     writeFileSync(path, `${process.pid}\n`);
   } catch (cause) {
-    const message = `the pid file cannot be written: ${messageOf(cause)}; name one that can`;
-    throw new CodedError('OPTION_INVALID', message, { cause });
+    throw badPidFile(cause);
   }
   process.on('exit', () => {
     const isOurs = existsSync(path) && Number(readFileSync(path, 'utf8')) === process.pid;

@@ -84,6 +84,12 @@ export interface ServerLostMessage {
   readonly delayMs: number | undefined;
 }
 
+/** A server whose processes were all replaced, or that has another size. */
+export interface ServerChangedMessage {
+  /** Those that serve now. */
+  readonly pids: readonly number[];
+}
+
 /** In a program that is served: its loop takes no more connections, and is to end what it has. */
 export interface ServerDrainMessage {
   /** From now on, in ms; SIGTERM follows when nothing is open any more, or then. */
@@ -110,6 +116,11 @@ export interface ServerBlockedMessage {
   readonly stack: string | undefined;
 }
 
+/** Messages to a consumer are lost, because too many wait there; the first since there was room. */
+export interface BusDroppedMessage {
+  readonly address: string;
+}
+
 /** Everything that is announced; the key is how code names it, the string how a listener does. */
 export const announcements = {
   taskQueued: announce<TaskQueuedMessage>('manycore:task:queued'),
@@ -127,6 +138,9 @@ export const announcements = {
   serverDrain: announce<ServerDrainMessage>('manycore:server:drain'),
   serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),
   serverLost: announce<ServerLostMessage>('manycore:server:lost'),
+  busDropped: announce<BusDroppedMessage>('manycore:bus:dropped'),
+  serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
+  serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),
 } as const;
 
 function announce<Message>(name: `manycore:${string}:${string}`): Announcement<Message> {

@@ -1,12 +1,13 @@
 // Loads a program in a loop, as `node PROGRAM` would, and makes a server of what it exports when it
 // does not listen by itself: a request listener, a server, a framework's instance, a `fetch` handler.
 
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import { createRequire, runMain } from 'node:module';
-import type { Server } from 'node:net';
+import { Server } from 'node:net';
 import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
@@ -17,6 +18,24 @@ import type { AppSettings, TlsFiles } from './protocol.js';
 export async function loadApp({ path, args }: AppSettings): Promise<unknown> {
   if (!existsSync(path)) throw new CodedError('SERVE_START_FAILED', `there is no program ${path}`);
   process.argv.splice(1, process.argv.length - 1, path, ...args);
+  try {
+    return await runApp(path);
+  } catch (error) {
+    if (error instanceof SyntaxError) addPlace(error, path);
+    throw error;
+  }
+}
+
+/** The stack of what cannot be parsed names no file: `node --check` does, where it is the program's own. */
+function addPlace(error: SyntaxError, path: string): void {
+  const { stderr } = spawnSync(process.execPath, ['--check', path], { encoding: 'utf8' });
+  const [place = ''] = stderr.split('\n', 1);
+  if (!place.includes(path)) return;
+  error.message = `${error.message} at ${place}`;
+  error.stack = stderr;
+}
+
+async function runApp(path: string): Promise<unknown> {
   if (isModule(path)) return await import(pathToFileURL(path).href);
   runMain(); // so that `require.main === module` holds
   const exported: unknown = createRequire(path).cache[realpathSync(path)]?.exports;
@@ -53,28 +72,41 @@ function typeOfPackage(folder: string): unknown {
   }
 }
 
-/** Listens with what the program exports; false when that is nothing that can. */
-export function listenWith(exported: unknown, settings: AppSettings): boolean {
+/**
+ * Listens with what the program exports; false when that is nothing that can. `onFailed` hears of a
+ * server that cannot.
+ */
+export function listenWith(
+  exported: unknown,
+  settings: AppSettings,
+  onFailed: (error: unknown) => void,
+): boolean {
   const app = defaultOf(exported);
   const { port, host, unix, tls } = settings;
   const tcp = { port, ...(host !== undefined && { host }) };
   const options = unix === undefined ? tcp : { path: unix };
   if (tls !== undefined) {
-    secureServer(app, tls).listen(options);
+    orFail(secureServer(app, tls).listen(options), onFailed);
     return true;
   }
   // A server, and the instances of Express, Fastify, Koa, Connect, Polka.
   const listen = methodOf(app, 'listen');
   if (listen !== undefined) {
-    const listening: unknown = Reflect.apply(listen, app, [options]);
-    // Fastify answers a promise, which its program would await.
-    if (listening instanceof Promise) listening.catch(raise);
+    orFail(Reflect.apply(listen, app, [options]), onFailed);
     return true;
   }
   const listener = listenerOf(app);
   if (listener === undefined) return false;
-  createServer(listener).listen(options);
+  orFail(createServer(listener).listen(options), onFailed);
   return true;
+}
+
+/** Of a server that begins to listen, or a promise of one, as Fastify answers. */
+function orFail(listening: unknown, onFailed: (error: unknown) => void): void {
+  if (listening instanceof Promise) listening.catch(onFailed);
+  if (!(listening instanceof Server)) return;
+  listening.once('error', onFailed);
+  listening.once('listening', () => listening.off('error', onFailed));
 }
 
 /** The files are read by each loop when it starts, so a reload takes new certificates. */
@@ -100,12 +132,6 @@ function listenerOf(app: unknown): RequestListener | undefined {
   const callback = methodOf(app, 'callback');
   const made: unknown = callback && Reflect.apply(callback, app, []);
   return isListener(made) ? made : undefined;
-}
-
-function raise(error: unknown): void {
-  process.nextTick(() => {
-    throw error;
-  });
 }
 
 /** The default export; of a CommonJS module all of it. */

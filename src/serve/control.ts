@@ -8,6 +8,7 @@ import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import type { Range, StatusAddress } from './options.js';
+import { programStack } from './program-stack.js';
 import type { BoundAddress } from './protocol.js';
 import { nextControlPath } from './runtime-folder.js';
 import type { LoopStatus } from './status.js';
@@ -104,7 +105,7 @@ export class Control {
       reply(response, 200, this.#server.status());
     } catch (error) {
       const { code }: { code?: unknown } = Object(error);
-      reply(response, 500, { message: messageOf(error), code });
+      reply(response, 500, { message: messageOf(error), code, stack: programStack(error) });
     }
   }
 

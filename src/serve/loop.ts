@@ -101,15 +101,19 @@ export class Loop {
       // One that does not listen yet may do so later: the supervisor waits for it.
       if (this.#requests === 0) {
         listenForExport(() => {
-          const isExported = listenWith(exported, app);
+          const isExported = listenWith(exported, app, this.#failed);
           this.#listensItself = !isExported;
           return isExported;
         });
       } else refuseUnused(app);
     } catch (error) {
-      this.#options.post({ type: 'failed', error: travelled(error) });
+      this.#failed(error);
     }
   }
+
+  readonly #failed = (error: unknown): void => {
+    this.#options.post({ type: 'failed', error: travelled(error) });
+  };
 
   /** What the process tells. */
   readonly receive = (message: unknown): void => {

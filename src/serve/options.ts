@@ -1,5 +1,6 @@
 // What `serve` can be told, checked and filled.
 
+import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
@@ -240,12 +241,17 @@ function tlsFiles(given: TlsOptions): TlsFiles {
   checkObject('tls', given, new Set(['cert', 'key', 'http2']));
   const file = (name: 'cert' | 'key'): string =>
     resolve(string(`tls.${name}`, given[name], 'the path of a PEM file'));
+  const files = { cert: file('cert'), key: file('key') };
+  for (const [name, path] of Object.entries(files)) {
+    if (!existsSync(path)) throw invalid(`tls.${name}`, path, 'the path of a file that is there');
+  }
   const http2 = boolean('tls.http2', given.http2 ?? false);
-  return { cert: file('cert'), key: file('key'), http2 };
+  return { ...files, http2 };
 }
 
 function statusAddress(given: number | StatusAddress): StatusAddress {
   if (typeof given === 'number') return statusAddress({ host: '127.0.0.1', port: given });
+  if (typeof given !== 'object') throw invalid('status', given, 'a port, or { host, port }');
   checkObject('status', given, new Set(['host', 'port']));
   const host = string('status.host', given.host, 'an address');
   return { host, port: integer('status.port', given.port, 0, 65_535) };
@@ -299,6 +305,7 @@ function range(name: string, given: number | Range, most: number): Range {
     const count = integer(name, given, 1, most);
     return { min: count, max: count };
   }
+  if (typeof given !== 'object') throw invalid(name, given, 'a whole number, or { min, max }');
   checkObject(name, given, new Set(['min', 'max']));
   const min = integer(`${name}.min`, given.min, 1, most);
   return { min, max: integer(`${name}.max`, given.max, min, most) };

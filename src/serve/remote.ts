@@ -60,7 +60,7 @@ function ask(
       try {
         const answer: unknown = await json(response);
         if (response.statusCode === 200) resolve(Object(answer));
-        else reject(refusal(answer));
+        else reject(refusal(path, answer));
       } catch (error) {
         reject(error);
       }
@@ -70,7 +70,10 @@ function ask(
   });
 }
 
-function refusal(answer: unknown): CodedError {
-  const { message = 'the server gave no reason' }: { message?: string } = Object(answer);
-  return new CodedError('SERVE_CONTROL_FAILED', `the server could not: ${message}`);
+function refusal(path: string, answer: unknown): CodedError {
+  const { message = 'it gave no reason', stack }: { message?: string; stack?: string } =
+    Object(answer);
+  const cause = stack === undefined ? undefined : Object.assign(new Error(message), { stack });
+  const text = `the server did not ${path.replace('/', '')}: ${message}`;
+  return new CodedError('SERVE_CONTROL_FAILED', text, { cause });
 }

@@ -1,11 +1,11 @@
 // The supervisor's handle of one process of the server: started with its ticket, spoken to over a wire,
 // ended by a drain and, when that takes too long, by a signal. Not here: when to do so (supervisor.ts).
 
-import { getSystemErrorName } from 'node:util';
 import { CodedError } from '../errors.js';
 import type { HostExit, WiredProcess } from '../host/index.js';
 import { defer, Lifecycle, messageOf } from '../internal/index.js';
 import type { Hosts } from './hosts.js';
+import { type ListenProblem, listenProblem } from './listen-problem.js';
 import {
   type FromProcess,
   type ListenQuery,
@@ -35,6 +35,9 @@ interface ProcessExit {
 }
 
 type State = 'starting' | 'ready' | 'draining' | 'ended';
+
+/** After a `listen()` that failed a program has so long to do better, in ms. */
+const refusedListenMs = 5000;
 
 export class ServerProcess {
   readonly number: number;
@@ -71,11 +74,14 @@ export class ServerProcess {
   readonly #ended = defer<void>();
   readonly #left = defer<void>();
   readonly #life: Lifecycle<State>;
-  readonly #startTimer: NodeJS.Timeout;
+  #startTimer: NodeJS.Timeout | undefined;
   readonly #drainTimeoutMs: number;
   readonly #startTimeoutMs: number;
+  readonly #path: string;
   /** What the last `listen()` of the program failed with. */
-  #listenProblem = '';
+  #listenProblem: ListenProblem | undefined;
+  /** Why it drains, where nobody here has asked it to. */
+  #leftBecause: string | undefined;
   #killTimer: NodeJS.Timeout | undefined;
   #killedBecause: string | undefined;
   readonly #startedAtMs = performance.now();
@@ -111,8 +117,8 @@ export class ServerProcess {
     };
     child.once('error', (error) => this.#end({ exitCode: null, signal: null }, error));
     child.once('exit', (exitCode, signal) => this.#end({ exitCode, signal }, undefined));
-    const timedOut = () => this.#startTimedOut(options.app.path);
-    this.#startTimer = setTimeout(timedOut, this.#startTimeoutMs);
+    this.#path = options.app.path;
+    this.#limitStart(this.#startTimeoutMs);
   }
 
   get pid(): number | undefined {
@@ -237,13 +243,12 @@ export class ServerProcess {
 
   async #listen(request: number, query: ListenQuery): Promise<void> {
     const answer = await this.#sockets.listen(query, this.queue);
-    if ('errno' in answer) {
-      const { address, port } = query;
-      const where = port < 0 ? address : `${address ?? 'port'} ${port}`;
-      const reason = answer.reason === undefined ? '' : `: ${answer.reason}`;
-      this.#listenProblem = `${getSystemErrorName(answer.errno)} for ${where}${reason}`;
-    }
+    if ('errno' in answer) this.#listenProblem = listenProblem(query, answer);
     if (!this.#life.is('starting', 'ready')) return;
+    // A program may try another port, or this one again in a while; some do neither, and say nothing.
+    if (this.#life.is('starting')) {
+      this.#limitStart('errno' in answer ? refusedListenMs : this.#startTimeoutMs);
+    }
     const isNew = 'number' in answer && !this.#sent.has(answer.number);
     if (isNew && !this.#trySendSocket(answer.number, this.queue)) return;
     this.#post({ type: 'answer', request, answer });
@@ -265,6 +270,7 @@ export class ServerProcess {
   #drainsByItself(why: string, stack?: string): boolean {
     if (!this.#life.is('ready')) return false;
     this.#life.transition('draining');
+    this.#leftBecause = why;
     this.onLeave();
     this.#killAfter(this.#drainTimeoutMs);
     this.onLost(why, stack);
@@ -273,15 +279,29 @@ export class ServerProcess {
 
   #failed({ message, code, stack }: TravelledError): void {
     if (this.#drainsByItself(message, stack)) return;
-    const cause = Object.assign(new Error(message), { code, stack });
-    this.#refuseStart(`the program failed: ${message}`, cause);
+    const problem = this.#listenProblem;
+    if (problem !== undefined && problem.code === code) {
+      this.#refuseStart(`${this.#path} cannot listen: ${problem.text}`);
+    } else {
+      const cause = Object.assign(new Error(message), { code, stack });
+      this.#refuseStart(`the program failed: ${message}`, cause);
+    }
     this.kill();
   }
 
-  #startTimedOut(path: string): void {
+  /** It may take so much longer from now on, and no longer in all than a start may. */
+  #limitStart(ms: number): void {
+    clearTimeout(this.#startTimer);
+    const leftMs = Math.min(ms, this.#startTimeoutMs - this.ageMs);
+    this.#startTimer = setTimeout(() => this.#startTimedOut(), leftMs);
+  }
+
+  #startTimedOut(): void {
     this.#refuseStart(
-      `${path} has not listened within ${this.#startTimeoutMs} ms, and exports nothing that could: ` +
-        'let it call listen(), or export a request listener, a server, an app or a fetch handler',
+      this.#listenProblem !== undefined
+        ? `${this.#path} does not listen: ${this.#listenProblem.text}`
+        : `${this.#path} has not listened within ${this.#startTimeoutMs} ms, and exports nothing that ` +
+            'could: let it call listen(), or export a request listener, a server, an app or a fetch handler',
     );
     this.kill();
   }
@@ -297,13 +317,14 @@ export class ServerProcess {
     if (!this.#life.tryTransition('ended')) return;
     this.#stackWatch?.close();
     clearTimeout(this.#killTimer);
-    const how = this.#killedBecause ?? (error === undefined ? describe(exit) : messageOf(error));
-    const why = this.#listenProblem === '' ? how : `${how} after ${this.#listenProblem}`;
+    const ended = error === undefined ? describe(exit) : messageOf(error);
+    const how = this.#killedBecause ?? this.#leftBecause ?? ended;
     const what =
       this.pid === undefined
         ? 'the system started no process for the server'
         : 'a process of the server ended before it listened';
-    this.#refuseStart(`${what}: ${why}`, error);
+    const after = this.#listenProblem === undefined ? '' : ` after ${this.#listenProblem.text}`;
+    this.#refuseStart(`${what}: ${how}${after}`, error);
     this.#hosts.tenantEnded(this);
     if (wasServing) this.onLeave();
     if (wasServing) this.onLost(how);

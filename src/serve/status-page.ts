@@ -85,6 +85,7 @@ export function statusPage({ pid, app, addresses, loops }: ServerStatus): string
     );
     return `<tr>${cells.join('')}</tr>`;
   });
+  const ready = loops.filter(({ state }) => state === 'ready').length;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -96,8 +97,8 @@ export function statusPage({ pid, app, addresses, loops }: ServerStatus): string
 </head>
 <body>
 <h1>${escaped(app)}</h1>
-<p>Process ${pid} serves it at ${escaped(addresses.map(addressText).join(', '))} from ${loops.length}
-event loops.</p>
+<p>Process ${pid} serves it at ${escaped(addresses.map(addressText).join(', '))} from ${ready}
+event loop${ready === 1 ? '' : 's'}.</p>
 <div class="wide" tabindex="0">
 <table>
 <thead><tr>${heads.join('')}</tr></thead>

@@ -39,8 +39,9 @@ function serverClosed(): CodedError {
 
 /** Where some processes are new already, one has to know. */
 function reloadFailed(error: unknown, replaced: number, all: number): unknown {
-  if (replaced === 0 || !(error instanceof CodedError)) return error;
-  const message = `${replaced} of ${all} processes are new, the others serve on: ${error.message}`;
+  if (!(error instanceof CodedError)) return error;
+  const others = replaced === 0 ? 'all' : `${replaced} of ${all} processes are new, the others`;
+  const message = `${others} serve on as they were: ${error.message}`;
   return new CodedError(error.code, message, { cause: error.cause });
 }
 
@@ -118,7 +119,7 @@ export class Supervisor {
   status(): LoopStatus[] {
     const nowMs = requireNative().boardNowMs();
     const all = this.#processes.filter((each) => each !== undefined);
-    return all.flatMap(({ number, pid, generation, ageMs }) => {
+    return all.flatMap(({ number, pid, generation, ageMs, state }) => {
       const rssBytes = rssBytesOf(pid);
       const lastExit = this.#lastExits[number];
       const ofProcess = { process: number, pid, generation, ageMs, rssBytes, lastExit };
@@ -127,7 +128,11 @@ export class Supervisor {
         ...figuresOf(row, nowMs, { loop, utilization: this.#sizer.utilization.of(row) ?? 0 }),
       }));
       const { min } = this.#options.loops;
-      return lines.filter(({ loop, state }) => loop < min || state !== 'free');
+      // A loop writes nothing before its process has started, nor once it holds nothing any more.
+      const unwritten = state === 'starting' || state === 'draining' ? state : 'free';
+      return lines
+        .filter((line) => line.loop < min || line.state !== 'free')
+        .map((line) => (line.state === 'free' ? { ...line, state: unwritten } : line));
     });
   }
 
@@ -391,6 +396,7 @@ export class Supervisor {
         each.drain();
       }
       await Promise.all(old.map(({ left }) => left));
+      announcements.serverReloaded.publish({ pids: this.pids });
     });
   }
 
@@ -415,6 +421,7 @@ export class Supervisor {
         this.#sizer.processes = before;
         throw error;
       }
+      announcements.serverScaled.publish({ pids: this.pids });
     });
   }
 

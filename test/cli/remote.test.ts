@@ -1,6 +1,7 @@
 // `manycore status`, `reload` and `scale`, beside servers that run.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { type Ended, runCommand } from '../faults/child.js';
 import { bodyOf } from '../serve/client.js';
@@ -48,19 +49,39 @@ test('a server is shown, as a table and as JSON', { skip }, async (t) => {
 
 test('a server is reloaded and scaled, within what it was started for', { skip }, async (t) => {
   const { start, run } = ownServers(t);
-  const { child, port, pids } = await start('-P', '1', '-L', '1', '--max-processes', '2', listens);
+  const flags = ['-P', '1', '-L', '1', '--max-processes', '2', listens];
+  const { child, lines, port, pids } = await start(...flags);
   assert.equal((await run('reload')).stdout, 'reloaded\n');
   assert.ok(!(await bodyOf(port)).startsWith(`${pids[0]}:`));
   assert.equal((await run('scale', '2')).stdout, 'serving from 2 processes\n');
+  await waitFor(() => lines.length === 3, deadlineMs);
+  assert.deepEqual(lines.slice(1), ['reloaded', 'serving from 2 processes']);
   await waitFor(() => childrenOf(child.pid ?? 0).length === 2, deadlineMs);
   assert.equal((await run('scale', '1..2')).stdout, 'serving from 1 to 2 processes\n');
   const tooMany = await run('scale', '3');
   assert.equal(tooMany.status, 2);
   assert.match(
     tooMany.stderr,
-    /^manycore: .*processes is 3: it must be at most 2.*\(SERVE_CONTROL_FAILED\)\n$/,
+    /^manycore: the server did not scale: processes is 3: it must be at most 2.*\(SERVE_CONTROL_FAILED\)\n$/,
   );
   assert.equal((await run('scale', 'many')).status, 2);
+});
+
+test('who asks for a version that does not start hears why, and where', { skip }, async (t) => {
+  const { start, run } = ownServers(t);
+  const app = program(t, 'app.mjs', `export default (q, r) => r.end('old');`);
+  const { child, errors, port } = await start('-P', '1', '-L', '1', '--port', '0', app);
+  writeFileSync(app, `null.here();`);
+  const { status, stderr } = await run('reload');
+  assert.equal(status, 2);
+  assert.match(stderr, /^TypeError: .*\n +at .*app\.mjs:1:6/);
+  const said =
+    /manycore: the server did not reload: all serve on as they were: the program failed: /;
+  assert.match(stderr, said);
+  child.kill('SIGHUP');
+  await waitFor(() => errors.some((line) => said.test(line)), deadlineMs);
+  assert.ok(errors.some((line) => /^ +at .*app\.mjs:1:6/.test(line)));
+  assert.equal(await bodyOf(port), 'old');
 });
 
 test('where no server runs, or several do, a command says so and changes nothing', {

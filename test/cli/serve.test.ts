@@ -130,16 +130,20 @@ test('serve without a program, or with wrong flags, is one sentence', async (t) 
   for (const [flags, message] of [
     [['no-such-file.js'], /there is no file .*no-such-file\.js/],
     [['.'], /is a folder: give the program to serve, or --static/],
-    [['--static', command, '--port', '0'], /it must be a folder/],
-    [['-P', 'two', listens], /whole number/],
-    [[listens, '--two'], /unknown option '--two'\n.*after --/],
+    [['--static', command, '--port', '0'], /there is no folder .*: give one for static/],
+    [
+      ['-P', 'two', listens],
+      /^manycore: .*whole number, or two of them: 2\.\.8 \(OPTION_INVALID\)\n/,
+    ],
+    [[listens, '--two'], /^manycore: unknown option '--two' \(OPTION_INVALID\)\n.*after --/],
     [['-P', '0', listens], /processes is 0: it must be/],
     [['-P', '3..2', listens], /processes\.max is 2: it must be/],
     [['--plan', 'fork', listens], /Allowed choices are event, prefork, worker, perchild/],
     [['--status', 'here', listens], /PORT or HOST:PORT/],
     [['--tls-cert', 'a.pem', listens], /--tls-cert and --tls-key/],
     [['--static', '.', listens], /give a program or folders/],
-    [['--static', '/no/such/folder', '--port', '0'], /root is "\/no\/such\/folder"/],
+    [['--cgi', '/no/such/folder', '--port', '0'], /no folder \/no\/such\/folder: give one for cgi/],
+    [['--tls-cert', 'a.pem', '--tls-key', 'b.pem', listens], /tls\.cert is ".*a\.pem": it must be/],
     [['--config', 'no-such.json'], /no-such\.json cannot be read as a configuration/],
     [['--user', 'nobody-at-all', listens], /user is "nobody-at-all": it must be/],
     [[], /there is nothing to serve/],
@@ -298,6 +302,12 @@ test('a configuration with what is no option is refused in a sentence', async (t
     [{ app: listens, reloadOnChange: 'yes' }, /reloadOnChange is "yes": it must be/],
     [{ app: listens, port: 'web' }, /port is "web": it must be an integer/],
     [{ app: listens, procesess: 2 }, /there is no "procesess"/],
+    [
+      { app: listens, processes: '2' },
+      /processes is "2": it must be a whole number, or \{ min, max/,
+    ],
+    [{ app: listens, status: '9000' }, /status is "9000": it must be a port, or \{ host, port/],
+    [{ processes: 1 }, /config\.json has nothing to serve/],
   ] as const) {
     writeFileSync(config, JSON.stringify(content));
     const ended = await runCommand(t, [process.execPath, command, 'serve', '--config', config]);

@@ -19,5 +19,6 @@ test('what is announced reaches a listener that knows only the name of the chann
 test('every announcement has a name of its own, manycore:part:event', () => {
   const names = Object.values(announcements).map((each) => String(each.name));
   assert.equal(new Set(names).size, names.length);
-  for (const name of names) assert.match(name, /^manycore:(task|host|pool|server|loop):[a-z]+$/);
+  for (const name of names)
+    assert.match(name, /^manycore:(task|host|pool|server|loop|bus):[a-z]+$/);
 });

@@ -170,17 +170,36 @@ test('a gigabyte goes through, and none of it stays', { skip }, async (t) => {
 
 test('a program that answers nothing, or no head, is a bad gateway', { skip }, async (t) => {
   const { port } = await serveScripts(t);
-  for (const path of ['/nothing.sh', '/chatter.sh', '/endless-head.sh']) {
+  const warnings = warningsOf(t);
+  for (const [path, why] of [
+    ['/nothing.sh', /nothing\.sh has ended before its head was complete/],
+    ['/chatter.sh', /chatter\.sh answers with a wrong head: ".*" is no header line/],
+    ['/endless-head.sh', /endless-head\.sh answers with a wrong head: no empty line/],
+  ] as const) {
     const { status, body } = await get(port, path);
     assert.deepEqual([status, body], [502, 'Bad Gateway\n'], path);
+    await waitFor(() => warnings.some((text) => why.test(text)));
   }
 });
+
+/** From now on, until the end of the test. */
+function warningsOf(t: TestContext): readonly string[] {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error): void => void warnings.push(message);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  return warnings;
+}
 
 test('a program that cannot be started is a bad gateway, and others run', { skip }, async (t) => {
   const { root, port } = await serveScripts(t);
   writeFileSync(join(root, 'broken.sh'), '#!/no/such/interpreter\n');
   chmodSync(join(root, 'broken.sh'), 0o755);
+  const warnings = warningsOf(t);
   assert.equal((await get(port, '/broken.sh')).status, 502);
+  await waitFor(() =>
+    warnings.some((text) => /broken\.sh cannot be started: .*interpreter/.test(text)),
+  );
   assert.equal((await get(port, '/hello.sh')).status, 200);
 });
 

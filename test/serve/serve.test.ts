@@ -1,4 +1,5 @@
 // A program on processes × loops, as its clients and its owner see it.
+// Long (over 400 lines), because each kind of program and each end of one is a test.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -244,6 +245,10 @@ test('a loop that ends takes its process out of service, and another starts', {
   await waitFor(() => server.pids.length === 1 && server.pids[0] !== pid);
   const body = await waitFor(() => bodyOf(portOf(server)));
   assert.ok(!body.startsWith(`${pid}:`));
+  // Its place is free for the process after the next.
+  await waitFor(() => !isRunning(pid ?? 0));
+  await assert.rejects(bodyOf(portOf(server), '/crash'));
+  await waitFor(() => server.status().some(({ lastExit }) => lastExit === 'out of order'));
 });
 
 test('a program that would fork with cluster finds itself a worker, with a number of its own', {
@@ -326,10 +331,29 @@ test("a port that is in use is a failed start with the system's reason", { skip 
     serve(listens, { processes: 1, loops: 2, args: [String(port)] }),
     (error: unknown) => hasCode(error, 'SERVE_START_FAILED') && /EADDRINUSE/.test(String(error)),
   );
+  // Express 5 gives the error to the callback of listen(), where programs do not look.
+  const swallows = `import { createServer } from 'node:http';
+  const server = createServer(() => {}).on('error', () => {});
+  server.listen(${port}, '127.0.0.1');`;
+  await assert.rejects(serve(program(t, 'app.mjs', swallows), { processes: 1, loops: 1 }), {
+    code: 'SERVE_START_FAILED',
+    message: new RegExp(`app.mjs does not listen: EADDRINUSE for 127.0.0.1 port ${port}; choose`),
+  });
+  const exported = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
+  for (const loops of [1, 2]) {
+    const start = serve(exported, { processes: 1, loops, port, host: '127.0.0.1' });
+    await assert.rejects(start, (error: unknown) => {
+      assert.ok(hasCode(error, 'SERVE_START_FAILED'));
+      assert.match(String(error), /app.mjs cannot listen: EADDRINUSE for .*; choose another/);
+      assert.equal(Object(error).cause, undefined);
+      return true;
+    });
+  }
 });
 
 const failures = {
   throws: [`throw new Error('no database');`, /no database/, {}],
+  'cannot be parsed': ['const a = 1;\nlet let = 2;', /app\.mjs:2\b/, {}],
   exits: [`process.exit(0);`, /ended before it listened|loop \d has ended/, {}],
   'exports nothing to serve': [
     `export const answer = 42;`,

@@ -51,3 +51,15 @@ test('the status has a line for each loop', { skip }, async (t) => {
   await waitFor(() => total('requestsInFlight') === 0 && total('openConnections') === 0);
   assert.equal(total('requests'), 5);
 });
+
+test('a process that drains does so in all its lines, also for loops that hold nothing', {
+  skip,
+}, async (t) => {
+  const server = await open(t, listens, { processes: 1, loops: 2, drainTimeoutMs: 60_000 });
+  const [old] = server.pids;
+  const held = await begin(portOf(server), '/?wait=3000');
+  await server.reload();
+  const states = () => server.status().flatMap(({ pid, state }) => (pid === old ? [state] : []));
+  assert.deepEqual(states(), ['draining', 'draining']);
+  await held.body;
+});

@@ -141,6 +141,13 @@ function refuse(response: ServerResponse, status: number): void {
   answerStatus(response, status);
 }
 
+interface Failure {
+  /** What the client gets, if nothing was sent yet. */
+  readonly status: number;
+  /** Behind the name of the program, for who reads the output of the server. */
+  readonly why: string;
+}
+
 /** One request and its program. */
 class Run {
   readonly #settings: Settings;
@@ -151,8 +158,9 @@ class Run {
   #timer: NodeJS.Timeout | undefined;
   #length = Infinity;
   #written = 0;
+  #file = '';
   /** Why there is no proper answer. */
-  #failure: number | undefined;
+  #failure: Failure | undefined;
 
   constructor(settings: Settings, request: IncomingMessage, response: ServerResponse) {
     this.#settings = settings;
@@ -162,6 +170,7 @@ class Run {
 
   /** Resolves when the program has ended. */
   async start(script: CgiScript): Promise<void> {
+    this.#file = script.file;
     const options = {
       path: script.file,
       env: metaVariables(requestOf(this.#request), script, this.#settings.env),
@@ -174,7 +183,11 @@ class Run {
     try {
       this.#program = await CgiProgram.start(options, listeners);
     } catch (error) {
-      process.emitWarning(`${script.file} cannot be started: ${messageOf(error)}`);
+      // The file itself is there.
+      const hint = /ENOENT|No such file/.test(messageOf(error))
+        ? ' (the interpreter in its first line?)'
+        : '';
+      this.#tell(`cannot be started: ${messageOf(error)}${hint}`);
       refuse(this.#response, 502);
       return;
     }
@@ -198,7 +211,9 @@ class Run {
 
   #wait(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#fail(504), this.#settings.timeoutMs);
+    this.#timer = setTimeout(() => {
+      this.#fail(504, `has neither read nor written for ${this.#settings.timeoutMs} ms`);
+    }, this.#settings.timeoutMs);
   }
 
   #receive(chunk: Buffer): boolean {
@@ -210,8 +225,8 @@ class Run {
       if (complete === undefined) return true;
       this.#writeHead(complete.head);
       return complete.rest.length === 0 || this.#write(complete.rest);
-    } catch {
-      this.#fail(502);
+    } catch (error) {
+      this.#fail(502, `answers with a wrong head: ${messageOf(error)}`);
       return true;
     }
   }
@@ -220,7 +235,7 @@ class Run {
   #write(chunk: Buffer): boolean {
     this.#written += chunk.length;
     if (this.#written > this.#length) {
-      this.#fail(502);
+      this.#fail(502, `writes more than its Content-Length of ${this.#length}`);
       return true;
     }
     return this.#response.write(chunk);
@@ -236,9 +251,16 @@ class Run {
     this.#response.flushHeaders();
   }
 
-  #fail(status: number): void {
-    this.#failure ??= status;
+  #fail(status: number, why: string): void {
+    if (this.#failure === undefined) {
+      this.#failure = { status, why };
+      this.#tell(why);
+    }
     this.#program?.end();
+  }
+
+  #tell(why: string): void {
+    process.emitWarning(`${this.#file} ${why}`, 'CgiWarning');
   }
 
   /** The output is over; a program that still runs has closed it and may work on for a while. */
@@ -256,7 +278,8 @@ class Run {
       if (wasKilled || this.#failure !== undefined || (isShort && hasBody)) response.destroy();
       else response.end();
     } else if (!response.destroyed) {
-      refuse(response, this.#failure ?? 502);
+      if (this.#failure === undefined) this.#tell('has ended before its head was complete');
+      refuse(response, this.#failure?.status ?? 502);
     }
   }
 }

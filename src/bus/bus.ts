@@ -1,0 +1,253 @@
+// The event bus of one loop: hands messages to the consumers of an address. What is sent goes through a
+// queue that is worked off in the next turn, so that `send` never runs somebody else's code, and nobody
+// who sends without a pause keeps the loop from its other work.
+//
+// Order: messages of this bus to one consumer arrive in the order in which they were sent. Best effort,
+// at most once, as in Vert.x, whose words these are.
+// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts).
+
+import { CodedError } from '../errors.js';
+import { announcements, integer, messageOf, string } from '../internal/index.js';
+import { Consumer } from './consumer.js';
+import {
+  type BusHeaders,
+  BusMessage,
+  type Delivery,
+  type Outcome,
+  type ReplyRequestOptions,
+  type Waiter,
+} from './message.js';
+import { Routes } from './routes.js';
+
+export interface SendOptions {
+  readonly headers?: BusHeaders | undefined;
+}
+
+export interface ConsumerOptions {
+  /** As many messages wait while it is paused; what comes then is dropped. Default: 1,000. */
+  readonly maxBuffered?: number | undefined;
+}
+
+/** Called for one message after the other. */
+export type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
+
+export interface BusOptions {
+  /** What a consumer gets of a body: nothing that its sender can change. Throws for what cannot travel. */
+  readonly copy: (body: unknown) => unknown;
+}
+
+export interface BusStats {
+  readonly sent: number;
+  readonly received: number;
+  /** Sent to an address that nobody consumed. */
+  readonly undelivered: number;
+  /** Lost at consumers where too many waited. */
+  readonly dropped: number;
+}
+
+const defaultTimeoutMs = 30_000;
+const defaultMaxBuffered = 1000;
+const longestMs = 2 ** 31 - 1;
+
+function busClosed(): CodedError {
+  return new CodedError('BUS_CLOSED', 'the bus is closed');
+}
+
+export class EventBus {
+  readonly #copy: (body: unknown) => unknown;
+  readonly #consumers = new Routes<Consumer>();
+  /** Ends of the requests that wait. */
+  readonly #pending = new Set<(error: CodedError | undefined) => void>();
+  #queue: (() => void)[] = [];
+  #isClosed = false;
+  #sent = 0;
+  #received = 0;
+  #undelivered = 0;
+  #dropped = 0;
+
+  /** @internal */
+  constructor({ copy }: BusOptions) {
+    this.#copy = copy;
+  }
+
+  get stats(): BusStats {
+    return {
+      sent: this.#sent,
+      received: this.#received,
+      undelivered: this.#undelivered,
+      dropped: this.#dropped,
+    };
+  }
+
+  /**
+   * Calls `handler` for what is sent to `address`, until the consumer is closed. What the handler throws
+   * is the answer to a request; without one it is thrown as by a listener of an event. Throws
+   * `OPTION_INVALID`, `BUS_CLOSED`.
+   */
+  consumer<Body = unknown>(
+    address: string,
+    handler: Handler<Body>,
+    { maxBuffered = defaultMaxBuffered }: ConsumerOptions = {},
+  ): Consumer {
+    this.#check(address);
+    const most = integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
+    const consumer = new Consumer(address, most, {
+      handle: (delivery) => this.#handle(delivery, handler),
+      onDrop: (dropped) => this.#noteDropped(address, dropped),
+      onClose: (held) => {
+        this.#consumers.set(address, consumer, 0);
+        for (const delivery of held) this.#deliver(delivery); // to the others, ahead of what follows
+      },
+    });
+    this.#consumers.set(address, consumer, 1);
+    return consumer;
+  }
+
+  /** To every consumer of `address`. Throws `OPTION_INVALID`, `BUS_CLOSED`, or what `copy` throws. */
+  publish(address: string, body: unknown, { headers = {} }: SendOptions = {}): void {
+    this.#check(address);
+    const first = this.#copy(body);
+    this.#sent += 1;
+    this.#later(() => {
+      const [last, ...others] = this.#consumers.all(address).reverse();
+      if (last === undefined) this.#undelivered += 1;
+      for (const each of others.reverse()) {
+        each.take({ address, body: this.#copy(first), headers, waiter: undefined });
+      }
+      last?.take({ address, body: first, headers, waiter: undefined });
+    });
+  }
+
+  /** To one consumer of `address`, by turns. Throws as `publish` does. */
+  send(address: string, body: unknown, { headers = {} }: SendOptions = {}): void {
+    this.#check(address);
+    const delivery = { address, body: this.#copy(body), headers, waiter: undefined };
+    this.#sent += 1;
+    this.#later(() => this.#deliver(delivery));
+  }
+
+  /**
+   * To one consumer of `address`, by turns; resolves with its answer. Rejects with `BUS_NO_HANDLERS`,
+   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_FULL`, `BUS_CLOSED`, the reason of the signal,
+   * and with what `publish` throws.
+   */
+  async request<Body = unknown>(
+    address: string,
+    body: unknown,
+    options: SendOptions & ReplyRequestOptions = {},
+  ): Promise<BusMessage<Body>> {
+    this.#check(address);
+    const { headers = {} } = options;
+    const copied = this.#copy(body);
+    return await this.#ask<Body>(address, options, (waiter) => {
+      this.#sent += 1;
+      this.#later(() => this.#deliver({ address, body: copied, headers, waiter }));
+    });
+  }
+
+  /** Ends all consumers; requests that wait reject with `BUS_CLOSED`. A second call does nothing. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const end of [...this.#pending]) end(busClosed());
+    for (const each of this.#consumers.everyone()) each.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  #check(address: string): void {
+    string('address', address, 'a name');
+    if (this.#isClosed) throw busClosed();
+  }
+
+  /** In the next turn, after what was said before. */
+  #later(work: () => void): void {
+    this.#queue.push(work);
+    if (this.#queue.length === 1) setImmediate(this.#workOff);
+  }
+
+  readonly #workOff = (): void => {
+    const works = this.#queue;
+    this.#queue = [];
+    for (const work of works) work();
+  };
+
+  #deliver(delivery: Delivery): void {
+    const { address, waiter } = delivery;
+    const consumer = this.#consumers.next(address);
+    if (consumer !== undefined) {
+      consumer.take(delivery);
+      return;
+    }
+    this.#undelivered += 1;
+    const message = `nobody consumes ${address}: register a consumer before something is sent there`;
+    waiter?.settle({ isDone: false, error: new CodedError('BUS_NO_HANDLERS', message) });
+  }
+
+  #noteDropped(address: string, dropped: number): void {
+    this.#dropped += 1;
+    if (dropped === 1) announcements.busDropped.publish({ address });
+  }
+
+  #handle(delivery: Delivery, handler: Handler<never>): void {
+    this.#received += 1;
+    const message = this.#messageOf(delivery);
+    const failed = (cause: unknown): void => {
+      if (message.isAwaited) {
+        const text = `the consumer of ${delivery.address} threw: ${messageOf(cause)}`;
+        const error = new CodedError('BUS_HANDLER_ERROR', text, { cause });
+        delivery.waiter?.settle({ isDone: false, error });
+      } else {
+        process.nextTick(() => {
+          throw cause;
+        });
+      }
+    };
+    try {
+      const result: unknown = Reflect.apply(handler, undefined, [message]);
+      if (result instanceof Promise) result.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #messageOf<Body>(delivery: Delivery): BusMessage<Body> {
+    return new BusMessage<Body>(delivery, {
+      copy: this.#copy,
+      ask: (options, send) => this.#ask(delivery.address, options, send),
+    });
+  }
+
+  /** Calls `send` with a waiter; resolves with what that hears. */
+  #ask<Body>(
+    address: string,
+    { timeoutMs = defaultTimeoutMs, signal }: ReplyRequestOptions,
+    send: (waiter: Waiter) => void,
+  ): Promise<BusMessage<Body>> {
+    integer('timeoutMs', timeoutMs, 1, longestMs);
+    signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const end = (error: unknown): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        this.#pending.delete(end);
+        if (error !== undefined) reject(error);
+      };
+      const onAbort = (): void => end(signal?.reason);
+      const timer = setTimeout(() => {
+        const text = `no answer from ${address} within ${timeoutMs} ms: raise timeoutMs, or see what its consumer does`;
+        end(new CodedError('BUS_TIMEOUT', text));
+      }, timeoutMs);
+      signal?.addEventListener('abort', onAbort);
+      this.#pending.add(end);
+      const settle = (outcome: Outcome): void => {
+        if (!this.#pending.has(end)) return; // too late
+        end(outcome.isDone ? undefined : outcome.error);
+        if (outcome.isDone) resolve(this.#messageOf({ address, ...outcome }));
+      };
+      send({ settle });
+    });
+  }
+}

@@ -1,0 +1,113 @@
+// One who listens to an address: takes messages one after the other, in the order in which they came,
+// and holds a bounded number while it is paused.
+
+import { CodedError } from '../errors.js';
+import { integer } from '../internal/index.js';
+import type { Delivery } from './message.js';
+
+export interface ConsumerHooks {
+  /** Calls the handler. */
+  readonly handle: (delivery: Delivery) => void;
+  /** It is gone; what it held comes back. */
+  readonly onClose: (held: readonly Delivery[]) => void;
+  /** A message was lost; so many since there was room last. */
+  readonly onDrop: (dropped: number) => void;
+}
+
+export class Consumer {
+  readonly address: string;
+  readonly #hooks: ConsumerHooks;
+  readonly #maxBuffered: number;
+  #held: Delivery[] = [];
+  /** How many messages may be handed on. */
+  #demand = Infinity;
+  #dropped = 0;
+  #droppedInRow = 0;
+  #isClosed = false;
+
+  /** @internal */
+  constructor(address: string, maxBuffered: number, hooks: ConsumerHooks) {
+    this.address = address;
+    this.#maxBuffered = maxBuffered;
+    this.#hooks = hooks;
+  }
+
+  /** Messages that wait here. */
+  get buffered(): number {
+    return this.#held.length;
+  }
+
+  /** Messages that were lost here, because too many waited. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** No message is handed on any more; up to `maxBuffered` wait. */
+  pause(): this {
+    this.#demand = 0;
+    return this;
+  }
+
+  /** What waits is handed on, and what comes. */
+  resume(): this {
+    this.#demand = Infinity;
+    this.#handOn();
+    return this;
+  }
+
+  /** So many more messages are handed on, then it is paused again. Throws `OPTION_INVALID`. */
+  fetch(count: number): this {
+    this.#demand += integer('count', count, 1, Number.MAX_SAFE_INTEGER);
+    this.#handOn();
+    return this;
+  }
+
+  /** Nothing comes any more; what waits goes to others, or is refused. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const held = this.#held;
+    this.#held = [];
+    this.#hooks.onClose(held);
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** @internal */
+  take(delivery: Delivery): void {
+    if (this.#demand > 0 && this.#held.length === 0) {
+      this.#demand -= 1;
+      this.#hooks.handle(delivery);
+    } else if (this.#held.length < this.#maxBuffered) {
+      this.#held.push(delivery);
+    } else {
+      this.#drop(delivery);
+    }
+  }
+
+  #drop(delivery: Delivery): void {
+    this.#dropped += 1;
+    this.#droppedInRow += 1;
+    this.#hooks.onDrop(this.#droppedInRow);
+    const message =
+      `${this.#maxBuffered} messages to ${this.address} wait at its consumer: ` +
+      'send slower, or raise maxBuffered';
+    delivery.waiter?.settle({ isDone: false, error: new CodedError('BUS_FULL', message) });
+  }
+
+  #handOn(): void {
+    while (this.#demand > 0 && !this.#isClosed) {
+      const next = this.#held.shift();
+      if (next === undefined) return;
+      this.#droppedInRow = 0;
+      this.#demand -= 1;
+      this.#hooks.handle(next);
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// What a consumer gets, and how it answers. Not here: how a message came, and who waits (bus.ts).
+
+import { CodedError } from '../errors.js';
+import { integer } from '../internal/index.js';
+
+/** Names are compared as they are written. */
+export type BusHeaders = Readonly<Record<string, string>>;
+
+/** How a request ended. */
+export type Outcome =
+  | {
+      readonly isDone: true;
+      readonly body: unknown;
+      readonly headers: BusHeaders;
+      /** Who waits for an answer to the answer. */
+      readonly waiter: Waiter | undefined;
+    }
+  | { readonly isDone: false; readonly error: CodedError };
+
+/** Who waits for an answer; only the first one counts. */
+export interface Waiter {
+  settle(outcome: Outcome): void;
+}
+
+/** On its way to a consumer. */
+export interface Delivery {
+  readonly address: string;
+  readonly body: unknown;
+  readonly headers: BusHeaders;
+  /** `undefined` where nobody waits. */
+  readonly waiter: Waiter | undefined;
+}
+
+export interface ReplyOptions {
+  readonly headers?: BusHeaders | undefined;
+}
+
+export interface ReplyRequestOptions extends ReplyOptions {
+  /** Rejects with `BUS_TIMEOUT` after so long, in ms. Default: 30,000. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Of the bus on which a message came. */
+export interface MessageHooks {
+  readonly copy: (body: unknown) => unknown;
+  /** Calls `send` with a waiter; resolves with what that hears. */
+  readonly ask: (
+    options: ReplyRequestOptions,
+    send: (waiter: Waiter) => void,
+  ) => Promise<BusMessage>;
+}
+
+/** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
+const mostFailureCode = 2 ** 31 - 1;
+
+export class BusMessage<Body = unknown> {
+  readonly address: string;
+  readonly body: Body;
+  readonly headers: BusHeaders;
+  readonly #waiter: Waiter | undefined;
+  readonly #hooks: MessageHooks;
+  #isAnswered = false;
+
+  /** @internal */
+  constructor(delivery: Delivery, hooks: MessageHooks) {
+    const { address, headers, waiter } = delivery;
+    const { body }: { readonly body: Body } = Object(delivery); // as whoever asked says that it is
+    this.address = address;
+    this.body = body;
+    this.headers = headers;
+    this.#waiter = waiter;
+    this.#hooks = hooks;
+  }
+
+  /** Whether somebody waits for an answer that was not given. */
+  get isAwaited(): boolean {
+    return this.#waiter !== undefined && !this.#isAnswered;
+  }
+
+  /**
+   * Answers a request; where nobody waits nothing happens. Throws `BUS_REPLIED` the second time, or
+   * what is thrown for a body that cannot travel: then it was not answered.
+   */
+  reply(body: unknown, { headers = {} }: ReplyOptions = {}): void {
+    this.#answer({ isDone: true, body: this.#hooks.copy(body), headers, waiter: undefined });
+  }
+
+  /** Answers a request, and waits for what the other side says to that. Rejects as `request` does. */
+  async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
+    const { headers = {} } = options;
+    const copied = this.#hooks.copy(body);
+    return await this.#hooks.ask(options, (waiter) => {
+      this.#answer({ isDone: true, body: copied, headers, waiter });
+    });
+  }
+
+  /** Answers that it cannot be done: the request rejects with `BUS_FAILED`. Throws as `reply` does. */
+  fail(failureCode: number, message: string): void {
+    integer('failureCode', failureCode, -mostFailureCode, mostFailureCode);
+    const error = new CodedError('BUS_FAILED', message);
+    this.#answer({ isDone: false, error: Object.assign(error, { failureCode }) });
+  }
+
+  #answer(outcome: Outcome): void {
+    if (this.#isAnswered) {
+      const text = `a message to ${this.address} was answered before: answer each one once`;
+      throw new CodedError('BUS_REPLIED', text);
+    }
+    this.#isAnswered = true;
+    this.#waiter?.settle(outcome);
+  }
+}

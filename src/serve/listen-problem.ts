@@ -1,0 +1,27 @@
+// Why a program cannot listen where it wants to, for people.
+
+import { getSystemErrorName } from 'node:util';
+import type { ListenAnswer, ListenQuery } from './protocol.js';
+
+export interface ListenProblem {
+  /** Of the system, as `EADDRINUSE`. */
+  readonly code: string;
+  readonly text: string;
+}
+
+const waysOut: Readonly<Record<string, string>> = {
+  EADDRINUSE: '; choose another, or end what has it',
+  EACCES: '; choose one that this user may have',
+  EADDRNOTAVAIL: '; choose an address of this machine',
+};
+
+/** Of what was asked for, and was answered by an error of the system. */
+export function listenProblem(
+  { address, port }: ListenQuery,
+  { errno, reason }: Extract<ListenAnswer, { errno: number }>,
+): ListenProblem {
+  const code = getSystemErrorName(errno);
+  const where = port < 0 ? address : address === null ? `port ${port}` : `${address} port ${port}`;
+  const because = reason === undefined ? '' : `: ${reason}`;
+  return { code, text: `${code} for ${where}${because}${waysOut[code] ?? ''}` };
+}

@@ -1,0 +1,237 @@
+// The bus of one loop: who gets what, in which order, and how requests end.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { type BusMessage, EventBus } from '../../src/bus/index.js';
+import { runProgram } from '../faults/child.js';
+import { waitFor } from '../support/index.js';
+
+/** Ends with the test. */
+function openBus(t: TestContext): EventBus {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  return bus;
+}
+
+/** The bodies that come to `address`. */
+function bodiesOf(bus: EventBus, address: string): unknown[] {
+  const bodies: unknown[] = [];
+  bus.consumer(address, ({ body }) => void bodies.push(body));
+  return bodies;
+}
+
+test('what is published comes to all, what is sent to one after the other', async (t) => {
+  const bus = openBus(t);
+  const [first, second] = [bodiesOf(bus, 'news'), bodiesOf(bus, 'news')];
+  bus.publish('news', 'all');
+  for (let sent = 1; sent <= 4; sent += 1) bus.send('news', sent);
+  assert.deepEqual(first, []); // nobody is called in the middle of it
+  await turn();
+  assert.deepEqual(
+    [first, second],
+    [
+      ['all', 1, 3],
+      ['all', 2, 4],
+    ],
+  );
+  assert.deepEqual(bus.stats, { sent: 5, received: 6, undelivered: 0, dropped: 0 });
+});
+
+test('messages keep their order, whatever is sent and however its consumer pauses', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom('send', 'publish', 'pause', 'fetch', 'resume', 'turn'), {
+        maxLength: 60,
+      }),
+      async (steps) => {
+        const bus = openBus(t);
+        const got: unknown[] = [];
+        const consumer = bus.consumer('here', ({ body }) => void got.push(body));
+        let sent = 0;
+        for (const step of steps) {
+          if (step === 'send' || step === 'publish') {
+            bus[step]('here', sent);
+            sent += 1;
+          } else if (step === 'turn') await turn();
+          else if (step === 'fetch') consumer.fetch(2);
+          else consumer[step]();
+        }
+        await turn();
+        consumer.resume();
+        assert.deepEqual(
+          got,
+          Array.from({ length: sent }, (_, index) => index),
+        );
+        bus.close();
+      },
+    ),
+  );
+});
+
+test('a consumer gets a copy, with the headers of its sender', async (t) => {
+  const bus = openBus(t);
+  const seen: BusMessage[] = [];
+  for (let count = 0; count < 2; count += 1) bus.consumer('here', (message) => seen.push(message));
+  const body = { list: [1] };
+  bus.publish('here', body, { headers: { from: 'me' } });
+  body.list.push(2);
+  await turn();
+  assert.deepEqual(
+    seen.map((each) => each.body),
+    [{ list: [1] }, { list: [1] }],
+  );
+  assert.notEqual(seen[0]?.body, seen[1]?.body);
+  assert.deepEqual(
+    seen.map(({ headers }) => headers),
+    [{ from: 'me' }, { from: 'me' }],
+  );
+  assert.throws(() => bus.send('here', () => {}), { name: 'DataCloneError' });
+});
+
+test('a request has the answer, and the answer to the answer', async (t) => {
+  const bus = openBus(t);
+  bus.consumer<number>('double', async (message) => {
+    const more = await message.replyAndRequest(2 * message.body, { headers: { more: 'yes' } });
+    more.reply(`${more.body}!`);
+  });
+  const answer = await bus.request<number>('double', 21);
+  assert.deepEqual([answer.body, answer.headers, answer.isAwaited], [42, { more: 'yes' }, true]);
+  const last = await answer.replyAndRequest('thanks');
+  assert.deepEqual([last.body, last.isAwaited], ['thanks!', false]);
+});
+
+test('a request fails at once where nobody consumes its address', async (t) => {
+  const bus = openBus(t);
+  await assert.rejects(bus.request('nobody', 1), { code: 'BUS_NO_HANDLERS' });
+  bus.send('nobody', 1);
+  bus.publish('nobody', 1);
+  await turn();
+  assert.equal(bus.stats.undelivered, 3);
+});
+
+test('a consumer may fail, throw, reject, answer twice, or never', async (t) => {
+  const bus = openBus(t);
+  bus.consumer('fails', (message) => message.fail(404, 'no such thing'));
+  await assert.rejects(bus.request('fails', 1), {
+    code: 'BUS_FAILED',
+    failureCode: 404,
+    message: /no such thing/,
+  });
+  bus.consumer('throws', () => {
+    throw new Error('out of order');
+  });
+  bus.consumer('rejects', () => Promise.reject(new Error('out of order')));
+  for (const address of ['throws', 'rejects']) {
+    await assert.rejects(bus.request(address, 1), {
+      code: 'BUS_HANDLER_ERROR',
+      message: new RegExp(`the consumer of ${address} threw: out of order`),
+    });
+  }
+  const twice: unknown[] = [];
+  bus.consumer('twice', (message) => {
+    message.reply(1);
+    assert.throws(
+      () => message.reply(2),
+      (error) => twice.push(Object(error).code) > 0,
+    );
+    assert.throws(() => message.fail(1, 'no'), { code: 'BUS_REPLIED' });
+  });
+  assert.equal((await bus.request('twice', 1)).body, 1);
+  assert.deepEqual(twice, ['BUS_REPLIED']);
+  bus.consumer('never', () => {});
+  await assert.rejects(bus.request('never', 1, { timeoutMs: 20 }), { code: 'BUS_TIMEOUT' });
+});
+
+test('an answer that cannot travel is thrown where it is given, and another may follow', async (t) => {
+  const bus = openBus(t);
+  bus.consumer('here', (message) => {
+    assert.throws(() => message.reply(() => {}), { name: 'DataCloneError' });
+    message.reply('plain');
+  });
+  assert.equal((await bus.request('here', 1)).body, 'plain');
+});
+
+test('a request that is aborted or late drops its answer', async (t) => {
+  const bus = openBus(t);
+  const held: BusMessage[] = [];
+  bus.consumer('slow', (message) => void held.push(message));
+  const abort = new AbortController();
+  const aborted = bus.request('slow', 1, { signal: abort.signal });
+  const late = bus.request('slow', 2, { timeoutMs: 10 });
+  await waitFor(() => held.length === 2);
+  abort.abort(new Error('not wanted'));
+  await assert.rejects(aborted, /not wanted/);
+  await assert.rejects(late, { code: 'BUS_TIMEOUT' });
+  for (const message of held) message.reply('too late');
+  await assert.rejects(bus.request('slow', 3, { signal: abort.signal }), /not wanted/);
+});
+
+test('what a handler throws without a request is thrown as by a listener', async (t) => {
+  const module = new URL('../../src/bus/index.js', import.meta.url).href;
+  const { stdout } = await runProgram(
+    t,
+    `import { EventBus } from '${module}';
+    const bus = new EventBus({ copy: structuredClone });
+    bus.consumer('here', ({ body }) => { throw new Error(body); });
+    process.on('uncaughtException', ({ message }) => console.log(message));
+    for (const body of ['first', 'second']) bus.send('here', body);`,
+  );
+  assert.equal(stdout, 'first\nsecond\n');
+});
+
+test('a paused consumer holds so many, refuses more, and goes on in order', async (t) => {
+  const bus = openBus(t);
+  const got: unknown[] = [];
+  const consumer = bus.consumer('here', ({ body }) => void got.push(body), { maxBuffered: 3 });
+  consumer.pause();
+  for (let sent = 0; sent < 4; sent += 1) bus.send('here', sent);
+  await assert.rejects(bus.request('here', 4), { code: 'BUS_FULL' });
+  assert.deepEqual([consumer.buffered, consumer.dropped, bus.stats.dropped], [3, 2, 2]);
+  consumer.fetch(2);
+  assert.deepEqual(got, [0, 1]);
+  consumer.resume();
+  assert.deepEqual(got, [0, 1, 2]);
+});
+
+test('what waits at a consumer that is closed goes to another, or is refused', async (t) => {
+  const bus = openBus(t);
+  const closes = bus.consumer('here', () => {}).pause();
+  const request = bus.request('here', 1);
+  await waitFor(() => closes.buffered === 1);
+  const answers = bus.consumer('here', (message) => message.reply('the other'));
+  closes.close();
+  assert.equal((await request).body, 'the other');
+  answers.pause();
+  const refused = bus.request('here', 2);
+  await waitFor(() => answers.buffered === 1);
+  answers.close();
+  answers.close();
+  await assert.rejects(refused, { code: 'BUS_NO_HANDLERS' });
+});
+
+test('a bus that is closed says so to all who wait, and to all who come', async (t) => {
+  const bus = openBus(t);
+  const consumer = bus.consumer('here', () => {});
+  const waits = bus.request('here', 1);
+  await turn();
+  bus.close();
+  bus.close();
+  await assert.rejects(waits, { code: 'BUS_CLOSED' });
+  assert.ok(consumer.isClosed);
+  assert.throws(() => bus.send('here', 1), { code: 'BUS_CLOSED' });
+  await assert.rejects(bus.request('here', 1), { code: 'BUS_CLOSED' });
+});
+
+test('what makes no sense is refused', async (t) => {
+  const bus = openBus(t);
+  assert.throws(() => bus.send('', 1), { code: 'OPTION_INVALID' });
+  assert.throws(() => bus.consumer('here', () => {}, { maxBuffered: 0 }), {
+    code: 'OPTION_INVALID',
+  });
+  const consumer = bus.consumer('here', (message) => message.fail(Number.NaN, ''));
+  assert.throws(() => consumer.fetch(0), { code: 'OPTION_INVALID' });
+  await assert.rejects(bus.request('here', 1, { timeoutMs: 0 }), { code: 'OPTION_INVALID' });
+  await assert.rejects(bus.request('here', 1), { code: 'BUS_HANDLER_ERROR' });
+});
