@@ -32,7 +32,7 @@ function addPlace(error: SyntaxError, path: string): void {
   const [place = ''] = stderr.split('\n', 1);
   if (!place.includes(path)) return;
   error.message = `${error.message} at ${place}`;
-  error.stack = stderr;
+  error.stack = stderr.replace(/\s+Node\.js v[^]*$/, '');
 }
 
 async function runApp(path: string): Promise<unknown> {
