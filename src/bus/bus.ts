@@ -1,10 +1,11 @@
-// The event bus of one loop: hands messages to the consumers of an address. What is sent goes through a
-// queue that is worked off in the next turn, so that `send` never runs somebody else's code, and nobody
-// who sends without a pause keeps the loop from its other work.
+// The event bus of one loop: hands messages to the consumers of an address, here or at a peer, the bus of
+// another loop. What is for a consumer here goes through a queue that is worked off in the next turn, so
+// that `send` never runs somebody else's code, and nobody who sends without a pause keeps the loop from
+// its other work.
 //
-// Order: messages of this bus to one consumer arrive in the order in which they were sent. Best effort,
-// at most once, as in Vert.x, whose words these are.
-// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts).
+// Order: messages of one bus to one consumer arrive in the order in which they were sent. Best effort, at
+// most once, as in Vert.x, whose words these are.
+// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
 
 import { CodedError } from '../errors.js';
 import { announcements, integer, messageOf, string } from '../internal/index.js';
@@ -17,6 +18,7 @@ import {
   type ReplyRequestOptions,
   type Waiter,
 } from './message.js';
+import type { Attached, Peer } from './peer.js';
 import { Routes } from './routes.js';
 
 export interface SendOptions {
@@ -55,7 +57,11 @@ function busClosed(): CodedError {
 
 export class EventBus {
   readonly #copy: (body: unknown) => unknown;
+  /** Those that are here. */
   readonly #consumers = new Routes<Consumer>();
+  /** They, and peers by how many consumers they have. */
+  readonly #receivers = new Routes<Consumer | Peer>();
+  readonly #peers = new Set<Peer>();
   /** Ends of the requests that wait. */
   readonly #pending = new Set<(error: CodedError | undefined) => void>();
   #queue: (() => void)[] = [];
@@ -95,35 +101,72 @@ export class EventBus {
       handle: (delivery) => this.#handle(delivery, handler),
       onDrop: (dropped) => this.#noteDropped(address, dropped),
       onClose: (held) => {
-        this.#consumers.set(address, consumer, 0);
+        this.#register(consumer, 0);
         for (const delivery of held) this.#deliver(delivery); // to the others, ahead of what follows
       },
     });
-    this.#consumers.set(address, consumer, 1);
+    this.#register(consumer, 1);
     return consumer;
+  }
+
+  #register(consumer: Consumer, weight: 0 | 1): void {
+    const { address } = consumer;
+    this.#consumers.set(address, consumer, weight);
+    this.#receivers.set(address, consumer, weight);
+    const { length } = this.#consumers.all(address);
+    for (const peer of this.#peers) peer.tell(address, length);
+  }
+
+  /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
+  attach(peer: Peer): Attached {
+    this.#peers.add(peer);
+    for (const address of this.#consumers.addresses()) {
+      peer.tell(address, this.#consumers.all(address).length);
+    }
+    return {
+      heard: (address, consumers) => {
+        if (this.#peers.has(peer)) this.#receivers.set(address, peer, consumers);
+      },
+      receive: (delivery) => this.#receive(delivery),
+      ended: () => {
+        this.#peers.delete(peer);
+        for (const address of this.#receivers.addresses()) this.#receivers.set(address, peer, 0);
+      },
+    };
   }
 
   /** To every consumer of `address`. Throws `OPTION_INVALID`, `BUS_CLOSED`, or what `copy` throws. */
   publish(address: string, body: unknown, { headers = {} }: SendOptions = {}): void {
     this.#check(address);
-    const first = this.#copy(body);
+    const copied = this.#copy(body);
+    const delivery = { address, body: copied, headers, waiter: undefined, isPublished: true };
+    const peers = this.#receivers.all(address).filter((each) => !(each instanceof Consumer));
+    for (const each of peers) each.take(delivery);
     this.#sent += 1;
     this.#later(() => {
-      const [last, ...others] = this.#consumers.all(address).reverse();
-      if (last === undefined) this.#undelivered += 1;
-      for (const each of others.reverse()) {
-        each.take({ address, body: this.#copy(first), headers, waiter: undefined });
-      }
-      last?.take({ address, body: first, headers, waiter: undefined });
+      const reached = this.#spread(delivery) + peers.length;
+      if (reached === 0) this.#undelivered += 1;
     });
   }
 
   /** To one consumer of `address`, by turns. Throws as `publish` does. */
   send(address: string, body: unknown, { headers = {} }: SendOptions = {}): void {
     this.#check(address);
-    const delivery = { address, body: this.#copy(body), headers, waiter: undefined };
+    this.#send({ address, body, headers, waiter: undefined, isPublished: false });
+  }
+
+  #send(delivery: Delivery): void {
+    const receiver = this.#receivers.next(delivery.address);
+    if (receiver !== undefined && !(receiver instanceof Consumer)) {
+      receiver.take(delivery);
+    } else {
+      const own = { ...delivery, body: this.#copy(delivery.body) };
+      this.#later(() => {
+        if (receiver === undefined || receiver.isClosed) this.#deliver(own);
+        else receiver.take(own);
+      });
+    }
     this.#sent += 1;
-    this.#later(() => this.#deliver(delivery));
   }
 
   /**
@@ -138,11 +181,9 @@ export class EventBus {
   ): Promise<BusMessage<Body>> {
     this.#check(address);
     const { headers = {} } = options;
-    const copied = this.#copy(body);
-    return await this.#ask<Body>(address, options, (waiter) => {
-      this.#sent += 1;
-      this.#later(() => this.#deliver({ address, body: copied, headers, waiter }));
-    });
+    return await this.#ask<Body>(address, options, (waiter) =>
+      this.#send({ address, body, headers, waiter, isPublished: false }),
+    );
   }
 
   /** Ends all consumers; requests that wait reject with `BUS_CLOSED`. A second call does nothing. */
@@ -174,13 +215,37 @@ export class EventBus {
     for (const work of works) work();
   };
 
-  #deliver(delivery: Delivery): void {
-    const { address, waiter } = delivery;
-    const consumer = this.#consumers.next(address);
-    if (consumer !== undefined) {
-      consumer.take(delivery);
-      return;
+  /** To all that are here, each with a copy of its own; answers how many they are. */
+  #spread(delivery: Delivery): number {
+    const all = this.#consumers.all(delivery.address);
+    for (const [at, each] of all.entries()) {
+      const isLast = at === all.length - 1;
+      each.take(isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) });
     }
+    return all.length;
+  }
+
+  /** To whose turn it is now. The body is a copy. */
+  #deliver(delivery: Delivery): void {
+    const receiver = this.#receivers.next(delivery.address);
+    if (receiver === undefined) this.#refuse(delivery);
+    else receiver.take(delivery);
+  }
+
+  /** Of a peer, which knows of consumers here: they alone, or it would go round and round. */
+  #receive(delivery: Delivery): void {
+    if (this.#isClosed) {
+      delivery.waiter?.settle({ isDone: false, error: busClosed() });
+    } else if (delivery.isPublished) {
+      this.#spread(delivery);
+    } else {
+      const consumer = this.#consumers.next(delivery.address);
+      if (consumer === undefined) this.#refuse(delivery);
+      else consumer.take(delivery);
+    }
+  }
+
+  #refuse({ address, waiter }: Delivery): void {
     this.#undelivered += 1;
     const message = `nobody consumes ${address}: register a consumer before something is sent there`;
     waiter?.settle({ isDone: false, error: new CodedError('BUS_NO_HANDLERS', message) });
@@ -245,9 +310,15 @@ export class EventBus {
       const settle = (outcome: Outcome): void => {
         if (!this.#pending.has(end)) return; // too late
         end(outcome.isDone ? undefined : outcome.error);
-        if (outcome.isDone) resolve(this.#messageOf({ address, ...outcome }));
+        if (!outcome.isDone) return;
+        const { body, headers, waiter } = outcome;
+        resolve(this.#messageOf({ address, body, headers, waiter, isPublished: false }));
       };
-      send({ settle });
+      try {
+        send({ settle });
+      } catch (error) {
+        end(error); // the body cannot travel
+      }
     });
   }
 }

@@ -29,6 +29,8 @@ export interface Delivery {
   readonly headers: BusHeaders;
   /** `undefined` where nobody waits. */
   readonly waiter: Waiter | undefined;
+  /** To all consumers, not to one of them. */
+  readonly isPublished: boolean;
 }
 
 export interface ReplyOptions {

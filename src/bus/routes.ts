@@ -46,6 +46,11 @@ export class Routes<Receiver> {
     return best.receiver;
   }
 
+  /** Those with receivers. */
+  addresses(): string[] {
+    return [...this.#routes.keys()];
+  }
+
   /** All of all addresses, each once. */
   everyone(): Set<Receiver> {
     const entries = [...this.#routes.values()].flatMap((route) => route.entries);

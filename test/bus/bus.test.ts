@@ -88,6 +88,10 @@ test('a consumer gets a copy, with the headers of its sender', async (t) => {
     [{ from: 'me' }, { from: 'me' }],
   );
   assert.throws(() => bus.send('here', () => {}), { name: 'DataCloneError' });
+  await assert.rejects(
+    bus.request('here', () => {}),
+    { name: 'DataCloneError' },
+  );
 });
 
 test('a request has the answer, and the answer to the answer', async (t) => {

@@ -1,0 +1,22 @@
+// What a bus and its peers, the buses of other loops, say to each other. Both methods keep their order: what
+// is told first is heard first. Not here: how it travels.
+
+import type { Delivery } from './message.js';
+
+/** Another loop's bus, as this one sees it. */
+export interface Peer {
+  /** So many consumers of `address` are here from now on. */
+  tell(address: string, consumers: number): void;
+  /** For its consumers. Throws for a body that cannot travel: then nothing was sent. */
+  take(delivery: Delivery): void;
+}
+
+/** A bus, as the peer that was attached to it sees it. */
+export interface Attached {
+  /** The peer has so many consumers of `address` from now on. */
+  readonly heard: (address: string, consumers: number) => void;
+  /** A message of the peer, for the consumers that are here. */
+  readonly receive: (delivery: Delivery) => void;
+  /** The peer is gone, with what was on its way. */
+  readonly ended: () => void;
+}

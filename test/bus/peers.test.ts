@@ -1,0 +1,146 @@
+// Buses that are each other's peers, over a path of this test that keeps the order and takes its time.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { EventBus } from '../../src/bus/index.js';
+import type { Attached, Peer } from '../../src/bus/peer.js';
+import { waitFor } from '../support/index.js';
+
+/** What is pushed is called in order, each in a turn of its own. */
+class Path {
+  #works: (() => void)[] = [];
+  isEnded = false;
+
+  push(work: () => void): void {
+    this.#works.push(work);
+    if (this.#works.length === 1) setImmediate(this.#next);
+  }
+
+  readonly #next = (): void => {
+    if (this.isEnded) return;
+    this.#works.shift()?.();
+    if (this.#works.length > 0) setImmediate(this.#next);
+  };
+}
+
+/** The peer whose other end is `attached()`. */
+function peerOver(path: Path, attached: () => Attached): Peer {
+  return {
+    tell: (address, consumers) => path.push(() => attached().heard(address, consumers)),
+    take: (delivery) => {
+      const body = structuredClone(delivery.body);
+      path.push(() => attached().receive({ ...delivery, body }));
+    },
+  };
+}
+
+/** Answers what ends the connection. */
+function join(a: EventBus, b: EventBus): () => void {
+  const paths = [new Path(), new Path()] as const;
+  const atA: Attached = a.attach(peerOver(paths[0], () => atB));
+  const atB: Attached = b.attach(peerOver(paths[1], () => atA));
+  return () => {
+    for (const path of paths) path.isEnded = true;
+    atA.ended();
+    atB.ended();
+  };
+}
+
+/** So many, each the peer of all others; they end with the test. */
+function openBuses(t: TestContext, count: number): EventBus[] {
+  const buses = Array.from({ length: count }, () => new EventBus({ copy: structuredClone }));
+  for (const [at, bus] of buses.entries()) {
+    for (const other of buses.slice(0, at)) join(other, bus);
+    t.after(() => bus.close());
+  }
+  return buses;
+}
+
+let probes = 0;
+/** Until `to` knows of the consumers that `by` has now: what is told later is heard later. */
+async function told(by: EventBus, to: EventBus): Promise<void> {
+  probes += 1;
+  const address = `probe ${probes}`;
+  const probe = by.consumer(address, (message) => message.reply('here'));
+  await waitFor(() => to.request(address, 'are you there?'));
+  probe.close();
+}
+
+test('a request finds its consumer wherever that is, and the answer comes back', async (t) => {
+  const [a, b, c] = openBuses(t, 3);
+  assert.ok(a && b && c);
+  c.consumer<number>('double', async (message) => {
+    const thanks = await message.replyAndRequest(2 * message.body);
+    thanks.reply('you are welcome');
+  });
+  await told(c, a);
+  const answer = await a.request<number>('double', 21);
+  assert.equal(answer.body, 42);
+  assert.equal((await answer.replyAndRequest('thanks')).body, 'you are welcome');
+  await assert.rejects(b.request('halve', 1), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('who registers and then tells of it has registered for whoever hears of it', async (t) => {
+  const [a, b] = openBuses(t, 2);
+  assert.ok(a && b);
+  const answers: unknown[] = [];
+  b.consumer('news', async () => answers.push((await b.request('late', 'now')).body));
+  await told(b, a);
+  a.consumer('late', (message) => message.reply('here'));
+  a.publish('news', 'it is there');
+  await waitFor(() => answers.includes('here'));
+});
+
+test('turns follow the number of consumers, and publish reaches each one once', async (t) => {
+  const [a, b] = openBuses(t, 2);
+  assert.ok(a && b);
+  const counts = [0, 0, 0];
+  const count = (at: number) => () => {
+    counts[at] = (counts[at] ?? 0) + 1;
+  };
+  a.consumer('here', count(0));
+  b.consumer('here', count(1));
+  b.consumer('here', count(2));
+  await told(b, a);
+  for (let sent = 0; sent < 30; sent += 1) a.send('here', sent);
+  await waitFor(() => counts.reduce((sum, each) => sum + each, 0) === 30);
+  assert.deepEqual(counts, [10, 10, 10]);
+  a.publish('here', 'all');
+  await waitFor(() => counts.every((each) => each === 11));
+});
+
+test('messages of one sender to one consumer keep their order over a peer', async (t) => {
+  const [a, b] = openBuses(t, 2);
+  assert.ok(a && b);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom('send', 'publish'), { minLength: 1, maxLength: 30 }),
+      async (steps) => {
+        const got: unknown[] = [];
+        const consumer = b.consumer('ordered', ({ body }) => void got.push(body));
+        await told(b, a);
+        for (const [index, step] of steps.entries()) a[step]('ordered', index);
+        await waitFor(() => got.length === steps.length);
+        assert.deepEqual(got, [...steps.keys()]);
+        consumer.close();
+        await told(b, a);
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
+test('a peer that is gone has no consumers any more', async (t) => {
+  const buses = [0, 1].map(() => new EventBus({ copy: structuredClone }));
+  const [a, b] = buses;
+  assert.ok(a && b);
+  t.after(() => {
+    for (const bus of buses) bus.close();
+  });
+  const end = join(a, b);
+  b.consumer('there', (message) => message.reply('here'));
+  await told(b, a);
+  end();
+  await assert.rejects(a.request('there', 1), { code: 'BUS_NO_HANDLERS' });
+});
