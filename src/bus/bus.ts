@@ -156,11 +156,12 @@ export class EventBus {
   }
 
   #send(delivery: Delivery): void {
-    const receiver = this.#receivers.next(delivery.address);
+    const { address, waiter } = delivery;
+    const receiver = this.#receivers.next(address);
     if (receiver !== undefined && !(receiver instanceof Consumer)) {
       receiver.take(delivery);
     } else {
-      const own = { ...delivery, body: this.#copy(delivery.body) };
+      const own = { ...delivery, body: this.#copy(delivery.body), waiter: this.#near(waiter) };
       this.#later(() => {
         if (receiver === undefined || receiver.isClosed) this.#deliver(own);
         else receiver.take(own);
@@ -215,6 +216,19 @@ export class EventBus {
     for (const work of works) work();
   };
 
+  /** Who waits here for a consumer that is here, too: answers are copied, as between loops. */
+  #near(waiter: Waiter | undefined): Waiter | undefined {
+    if (waiter === undefined) return undefined;
+    const settle = (outcome: Outcome): void => {
+      if (!outcome.isDone) waiter.settle(outcome);
+      else {
+        const body = this.#copy(outcome.body);
+        waiter.settle({ ...outcome, body, waiter: this.#near(outcome.waiter) });
+      }
+    };
+    return { settle, whenOver: (callback) => waiter.whenOver(callback) };
+  }
+
   /** To all that are here, each with a copy of its own; answers how many they are. */
   #spread(delivery: Delivery): number {
     const all = this.#consumers.all(delivery.address);
@@ -253,7 +267,8 @@ export class EventBus {
 
   #noteDropped(address: string, dropped: number): void {
     this.#dropped += 1;
-    if (dropped === 1) announcements.busDropped.publish({ address });
+    if (dropped > 1) return;
+    announcements.busDropped.publish({ address, why: 'too many messages wait at its consumer' });
   }
 
   #handle(delivery: Delivery, handler: Handler<never>): void {
@@ -279,10 +294,9 @@ export class EventBus {
   }
 
   #messageOf<Body>(delivery: Delivery): BusMessage<Body> {
-    return new BusMessage<Body>(delivery, {
-      copy: this.#copy,
-      ask: (options, send) => this.#ask(delivery.address, options, send),
-    });
+    return new BusMessage<Body>(delivery, (options, send) =>
+      this.#ask(delivery.address, options, send),
+    );
   }
 
   /** Calls `send` with a waiter; resolves with what that hears. */
@@ -294,7 +308,9 @@ export class EventBus {
     integer('timeoutMs', timeoutMs, 1, longestMs);
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
+      const onOver: (() => void)[] = [];
       const end = (error: unknown): void => {
+        for (const callback of onOver) callback();
         clearTimeout(timer);
         signal?.removeEventListener('abort', onAbort);
         this.#pending.delete(end);
@@ -315,7 +331,7 @@ export class EventBus {
         resolve(this.#messageOf({ address, body, headers, waiter, isPublished: false }));
       };
       try {
-        send({ settle });
+        send({ settle, whenOver: (callback) => onOver.push(callback) });
       } catch (error) {
         end(error); // the body cannot travel
       }

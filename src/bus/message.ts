@@ -19,7 +19,10 @@ export type Outcome =
 
 /** Who waits for an answer; only the first one counts. */
 export interface Waiter {
+  /** Throws for a body that cannot travel: then it is still waited for. */
   settle(outcome: Outcome): void;
+  /** Called once nobody waits any more, for whatever reason. */
+  whenOver(callback: () => void): void;
 }
 
 /** On its way to a consumer. */
@@ -43,15 +46,11 @@ export interface ReplyRequestOptions extends ReplyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Of the bus on which a message came. */
-export interface MessageHooks {
-  readonly copy: (body: unknown) => unknown;
-  /** Calls `send` with a waiter; resolves with what that hears. */
-  readonly ask: (
-    options: ReplyRequestOptions,
-    send: (waiter: Waiter) => void,
-  ) => Promise<BusMessage>;
-}
+/** Calls `send` with a waiter; resolves with what that hears. Of the bus on which a message came. */
+export type Ask = (
+  options: ReplyRequestOptions,
+  send: (waiter: Waiter) => void,
+) => Promise<BusMessage>;
 
 /** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
 const mostFailureCode = 2 ** 31 - 1;
@@ -61,18 +60,18 @@ export class BusMessage<Body = unknown> {
   readonly body: Body;
   readonly headers: BusHeaders;
   readonly #waiter: Waiter | undefined;
-  readonly #hooks: MessageHooks;
+  readonly #ask: Ask;
   #isAnswered = false;
 
   /** @internal */
-  constructor(delivery: Delivery, hooks: MessageHooks) {
+  constructor(delivery: Delivery, ask: Ask) {
     const { address, headers, waiter } = delivery;
     const { body }: { readonly body: Body } = Object(delivery); // as whoever asked says that it is
     this.address = address;
     this.body = body;
     this.headers = headers;
     this.#waiter = waiter;
-    this.#hooks = hooks;
+    this.#ask = ask;
   }
 
   /** Whether somebody waits for an answer that was not given. */
@@ -85,15 +84,14 @@ export class BusMessage<Body = unknown> {
    * what is thrown for a body that cannot travel: then it was not answered.
    */
   reply(body: unknown, { headers = {} }: ReplyOptions = {}): void {
-    this.#answer({ isDone: true, body: this.#hooks.copy(body), headers, waiter: undefined });
+    this.#answer({ isDone: true, body, headers, waiter: undefined });
   }
 
   /** Answers a request, and waits for what the other side says to that. Rejects as `request` does. */
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
     const { headers = {} } = options;
-    const copied = this.#hooks.copy(body);
-    return await this.#hooks.ask(options, (waiter) => {
-      this.#answer({ isDone: true, body: copied, headers, waiter });
+    return await this.#ask(options, (waiter) => {
+      this.#answer({ isDone: true, body, headers, waiter });
     });
   }
 
@@ -109,7 +107,7 @@ export class BusMessage<Body = unknown> {
       const text = `a message to ${this.address} was answered before: answer each one once`;
       throw new CodedError('BUS_REPLIED', text);
     }
-    this.#isAnswered = true;
     this.#waiter?.settle(outcome);
+    this.#isAnswered = true;
   }
 }

@@ -7,7 +7,7 @@ export { describeExit, mayLackHeap } from './exit.js';
 export { parentBuffers, parentExporter } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
 export { isInsideHost } from './inside.js';
-export type { Call } from './link.js';
+export { type Call, Link, readError } from './link.js';
 export type { NestedChunk, NestedOwner } from './nested.js';
 export {
   type Cells,

@@ -116,9 +116,11 @@ export interface ServerBlockedMessage {
   readonly stack: string | undefined;
 }
 
-/** Messages to a consumer are lost, because too many wait there; the first since there was room. */
+/** A message that nobody waits for is lost; where too many wait at a consumer, the first of them. */
 export interface BusDroppedMessage {
-  readonly address: string;
+  /** `undefined` where what came cannot be read. */
+  readonly address: string | undefined;
+  readonly why: string;
 }
 
 /** Everything that is announced; the key is how code names it, the string how a listener does. */

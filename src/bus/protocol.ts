@@ -1,0 +1,67 @@
+// What two buses say to each other over a channel: frames with three int32 (`kind`, `task`, `target`) and
+// a value as body. The kinds below 40 are those of hosts, of which the link uses two (host/protocol.ts).
+
+import { CodedError, type ErrorCode, errorCodes } from '../errors.js';
+import type { BusHeaders } from './message.js';
+
+export const busFrame = Object.freeze({
+  /** task: how many consumers of an address the sender has; body: the address. */
+  interest: 40,
+  /**
+   * task: the number under which the sender waits for an answer, 0: it does not; target: 1 when it is
+   * for all consumers; body: a `MessageBody`.
+   */
+  message: 41,
+  /** task: the number of the request; target: as `task` of a message; body: a `ReplyBody`. */
+  reply: 42,
+  /** task: the number of the request; body: a `FailureBody`. */
+  failure: 43,
+});
+
+export type MessageBody = readonly [address: string, body: unknown, headers: BusHeaders];
+export type ReplyBody = readonly [body: unknown, headers: BusHeaders];
+export type FailureBody = readonly [code: ErrorCode, message: string, failureCode: number | null];
+
+function corrupt(what: string): CodedError {
+  return new CodedError('TRANSFER_CORRUPT', `what came over the bus is no ${what}`);
+}
+
+/** Throws `TRANSFER_CORRUPT`, as all of these. */
+export function parseAddress(value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw corrupt('address');
+  return value;
+}
+
+export function parseMessage(value: unknown): MessageBody {
+  if (!Array.isArray(value) || value.length !== 3) throw corrupt('message');
+  const [address, body, headers]: unknown[] = value;
+  return [parseAddress(address), body, parseHeaders(headers)];
+}
+
+export function parseReply(value: unknown): ReplyBody {
+  if (!Array.isArray(value) || value.length !== 2) throw corrupt('answer');
+  const [body, headers]: unknown[] = value;
+  return [body, parseHeaders(headers)];
+}
+
+export function parseFailure(value: unknown): FailureBody {
+  if (!Array.isArray(value)) throw corrupt('failure');
+  const [code, message, failureCode]: unknown[] = value;
+  const isNumber = failureCode === null || typeof failureCode === 'number';
+  if (!isErrorCode(code) || typeof message !== 'string' || !isNumber) throw corrupt('failure');
+  return [code, message, failureCode];
+}
+
+function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(errorCodes, value);
+}
+
+function parseHeaders(value: unknown): BusHeaders {
+  if (!isHeaders(value)) throw corrupt('list of headers');
+  return value;
+}
+
+function isHeaders(value: unknown): value is BusHeaders {
+  const isObject = typeof value === 'object' && value !== null;
+  return isObject && Object.values(value).every((each) => typeof each === 'string');
+}

@@ -1,0 +1,98 @@
+// Two buses over a channel, the other one in a thread of its own.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { EventBus } from '../../src/bus/index.js';
+import { BusLink } from '../../src/bus/link.js';
+import { type ChannelKind, offerChannel } from '../../src/channels/index.js';
+import { nativeBinding } from '../../src/native.js';
+import { waitFor } from '../support/index.js';
+
+const kinds: readonly ChannelKind[] = ['memory', 'shm'];
+
+/** Ends with the test. */
+async function openPair(t: TestContext, kind: ChannelKind) {
+  const bus = new EventBus({ copy: structuredClone });
+  const offer = offerChannel(kind, { host: 'thread', spin: false });
+  const worker = new Worker(new URL('./apps/thread.js', import.meta.url), {
+    workerData: offer.ticket,
+    transferList: [...offer.transfer],
+  });
+  const end = offer.open(undefined);
+  const exited = once(worker, 'exit');
+  void exited.then(() => end.peerExited?.());
+  const link = new BusLink(bus, end);
+  t.after(async () => {
+    link.close();
+    bus.close();
+    await worker.terminate();
+  });
+  await waitFor(() => bus.request('echo', 'are you there?'));
+  return { bus, link, exited };
+}
+
+for (const kind of kinds) {
+  const skip = kind === 'shm' && nativeBinding() === undefined && 'needs the native binary';
+  const check = (title: string, body: (t: TestContext) => Promise<void>): void => {
+    test(`over ${kind}: ${title}`, { skip }, body);
+  };
+
+  check('requests, answers, and answers to answers', async (t) => {
+    const { bus } = await openPair(t, kind);
+    const answer = await bus.request<number>('double', 21);
+    assert.equal(answer.body, 42);
+    assert.equal((await answer.replyAndRequest('thanks')).body, 'thanks!');
+    const echo = await bus.request('echo', { deep: [1, new Date(0)] }, { headers: { a: 'b' } });
+    assert.deepEqual([echo.body, echo.headers], [{ deep: [1, new Date(0)] }, { a: 'b' }]);
+    bus.consumer<string>('caller', (message) => message.reply(`${message.body} back`));
+    assert.equal((await waitFor(() => bus.request('ask back', 'and'))).body, 'and back');
+  });
+
+  check('functions travel with what they captured', async (t) => {
+    const { bus } = await openPair(t, kind);
+    const factor = 2.1;
+    assert.equal((await bus.request('apply', (n: number) => n * factor)).body, 42);
+  });
+
+  check('how a request can fail', async (t) => {
+    const { bus } = await openPair(t, kind);
+    await assert.rejects(bus.request('fail', 1), { code: 'BUS_FAILED', failureCode: 404 });
+    await assert.rejects(bus.request('throw', 1), {
+      code: 'BUS_HANDLER_ERROR',
+      message: /the consumer of throw threw: out of order/,
+    });
+    await assert.rejects(bus.request('never', 1, { timeoutMs: 20 }), { code: 'BUS_TIMEOUT' });
+    await assert.rejects(bus.request('nobody', 1), { code: 'BUS_NO_HANDLERS' });
+    await assert.rejects(bus.request('echo', new WeakMap()), { code: /^TRANSFER_/ });
+    assert.match(String((await bus.request('weak', 1)).body), /^TRANSFER_/);
+    assert.equal((await bus.request('echo', 'still there')).body, 'still there');
+  });
+
+  check('ten thousand messages come in order, also large ones', async (t) => {
+    const { bus } = await openPair(t, kind);
+    const large = 'x'.repeat(300_000);
+    const bodies = Array.from({ length: 10_000 }, (_, at) => (at % 1000 === 7 ? large : at));
+    for (const body of bodies) bus.send('count', body);
+    const { body } = await bus.request('counted', undefined);
+    assert.deepEqual(body, bodies);
+  });
+
+  check('a loop that ends fails the requests that it has, and has no consumers', async (t) => {
+    const { bus, link, exited } = await openPair(t, kind);
+    const lost = bus.request('never', 1);
+    bus.send('exit', 1);
+    await assert.rejects(lost, { code: 'BUS_CONSUMER_LOST' });
+    await exited;
+    await link.closed;
+    await assert.rejects(bus.request('echo', 1), { code: 'BUS_NO_HANDLERS' });
+  });
+
+  check('a link that is closed tells the other side', async (t) => {
+    const { bus, link, exited } = await openPair(t, kind);
+    link.close();
+    await exited;
+    await assert.rejects(bus.request('echo', 1), { code: 'BUS_NO_HANDLERS' });
+  });
+}
