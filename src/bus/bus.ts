@@ -3,23 +3,27 @@
 // that `send` never runs somebody else's code, and nobody who sends without a pause keeps the loop from
 // its other work.
 //
-// Order: messages of one bus to one consumer arrive in the order in which they were sent. Best effort, at
-// most once, as in Vert.x, whose words these are.
+// Order: messages of one bus to one consumer arrive in the order in which they were sent, but for those
+// that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
+// Vert.x, whose words these are.
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
 
 import { CodedError } from '../errors.js';
-import { announcements, integer, messageOf, string } from '../internal/index.js';
+import { announcements, checkFunction, integer, messageOf, string } from '../internal/index.js';
 import { Consumer } from './consumer.js';
 import {
   type BusHeaders,
   BusMessage,
   type Delivery,
+  headersOf,
   type Outcome,
   type ReplyRequestOptions,
   type Waiter,
 } from './message.js';
 import type { Attached, Peer } from './peer.js';
+import { Requests } from './requests.js';
 import { Routes } from './routes.js';
+import { TurnQueue } from './turn-queue.js';
 
 export interface SendOptions {
   readonly headers?: BusHeaders | undefined;
@@ -30,7 +34,7 @@ export interface ConsumerOptions {
   readonly maxBuffered?: number | undefined;
 }
 
-/** Called for one message after the other. */
+/** Called for one message after the other; the next one does not wait for a promise that it returns. */
 export type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
 
 export interface BusOptions {
@@ -47,9 +51,7 @@ export interface BusStats {
   readonly dropped: number;
 }
 
-const defaultTimeoutMs = 30_000;
 const defaultMaxBuffered = 1000;
-const longestMs = 2 ** 31 - 1;
 
 function busClosed(): CodedError {
   return new CodedError('BUS_CLOSED', 'the bus is closed');
@@ -62,9 +64,8 @@ export class EventBus {
   /** They, and peers by how many consumers they have. */
   readonly #receivers = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
-  /** Ends of the requests that wait. */
-  readonly #pending = new Set<(error: CodedError | undefined) => void>();
-  #queue: (() => void)[] = [];
+  readonly #requests = new Requests();
+  readonly #queue = new TurnQueue();
   #isClosed = false;
   #sent = 0;
   #received = 0;
@@ -96,13 +97,14 @@ export class EventBus {
     { maxBuffered = defaultMaxBuffered }: ConsumerOptions = {},
   ): Consumer {
     this.#check(address);
+    checkFunction('handler', handler);
     const most = integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
     const consumer = new Consumer(address, most, {
       handle: (delivery) => this.#handle(delivery, handler),
       onDrop: (dropped) => this.#noteDropped(address, dropped),
       onClose: (held) => {
         this.#register(consumer, 0);
-        for (const delivery of held) this.#deliver(delivery); // to the others, ahead of what follows
+        for (const delivery of held) this.#passOn(delivery);
       },
     });
     this.#register(consumer, 1);
@@ -115,6 +117,12 @@ export class EventBus {
     this.#receivers.set(address, consumer, weight);
     const { length } = this.#consumers.all(address);
     for (const peer of this.#peers) peer.tell(address, length);
+  }
+
+  /** What waited at a consumer that was closed. */
+  #passOn(delivery: Delivery): void {
+    if (this.#isClosed) delivery.waiter?.settle({ isDone: false, error: busClosed() });
+    else this.#queue.push(delivery.address, () => this.#deliver(delivery));
   }
 
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
@@ -135,36 +143,47 @@ export class EventBus {
     };
   }
 
-  /** To every consumer of `address`. Throws `OPTION_INVALID`, `BUS_CLOSED`, or what `copy` throws. */
-  publish(address: string, body: unknown, { headers = {} }: SendOptions = {}): void {
+  /**
+   * To every consumer of `address`. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or what `copy`
+   * throws.
+   */
+  publish(address: string, body: unknown, { headers }: SendOptions = {}): void {
     this.#check(address);
-    const copied = this.#copy(body);
-    const delivery = { address, body: copied, headers, waiter: undefined, isPublished: true };
-    const peers = this.#receivers.all(address).filter((each) => !(each instanceof Consumer));
-    for (const each of peers) each.take(delivery);
-    this.#sent += 1;
-    this.#later(() => {
-      const reached = this.#spread(delivery) + peers.length;
-      if (reached === 0) this.#undelivered += 1;
+    const own = { address, body: this.#copy(body), headers: headersOf(headers) };
+    const delivery = { ...own, waiter: undefined, isPublished: true };
+    const told = new Set<Peer>();
+    const tell = (): void => {
+      for (const each of this.#receivers.all(address)) {
+        if (each instanceof Consumer || told.has(each)) continue;
+        told.add(each);
+        this.#hand(each, delivery);
+      }
+    };
+    if (!this.#queue.has(address)) tell();
+    this.#queue.push(address, () => {
+      tell(); // also those that we have heard of since
+      const count = this.#spread(delivery) + told.size;
+      if (count === 0) this.#undelivered += 1;
     });
+    this.#sent += 1;
   }
 
   /** To one consumer of `address`, by turns. Throws as `publish` does. */
-  send(address: string, body: unknown, { headers = {} }: SendOptions = {}): void {
+  send(address: string, body: unknown, { headers }: SendOptions = {}): void {
     this.#check(address);
-    this.#send({ address, body, headers, waiter: undefined, isPublished: false });
+    const own = { address, body, headers: headersOf(headers) };
+    this.#send({ ...own, waiter: undefined, isPublished: false });
   }
 
   #send(delivery: Delivery): void {
     const { address, waiter } = delivery;
-    const receiver = this.#receivers.next(address);
+    const receiver = this.#queue.has(address) ? undefined : this.#receivers.next(address);
     if (receiver !== undefined && !(receiver instanceof Consumer)) {
       receiver.take(delivery);
     } else {
       const own = { ...delivery, body: this.#copy(delivery.body), waiter: this.#near(waiter) };
-      this.#later(() => {
-        if (receiver === undefined || receiver.isClosed) this.#deliver(own);
-        else receiver.take(own);
+      this.#queue.push(address, () => {
+        if (receiver === undefined || !receiver.take(own)) this.#deliver(own);
       });
     }
     this.#sent += 1;
@@ -172,8 +191,8 @@ export class EventBus {
 
   /**
    * To one consumer of `address`, by turns; resolves with its answer. Rejects with `BUS_NO_HANDLERS`,
-   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_FULL`, `BUS_CLOSED`, the reason of the signal,
-   * and with what `publish` throws.
+   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_CONSUMER_LOST`, `ABORTED`, and with what
+   * `publish` throws.
    */
   async request<Body = unknown>(
     address: string,
@@ -181,7 +200,7 @@ export class EventBus {
     options: SendOptions & ReplyRequestOptions = {},
   ): Promise<BusMessage<Body>> {
     this.#check(address);
-    const { headers = {} } = options;
+    const headers = headersOf(options.headers);
     return await this.#ask<Body>(address, options, (waiter) =>
       this.#send({ address, body, headers, waiter, isPublished: false }),
     );
@@ -191,7 +210,7 @@ export class EventBus {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const end of [...this.#pending]) end(busClosed());
+    this.#requests.rejectAll(busClosed());
     for (const each of this.#consumers.everyone()) each.close();
   }
 
@@ -203,18 +222,6 @@ export class EventBus {
     string('address', address, 'a name');
     if (this.#isClosed) throw busClosed();
   }
-
-  /** In the next turn, after what was said before. */
-  #later(work: () => void): void {
-    this.#queue.push(work);
-    if (this.#queue.length === 1) setImmediate(this.#workOff);
-  }
-
-  readonly #workOff = (): void => {
-    const works = this.#queue;
-    this.#queue = [];
-    for (const work of works) work();
-  };
 
   /** Who waits here for a consumer that is here, too: answers are copied, as between loops. */
   #near(waiter: Waiter | undefined): Waiter | undefined {
@@ -232,18 +239,35 @@ export class EventBus {
   /** To all that are here, each with a copy of its own; answers how many they are. */
   #spread(delivery: Delivery): number {
     const all = this.#consumers.all(delivery.address);
+    let count = 0;
     for (const [at, each] of all.entries()) {
       const isLast = at === all.length - 1;
-      each.take(isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) });
+      const own = isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) };
+      if (each.take(own)) count += 1;
     }
-    return all.length;
+    return count;
   }
 
   /** To whose turn it is now. The body is a copy. */
   #deliver(delivery: Delivery): void {
     const receiver = this.#receivers.next(delivery.address);
     if (receiver === undefined) this.#refuse(delivery);
-    else receiver.take(delivery);
+    else if (receiver instanceof Consumer) receiver.take(delivery);
+    else this.#hand(receiver, delivery);
+  }
+
+  /** To a peer, where nobody is left to hear that it cannot be sent but who waits for the answer. */
+  #hand(peer: Peer, delivery: Delivery): void {
+    try {
+      peer.take(delivery);
+    } catch (cause) {
+      const { address, waiter } = delivery;
+      const error = cause instanceof CodedError ? cause : sendFailed(address, cause);
+      if (waiter === undefined) {
+        this.#dropped += 1;
+        announcements.busDropped.publish({ address, why: error.message });
+      } else waiter.settle({ isDone: false, error });
+    }
   }
 
   /** Of a peer, which knows of consumers here: they alone, or it would go round and round. */
@@ -275,11 +299,8 @@ export class EventBus {
     this.#received += 1;
     const message = this.#messageOf(delivery);
     const failed = (cause: unknown): void => {
-      if (message.isAwaited) {
-        const text = `the consumer of ${delivery.address} threw: ${messageOf(cause)}`;
-        const error = new CodedError('BUS_HANDLER_ERROR', text, { cause });
-        delivery.waiter?.settle({ isDone: false, error });
-      } else {
+      if (message.isAwaited) message.failWith(handlerError(delivery.address, cause));
+      else {
         process.nextTick(() => {
           throw cause;
         });
@@ -300,41 +321,22 @@ export class EventBus {
   }
 
   /** Calls `send` with a waiter; resolves with what that hears. */
-  #ask<Body>(
+  async #ask<Body>(
     address: string,
-    { timeoutMs = defaultTimeoutMs, signal }: ReplyRequestOptions,
+    options: ReplyRequestOptions,
     send: (waiter: Waiter) => void,
   ): Promise<BusMessage<Body>> {
-    integer('timeoutMs', timeoutMs, 1, longestMs);
-    signal?.throwIfAborted();
-    return new Promise((resolve, reject) => {
-      const onOver: (() => void)[] = [];
-      const end = (error: unknown): void => {
-        for (const callback of onOver) callback();
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', onAbort);
-        this.#pending.delete(end);
-        if (error !== undefined) reject(error);
-      };
-      const onAbort = (): void => end(signal?.reason);
-      const timer = setTimeout(() => {
-        const text = `no answer from ${address} within ${timeoutMs} ms: raise timeoutMs, or see what its consumer does`;
-        end(new CodedError('BUS_TIMEOUT', text));
-      }, timeoutMs);
-      signal?.addEventListener('abort', onAbort);
-      this.#pending.add(end);
-      const settle = (outcome: Outcome): void => {
-        if (!this.#pending.has(end)) return; // too late
-        end(outcome.isDone ? undefined : outcome.error);
-        if (!outcome.isDone) return;
-        const { body, headers, waiter } = outcome;
-        resolve(this.#messageOf({ address, body, headers, waiter, isPublished: false }));
-      };
-      try {
-        send({ settle, whenOver: (callback) => onOver.push(callback) });
-      } catch (error) {
-        end(error); // the body cannot travel
-      }
-    });
+    if (this.#isClosed) throw busClosed();
+    return this.#messageOf(await this.#requests.ask(address, options, send));
   }
+}
+
+function handlerError(address: string, cause: unknown): CodedError {
+  const text = `the consumer of ${address} threw: ${messageOf(cause)}`;
+  return new CodedError('BUS_HANDLER_ERROR', text, { cause });
+}
+
+function sendFailed(address: string, cause: unknown): CodedError {
+  const text = `a message to ${address} cannot travel: ${messageOf(cause)}`;
+  return new CodedError('TRANSFER_UNSUPPORTED', text, { cause });
 }

@@ -1,5 +1,5 @@
-// One who listens to an address: takes messages one after the other, in the order in which they came,
-// and holds a bounded number while it is paused.
+// One who listens to an address: hands on messages one after the other, in the order in which they came,
+// and holds a bounded number while it is paused. A handler that goes on later is not waited for.
 
 import { CodedError } from '../errors.js';
 import { integer } from '../internal/index.js';
@@ -24,6 +24,7 @@ export class Consumer {
   #dropped = 0;
   #droppedInRow = 0;
   #isClosed = false;
+  #isHandingOn = false;
 
   /** @internal */
   constructor(address: string, maxBuffered: number, hooks: ConsumerHooks) {
@@ -79,8 +80,9 @@ export class Consumer {
     this.close();
   }
 
-  /** @internal */
-  take(delivery: Delivery): void {
+  /** False when it is closed. @internal */
+  take(delivery: Delivery): boolean {
+    if (this.#isClosed) return false;
     if (this.#demand > 0 && this.#held.length === 0) {
       this.#demand -= 1;
       this.#hooks.handle(delivery);
@@ -89,6 +91,7 @@ export class Consumer {
     } else {
       this.#drop(delivery);
     }
+    return true;
   }
 
   #drop(delivery: Delivery): void {
@@ -101,13 +104,17 @@ export class Consumer {
     delivery.waiter?.settle({ isDone: false, error: new CodedError('BUS_FULL', message) });
   }
 
+  /** A handler may ask for more: that is the business of the call that called it. */
   #handOn(): void {
+    if (this.#isHandingOn) return;
+    this.#isHandingOn = true;
     while (this.#demand > 0 && !this.#isClosed) {
       const next = this.#held.shift();
-      if (next === undefined) return;
+      if (next === undefined) break;
       this.#droppedInRow = 0;
       this.#demand -= 1;
       this.#hooks.handle(next);
     }
+    this.#isHandingOn = false;
   }
 }

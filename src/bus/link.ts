@@ -149,8 +149,14 @@ export class BusLink implements Peer {
     }
   }
 
+  /** Or it has given up, and will not answer the answer. */
   #settle(number: number, outcome: Outcome): void {
-    this.#waiters.get(number)?.settle(outcome); // or it has given up
+    const waiter = this.#waiters.get(number);
+    if (waiter !== undefined) waiter.settle(outcome);
+    else if (outcome.isDone) {
+      const error = new CodedError('BUS_NO_HANDLERS', 'nobody waits for an answer to this message');
+      outcome.waiter?.settle({ isDone: false, error });
+    }
   }
 
   /** Who waits at the peer under this number. */

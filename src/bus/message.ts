@@ -1,10 +1,18 @@
 // What a consumer gets, and how it answers. Not here: how a message came, and who waits (bus.ts).
 
 import { CodedError } from '../errors.js';
-import { integer } from '../internal/index.js';
+import { integer, invalid } from '../internal/index.js';
 
 /** Names are compared as they are written. */
 export type BusHeaders = Readonly<Record<string, string>>;
+
+/** What was given, once and for all. Throws `OPTION_INVALID`. */
+export function headersOf(given: BusHeaders = {}): BusHeaders {
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
+  }
+  return Object.freeze({ ...given });
+}
 
 /** How a request ended. */
 export type Outcome =
@@ -55,6 +63,13 @@ export type Ask = (
 /** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
 const mostFailureCode = 2 ** 31 - 1;
 
+export function nobodyWaits(address: string): CodedError {
+  return new CodedError(
+    'BUS_NO_HANDLERS',
+    `nobody waits for an answer to this message to ${address}`,
+  );
+}
+
 export class BusMessage<Body = unknown> {
   readonly address: string;
   readonly body: Body;
@@ -83,13 +98,17 @@ export class BusMessage<Body = unknown> {
    * Answers a request; where nobody waits nothing happens. Throws `BUS_REPLIED` the second time, or
    * what is thrown for a body that cannot travel: then it was not answered.
    */
-  reply(body: unknown, { headers = {} }: ReplyOptions = {}): void {
-    this.#answer({ isDone: true, body, headers, waiter: undefined });
+  reply(body: unknown, { headers }: ReplyOptions = {}): void {
+    this.#answer({ isDone: true, body, headers: headersOf(headers), waiter: undefined });
   }
 
-  /** Answers a request, and waits for what the other side says to that. Rejects as `request` does. */
+  /**
+   * Answers a request, and waits for what the other side says to that. Rejects as `request` does, with
+   * `BUS_NO_HANDLERS` where nobody waits, and as `reply` throws.
+   */
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
-    const { headers = {} } = options;
+    const headers = headersOf(options.headers);
+    if (this.#waiter === undefined) throw nobodyWaits(this.address);
     return await this.#ask(options, (waiter) => {
       this.#answer({ isDone: true, body, headers, waiter });
     });
@@ -99,7 +118,12 @@ export class BusMessage<Body = unknown> {
   fail(failureCode: number, message: string): void {
     integer('failureCode', failureCode, -mostFailureCode, mostFailureCode);
     const error = new CodedError('BUS_FAILED', message);
-    this.#answer({ isDone: false, error: Object.assign(error, { failureCode }) });
+    this.failWith(Object.assign(error, { failureCode }));
+  }
+
+  /** @internal */
+  failWith(error: CodedError): void {
+    this.#answer({ isDone: false, error });
   }
 
   #answer(outcome: Outcome): void {

@@ -7,7 +7,10 @@ import type { Delivery } from './message.js';
 export interface Peer {
   /** So many consumers of `address` are here from now on. */
   tell(address: string, consumers: number): void;
-  /** For its consumers. Throws for a body that cannot travel: then nothing was sent. */
+  /**
+   * For its consumers; has taken the body when it returns. Throws for one that cannot travel: then
+   * nothing was sent. Whoever waits for an answer hears one, also when the peer ends before.
+   */
   take(delivery: Delivery): void;
 }
 

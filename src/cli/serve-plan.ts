@@ -1,7 +1,7 @@
 // What `manycore serve` is to do: flags, and a configuration file, whose keys are the options of `serve`
 // and those of the command. A flag counts more than the file.
 
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { invalid, messageOf, string } from '../internal/index.js';
@@ -186,7 +186,7 @@ function appOf(
     );
   }
   const path = resolve(app);
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
   if (!stats?.isFile()) {
     const what = stats?.isDirectory() ? `${path} is a folder` : `there is no file ${path}`;
     throw new CodedError(
@@ -199,6 +199,15 @@ function appOf(
 
 function folderFor(name: string, given: string): string {
   const path = resolve(given);
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
+  if (statsOf(path)?.isDirectory()) return path;
   throw new CodedError('CLI_FILE_NOT_FOUND', `there is no folder ${path}: give one for ${name}`);
+}
+
+/** `undefined` for what is not there, or not for this user. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
 }

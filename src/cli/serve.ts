@@ -19,6 +19,7 @@ import { CodedError } from '../errors.js';
 import {
   messageOf,
   type ServerBlockedMessage,
+  type ServerChangedMessage,
   type ServerLoopFailedMessage,
   type ServerLostMessage,
 } from '../internal/index.js';
@@ -98,15 +99,26 @@ class ServeCommand {
   }
 
   #size(): string {
-    return `serving from ${counted(this.#servers.flatMap(({ pids }) => pids).length, 'process', 'es')}`;
+    return `serving from ${processes(this.#servers.flatMap(({ pids }) => pids).length)}`;
+  }
+
+  /** Of the app that a message is about, where there are several. */
+  #nameOf(message: unknown): string {
+    const { app }: Partial<ServerChangedMessage> = Object(message);
+    return this.#apps.length === 1 ? '' : `${app}: `;
   }
 
   #heedSignals(): void {
     subscribe('manycore:server:blocked', tellBlocked);
     subscribe('manycore:server:lost', tellLost);
     subscribe('manycore:loop:failed', tellLoopFailed);
-    subscribe('manycore:server:reloaded', () => console.log('reloaded'));
-    subscribe('manycore:server:scaled', () => console.log(this.#size()));
+    subscribe('manycore:server:reloaded', (message) => {
+      console.log(`${this.#nameOf(message)}reloaded`);
+    });
+    subscribe('manycore:server:scaled', (message) => {
+      const { pids = [] }: Partial<ServerChangedMessage> = Object(message);
+      console.log(`${this.#nameOf(message)}serving from ${processes(pids.length)}`);
+    });
     process.on('SIGTERM', this.#end);
     process.on('SIGINT', this.#end);
     for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, this.#reload);
@@ -122,7 +134,9 @@ class ServeCommand {
     const lines = this.#servers.flatMap((server) => server.status());
     const open = lines.reduce((sum, { openConnections }) => sum + openConnections, 0);
     if (open > 0)
-      console.log(`closing ${counted(open, 'connection')}; once more ends them at once`);
+      console.log(
+        `closing ${open} connection${open === 1 ? '' : 's'}; once more ends them at once`,
+      );
     Promise.all(this.#servers.map((server) => server.close())).then(
       () => process.exit(0),
       () => process.exit(1),
@@ -139,7 +153,11 @@ class ServeCommand {
 
   readonly #reload = (): void => {
     this.#notifier.reloading();
-    const reloaded = this.#servers.map((server) => server.reload());
+    const reloaded = this.#servers.map(async (server, at) => {
+      await server
+        .reload()
+        .catch((error: unknown) => this.#refuse(this.#apps[at]?.app ?? '', error));
+    });
     void this.#change('reload', Promise.all(reloaded));
   };
 
@@ -198,14 +216,23 @@ function watchFolder(folder: string, onChange: () => void): FSWatcher {
   return watcher;
 }
 
-function counted(count: number, what: string, plural = 's'): string {
-  return `${count} ${what}${count === 1 ? '' : plural}`;
+/** Where the folder is another user's, the file stays, and names nobody. */
+function removeOrEmpty(path: string): void {
+  try {
+    rmSync(path);
+  } catch {
+    writeFileSync(path, '');
+  }
+}
+
+function processes(count: number): string {
+  return `${count} process${count === 1 ? '' : 'es'}`;
 }
 
 /** Before anything is started. */
 function checkPidFile(path: string): void {
   try {
-    accessSync(dirname(resolve(path)), constants.W_OK);
+    accessSync(existsSync(path) ? path : dirname(resolve(path)), constants.W_OK);
   } catch (cause) {
     throw badPidFile(cause);
   }
@@ -225,7 +252,7 @@ function keepPidFile(path: string): void {
   }
   process.on('exit', () => {
     const isOurs = existsSync(path) && Number(readFileSync(path, 'utf8')) === process.pid;
-    if (isOurs) rmSync(path);
+    if (isOurs) removeOrEmpty(path);
   });
 }
 

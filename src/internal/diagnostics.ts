@@ -86,6 +86,8 @@ export interface ServerLostMessage {
 
 /** A server whose processes were all replaced, or that has another size. */
 export interface ServerChangedMessage {
+  /** The path of its program. */
+  readonly app: string;
   /** Those that serve now. */
   readonly pids: readonly number[];
 }

@@ -30,6 +30,7 @@ export {
   type PoolMessage,
   type PoolResizeMessage,
   type ServerBlockedMessage,
+  type ServerChangedMessage,
   type ServerDrainMessage,
   type ServerLoopFailedMessage,
   type ServerLostMessage,

@@ -26,14 +26,24 @@ export async function loadApp({ path, args }: AppSettings): Promise<unknown> {
   }
 }
 
-/** The stack of what cannot be parsed names no file: `node --check` does, where it is the program's own. */
+/**
+ * The stack of an ES module that cannot be parsed names no file: `node --check` does, where it is the
+ * program's own. Leaves the error as it is where that is not to be had.
+ */
 function addPlace(error: SyntaxError, path: string): void {
-  const { stderr } = spawnSync(process.execPath, ['--check', path], { encoding: 'utf8' });
-  const [place = ''] = stderr.split('\n', 1);
-  if (!place.includes(path)) return;
-  error.message = `${error.message} at ${place}`;
-  error.stack = stderr.replace(/\s+Node\.js v[^]*$/, '');
+  try {
+    const options = { encoding: 'utf8', timeout: checkLimitMs } as const;
+    const { stderr } = spawnSync(process.execPath, ['--check', path], options);
+    const [place = ''] = (stderr ?? '').split('\n', 1);
+    if (!place.includes(path)) return;
+    error.message = `${error.message} at ${place}`;
+    error.stack = stderr.replace(/\s+Node\.js v[^]*$/, '');
+  } catch {
+    // without the right to start programs
+  }
 }
+
+const checkLimitMs = 5000;
 
 async function runApp(path: string): Promise<unknown> {
   if (isModule(path)) return await import(pathToFileURL(path).href);
@@ -101,10 +111,10 @@ export function listenWith(
   return true;
 }
 
-/** Of a server that begins to listen, or a promise of one, as Fastify answers. */
+/** Of a server that begins to listen, or a promise of one, as Fastify answers; some see to it themselves. */
 function orFail(listening: unknown, onFailed: (error: unknown) => void): void {
   if (listening instanceof Promise) listening.catch(onFailed);
-  if (!(listening instanceof Server)) return;
+  if (!(listening instanceof Server) || listening.listenerCount('error') > 0) return;
   listening.once('error', onFailed);
   listening.once('listening', () => listening.off('error', onFailed));
 }

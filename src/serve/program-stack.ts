@@ -7,10 +7,10 @@ import { CodedError, errorCodes } from '../errors.js';
  * @internal
  */
 export function programStack(error: unknown): string | undefined {
-  if (!(error instanceof CodedError) || !saysCause.has(error.code)) return undefined;
-  const { cause } = error;
+  if (!(error instanceof CodedError)) return undefined;
+  const { cause, code } = error;
+  if (code === 'SERVE_CONTROL_FAILED') return programStack(cause); // another server's start
+  if (code !== 'SERVE_START_FAILED') return undefined;
   const isOurs = 'code' in Object(cause) && Object.keys(errorCodes).includes(Object(cause).code);
   return cause instanceof Error && !isOurs ? cause.stack : undefined;
 }
-
-const saysCause: ReadonlySet<string> = new Set(['SERVE_START_FAILED', 'SERVE_CONTROL_FAILED']);

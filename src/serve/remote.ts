@@ -73,7 +73,11 @@ function ask(
 function refusal(path: string, answer: unknown): CodedError {
   const { message = 'it gave no reason', stack }: { message?: string; stack?: string } =
     Object(answer);
-  const cause = stack === undefined ? undefined : Object.assign(new Error(message), { stack });
+  const thrown = Object.assign(new Error(message), { stack });
+  const cause =
+    stack === undefined
+      ? undefined
+      : new CodedError('SERVE_START_FAILED', message, { cause: thrown });
   const text = `the server did not ${path.replace('/', '')}: ${message}`;
   return new CodedError('SERVE_CONTROL_FAILED', text, { cause });
 }

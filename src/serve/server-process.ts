@@ -243,11 +243,12 @@ export class ServerProcess {
 
   async #listen(request: number, query: ListenQuery): Promise<void> {
     const answer = await this.#sockets.listen(query, this.queue);
-    if ('errno' in answer) this.#listenProblem = listenProblem(query, answer);
+    this.#listenProblem = 'errno' in answer ? listenProblem(query, answer) : undefined;
     if (!this.#life.is('starting', 'ready')) return;
     // A program may try another port, or this one again in a while; some do neither, and say nothing.
     if (this.#life.is('starting')) {
-      this.#limitStart('errno' in answer ? refusedListenMs : this.#startTimeoutMs);
+      const isRefused = 'errno' in answer && this.#sent.size === 0;
+      this.#limitStart(isRefused ? refusedListenMs : this.#startTimeoutMs);
     }
     const isNew = 'number' in answer && !this.#sent.has(answer.number);
     if (isNew && !this.#trySendSocket(answer.number, this.queue)) return;
@@ -280,7 +281,8 @@ export class ServerProcess {
   #failed({ message, code, stack }: TravelledError): void {
     if (this.#drainsByItself(message, stack)) return;
     const problem = this.#listenProblem;
-    if (problem !== undefined && problem.code === code) {
+    const isProblem = problem?.code === code && /^(bind|listen) /.test(message);
+    if (problem !== undefined && isProblem) {
       this.#refuseStart(`${this.#path} cannot listen: ${problem.text}`);
     } else {
       const cause = Object.assign(new Error(message), { code, stack });

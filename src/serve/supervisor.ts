@@ -396,7 +396,7 @@ export class Supervisor {
         each.drain();
       }
       await Promise.all(old.map(({ left }) => left));
-      announcements.serverReloaded.publish({ pids: this.pids });
+      announcements.serverReloaded.publish({ app: this.#app.path, pids: this.pids });
     });
   }
 
@@ -421,7 +421,7 @@ export class Supervisor {
         this.#sizer.processes = before;
         throw error;
       }
-      announcements.serverScaled.publish({ pids: this.pids });
+      announcements.serverScaled.publish({ app: this.#app.path, pids: this.pids });
     });
   }
 

@@ -75,7 +75,8 @@ test('a consumer gets a copy, with the headers of its sender', async (t) => {
   const seen: BusMessage[] = [];
   for (let count = 0; count < 2; count += 1) bus.consumer('here', (message) => seen.push(message));
   const body = { list: [1] };
-  bus.publish('here', body, { headers: { from: 'me' } });
+  const headers = { from: 'me' };
+  bus.publish('here', body, { headers });
   body.list.push(2);
   await turn();
   assert.deepEqual(
@@ -83,10 +84,8 @@ test('a consumer gets a copy, with the headers of its sender', async (t) => {
     [{ list: [1] }, { list: [1] }],
   );
   assert.notEqual(seen[0]?.body, seen[1]?.body);
-  assert.deepEqual(
-    seen.map(({ headers }) => headers),
-    [{ from: 'me' }, { from: 'me' }],
-  );
+  headers.from = 'you';
+  for (const each of seen) assert.deepEqual(each.headers, { from: 'me' });
   assert.throws(() => bus.send('here', () => {}), { name: 'DataCloneError' });
   await assert.rejects(
     bus.request('here', () => {}),
@@ -157,19 +156,39 @@ test('an answer that cannot travel is thrown where it is given, and another may 
   assert.equal((await bus.request('here', 1)).body, 'plain');
 });
 
-test('a request that is aborted or late drops its answer', async (t) => {
+test('a request that is aborted or late drops its answer, and answers no answer', async (t) => {
   const bus = openBus(t);
   const held: BusMessage[] = [];
   bus.consumer('slow', (message) => void held.push(message));
   const abort = new AbortController();
-  const aborted = bus.request('slow', 1, { signal: abort.signal });
-  const late = bus.request('slow', 2, { timeoutMs: 10 });
+  const ends = [
+    assert.rejects(bus.request('slow', 1, { signal: abort.signal }), { code: 'ABORTED' }),
+    assert.rejects(bus.request('slow', 2, { timeoutMs: 10 }), { code: 'BUS_TIMEOUT' }),
+  ];
   await waitFor(() => held.length === 2);
   abort.abort(new Error('not wanted'));
-  await assert.rejects(aborted, /not wanted/);
-  await assert.rejects(late, { code: 'BUS_TIMEOUT' });
-  for (const message of held) message.reply('too late');
-  await assert.rejects(bus.request('slow', 3, { signal: abort.signal }), /not wanted/);
+  await Promise.all(ends);
+  const [first, second] = held;
+  first?.reply('too late');
+  await assert.rejects(second?.replyAndRequest('too late') ?? Promise.resolve(), {
+    code: 'BUS_NO_HANDLERS',
+  });
+  await assert.rejects(bus.request('slow', 3, { signal: abort.signal }), { code: 'ABORTED' });
+});
+
+test('who answers what was only sent waits for nobody', async (t) => {
+  const bus = openBus(t);
+  const messages: BusMessage[] = [];
+  bus.consumer('here', (message) => void messages.push(message));
+  bus.send('here', 1);
+  await waitFor(() => messages.length === 1);
+  assert.equal(messages[0]?.isAwaited, false);
+  messages[0]?.reply('heard by nobody');
+  bus.send('here', 2);
+  await waitFor(() => messages.length === 2);
+  await assert.rejects(messages[1]?.replyAndRequest(1) ?? Promise.resolve(), {
+    code: 'BUS_NO_HANDLERS',
+  });
 });
 
 test('what a handler throws without a request is thrown as by a listener', async (t) => {
@@ -199,6 +218,52 @@ test('a paused consumer holds so many, refuses more, and goes on in order', asyn
   assert.deepEqual(got, [0, 1, 2]);
 });
 
+test('a consumer that asks for the next message in its handler gets as many as there are', async (t) => {
+  const bus = openBus(t);
+  const sent = 20_000;
+  let [received, depth, deepest] = [0, 0, 0];
+  const consumer = bus.consumer(
+    'here',
+    () => {
+      depth += 1;
+      deepest = Math.max(deepest, depth);
+      received += 1;
+      consumer.fetch(1);
+      depth -= 1;
+    },
+    { maxBuffered: sent },
+  );
+  consumer.pause();
+  for (let each = 0; each < sent; each += 1) bus.send('here', each);
+  await waitFor(() => consumer.buffered === sent);
+  consumer.fetch(1);
+  assert.deepEqual([received, deepest], [sent, 1]);
+});
+
+test('a consumer that another one closes meanwhile gets nothing', async (t) => {
+  const bus = openBus(t);
+  const got: string[] = [];
+  bus.consumer('here', () => {
+    got.push('first');
+    second.close();
+  });
+  const second = bus.consumer('here', () => got.push('second'));
+  bus.publish('here', 1);
+  await turn();
+  assert.deepEqual(got, ['first']);
+});
+
+test('more messages than a turn may have are refused', async (t) => {
+  const bus = openBus(t);
+  const bodies = bodiesOf(bus, 'here');
+  const fill = (): void => {
+    for (let sent = 0; sent <= 100_000; sent += 1) bus.send('here', sent);
+  };
+  assert.throws(fill, { code: 'BUS_FULL' });
+  await turn();
+  assert.equal(bodies.length, 100_000);
+});
+
 test('what waits at a consumer that is closed goes to another, or is refused', async (t) => {
   const bus = openBus(t);
   const closes = bus.consumer('here', () => {}).pause();
@@ -219,11 +284,21 @@ test('a bus that is closed says so to all who wait, and to all who come', async 
   const bus = openBus(t);
   const consumer = bus.consumer('here', () => {});
   const waits = bus.request('here', 1);
-  await turn();
+  const got: unknown[] = [];
+  const paused = bus.consumer('paused', () => {}).pause();
+  bus.send('paused', 1);
+  await waitFor(() => paused.buffered === 1);
+  bus.consumer('paused', ({ body }) => void got.push(body));
+  bus.consumer('asks', async (message) => {
+    await message.replyAndRequest(1).catch(() => {});
+  });
+  const answer = await bus.request('asks', 1);
   bus.close();
   bus.close();
   await assert.rejects(waits, { code: 'BUS_CLOSED' });
-  assert.ok(consumer.isClosed);
+  assert.ok(consumer.isClosed && paused.isClosed);
+  assert.deepEqual(got, []);
+  await assert.rejects(answer.replyAndRequest(1), { code: 'BUS_CLOSED' });
   assert.throws(() => bus.send('here', 1), { code: 'BUS_CLOSED' });
   await assert.rejects(bus.request('here', 1), { code: 'BUS_CLOSED' });
 });
@@ -231,6 +306,10 @@ test('a bus that is closed says so to all who wait, and to all who come', async 
 test('what makes no sense is refused', async (t) => {
   const bus = openBus(t);
   assert.throws(() => bus.send('', 1), { code: 'OPTION_INVALID' });
+  assert.throws(() => bus.consumer('here', Object(undefined)), { code: 'OPTION_INVALID' });
+  assert.throws(() => bus.send('here', 1, { headers: Object({ a: 1 }) }), {
+    code: 'OPTION_INVALID',
+  });
   assert.throws(() => bus.consumer('here', () => {}, { maxBuffered: 0 }), {
     code: 'OPTION_INVALID',
   });

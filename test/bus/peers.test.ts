@@ -5,23 +5,30 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { EventBus } from '../../src/bus/index.js';
 import type { Attached, Peer } from '../../src/bus/peer.js';
+import { CodedError } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
 
 /** What is pushed is called in order, each in a turn of its own. */
 class Path {
-  #works: (() => void)[] = [];
+  readonly #works: (() => void)[] = [];
+  #isScheduled = false;
   isEnded = false;
 
   push(work: () => void): void {
     this.#works.push(work);
-    if (this.#works.length === 1) setImmediate(this.#next);
+    this.#schedule();
   }
 
-  readonly #next = (): void => {
-    if (this.isEnded) return;
-    this.#works.shift()?.();
-    if (this.#works.length > 0) setImmediate(this.#next);
-  };
+  #schedule(): void {
+    if (this.isEnded || this.#isScheduled || this.#works.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (this.isEnded) return;
+      this.#works.shift()?.();
+      this.#schedule();
+    });
+  }
 }
 
 /** The peer whose other end is `attached()`. */
@@ -104,10 +111,11 @@ test('turns follow the number of consumers, and publish reaches each one once', 
   b.consumer('here', count(2));
   await told(b, a);
   for (let sent = 0; sent < 30; sent += 1) a.send('here', sent);
-  await waitFor(() => counts.reduce((sum, each) => sum + each, 0) === 30);
+  await told(b, a);
   assert.deepEqual(counts, [10, 10, 10]);
   a.publish('here', 'all');
-  await waitFor(() => counts.every((each) => each === 11));
+  await told(b, a);
+  assert.deepEqual(counts, [11, 11, 11]);
 });
 
 test('messages of one sender to one consumer keep their order over a peer', async (t) => {
@@ -121,7 +129,7 @@ test('messages of one sender to one consumer keep their order over a peer', asyn
         const consumer = b.consumer('ordered', ({ body }) => void got.push(body));
         await told(b, a);
         for (const [index, step] of steps.entries()) a[step]('ordered', index);
-        await waitFor(() => got.length === steps.length);
+        await told(b, a);
         assert.deepEqual(got, [...steps.keys()]);
         consumer.close();
         await told(b, a);
@@ -129,6 +137,50 @@ test('messages of one sender to one consumer keep their order over a peer', asyn
     ),
     { numRuns: 20 },
   );
+});
+
+test('what is sent while a registration is on its way arrives, in order', async (t) => {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  const taken: unknown[] = [];
+  const peer: Peer = { tell: () => {}, take: ({ body }) => void taken.push(body) };
+  const { heard } = bus.attach(peer);
+  bus.send('here', 1);
+  bus.publish('here', 2);
+  heard('here', 1);
+  bus.send('here', 3);
+  bus.publish('here', 4);
+  await waitFor(() => taken.length === 4);
+  assert.deepEqual(taken, [1, 2, 3, 4]);
+  const here = bus.consumer('there', () => {});
+  bus.send('there', 5);
+  here.close();
+  heard('there', 1);
+  bus.send('there', 6);
+  await waitFor(() => taken.length === 6);
+  assert.deepEqual(taken.slice(4), [5, 6]);
+});
+
+test('a peer that cannot take something costs the others nothing', async (t) => {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  const full = (): never => {
+    throw new CodedError('BUS_FULL', 'no room');
+  };
+  const { heard } = bus.attach({ tell: () => {}, take: full });
+  const got: unknown[] = [];
+  bus.consumer('here', ({ body }) => void got.push(body));
+  heard('here', 1);
+  bus.publish('here', 1);
+  await waitFor(() => got.length === 1);
+  assert.equal(bus.stats.dropped, 1);
+  heard('there', 1);
+  assert.throws(() => bus.send('there', 1), { code: 'BUS_FULL' });
+  await assert.rejects(bus.request('there', 1), { code: 'BUS_FULL' });
+  heard('there', 0);
+  const later = bus.request('there', 1); // nobody is known yet
+  heard('there', 1);
+  await assert.rejects(later, { code: 'BUS_FULL' });
 });
 
 test('a peer that is gone has no consumers any more', async (t) => {

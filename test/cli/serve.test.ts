@@ -354,13 +354,27 @@ test('apps of a configuration share a port by the names of their clients', { ski
   ];
   const config = { processes: 1, loops: 1, port, apps };
   writeFileSync(join(root, 'manycore.config.json'), JSON.stringify(config));
-  const { lines } = await startWith(t, [], { cwd: root });
+  const { child, lines } = await startWith(t, [], { cwd: root });
   await waitFor(() => lines.length === 2, deadlineMs);
   assert.deepEqual(lines, [
     `listening on [::]:${port} for first.example`,
     `listening on [::]:${port} for 127.0.0.1`,
   ]);
   assert.equal(await bodyOf(port), 'second');
+  child.kill('SIGHUP');
+  await waitFor(() => lines.length === 4, deadlineMs);
+  const names = apps.map(({ app }) => `${join(root, app)}: reloaded`);
+  assert.deepEqual(new Set(lines.slice(2)), new Set(names));
+});
+
+test('a status address that is in use is told in a sentence', { skip }, async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const { port } = Object(other.address());
+  const flags = ['-P', '1', '-L', '1', '--status', String(port), listens];
+  const { stderr } = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
+  assert.match(stderr, /^manycore: the status cannot be had at .*EADDRINUSE.*\n$/);
 });
 
 test('a change of the program is served, and one that does not start is not', {

@@ -186,6 +186,27 @@ test('an address that this user may not have is a failed start with the reason',
   assert.match(stdout, /SERVE_START_FAILED .*EACCES for .*no\.sock/);
 });
 
+test('a server that is exported with a listener for its errors may try again', {
+  skip,
+}, async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port }: { port: number } = Object(other.address());
+  const app = program(
+    t,
+    'app.mjs',
+    `import { createServer } from 'node:http';
+    const server = createServer((request, response) => response.end('here'));
+    server.on('error', () => {
+      setTimeout(() => server.listen(${port}, '127.0.0.1'), 100);
+    });
+    export default server;`,
+  );
+  const opened = open(t, app, { processes: 1, loops: 1, port, host: '127.0.0.1' });
+  setTimeout(() => other.close(), 1000);
+  assert.equal(await bodyOf(portOf(await opened)), 'here');
+});
+
 test('an address that the system does not give, and a program that is not there', {
   skip,
 }, async (t) => {

@@ -1,0 +1,62 @@
+// Who waits for answers on a bus, and for how long. Not here: how a request is sent, and by whom answered.
+
+import { CodedError } from '../errors.js';
+import { abortError, beforeDeadline, defer, integer } from '../internal/index.js';
+import {
+  type Delivery,
+  nobodyWaits,
+  type Outcome,
+  type ReplyRequestOptions,
+  type Waiter,
+} from './message.js';
+
+const defaultTimeoutMs = 30_000;
+const longestMs = 2 ** 31 - 1;
+
+export class Requests {
+  /** Reject those that wait. */
+  readonly #pending = new Set<(error: CodedError) => void>();
+
+  /**
+   * Calls `send` with a waiter; resolves with the answer that it hears, as if it were a message. Throws
+   * `OPTION_INVALID`, `ABORTED`, and what `send` throws; rejects with the error of the outcome,
+   * `BUS_TIMEOUT` or `ABORTED`.
+   */
+  ask(
+    address: string,
+    { timeoutMs = defaultTimeoutMs, signal }: ReplyRequestOptions,
+    send: (waiter: Waiter) => void,
+  ): Promise<Delivery> {
+    integer('timeoutMs', timeoutMs, 1, longestMs);
+    if (signal?.aborted) throw abortError(signal);
+    const { promise, resolve, reject } = defer<Delivery>();
+    const whenOver: (() => void)[] = [];
+    let isOver = false;
+    const settle = (outcome: Outcome): void => {
+      if (!outcome.isDone) {
+        reject(outcome.error);
+        return;
+      }
+      const { body, headers, waiter } = outcome;
+      if (isOver) waiter?.settle({ isDone: false, error: nobodyWaits(address) });
+      else resolve({ address, body, headers, waiter, isPublished: false });
+    };
+    send({ settle, whenOver: (callback) => whenOver.push(callback) });
+    this.#pending.add(reject);
+    const onDeadline = (): CodedError =>
+      new CodedError(
+        'BUS_TIMEOUT',
+        `no answer from ${address} within ${timeoutMs} ms: raise timeoutMs, or see what its consumer does`,
+      );
+    return beforeDeadline(promise, { deadlineMs: timeoutMs, onDeadline, signal }).finally(() => {
+      isOver = true;
+      this.#pending.delete(reject);
+      for (const callback of whenOver) callback();
+    });
+  }
+
+  /** All that wait reject with `error`. */
+  rejectAll(error: CodedError): void {
+    for (const reject of this.#pending) reject(error);
+  }
+}

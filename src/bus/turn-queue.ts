@@ -1,0 +1,42 @@
+// What is to be done in the next turn of the event loop, in order; bounded, because nothing of it begins
+// before whoever fills it returns.
+
+import { CodedError } from '../errors.js';
+
+/** Messages for consumers of this loop that may be sent in one turn of it. */
+const mostWorks = 100_000;
+
+export class TurnQueue {
+  #works: { readonly address: string; readonly work: () => void }[] = [];
+  /** How many of them are for an address. */
+  readonly #counts = new Map<string, number>();
+
+  /** Whether something for `address` waits: what follows it must not overtake it. */
+  has(address: string): boolean {
+    return this.#counts.has(address);
+  }
+
+  /** Throws `BUS_FULL`. */
+  push(address: string, work: () => void): void {
+    if (this.#works.length >= mostWorks) {
+      throw new CodedError(
+        'BUS_FULL',
+        `${mostWorks} messages were sent in one turn of the event loop: await something in between`,
+      );
+    }
+    this.#works.push({ address, work });
+    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
+    if (this.#works.length === 1) setImmediate(this.#workOff);
+  }
+
+  readonly #workOff = (): void => {
+    const works = this.#works;
+    this.#works = [];
+    for (const { address, work } of works) {
+      const others = (this.#counts.get(address) ?? 1) - 1;
+      if (others === 0) this.#counts.delete(address);
+      else this.#counts.set(address, others);
+      work();
+    }
+  };
+}
