@@ -66,6 +66,7 @@ export class EventBus {
   readonly #peers = new Set<Peer>();
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
+  readonly #whenDrained: (() => void)[] = [];
   #isClosed = false;
   #sent = 0;
   #received = 0;
@@ -75,6 +76,7 @@ export class EventBus {
   /** @internal */
   constructor({ copy }: BusOptions) {
     this.#copy = copy;
+    this.#queue.onEmpty = this.#noteDrained;
   }
 
   get stats(): BusStats {
@@ -139,15 +141,17 @@ export class EventBus {
       ended: () => {
         this.#peers.delete(peer);
         for (const address of this.#receivers.addresses()) this.#receivers.set(address, peer, 0);
+        this.#noteDrained();
       },
+      drained: this.#noteDrained,
     };
   }
 
   /**
-   * To every consumer of `address`. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or what `copy`
-   * throws.
+   * To every consumer of `address`. False when something waits now: whoever has much to send awaits
+   * `drained()` then. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or what `copy` throws.
    */
-  publish(address: string, body: unknown, { headers }: SendOptions = {}): void {
+  publish(address: string, body: unknown, { headers }: SendOptions = {}): boolean {
     this.#check(address);
     const own = { address, body: this.#copy(body), headers: headersOf(headers) };
     const delivery = { ...own, waiter: undefined, isPublished: true };
@@ -166,14 +170,32 @@ export class EventBus {
       if (count === 0) this.#undelivered += 1;
     });
     this.#sent += 1;
+    return this.#hasRoom;
   }
 
-  /** To one consumer of `address`, by turns. Throws as `publish` does. */
-  send(address: string, body: unknown, { headers }: SendOptions = {}): void {
+  /** To one consumer of `address`, by turns. Answers and throws as `publish` does. */
+  send(address: string, body: unknown, { headers }: SendOptions = {}): boolean {
     this.#check(address);
     const own = { address, body, headers: headersOf(headers) };
     this.#send({ ...own, waiter: undefined, isPublished: false });
+    return this.#hasRoom;
   }
+
+  get #hasRoom(): boolean {
+    if (!this.#queue.hasRoom) return false;
+    for (const peer of this.#peers) if (!peer.hasRoom) return false;
+    return true;
+  }
+
+  /** Resolves when nothing that was sent waits any more. */
+  async drained(): Promise<void> {
+    if (!this.#hasRoom) await new Promise<void>((resolve) => this.#whenDrained.push(resolve));
+  }
+
+  readonly #noteDrained = (): void => {
+    if (!this.#hasRoom) return;
+    for (const resolve of this.#whenDrained.splice(0)) resolve();
+  };
 
   #send(delivery: Delivery): void {
     const { address, waiter } = delivery;

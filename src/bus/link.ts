@@ -13,6 +13,9 @@ import { busFrame, parseAddress, parseFailure, parseMessage, parseReply } from '
 
 /** A number that nobody waits under. */
 const nobody = 0;
+/** What may wait for a peer that reads slower than others write. */
+const mostWaitingFrames = 10_000;
+const mostWaitingBytes = 2 ** 20;
 
 export class BusLink implements Peer {
   /** Resolves when the peer is gone, with what its channel ended for. */
@@ -37,7 +40,7 @@ export class BusLink implements Peer {
       peer: end.owner,
       events: {
         onFrame: (kind, task, target, body) => this.#receive(kind, task, target, body),
-        onDrain: () => {},
+        onDrain: () => this.#attached.drained(),
         onClose: (error) => {
           this.#ended();
           closed(error);
@@ -51,7 +54,19 @@ export class BusLink implements Peer {
     this.#link.post(busFrame.interest, consumers, 0, address);
   }
 
+  get hasRoom(): boolean {
+    return this.#link.waitingFrames === 0;
+  }
+
   take({ address, body, headers, waiter, isPublished }: Delivery): void {
+    const { waitingFrames, waitingBytes } = this.#link;
+    if (waitingFrames >= mostWaitingFrames || waitingBytes >= mostWaitingBytes) {
+      const text = `${waitingFrames} messages wait for another loop, which reads slower`;
+      throw new CodedError(
+        'BUS_FULL',
+        `${text}: send less, and await drained() where send() is false`,
+      );
+    }
     this.#withNumber(waiter, (number) => {
       this.#link.post(busFrame.message, number, isPublished ? 1 : 0, [address, body, headers]);
     });

@@ -8,10 +8,12 @@ export interface Peer {
   /** So many consumers of `address` are here from now on. */
   tell(address: string, consumers: number): void;
   /**
-   * For its consumers; has taken the body when it returns. Throws for one that cannot travel: then
-   * nothing was sent. Whoever waits for an answer hears one, also when the peer ends before.
+   * For its consumers; has taken the body when it returns. Throws `BUS_FULL`, or for a body that cannot
+   * travel: then nothing was sent. Whoever waits for an answer hears one, also when the peer ends before.
    */
   take(delivery: Delivery): void;
+  /** False while something that it took waits; `Attached.drained` follows. */
+  readonly hasRoom: boolean;
 }
 
 /** A bus, as the peer that was attached to it sees it. */
@@ -20,6 +22,8 @@ export interface Attached {
   readonly heard: (address: string, consumers: number) => void;
   /** A message of the peer, for the consumers that are here. */
   readonly receive: (delivery: Delivery) => void;
+  /** It has room again. */
+  readonly drained: () => void;
   /** The peer is gone, with what was on its way. */
   readonly ended: () => void;
 }

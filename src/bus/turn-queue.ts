@@ -5,8 +5,12 @@ import { CodedError } from '../errors.js';
 
 /** Messages for consumers of this loop that may be sent in one turn of it. */
 const mostWorks = 100_000;
+/** From here on senders hear that they are too fast. */
+const manyWorks = 10_000;
 
 export class TurnQueue {
+  /** What there was has been done. */
+  onEmpty: () => void = () => {};
   #works: { readonly address: string; readonly work: () => void }[] = [];
   /** How many of them are for an address. */
   readonly #counts = new Map<string, number>();
@@ -16,12 +20,16 @@ export class TurnQueue {
     return this.#counts.has(address);
   }
 
+  get hasRoom(): boolean {
+    return this.#works.length < manyWorks;
+  }
+
   /** Throws `BUS_FULL`. */
   push(address: string, work: () => void): void {
     if (this.#works.length >= mostWorks) {
       throw new CodedError(
         'BUS_FULL',
-        `${mostWorks} messages were sent in one turn of the event loop: await something in between`,
+        `${mostWorks} messages were sent in one turn of the event loop: await drained() in between`,
       );
     }
     this.#works.push({ address, work });
@@ -38,5 +46,6 @@ export class TurnQueue {
       else this.#counts.set(address, others);
       work();
     }
+    this.onEmpty();
   };
 }

@@ -91,7 +91,8 @@ export class Link {
   readonly #peer: number;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
-  readonly #outbox: (() => SendOutcome)[] = [];
+  readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
+  #outboxBytes = 0;
   /** What came while a definition loads its modules: it may need that definition. */
   #held: (() => void)[] | undefined;
   readonly #writeFast: BodyWriter<unknown>;
@@ -231,6 +232,8 @@ export class Link {
 
   /** `packed.blocks` are held until it is sent. */
   #postPacked(kind: number, task: number, target: number, packed: Packed): void {
+    const { bytes, blocks } = packed;
+    const sizeBytes = blocks.reduce((sum, block) => sum + block.sizeBytes, bytes.byteLength);
     this.#enqueue(() => {
       const outcome = this.#channel.trySend(kind, task, target, this.#writePacked, packed);
       if (outcome !== 'full') {
@@ -238,7 +241,7 @@ export class Link {
         this.codec.release(packed);
       }
       return outcome;
-    });
+    }, sizeBytes);
   }
 
   /** Tells the owner of `block` that `count` references less are held here. */
@@ -279,6 +282,7 @@ export class Link {
 
   destroy(): void {
     this.#outbox.length = 0;
+    this.#outboxBytes = 0;
     if (this.#held !== undefined) this.#held.length = 0;
     this.#channel.destroy();
     this.#end.blocks?.returnAll(this.#peer);
@@ -288,16 +292,27 @@ export class Link {
     for (const block of blocks) this.#end.blocks?.lend(block, this.#peer);
   }
 
-  #enqueue(send: () => SendOutcome): void {
+  /** Frames that wait for room. */
+  get waitingFrames(): number {
+    return this.#outbox.length;
+  }
+
+  /** Of the values among them. */
+  get waitingBytes(): number {
+    return this.#outboxBytes;
+  }
+
+  #enqueue(send: () => SendOutcome, sizeBytes = 0): void {
     if (this.#outbox.length === 0 && send() !== 'full') return;
-    this.#outbox.push(send);
+    this.#outbox.push({ send, sizeBytes });
+    this.#outboxBytes += sizeBytes;
   }
 
   /** True when nothing waits any more. */
   #flushOutbox(): boolean {
     let sent = 0;
-    while (sent < this.#outbox.length && this.#outbox[sent]?.() !== 'full') sent += 1;
-    this.#outbox.splice(0, sent);
+    while (sent < this.#outbox.length && this.#outbox[sent]?.send() !== 'full') sent += 1;
+    for (const { sizeBytes } of this.#outbox.splice(0, sent)) this.#outboxBytes -= sizeBytes;
     return this.#outbox.length === 0;
   }
 }

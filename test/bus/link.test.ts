@@ -74,9 +74,25 @@ for (const kind of kinds) {
     const { bus } = await openPair(t, kind);
     const large = 'x'.repeat(300_000);
     const bodies = Array.from({ length: 10_000 }, (_, at) => (at % 1000 === 7 ? large : at));
-    for (const body of bodies) bus.send('count', body);
+    for (const body of bodies) if (!bus.send('count', body)) await bus.drained();
     const { body } = await bus.request('counted', undefined);
     assert.deepEqual(body, bodies);
+  });
+
+  check('a loop that does not read is told of, and loses nothing that was taken', async (t) => {
+    const { bus } = await openPair(t, kind);
+    const body = 'x'.repeat(50_000);
+    bus.send('sleep', 500);
+    let sent = 0;
+    assert.throws(
+      () => {
+        for (; sent < 100_000; sent += 1) bus.send('count', body);
+      },
+      { code: 'BUS_FULL' },
+    );
+    await bus.drained();
+    const counted = await bus.request<unknown[]>('counted', undefined);
+    assert.equal(counted.body.length, sent);
   });
 
   check('a loop that ends fails the requests that it has, and has no consumers', async (t) => {

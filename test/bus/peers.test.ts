@@ -34,6 +34,7 @@ class Path {
 /** The peer whose other end is `attached()`. */
 function peerOver(path: Path, attached: () => Attached): Peer {
   return {
+    hasRoom: true,
     tell: (address, consumers) => path.push(() => attached().heard(address, consumers)),
     take: (delivery) => {
       const body = structuredClone(delivery.body);
@@ -143,7 +144,7 @@ test('what is sent while a registration is on its way arrives, in order', async 
   const bus = new EventBus({ copy: structuredClone });
   t.after(() => bus.close());
   const taken: unknown[] = [];
-  const peer: Peer = { tell: () => {}, take: ({ body }) => void taken.push(body) };
+  const peer: Peer = { hasRoom: true, tell: () => {}, take: ({ body }) => void taken.push(body) };
   const { heard } = bus.attach(peer);
   bus.send('here', 1);
   bus.publish('here', 2);
@@ -167,7 +168,7 @@ test('a peer that cannot take something costs the others nothing', async (t) => 
   const full = (): never => {
     throw new CodedError('BUS_FULL', 'no room');
   };
-  const { heard } = bus.attach({ tell: () => {}, take: full });
+  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, take: full });
   const got: unknown[] = [];
   bus.consumer('here', ({ body }) => void got.push(body));
   heard('here', 1);

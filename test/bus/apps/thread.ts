@@ -39,4 +39,7 @@ bus.consumer('ask back', async (message) => {
   const answer = await bus.request('caller', message.body);
   message.reply(answer.body);
 });
+bus.consumer<number>('sleep', ({ body }) => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, body);
+});
 bus.consumer('exit', () => process.exit());
