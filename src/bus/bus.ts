@@ -9,7 +9,16 @@
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
 
 import { CodedError } from '../errors.js';
-import { announcements, checkFunction, integer, messageOf, string } from '../internal/index.js';
+import {
+  announcements,
+  boolean,
+  checkFunction,
+  integer,
+  messageOf,
+  oneOf,
+  string,
+} from '../internal/index.js';
+import { BusAddress } from './address.js';
 import { Consumer } from './consumer.js';
 import {
   type BusHeaders,
@@ -21,17 +30,24 @@ import {
   type Waiter,
 } from './message.js';
 import type { Attached, Peer } from './peer.js';
+import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
-import { Routes } from './routes.js';
 import { TurnQueue } from './turn-queue.js';
 
 export interface SendOptions {
   readonly headers?: BusHeaders | undefined;
+  /**
+   * Consumers of this loop alone (`only`), or before those of others (`prefer`, not for `publish`).
+   * Default: all by turns.
+   */
+  readonly local?: Locality;
 }
 
 export interface ConsumerOptions {
   /** As many messages wait while it is paused; what comes then is dropped. Default: 1,000. */
   readonly maxBuffered?: number | undefined;
+  /** Only what is sent in this loop comes. Default: false. */
+  readonly isLocal?: boolean | undefined;
 }
 
 /** Called for one message after the other; the next one does not wait for a promise that it returns. */
@@ -59,11 +75,7 @@ function busClosed(): CodedError {
 
 export class EventBus {
   readonly #copy: (body: unknown) => unknown;
-  /** Those that are here. */
-  readonly #consumers = new Routes<Consumer>();
-  /** They, and peers by how many consumers they have. */
-  readonly #receivers = new Routes<Consumer | Peer>();
-  readonly #peers = new Set<Peer>();
+  readonly #receivers = new Receivers();
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
   readonly #whenDrained: (() => void)[] = [];
@@ -96,29 +108,22 @@ export class EventBus {
   consumer<Body = unknown>(
     address: string,
     handler: Handler<Body>,
-    { maxBuffered = defaultMaxBuffered }: ConsumerOptions = {},
+    { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions = {},
   ): Consumer {
     this.#check(address);
     checkFunction('handler', handler);
     const most = integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
+    boolean('isLocal', isLocal);
     const consumer = new Consumer(address, most, {
       handle: (delivery) => this.#handle(delivery, handler),
       onDrop: (dropped) => this.#noteDropped(address, dropped),
       onClose: (held) => {
-        this.#register(consumer, 0);
+        this.#receivers.delete(consumer, isLocal);
         for (const delivery of held) this.#passOn(delivery);
       },
     });
-    this.#register(consumer, 1);
+    this.#receivers.add(consumer, isLocal);
     return consumer;
-  }
-
-  #register(consumer: Consumer, weight: 0 | 1): void {
-    const { address } = consumer;
-    this.#consumers.set(address, consumer, weight);
-    this.#receivers.set(address, consumer, weight);
-    const { length } = this.#consumers.all(address);
-    for (const peer of this.#peers) peer.tell(address, length);
   }
 
   /** What waited at a consumer that was closed. */
@@ -129,18 +134,12 @@ export class EventBus {
 
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
   attach(peer: Peer): Attached {
-    this.#peers.add(peer);
-    for (const address of this.#consumers.addresses()) {
-      peer.tell(address, this.#consumers.all(address).length);
-    }
+    this.#receivers.addPeer(peer);
     return {
-      heard: (address, consumers) => {
-        if (this.#peers.has(peer)) this.#receivers.set(address, peer, consumers);
-      },
+      heard: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
       receive: (delivery) => this.#receive(delivery),
       ended: () => {
-        this.#peers.delete(peer);
-        for (const address of this.#receivers.addresses()) this.#receivers.set(address, peer, 0);
+        this.#receivers.deletePeer(peer);
         this.#noteDrained();
       },
       drained: this.#noteDrained,
@@ -151,14 +150,16 @@ export class EventBus {
    * To every consumer of `address`. False when something waits now: whoever has much to send awaits
    * `drained()` then. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or what `copy` throws.
    */
-  publish(address: string, body: unknown, { headers }: SendOptions = {}): boolean {
+  publish(address: string, body: unknown, { headers, local }: SendOptions = {}): boolean {
     this.#check(address);
+    checkLocal(local);
     const own = { address, body: this.#copy(body), headers: headersOf(headers) };
     const delivery = { ...own, waiter: undefined, isPublished: true };
     const told = new Set<Peer>();
     const tell = (): void => {
-      for (const each of this.#receivers.all(address)) {
-        if (each instanceof Consumer || told.has(each)) continue;
+      if (local === 'only') return;
+      for (const each of this.#receivers.peersOf(address)) {
+        if (told.has(each)) continue;
         told.add(each);
         this.#hand(each, delivery);
       }
@@ -166,7 +167,7 @@ export class EventBus {
     if (!this.#queue.has(address)) tell();
     this.#queue.push(address, () => {
       tell(); // also those that we have heard of since
-      const count = this.#spread(delivery) + told.size;
+      const count = this.#spread(delivery, this.#receivers.consumersOf(address)) + told.size;
       if (count === 0) this.#undelivered += 1;
     });
     this.#sent += 1;
@@ -174,17 +175,16 @@ export class EventBus {
   }
 
   /** To one consumer of `address`, by turns. Answers and throws as `publish` does. */
-  send(address: string, body: unknown, { headers }: SendOptions = {}): boolean {
+  send(address: string, body: unknown, { headers, local }: SendOptions = {}): boolean {
     this.#check(address);
+    checkLocal(local);
     const own = { address, body, headers: headersOf(headers) };
-    this.#send({ ...own, waiter: undefined, isPublished: false });
+    this.#send({ ...own, waiter: undefined, isPublished: false }, local);
     return this.#hasRoom;
   }
 
   get #hasRoom(): boolean {
-    if (!this.#queue.hasRoom) return false;
-    for (const peer of this.#peers) if (!peer.hasRoom) return false;
-    return true;
+    return this.#queue.hasRoom && this.#receivers.hasRoom;
   }
 
   /** Resolves when nothing that was sent waits any more. */
@@ -197,15 +197,15 @@ export class EventBus {
     for (const resolve of this.#whenDrained.splice(0)) resolve();
   };
 
-  #send(delivery: Delivery): void {
+  #send(delivery: Delivery, local: Locality): void {
     const { address, waiter } = delivery;
-    const receiver = this.#queue.has(address) ? undefined : this.#receivers.next(address);
+    const receiver = this.#queue.has(address) ? undefined : this.#receivers.next(address, local);
     if (receiver !== undefined && !(receiver instanceof Consumer)) {
       receiver.take(delivery);
     } else {
       const own = { ...delivery, body: this.#copy(delivery.body), waiter: this.#near(waiter) };
       this.#queue.push(address, () => {
-        if (receiver === undefined || !receiver.take(own)) this.#deliver(own);
+        if (receiver === undefined || !receiver.take(own)) this.#deliver(own, local);
       });
     }
     this.#sent += 1;
@@ -222,10 +222,17 @@ export class EventBus {
     options: SendOptions & ReplyRequestOptions = {},
   ): Promise<BusMessage<Body>> {
     this.#check(address);
+    const { local } = options;
+    checkLocal(local);
     const headers = headersOf(options.headers);
     return await this.#ask<Body>(address, options, (waiter) =>
-      this.#send({ address, body, headers, waiter, isPublished: false }),
+      this.#send({ address, body, headers, waiter, isPublished: false }, local),
     );
+  }
+
+  /** What this bus can do with one address, with types. Throws `OPTION_INVALID`. */
+  address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply> {
+    return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
   }
 
   /** Ends all consumers; requests that wait reject with `BUS_CLOSED`. A second call does nothing. */
@@ -233,7 +240,7 @@ export class EventBus {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#requests.rejectAll(busClosed());
-    for (const each of this.#consumers.everyone()) each.close();
+    for (const each of this.#receivers.here) each.close();
   }
 
   [Symbol.dispose](): void {
@@ -258,12 +265,11 @@ export class EventBus {
     return { settle, whenOver: (callback) => waiter.whenOver(callback) };
   }
 
-  /** To all that are here, each with a copy of its own; answers how many they are. */
-  #spread(delivery: Delivery): number {
-    const all = this.#consumers.all(delivery.address);
+  /** To all of these, each with a copy of its own; answers how many they are. */
+  #spread(delivery: Delivery, consumers: readonly Consumer[]): number {
     let count = 0;
-    for (const [at, each] of all.entries()) {
-      const isLast = at === all.length - 1;
+    for (const [at, each] of consumers.entries()) {
+      const isLast = at === consumers.length - 1;
       const own = isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) };
       if (each.take(own)) count += 1;
     }
@@ -271,8 +277,8 @@ export class EventBus {
   }
 
   /** To whose turn it is now. The body is a copy. */
-  #deliver(delivery: Delivery): void {
-    const receiver = this.#receivers.next(delivery.address);
+  #deliver(delivery: Delivery, local?: Locality): void {
+    const receiver = this.#receivers.next(delivery.address, local);
     if (receiver === undefined) this.#refuse(delivery);
     else if (receiver instanceof Consumer) receiver.take(delivery);
     else this.#hand(receiver, delivery);
@@ -297,9 +303,9 @@ export class EventBus {
     if (this.#isClosed) {
       delivery.waiter?.settle({ isDone: false, error: busClosed() });
     } else if (delivery.isPublished) {
-      this.#spread(delivery);
+      this.#spread(delivery, this.#receivers.consumersForPeer(delivery.address));
     } else {
-      const consumer = this.#consumers.next(delivery.address);
+      const consumer = this.#receivers.nextForPeer(delivery.address);
       if (consumer === undefined) this.#refuse(delivery);
       else consumer.take(delivery);
     }
@@ -351,6 +357,10 @@ export class EventBus {
     if (this.#isClosed) throw busClosed();
     return this.#messageOf(await this.#requests.ask(address, options, send));
   }
+}
+
+function checkLocal(local: Locality): void {
+  if (local !== undefined) oneOf('local', local, ['only', 'prefer']);
 }
 
 function handlerError(address: string, cause: unknown): CodedError {

@@ -1,3 +1,4 @@
+export { BusAddress } from './address.js';
 export {
   type BusOptions,
   type BusStats,

@@ -105,6 +105,28 @@ test('a request has the answer, and the answer to the answer', async (t) => {
   assert.deepEqual([last.body, last.isAwaited], ['thanks!', false]);
 });
 
+test('an address has types of its own, and answers what its handler returns', async (t) => {
+  const bus = openBus(t);
+  const length = bus.address<string, number>('length');
+  length.answer((text) => text.length);
+  assert.equal((await length.request('four')).body, 4);
+  const failing = bus.address<string, number>('failing');
+  failing.answer((text) => Promise.reject(new Error(`${text} is too much`)));
+  await assert.rejects(failing.request('four'), {
+    code: 'BUS_HANDLER_ERROR',
+    message: /four is too/,
+  });
+  const seen: string[] = [];
+  const news = bus.address<string>('news');
+  const consumer = news.consumer(({ body }) => void seen.push(body));
+  news.send('first');
+  news.publish('second');
+  await turn();
+  assert.deepEqual(seen, ['first', 'second']);
+  consumer.close();
+  assert.throws(() => bus.address(''), { code: 'OPTION_INVALID' });
+});
+
 test('a request fails at once where nobody consumes its address', async (t) => {
   const bus = openBus(t);
   await assert.rejects(bus.request('nobody', 1), { code: 'BUS_NO_HANDLERS' });
@@ -313,6 +335,7 @@ test('what makes no sense is refused', async (t) => {
   assert.throws(() => bus.consumer('here', () => {}, { maxBuffered: 0 }), {
     code: 'OPTION_INVALID',
   });
+  assert.throws(() => bus.send('here', 1, { local: Object('both') }), { code: 'OPTION_INVALID' });
   const consumer = bus.consumer('here', (message) => message.fail(Number.NaN, ''));
   assert.throws(() => consumer.fetch(0), { code: 'OPTION_INVALID' });
   await assert.rejects(bus.request('here', 1, { timeoutMs: 0 }), { code: 'OPTION_INVALID' });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { EventBus } from '../../src/bus/index.js';
+import { type BusMessage, EventBus } from '../../src/bus/index.js';
 import type { Attached, Peer } from '../../src/bus/peer.js';
 import { CodedError } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
@@ -117,6 +117,38 @@ test('turns follow the number of consumers, and publish reaches each one once', 
   a.publish('here', 'all');
   await told(b, a);
   assert.deepEqual(counts, [11, 11, 11]);
+});
+
+test('what is local stays here, and what prefers it goes elsewhere only where it must', async (t) => {
+  const [a, b] = openBuses(t, 2);
+  assert.ok(a && b);
+  const whose = (who: string) => (message: BusMessage) => message.reply(who);
+  const here = a.consumer('who', whose('a'));
+  b.consumer('who', whose('b'));
+  b.consumer('b alone', whose('b'));
+  a.consumer('hidden', whose('a'), { isLocal: true });
+  await told(b, a);
+  await told(a, b);
+  const ask = async (bus: EventBus, address: string, local?: 'only' | 'prefer') =>
+    (await bus.request(address, 1, { local })).body;
+  for (let times = 0; times < 3; times += 1) {
+    assert.equal(await ask(a, 'who', 'prefer'), 'a');
+    assert.equal(await ask(a, 'who', 'only'), 'a');
+  }
+  assert.deepEqual(new Set([await ask(a, 'who'), await ask(a, 'who')]), new Set(['a', 'b']));
+  assert.equal(await ask(a, 'b alone', 'prefer'), 'b');
+  await assert.rejects(ask(a, 'b alone', 'only'), { code: 'BUS_NO_HANDLERS' });
+  assert.equal(await ask(a, 'hidden'), 'a');
+  await assert.rejects(ask(b, 'hidden'), { code: 'BUS_NO_HANDLERS' });
+  here.close();
+  assert.equal(await ask(a, 'who', 'prefer'), 'b');
+  const got: unknown[] = [];
+  b.consumer('news', ({ body }) => void got.push(body));
+  await told(b, a);
+  a.publish('news', 'ours', { local: 'only' });
+  a.publish('news', 'all');
+  await told(b, a);
+  assert.deepEqual(got, ['all']);
 });
 
 test('messages of one sender to one consumer keep their order over a peer', async (t) => {

@@ -1,0 +1,49 @@
+// One address of a bus, with the types of what is sent there and of what is answered, which both sides
+// take from the same place: `const price = bus.address<Item, number>('price')`. The types are a promise of
+// the program's; nothing is checked when a message comes.
+
+import type { ConsumerOptions, EventBus, Handler, SendOptions } from './bus.js';
+import type { Consumer } from './consumer.js';
+import type { BusMessage, ReplyRequestOptions } from './message.js';
+
+export class BusAddress<Request, Reply> {
+  readonly name: string;
+  readonly #bus: EventBus;
+
+  /** @internal */
+  constructor(bus: EventBus, name: string) {
+    this.#bus = bus;
+    this.name = name;
+  }
+
+  /** As `EventBus.consumer`. */
+  consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer {
+    return this.#bus.consumer(this.name, handler, options);
+  }
+
+  /** A consumer that answers each request with what `handler` returns, or resolves to. */
+  answer(
+    handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>,
+    options?: ConsumerOptions,
+  ): Consumer {
+    return this.consumer(
+      async (message) => message.reply(await handler(message.body, message)),
+      options,
+    );
+  }
+
+  /** As `EventBus.publish`. */
+  publish(body: Request, options?: SendOptions): boolean {
+    return this.#bus.publish(this.name, body, options);
+  }
+
+  /** As `EventBus.send`. */
+  send(body: Request, options?: SendOptions): boolean {
+    return this.#bus.send(this.name, body, options);
+  }
+
+  /** As `EventBus.request`. */
+  request(body: Request, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Reply>> {
+    return this.#bus.request<Reply>(this.name, body, options);
+  }
+}

@@ -1,0 +1,88 @@
+// Who receives what is sent in this loop: its own consumers, and peers, which hear of those that they may
+// reach. Not here: whose turn it is among them (routes.ts).
+
+import { Consumer } from './consumer.js';
+import type { Peer } from './peer.js';
+import { Routes } from './routes.js';
+
+/** Consumers of this loop alone, or before those of others. */
+export type Locality = 'only' | 'prefer' | undefined;
+
+export class Receivers {
+  readonly #consumers = new Routes<Consumer>();
+  /** Those of them that peers reach. */
+  readonly #open = new Routes<Consumer>();
+  /** All consumers, and peers by how many they have. */
+  readonly #all = new Routes<Consumer | Peer>();
+  readonly #peers = new Set<Peer>();
+
+  /** The consumers that are here, each once. */
+  get here(): Set<Consumer> {
+    return this.#consumers.everyone();
+  }
+
+  /** Whether nothing waits at a peer. */
+  get hasRoom(): boolean {
+    for (const peer of this.#peers) if (!peer.hasRoom) return false;
+    return true;
+  }
+
+  add(consumer: Consumer, isLocal: boolean): void {
+    this.#set(consumer, isLocal, 1);
+  }
+
+  delete(consumer: Consumer, isLocal: boolean): void {
+    this.#set(consumer, isLocal, 0);
+  }
+
+  #set(consumer: Consumer, isLocal: boolean, weight: 0 | 1): void {
+    const { address } = consumer;
+    this.#consumers.set(address, consumer, weight);
+    this.#all.set(address, consumer, weight);
+    if (isLocal) return;
+    this.#open.set(address, consumer, weight);
+    for (const peer of this.#peers) this.#tell(peer, address);
+  }
+
+  #tell(peer: Peer, address: string): void {
+    peer.tell(address, this.#open.all(address).length);
+  }
+
+  addPeer(peer: Peer): void {
+    this.#peers.add(peer);
+    for (const address of this.#open.addresses()) this.#tell(peer, address);
+  }
+
+  /** A peer has so many consumers from now on. */
+  setPeer(peer: Peer, address: string, consumers: number): void {
+    if (this.#peers.has(peer)) this.#all.set(address, peer, consumers);
+  }
+
+  deletePeer(peer: Peer): void {
+    this.#peers.delete(peer);
+    for (const address of this.#all.addresses()) this.#all.set(address, peer, 0);
+  }
+
+  /** Whose turn it is. */
+  next(address: string, locality: Locality): Consumer | Peer | undefined {
+    const here = locality === undefined ? undefined : this.#consumers.next(address);
+    return locality === 'only' ? here : (here ?? this.#all.next(address));
+  }
+
+  /** Whose turn it is for what a peer sends. */
+  nextForPeer(address: string): Consumer | undefined {
+    return this.#open.next(address);
+  }
+
+  consumersOf(address: string): readonly Consumer[] {
+    return this.#consumers.all(address);
+  }
+
+  consumersForPeer(address: string): readonly Consumer[] {
+    return this.#open.all(address);
+  }
+
+  peersOf(address: string): readonly Peer[] {
+    return this.#all.all(address).filter((each): each is Peer => !(each instanceof Consumer));
+  }
+}
