@@ -82,7 +82,7 @@ for (const kind of kinds) {
   check('a loop that does not read is told of, and loses nothing that was taken', async (t) => {
     const { bus } = await openPair(t, kind);
     const body = 'x'.repeat(50_000);
-    bus.send('sleep', 500);
+    bus.send('sleep', 2000); // in which all of this happens
     let sent = 0;
     assert.throws(
       () => {
