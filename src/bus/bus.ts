@@ -165,11 +165,14 @@ export class EventBus {
       }
     };
     if (!this.#queue.has(address)) tell();
-    this.#queue.push(address, () => {
+    const finish = (isLastTime: boolean): void => {
       tell(); // also those that we have heard of since
       const count = this.#spread(delivery, this.#receivers.consumersOf(address)) + told.size;
-      if (count === 0) this.#undelivered += 1;
-    });
+      if (count > 0) return;
+      if (isLastTime) this.#undelivered += 1;
+      else this.#queue.push(address, () => finish(true));
+    };
+    this.#queue.push(address, () => finish(false));
     this.#sent += 1;
     return this.#hasRoom;
   }
@@ -276,11 +279,17 @@ export class EventBus {
     return count;
   }
 
-  /** To whose turn it is now. The body is a copy. */
-  #deliver(delivery: Delivery, local?: Locality): void {
-    const receiver = this.#receivers.next(delivery.address, local);
-    if (receiver === undefined) this.#refuse(delivery);
-    else if (receiver instanceof Consumer) receiver.take(delivery);
+  /**
+   * To whose turn it is now. Where nobody is known, once more in the next turn: by then every channel has
+   * been read since the sender may have heard of a consumer. The body is a copy.
+   */
+  #deliver(delivery: Delivery, local?: Locality, isLastTime = false): void {
+    const { address } = delivery;
+    const receiver = this.#receivers.next(address, local);
+    if (receiver === undefined) {
+      if (isLastTime) this.#refuse(delivery);
+      else this.#queue.push(address, () => this.#deliver(delivery, local, true));
+    } else if (receiver instanceof Consumer) receiver.take(delivery);
     else this.#hand(receiver, delivery);
   }
 

@@ -100,6 +100,20 @@ test('who registers and then tells of it has registered for whoever hears of it'
   await waitFor(() => answers.includes('here'));
 });
 
+test('a registration is found though its channel was read just before it came', async (t) => {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  const taken: unknown[] = [];
+  const take = ({ body }: { body: unknown }): void => void taken.push(body);
+  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, take });
+  bus.send('late', 'the news of it came over another channel');
+  bus.publish('late', 'so it did');
+  // After all that this turn does, and what `send` has put off.
+  setImmediate(() => heard('late', 1));
+  await waitFor(() => taken.length === 2);
+  assert.equal(bus.stats.undelivered, 0);
+});
+
 test('turns follow the number of consumers, and publish reaches each one once', async (t) => {
   const [a, b] = openBuses(t, 2);
   assert.ok(a && b);
