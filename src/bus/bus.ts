@@ -129,7 +129,7 @@ export class EventBus {
   /** What waited at a consumer that was closed. */
   #passOn(delivery: Delivery): void {
     if (this.#isClosed) delivery.waiter?.settle({ isDone: false, error: busClosed() });
-    else this.#queue.push(delivery.address, () => this.#deliver(delivery));
+    else this.#queue.again(delivery.address, () => this.#deliver(delivery));
   }
 
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
@@ -164,15 +164,16 @@ export class EventBus {
         this.#hand(each, delivery);
       }
     };
-    if (!this.#queue.has(address)) tell();
     const finish = (isLastTime: boolean): void => {
       tell(); // also those that we have heard of since
       const count = this.#spread(delivery, this.#receivers.consumersOf(address)) + told.size;
       if (count > 0) return;
       if (isLastTime) this.#undelivered += 1;
-      else this.#queue.push(address, () => finish(true));
+      else this.#queue.again(address, () => finish(true));
     };
+    const isFirst = !this.#queue.has(address);
     this.#queue.push(address, () => finish(false));
+    if (isFirst) tell();
     this.#sent += 1;
     return this.#hasRoom;
   }
@@ -288,7 +289,7 @@ export class EventBus {
     const receiver = this.#receivers.next(address, local);
     if (receiver === undefined) {
       if (isLastTime) this.#refuse(delivery);
-      else this.#queue.push(address, () => this.#deliver(delivery, local, true));
+      else this.#queue.again(address, () => this.#deliver(delivery, local, true));
     } else if (receiver instanceof Consumer) receiver.take(delivery);
     else this.#hand(receiver, delivery);
   }

@@ -32,6 +32,11 @@ export class TurnQueue {
         `${mostWorks} messages were sent in one turn of the event loop: await drained() in between`,
       );
     }
+    this.again(address, work);
+  }
+
+  /** For what was taken before, of which nothing may be lost: without a limit of its own. */
+  again(address: string, work: () => void): void {
     this.#works.push({ address, work });
     this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
     if (this.#works.length === 1) setImmediate(this.#workOff);
