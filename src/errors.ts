@@ -50,6 +50,12 @@ export const errorCodes = {
   BUS_NO_HANDLERS: 'nobody consumes the address of a request',
   BUS_REPLIED: 'a message was answered before',
   BUS_TIMEOUT: 'a request was not answered in time',
+  // units
+  LOOPS_CLOSED: 'the loops are closed',
+  UNIT_INVALID: 'what should be deployed is no unit, or cannot be loaded',
+  UNIT_START_FAILED: 'an instance of a unit could not start: none of the deployment stays',
+  UNIT_STOP_FAILED: 'an instance of a unit did not stop well: it is gone all the same',
+  UNIT_UNDEPLOYED: 'the deployment has ended',
   // command line
   CLI_FILE_NOT_FOUND: 'the program to run, or the folder to serve, is not there',
 } as const;

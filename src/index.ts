@@ -1,5 +1,18 @@
 // The front door: re-exports only.
 
+export type {
+  Bus,
+  BusAddress,
+  BusHeaders,
+  BusMessage,
+  BusStats,
+  Consumer,
+  ConsumerOptions,
+  Handler,
+  ReplyOptions,
+  ReplyRequestOptions,
+  SendOptions,
+} from './bus/index.js';
 export type { ChannelKind } from './channels/index.js';
 export { perHost, propagate, task } from './context/index.js';
 export { CodedError, type ErrorCode, errorCodes, hasCode } from './errors.js';
@@ -50,3 +63,18 @@ export {
   type TaskResult,
   warm,
 } from './pool/index.js';
+export {
+  bus,
+  type Deployment,
+  type DeployOptions,
+  deploy,
+  type InstanceHealth,
+  type InstanceState,
+  type InstanceStatus,
+  Loops,
+  type LoopsOptions,
+  type Unit,
+  type UnitContext,
+  type UnitLike,
+  type UnitObject,
+} from './units/index.js';

@@ -21,6 +21,7 @@ const layers: Readonly<Record<string, number>> = {
   bus: 4,
   pmap: 5,
   serve: 6,
+  units: 7,
   cli: 8,
 };
 

@@ -21,6 +21,7 @@ export async function bundle() {
       main: 'dist/src/cli/main.js',
       serve: 'dist/src/serve/index.js',
       'serve-entry': 'dist/src/serve/serve-entry.js',
+      'units-entry': 'dist/src/units/units-entry.js',
       'stack-thread': 'dist/src/serve/stack-thread.js',
       static: 'dist/src/serve/static/static.js',
       cgi: 'dist/src/serve/cgi/cgi.js',

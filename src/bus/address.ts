@@ -2,21 +2,21 @@
 // take from the same place: `const price = bus.address<Item, number>('price')`. The types are a promise of
 // the program's; nothing is checked when a message comes.
 
-import type { ConsumerOptions, EventBus, Handler, SendOptions } from './bus.js';
 import type { Consumer } from './consumer.js';
 import type { BusMessage, ReplyRequestOptions } from './message.js';
+import type { Bus, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export class BusAddress<Request, Reply> {
   readonly name: string;
-  readonly #bus: EventBus;
+  readonly #bus: Bus;
 
   /** @internal */
-  constructor(bus: EventBus, name: string) {
+  constructor(bus: Bus, name: string) {
     this.#bus = bus;
     this.name = name;
   }
 
-  /** As `EventBus.consumer`. */
+  /** As `Bus.consumer`. */
   consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer {
     return this.#bus.consumer(this.name, handler, options);
   }
@@ -32,17 +32,17 @@ export class BusAddress<Request, Reply> {
     );
   }
 
-  /** As `EventBus.publish`. */
+  /** As `Bus.publish`. */
   publish(body: Request, options?: SendOptions): boolean {
     return this.#bus.publish(this.name, body, options);
   }
 
-  /** As `EventBus.send`. */
+  /** As `Bus.send`. */
   send(body: Request, options?: SendOptions): boolean {
     return this.#bus.send(this.name, body, options);
   }
 
-  /** As `EventBus.request`. */
+  /** As `Bus.request`. */
   request(body: Request, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Reply>> {
     return this.#bus.request<Reply>(this.name, body, options);
   }

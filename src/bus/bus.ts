@@ -21,7 +21,6 @@ import {
 import { BusAddress } from './address.js';
 import { Consumer } from './consumer.js';
 import {
-  type BusHeaders,
   BusMessage,
   type Delivery,
   headersOf,
@@ -33,38 +32,11 @@ import type { Attached, Peer } from './peer.js';
 import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
 import { TurnQueue } from './turn-queue.js';
-
-export interface SendOptions {
-  readonly headers?: BusHeaders | undefined;
-  /**
-   * Consumers of this loop alone (`only`), or before those of others (`prefer`, not for `publish`).
-   * Default: all by turns.
-   */
-  readonly local?: Locality;
-}
-
-export interface ConsumerOptions {
-  /** As many messages wait while it is paused; what comes then is dropped. Default: 1,000. */
-  readonly maxBuffered?: number | undefined;
-  /** Only what is sent in this loop comes. Default: false. */
-  readonly isLocal?: boolean | undefined;
-}
-
-/** Called for one message after the other; the next one does not wait for a promise that it returns. */
-export type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
+import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export interface BusOptions {
   /** What a consumer gets of a body: nothing that its sender can change. Throws for what cannot travel. */
   readonly copy: (body: unknown) => unknown;
-}
-
-export interface BusStats {
-  readonly sent: number;
-  readonly received: number;
-  /** Sent to an address that nobody consumed. */
-  readonly undelivered: number;
-  /** Lost at consumers where too many waited. */
-  readonly dropped: number;
 }
 
 const defaultMaxBuffered = 1000;
@@ -73,7 +45,7 @@ function busClosed(): CodedError {
   return new CodedError('BUS_CLOSED', 'the bus is closed');
 }
 
-export class EventBus {
+export class EventBus implements Bus {
   readonly #copy: (body: unknown) => unknown;
   readonly #receivers = new Receivers();
   readonly #requests = new Requests();

@@ -1,11 +1,14 @@
 export { BusAddress } from './address.js';
-export {
-  type BusOptions,
-  type BusStats,
-  type ConsumerOptions,
-  EventBus,
-  type Handler,
-  type SendOptions,
-} from './bus.js';
+export { type BusOptions, EventBus } from './bus.js';
 export type { Consumer } from './consumer.js';
-export type { BusHeaders, BusMessage, ReplyOptions, ReplyRequestOptions } from './message.js';
+export { createCopy } from './copy.js';
+export { BusLink } from './link.js';
+export {
+  type BusHeaders,
+  type BusMessage,
+  headersOf,
+  type ReplyOptions,
+  type ReplyRequestOptions,
+} from './message.js';
+export { reservedPrefix, ScopedBus } from './scoped.js';
+export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

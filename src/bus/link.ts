@@ -5,7 +5,7 @@ import type { ByteReader, ChannelEnd } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Link, parentBuffers, parentExporter, readError } from '../host/index.js';
-import { announcements } from '../internal/index.js';
+import { announcements, defer } from '../internal/index.js';
 import type { EventBus } from './bus.js';
 import type { Delivery, Outcome, Waiter } from './message.js';
 import type { Attached, Peer } from './peer.js';
@@ -20,10 +20,13 @@ const mostWaitingBytes = 2 ** 20;
 export class BusLink implements Peer {
   /** Resolves when the peer is gone, with what its channel ended for. */
   readonly closed: Promise<Error | undefined>;
+  /** Resolves when the peer has told which consumers it had, or is gone. */
+  readonly introduced: Promise<void>;
   readonly #link: Link;
   readonly #attached: Attached;
   /** Who waits for an answer of the peer, by the number that was sent. */
   readonly #waiters = new Map<number, Waiter>();
+  readonly #introduced = defer<void>();
   #lastNumber = nobody;
 
   /** Attaches the bus at the other end of `end` to `bus`. */
@@ -32,6 +35,7 @@ export class BusLink implements Peer {
     this.closed = new Promise((resolve) => {
       closed = resolve;
     });
+    this.introduced = this.#introduced.promise;
     this.#link = new Link({
       end,
       exporter: parentExporter(),
@@ -43,11 +47,13 @@ export class BusLink implements Peer {
         onDrain: () => this.#attached.drained(),
         onClose: (error) => {
           this.#ended();
+          this.#link.close(); // or this end would stay open for a peer that is gone
           closed(error);
         },
       },
     });
     this.#attached = bus.attach(this);
+    this.#link.post(busFrame.told, 0, 0, null);
   }
 
   tell(address: string, consumers: number): void {
@@ -87,6 +93,7 @@ export class BusLink implements Peer {
   }
 
   #ended(): void {
+    this.#introduced.resolve();
     this.#attached.ended();
     const waiters = [...this.#waiters.values()];
     this.#waiters.clear();
@@ -133,6 +140,9 @@ export class BusLink implements Peer {
         this.#settle(task, { isDone: false, error });
         break;
       }
+      case busFrame.told:
+        this.#introduced.resolve();
+        break;
       default:
         throw new CodedError('TRANSFER_CORRUPT', `what came over the bus is no frame: ${kind}`);
     }

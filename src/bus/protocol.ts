@@ -16,6 +16,8 @@ export const busFrame = Object.freeze({
   reply: 42,
   /** task: the number of the request; body: a `FailureBody`. */
   failure: 43,
+  /** All consumers that the sender has now were told. */
+  told: 44,
 });
 
 export type MessageBody = readonly [address: string, body: unknown, headers: BusHeaders];

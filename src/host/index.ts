@@ -28,7 +28,7 @@ export {
   useSharedHosts,
 } from './shared-hosts.js';
 export { SharedProcess } from './shared-process.js';
-export { placeFds } from './shared-protocol.js';
+export { channelFds } from './shared-protocol.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export { Turns } from './turns.js';
 export type { HostExit, HostKind, HostOptions, HostSettings } from './types.js';

@@ -11,10 +11,10 @@ import { markAsHost } from './inside.js';
 import { leave } from './leave.js';
 import { Session } from './session.js';
 import {
+  channelFds,
   type FromSharedHost,
   parseSharedHostTicket,
   parseToSharedHost,
-  placeFds,
 } from './shared-protocol.js';
 import { Turns } from './turns.js';
 
@@ -72,7 +72,7 @@ function join(place: number, pid: number): void {
 
 function receive(): Record<string, number> {
   const fds = callNative(() => descriptors.receive(passageFd));
-  return Object.fromEntries(fds.map((fd, at) => [placeFds[at], descriptors.release(fd)]));
+  return Object.fromEntries(fds.map((fd, at) => [channelFds[at], descriptors.release(fd)]));
 }
 
 function part(place: number): void {

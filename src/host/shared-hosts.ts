@@ -11,7 +11,7 @@ export interface SharedHosts {
   readonly count: number;
   /** Nobody gives places any more: the thread starts hosts of its own. */
   readonly isOver: boolean;
-  /** Asks for a place; the descriptors of the channel (`placeFds`) stay the caller's. */
+  /** Asks for a place; the descriptors of the channel (`channelFds`) stay the caller's. */
   join(fds: readonly number[]): SharedPlace;
 }
 

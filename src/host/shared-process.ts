@@ -86,7 +86,7 @@ export class SharedProcess {
   }
 
   /**
-   * Seats a parent of the process `pid`; `fds` are those of its channel (`placeFds`), and stay the
+   * Seats a parent of the process `pid`; `fds` are those of its channel (`channelFds`), and stay the
    * caller's. Throws `NATIVE_REFUSED` when the host does not take them; then nothing was done.
    */
   join(place: number, pid: number, fds: readonly number[]): void {

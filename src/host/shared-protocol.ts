@@ -31,8 +31,8 @@ export interface FromSharedHost {
   readonly place: number;
 }
 
-/** Descriptors of a place, in the order in which they are sent. */
-export const placeFds = ['segment', 'arena', 'bell', 'peerBell'] as const;
+/** Descriptors of a channel over shared memory, in the order in which they are sent. */
+export const channelFds = ['segment', 'arena', 'bell', 'peerBell'] as const;
 
 function unknownMessage(): CodedError {
   return new CodedError(

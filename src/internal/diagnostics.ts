@@ -125,6 +125,11 @@ export interface BusDroppedMessage {
   readonly why: string;
 }
 
+/** Instances of units whose loop has ended, and which could not be started on another. */
+export interface UnitLostMessage {
+  readonly why: string;
+}
+
 /** Everything that is announced; the key is how code names it, the string how a listener does. */
 export const announcements = {
   taskQueued: announce<TaskQueuedMessage>('manycore:task:queued'),
@@ -143,6 +148,7 @@ export const announcements = {
   serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),
   serverLost: announce<ServerLostMessage>('manycore:server:lost'),
   busDropped: announce<BusDroppedMessage>('manycore:bus:dropped'),
+  unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),
 } as const;

@@ -48,6 +48,14 @@ export interface ListenHooks {
   readonly onConnectionClosed: (bytesWritten: number) => void;
   /** Whether a server that listens keeps the loop alive has changed. */
   readonly onRef: () => void;
+  /** Whose a server is that begins to listen, in its `listen()`; `undefined`: the program's. */
+  readonly ownerOf: (server: unknown) => ListenOwner | undefined;
+}
+
+/** A part of a program that shares ports with others of its kind in the same loop. */
+export interface ListenOwner {
+  /** Those of one group share what they get for port 0. */
+  readonly group: string;
 }
 
 /** Stands where a server's `_handle` is. Names and signatures are those of Node's `TCP`. */
@@ -190,11 +198,16 @@ export function listenForExport(listen: () => boolean): void {
  * `cluster` finds in `cluster.worker.id`: from 1 on, one for each loop.
  */
 export function takeOverListening(hooks: ListenHooks, id: number): void {
-  const indices = new Map<string, number>();
-  const taken = new Set<number>();
+  const counters = new WeakMap<ListenOwner, Map<string, number>>();
+  const program: ListenOwner = { group: '' };
+  /** By socket: who listens on it, each once. */
+  const taken = new Map<number, Set<ListenOwner>>();
   const exported = new Map<number, Server>();
   const getServer = (server: unknown, asked: Record<string, unknown>, done: ServerDone): void => {
-    const query = queryOf(server, asked, indices);
+    const owner = hooks.ownerOf(server) ?? program;
+    const indices = counters.get(owner) ?? new Map<string, number>();
+    counters.set(owner, indices);
+    const query = queryOf(server, asked, indices, owner);
     const isExport = isExportNext;
     isExportNext = false;
     const answered = (answer: ListenAnswer): void => {
@@ -203,15 +216,19 @@ export function takeOverListening(hooks: ListenHooks, id: number): void {
         if (isExport && server instanceof Server) exported.set(answer.number, server);
         else exported.delete(answer.number);
       }
-      if ('errno' in answer) done(answer.errno);
-      else if (taken.has(answer.number)) done(addressInUse);
+      if ('errno' in answer) {
+        done(answer.errno);
+        return;
+      }
+      const owners = taken.get(answer.number) ?? new Set();
+      if (owners.has(owner)) done(addressInUse);
       else {
-        taken.add(answer.number);
+        taken.set(answer.number, owners.add(owner));
         if (server instanceof TlsServer && answer.ticketKeys !== undefined) {
           server.setTicketKeys(Buffer.from(answer.ticketKeys, 'hex'));
         }
         const onClose = (handle: ListenHandle): void => {
-          taken.delete(handle.number);
+          owners.delete(owner);
           hooks.onClose(handle);
         };
         done(0, new ListenHandle(answer.number, answer.address, server, { ...hooks, onClose }));
@@ -238,6 +255,7 @@ function queryOf(
   server: unknown,
   asked: Record<string, unknown>,
   indices: Map<string, number>,
+  { group }: ListenOwner,
 ): ListenQuery {
   const { address, port, addressType, backlog, flags } = asked;
   const key = `${address}:${port}:${addressType}`;
@@ -252,6 +270,7 @@ function queryOf(
     ...(server instanceof TlsServer && { ticketKeys: server.getTicketKeys().toString('hex') }),
     isV6Only: (numberOr(flags, 0) & 1) !== 0, // UV_TCP_IPV6ONLY
     index,
+    ...(port === 0 && group !== '' && { group }),
   };
 }
 

@@ -3,6 +3,7 @@
 
 import { closeSync } from 'node:fs';
 import { Server as HttpServer } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import { CodedError } from '../errors.js';
 import { useSharedHosts } from '../host/index.js';
 import type { NativeSeat } from '../native.js';
@@ -17,8 +18,10 @@ import {
   listenForExport,
   takeOverListening,
 } from './listen.js';
+import { Member } from './member.js';
 import { refuseMisdirected } from './misdirected.js';
 import { Places } from './places.js';
+import { type ProgramLoop, setProgramLoop } from './program-loop.js';
 import {
   type AppSettings,
   type FromLoop,
@@ -60,10 +63,15 @@ export class Loop {
   readonly #seat: NativeSeat;
   readonly #inbox: Uint32Array<ArrayBuffer>;
   readonly #row: Row;
-  readonly #handles: (ListenHandle | undefined)[] = new Array(mostSockets).fill(undefined);
+  /** By socket. Several where parts of the program share it: they get connections by turns. */
+  readonly #handles: ListenHandle[][] = Array.from({ length: mostSockets }, () => []);
   readonly #asked = new Map<number, (answer: ListenAnswer) => void>();
   readonly #drain: Drain;
   readonly #places: Places;
+  readonly #member: Member;
+  /** What a program of ours sees of this. */
+  readonly #program: ProgramLoop;
+  #hasProgramLeft = false;
   #requests = 0;
   #bytesWritten = 0;
   #isReady = false;
@@ -82,12 +90,23 @@ export class Loop {
     this.#row.state = 'starting';
     this.#drain = new Drain(
       new Connections(this.#row),
-      () => this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),
+      () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),
       () => this.#end(),
     );
     const { post, turnsFd } = options;
     this.#places = new Places({ count: options.app.hosts, turnsFd, post });
     useSharedHosts(this.#places);
+    this.#member = new Member(post);
+    this.#program = {
+      process: options.process,
+      index,
+      join: (onMember) => this.#member.join(onMember),
+      ready: () => this.#ready(),
+      failed: this.#failed,
+      ownerOf: () => undefined,
+      onDrain: async () => {},
+    };
+    setProgramLoop(this.#program);
   }
 
   /** Runs the program; what it throws is told to the process. */
@@ -118,24 +137,39 @@ export class Loop {
   /** What the process tells. */
   readonly receive = (message: unknown): void => {
     const parsed: ToLoop = parseToLoop(message);
-    if (parsed.type === 'answer') {
-      const resolve = this.#asked.get(parsed.request);
-      this.#asked.delete(parsed.request);
-      resolve?.(parsed.answer);
-      return;
+    switch (parsed.type) {
+      case 'answer':
+        this.#asked.get(parsed.request)?.(parsed.answer);
+        this.#asked.delete(parsed.request);
+        break;
+      case 'placed':
+      case 'unplaced':
+        this.#places.receive(parsed);
+        break;
+      case 'orphaned':
+        this.#places.isOver = true;
+        break;
+      case 'members':
+      case 'introduced':
+      case 'parted':
+        this.#member.receive(parsed);
+        break;
+      case 'drain':
+        this.#leave(parsed.deadlineMs);
+        break;
     }
-    if (parsed.type === 'placed' || parsed.type === 'unplaced') {
-      this.#places.receive(parsed);
-      return;
-    }
-    if (parsed.type === 'orphaned') {
-      this.#places.isOver = true;
-      return;
-    }
+  };
+
+  #leave(deadlineMs: number): void {
     this.#row.state = 'draining';
     this.#seat.wake();
-    this.#drain.begin(parsed.deadlineMs);
-  };
+    const left = (): void => {
+      this.#hasProgramLeft = true;
+      this.#drain.noteClosed();
+    };
+    this.#program.onDrain(deadlineMs).then(left, left);
+    this.#drain.begin(deadlineMs);
+  }
 
   readonly #hooks: ListenHooks = {
     ask: (query) => {
@@ -151,6 +185,7 @@ export class Loop {
       this.#drain.noteClosed();
     },
     onRef: () => this.#hold(),
+    ownerOf: (server) => (server instanceof NetServer ? this.#program.ownerOf(server) : undefined),
   };
 
   #ask(query: ListenQuery): Promise<ListenAnswer> {
@@ -163,7 +198,7 @@ export class Loop {
   }
 
   #listening(handle: ListenHandle, server: unknown): void {
-    this.#handles[handle.number] = handle;
+    this.#handles[handle.number]?.push(handle);
     if (server instanceof HttpServer) this.#row.or(boardAt.speaksHttp, 1 << handle.number);
     this.#drain.addServer(server);
     const { serverNames } = this.#options.app;
@@ -171,6 +206,10 @@ export class Loop {
     if (isShared) refuseMisdirected(server, serverNames);
     this.#publish();
     this.#hold();
+    this.#ready();
+  }
+
+  #ready(): void {
     if (this.#isReady) return;
     this.#isReady = true;
     this.#options.post({ type: 'ready' });
@@ -178,29 +217,32 @@ export class Loop {
 
   #closed(handle: ListenHandle): void {
     const { number } = handle;
-    if (this.#handles[number] === handle) this.#handles[number] = undefined;
-    const http = this.#row.get(boardAt.speaksHttp);
-    this.#row.set(boardAt.speaksHttp, http & ~(1 << number)); // a number is used again
+    const others = this.#handles[number]?.filter((each) => each !== handle) ?? [];
+    this.#handles[number] = others;
+    if (others.length === 0) {
+      const http = this.#row.get(boardAt.speaksHttp);
+      this.#row.set(boardAt.speaksHttp, http & ~(1 << number)); // a number is used again
+    }
     this.#publish();
     this.#hold();
     // Not where another server takes the place of this one.
     process.nextTick(() => {
-      if (this.#handles[number] === undefined) this.#options.post({ type: 'unlisten', number });
+      if (this.#handles[number]?.length === 0) this.#options.post({ type: 'unlisten', number });
     });
   }
 
   /** Tells the listener thread which sockets are wanted. */
   #publish(): void {
     let bits = 0;
-    for (const [number, handle] of this.#handles.entries()) {
-      if (handle !== undefined) bits |= 1 << number;
+    for (const [number, handles] of this.#handles.entries()) {
+      if (handles.length > 0) bits |= 1 << number;
     }
     this.#row.set(boardAt.listens, bits);
     this.#seat.wake();
   }
 
   #hold(): void {
-    this.#seat.hold(this.#handles.some((handle) => handle?.hasRef()));
+    this.#seat.hold(this.#handles.some((handles) => handles.some((each) => each.hasRef())));
   }
 
   readonly #deliver = (): void => {
@@ -215,7 +257,7 @@ export class Loop {
   };
 
   #connect(number: number, fd: number): void {
-    const handle = this.#handles[number];
+    const handle = this.#nextHandle(number);
     if (handle === undefined) {
       // The program has closed the server since this was placed.
       closeSync(fd);
@@ -229,6 +271,15 @@ export class Loop {
         throw error;
       });
     }
+  }
+
+  /** The first goes to the end of the row. */
+  #nextHandle(number: number): ListenHandle | undefined {
+    const handles = this.#handles[number] ?? [];
+    if (handles.length < 2) return handles[0];
+    const next = handles.shift();
+    if (next !== undefined) handles.push(next);
+    return next;
   }
 
   #end(): void {

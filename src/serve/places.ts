@@ -1,9 +1,9 @@
 // The places of one loop in the hosts of its server: what its pool has instead of hosts of its own.
 // Not here: which host that is (hosts.ts).
 
-import { closeSync } from 'node:fs';
 import { type HostExit, type SharedHosts, SharedPlace, Turns } from '../host/index.js';
 import { callNative, requireNative } from '../native.js';
+import { copiesOf, copyOf } from './copies.js';
 import type { FromLoop, ToLoop } from './protocol.js';
 
 export interface PlacesOptions {
@@ -54,21 +54,4 @@ export class Places implements SharedHosts {
 
 function exitOf({ exitCode, signal, message }: PlaceMessage & { type: 'unplaced' }): HostExit {
   return { exitCode, signal, error: message === undefined ? undefined : new Error(message) };
-}
-
-/** Whoever sends them on closes them. */
-function copyOf(fd: number): number {
-  const descriptors = new (requireNative().NativeDescriptors)();
-  return callNative(() => descriptors.release(descriptors.duplicate(fd)));
-}
-
-function copiesOf(fds: readonly number[]): number[] {
-  const copies: number[] = [];
-  try {
-    for (const fd of fds) copies.push(copyOf(fd));
-    return copies;
-  } catch (error) {
-    for (const fd of copies) closeSync(fd);
-    throw error;
-  }
 }

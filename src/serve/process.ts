@@ -1,6 +1,7 @@
 // One process of a server, from inside: its listener thread, its loops, and what passes between them
 // and the supervisor. With one loop the program runs in the main thread, as under `node`; with more,
 // each loop is a thread, and the main thread has time for the supervisor whatever the program does.
+// Long (over 400 lines), because all that loops and the supervisor say passes through here.
 
 import { closeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
@@ -14,6 +15,7 @@ import {
 } from '../native.js';
 import { boardAt, Row } from './board.js';
 import { Loop } from './loop.js';
+import { ProcessMesh } from './process-mesh.js';
 import { ProcessPlaces } from './process-places.js';
 import { ProcessSockets } from './process-sockets.js';
 import {
@@ -72,6 +74,7 @@ export class ServeProcess {
   readonly #loops = new Set<LoopEnd>();
   readonly #asked = new Map<number, Asked>();
   readonly #places: ProcessPlaces<LoopEnd>;
+  readonly #mesh: ProcessMesh<LoopEnd>;
   readonly #sockets: ProcessSockets<LoopEnd>;
   #requests = 0;
   #startedLoops = 0;
@@ -103,7 +106,9 @@ export class ServeProcess {
       closeSync(ticket.stackFd);
     }
     this.#up = new Wire(acceptChannel(ticket.channel).channel);
-    this.#places = new ProcessPlaces(this.#passageFd, (message) => this.#up.post(message));
+    const tellUp = (message: FromProcess): void => this.#up.post(message);
+    this.#places = new ProcessPlaces(this.#passageFd, tellUp);
+    this.#mesh = new ProcessMesh(this.#descriptors, this.#passageFd, this.#loops, tellUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
     // Service managers tell every process of a service; a terminal tells a group, of which we are none.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
@@ -228,6 +233,10 @@ export class ServeProcess {
       case 'part':
         this.#places.part(loop, message.request);
         break;
+      case 'attend':
+      case 'introduce':
+        this.#mesh.hear(loop, message);
+        break;
       case 'unlisten':
         this.#sockets.forget(loop, message.number);
         this.#dropUnused();
@@ -282,39 +291,48 @@ export class ServeProcess {
   }
 
   #receive(message: ToProcess): void {
-    if (message.type === 'drain') {
-      this.#drain(message.deadlineMs);
-      return;
+    switch (message.type) {
+      case 'answer':
+        this.#answer(message);
+        break;
+      case 'drain':
+        this.#drain(message.deadlineMs);
+        break;
+      case 'resize':
+        if (!this.#isDraining) this.#resize(message.loops, message.deadlineMs);
+        break;
+      case 'adopt':
+        if (!this.#isDraining) this.#takeDescriptors(() => this.#sockets.adopt(message.number));
+        break;
+      case 'askStack':
+        void this.#tellStack(message.index);
+        break;
+      case 'placed':
+      case 'unplaced':
+        this.#places.tell(message);
+        break;
+      case 'members':
+      case 'introduced':
+      case 'parted':
+        this.#takeDescriptors(() => this.#mesh.tell(message));
+        break;
     }
-    if (message.type === 'resize') {
-      if (!this.#isDraining) this.#resize(message.loops, message.deadlineMs);
-      return;
-    }
-    if (message.type === 'adopt') {
-      if (!this.#isDraining) this.#takeSocket(() => this.#sockets.adopt(message.number));
-      return;
-    }
-    if (message.type === 'askStack') {
-      void this.#tellStack(message.index);
-      return;
-    }
-    if (message.type === 'placed' || message.type === 'unplaced') {
-      this.#places.tell(message);
-      return;
-    }
+  }
+
+  #answer(message: Extract<ToProcess, { type: 'answer' }>): void {
     const asked = this.#asked.get(message.request);
     this.#asked.delete(message.request);
     if ('number' in message.answer) {
       const { number } = message.answer;
       const isThere = asked !== undefined && this.#loops.has(asked.loop);
-      this.#takeSocket(() => this.#sockets.take(number, isThere ? asked.loop : undefined));
+      this.#takeDescriptors(() => this.#sockets.take(number, isThere ? asked.loop : undefined));
     }
     asked?.loop.post({ ...message, request: asked.request });
     this.#dropUnused();
   }
 
   /** Without a descriptor left the process cannot: another takes its place while it drains. */
-  #takeSocket(take: () => void): void {
+  #takeDescriptors(take: () => void): void {
     try {
       take();
     } catch (error) {

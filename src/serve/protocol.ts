@@ -2,7 +2,7 @@
 // values become such messages. A process passes most of them on between the supervisor and its loops.
 
 import { CodedError } from '../errors.js';
-import { type GivenPlace, placeFds } from '../host/index.js';
+import { channelFds, type GivenPlace } from '../host/index.js';
 import type { Placement, Range } from './options.js';
 
 /** What a program asked for with `listen()`; -1 for what does not apply, as in Node's own cluster. */
@@ -18,6 +18,8 @@ export interface ListenQuery {
   readonly ticketKeys?: string | undefined;
   /** Counts the calls of one loop for the same address: each `listen(0)` is a socket of its own. */
   readonly index: number;
+  /** Of a part of the program whose `listen(0)` others do not share. */
+  readonly group?: string | undefined;
 }
 
 /** Where a socket listens, as `server.address()` tells it. */
@@ -57,11 +59,18 @@ type FromBoth =
 
 export type FromLoop =
   | FromBoth
+  /** It wants channels to all others that do. */
+  | { readonly type: 'attend' }
+  /** It offers one to the member `to`; `fds` are the process's to close. */
+  | { readonly type: 'introduce'; readonly to: number; readonly fds: readonly number[] }
   /** It asks for a place in a host of the server; `fds` are of its channel, and the process's to close. */
   | { readonly type: 'join'; readonly request: number; readonly fds: readonly number[] };
 
 export type FromProcess =
   | FromBoth
+  | { readonly type: 'attend'; readonly loop: number }
+  /** The descriptors go ahead over the passage. */
+  | { readonly type: 'introduce'; readonly loop: number; readonly to: number }
   /**
    * The same for a loop, whose number is not used again. The descriptors go ahead over the passage, and
    * requests are numbered by the process.
@@ -94,11 +103,27 @@ type ToBoth =
 
 export type ToLoop =
   | ToBoth
+  /** Its own number among those that attend, and of those to whom it is to offer a channel. */
+  | { readonly type: 'members'; readonly id: number; readonly others: readonly number[] }
+  /** A channel that another offers; `fds` are the loop's. */
+  | { readonly type: 'introduced'; readonly from: number; readonly fds: readonly number[] }
+  /** A member is gone. */
+  | { readonly type: 'parted'; readonly id: number }
   /** The supervisor is gone: there are no more places. */
   | { readonly type: 'orphaned' };
 
 export type ToProcess =
   | ToBoth
+  | {
+      readonly type: 'members';
+      readonly loop: number;
+      readonly id: number;
+      readonly others: readonly number[];
+    }
+  /** For a loop; the descriptors went ahead over the passage. */
+  | { readonly type: 'introduced'; readonly loop: number; readonly from: number }
+  /** For all loops. */
+  | { readonly type: 'parted'; readonly id: number }
   /** Accept from one more socket with this number; its descriptor was sent ahead. */
   | { readonly type: 'adopt'; readonly number: number }
   /** Tell where this loop is. */
@@ -208,6 +233,7 @@ function textIn(fields: Fields, name: string): string | undefined {
 function queryIn(fields: Fields): ListenQuery {
   const query = fieldsOf(fields.get('query'), fromBelow);
   const ticketKeys = textIn(query, 'ticketKeys');
+  const group = textIn(query, 'group');
   return {
     address: query.get('address') === null ? null : (textIn(query, 'address') ?? null),
     port: integerIn(query, 'port', -1),
@@ -216,6 +242,7 @@ function queryIn(fields: Fields): ListenQuery {
     isV6Only: query.get('isV6Only') === true,
     index: integerIn(query, 'index'),
     ...(ticketKeys !== undefined && { ticketKeys }),
+    ...(group !== undefined && { group }),
   };
 }
 
@@ -227,7 +254,7 @@ function errorIn(fields: Fields): TravelledError {
 
 function descriptorsIn(fields: Fields): number[] {
   const fds = fields.get('fds');
-  if (!Array.isArray(fds) || fds.length !== placeFds.length) throw unknownMessage(fromBelow);
+  if (!Array.isArray(fds) || fds.length !== channelFds.length) throw unknownMessage(fromBelow);
   return fds.map((fd) => (typeof fd === 'number' ? fd : -1));
 }
 
@@ -254,8 +281,16 @@ function fromBoth(fields: Fields): FromBoth {
 export function parseFromLoop(message: unknown): FromLoop {
   const fields = fieldsOf(message, fromBelow);
   const type = fields.get('type');
-  if (type !== 'join') return fromBoth(fields);
-  return { type, request: integerIn(fields, 'request'), fds: descriptorsIn(fields) };
+  switch (type) {
+    case 'join':
+      return { type, request: integerIn(fields, 'request'), fds: descriptorsIn(fields) };
+    case 'attend':
+      return { type };
+    case 'introduce':
+      return { type, to: integerIn(fields, 'to'), fds: descriptorsIn(fields) };
+    default:
+      return fromBoth(fields);
+  }
 }
 
 export function parseFromProcess(message: unknown): FromProcess {
@@ -265,6 +300,10 @@ export function parseFromProcess(message: unknown): FromProcess {
   switch (type) {
     case 'join':
       return { type, loop: number('loop'), request: number('request') };
+    case 'attend':
+      return { type, loop: number('loop') };
+    case 'introduce':
+      return { type, loop: number('loop'), to: number('to') };
     case 'leaving':
       return { type };
     case 'loopEnded':
@@ -278,7 +317,8 @@ export function parseFromProcess(message: unknown): FromProcess {
   }
 }
 
-const toBothTypes = ['answer', 'drain', 'placed', 'unplaced'];
+const meshTypes = ['members', 'introduced', 'parted'];
+const toBothTypes = ['answer', 'drain', 'placed', 'unplaced', ...meshTypes];
 const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned']);
 const toProcessTypes: ReadonlySet<unknown> = new Set([
   ...toBothTypes,

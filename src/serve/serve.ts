@@ -2,6 +2,7 @@
 
 import { grantedCores } from '../host/index.js';
 import { Control } from './control.js';
+import type { Mesh } from './mesh.js';
 import {
   checkApp,
   type FilledServeOptions,
@@ -49,13 +50,21 @@ function shareOf({ processes, loops }: FilledServeOptions): number {
  */
 export async function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp> {
   const filled = fillServeOptions(options);
+  return await serveProgram(checkApp(app), filled);
+}
+
+/** With a `mesh` the loops talk to each other, and `title` stands for the program in the status. */
+export async function serveProgram(
+  path: string,
+  filled: FilledServeOptions,
+  { mesh, title = path }: { mesh?: Mesh; title?: string } = {},
+): Promise<ServedApp> {
   const { args, port, isPortGiven, host, unix, serverNames, maxConnections, tls } = filled;
-  const path = checkApp(app);
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const settings = { path, args, ...listening, maxConnections };
   const coresPerLoop = shareOf(filled);
   const hosts = grantedCores().count;
-  const supervisor = new Supervisor({ ...settings, coresPerLoop, hosts }, filled);
+  const supervisor = new Supervisor({ ...settings, coresPerLoop, hosts }, filled, mesh);
   const reload = () => supervisor.reload();
   const scale = async (processes: number | Range) =>
     await supervisor.scale(laterRange(processes, filled));
@@ -63,7 +72,7 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
   const control = new Control({
     status: () => ({
       pid: process.pid,
-      app: path,
+      app: title,
       addresses: supervisor.addresses,
       loops: status(),
     }),

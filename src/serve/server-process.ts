@@ -1,11 +1,13 @@
 // The supervisor's handle of one process of the server: started with its ticket, spoken to over a wire,
 // ended by a drain and, when that takes too long, by a signal. Not here: when to do so (supervisor.ts).
+// Long (over 400 lines), because whatever a process says, and its end, may change its one state.
 
 import { CodedError } from '../errors.js';
 import type { HostExit, WiredProcess } from '../host/index.js';
 import { defer, Lifecycle, messageOf } from '../internal/index.js';
 import type { Hosts } from './hosts.js';
 import { type ListenProblem, listenProblem } from './listen-problem.js';
+import type { MemberProcess, Mesh } from './mesh.js';
 import {
   type FromProcess,
   type ListenQuery,
@@ -27,6 +29,8 @@ export interface ServerProcessOptions extends StartOptions {
   readonly queue: number;
   readonly generation: number;
   readonly sockets: Sockets;
+  /** Of servers whose loops talk to each other. */
+  readonly mesh: Mesh | undefined;
 }
 
 interface ProcessExit {
@@ -39,7 +43,7 @@ type State = 'starting' | 'ready' | 'draining' | 'ended';
 /** After a `listen()` that failed a program has so long to do better, in ms. */
 const refusedListenMs = 5000;
 
-export class ServerProcess {
+export class ServerProcess implements MemberProcess {
   readonly number: number;
   readonly queue: number;
   /** Which sockets it accepts from: its own, and those that it has adopted. */
@@ -65,6 +69,7 @@ export class ServerProcess {
   readonly #stackWatch: StackWatch | undefined;
   readonly #sockets: Sockets;
   readonly #hosts: Hosts;
+  readonly #mesh: Mesh | undefined;
   /** Sockets that it has, by number, and that it had until its program closed them. */
   readonly #sent = new Set<number>();
   readonly #closed = new Set<number>();
@@ -94,6 +99,7 @@ export class ServerProcess {
     this.generation = options.generation;
     this.#sockets = options.sockets;
     this.#hosts = options.hosts;
+    this.#mesh = options.mesh;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
     this.#life = new Lifecycle(`process ${options.number}`, 'starting', {
@@ -172,6 +178,14 @@ export class ServerProcess {
       case 'part':
         this.#hosts.part(this, message.request);
         break;
+      case 'attend':
+        this.#mesh?.attend(this, message.loop);
+        break;
+      case 'introduce':
+        this.#process.receiveDescriptors((fds) =>
+          this.#mesh?.introduce(this, message.loop, message.to, fds),
+        );
+        break;
       case 'unlisten':
         this.#sent.delete(message.number);
         this.#closed.add(message.number);
@@ -181,6 +195,7 @@ export class ServerProcess {
         break;
       case 'loopEnded':
         this.#hosts.tenantEnded(this, message.loop);
+        this.#mesh?.ended(this, message.loop);
         break;
       case 'leaving':
         this.#leaving();
@@ -328,6 +343,7 @@ export class ServerProcess {
     const after = this.#listenProblem === undefined ? '' : ` after ${this.#listenProblem.text}`;
     this.#refuseStart(`${what}: ${how}${after}`, error);
     this.#hosts.tenantEnded(this);
+    this.#mesh?.ended(this);
     if (wasServing) this.onLeave();
     if (wasServing) this.onLost(how);
     this.onEnd(how);
@@ -368,6 +384,12 @@ export class ServerProcess {
   #stackTold(index: number, stack: string | undefined): void {
     this.#stacks.get(index)?.(stack);
     this.#stacks.delete(index);
+  }
+
+  tell(message: ToProcess, fds: readonly number[] = []): void {
+    if (this.#life.is('ended')) return;
+    if (fds.length > 0) this.#process.sendDescriptors(fds);
+    this.#post(message);
   }
 
   #post(message: ToProcess): void {

@@ -237,8 +237,8 @@ export class Sockets {
   }
 }
 
-function keyOf({ address, port, addressType, index }: ListenQuery): string {
-  return `${address}:${port}:${addressType}:${index}`;
+function keyOf({ address, port, addressType, index, group = '' }: ListenQuery): string {
+  return `${address}:${port}:${addressType}:${index}:${group}`;
 }
 
 interface Inherited {

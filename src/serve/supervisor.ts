@@ -13,6 +13,7 @@ import { callNative, type NativeBoard, type NativeDescriptors, requireNative } f
 import { RestartPolicy } from '../supervise/index.js';
 import { boardAt, type Row, rowsOf } from './board.js';
 import { Hosts } from './hosts.js';
+import type { Mesh } from './mesh.js';
 import type { FilledServeOptions, Range } from './options.js';
 import type { AppSettings, BoundAddress } from './protocol.js';
 import { ServerProcess } from './server-process.js';
@@ -52,6 +53,7 @@ export class Supervisor {
   readonly #options: FilledServeOptions;
   readonly #sockets: Sockets;
   readonly #hosts: Hosts;
+  readonly #mesh: Mesh | undefined;
   readonly #board: NativeBoard;
   readonly #rows: readonly (readonly Row[])[];
   readonly #descriptors: NativeDescriptors;
@@ -79,12 +81,13 @@ export class Supervisor {
   /** Until then worn processes are left alone, because the last one could not be replaced. */
   #restUntilMs = 0;
 
-  /** Throws `NATIVE_MISSING`. */
-  constructor(app: AppSettings, options: FilledServeOptions) {
+  /** With a `mesh` its loops talk to each other. Throws `NATIVE_MISSING`. */
+  constructor(app: AppSettings, options: FilledServeOptions, mesh?: Mesh) {
     this.closed = this.#closed.promise;
     this.closed.catch(() => {}); // whoever wants to know awaits it
     this.#app = app;
     this.#options = options;
+    this.#mesh = mesh;
     const native = requireNative();
     const numbers = 2 * options.maxProcesses;
     this.#sockets = new Sockets(options.placement === 'reuseport', app.serverNames);
@@ -174,6 +177,7 @@ export class Supervisor {
       bellFds: this.#bellFds,
       sockets: this.#sockets,
       hosts: this.#hosts,
+      mesh: this.#mesh,
       serve: this.#options,
     });
     this.#processes[number] = made;

@@ -1,0 +1,110 @@
+// What one unit, or the program around the loops, has of a bus: its consumers end with it, and it knows
+// whether its handlers are at work. Addresses of manycore's own are not for it.
+
+import { CodedError } from '../errors.js';
+import { string } from '../internal/index.js';
+import { BusAddress } from './address.js';
+import type { Consumer } from './consumer.js';
+import type { BusMessage, ReplyRequestOptions } from './message.js';
+import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
+
+/** Addresses that begin so are for what manycore's loops tell each other. */
+export const reservedPrefix = 'manycore:';
+
+export class ScopedBus implements Bus {
+  readonly #bus: Bus;
+  readonly #consumers = new Set<Consumer>();
+  readonly #atWork = new Set<Promise<unknown>>();
+  #isEnded = false;
+
+  /** @internal */
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  /** Of the whole loop. */
+  get stats(): BusStats {
+    return this.#bus.stats;
+  }
+
+  consumer<Body = unknown>(
+    address: string,
+    handler: Handler<Body>,
+    options?: ConsumerOptions,
+  ): Consumer {
+    this.#check(address);
+    if (this.#isEnded) {
+      throw new CodedError('BUS_CLOSED', 'the unit has ended: it can have no consumers any more');
+    }
+    for (const each of this.#consumers) if (each.isClosed) this.#consumers.delete(each);
+    const consumer = this.#bus.consumer(
+      address,
+      typeof handler === 'function' ? this.#noted(handler) : handler,
+      options,
+    );
+    this.#consumers.add(consumer);
+    return consumer;
+  }
+
+  /** As `handler`, of which is known when it has ended. */
+  #noted<Body>(handler: Handler<Body>): Handler<Body> {
+    return (message) => {
+      const result = handler(message);
+      if (result instanceof Promise) this.#note(result);
+      return result;
+    };
+  }
+
+  #note(promise: Promise<unknown>): void {
+    this.#atWork.add(promise);
+    const over = (): void => {
+      this.#atWork.delete(promise);
+    };
+    promise.then(over, over);
+  }
+
+  publish(address: string, body: unknown, options?: SendOptions): boolean {
+    this.#check(address);
+    return this.#bus.publish(address, body, options);
+  }
+
+  send(address: string, body: unknown, options?: SendOptions): boolean {
+    this.#check(address);
+    return this.#bus.send(address, body, options);
+  }
+
+  async request<Body = unknown>(
+    address: string,
+    body: unknown,
+    options?: SendOptions & ReplyRequestOptions,
+  ): Promise<BusMessage<Body>> {
+    this.#check(address);
+    return await this.#bus.request<Body>(address, body, options);
+  }
+
+  address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply> {
+    return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
+  }
+
+  drained(): Promise<void> {
+    return this.#bus.drained();
+  }
+
+  /**
+   * Ends its consumers; resolves when their handlers have ended what they had begun. What waited for
+   * them goes to others. @internal
+   */
+  async end(): Promise<void> {
+    this.#isEnded = true;
+    for (const each of this.#consumers) each.close();
+    await Promise.allSettled(this.#atWork);
+  }
+
+  #check(address: string): void {
+    if (typeof address !== 'string' || !address.startsWith(reservedPrefix)) return;
+    throw new CodedError(
+      'OPTION_INVALID',
+      `address is "${address}": names that begin with "${reservedPrefix}" are manycore's own`,
+    );
+  }
+}

@@ -1,0 +1,70 @@
+// The bus as programs see it: one contract for the bus of a loop and for what a unit gets of it.
+
+import type { BusAddress } from './address.js';
+import type { Consumer } from './consumer.js';
+import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
+import type { Locality } from './receivers.js';
+
+export interface SendOptions {
+  readonly headers?: BusHeaders | undefined;
+  /**
+   * Consumers of this loop alone (`only`), or before those of others (`prefer`, not for `publish`).
+   * Default: all by turns.
+   */
+  readonly local?: Locality;
+}
+
+export interface ConsumerOptions {
+  /** As many messages wait while it is paused; what comes then is dropped. Default: 1,000. */
+  readonly maxBuffered?: number | undefined;
+  /** Only what is sent in this loop comes. Default: false. */
+  readonly isLocal?: boolean | undefined;
+}
+
+/** Called for one message after the other; the next one does not wait for a promise that it returns. */
+export type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
+
+export interface BusStats {
+  readonly sent: number;
+  readonly received: number;
+  /** Sent to an address that nobody consumed. */
+  readonly undelivered: number;
+  /** Lost at consumers where too many waited. */
+  readonly dropped: number;
+}
+
+export interface Bus {
+  readonly stats: BusStats;
+  /**
+   * Calls `handler` for what is sent to `address`, until the consumer is closed. What the handler throws
+   * is the answer to a request; without one it is thrown as by a listener of an event. Throws
+   * `OPTION_INVALID`, `BUS_CLOSED`.
+   */
+  consumer<Body = unknown>(
+    address: string,
+    handler: Handler<Body>,
+    options?: ConsumerOptions,
+  ): Consumer;
+  /**
+   * To every consumer of `address`. False when something waits now: whoever has much to send awaits
+   * `drained()` then. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or `TRANSFER_…` for a body that
+   * cannot travel: then nobody has it.
+   */
+  publish(address: string, body: unknown, options?: SendOptions): boolean;
+  /** To one consumer of `address`, by turns. Answers and throws as `publish` does. */
+  send(address: string, body: unknown, options?: SendOptions): boolean;
+  /**
+   * To one consumer of `address`, by turns; resolves with its answer. Rejects with `BUS_NO_HANDLERS`,
+   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_CONSUMER_LOST`, `ABORTED`, and with what
+   * `publish` throws.
+   */
+  request<Body = unknown>(
+    address: string,
+    body: unknown,
+    options?: SendOptions & ReplyRequestOptions,
+  ): Promise<BusMessage<Body>>;
+  /** What this bus can do with one address, with types. Throws `OPTION_INVALID`. */
+  address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
+  /** Resolves when nothing that was sent waits any more. */
+  drained(): Promise<void>;
+}

@@ -1,0 +1,32 @@
+// The loop of a server as a program of ours that runs in it sees it: it needs no listening socket, and has
+// a word in how the loop begins and ends. There is one in each thread, or none.
+
+import type { Server } from 'node:net';
+import type { ListenOwner } from './listen.js';
+import type { OnMember } from './mesh.js';
+
+export interface ProgramLoop {
+  /** Its process, by its number in the server, and its index there. */
+  readonly process: number;
+  readonly index: number;
+  /** As `Member.join`. */
+  join(onMember: OnMember): Promise<number>;
+  /** It serves, without listening. */
+  ready(): void;
+  /** It cannot: its process ends, or is replaced. */
+  failed(error: unknown): void;
+  /** Called in the `listen()` of a server: whose it is, where several parts of the program share ports. */
+  ownerOf: (server: Server) => ListenOwner | undefined;
+  /** Called once when the loop is to leave, within so long; it does when this has resolved. */
+  onDrain: (deadlineMs: number) => Promise<void>;
+}
+
+let ofThread: ProgramLoop | undefined;
+
+export function setProgramLoop(loop: ProgramLoop): void {
+  ofThread = loop;
+}
+
+export function programLoop(): ProgramLoop | undefined {
+  return ofThread;
+}

@@ -1,0 +1,37 @@
+// Questions between loops and their director, answered by a value or by an error that keeps its class,
+// code and cause.
+
+import type { Bus, Consumer } from '../bus/index.js';
+import { parseAnswer, type ToDirector, type ToUnits } from './protocol.js';
+
+/** Of the way there and back, and of a loop that is busy; in ms. */
+const graceMs = 5000;
+const longestMs = 2 ** 31 - 1;
+
+/** What `message` may take is `timeoutMs`. Rejects with what the other side threw, or as `Bus.request`. */
+export async function ask(
+  bus: Bus,
+  address: string,
+  message: ToDirector | ToUnits,
+  timeoutMs: number,
+): Promise<unknown> {
+  const options = { timeoutMs: Math.min(timeoutMs + graceMs, longestMs) };
+  const answer = parseAnswer((await bus.request(address, message, options)).body);
+  if ('error' in answer) throw answer.error;
+  return answer.value;
+}
+
+/** Answers what comes to `address` with what `handle` resolves to. */
+export function answer(
+  bus: Bus,
+  address: string,
+  handle: (message: unknown) => Promise<unknown>,
+): Consumer {
+  return bus.consumer(address, async (message) => {
+    const answered = await handle(message.body).then(
+      (value) => ({ value }),
+      (error: unknown) => ({ error }),
+    );
+    message.reply(answered);
+  });
+}

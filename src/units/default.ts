@@ -1,0 +1,72 @@
+// `deploy` and `bus` without loops of one's own: in a loop they are the loop's, elsewhere those of loops
+// that the first deployment starts, and that end when nothing is deployed any more.
+
+import type {
+  Bus,
+  BusAddress,
+  BusMessage,
+  BusStats,
+  Consumer,
+  ConsumerOptions,
+  Handler,
+  ReplyRequestOptions,
+  SendOptions,
+} from '../bus/index.js';
+import { loopBus, programBus } from './current.js';
+import { currentInstance } from './instance.js';
+import { Loops } from './loops.js';
+import { remoteDeploy } from './remote.js';
+import type { Deployment, DeployOptions, UnitLike } from './types.js';
+
+let shared: Loops | undefined;
+
+function defaultLoops(): Loops {
+  shared ??= Loops.ofProgram();
+  return shared;
+}
+
+/**
+ * Starts instances of a unit on the loops of this program, as `Loops.deploy`; called by an instance, what
+ * it starts ends with that one.
+ */
+export async function deploy<Config = unknown>(
+  unit: UnitLike<Config>,
+  options?: DeployOptions<Config>,
+): Promise<Deployment> {
+  const ofLoop = loopBus();
+  if (ofLoop === undefined) return await defaultLoops().deploy(unit, options);
+  return await remoteDeploy(ofLoop, currentInstance()?.id)(unit, options);
+}
+
+function currentBus(): Bus {
+  return programBus() ?? defaultLoops().bus;
+}
+
+/** The bus of the unit whose code calls it, of the loop, or of the program around the loops. */
+export const bus: Bus = Object.freeze({
+  get stats(): BusStats {
+    return currentBus().stats;
+  },
+  consumer<Body>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer {
+    return currentBus().consumer(address, handler, options);
+  },
+  publish(address: string, body: unknown, options?: SendOptions): boolean {
+    return currentBus().publish(address, body, options);
+  },
+  send(address: string, body: unknown, options?: SendOptions): boolean {
+    return currentBus().send(address, body, options);
+  },
+  async request<Body>(
+    address: string,
+    body: unknown,
+    options?: SendOptions & ReplyRequestOptions,
+  ): Promise<BusMessage<Body>> {
+    return await currentBus().request<Body>(address, body, options);
+  },
+  address<Request, Reply>(name: string): BusAddress<Request, Reply> {
+    return currentBus().address<Request, Reply>(name);
+  },
+  drained(): Promise<void> {
+    return currentBus().drained();
+  },
+});

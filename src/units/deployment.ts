@@ -1,0 +1,173 @@
+// A deployment where its director has it: its instances, with their loops, and one change at a time.
+
+import { CodedError } from '../errors.js';
+import { Lifecycle } from '../internal/index.js';
+import { checkInstances, type FilledDeployOptions } from './options.js';
+import type { InstanceId, UnitSource } from './protocol.js';
+import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from './types.js';
+
+/** An instance where its director has it. */
+export interface Placed {
+  readonly deployment: number;
+  readonly instance: number;
+  /** `undefined` while it is lost. */
+  loop: number | undefined;
+  pid: number | undefined;
+  state: InstanceState;
+}
+
+/** What the director does for it. */
+export interface DeploymentParts {
+  readonly id: number;
+  readonly source: UnitSource;
+  readonly options: FilledDeployOptions;
+  readonly parent: InstanceId | undefined;
+  /** Loops for so many more. Throws `UNIT_START_FAILED`. */
+  readonly place: (count: number) => readonly { readonly loop: number; readonly pid: number }[];
+  /** All or none. */
+  readonly start: (placed: readonly Placed[]) => Promise<void>;
+  /** They are gone in any case. */
+  readonly stop: (placed: readonly Placed[]) => Promise<void>;
+  readonly health: (timeoutMs: number) => Promise<InstanceHealth[]>;
+  readonly onEnded: () => void;
+}
+
+type State = 'running' | 'ending' | 'ended';
+
+const healthTimeoutMs = 5000;
+
+export class DirectedDeployment implements Deployment {
+  readonly id: number;
+  readonly name: string;
+  readonly source: UnitSource;
+  readonly options: FilledDeployOptions;
+  readonly config: unknown;
+  readonly parent: InstanceId | undefined;
+  readonly #parts: DeploymentParts;
+  readonly #life: Lifecycle<State>;
+  #placed: Placed[] = [];
+  #change: Promise<unknown> = Promise.resolve();
+  #undeployed: Promise<void> | undefined;
+
+  constructor(parts: DeploymentParts) {
+    this.id = parts.id;
+    this.source = parts.source;
+    this.options = parts.options;
+    this.name = parts.options.name;
+    this.config = parts.options.config;
+    this.parent = parts.parent;
+    this.#parts = parts;
+    this.#life = new Lifecycle(`deployment ${parts.id}`, 'running', {
+      running: ['ending'],
+      ending: ['ended'],
+      ended: [],
+    });
+  }
+
+  /** Its instances, by number. */
+  get placed(): readonly Placed[] {
+    return this.#placed;
+  }
+
+  mayHaveChildren(instance: number): boolean {
+    const placed = this.#placed.find((each) => each.instance === instance);
+    return placed?.state === 'starting' || placed?.state === 'running';
+  }
+
+  /** Rejects with `UNIT_START_FAILED`; then it has ended. */
+  async begin(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#add(this.options.instances));
+    } catch (error) {
+      this.#end();
+      throw error;
+    }
+  }
+
+  async #add(count: number): Promise<void> {
+    const first = this.#placed.length;
+    const added = this.#parts.place(count).map(({ loop, pid }, at): Placed => {
+      return { deployment: this.id, instance: first + at, loop, pid, state: 'starting' };
+    });
+    this.#placed.push(...added);
+    try {
+      await this.#parts.start(added);
+    } catch (error) {
+      this.#placed = this.#placed.filter((each) => !added.includes(each));
+      throw error;
+    }
+  }
+
+  /** The loop has ended: returns what was there, `lost` where it is to start again. */
+  leave(loop: number): readonly Placed[] {
+    const left = this.#placed.filter((each) => each.loop === loop);
+    for (const each of left) {
+      // Whoever waits for its start hears that it failed, and a stop has done its work.
+      if (each.state === 'running') each.state = 'lost';
+      each.loop = undefined;
+      each.pid = undefined;
+    }
+    return left;
+  }
+
+  async status(): Promise<readonly InstanceStatus[]> {
+    return this.#placed.map(({ instance, loop, pid, state }) => ({ instance, loop, pid, state }));
+  }
+
+  async health({ timeoutMs = healthTimeoutMs } = {}): Promise<readonly InstanceHealth[]> {
+    return await this.#parts.health(timeoutMs);
+  }
+
+  async scale(instances: number): Promise<void> {
+    checkInstances(instances, 0);
+    await this.#inTurn(async () => {
+      const missing = instances - this.#placed.length;
+      if (missing > 0) await this.#add(missing);
+      else if (missing < 0) await this.#remove(this.#placed.slice(instances));
+    });
+  }
+
+  async #remove(some: readonly Placed[]): Promise<void> {
+    try {
+      await this.#parts.stop(some);
+    } finally {
+      this.#placed = this.#placed.filter((each) => !some.includes(each));
+    }
+  }
+
+  undeploy(): Promise<void> {
+    if (this.#life.is('ended')) return this.#undeployed ?? Promise.resolve();
+    this.#undeployed ??= this.#inTurn(async () => {
+      this.#life.transition('ending');
+      try {
+        await this.#remove(this.#placed);
+      } finally {
+        this.#end();
+      }
+    });
+    return this.#undeployed;
+  }
+
+  #end(): void {
+    this.#life.tryTransition('ending');
+    this.#life.tryTransition('ended');
+    this.#parts.onEnded();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.undeploy();
+  }
+
+  /** One change after the other. */
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const done = this.#change.then(async () => {
+      if (!this.#life.is('running')) {
+        const message = `${this.name} has ended: deploy it again`;
+        throw new CodedError('UNIT_UNDEPLOYED', message);
+      }
+      await change();
+    });
+    this.#change = done.catch(() => {});
+    return done;
+  }
+}

@@ -1,0 +1,310 @@
+// Knows which instances of which deployments are in which loop, and has the loops start and end them. It
+// lives where the loops were started. All of one change start, or none stays.
+//
+// Evenly: an instance goes to the loop with the fewest of its deployment, among those to the one with the
+// fewest of all. What was in a loop that has ended goes to the next that arrives, which takes its place, or
+// where there are enough loops already to those, as evenly.
+
+import type { Bus } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { announcements, messageOf } from '../internal/index.js';
+import { ask } from './ask.js';
+import { DirectedDeployment, type Placed } from './deployment.js';
+import { fillDeployOptions, sourceOf } from './options.js';
+import { type InstanceId, loopAddress, parseHealth, type ToDirector } from './protocol.js';
+import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
+
+/** A loop that is there. */
+interface LoopEntry {
+  readonly loop: number;
+  readonly pid: number;
+  isLeaving: boolean;
+}
+
+/** Instances on one loop, to be started or ended there. */
+type ByLoop = ReadonlyMap<number, readonly Placed[]>;
+
+export class Director {
+  /** Called when the last deployment has ended. */
+  onIdle: () => void = () => {};
+  readonly #bus: Bus;
+  /** As many as there are when none is missing. */
+  readonly #fullLoops: number;
+  readonly #loops = new Map<number, LoopEntry>();
+  readonly #deployments = new Map<number, DirectedDeployment>();
+  /** What was in loops that have ended, by the loop, until another takes it. */
+  readonly #homeless: Placed[][] = [];
+  #lastId = 0;
+
+  constructor(bus: Bus, fullLoops: number) {
+    this.#bus = bus;
+    this.#fullLoops = fullLoops;
+  }
+
+  get loops(): readonly LoopEntry[] {
+    return [...this.#loops.values()].filter(({ isLeaving }) => !isLeaving);
+  }
+
+  get deployments(): readonly Deployment[] {
+    return [...this.#deployments.values()];
+  }
+
+  async handle(message: ToDirector): Promise<unknown> {
+    switch (message.type) {
+      case 'arrived':
+        return await this.#arrived(message);
+      case 'leaving':
+        return this.#leaving(message.loop);
+      case 'deploy': {
+        const { id, name } = await this.deploy(message.unit, message.options, message.parent);
+        return { id, name };
+      }
+      case 'scale':
+        return await this.#find(message.deployment).scale(message.instances);
+      case 'undeploy':
+        return await this.#deployments.get(message.deployment)?.undeploy();
+      case 'status':
+        return await this.#find(message.deployment).status();
+      case 'askHealth':
+        return await this.#find(message.deployment).health({ timeoutMs: message.timeoutMs });
+    }
+  }
+
+  #find(id: number): DirectedDeployment {
+    const deployment = this.#deployments.get(id);
+    if (deployment !== undefined) return deployment;
+    throw new CodedError('UNIT_UNDEPLOYED', `deployment ${id} has ended: deploy the unit again`);
+  }
+
+  /** Rejects with `UNIT_START_FAILED`, `UNIT_INVALID`, `OPTION_INVALID`. */
+  async deploy(
+    unit: unknown,
+    given: DeployOptions | undefined,
+    parent: InstanceId | undefined,
+  ): Promise<Deployment> {
+    const source = sourceOf(unit);
+    const options = fillDeployOptions(source, given);
+    const family = parent && this.#deployments.get(parent.deployment);
+    if (parent !== undefined && family?.mayHaveChildren(parent.instance) !== true) {
+      throw new CodedError('UNIT_UNDEPLOYED', 'an instance that has ended cannot deploy units');
+    }
+    this.#lastId += 1;
+    const made: DirectedDeployment = new DirectedDeployment({
+      id: this.#lastId,
+      source,
+      options,
+      parent,
+      place: (count) => this.#place(made, count),
+      start: (placed) => this.#start(made, placed),
+      stop: (placed) => this.#stop(made, placed),
+      health: (timeoutMs) => this.#health(made, timeoutMs),
+      onEnded: () => {
+        this.#deployments.delete(made.id);
+        if (this.#deployments.size === 0) this.onIdle();
+      },
+    });
+    this.#deployments.set(made.id, made);
+    await made.begin();
+    return made;
+  }
+
+  /** On which loop each of so many more instances goes. */
+  #place(deployment: DirectedDeployment, count: number): LoopEntry[] {
+    const loops = this.#allowed(deployment);
+    if (loops.length === 0) {
+      throw new CodedError(
+        'UNIT_START_FAILED',
+        'no loop is there: all have ended, and are replaced',
+      );
+    }
+    const all = this.#countsOf([...this.#deployments.values()].flatMap((each) => each.placed));
+    const own = this.#countsOf(deployment.placed);
+    return Array.from({ length: count }, () => {
+      const rank = ({ loop }: LoopEntry): number =>
+        (own.get(loop) ?? 0) * mostRank + (all.get(loop) ?? 0);
+      const best = loops.reduce((a, b) => (rank(b) < rank(a) ? b : a));
+      own.set(best.loop, (own.get(best.loop) ?? 0) + 1);
+      all.set(best.loop, (all.get(best.loop) ?? 0) + 1);
+      return best;
+    });
+  }
+
+  /** Those of so many processes: where it has instances, then where there are the fewest. */
+  #allowed(deployment: DirectedDeployment): readonly LoopEntry[] {
+    const loops = this.loops;
+    const { processes } = deployment.options;
+    if (processes === Infinity) return loops;
+    const all = [...this.#deployments.values()].flatMap((each) => each.placed);
+    const inPid = (placed: readonly Placed[], pid: number): number =>
+      placed.filter((each) => each.loop !== undefined && this.#loops.get(each.loop)?.pid === pid)
+        .length;
+    const pids = [...new Set(loops.map(({ pid }) => pid))].sort(
+      (a, b) =>
+        inPid(deployment.placed, b) - inPid(deployment.placed, a) || inPid(all, a) - inPid(all, b),
+    );
+    const allowed = new Set(pids.slice(0, processes));
+    return loops.filter(({ pid }) => allowed.has(pid));
+  }
+
+  #countsOf(placed: readonly Placed[]): Map<number, number> {
+    const counts = new Map<number, number>();
+    for (const { loop } of placed) {
+      if (loop !== undefined) counts.set(loop, (counts.get(loop) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** All or none; rejects with the first failure. */
+  async #start(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
+    const { startTimeoutMs } = deployment.options;
+    const { id, source, name, config } = deployment;
+    const onLoop = async ([loop, some]: readonly [number, readonly Placed[]]): Promise<void> => {
+      const instances = some.map(({ instance }) => instance);
+      const message = { type: 'start', deployment: id, name, source, config, instances } as const;
+      try {
+        await ask(this.#bus, loopAddress(loop), { ...message, startTimeoutMs }, 2 * startTimeoutMs);
+      } catch (error) {
+        throw startFailed(name, error);
+      }
+      for (const each of some) if (each.loop === loop) each.state = 'running';
+    };
+    const started = await Promise.allSettled([...byLoop(placed)].map(onLoop));
+    const failed = started.find((each) => each.status === 'rejected');
+    const isLost = placed.some((each) => each.loop === undefined);
+    if (failed === undefined && !isLost) return;
+    await this.#stop(deployment, placed).catch(() => {}); // the first error is told
+    throw failed?.reason ?? startFailed(name, new Error('its loop has ended'));
+  }
+
+  /** They are gone in any case; rejects with the first failure. */
+  async #stop(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
+    const { id, name } = deployment;
+    const { stopTimeoutMs } = deployment.options;
+    for (const each of placed) each.state = 'stopping';
+    await this.#endChildren(id, placed);
+    const onLoop = async ([loop, some]: readonly [number, readonly Placed[]]): Promise<void> => {
+      const instances = some.map(({ instance }) => instance);
+      const message = { type: 'stop', deployment: id, instances, stopTimeoutMs } as const;
+      try {
+        if (this.#loops.has(loop)) await ask(this.#bus, loopAddress(loop), message, stopTimeoutMs);
+      } catch (error) {
+        if (this.#loops.has(loop)) throw stopFailed(name, error); // else they ended with it
+      }
+    };
+    const stopped = await Promise.allSettled([...byLoop(placed)].map(onLoop));
+    const failed = stopped.find((each) => each.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #endChildren(id: number, placed: readonly Placed[]): Promise<void> {
+    const ending = new Set(placed.map(({ instance }) => instance));
+    const children = [...this.#deployments.values()].filter(
+      ({ parent }) => parent?.deployment === id && ending.has(parent.instance),
+    );
+    await Promise.allSettled(children.map((child) => child.undeploy()));
+  }
+
+  async #health(deployment: DirectedDeployment, timeoutMs: number): Promise<InstanceHealth[]> {
+    const message = { type: 'health', deployment: deployment.id } as const;
+    const asked = [...byLoop(deployment.placed)].map(async ([loop, some]) => {
+      try {
+        const request = this.#bus.request(loopAddress(loop), message, { timeoutMs });
+        return parseHealth(Object((await request).body).value);
+      } catch (error) {
+        return some.map(({ instance }) => ({ instance, isWell: false, detail: messageOf(error) }));
+      }
+    });
+    const lost = deployment.placed.filter(({ loop }) => loop === undefined);
+    const unwell = lost.map(({ instance }) => ({ instance, isWell: false, detail: 'lost' }));
+    const known = [...(await Promise.all(asked)).flat(), ...unwell];
+    return known.sort((a, b) => a.instance - b.instance);
+  }
+
+  /** It gets what a loop had that has ended, before it serves. */
+  async #arrived({ loop, pid }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
+    const entry = { loop, pid, isLeaving: false };
+    this.#loops.set(loop, entry);
+    const homeless = this.#homeless.shift();
+    if (homeless === undefined) return;
+    await this.#settle(homeless, () => entry);
+  }
+
+  #leaving(loop: number): void {
+    const entry = this.#loops.get(loop);
+    if (entry !== undefined) entry.isLeaving = true;
+  }
+
+  /** Its channel has closed. */
+  lost(loop: number): void {
+    if (!this.#loops.delete(loop)) return;
+    const placed = [...this.#deployments.values()].flatMap((each) => each.leave(loop));
+    const homeless = placed.filter(({ state }) => state === 'lost');
+    for (const each of homeless) void this.#endChildren(each.deployment, [each]);
+    if (homeless.length === 0) return;
+    if (this.loops.length < this.#fullLoops) {
+      this.#homeless.push(homeless);
+      return;
+    }
+    this.#settle(homeless, (deployment) => this.#place(deployment, 1)[0]).catch(() => {});
+  }
+
+  /** Starts lost instances where `loopOf` says; those that fail are homeless again. */
+  async #settle(
+    homeless: readonly Placed[],
+    loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
+  ): Promise<void> {
+    const settling = homeless.map(async (placed) => {
+      const deployment = this.#deployments.get(placed.deployment);
+      if (deployment === undefined || placed.state !== 'lost') return;
+      const { loop, pid } = loopOf(deployment) ?? {};
+      Object.assign(placed, { loop, pid });
+      placed.state = 'starting';
+      await this.#start(deployment, [placed]);
+    });
+    const settled = await Promise.allSettled(settling);
+    const failures = settled.flatMap((each, at) => {
+      const placed = homeless[at];
+      return each.status === 'rejected' && placed !== undefined ? [{ placed, ...each }] : [];
+    });
+    for (const { placed } of failures) {
+      Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
+    }
+    const [first] = failures;
+    if (first === undefined) return;
+    this.#homeless.push(failures.map(({ placed }) => placed));
+    announcements.unitLost.publish({ why: messageOf(first.reason) });
+    throw first.reason;
+  }
+
+  /** Undeploys all, the last one first. */
+  async close(): Promise<void> {
+    const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
+    await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
+  }
+}
+
+/** More than any loop has. */
+const mostRank = 2 ** 26;
+
+function byLoop(placed: readonly Placed[]): ByLoop {
+  const loops = new Map<number, Placed[]>();
+  for (const each of placed) {
+    if (each.loop === undefined) continue;
+    loops.set(each.loop, [...(loops.get(each.loop) ?? []), each]);
+  }
+  return loops;
+}
+
+function startFailed(name: string, cause: unknown): CodedError {
+  if (cause instanceof CodedError && /^(UNIT|TRANSFER)_/.test(cause.code)) return cause;
+  return new CodedError('UNIT_START_FAILED', `${name} could not start: ${messageOf(cause)}`, {
+    cause,
+  });
+}
+
+function stopFailed(name: string, cause: unknown): CodedError {
+  if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
+  return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
+    cause,
+  });
+}

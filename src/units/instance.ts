@@ -1,0 +1,171 @@
+// One instance of a unit, in its loop: started with its context, ended once, whatever its start did. What
+// it has made through its context ends with it, and so do servers of which it has not thought.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { Server as HttpServer } from 'node:http';
+import { Server as HttpsServer } from 'node:https';
+import type { Server } from 'node:net';
+import { type Bus, ScopedBus } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { beforeDeadline, Lifecycle, messageOf } from '../internal/index.js';
+import type { InstanceId } from './protocol.js';
+import type { InstanceHealth, UnitContext, UnitObject } from './types.js';
+
+type State = 'starting' | 'running' | 'stopping' | 'ended';
+
+export interface InstanceOptions {
+  readonly id: InstanceId;
+  /** Of the deployment. */
+  readonly name: string;
+  readonly config: unknown;
+  /** The number of the loop. */
+  readonly loop: number;
+  /** Of the loop. */
+  readonly bus: Bus;
+  /** Deploys a child. */
+  readonly deploy: UnitContext['deploy'];
+}
+
+/** What makes the object whose methods an instance is. */
+export type MakeUnit = (context: UnitContext) => UnitObject | Promise<UnitObject>;
+
+const current = new AsyncLocalStorage<Instance>();
+
+/** The instance whose code this is, as far as that can be followed. */
+export function currentInstance(): Instance | undefined {
+  return current.getStore();
+}
+
+export class Instance {
+  readonly id: InstanceId;
+  readonly name: string;
+  readonly #bus: ScopedBus;
+  readonly #context: UnitContext;
+  readonly #abort = new AbortController();
+  readonly #servers = new Set<Server>();
+  readonly #life: Lifecycle<State>;
+  #unit: UnitObject = {};
+
+  constructor({ id, name, config, loop, bus, deploy }: InstanceOptions) {
+    this.id = id;
+    this.name = name;
+    this.#bus = new ScopedBus(bus);
+    this.#life = new Lifecycle(`instance ${id.instance} of ${name}`, 'starting', {
+      starting: ['running', 'stopping'],
+      running: ['stopping'],
+      stopping: ['ended'],
+      ended: [],
+    });
+    const { instance } = id;
+    const { signal } = this.#abort;
+    this.#context = Object.freeze({ bus: this.#bus, config, name, instance, loop, signal, deploy });
+  }
+
+  /** Those of one deployment share what they get for port 0. */
+  get group(): string {
+    return String(this.id.deployment);
+  }
+
+  /** The unit's bus, for those who have no context at hand. */
+  get bus(): Bus {
+    return this.#bus;
+  }
+
+  get #what(): string {
+    return `instance ${this.id.instance} of ${this.name}`;
+  }
+
+  /** Rejects with `UNIT_START_FAILED`; what it had begun has ended then, within `timeoutMs` more. */
+  async start(make: MakeUnit, timeoutMs: number): Promise<void> {
+    const begin = async (): Promise<void> => {
+      const unit = await make(this.#context);
+      this.#unit = unit;
+      await unit.start?.(this.#context);
+    };
+    const onDeadline = (): Error =>
+      new Error(
+        `start() has not ended within ${timeoutMs} ms: is something awaited that never comes?`,
+      );
+    try {
+      await beforeDeadline(current.run(this, begin), {
+        deadlineMs: timeoutMs,
+        onDeadline,
+        signal: this.#abort.signal,
+      });
+      this.#life.transition('running');
+    } catch (cause) {
+      await this.#end(timeoutMs, false).catch(() => {}); // the first error is the one to tell
+      const message = `${this.#what} could not start: ${messageOf(cause)}`;
+      throw new CodedError('UNIT_START_FAILED', message, { cause });
+    }
+  }
+
+  /** Of this instance alone: ends with it when it is not closed before. */
+  addServer(server: Server): void {
+    this.#servers.add(server);
+  }
+
+  /** Rejects with `UNIT_STOP_FAILED`; it is gone all the same. */
+  async stop(timeoutMs: number): Promise<void> {
+    if (this.#life.is('ended')) return;
+    await this.#end(timeoutMs, true);
+  }
+
+  #ending: Promise<void> | undefined;
+
+  #end(timeoutMs: number, hasStarted: boolean): Promise<void> {
+    this.#ending ??= this.#endOnce(timeoutMs, hasStarted);
+    return this.#ending;
+  }
+
+  async #endOnce(timeoutMs: number, hasStarted: boolean): Promise<void> {
+    this.#life.tryTransition('stopping');
+    this.#abort.abort();
+    const endMs = performance.now() + timeoutMs;
+    const finish = async (): Promise<void> => {
+      await this.#bus.end();
+      if (hasStarted) await current.run(this, async () => await this.#unit.stop?.());
+      await Promise.all([...this.#servers].map(closeServer));
+    };
+    const onDeadline = (): Error => new Error(`it has not ended within ${timeoutMs} ms`);
+    try {
+      await beforeDeadline(finish(), {
+        deadlineMs: endMs - performance.now(),
+        onDeadline,
+        signal: undefined,
+      });
+    } catch (cause) {
+      const message = `${this.#what} did not stop well: ${messageOf(cause)}`;
+      throw new CodedError('UNIT_STOP_FAILED', message, { cause });
+    } finally {
+      for (const server of this.#servers) destroyServer(server);
+      this.#life.tryTransition('ended');
+    }
+  }
+
+  async health(): Promise<InstanceHealth> {
+    const { instance } = this.id;
+    try {
+      if (!this.#life.is('running')) return { instance, isWell: false, detail: this.#life.state };
+      return { instance, isWell: true, detail: await this.#unit.health?.() };
+    } catch (error) {
+      return { instance, isWell: false, detail: messageOf(error) };
+    }
+  }
+}
+
+/** Resolves when its connections have ended. */
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve()); // an error says that it was closed before
+    if (isWebServer(server)) server.closeIdleConnections();
+  });
+}
+
+function destroyServer(server: Server): void {
+  if (isWebServer(server)) server.closeAllConnections();
+}
+
+function isWebServer(server: Server): server is HttpServer | HttpsServer {
+  return server instanceof HttpServer || server instanceof HttpsServer;
+}

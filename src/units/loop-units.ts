@@ -1,0 +1,110 @@
+// The instances in one loop: starts and ends them as the director says.
+
+import type { Server } from 'node:net';
+import type { Bus } from '../bus/index.js';
+import { currentInstance, Instance } from './instance.js';
+import { unitMaker } from './make-unit.js';
+import type { ToUnits } from './protocol.js';
+import { remoteDeploy } from './remote.js';
+import type { InstanceHealth } from './types.js';
+
+type Start = Extract<ToUnits, { type: 'start' }>;
+type Stop = Extract<ToUnits, { type: 'stop' }>;
+
+export class LoopUnits {
+  /** The number of the loop. */
+  readonly #loop: number;
+  readonly #bus: Bus;
+  readonly #copy: (value: unknown) => unknown;
+  /** By deployment, then by number. */
+  readonly #instances = new Map<number, Map<number, Instance>>();
+
+  constructor(loop: number, bus: Bus, copy: (value: unknown) => unknown) {
+    this.#loop = loop;
+    this.#bus = bus;
+    this.#copy = copy;
+  }
+
+  /** Of an instance that listens, the group that shares port 0 is its deployment. */
+  ownerOf(server: Server): Instance | undefined {
+    const instance = currentInstance();
+    instance?.addServer(server);
+    return instance;
+  }
+
+  async handle(message: ToUnits): Promise<unknown> {
+    switch (message.type) {
+      case 'start':
+        return await this.#start(message);
+      case 'stop':
+        return await this.#stop(message);
+      case 'health':
+        return await this.#health(message.deployment);
+    }
+  }
+
+  /** All or none. */
+  async #start({
+    deployment,
+    name,
+    source,
+    config,
+    instances,
+    startTimeoutMs,
+  }: Start): Promise<void> {
+    const make = await unitMaker(source, this.#copy);
+    const made = instances.map(
+      (instance) =>
+        new Instance({
+          id: { deployment, instance },
+          name,
+          config: this.#copy(config),
+          loop: this.#loop,
+          bus: this.#bus,
+          deploy: remoteDeploy(this.#bus, { deployment, instance }),
+        }),
+    );
+    const ofDeployment = this.#instances.get(deployment) ?? new Map<number, Instance>();
+    this.#instances.set(deployment, ofDeployment);
+    for (const each of made) ofDeployment.set(each.id.instance, each);
+    const started = await Promise.allSettled(made.map((each) => each.start(make, startTimeoutMs)));
+    const failed = started.find((each) => each.status === 'rejected');
+    if (failed === undefined) return;
+    await this.#end(deployment, instances, startTimeoutMs).catch(() => {}); // the first error is told
+    throw failed.reason;
+  }
+
+  #stop({ deployment, instances, stopTimeoutMs }: Stop): Promise<void> {
+    return this.#end(deployment, instances, stopTimeoutMs);
+  }
+
+  /** Rejects with the first error, when all have ended. */
+  async #end(deployment: number, numbers: readonly number[], timeoutMs: number): Promise<void> {
+    const ofDeployment = this.#instances.get(deployment);
+    const ending = numbers.map(async (number) => {
+      const instance = ofDeployment?.get(number);
+      await instance?.stop(timeoutMs).finally(() => {
+        ofDeployment?.delete(number);
+        if (ofDeployment?.size === 0) this.#instances.delete(deployment);
+      });
+    });
+    const ended = await Promise.allSettled(ending);
+    const failed = ended.find((each) => each.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** All of them, because the loop leaves. Never rejects. */
+  async endAll(timeoutMs: number): Promise<void> {
+    const all = [...this.#instances].map(([deployment, instances]) =>
+      this.#end(deployment, [...instances.keys()], timeoutMs).catch((error: unknown) => {
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }),
+    );
+    await Promise.all(all);
+  }
+
+  async #health(deployment: number): Promise<InstanceHealth[]> {
+    const instances = [...(this.#instances.get(deployment)?.values() ?? [])];
+    return await Promise.all(instances.map((each) => each.health()));
+  }
+}

@@ -1,0 +1,166 @@
+// Event loops with units on them, as the program sees them that starts them: processes × loops under the
+// supervisor of servers, a director for what is deployed, and an end of the bus, as every loop has one.
+
+import { fileURLToPath } from 'node:url';
+import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { checkObject } from '../internal/index.js';
+import {
+  fillServeOptions,
+  type LoopStatus,
+  Mesh,
+  type ServedApp,
+  type ServeOptions,
+  serveProgram,
+} from '../serve/index.js';
+import { answer } from './ask.js';
+import { Director } from './director.js';
+import { directorAddress, parseToDirector } from './protocol.js';
+import type { Deployment, DeployOptions, UnitLike } from './types.js';
+
+/** As those of `serve`, of which these are a part. */
+export interface LoopsOptions {
+  /** Default: two where two cores are granted, and enough that each has at most four loops. */
+  readonly processes?: number | undefined;
+  /** Event loops in each process. Default: as many as there are cores for each process. */
+  readonly loops?: number | undefined;
+  /** A process that takes more memory is replaced, in bytes. Default: never. */
+  readonly maxRssBytes?: number | undefined;
+  /** How long the loops may take to start, in ms. Default: 30,000. */
+  readonly startTimeoutMs?: number | undefined;
+  /** After so long in one callback a loop's process is replaced, in ms. Default: 15,000. */
+  readonly blockedTimeoutMs?: number | undefined;
+  /** How long units may take to end once their process is to, in ms. Default: 30,000. */
+  readonly drainTimeoutMs?: number | undefined;
+  /** Answers `manycore status` of the same user. Default: false, and true under `manycore run`. */
+  readonly control?: boolean | undefined;
+}
+
+const names = new Set([
+  'processes',
+  'loops',
+  'maxRssBytes',
+  'startTimeoutMs',
+  'blockedTimeoutMs',
+  'drainTimeoutMs',
+  'control',
+]);
+
+function loopsClosed(): CodedError {
+  return new CodedError('LOOPS_CLOSED', 'the loops are closed: start others');
+}
+
+export class Loops implements AsyncDisposable {
+  /** This program's end of the bus. */
+  readonly bus: Bus;
+  readonly #options: ServeOptions;
+  readonly #bus: EventBus;
+  readonly #ownBus: ScopedBus;
+  readonly #director: Director;
+  readonly #links = new Set<BusLink>();
+  #started: Promise<ServedApp> | undefined;
+  #closed: Promise<void> | undefined;
+
+  /** Starts nothing yet. Throws `OPTION_INVALID`. */
+  constructor(options: LoopsOptions = {}) {
+    checkObject('the options of Loops', options, names);
+    this.#options = { ...options, plan: 'worker' };
+    const { processes, loops } = fillServeOptions(this.#options);
+    this.#bus = new EventBus({ copy: createCopy() });
+    this.#ownBus = new ScopedBus(this.#bus);
+    this.bus = this.#ownBus;
+    this.#director = new Director(this.#bus, processes.max * loops.max);
+    answer(this.#bus, directorAddress, (message) =>
+      this.#director.handle(parseToDirector(message)),
+    );
+  }
+
+  /** Those of `deploy`: they end when nothing is deployed any more. @internal */
+  static ofProgram(): Loops {
+    const loops = new Loops();
+    loops.#director.onIdle = () => loops.#stop();
+    return loops;
+  }
+
+  /** The next deployment starts them again; the bus stays. */
+  #stop(): void {
+    const started = this.#started;
+    this.#started = undefined;
+    void started?.then((served) => served.close());
+  }
+
+  /**
+   * Resolves when all loops are there; the first call starts them, and so does `deploy`. Rejects with
+   * `SERVE_START_FAILED`, `SERVE_CONTROL_FAILED`, `NATIVE_MISSING`, `LOOPS_CLOSED`.
+   */
+  async start(): Promise<void> {
+    await this.#running();
+  }
+
+  #running(): Promise<ServedApp> {
+    if (this.#closed !== undefined) return Promise.reject(loopsClosed());
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<ServedApp> {
+    const mesh = new Mesh((id, end) => {
+      const link = new BusLink(this.#bus, end);
+      this.#links.add(link);
+      void link.closed.then(() => {
+        this.#links.delete(link);
+        this.#director.lost(id);
+      });
+    });
+    const entry = fileURLToPath(new URL('./units-entry.js', import.meta.url));
+    const title = process.argv[1] ?? 'manycore';
+    return await serveProgram(entry, fillServeOptions(this.#options), { mesh, title });
+  }
+
+  /**
+   * Starts instances of a unit, spread evenly over the loops; resolves when all run. When one cannot start
+   * none stays. Rejects with `UNIT_INVALID`, `UNIT_START_FAILED`, `OPTION_INVALID`, `TRANSFER_…` for a
+   * unit or a configuration that cannot travel, and as `start`.
+   */
+  async deploy<Config = unknown>(
+    unit: UnitLike<Config>,
+    options?: DeployOptions<Config>,
+  ): Promise<Deployment> {
+    await this.#running();
+    return await this.#director.deploy(unit, options, undefined);
+  }
+
+  /** What is deployed, children of units among them. */
+  get deployments(): readonly Deployment[] {
+    return this.#director.deployments;
+  }
+
+  /** A line for each loop; empty before the start. */
+  async status(): Promise<readonly LoopStatus[]> {
+    return (await this.#started)?.status() ?? [];
+  }
+
+  /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */
+  async ended(): Promise<void> {
+    await (await this.#running()).closed;
+  }
+
+  /** Undeploys everything, and ends the loops. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const served = await this.#started?.catch(() => undefined);
+    await this.#director.close();
+    await served?.close();
+    await this.#ownBus.end();
+    for (const link of this.#links) link.close();
+    this.#bus.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,75 @@
+// How a loop makes instances: of a module that it loads, or of a unit that came as a value.
+
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import type { MakeUnit } from './instance.js';
+import { checkUnit } from './options.js';
+import type { UnitSource } from './protocol.js';
+import type { UnitObject } from './types.js';
+
+/** `copy` makes an object of one's own for each instance. Rejects with `UNIT_INVALID`. */
+export async function unitMaker(
+  source: UnitSource,
+  copy: (value: unknown) => unknown,
+): Promise<MakeUnit> {
+  if (source.kind === 'value') return makerOf(source.value, copy);
+  const path = fileURLToPath(source.url);
+  const unit = unitIn(await load(source.url, path));
+  checkUnit(unit, `what ${path} exports`);
+  return makerOf(unit, (value) => value); // what a module exports is one for the loop
+}
+
+async function load(url: string, path: string): Promise<unknown> {
+  try {
+    return path.endsWith('.cjs') ? createRequire(url)(path) : await import(url);
+  } catch (cause) {
+    throw new CodedError('UNIT_INVALID', `${path} cannot be loaded: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** The default export, also of CommonJS; or all of it, where it exports `start` beside others. */
+function unitIn(exported: unknown): unknown {
+  const inner: unknown = Reflect.get(Object(exported), 'default');
+  if (inner === undefined) return exported;
+  const innermost: unknown = Reflect.get(Object(inner), 'default');
+  return typeof inner === 'object' && innermost !== undefined ? innermost : inner;
+}
+
+function makerOf(unit: unknown, copy: (value: unknown) => unknown): MakeUnit {
+  if (isClass(unit)) return () => new unit();
+  if (isFunction(unit)) return async (context) => fromFunction(await unit(context));
+  return () => objectOf(copy(unit));
+}
+
+/** What a function returned that was called as `start`: nothing, `stop`, or an object with methods. */
+function fromFunction(returned: unknown): UnitObject {
+  if (isFunction(returned)) return { stop: () => returned() };
+  if (typeof returned !== 'object' || returned === null) return {};
+  const { stop, health } = objectOf(returned);
+  return {
+    ...(stop && { stop: () => Reflect.apply(stop, returned, []) }),
+    ...(health && { health: () => Reflect.apply(health, returned, []) }),
+  };
+}
+
+function objectOf(value: unknown): UnitObject {
+  return Object(value);
+}
+
+type AnyFunction = (...args: unknown[]) => unknown;
+
+function isFunction(value: unknown): value is AnyFunction {
+  return typeof value === 'function';
+}
+
+/** Also one that was compiled to a function with a prototype. */
+function isClass(value: unknown): value is new () => UnitObject {
+  if (typeof value !== 'function') return false;
+  if (/^class\b/.test(Function.prototype.toString.call(value))) return true;
+  const prototype: unknown = value.prototype;
+  return typeof prototype === 'object' && prototype !== null && 'start' in prototype;
+}

@@ -1,0 +1,97 @@
+// What `deploy` and `Loops` can be told, checked and filled.
+
+import { existsSync, statSync } from 'node:fs';
+import { basename, extname, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { CodedError } from '../errors.js';
+import { checkObject, integer, invalid, string } from '../internal/index.js';
+import type { UnitSource } from './protocol.js';
+import type { DeployOptions } from './types.js';
+
+export const mostInstances = 1_000_000;
+const mostMs = 2 ** 31 - 1;
+const defaultTimeoutMs = 30_000;
+
+export interface FilledDeployOptions {
+  readonly instances: number;
+  readonly config: unknown;
+  readonly name: string;
+  readonly processes: number;
+  readonly startTimeoutMs: number;
+  readonly stopTimeoutMs: number;
+}
+
+const names = new Set([
+  'instances',
+  'config',
+  'name',
+  'processes',
+  'startTimeoutMs',
+  'stopTimeoutMs',
+]);
+
+/** Throws `OPTION_INVALID`. */
+export function fillDeployOptions(
+  source: UnitSource,
+  given: DeployOptions = {},
+): FilledDeployOptions {
+  checkObject('the options of deploy', given, names);
+  const { startTimeoutMs = defaultTimeoutMs, stopTimeoutMs = defaultTimeoutMs } = given;
+  return {
+    instances: checkInstances(given.instances ?? 1, 1),
+    config: given.config,
+    name: given.name === undefined ? nameOf(source) : string('name', given.name, 'a name'),
+    processes:
+      given.processes === undefined ? Infinity : integer('processes', given.processes, 1, 1024),
+    startTimeoutMs: integer('startTimeoutMs', startTimeoutMs, 1, mostMs),
+    stopTimeoutMs: integer('stopTimeoutMs', stopTimeoutMs, 1, mostMs),
+  };
+}
+
+/** Throws `OPTION_INVALID`. */
+export function checkInstances(instances: number, least: 0 | 1): number {
+  return integer('instances', instances, least, mostInstances);
+}
+
+/** What to tell the loops. Throws `UNIT_INVALID`, `OPTION_INVALID`. */
+export function sourceOf(unit: unknown): UnitSource {
+  if (typeof unit === 'string' || unit instanceof URL) return moduleAt(unit);
+  checkUnit(unit, 'unit');
+  return { kind: 'value', value: unit };
+}
+
+function moduleAt(place: string | URL): UnitSource {
+  const isUrl = place instanceof URL || place.startsWith('file:');
+  if (place instanceof URL && place.protocol !== 'file:') {
+    throw invalid('unit', place.href, 'a unit, or the path of a file');
+  }
+  const path = isUrl ? fileURLToPath(place) : resolve(string('unit', place, 'the path of a file'));
+  if (!existsSync(path) || !statSync(path).isFile()) {
+    throw new CodedError('UNIT_INVALID', `there is no unit ${path}: give the path of its file`);
+  }
+  return { kind: 'module', url: pathToFileURL(path).href };
+}
+
+const methods = ['start', 'stop', 'health'];
+
+/** Throws `UNIT_INVALID`. */
+export function checkUnit(unit: unknown, what: string): void {
+  if (typeof unit === 'function') return;
+  const isObject = typeof unit === 'object' && unit !== null;
+  if (isObject && methods.some((name) => typeof Reflect.get(unit, name) === 'function')) return;
+  throw new CodedError(
+    'UNIT_INVALID',
+    `${what} is no unit: it must be a class, a function, or an object with start(context)`,
+  );
+}
+
+function nameOf(source: UnitSource): string {
+  if (source.kind === 'module') {
+    const path = fileURLToPath(source.url);
+    return basename(path, extname(path));
+  }
+  const { value } = source;
+  if (typeof value === 'function') return value.name === '' ? 'unit' : value.name;
+  const itsClass: unknown = Object(value).constructor;
+  return typeof itsClass === 'function' && itsClass !== Object ? itsClass.name : 'unit';
+}

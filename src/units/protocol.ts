@@ -1,0 +1,132 @@
+// What the loops and their director tell each other, over the bus, under addresses of manycore's own, and
+// the functions that believe it.
+
+import { reservedPrefix } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import type { DeployOptions, InstanceHealth, InstanceStatus } from './types.js';
+
+/** Where the director is: the process that started the loops. */
+export const directorAddress = `${reservedPrefix}director`;
+
+export function loopAddress(loop: number): string {
+  return `${reservedPrefix}loop:${loop}`;
+}
+
+/** Where instances get their code: a module, or the unit itself. */
+export type UnitSource =
+  | { readonly kind: 'module'; readonly url: string }
+  | { readonly kind: 'value'; readonly value: unknown };
+
+/** An instance, in all loops. */
+export interface InstanceId {
+  readonly deployment: number;
+  readonly instance: number;
+}
+
+/** To a loop. */
+export type ToUnits =
+  /** Answered when all of these run; with an error none does. */
+  | {
+      readonly type: 'start';
+      readonly deployment: number;
+      readonly name: string;
+      readonly source: UnitSource;
+      readonly config: unknown;
+      readonly instances: readonly number[];
+      readonly startTimeoutMs: number;
+    }
+  /** Answered when these are gone, which they are with an error, too. */
+  | {
+      readonly type: 'stop';
+      readonly deployment: number;
+      readonly instances: readonly number[];
+      readonly stopTimeoutMs: number;
+    }
+  /** Answered by a list of `InstanceHealth`. */
+  | { readonly type: 'health'; readonly deployment: number };
+
+/** To the director. */
+export type ToDirector =
+  /** A loop is there; answered when it has the instances of the one whose place it takes. */
+  | {
+      readonly type: 'arrived';
+      readonly loop: number;
+      readonly pid: number;
+      readonly process: number;
+      readonly index: number;
+    }
+  /** It takes no more; answered when nothing of it is known any more. */
+  | { readonly type: 'leaving'; readonly loop: number }
+  /** Answered by the deployment's `id` and `name`. */
+  | {
+      readonly type: 'deploy';
+      readonly parent: InstanceId | undefined;
+      readonly unit: unknown;
+      readonly options: DeployOptions;
+    }
+  | { readonly type: 'scale'; readonly deployment: number; readonly instances: number }
+  | { readonly type: 'undeploy'; readonly deployment: number }
+  | { readonly type: 'status'; readonly deployment: number }
+  | { readonly type: 'askHealth'; readonly deployment: number; readonly timeoutMs: number };
+
+function unknownMessage(): CodedError {
+  return new CodedError(
+    'TRANSFER_CORRUPT',
+    'a loop was told what this version of manycore does not know: use one version in all of them',
+  );
+}
+
+const toUnits: ReadonlySet<unknown> = new Set(['start', 'stop', 'health']);
+const toDirector: ReadonlySet<unknown> = new Set([
+  'arrived',
+  'leaving',
+  'deploy',
+  'scale',
+  'undeploy',
+  'status',
+  'askHealth',
+]);
+
+function hasType(value: unknown, types: ReadonlySet<unknown>): boolean {
+  return typeof value === 'object' && value !== null && types.has(Reflect.get(value, 'type'));
+}
+
+/** All loops run the code of this package: the type is checked, and the rest believed. */
+export function parseToUnits(value: unknown): ToUnits {
+  if (hasType(value, toUnits)) return value as ToUnits;
+  throw unknownMessage();
+}
+
+export function parseToDirector(value: unknown): ToDirector {
+  if (hasType(value, toDirector)) return value as ToDirector;
+  throw unknownMessage();
+}
+
+export function parseHealth(value: unknown): readonly InstanceHealth[] {
+  if (Array.isArray(value)) return value as readonly InstanceHealth[];
+  throw unknownMessage();
+}
+
+export function parseStatus(value: unknown): readonly InstanceStatus[] {
+  if (Array.isArray(value)) return value as readonly InstanceStatus[];
+  throw unknownMessage();
+}
+
+export function parseDeployed(value: unknown): { readonly id: number; readonly name: string } {
+  if (typeof value === 'object' && value !== null && 'id' in value && 'name' in value) {
+    const { id, name } = value;
+    if (typeof id === 'number' && typeof name === 'string') return { id, name };
+  }
+  throw unknownMessage();
+}
+
+/** What answers a message: a value, or why there is none. */
+export type Answer = { readonly value: unknown } | { readonly error: unknown };
+
+export function parseAnswer(value: unknown): Answer {
+  if (typeof value === 'object' && value !== null) {
+    if ('value' in value) return { value: value.value };
+    if ('error' in value) return { error: value.error };
+  }
+  throw unknownMessage();
+}

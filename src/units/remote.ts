@@ -1,0 +1,66 @@
+// Deployments as a loop sees them: the director, which has them, is asked over the bus.
+
+import type { Bus } from '../bus/index.js';
+import { ask } from './ask.js';
+import { fillDeployOptions, sourceOf } from './options.js';
+import {
+  directorAddress,
+  type InstanceId,
+  parseDeployed,
+  parseHealth,
+  parseStatus,
+  type ToDirector,
+} from './protocol.js';
+import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from './types.js';
+
+const healthTimeoutMs = 5000;
+/** What ends has deadlines of its own, in the loops. */
+const noLimitMs = Infinity;
+
+/** `deploy` of an instance, whose children end before it does; of a loop without `parent`. */
+export function remoteDeploy(bus: Bus, parent: InstanceId | undefined): UnitContext['deploy'] {
+  return async (unit, options = {}) => {
+    const source = sourceOf(unit); // a path is one of this process, and a wrong unit is told here
+    fillDeployOptions(source, options);
+    const named = source.kind === 'module' ? source.url : source.value;
+    const message: ToDirector = { type: 'deploy', parent, unit: named, options };
+    const deployed = parseDeployed(await ask(bus, directorAddress, message, noLimitMs));
+    return new RemoteDeployment(bus, deployed);
+  };
+}
+
+class RemoteDeployment implements Deployment {
+  readonly id: number;
+  readonly name: string;
+  readonly #bus: Bus;
+
+  constructor(bus: Bus, { id, name }: { readonly id: number; readonly name: string }) {
+    this.id = id;
+    this.name = name;
+    this.#bus = bus;
+  }
+
+  async status(): Promise<readonly InstanceStatus[]> {
+    return parseStatus(await this.#ask({ type: 'status', deployment: this.id }));
+  }
+
+  async health({ timeoutMs = healthTimeoutMs } = {}): Promise<readonly InstanceHealth[]> {
+    return parseHealth(await this.#ask({ type: 'askHealth', deployment: this.id, timeoutMs }));
+  }
+
+  async scale(instances: number): Promise<void> {
+    await this.#ask({ type: 'scale', deployment: this.id, instances });
+  }
+
+  async undeploy(): Promise<void> {
+    await this.#ask({ type: 'undeploy', deployment: this.id });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.undeploy();
+  }
+
+  async #ask(message: ToDirector): Promise<unknown> {
+    return await ask(this.#bus, directorAddress, message, noLimitMs);
+  }
+}

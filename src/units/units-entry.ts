@@ -1,0 +1,50 @@
+// The program of every loop of units: joins the others, and has in it what the director says.
+
+import { BusLink, createCopy, EventBus } from '../bus/index.js';
+import { programLoop } from '../serve/index.js';
+import { answer, ask } from './ask.js';
+import { setLoopBus } from './current.js';
+import { LoopUnits } from './loop-units.js';
+import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
+
+/** A loop that is busy tells its consumers later; nobody waits longer for it at their start. In ms. */
+const introductionMs = 2000;
+/** Of what a loop that arrives gets back; each start in it has a deadline of its own. */
+const noLimitMs = Infinity;
+
+const loop = programLoop();
+if (loop === undefined) throw new Error('this is the program of loops that manycore starts');
+const copy = createCopy();
+const bus = new EventBus({ copy });
+setLoopBus(bus);
+
+try {
+  const links = new Map<number, BusLink>();
+  const number = await loop.join((id, end) => {
+    const link = new BusLink(bus, end);
+    links.set(id, link);
+    void link.closed.then(() => links.delete(id));
+  });
+  const units = new LoopUnits(number, bus, copy);
+  loop.ownerOf = (server) => units.ownerOf(server);
+  loop.onDrain = async (deadlineMs) => {
+    await ask(bus, directorAddress, { type: 'leaving', loop: number }, deadlineMs).catch(() => {});
+    await units.endAll(deadlineMs);
+    for (const link of links.values()) link.close();
+  };
+  answer(bus, loopAddress(number), async (message) => await units.handle(parseToUnits(message)));
+  const introduced = Promise.all([...links.values()].map((link) => link.introduced));
+  await Promise.race([introduced, new Promise((resolve) => setTimeout(resolve, introductionMs))]);
+  const { process: inServer, index } = loop;
+  const arrival = {
+    type: 'arrived',
+    loop: number,
+    pid: process.pid,
+    process: inServer,
+    index,
+  } as const;
+  await ask(bus, directorAddress, arrival, noLimitMs);
+  loop.ready();
+} catch (error) {
+  loop.failed(error);
+}

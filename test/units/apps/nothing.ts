@@ -1,0 +1,2 @@
+// A module that exports no unit.
+export const answer = 42;

@@ -1,0 +1,183 @@
+// Deploying units: their forms, how instances are spread, how their number changes, and how they end.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Deployment, UnitContext } from '../../src/index.js';
+import { waitFor } from '../support/index.js';
+import { appUrl, skip, startLoops } from './loops.js';
+
+interface Greeting {
+  readonly text: string;
+  readonly instance: number;
+  readonly loop: number;
+  readonly pid: number;
+  readonly instances: number;
+}
+
+async function loopsOf(deployment: Deployment): Promise<(number | undefined)[]> {
+  return (await deployment.status()).map(({ loop }) => loop);
+}
+
+test('a class of a module runs in as many instances as asked for, evenly', { skip }, async (t) => {
+  const loops = startLoops(t, { loops: 2 });
+  const deployment = await loops.deploy(appUrl('module'), {
+    instances: 8,
+    config: { greeting: 'hello' },
+  });
+  assert.equal(deployment.name, 'module');
+  const answers: Greeting[] = [];
+  for (let at = 0; at < 16; at += 1) {
+    answers.push((await loops.bus.request<Greeting>('greet', 'you')).body);
+  }
+  assert.deepEqual(new Set(answers.map(({ text }) => text)), new Set(['hello you']));
+  assert.deepEqual(new Set(answers.map(({ instances }) => instances)), new Set([2]));
+  assert.equal(new Set(answers.map(({ instance }) => instance)).size, 8);
+  assert.equal(new Set(answers.map(({ loop }) => loop)).size, 4);
+  assert.equal(new Set(answers.map(({ pid }) => pid)).size, 2);
+  const health = await deployment.health();
+  assert.deepEqual(
+    health.map(({ detail }) => detail),
+    new Array(8).fill('2 here'),
+  );
+});
+
+test('a unit may be a function, an object, a class, or a module with start', {
+  skip,
+}, async (t) => {
+  const loops = startLoops(t);
+  const word = 'captured';
+  await loops.deploy(({ bus }: UnitContext) => {
+    bus.consumer('function', (message) => message.reply(word));
+  });
+  const object = {
+    words: ['own'],
+    start({ bus, instance }: UnitContext) {
+      this.words.push(String(instance));
+      bus.consumer('object', (message) => message.reply(this.words));
+    },
+  };
+  await loops.deploy(object, { instances: 4 });
+  class Unit {
+    #word = 'private';
+    start({ bus }: UnitContext) {
+      bus.consumer('class', (message) => message.reply(this.#word));
+    }
+  }
+  const ofClass = await loops.deploy(Unit);
+  await loops.deploy(appUrl('functions').pathname, { name: 'by name' });
+  assert.equal((await loops.bus.request('function', 0)).body, word);
+  for (let at = 0; at < 4; at += 1) {
+    const { body } = await loops.bus.request<string[]>('object', 0);
+    assert.equal(body.length, 2, 'each instance has a copy');
+  }
+  assert.equal((await loops.bus.request('class', 0)).body, 'private');
+  assert.equal((await loops.bus.request('name', 0)).body, 'by name');
+  assert.equal(ofClass.name, 'Unit');
+});
+
+test('more instances go where the fewest of their deployment are, fewer leave from the end', {
+  skip,
+}, async (t) => {
+  const loops = startLoops(t, { loops: 2 });
+  const other = await loops.deploy(() => {}, { instances: 1 });
+  const deployment = await loops.deploy(() => {}, { instances: 3 });
+  const [busy] = await loopsOf(other);
+  assert.equal((await loopsOf(deployment)).includes(busy), false);
+  await deployment.scale(4);
+  assert.equal(new Set(await loopsOf(deployment)).size, 4);
+  await deployment.scale(9);
+  const counts = new Map<unknown, number>();
+  for (const loop of await loopsOf(deployment)) counts.set(loop, (counts.get(loop) ?? 0) + 1);
+  assert.deepEqual([...counts.values()].sort(), [2, 2, 2, 3]);
+  await deployment.scale(1);
+  const status = await deployment.status();
+  assert.deepEqual(
+    status.map(({ instance }) => instance),
+    [0],
+  );
+  await deployment.scale(0);
+  assert.deepEqual(await deployment.status(), []);
+});
+
+test('processes limits where instances are', { skip }, async (t) => {
+  const loops = startLoops(t, { loops: 2 });
+  const deployment = await loops.deploy(() => {}, { instances: 4, processes: 1 });
+  assert.equal(new Set((await deployment.status()).map(({ pid }) => pid)).size, 1);
+  await deployment.scale(6);
+  assert.equal(new Set((await deployment.status()).map(({ pid }) => pid)).size, 1);
+});
+
+test('undeploy lets handlers end, then calls stop, then nobody is there', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const told: unknown[] = [];
+  loops.bus.consumer('told', (message) => told.push(message.body));
+  const deployment = await loops.deploy(({ bus, signal }: UnitContext) => {
+    signal.addEventListener('abort', () => bus.send('told', 'abort'));
+    bus.consumer('slow', async (message) => {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      bus.send('told', 'handled');
+      message.reply('done');
+    });
+    return () => bus.send('told', 'stop');
+  });
+  const slow = loops.bus.request('slow', 0);
+  await loops.bus.request('slow', 1); // the other one is at work, too
+  const again = loops.bus.request('slow', 2);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await deployment.undeploy();
+  assert.equal((await slow).body, 'done');
+  assert.equal((await again).body, 'done');
+  await waitFor(() => told.length === 5);
+  assert.deepEqual(told, ['handled', 'handled', 'abort', 'handled', 'stop']);
+  await assert.rejects(loops.bus.request('slow', 3), { code: 'BUS_NO_HANDLERS' });
+  await deployment.undeploy();
+  await assert.rejects(deployment.scale(2), { code: 'UNIT_UNDEPLOYED' });
+});
+
+test('what a unit deploys ends with it', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const parent = await loops.deploy(async ({ deploy }: UnitContext) => {
+    const child = await deploy(
+      ({ bus }: UnitContext) => {
+        bus.consumer('child', (message) => message.reply('there'));
+      },
+      { instances: 2 },
+    );
+    await child.scale(3);
+  });
+  assert.equal((await loops.bus.request('child', 0)).body, 'there');
+  assert.deepEqual(loops.deployments.length, 2);
+  await parent.undeploy();
+  assert.deepEqual(loops.deployments, []);
+  await assert.rejects(loops.bus.request('child', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('units talk to units in other loops, and to the program', { skip }, async (t) => {
+  const loops = startLoops(t, { loops: 2 });
+  await loops.deploy(appUrl('module'), { instances: 4, config: { greeting: 'hi' } });
+  loops.bus.consumer('who', (message) => message.reply(process.pid));
+  await loops.deploy(({ bus }: UnitContext) => {
+    bus.consumer('ask all', async (message) => {
+      const seen = new Set<number>();
+      for (let at = 0; at < 8; at += 1) {
+        seen.add((await bus.request<{ loop: number }>('greet', 'all')).body.loop);
+      }
+      message.reply({ loops: seen.size, program: (await bus.request('who', 0)).body });
+    });
+  });
+  const { body } = await loops.bus.request('ask all', 0);
+  assert.deepEqual(body, { loops: 4, program: process.pid });
+});
+
+test('a thousand units are deployed', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(
+    ({ bus, instance }: UnitContext) => {
+      bus.consumer(`unit ${instance}`, (message) => message.reply(instance));
+    },
+    { instances: 1000 },
+  );
+  assert.equal((await loops.bus.request('unit 999', 0)).body, 999);
+  await deployment.undeploy();
+  await assert.rejects(loops.bus.request('unit 999', 0), { code: 'BUS_NO_HANDLERS' });
+});

@@ -1,0 +1,161 @@
+// What can go wrong with units: code that is missing or throws, starts and stops that never end, wrong
+// numbers, loops that end.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Loops, type UnitContext } from '../../src/index.js';
+import { waitFor } from '../support/index.js';
+import { appUrl, skip, startLoops } from './loops.js';
+
+test('units that are none are refused by name, and nothing stays', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const invalid = (pattern: RegExp) => ({ code: 'UNIT_INVALID', message: pattern });
+  await assert.rejects(loops.deploy('/no/such/unit.js'), invalid(/there is no unit \/no\/such/));
+  await assert.rejects(
+    loops.deploy(appUrl('throws')),
+    invalid(/throws\.js cannot be loaded: not today/),
+  );
+  await assert.rejects(
+    loops.deploy(appUrl('nothing')),
+    invalid(/what .*nothing\.js exports is no unit/),
+  );
+  await assert.rejects(loops.deploy({}), invalid(/it must be a class/));
+  await assert.rejects(
+    loops.deploy(() => {}, { config: new WeakMap() }),
+    { code: /^TRANSFER_/ },
+  );
+  assert.deepEqual(loops.deployments, []);
+});
+
+test('wrong numbers and options are refused before anything starts', { skip }, async (t) => {
+  const loops = startLoops(t);
+  for (const instances of [0, -1, 1.5, Number.NaN, 1e9]) {
+    await assert.rejects(
+      loops.deploy(() => {}, { instances }),
+      { code: 'OPTION_INVALID' },
+    );
+  }
+  const wrong: object = { instance: 2 };
+  await assert.rejects(
+    loops.deploy(() => {}, wrong),
+    {
+      code: 'OPTION_INVALID',
+      message: /there is no "instance"/,
+    },
+  );
+  await assert.rejects(
+    loops.deploy(() => {}, { startTimeoutMs: 0 }),
+    { code: 'OPTION_INVALID' },
+  );
+  const deployment = await loops.deploy(() => {});
+  await assert.rejects(deployment.scale(-1), { code: 'OPTION_INVALID' });
+  assert.throws(() => new Loops({ processes: 0 }), { code: 'OPTION_INVALID' });
+});
+
+test('when one instance cannot start, those that did are stopped', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const stopped: unknown[] = [];
+  loops.bus.consumer('stopped', (message) => stopped.push(message.body));
+  const unit = ({ bus, instance }: UnitContext) => {
+    if (instance === 3) throw new Error('three is too many');
+    bus.consumer('here', (message) => message.reply(instance));
+    return () => bus.send('stopped', instance);
+  };
+  await assert.rejects(loops.deploy(unit, { instances: 4, name: 'four' }), {
+    code: 'UNIT_START_FAILED',
+    message: 'instance 3 of four could not start: three is too many',
+  });
+  await waitFor(() => stopped.length === 3);
+  await assert.rejects(loops.bus.request('here', 0), { code: 'BUS_NO_HANDLERS' });
+  const three = await loops.deploy(unit, { instances: 3 });
+  await assert.rejects(three.scale(5), { code: 'UNIT_START_FAILED' });
+  assert.equal((await three.status()).length, 3, 'those that ran before stay');
+  assert.equal(typeof (await loops.bus.request('here', 0)).body, 'number');
+});
+
+test('a start that never ends is given up', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const unit = async ({ bus }: UnitContext) => {
+    bus.consumer('here', (message) => message.reply(0));
+    await new Promise(() => {});
+  };
+  await assert.rejects(loops.deploy(unit, { startTimeoutMs: 100, name: 'endless' }), {
+    code: 'UNIT_START_FAILED',
+    message: /instance 0 of endless could not start: start\(\) has not ended within 100 ms/,
+  });
+  await assert.rejects(loops.bus.request('here', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('a stop that throws or never ends is told, and the instance is gone', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const unit = (how: 'throws' | 'hangs') => ({
+    start: ({ bus }: UnitContext) => {
+      bus.consumer('here', (message) => message.reply(0));
+    },
+    stop: async () => {
+      if (how === 'throws') throw new Error('cannot let go');
+      await new Promise(() => {});
+    },
+  });
+  const throws = await loops.deploy(unit('throws'), { name: 'clingy' });
+  await assert.rejects(throws.undeploy(), {
+    code: 'UNIT_STOP_FAILED',
+    message: 'instance 0 of clingy did not stop well: cannot let go',
+  });
+  const hangs = await loops.deploy(unit('hangs'), { stopTimeoutMs: 100 });
+  await assert.rejects(hangs.undeploy(), {
+    code: 'UNIT_STOP_FAILED',
+    message: /has not ended within 100 ms/,
+  });
+  await assert.rejects(loops.bus.request('here', 0), { code: 'BUS_NO_HANDLERS' });
+  assert.deepEqual(loops.deployments, []);
+});
+
+test('addresses of manycore are not for units', { skip }, async (t) => {
+  const loops = startLoops(t);
+  await loops.start();
+  const reserved = { code: 'OPTION_INVALID', message: /manycore's own/ };
+  assert.throws(() => loops.bus.consumer('manycore:director', () => {}), reserved);
+  assert.throws(() => loops.bus.send('manycore:loop:1', 0), reserved);
+  await assert.rejects(loops.bus.request('manycore:loop:1', 0), reserved);
+});
+
+test('a loop process that is killed comes back with its instances', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(
+    ({ bus, instance }: UnitContext) => {
+      bus.consumer(`unit ${instance}`, (message) => {
+        if (message.body === 'die') process.kill(process.pid, 'SIGKILL');
+        else message.reply(process.pid);
+      });
+    },
+    { instances: 4 },
+  );
+  const before = await deployment.status();
+  const lost = loops.bus.request('unit 1', 'die');
+  await assert.rejects(lost, { code: /^BUS_(CONSUMER_LOST|NO_HANDLERS)$/ });
+  const again = await waitFor(() => loops.bus.request<number>('unit 1', 'who'));
+  assert.notEqual(again.body, before[1]?.pid);
+  await waitFor(async () => {
+    const status = await deployment.status();
+    return status.every(({ state }) => state === 'running');
+  });
+  const after = await deployment.status();
+  for (const { instance, pid } of after) {
+    assert.equal((await loops.bus.request(`unit ${instance}`, 'who')).body, pid);
+  }
+  assert.equal(new Set(after.map(({ pid }) => pid)).size, 2);
+});
+
+test('closed loops refuse, and leave no process', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(() => {});
+  const [{ pid } = { pid: 0 }] = await deployment.status();
+  await loops.close();
+  await loops.close();
+  await assert.rejects(
+    loops.deploy(() => {}),
+    { code: 'LOOPS_CLOSED' },
+  );
+  assert.throws(() => process.kill(pid ?? 0, 0), { code: 'ESRCH' });
+});
