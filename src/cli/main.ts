@@ -8,6 +8,7 @@ import { programStack, type Range, type StatusAddress } from '../serve/index.js'
 import { doctor } from './doctor.js';
 import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
+import { runUnit, takeUnitFlags } from './run-unit.js';
 import { type ServeFlags, serveApp } from './serve.js';
 import { packageVersion } from './version.js';
 
@@ -30,12 +31,17 @@ function program(): Command {
     });
   root
     .command('run')
-    .description('run a program with its hosts already starting')
-    .argument('<file>', 'the program')
-    .argument('[args...]', 'its arguments')
+    .description('run a program with its hosts already starting, or a unit on event loops')
+    .argument('<file>', 'the program, or with --instances the module of a unit')
+    .argument('[args...]', 'arguments of the program, all of them after --')
+    .option('--instances <count>', 'it is a unit: so many instances, spread over the loops')
+    .option('--processes <count>', 'for a unit: processes that its loops are in')
+    .option('--loops <count>', 'for a unit: event loops in each process')
+    .option('--name <text>', 'of the unit')
+    .option('--config <json>', 'what its instances get as config')
     .passThroughOptions()
     .allowUnknownOption()
-    .action((file: string, args: string[]) => runFile(file, args));
+    .action(runProgram);
   root
     .command('serve')
     .description('serve a program from several processes and event loops')
@@ -104,6 +110,19 @@ function program(): Command {
     .argument('[pid]', 'of the server, where several run', wholeNumber)
     .action(scaleServer);
   return root;
+}
+
+/** Flags of a unit stand before or behind its file. */
+async function runProgram(
+  file: string,
+  args: readonly string[],
+  options: Readonly<Record<string, string>>,
+): Promise<void> {
+  const before = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+  const { flags, rest } = takeUnitFlags([...before, ...args]);
+  if (flags.instances === undefined) runFile(file, args);
+  else if (rest.length === 0) await runUnit(file, flags);
+  else throw new CodedError('OPTION_INVALID', `a unit gets --config, and no "${rest.join(' ')}"`);
 }
 
 /** What commander says of a wrong command line, as all else is said. */

@@ -16,13 +16,7 @@ import {
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
-import {
-  messageOf,
-  type ServerBlockedMessage,
-  type ServerChangedMessage,
-  type ServerLoopFailedMessage,
-  type ServerLostMessage,
-} from '../internal/index.js';
+import { messageOf, type ServerChangedMessage } from '../internal/index.js';
 import {
   addressText,
   programStack,
@@ -32,6 +26,7 @@ import {
 } from '../serve/index.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-plan.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
+import { tellLosses } from './tell-losses.js';
 
 export type { ServeFlags } from './serve-plan.js';
 
@@ -109,9 +104,7 @@ class ServeCommand {
   }
 
   #heedSignals(): void {
-    subscribe('manycore:server:blocked', tellBlocked);
-    subscribe('manycore:server:lost', tellLost);
-    subscribe('manycore:loop:failed', tellLoopFailed);
+    tellLosses();
     subscribe('manycore:server:reloaded', (message) => {
       console.log(`${this.#nameOf(message)}reloaded`);
     });
@@ -254,24 +247,4 @@ function keepPidFile(path: string): void {
     const isOurs = existsSync(path) && Number(readFileSync(path, 'utf8')) === process.pid;
     if (isOurs) removeOrEmpty(path);
   });
-}
-
-function tellBlocked(message: unknown): void {
-  const { pid, loop, blockedMs, stack = '' }: Partial<ServerBlockedMessage> = Object(message);
-  console.error(`manycore: loop ${loop} of process ${pid} is in one callback for ${blockedMs} ms`);
-  if (stack !== '') console.error(stack);
-}
-
-function tellLoopFailed(message: unknown): void {
-  const { pid, loop, why, stack }: Partial<ServerLoopFailedMessage> = Object(message);
-  if (stack !== undefined) console.error(stack);
-  console.error(`manycore: process ${pid} serves without loop ${loop}, which was to come (${why})`);
-}
-
-function tellLost(message: unknown): void {
-  const { pid, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
-  if (stack !== undefined) console.error(stack);
-  const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
-  const what = pid === undefined ? 'a new process failed' : `process ${pid} is lost`;
-  console.error(`manycore: ${what} (${why}): ${then}`);
 }

@@ -39,6 +39,7 @@ export {
   type TaskMessage,
   type TaskQueuedMessage,
   type TaskStartMessage,
+  type UnitLostMessage,
 } from './diagnostics.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { messageOf } from './message.js';

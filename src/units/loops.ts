@@ -6,6 +6,7 @@ import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../bus/index
 import { CodedError } from '../errors.js';
 import { checkObject } from '../internal/index.js';
 import {
+  type BoundAddress,
   fillServeOptions,
   type LoopStatus,
   Mesh,
@@ -138,6 +139,18 @@ export class Loops implements AsyncDisposable {
   /** A line for each loop; empty before the start. */
   async status(): Promise<readonly LoopStatus[]> {
     return (await this.#started)?.status() ?? [];
+  }
+
+  /** Where servers of units listen. */
+  async addresses(): Promise<readonly BoundAddress[]> {
+    return (await this.#started)?.addresses ?? [];
+  }
+
+  /** Ends the processes at once, whatever they do. */
+  kill(): void {
+    void this.#started?.then((served) => {
+      for (const pid of served.pids) process.kill(pid, 'SIGKILL');
+    });
   }
 
   /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */

@@ -8,7 +8,7 @@ import { checkObject, integer, invalid, string } from '../internal/index.js';
 import type { UnitSource } from './protocol.js';
 import type { DeployOptions } from './types.js';
 
-export const mostInstances = 1_000_000;
+const mostInstances = 1_000_000;
 const mostMs = 2 ** 31 - 1;
 const defaultTimeoutMs = 30_000;
 

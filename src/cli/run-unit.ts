@@ -1,0 +1,116 @@
+// `manycore run UNIT --instances N`: a unit on event loops of its own, in the foreground. TERM and INT
+// undeploy it; a second one ends everything at once.
+
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { addressText } from '../serve/index.js';
+import { Loops } from '../units/index.js';
+import { tellLosses } from './tell-losses.js';
+
+export interface UnitFlags {
+  readonly instances?: number | undefined;
+  readonly processes?: number | undefined;
+  readonly loops?: number | undefined;
+  readonly name?: string | undefined;
+  /** Any value, from JSON. */
+  readonly config?: unknown;
+}
+
+const countNames = ['instances', 'processes', 'loops'] as const;
+const flagNames: readonly string[] = [...countNames, 'name', 'config'];
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/**
+ * The flags of a unit among the arguments of `run`, and what is left; after `--` all is the program's.
+ * Throws `OPTION_INVALID`.
+ */
+export function takeUnitFlags(args: readonly string[]): { flags: UnitFlags; rest: string[] } {
+  const flags: Writable<UnitFlags> = {};
+  const rest: string[] = [];
+  for (let at = 0; at < args.length; at += 1) {
+    const argument = args[at] ?? '';
+    if (argument === '--') {
+      rest.push(...args.slice(at + 1));
+      break;
+    }
+    const [, name = '', inline] = /^--(\w+)(?:=([^]*))?$/.exec(argument) ?? [];
+    if (!flagNames.includes(name)) rest.push(argument);
+    else if (inline !== undefined) setFlag(flags, name, inline);
+    else {
+      at += 1;
+      setFlag(flags, name, args[at]);
+    }
+  }
+  return { flags, rest };
+}
+
+function setFlag(flags: Writable<UnitFlags>, name: string, text: string | undefined): void {
+  if (text === undefined) throw wrongFlag(name, 'nothing');
+  const count = countNames.find((each) => each === name);
+  if (name === 'name') flags.name = text;
+  else if (name === 'config') flags.config = jsonOf(text);
+  else if (count !== undefined && /^\d+$/.test(text)) flags[count] = Number(text);
+  else throw wrongFlag(name, JSON.stringify(text));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new CodedError('OPTION_INVALID', `--config is no JSON: ${messageOf(cause)}`, { cause });
+  }
+}
+
+function wrongFlag(name: string, what: string): CodedError {
+  const wanted = name === 'name' || name === 'config' ? 'a value' : 'a whole number';
+  return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
+}
+
+/** Resolves when all instances run. Throws what `Loops` and `deploy` throw. */
+export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
+  const { processes, loops: loopsPerProcess, ...options } = flags;
+  const loops = new Loops({ processes, loops: loopsPerProcess, control: true });
+  tellLosses();
+  endAtSignals(loops);
+  try {
+    const { name } = await loops.deploy(file, options);
+    const count = options.instances ?? 1;
+    const status = await loops.status();
+    const pids = new Set(status.map(({ pid }) => pid)).size;
+    const on = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
+    console.log(`${name}: ${plural(count, 'instance')}, on ${on}`);
+    for (const address of await loops.addresses()) {
+      console.log(`listening on ${addressText(address)}`);
+    }
+  } catch (error) {
+    await loops.close();
+    throw error;
+  }
+  loops.ended().catch((error: unknown) => {
+    console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
+    process.exitCode = 1;
+  });
+}
+
+function endAtSignals(loops: Loops): void {
+  let isEnding = false;
+  const end = (): void => {
+    if (isEnding) {
+      loops.kill();
+      process.exit(1);
+    }
+    isEnding = true;
+    loops.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+}
+
+function plural(count: number, what: string): string {
+  const many = what.endsWith('s') ? `${what}es` : `${what}s`;
+  return `${count} ${count === 1 ? what : many}`;
+}

@@ -1,0 +1,42 @@
+// What `serve` and `run` say of processes and loops that block, fail or end.
+
+import { subscribe } from 'node:diagnostics_channel';
+import type {
+  ServerBlockedMessage,
+  ServerLoopFailedMessage,
+  ServerLostMessage,
+  UnitLostMessage,
+} from '../internal/index.js';
+
+/** From now on, on stderr. */
+export function tellLosses(): void {
+  subscribe('manycore:server:blocked', tellBlocked);
+  subscribe('manycore:server:lost', tellLost);
+  subscribe('manycore:loop:failed', tellLoopFailed);
+  subscribe('manycore:unit:lost', tellUnitLost);
+}
+
+function tellBlocked(message: unknown): void {
+  const { pid, loop, blockedMs, stack = '' }: Partial<ServerBlockedMessage> = Object(message);
+  console.error(`manycore: loop ${loop} of process ${pid} is in one callback for ${blockedMs} ms`);
+  if (stack !== '') console.error(stack);
+}
+
+function tellLoopFailed(message: unknown): void {
+  const { pid, loop, why, stack }: Partial<ServerLoopFailedMessage> = Object(message);
+  if (stack !== undefined) console.error(stack);
+  console.error(`manycore: process ${pid} serves without loop ${loop}, which was to come (${why})`);
+}
+
+function tellLost(message: unknown): void {
+  const { pid, why, stack, delayMs }: Partial<ServerLostMessage> = Object(message);
+  if (stack !== undefined) console.error(stack);
+  const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
+  const what = pid === undefined ? 'a new process failed' : `process ${pid} is lost`;
+  console.error(`manycore: ${what} (${why}): ${then}`);
+}
+
+function tellUnitLost(message: unknown): void {
+  const { why }: Partial<UnitLostMessage> = Object(message);
+  console.error(`manycore: instances wait for another loop (${why})`);
+}

@@ -1,0 +1,57 @@
+// `manycore run UNIT --instances N`, in a process of its own.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { takeUnitFlags } from '../../src/cli/run-unit.js';
+import { runCommand } from '../faults/child.js';
+import { waitFor } from '../support/index.js';
+import { skip } from '../units/loops.js';
+import { command } from './serving.js';
+
+const hello = fileURLToPath(new URL('../units/apps/hello.js', import.meta.url));
+
+test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip }, async (t) => {
+  const flags = ['--instances', '4', '--processes', '2', '--loops=1', '--config', '{"port":0}'];
+  const child = spawn(process.execPath, [command, 'run', hello, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const listening = await waitFor(() => lines[1], 20_000);
+  assert.equal(lines[0], 'hello: 4 instances, on 2 loops in 2 processes');
+  const response = await fetch(
+    `http://${listening.replace('listening on ', '').replace('http://', '')}`,
+  );
+  assert.match(await response.text(), /^\d \d \d+$/);
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
+test('what a unit fails with is one sentence and exit code 2', { skip }, async (t) => {
+  const failing: [args: string[], pattern: RegExp][] = [
+    [['/nowhere.js', '--instances', '2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],
+    [[hello, '--instances', 'many'], /--instances is "many": .*\(OPTION_INVALID\)/],
+    [[hello, '--instances', '0'], /instances is 0: .*\(OPTION_INVALID\)/],
+    [[hello, '--instances', '1', '--config', '{'], /--config is no JSON: .*\(OPTION_INVALID\)/],
+    [[hello, '--instances', '1', 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
+    [[hello, '--instances', '1'], /instance 0 of hello could not start: .*\(UNIT_START_FAILED\)/],
+  ];
+  for (const [args, pattern] of failing) {
+    const { status, stderr } = await runCommand(t, [process.execPath, command, 'run', ...args]);
+    assert.match(stderr, pattern);
+    assert.equal(status, 2, stderr);
+  }
+});
+
+test('flags of a unit stand anywhere before --', () => {
+  assert.deepEqual(takeUnitFlags(['--instances=3', 'x', '--name', 'n', '--', '--loops', '4']), {
+    flags: { instances: 3, name: 'n' },
+    rest: ['x', '--loops', '4'],
+  });
+  assert.throws(() => takeUnitFlags(['--loops']), { code: 'OPTION_INVALID' });
+});

@@ -1,0 +1,51 @@
+// Several instances on one port, in several loops and in one.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { waitFor } from '../support/index.js';
+import { appUrl, skip, startLoops } from './loops.js';
+
+/** Who has answered so many requests at once, each over a connection of its own. */
+async function answers(port: number, count: number): Promise<string[]> {
+  const ask = async (): Promise<string> => {
+    const headers = { connection: 'close' };
+    return await (await fetch(`http://127.0.0.1:${port}/`, { headers })).text();
+  };
+  return await Promise.all(Array.from({ length: count }, ask));
+}
+
+async function start(t: TestContext, instances: number) {
+  const loops = startLoops(t);
+  const config = { port: 0 };
+  const deployment = await loops.deploy(appUrl('hello'), { instances, config });
+  const addresses = await loops.addresses();
+  assert.equal(addresses.length, 1, 'all instances listen on one socket');
+  const [address] = addresses;
+  assert.ok(typeof address === 'object');
+  return { loops, deployment, port: address.port };
+}
+
+test('instances share a port, also those of one loop', { skip }, async (t) => {
+  const { port } = await start(t, 4);
+  const found = new Set<string>();
+  await waitFor(async () => {
+    for (const each of await answers(port, 40)) found.add(each);
+    return found.size >= 4;
+  });
+  assert.equal(found.size, 4);
+});
+
+test('an instance that ends leaves the port to the others', { skip }, async (t) => {
+  const { deployment, port } = await start(t, 4);
+  await deployment.scale(1);
+  assert.equal(new Set(await answers(port, 20)).size, 1);
+  await deployment.undeploy();
+  await assert.rejects(answers(port, 1));
+});
+
+test('two deployments have different sockets for port 0', { skip }, async (t) => {
+  const { loops, port } = await start(t, 2);
+  await loops.deploy(appUrl('hello'), { instances: 2, config: { port: 0 } });
+  assert.equal((await loops.addresses()).length, 2);
+  await answers(port, 2);
+});
