@@ -28,4 +28,5 @@ export const namedOnly = [
   'serve-static',
   'serve-cgi',
   'serve-mix',
+  'loops',
 ];

@@ -1,0 +1,34 @@
+// What is timed where the messages are sent, whoever carries them.
+import { expectSame, summarize } from '../lib/measure.js';
+
+const mostTimes = 4_000_000;
+const batch = 10_000;
+const times = new Float64Array(mostTimes);
+let sent = 0;
+
+/** Requests one after the other for so long. */
+export async function timeRequests(request, ms) {
+  const end = performance.now() + ms;
+  let calls = 0;
+  for (let now = performance.now(); now < end && calls < mostTimes; calls += 1) {
+    const before = performance.now();
+    const answer = await request(calls);
+    now = performance.now();
+    times[calls] = now - before;
+    expectSame(answer, calls);
+  }
+  return { calls, ...summarize(times.subarray(0, calls)) };
+}
+
+/** Messages for so long, in batches of which the other side tells that it has them all. */
+export async function countOneWay({ send, drained, counted }, ms) {
+  const start = performance.now();
+  let calls = 0;
+  do {
+    for (let at = 0; at < batch; at += 1) if (!send(at)) await drained();
+    calls += batch;
+    sent += batch;
+    expectSame(await counted(), sent);
+  } while (performance.now() - start < ms);
+  return { calls, perSecond: (calls / (performance.now() - start)) * 1000 };
+}

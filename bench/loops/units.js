@@ -1,0 +1,24 @@
+// The two ends of a measured bus, as units: one answers, or counts, what the other sends.
+import { countOneWay, timeRequests } from './measure.js';
+
+export const server = ({ bus }) => {
+  let count = 0;
+  bus.consumer('echo', (message) => message.reply(message.body));
+  bus.consumer('count', () => {
+    count += 1;
+  });
+  bus.consumer('counted', (message) => message.reply(count));
+};
+
+export const client = ({ bus }) => {
+  const request = async (number) => (await bus.request('echo', number)).body;
+  const oneWay = {
+    send: (number) => bus.send('count', number),
+    drained: () => bus.drained(),
+    counted: async () => (await bus.request('counted', 0)).body,
+  };
+  bus.consumer('measure', async (message) => {
+    const { kind, ms } = message.body;
+    message.reply(await (kind === 'request' ? timeRequests(request, ms) : countOneWay(oneWay, ms)));
+  });
+};
