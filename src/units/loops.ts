@@ -108,6 +108,7 @@ export class Loops implements AsyncDisposable {
     const mesh = new Mesh((id, end) => {
       const link = new BusLink(this.#bus, end);
       this.#links.add(link);
+      link.ref(); // as the loops do: who waits for nobody sleeps at once, and is woken late
       void link.closed.then(() => {
         this.#links.delete(link);
         this.#director.lost(id);

@@ -23,6 +23,7 @@ try {
   const number = await loop.join((id, end) => {
     const link = new BusLink(bus, end);
     links.set(id, link);
+    link.ref(); // who waits for nobody sleeps at once, and is woken late
     void link.closed.then(() => links.delete(id));
   });
   const units = new LoopUnits(number, bus, copy);

@@ -100,6 +100,9 @@ impl Spin {
             if end.side == Side::Host {
                 awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
             }
+            if peer_cpu == own_cpu && !end.is_peer_awake() {
+                continue; // where it slept last it is in nobody's way, and nothing comes from it soon
+            }
             if peer_cpu == own_cpu {
                 let is_crowded = awake_told > self.cpu_count;
                 if end.side == Side::Parent || is_crowded || !self.leave_core(own_cpu - 1) {
