@@ -21,6 +21,7 @@ import {
 import { BusAddress } from './address.js';
 import { Consumer } from './consumer.js';
 import {
+  type Asker,
   BusMessage,
   type Delivery,
   headersOf,
@@ -51,6 +52,10 @@ export class EventBus implements Bus {
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
   readonly #whenDrained: (() => void)[] = [];
+  /** What messages have of this. */
+  readonly #asker: Asker = {
+    ask: (address, options, send) => this.#ask(address, options, send),
+  };
   #isClosed = false;
   #sent = 0;
   #received = 0;
@@ -154,9 +159,11 @@ export class EventBus implements Bus {
   send(address: string, body: unknown, { headers, local }: SendOptions = {}): boolean {
     this.#check(address);
     checkLocal(local);
-    const own = { address, body, headers: headersOf(headers) };
-    this.#send({ ...own, waiter: undefined, isPublished: false }, local);
-    return this.#hasRoom;
+    const own = headersOf(headers);
+    return this.#send(
+      { address, body, headers: own, waiter: undefined, isPublished: false },
+      local,
+    );
   }
 
   get #hasRoom(): boolean {
@@ -173,18 +180,21 @@ export class EventBus implements Bus {
     for (const resolve of this.#whenDrained.splice(0)) resolve();
   };
 
-  #send(delivery: Delivery, local: Locality): void {
+  /** False when something waits on the way that it took. */
+  #send(delivery: Delivery, local: Locality): boolean {
     const { address, waiter } = delivery;
     const receiver = this.#queue.has(address) ? undefined : this.#receivers.next(address, local);
     if (receiver !== undefined && !(receiver instanceof Consumer)) {
       receiver.take(delivery);
-    } else {
-      const own = { ...delivery, body: this.#copy(delivery.body), waiter: this.#near(waiter) };
-      this.#queue.push(address, () => {
-        if (receiver === undefined || !receiver.take(own)) this.#deliver(own, local);
-      });
+      this.#sent += 1;
+      return receiver.hasRoom && this.#queue.hasRoom;
     }
+    const own = { ...delivery, body: this.#copy(delivery.body), waiter: this.#near(waiter) };
+    this.#queue.push(address, () => {
+      if (receiver === undefined || !receiver.take(own)) this.#deliver(own, local);
+    });
     this.#sent += 1;
+    return this.#queue.hasRoom;
   }
 
   /**
@@ -307,27 +317,13 @@ export class EventBus implements Bus {
 
   #handle(delivery: Delivery, handler: Handler<never>): void {
     this.#received += 1;
-    const message = this.#messageOf(delivery);
-    const failed = (cause: unknown): void => {
-      if (message.isAwaited) message.failWith(handlerError(delivery.address, cause));
-      else {
-        process.nextTick(() => {
-          throw cause;
-        });
-      }
-    };
+    const message = new BusMessage<never>(delivery, this.#asker);
     try {
       const result: unknown = Reflect.apply(handler, undefined, [message]);
-      if (result instanceof Promise) result.catch(failed);
+      if (result instanceof Promise) result.catch((error: unknown) => failed(message, error));
     } catch (error) {
-      failed(error);
+      failed(message, error);
     }
-  }
-
-  #messageOf<Body>(delivery: Delivery): BusMessage<Body> {
-    return new BusMessage<Body>(delivery, (options, send) =>
-      this.#ask(delivery.address, options, send),
-    );
   }
 
   /** Calls `send` with a waiter; resolves with what that hears. */
@@ -337,8 +333,20 @@ export class EventBus implements Bus {
     send: (waiter: Waiter) => void,
   ): Promise<BusMessage<Body>> {
     if (this.#isClosed) throw busClosed();
-    return this.#messageOf(await this.#requests.ask(address, options, send));
+    const answer = await this.#requests.ask(address, options, send);
+    return new BusMessage<Body>(answer, this.#asker);
   }
+}
+
+/** A handler threw: that is the answer, or where nobody waits for one the program's to know. */
+function failed(message: BusMessage, cause: unknown): void {
+  if (message.isAwaited) {
+    message.failWith(handlerError(message.address, cause));
+    return;
+  }
+  process.nextTick(() => {
+    throw cause;
+  });
 }
 
 function checkLocal(local: Locality): void {

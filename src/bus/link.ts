@@ -7,15 +7,21 @@ import { CodedError } from '../errors.js';
 import { Link, parentBuffers, parentExporter, readError } from '../host/index.js';
 import { announcements, defer } from '../internal/index.js';
 import type { EventBus } from './bus.js';
-import type { Delivery, Outcome, Waiter } from './message.js';
+import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';
 import type { Attached, Peer } from './peer.js';
-import { busFrame, parseAddress, parseFailure, parseMessage, parseReply } from './protocol.js';
+import { busFrame, parseAddress, parseFailure, parseMessage } from './protocol.js';
 
 /** A number that nobody waits under. */
 const nobody = 0;
 /** What may wait for a peer that reads slower than others write. */
 const mostWaitingFrames = 10_000;
 const mostWaitingBytes = 2 ** 20;
+
+/** Addresses that have a number at a time: programs may make up a new one for every message. */
+const mostNumbers = 4096;
+
+const messageKinds = { plain: busFrame.message, withHeaders: busFrame.messageWithHeaders };
+const publishedKinds = { plain: busFrame.published, withHeaders: busFrame.publishedWithHeaders };
 
 export class BusLink implements Peer {
   /** Resolves when the peer is gone, with what its channel ended for. */
@@ -27,6 +33,9 @@ export class BusLink implements Peer {
   /** Who waits for an answer of the peer, by the number that was sent. */
   readonly #waiters = new Map<number, Waiter>();
   readonly #introduced = defer<void>();
+  /** Of addresses, as they were told to the peer, and as it told them. */
+  readonly #numbers = new Map<string, number>();
+  readonly #addresses: string[] = [];
   #lastNumber = nobody;
 
   /** Attaches the bus at the other end of `end` to `bus`. */
@@ -73,9 +82,28 @@ export class BusLink implements Peer {
         `${text}: send less, and await drained() where send() is false`,
       );
     }
-    this.#withNumber(waiter, (number) => {
-      this.#link.post(busFrame.message, number, isPublished ? 1 : 0, [address, body, headers]);
-    });
+    const target = this.#numberOf(address);
+    const hasHeaders = headers !== noHeaders;
+    const kinds = isPublished ? publishedKinds : messageKinds;
+    const kind = hasHeaders ? kinds.withHeaders : kinds.plain;
+    const value = hasHeaders ? [body, headers] : body;
+    if (waiter === undefined) this.#link.post(kind, nobody, target, value);
+    else this.#withNumber(waiter, (number) => this.#link.post(kind, number, target, value));
+  }
+
+  /** Told the first time. */
+  #numberOf(address: string): number {
+    const known = this.#numbers.get(address);
+    if (known !== undefined) return known;
+    let number = this.#numbers.size;
+    const [oldest] = number < mostNumbers ? [] : this.#numbers;
+    if (oldest !== undefined) {
+      number = oldest[1]; // all that was sent with it comes before it is told again
+      this.#numbers.delete(oldest[0]);
+    }
+    this.#numbers.set(address, number);
+    this.#link.post(busFrame.name, 0, number, address);
+    return number;
   }
 
   /** Nothing is sent any more; what was sent is read by the peer. */
@@ -127,11 +155,18 @@ export class BusLink implements Peer {
       case busFrame.interest:
         this.#attached.heard(parseAddress(this.#read(body)), task);
         break;
+      case busFrame.name:
+        this.#addresses[target] = parseAddress(this.#read(body));
+        break;
       case busFrame.message:
-        this.#receiveMessage(task, target === 1, body);
+      case busFrame.messageWithHeaders:
+      case busFrame.published:
+      case busFrame.publishedWithHeaders:
+        this.#receiveMessage(kind, task, target, body);
         break;
       case busFrame.reply:
-        this.#receiveReply(task, target, body);
+      case busFrame.replyWithHeaders:
+        this.#receiveReply(kind, task, target, body);
         break;
       case busFrame.failure: {
         const [code, message, failureCode] = parseFailure(this.#read(body));
@@ -153,25 +188,37 @@ export class BusLink implements Peer {
   }
 
   /** What cannot be read here is the sender's to know, where it waits. */
-  #receiveMessage(number: number, isPublished: boolean, bytes: ByteReader): void {
-    const waiter = this.#waiterAt(number);
+  #receiveMessage(kind: number, number: number, target: number, bytes: ByteReader): void {
+    const waiter = number === nobody ? undefined : this.#waiterAt(number);
+    const address = parseAddress(this.#addresses[target]);
+    const isPublished = kind === busFrame.published || kind === busFrame.publishedWithHeaders;
+    const isPlain = kind === busFrame.message || kind === busFrame.published;
+    let body: unknown;
+    let headers = noHeaders;
     try {
-      const [address, body, headers] = parseMessage(this.#read(bytes));
-      this.#attached.receive({ address, body, headers, waiter, isPublished });
+      if (isPlain) body = this.#read(bytes);
+      else [body, headers] = parseMessage(this.#read(bytes));
     } catch (error) {
       const refused = readError(error);
       if (waiter !== undefined) waiter.settle({ isDone: false, error: refused });
-      else announcements.busDropped.publish({ address: undefined, why: refused.message });
+      else announcements.busDropped.publish({ address, why: refused.message });
+      return;
     }
+    this.#attached.receive({ address, body, headers, waiter, isPublished });
   }
 
-  #receiveReply(number: number, asked: number, bytes: ByteReader): void {
+  #receiveReply(kind: number, number: number, asked: number, bytes: ByteReader): void {
+    let body: unknown;
+    let headers = noHeaders;
     try {
-      const [body, headers] = parseReply(this.#read(bytes));
-      this.#settle(number, { isDone: true, body, headers, waiter: this.#waiterAt(asked) });
+      if (kind === busFrame.reply) body = this.#read(bytes);
+      else [body, headers] = parseMessage(this.#read(bytes));
     } catch (error) {
       this.#settle(number, { isDone: false, error: readError(error) });
+      return;
     }
+    const waiter = asked === nobody ? undefined : this.#waiterAt(asked);
+    this.#settle(number, { isDone: true, body, headers, waiter });
   }
 
   /** Or it has given up, and will not answer the answer. */
@@ -185,13 +232,13 @@ export class BusLink implements Peer {
   }
 
   /** Who waits at the peer under this number. */
-  #waiterAt(number: number): Waiter | undefined {
-    if (number === nobody) return undefined;
+  #waiterAt(number: number): Waiter {
     const settle = (outcome: Outcome): void => {
       if (outcome.isDone) {
         const { body, headers, waiter } = outcome;
         this.#withNumber(waiter, (own) => {
-          this.#link.post(busFrame.reply, number, own, [body, headers]);
+          if (headers === noHeaders) this.#link.post(busFrame.reply, number, own, body);
+          else this.#link.post(busFrame.replyWithHeaders, number, own, [body, headers]);
         });
       } else {
         const { code, message } = outcome.error;

@@ -6,8 +6,12 @@ import { integer, invalid } from '../internal/index.js';
 /** Names are compared as they are written. */
 export type BusHeaders = Readonly<Record<string, string>>;
 
+/** Of all that were sent without. */
+export const noHeaders: BusHeaders = Object.freeze({});
+
 /** What was given, once and for all. Throws `OPTION_INVALID`. */
-export function headersOf(given: BusHeaders = {}): BusHeaders {
+export function headersOf(given: BusHeaders | undefined): BusHeaders {
+  if (given === undefined) return noHeaders;
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
   }
@@ -54,11 +58,15 @@ export interface ReplyRequestOptions extends ReplyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Calls `send` with a waiter; resolves with what that hears. Of the bus on which a message came. */
-export type Ask = (
-  options: ReplyRequestOptions,
-  send: (waiter: Waiter) => void,
-) => Promise<BusMessage>;
+/** The bus on which a message came. */
+export interface Asker {
+  /** Calls `send` with a waiter; resolves with what that hears. */
+  ask(
+    address: string,
+    options: ReplyRequestOptions,
+    send: (waiter: Waiter) => void,
+  ): Promise<BusMessage>;
+}
 
 /** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
 const mostFailureCode = 2 ** 31 - 1;
@@ -75,18 +83,18 @@ export class BusMessage<Body = unknown> {
   readonly body: Body;
   readonly headers: BusHeaders;
   readonly #waiter: Waiter | undefined;
-  readonly #ask: Ask;
+  readonly #asker: Asker;
   #isAnswered = false;
 
   /** @internal */
-  constructor(delivery: Delivery, ask: Ask) {
+  constructor(delivery: Delivery, asker: Asker) {
     const { address, headers, waiter } = delivery;
     const { body }: { readonly body: Body } = Object(delivery); // as whoever asked says that it is
     this.address = address;
     this.body = body;
     this.headers = headers;
     this.#waiter = waiter;
-    this.#ask = ask;
+    this.#asker = asker;
   }
 
   /** Whether somebody waits for an answer that was not given. */
@@ -109,7 +117,7 @@ export class BusMessage<Body = unknown> {
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
     const headers = headersOf(options.headers);
     if (this.#waiter === undefined) throw nobodyWaits(this.address);
-    return await this.#ask(options, (waiter) => {
+    return await this.#asker.ask(this.address, options, (waiter) => {
       this.#answer({ isDone: true, body, headers, waiter });
     });
   }

@@ -7,21 +7,29 @@ import type { BusHeaders } from './message.js';
 export const busFrame = Object.freeze({
   /** task: how many consumers of an address the sender has; body: the address. */
   interest: 40,
+  /** target: the number that the sender gives to an address from now on; body: the address. */
+  name: 45,
   /**
-   * task: the number under which the sender waits for an answer, 0: it does not; target: 1 when it is
-   * for all consumers; body: a `MessageBody`.
+   * task: the number under which the sender waits for an answer, 0: it does not; target: the number of the
+   * address; body: what was sent.
    */
   message: 41,
-  /** task: the number of the request; target: as `task` of a message; body: a `ReplyBody`. */
+  /** As `message`, for all consumers. */
+  published: 46,
+  /** As `message` and `published`, with headers; body: a `MessageBody`. */
+  messageWithHeaders: 47,
+  publishedWithHeaders: 48,
+  /** task: the number of the request; target: as `task` of a message; body: the answer. */
   reply: 42,
+  /** The same; body: a `MessageBody`. */
+  replyWithHeaders: 49,
   /** task: the number of the request; body: a `FailureBody`. */
   failure: 43,
   /** All consumers that the sender has now were told. */
   told: 44,
 });
 
-export type MessageBody = readonly [address: string, body: unknown, headers: BusHeaders];
-export type ReplyBody = readonly [body: unknown, headers: BusHeaders];
+export type MessageBody = readonly [body: unknown, headers: BusHeaders];
 export type FailureBody = readonly [code: ErrorCode, message: string, failureCode: number | null];
 
 function corrupt(what: string): CodedError {
@@ -34,14 +42,9 @@ export function parseAddress(value: unknown): string {
   return value;
 }
 
+/** What has headers. */
 export function parseMessage(value: unknown): MessageBody {
-  if (!Array.isArray(value) || value.length !== 3) throw corrupt('message');
-  const [address, body, headers]: unknown[] = value;
-  return [parseAddress(address), body, parseHeaders(headers)];
-}
-
-export function parseReply(value: unknown): ReplyBody {
-  if (!Array.isArray(value) || value.length !== 2) throw corrupt('answer');
+  if (!Array.isArray(value) || value.length !== 2) throw corrupt('message');
   const [body, headers]: unknown[] = value;
   return [body, parseHeaders(headers)];
 }

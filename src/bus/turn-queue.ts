@@ -17,7 +17,7 @@ export class TurnQueue {
 
   /** Whether something for `address` waits: what follows it must not overtake it. */
   has(address: string): boolean {
-    return this.#counts.has(address);
+    return this.#counts.size > 0 && this.#counts.has(address);
   }
 
   get hasRoom(): boolean {
