@@ -2,9 +2,9 @@
 // comes (bus.ts), and how values travel (host/link.ts).
 
 import type { ByteReader, ChannelEnd } from '../channels/index.js';
-import { createImporter } from '../context/index.js';
+import { createExporter, createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { Link, parentBuffers, parentExporter, readError } from '../host/index.js';
+import { bufferCarrier, Link, readError } from '../host/index.js';
 import { announcements, defer } from '../internal/index.js';
 import type { EventBus } from './bus.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';
@@ -45,12 +45,15 @@ export class BusLink implements Peer {
       closed = resolve;
     });
     this.introduced = this.#introduced.promise;
+    // Of this channel alone: the same memory has another name in the next one.
+    const buffers = bufferCarrier(() => end.blocks);
+    const exporter = createExporter({ buffers });
     this.#link = new Link({
       end,
-      exporter: parentExporter(),
-      importer: createImporter({ exporter: parentExporter(), buffers: parentBuffers }),
+      exporter,
+      importer: createImporter({ exporter, buffers }),
       what: 'the message',
-      peer: end.owner,
+      peer: end.peer,
       events: {
         onFrame: (kind, task, target, body) => this.#receive(kind, task, target, body),
         onDrain: () => this.#attached.drained(),
@@ -61,6 +64,10 @@ export class BusLink implements Peer {
         },
       },
     });
+    const { blocks } = end;
+    if (blocks !== undefined) {
+      blocks.onUnused = (block, count) => this.#link.postRelease(block, count);
+    }
     this.#attached = bus.attach(this);
     this.#link.post(busFrame.told, 0, 0, null);
   }

@@ -136,8 +136,10 @@ export interface ChannelEnd {
   readonly channel: Channel;
   readonly claims: Claims | undefined;
   readonly blocks: BlockStore | undefined;
-  /** This host's owner number in the arena, 0 without shared memory. */
+  /** The host's owner number in the arena, 0 without shared memory. */
   readonly owner: number;
+  /** That of the other end: the host's for the parent, 0 for the host. */
+  readonly peer: number;
   /** The peer's process is known to have ended: what it sent is read, then `onClose` comes. */
   readonly peerExited?: () => void;
 }

@@ -1,5 +1,5 @@
 export { isAlive } from './alive.js';
-export { blocksOf, encodedOf } from './buffers.js';
+export { blocksOf, bufferCarrier, encodedOf } from './buffers.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
 export { taskSignal } from './current-task.js';

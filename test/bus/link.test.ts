@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { EventBus } from '../../src/bus/index.js';
 import { BusLink } from '../../src/bus/link.js';
 import { type ChannelKind, offerChannel } from '../../src/channels/index.js';
+import { shared } from '../../src/index.js';
 import { nativeBinding } from '../../src/native.js';
 import { waitFor } from '../support/index.js';
 
@@ -112,3 +114,41 @@ for (const kind of kinds) {
     await assert.rejects(bus.request('echo', 1), { code: 'BUS_NO_HANDLERS' });
   });
 }
+
+const skip = nativeBinding() === undefined && 'needs the native binary';
+
+for (const where of ['alone', 'nested'] as const) {
+  test(`over shm: memory of shared() passes without a copy, ${where}`, { skip }, async (t) => {
+    const { bus } = await openPair(t, 'shm');
+    const bytes = shared(100_000);
+    bus.send('fill', where === 'nested' ? new Map([['bytes', bytes]]) : bytes);
+    await waitFor(() => bytes.every((byte) => byte === 7));
+  });
+
+  test(`over shm: memory that the other side has shared comes whole, ${where}`, {
+    skip,
+  }, async (t) => {
+    const { bus } = await openPair(t, 'shm');
+    const mine = shared(100_000); // what a wrong name would lead to
+    const { body } = await bus.request<Uint8Array | Map<string, Uint8Array>>('own', where);
+    const bytes = body instanceof Map ? body.get('bytes') : body;
+    assert.equal(bytes?.byteLength, 100_000);
+    assert.ok(bytes?.every((byte) => byte === 9));
+    assert.ok(mine.every((byte) => byte === 0));
+  });
+}
+
+test('over shm: the memory of large messages is given back, in both directions', {
+  skip,
+}, async (t) => {
+  const { bus } = await openPair(t, 'shm');
+  const sizeBytes = 4 * 2 ** 20;
+  const body = new Uint8Array(sizeBytes).fill(1);
+  for (let at = 0; at < 200; at += 1) {
+    assert.equal((await bus.request('size', body)).body, sizeBytes);
+    assert.equal((await bus.request<Uint8Array>('large', sizeBytes)).body.byteLength, sizeBytes);
+  }
+  const [, kib = ''] =
+    /^RssShmem:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  assert.ok(Number(kib) < 600 * 1024, `${kib} KiB of 1,600 MiB that went through are still there`);
+});

@@ -17,6 +17,11 @@ const programs: readonly Program[] = [
   { folder: 'pmap', name: 'in-place', prints: /^16777216 2 9\n$/ },
   { folder: 'pmap', name: 'reduce', prints: /^0,16667 1,16667 2,6666 and,20000\n$/ },
   { folder: 'pmap', name: 'failures', prints: /^SyntaxError for item 2\n1, 2, rejected, 0\n$/ },
+  {
+    folder: 'units',
+    name: 'words',
+    prints: /^3 words, counted by instance \d\n5 words, counted by instance \d\n$/,
+  },
   { name: 'run', prints: /^[0-9a-f]{64}\n$/ },
   { name: 'parallel', prints: /^(true primes below \d+: \d+\n){4}$/ },
   { name: 'shared', prints: /^1 1 2 2\n$/ },

@@ -87,6 +87,7 @@ function openEnd(parts: EndParts): ShmEnd {
     claims: new SegmentClaims(memory.words, segment.slotCount),
     blocks: new ShmBlocks(arena.table),
     owner: segment.owner,
+    peer: isParent ? segment.owner : 0,
   };
 }
 

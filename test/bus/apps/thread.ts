@@ -4,6 +4,7 @@ import { workerData } from 'node:worker_threads';
 import { EventBus } from '../../../src/bus/index.js';
 import { BusLink } from '../../../src/bus/link.js';
 import { acceptChannel } from '../../../src/channels/index.js';
+import { shared } from '../../../src/index.js';
 
 const bus = new EventBus({ copy: structuredClone });
 const link = new BusLink(bus, acceptChannel(workerData));
@@ -43,3 +44,18 @@ bus.consumer<number>('sleep', ({ body }) => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, body);
 });
 bus.consumer('exit', () => process.exit());
+
+/** Wherever it lies in the body. */
+function bytesIn(body: unknown): Uint8Array {
+  const found = body instanceof Map ? body.get('bytes') : body;
+  if (found instanceof Uint8Array) return found;
+  throw new TypeError('no bytes came');
+}
+
+bus.consumer('fill', ({ body }) => void bytesIn(body).fill(7));
+bus.consumer('own', (message) => {
+  const own = shared(100_000).fill(9);
+  message.reply(message.body === 'nested' ? new Map([['bytes', own]]) : own);
+});
+bus.consumer('size', (message) => message.reply(bytesIn(message.body).byteLength));
+bus.consumer<number>('large', (message) => message.reply(new Uint8Array(message.body).fill(1)));
