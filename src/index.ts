@@ -6,12 +6,15 @@ export type {
   BusHeaders,
   BusMessage,
   BusStats,
+  BusStream,
   Consumer,
   ConsumerOptions,
   Handler,
   ReplyOptions,
   ReplyRequestOptions,
   SendOptions,
+  StreamHandler,
+  StreamOptions,
 } from './bus/index.js';
 export type { ChannelKind } from './channels/index.js';
 export { perHost, propagate, task } from './context/index.js';

@@ -32,8 +32,16 @@ import {
 import type { Attached, Peer } from './peer.js';
 import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
+import type { BusStream } from './stream.js';
+import {
+  acceptStreams,
+  openStream,
+  type StreamBus,
+  type StreamHandler,
+  type StreamOptions,
+} from './streams.js';
 import { TurnQueue } from './turn-queue.js';
-import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
+import type { BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export interface BusOptions {
   /** What a consumer gets of a body: nothing that its sender can change. Throws for what cannot travel. */
@@ -46,7 +54,7 @@ function busClosed(): CodedError {
   return new CodedError('BUS_CLOSED', 'the bus is closed');
 }
 
-export class EventBus implements Bus {
+export class EventBus implements StreamBus {
   readonly #copy: (body: unknown) => unknown;
   readonly #receivers = new Receivers();
   readonly #requests = new Requests();
@@ -214,6 +222,19 @@ export class EventBus implements Bus {
     return await this.#ask<Body>(address, options, (waiter) =>
       this.#send({ address, body, headers, waiter, isPublished: false }, local),
     );
+  }
+
+  openStream(address: string, options?: StreamOptions): Promise<BusStream> {
+    return openStream(this, address, options);
+  }
+
+  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
+    return acceptStreams(this, address, handler, options);
+  }
+
+  /** @internal */
+  watch(address: string, onGone: () => void): () => void {
+    return this.#receivers.watch(address, onGone);
   }
 
   /** What this bus can do with one address, with types. Throws `OPTION_INVALID`. */

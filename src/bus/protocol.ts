@@ -70,3 +70,35 @@ function isHeaders(value: unknown): value is BusHeaders {
   const isObject = typeof value === 'object' && value !== null;
   return isObject && Object.values(value).every((each) => typeof each === 'string');
 }
+
+/** What the two ends of a stream send each other, as bodies of messages. */
+export type StreamFrame =
+  | { readonly type: 'item'; readonly item: unknown }
+  /** So many items more may come. */
+  | { readonly type: 'credit'; readonly items: number }
+  /** No item follows. */
+  | { readonly type: 'end' }
+  /** Nothing is taken any more. */
+  | { readonly type: 'destroyed'; readonly message: string | undefined };
+
+export function parseStreamFrame(value: unknown): StreamFrame {
+  if (typeof value !== 'object' || value === null) throw corrupt('frame of a stream');
+  const fields = new Map(Object.entries(value));
+  const type: unknown = fields.get('type');
+  switch (type) {
+    case 'item':
+      return { type, item: fields.get('item') };
+    case 'credit': {
+      const items: unknown = fields.get('items');
+      if (typeof items === 'number' && items > 0) return { type, items };
+      break;
+    }
+    case 'end':
+      return { type };
+    case 'destroyed': {
+      const message: unknown = fields.get('message');
+      return { type, message: typeof message === 'string' ? message : undefined };
+    }
+  }
+  throw corrupt('frame of a stream');
+}

@@ -15,6 +15,8 @@ export class Receivers {
   /** All consumers, and peers by how many they have. */
   readonly #all = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
+  /** Who wants to know that an address has nobody any more. */
+  readonly #watchers = new Map<string, Set<() => void>>();
 
   /** The consumers that are here, each once. */
   get here(): Set<Consumer> {
@@ -38,7 +40,7 @@ export class Receivers {
   #set(consumer: Consumer, isLocal: boolean, weight: 0 | 1): void {
     const { address } = consumer;
     this.#consumers.set(address, consumer, weight);
-    this.#all.set(address, consumer, weight);
+    this.#setAll(address, consumer, weight);
     if (isLocal) return;
     this.#open.set(address, consumer, weight);
     for (const peer of this.#peers) this.#tell(peer, address);
@@ -55,12 +57,33 @@ export class Receivers {
 
   /** A peer has so many consumers from now on. */
   setPeer(peer: Peer, address: string, consumers: number): void {
-    if (this.#peers.has(peer)) this.#all.set(address, peer, consumers);
+    if (this.#peers.has(peer)) this.#setAll(address, peer, consumers);
   }
 
   deletePeer(peer: Peer): void {
     this.#peers.delete(peer);
-    for (const address of this.#all.addresses()) this.#all.set(address, peer, 0);
+    for (const address of this.#all.addresses()) this.#setAll(address, peer, 0);
+  }
+
+  #setAll(address: string, receiver: Consumer | Peer, weight: number): void {
+    this.#all.set(address, receiver, weight);
+    if (weight > 0 || this.#watchers.size === 0 || this.#all.has(address)) return;
+    const watchers = this.#watchers.get(address);
+    this.#watchers.delete(address);
+    for (const tell of watchers ?? []) afterQueue(tell);
+  }
+
+  /** Calls `onGone` once when an address has nobody (any more), unless what it returns was called. */
+  watch(address: string, onGone: () => void): () => void {
+    if (!this.#all.has(address)) afterQueue(onGone);
+    const watchers = this.#watchers.get(address) ?? new Set();
+    this.#watchers.set(address, watchers.add(onGone));
+    return () => {
+      watchers.delete(onGone);
+      if (watchers.size === 0 && this.#watchers.get(address) === watchers) {
+        this.#watchers.delete(address);
+      }
+    };
   }
 
   /** Whose turn it is. */
@@ -85,4 +108,9 @@ export class Receivers {
   peersOf(address: string): readonly Peer[] {
     return this.#all.all(address).filter((each): each is Peer => !(each instanceof Consumer));
   }
+}
+
+/** Once what was sent in this loop until now has been handed on. */
+function afterQueue(callback: () => void): void {
+  setImmediate(() => setImmediate(callback));
 }

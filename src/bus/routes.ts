@@ -25,6 +25,10 @@ export class Routes<Receiver> {
     else this.#routes.set(address, route);
   }
 
+  has(address: string): boolean {
+    return this.#routes.has(address);
+  }
+
   /** All of an address, each once. */
   all(address: string): Receiver[] {
     return this.#routes.get(address)?.entries.map(({ receiver }) => receiver) ?? [];

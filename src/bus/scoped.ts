@@ -5,15 +5,15 @@ import { CodedError } from '../errors.js';
 import { string } from '../internal/index.js';
 import { BusAddress } from './address.js';
 import type { Consumer } from './consumer.js';
-import type { BusMessage, ReplyRequestOptions } from './message.js';
+import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
+import type { BusStream } from './stream.js';
+import { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
-
-/** Addresses that begin so are for what manycore's loops tell each other. */
-export const reservedPrefix = 'manycore:';
 
 export class ScopedBus implements Bus {
   readonly #bus: Bus;
   readonly #consumers = new Set<Consumer>();
+  readonly #streams = new Set<BusStream>();
   readonly #atWork = new Set<Promise<unknown>>();
   #isEnded = false;
 
@@ -32,16 +32,19 @@ export class ScopedBus implements Bus {
     handler: Handler<Body>,
     options?: ConsumerOptions,
   ): Consumer {
+    this.#checkLive(address);
+    const noted = typeof handler === 'function' ? this.#noted(handler) : handler;
+    return this.#added(this.#bus.consumer(address, noted, options));
+  }
+
+  #checkLive(address: string): void {
     this.#check(address);
-    if (this.#isEnded) {
-      throw new CodedError('BUS_CLOSED', 'the unit has ended: it can have no consumers any more');
-    }
+    if (!this.#isEnded) return;
+    throw new CodedError('BUS_CLOSED', 'the unit has ended: it can have no consumers any more');
+  }
+
+  #added(consumer: Consumer): Consumer {
     for (const each of this.#consumers) if (each.isClosed) this.#consumers.delete(each);
-    const consumer = this.#bus.consumer(
-      address,
-      typeof handler === 'function' ? this.#noted(handler) : handler,
-      options,
-    );
     this.#consumers.add(consumer);
     return consumer;
   }
@@ -82,6 +85,32 @@ export class ScopedBus implements Bus {
     return await this.#bus.request<Body>(address, body, options);
   }
 
+  async openStream(address: string, options?: StreamOptions): Promise<BusStream> {
+    this.#check(address);
+    return this.#kept(await this.#bus.openStream(address, options));
+  }
+
+  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
+    this.#checkLive(address);
+    const noted =
+      typeof handler === 'function'
+        ? (stream: BusStream, headers: BusHeaders) => {
+            const result = handler(this.#kept(stream), headers);
+            if (result instanceof Promise) this.#note(result);
+            return result;
+          }
+        : handler;
+    return this.#added(this.#bus.acceptStreams(address, noted, options));
+  }
+
+  /** Is destroyed with this at the latest. */
+  #kept(stream: BusStream): BusStream {
+    if (this.#isEnded) return stream.destroy();
+    this.#streams.add(stream);
+    stream.once('close', () => this.#streams.delete(stream));
+    return stream;
+  }
+
   address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply> {
     return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
   }
@@ -98,6 +127,7 @@ export class ScopedBus implements Bus {
     this.#isEnded = true;
     for (const each of this.#consumers) each.close();
     await Promise.allSettled(this.#atWork);
+    for (const each of this.#streams) each.destroy();
   }
 
   #check(address: string): void {

@@ -4,6 +4,8 @@ import type { BusAddress } from './address.js';
 import type { Consumer } from './consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import type { Locality } from './receivers.js';
+import type { BusStream } from './stream.js';
+import type { StreamHandler, StreamOptions } from './streams.js';
 
 export interface SendOptions {
   readonly headers?: BusHeaders | undefined;
@@ -65,6 +67,14 @@ export interface Bus {
   ): Promise<BusMessage<Body>>;
   /** What this bus can do with one address, with types. Throws `OPTION_INVALID`. */
   address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
+  /**
+   * A stream to one of those that accept streams at `address`, by turns: both ends are Duplex streams for
+   * values of any kind, and a reader that is slow holds up the writer. Rejects as `request` does; where the
+   * other end is lost later, the stream is destroyed with `BUS_CONSUMER_LOST`.
+   */
+  openStream(address: string, options?: StreamOptions): Promise<BusStream>;
+  /** Calls `handler` with each stream that somebody opens to `address`. Throws as `consumer`. */
+  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
   /** Resolves when nothing that was sent waits any more. */
   drained(): Promise<void>;
 }

@@ -6,11 +6,14 @@ import type {
   BusAddress,
   BusMessage,
   BusStats,
+  BusStream,
   Consumer,
   ConsumerOptions,
   Handler,
   ReplyRequestOptions,
   SendOptions,
+  StreamHandler,
+  StreamOptions,
 } from '../bus/index.js';
 import { loopBus, programBus } from './current.js';
 import { currentInstance } from './instance.js';
@@ -65,6 +68,12 @@ export const bus: Bus = Object.freeze({
   },
   address<Request, Reply>(name: string): BusAddress<Request, Reply> {
     return currentBus().address<Request, Reply>(name);
+  },
+  async openStream(address: string, options?: StreamOptions): Promise<BusStream> {
+    return await currentBus().openStream(address, options);
+  },
+  acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
+    return currentBus().acceptStreams(address, handler, options);
   },
   drained(): Promise<void> {
     return currentBus().drained();

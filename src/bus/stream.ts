@@ -1,0 +1,155 @@
+// A stream between two ends of a bus: each is a Duplex of Node for values of any kind. Each end has an
+// address of its own, to which the other sends. Nobody sends more than the other has granted: as many
+// items as its buffer takes, so a reader that is slow holds up the writer, and nothing piles up between.
+//
+// When the other end is gone its address has no consumer any more, and the stream is destroyed.
+// Not here: how the two find each other (streams.ts).
+
+import { Duplex } from 'node:stream';
+import { CodedError, hasCode } from '../errors.js';
+import { abortError } from '../internal/index.js';
+import { parseStreamFrame, type StreamFrame } from './protocol.js';
+
+/** Items that an end takes before it has to be read. */
+export const streamWindow = 16;
+
+/** What a stream needs of its bus. */
+export interface StreamWire {
+  /** To the other end. Throws `BUS_FULL`, `TRANSFER_…`. */
+  readonly send: (frame: StreamFrame) => void;
+  /** Resolves when nothing waits on the way any more. */
+  readonly drained: () => Promise<void>;
+  /** Called once, when this end is over. */
+  readonly onClose: () => void;
+}
+
+type Done = (error?: Error | null) => void;
+
+export class BusStream extends Duplex {
+  readonly #wire: StreamWire;
+  readonly #signal: AbortSignal | undefined;
+  /** Items that the other end takes now. */
+  #credit = streamWindow;
+  /** Items that came and are not granted anew yet. */
+  #taken = 0;
+  /** A write that waits for credit. */
+  #waiting: (() => void) | undefined;
+  #hasEnded = false;
+  #isToldOff = false;
+
+  /** @internal */
+  constructor(wire: StreamWire, signal?: AbortSignal) {
+    // With autoDestroy `for await` over what comes would end the other direction, too.
+    super({ objectMode: true, highWaterMark: streamWindow, autoDestroy: false });
+    this.once('end', this.#destroyWhenOver);
+    this.once('finish', this.#destroyWhenOver);
+    this.#wire = wire;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  readonly #destroyWhenOver = (): void => {
+    if (this.readableEnded && this.writableFinished) this.destroy();
+  };
+
+  readonly #abort = (): void => {
+    this.destroy(abortError(this.#signal));
+  };
+
+  override _write(chunk: unknown, _encoding: string, done: Done): void {
+    if (this.#credit > 0) this.#deliver(chunk, done);
+    else this.#waiting = () => this.#deliver(chunk, done);
+  }
+
+  #deliver(chunk: unknown, done: Done): void {
+    try {
+      this.#wire.send({ type: 'item', item: chunk });
+      this.#credit -= 1;
+      done();
+    } catch (error) {
+      if (hasCode(error, 'BUS_FULL'))
+        void this.#wire.drained().then(() => this.#deliver(chunk, done));
+      else this.#fail(error, done);
+    }
+  }
+
+  #fail(error: unknown, done: Done): void {
+    const thrown = asError(error);
+    this.destroy(thrown);
+    done(thrown);
+  }
+
+  override _final(done: Done): void {
+    try {
+      this.#wire.send({ type: 'end' });
+      done();
+    } catch (error) {
+      this.#fail(error, done);
+    }
+  }
+
+  override _read(): void {
+    if (this.#taken < streamWindow / 2 || this.destroyed) return;
+    const items = this.#taken;
+    this.#taken = 0;
+    this.#wire.send({ type: 'credit', items });
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    this.#signal?.removeEventListener('abort', this.#abort);
+    this.#waiting = undefined;
+    const isOver = this.#hasEnded && this.writableFinished;
+    if (!isOver && !this.#isToldOff) this.#tellOff(error);
+    this.#wire.onClose();
+    done(error);
+  }
+
+  /** The other end is to know why nothing comes any more. */
+  #tellOff(error: Error | null): void {
+    try {
+      this.#wire.send({ type: 'destroyed', message: error?.message });
+    } catch {
+      // it has no consumer any more, or no room: it hears that the address is gone
+    }
+  }
+
+  /** From the other end. @internal */
+  receive(body: unknown): void {
+    const frame = parseStreamFrame(body);
+    switch (frame.type) {
+      case 'item':
+        this.#taken += 1;
+        this.push(frame.item);
+        break;
+      case 'credit': {
+        this.#credit += frame.items;
+        const waiting = this.#waiting;
+        this.#waiting = undefined;
+        waiting?.();
+        break;
+      }
+      case 'end':
+        this.#hasEnded = true;
+        this.push(null);
+        break;
+      case 'destroyed':
+        this.#lose(`the other end was destroyed: ${frame.message ?? 'it wanted no more'}`);
+        break;
+    }
+  }
+
+  /** The other end has no consumer any more. @internal */
+  lose(): void {
+    if (this.#hasEnded && this.writableFinished) return;
+    this.#lose('the other end of the stream is gone');
+  }
+
+  #lose(message: string): void {
+    this.#isToldOff = true;
+    this.destroy(new CodedError('BUS_CONSUMER_LOST', message));
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
