@@ -67,6 +67,7 @@ export {
   warm,
 } from './pool/index.js';
 export {
+  type BlockingOptions,
   bus,
   type Deployment,
   type DeployOptions,

@@ -156,13 +156,14 @@ export class Director {
 
   /** All or none; rejects with the first failure. */
   async #start(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
-    const { startTimeoutMs } = deployment.options;
+    const { startTimeoutMs, blockingThreads } = deployment.options;
     const { id, source, name, config } = deployment;
     const onLoop = async ([loop, some]: readonly [number, readonly Placed[]]): Promise<void> => {
       const instances = some.map(({ instance }) => instance);
-      const message = { type: 'start', deployment: id, name, source, config, instances } as const;
+      const what = { deployment: id, name, source, config, instances };
+      const request = { type: 'start', ...what, blockingThreads, startTimeoutMs } as const;
       try {
-        await ask(this.#bus, loopAddress(loop), { ...message, startTimeoutMs }, 2 * startTimeoutMs);
+        await ask(this.#bus, loopAddress(loop), request, 2 * startTimeoutMs);
       } catch (error) {
         throw startFailed(name, error);
       }

@@ -1,6 +1,7 @@
 export { bus, deploy } from './default.js';
 export { Loops, type LoopsOptions } from './loops.js';
 export type {
+  BlockingOptions,
   Deployment,
   DeployOptions,
   InstanceHealth,

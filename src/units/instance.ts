@@ -8,8 +8,9 @@ import type { Server } from 'node:net';
 import { type Bus, ScopedBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, Lifecycle, messageOf } from '../internal/index.js';
+import { BlockingQueue, type BlockingThreads } from './blocking.js';
 import type { InstanceId } from './protocol.js';
-import type { InstanceHealth, UnitContext, UnitObject } from './types.js';
+import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from './types.js';
 
 type State = 'starting' | 'running' | 'stopping' | 'ended';
 
@@ -22,6 +23,7 @@ export interface InstanceOptions {
   readonly loop: number;
   /** Of the loop. */
   readonly bus: Bus;
+  readonly threads: BlockingThreads;
   /** Deploys a child. */
   readonly deploy: UnitContext['deploy'];
 }
@@ -46,7 +48,7 @@ export class Instance {
   readonly #life: Lifecycle<State>;
   #unit: UnitObject = {};
 
-  constructor({ id, name, config, loop, bus, deploy }: InstanceOptions) {
+  constructor({ id, name, config, loop, bus, threads, deploy }: InstanceOptions) {
     this.id = id;
     this.name = name;
     this.#bus = new ScopedBus(bus);
@@ -58,7 +60,17 @@ export class Instance {
     });
     const { instance } = id;
     const { signal } = this.#abort;
-    this.#context = Object.freeze({ bus: this.#bus, config, name, instance, loop, signal, deploy });
+    const queue = new BlockingQueue(threads);
+    this.#context = Object.freeze({
+      bus: this.#bus,
+      config,
+      name,
+      instance,
+      loop,
+      signal,
+      executeBlocking: <R>(fn: () => R, options?: BlockingOptions) => queue.execute(fn, options),
+      deploy,
+    });
   }
 
   /** Those of one deployment share what they get for port 0. */

@@ -2,6 +2,7 @@
 
 import type { Server } from 'node:net';
 import type { Bus } from '../bus/index.js';
+import { BlockingThreads } from './blocking.js';
 import { currentInstance, Instance } from './instance.js';
 import { unitMaker } from './make-unit.js';
 import type { ToUnits } from './protocol.js';
@@ -18,6 +19,8 @@ export class LoopUnits {
   readonly #copy: (value: unknown) => unknown;
   /** By deployment, then by number. */
   readonly #instances = new Map<number, Map<number, Instance>>();
+  /** By deployment. */
+  readonly #threads = new Map<number, BlockingThreads>();
 
   constructor(loop: number, bus: Bus, copy: (value: unknown) => unknown) {
     this.#loop = loop;
@@ -44,15 +47,11 @@ export class LoopUnits {
   }
 
   /** All or none. */
-  async #start({
-    deployment,
-    name,
-    source,
-    config,
-    instances,
-    startTimeoutMs,
-  }: Start): Promise<void> {
+  async #start(start: Start): Promise<void> {
+    const { deployment, name, source, config, instances, blockingThreads, startTimeoutMs } = start;
     const make = await unitMaker(source, this.#copy);
+    const threads = this.#threads.get(deployment) ?? new BlockingThreads(blockingThreads);
+    this.#threads.set(deployment, threads);
     const made = instances.map(
       (instance) =>
         new Instance({
@@ -61,6 +60,7 @@ export class LoopUnits {
           config: this.#copy(config),
           loop: this.#loop,
           bus: this.#bus,
+          threads,
           deploy: remoteDeploy(this.#bus, { deployment, instance }),
         }),
     );
@@ -85,12 +85,20 @@ export class LoopUnits {
       const instance = ofDeployment?.get(number);
       await instance?.stop(timeoutMs).finally(() => {
         ofDeployment?.delete(number);
-        if (ofDeployment?.size === 0) this.#instances.delete(deployment);
       });
     });
     const ended = await Promise.allSettled(ending);
+    if (ofDeployment?.size === 0) await this.#forget(deployment);
     const failed = ended.find((each) => each.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
+  }
+
+  /** Nothing of the deployment is left here. */
+  async #forget(deployment: number): Promise<void> {
+    const threads = this.#threads.get(deployment);
+    this.#threads.delete(deployment);
+    this.#instances.delete(deployment);
+    await threads?.close();
   }
 
   /** All of them, because the loop leaves. Never rejects. */

@@ -17,6 +17,7 @@ export interface FilledDeployOptions {
   readonly config: unknown;
   readonly name: string;
   readonly processes: number;
+  readonly blockingThreads: number;
   readonly startTimeoutMs: number;
   readonly stopTimeoutMs: number;
 }
@@ -26,6 +27,7 @@ const names = new Set([
   'config',
   'name',
   'processes',
+  'blockingThreads',
   'startTimeoutMs',
   'stopTimeoutMs',
 ]);
@@ -43,6 +45,7 @@ export function fillDeployOptions(
     name: given.name === undefined ? nameOf(source) : string('name', given.name, 'a name'),
     processes:
       given.processes === undefined ? Infinity : integer('processes', given.processes, 1, 1024),
+    blockingThreads: integer('blockingThreads', given.blockingThreads ?? 20, 1, 1024),
     startTimeoutMs: integer('startTimeoutMs', startTimeoutMs, 1, mostMs),
     stopTimeoutMs: integer('stopTimeoutMs', stopTimeoutMs, 1, mostMs),
   };

@@ -33,6 +33,7 @@ export type ToUnits =
       readonly source: UnitSource;
       readonly config: unknown;
       readonly instances: readonly number[];
+      readonly blockingThreads: number;
       readonly startTimeoutMs: number;
     }
   /** Answered when these are gone, which they are with an error, too. */

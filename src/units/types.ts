@@ -1,6 +1,7 @@
 // What a unit is and what it is given: Vert.x's verticle, under a plainer name.
 
 import type { Bus } from '../bus/index.js';
+import type { TaskResult } from '../pool/index.js';
 
 /** What an instance of a unit is given at its start. Whatever it makes through this ends with it. */
 export interface UnitContext<Config = unknown> {
@@ -16,11 +17,24 @@ export interface UnitContext<Config = unknown> {
   readonly loop: number;
   /** Aborted when the instance is to end. */
   readonly signal: AbortSignal;
+  /**
+   * Runs a function that blocks in a thread beside the loop, with what it captured; resolves with its
+   * result. One after the other, unless `ordered` is false. Rejects as `run` does, with `TASK_TIMED_OUT`
+   * after `timeoutMs`: then the thread is ended.
+   */
+  executeBlocking<R>(fn: () => R, options?: BlockingOptions): Promise<TaskResult<R>>;
   /** As `deploy`; ends before this instance does. */
   deploy<ChildConfig = unknown>(
     unit: UnitLike<ChildConfig>,
     options?: DeployOptions<ChildConfig>,
   ): Promise<Deployment>;
+}
+
+export interface BlockingOptions {
+  /** Begins when what this instance asked for before has ended. Default: true. */
+  readonly ordered?: boolean | undefined;
+  /** Default: no limit. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** All but one of these may be missing. */
@@ -54,6 +68,8 @@ export interface DeployOptions<Config = unknown> {
   readonly name?: string | undefined;
   /** Only the loops of so many processes have instances. Default: all. */
   readonly processes?: number | undefined;
+  /** As many threads for `executeBlocking` in each loop at most, as they are needed. Default: 20. */
+  readonly blockingThreads?: number | undefined;
   /** How long `start` of one instance may take, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
   /** How long one instance may take to end, in ms. Default: 30,000. */

@@ -1,5 +1,6 @@
 // The program of every loop of units: joins the others, and has in it what the director says.
 
+import { setTimeout as wait } from 'node:timers/promises';
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
 import { programLoop } from '../serve/index.js';
 import { answer, ask } from './ask.js';
@@ -35,7 +36,7 @@ try {
   };
   answer(bus, loopAddress(number), async (message) => await units.handle(parseToUnits(message)));
   const introduced = Promise.all([...links.values()].map((link) => link.introduced));
-  await Promise.race([introduced, new Promise((resolve) => setTimeout(resolve, introductionMs))]);
+  await Promise.race([introduced, wait(introductionMs, undefined, { ref: false })]);
   const { process: inServer, index } = loop;
   const arrival = {
     type: 'arrived',

@@ -1,0 +1,59 @@
+// Work that blocks, beside the loop of an instance: in threads that the instances of a deployment in one
+// loop share, and that are started as they are needed. Not here: how functions travel (pool/).
+
+import { CodedError } from '../errors.js';
+import { checkNames } from '../internal/index.js';
+import { Pool, type TaskResult } from '../pool/index.js';
+import type { BlockingOptions } from './types.js';
+
+const mostOrdered = 100_000;
+const names = new Set(['ordered', 'timeoutMs']);
+
+/** The threads of one deployment in one loop. */
+export class BlockingThreads {
+  readonly #mostThreads: number;
+  #pool: Pool | undefined;
+
+  constructor(mostThreads: number) {
+    this.#mostThreads = mostThreads;
+  }
+
+  get pool(): Pool {
+    this.#pool ??= new Pool({ host: 'thread', size: { min: 0, max: this.#mostThreads } });
+    return this.#pool;
+  }
+
+  /** What still runs there is ended. */
+  async close(): Promise<void> {
+    await this.#pool?.destroy();
+  }
+}
+
+/** The order in which one instance has such work done. */
+export class BlockingQueue {
+  readonly #threads: BlockingThreads;
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(threads: BlockingThreads) {
+    this.#threads = threads;
+  }
+
+  /** As `UnitContext.executeBlocking`. */
+  async execute<R>(fn: () => R, options: BlockingOptions = {}): Promise<TaskResult<R>> {
+    checkNames('the options of executeBlocking', options, names);
+    const { ordered = true, timeoutMs } = options;
+    const run = (): Promise<TaskResult<R>> => this.#threads.pool.with({ timeoutMs }).run(fn);
+    if (!ordered) return await run();
+    if (this.#waiting >= mostOrdered) {
+      const message = `${mostOrdered} calls of executeBlocking wait already: await some of them`;
+      throw new CodedError('POOL_QUEUE_FULL', message);
+    }
+    this.#waiting += 1;
+    const done = this.#last.then(run).finally(() => {
+      this.#waiting -= 1;
+    });
+    this.#last = done.catch(() => {});
+    return await done;
+  }
+}
