@@ -71,7 +71,7 @@ function wrongFlag(name: string, what: string): CodedError {
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   const { processes, loops: loopsPerProcess, ...options } = flags;
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true });
-  tellLosses();
+  tellLosses('units');
   endAtSignals(loops);
   try {
     const { name } = await loops.deploy(file, options);

@@ -104,7 +104,7 @@ class ServeCommand {
   }
 
   #heedSignals(): void {
-    tellLosses();
+    tellLosses('server');
     subscribe('manycore:server:reloaded', (message) => {
       console.log(`${this.#nameOf(message)}reloaded`);
     });

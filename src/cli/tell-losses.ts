@@ -5,12 +5,14 @@ import type {
   ServerBlockedMessage,
   ServerLoopFailedMessage,
   ServerLostMessage,
+  UnitBlockedMessage,
   UnitLostMessage,
 } from '../internal/index.js';
 
-/** From now on, on stderr. */
-export function tellLosses(): void {
-  subscribe('manycore:server:blocked', tellBlocked);
+/** From now on, on stderr: of a server, or of the loops of units. */
+export function tellLosses(of: 'server' | 'units'): void {
+  if (of === 'server') subscribe('manycore:server:blocked', tellBlocked);
+  else subscribe('manycore:unit:blocked', tellUnitBlocked);
   subscribe('manycore:server:lost', tellLost);
   subscribe('manycore:loop:failed', tellLoopFailed);
   subscribe('manycore:unit:lost', tellUnitLost);
@@ -34,6 +36,15 @@ function tellLost(message: unknown): void {
   const then = delayMs === undefined ? 'no other is started' : `another starts in ${delayMs} ms`;
   const what = pid === undefined ? 'a new process failed' : `process ${pid} is lost`;
   console.error(`manycore: ${what} (${why}): ${then}`);
+}
+
+function tellUnitBlocked(message: unknown): void {
+  const { pid, loop, units = [], blockedMs, stack }: Partial<UnitBlockedMessage> = Object(message);
+  const whose = units.length === 0 ? '' : ` with ${units.join(', ')}`;
+  console.error(
+    `manycore: loop ${loop}${whose}, in process ${pid}, is in one callback for ${blockedMs} ms`,
+  );
+  if (stack !== undefined) console.error(stack);
 }
 
 function tellUnitLost(message: unknown): void {

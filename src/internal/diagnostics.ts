@@ -10,6 +10,9 @@ export interface Announcement<Message> {
   readonly name: string | symbol;
   readonly hasSubscribers: boolean;
   publish(message: Message): void;
+  /** As Node's channels: `unsubscribe` with the same function ends it. */
+  subscribe(onMessage: (message: unknown) => void): void;
+  unsubscribe(onMessage: (message: unknown) => void): unknown;
 }
 
 /** Times are in ms; `task`, `host` and `pool` are numbers that are not given twice in a process. */
@@ -125,6 +128,18 @@ export interface BusDroppedMessage {
   readonly why: string;
 }
 
+/** A loop with units on it that does not come back from a callback. */
+export interface UnitBlockedMessage {
+  readonly pid: number;
+  /** The number of the loop. */
+  readonly loop: number;
+  /** The names of the deployments that have instances there; the stack says which of them it is. */
+  readonly units: readonly string[];
+  readonly blockedMs: number;
+  /** As in `ServerBlockedMessage`. */
+  readonly stack: string | undefined;
+}
+
 /** Instances of units whose loop has ended, and which could not be started on another. */
 export interface UnitLostMessage {
   readonly why: string;
@@ -148,6 +163,7 @@ export const announcements = {
   serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),
   serverLost: announce<ServerLostMessage>('manycore:server:lost'),
   busDropped: announce<BusDroppedMessage>('manycore:bus:dropped'),
+  unitBlocked: announce<UnitBlockedMessage>('manycore:unit:blocked'),
   unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),
   serverScaled: announce<ServerChangedMessage>('manycore:server:scaled'),

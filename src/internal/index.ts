@@ -39,6 +39,7 @@ export {
   type TaskMessage,
   type TaskQueuedMessage,
   type TaskStartMessage,
+  type UnitBlockedMessage,
   type UnitLostMessage,
 } from './diagnostics.js';
 export { Lifecycle, type Steps } from './lifecycle.js';

@@ -7,7 +7,7 @@
 
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import { announcements, messageOf } from '../internal/index.js';
+import { announcements, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
 import { fillDeployOptions, sourceOf } from './options.js';
@@ -18,6 +18,8 @@ import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
 interface LoopEntry {
   readonly loop: number;
   readonly pid: number;
+  /** Its number in its process. */
+  readonly index: number;
   isLeaving: boolean;
 }
 
@@ -222,12 +224,26 @@ export class Director {
   }
 
   /** It gets what a loop had that has ended, before it serves. */
-  async #arrived({ loop, pid }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
-    const entry = { loop, pid, isLeaving: false };
+  async #arrived({ loop, pid, index }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
+    const entry = { loop, pid, index, isLeaving: false };
     this.#loops.set(loop, entry);
     const homeless = this.#homeless.shift();
     if (homeless === undefined) return;
     await this.#settle(homeless, () => entry);
+  }
+
+  /** What the supervisor says of one of its loops is told by its units. */
+  tellBlocked({ pid, loop: index, blockedMs, stack }: ServerBlockedMessage): void {
+    const entry = [...this.#loops.values()].find(
+      (each) => each.pid === pid && each.index === index,
+    );
+    if (entry === undefined) return;
+    const { loop } = entry;
+    const here = [...this.#deployments.values()].filter(({ placed }) =>
+      placed.some((each) => each.loop === loop),
+    );
+    const units = [...new Set(here.map(({ name }) => name))];
+    announcements.unitBlocked.publish({ pid: entry.pid, loop, units, blockedMs, stack });
   }
 
   #leaving(loop: number): void {

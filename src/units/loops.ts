@@ -4,7 +4,7 @@
 import { fileURLToPath } from 'node:url';
 import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import { checkObject } from '../internal/index.js';
+import { announcements, checkObject } from '../internal/index.js';
 import {
   type BoundAddress,
   fillServeOptions,
@@ -16,7 +16,7 @@ import {
 } from '../serve/index.js';
 import { answer } from './ask.js';
 import { Director } from './director.js';
-import { directorAddress, parseToDirector } from './protocol.js';
+import { directorAddress, parseBlocked, parseToDirector } from './protocol.js';
 import type { Deployment, DeployOptions, UnitLike } from './types.js';
 
 /** As those of `serve`, of which these are a part. */
@@ -104,7 +104,13 @@ export class Loops implements AsyncDisposable {
     return this.#started;
   }
 
+  readonly #tellBlocked = (message: unknown): void => {
+    this.#director.tellBlocked(parseBlocked(message));
+  };
+
   async #start(): Promise<ServedApp> {
+    announcements.serverBlocked.unsubscribe(this.#tellBlocked);
+    announcements.serverBlocked.subscribe(this.#tellBlocked);
     const mesh = new Mesh((id, end) => {
       const link = new BusLink(this.#bus, end);
       this.#links.add(link);
@@ -166,6 +172,7 @@ export class Loops implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    announcements.serverBlocked.unsubscribe(this.#tellBlocked);
     const served = await this.#started?.catch(() => undefined);
     await this.#director.close();
     await served?.close();

@@ -3,6 +3,7 @@
 
 import { reservedPrefix } from '../bus/index.js';
 import { CodedError } from '../errors.js';
+import type { ServerBlockedMessage } from '../internal/index.js';
 import type { DeployOptions, InstanceHealth, InstanceStatus } from './types.js';
 
 /** Where the director is: the process that started the loops. */
@@ -129,5 +130,11 @@ export function parseAnswer(value: unknown): Answer {
     if ('value' in value) return { value: value.value };
     if ('error' in value) return { error: value.error };
   }
+  throw unknownMessage();
+}
+
+/** What the supervisor announces, to whoever listens in its process. */
+export function parseBlocked(message: unknown): ServerBlockedMessage {
+  if (typeof message === 'object' && message !== null) return message as ServerBlockedMessage;
   throw unknownMessage();
 }

@@ -2,6 +2,7 @@
 // numbers, loops that end.
 
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { Loops, type UnitContext } from '../../src/index.js';
 import { waitFor } from '../support/index.js';
@@ -158,4 +159,27 @@ test('closed loops refuse, and leave no process', { skip }, async (t) => {
     { code: 'LOOPS_CLOSED' },
   );
   assert.throws(() => process.kill(pid ?? 0, 0), { code: 'ESRCH' });
+});
+
+test('a loop that blocks is told of by its units and by where it is, and delays nobody else', {
+  skip,
+}, async (t) => {
+  const blocks: unknown[] = [];
+  const note = (message: unknown): void => void blocks.push(message);
+  subscribe('manycore:unit:blocked', note);
+  t.after(() => unsubscribe('manycore:unit:blocked', note));
+  const loops = startLoops(t);
+  await loops.deploy(appUrl('sleeper'), { name: 'sleeper' });
+  await loops.deploy(({ bus }: UnitContext) => {
+    bus.consumer('awake', (message) => message.reply('yes'));
+  });
+  loops.bus.send('sleep', 11_000);
+  for (let at = 0; at < 10; at += 1) {
+    assert.equal((await loops.bus.request('awake', 0)).body, 'yes');
+  }
+  const [told] = await waitFor(() => blocks.length > 0 && blocks, 20_000);
+  const { units, stack }: { units?: string[]; stack?: string } = Object(told);
+  assert.deepEqual(units, ['sleeper']);
+  assert.match(stack ?? '', /sleeper\.js:\d+/);
+  await loops.bus.request('slept', 0);
 });

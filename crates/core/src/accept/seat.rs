@@ -224,11 +224,16 @@ impl Seat {
         (self.idle_ms)()
     }
 
-    /// Writes into the row how long the loop has slept.
+    /// Writes into the row how long the loop has slept. One that has not slept since the last time is
+    /// asked for a sign of life, also when it holds no connection.
     pub fn publish_idle(&self, now_ms: u32) {
         // Relaxed: figures for status and plans. Cut to 32 bits: readers take differences.
-        self.word(word::IDLE_MS).store(self.slept_ms() as u32, Relaxed);
-        self.word(word::LOOKED_AT).store(now_ms.max(1), Relaxed);
+        let slept = self.slept_ms() as u32;
+        let before = self.word(word::IDLE_MS).swap(slept, Relaxed);
+        let has_looked = self.word(word::LOOKED_AT).swap(now_ms.max(1), Relaxed) != 0;
+        if has_looked && slept == before {
+            self.ask_anyway(now_ms);
+        }
     }
 
     pub fn is_any_untaken(&self) -> bool {
@@ -243,9 +248,15 @@ impl Seat {
 
     /// Asks for a sign of life, unless one is awaited already or the loop holds no connection.
     pub fn ask(&self, now_ms: u32) {
+        if self.is_in_use() {
+            self.ask_anyway(now_ms);
+        }
+    }
+
+    fn ask_anyway(&self, now_ms: u32) {
         // Relaxed: hints for placement and status.
         let asked = self.word(word::ASKED_SINCE);
-        if asked.load(Relaxed) == 0 && self.is_in_use() {
+        if asked.load(Relaxed) == 0 {
             asked.store(now_ms.max(1), Relaxed);
             self.bell.ring();
         }
@@ -441,6 +452,20 @@ mod tests {
         seat.publish_idle(12);
         assert_eq!(seat.word(word::IDLE_MS).load(Relaxed), 7);
         assert_eq!(seat.word(word::LOOKED_AT).load(Relaxed), 12);
+    }
+
+    #[test]
+    fn a_loop_that_has_not_slept_since_the_last_look_is_asked() {
+        let seat = seat();
+        seat.publish_idle(1000);
+        assert!(!seat.bell().clear(), "nothing to compare with");
+        seat.publish_idle(2000);
+        assert!(seat.bell().clear());
+        assert_eq!(seat.silent_ms(2500), 500);
+        seat.answer();
+        seat.word(word::IDLE_MS).store(6, Relaxed);
+        seat.publish_idle(3000);
+        assert!(!seat.bell().clear(), "it has slept");
     }
 
     #[test]

@@ -1,0 +1,10 @@
+// A unit that computes for so long as it is told to.
+import type { UnitContext } from '../../../src/index.js';
+
+export function start({ bus }: UnitContext): void {
+  bus.consumer<number>('sleep', ({ body }) => {
+    const endMs = performance.now() + body;
+    while (performance.now() < endMs);
+  });
+  bus.consumer('slept', (message) => message.reply('yes'));
+}
