@@ -8,6 +8,7 @@
 // Vert.x, whose words these are.
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
 
+import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
 import {
   announcements,
@@ -32,7 +33,6 @@ import {
 import type { Attached, Peer } from './peer.js';
 import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
-import type { BusStream } from './stream.js';
 import {
   acceptStreams,
   openStream,
@@ -224,7 +224,7 @@ export class EventBus implements StreamBus {
     );
   }
 
-  openStream(address: string, options?: StreamOptions): Promise<BusStream> {
+  openStream(address: string, options?: StreamOptions): Promise<Duplex> {
     return openStream(this, address, options);
   }
 

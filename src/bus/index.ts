@@ -10,7 +10,7 @@ export {
   type ReplyOptions,
   type ReplyRequestOptions,
 } from './message.js';
+export type { Locality } from './receivers.js';
 export { ScopedBus } from './scoped.js';
-export type { BusStream } from './stream.js';
 export { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

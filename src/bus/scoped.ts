@@ -1,19 +1,19 @@
 // What one unit, or the program around the loops, has of a bus: its consumers end with it, and it knows
 // whether its handlers are at work. Addresses of manycore's own are not for it.
 
+import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
 import { string } from '../internal/index.js';
 import { BusAddress } from './address.js';
 import type { Consumer } from './consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
-import type { BusStream } from './stream.js';
 import { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export class ScopedBus implements Bus {
   readonly #bus: Bus;
   readonly #consumers = new Set<Consumer>();
-  readonly #streams = new Set<BusStream>();
+  readonly #streams = new Set<Duplex>();
   readonly #atWork = new Set<Promise<unknown>>();
   #isEnded = false;
 
@@ -85,7 +85,7 @@ export class ScopedBus implements Bus {
     return await this.#bus.request<Body>(address, body, options);
   }
 
-  async openStream(address: string, options?: StreamOptions): Promise<BusStream> {
+  async openStream(address: string, options?: StreamOptions): Promise<Duplex> {
     this.#check(address);
     return this.#kept(await this.#bus.openStream(address, options));
   }
@@ -94,7 +94,7 @@ export class ScopedBus implements Bus {
     this.#checkLive(address);
     const noted =
       typeof handler === 'function'
-        ? (stream: BusStream, headers: BusHeaders) => {
+        ? (stream: Duplex, headers: BusHeaders) => {
             const result = handler(this.#kept(stream), headers);
             if (result instanceof Promise) this.#note(result);
             return result;
@@ -104,7 +104,7 @@ export class ScopedBus implements Bus {
   }
 
   /** Is destroyed with this at the latest. */
-  #kept(stream: BusStream): BusStream {
+  #kept(stream: Duplex): Duplex {
     if (this.#isEnded) return stream.destroy();
     this.#streams.add(stream);
     stream.once('close', () => this.#streams.delete(stream));

@@ -11,7 +11,7 @@ import { abortError } from '../internal/index.js';
 import { parseStreamFrame, type StreamFrame } from './protocol.js';
 
 /** Items that an end takes before it has to be read. */
-export const streamWindow = 16;
+const streamWindow = 16;
 
 /** What a stream needs of its bus. */
 export interface StreamWire {

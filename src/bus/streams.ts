@@ -2,6 +2,7 @@
 // own end, and is answered with that of the other.
 
 import { randomUUID } from 'node:crypto';
+import type { Duplex } from 'node:stream';
 import { invalid } from '../internal/index.js';
 import type { Consumer } from './consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
@@ -18,7 +19,7 @@ export interface StreamOptions extends ReplyRequestOptions, SendOptions {
 }
 
 /** Called with each stream that was opened to an address, and the headers that came with it. */
-export type StreamHandler = (stream: BusStream, headers: BusHeaders) => unknown;
+export type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
 
 /** What streams need of a bus besides its public face. */
 export interface StreamBus extends Bus {

@@ -1,10 +1,10 @@
 // The bus as programs see it: one contract for the bus of a loop and for what a unit gets of it.
 
+import type { Duplex } from 'node:stream';
 import type { BusAddress } from './address.js';
 import type { Consumer } from './consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import type { Locality } from './receivers.js';
-import type { BusStream } from './stream.js';
 import type { StreamHandler, StreamOptions } from './streams.js';
 
 export interface SendOptions {
@@ -72,7 +72,7 @@ export interface Bus {
    * values of any kind, and a reader that is slow holds up the writer. Rejects as `request` does; where the
    * other end is lost later, the stream is destroyed with `BUS_CONSUMER_LOST`.
    */
-  openStream(address: string, options?: StreamOptions): Promise<BusStream>;
+  openStream(address: string, options?: StreamOptions): Promise<Duplex>;
   /** Calls `handler` with each stream that somebody opens to `address`. Throws as `consumer`. */
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
   /** Resolves when nothing that was sent waits any more. */

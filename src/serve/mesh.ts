@@ -8,7 +8,7 @@ import { channelFds } from '../host/index.js';
 import { copiesOf } from './copies.js';
 import type { ToProcess } from './protocol.js';
 
-/** The number of the supervisor's own process among the members. */
+/** The number of the supervisor's own process among the members. @internal */
 export const supervisorMember = 0;
 
 /** Stands for a process of the server. */
@@ -23,9 +23,10 @@ interface Member {
   readonly loop: number;
 }
 
-/** Called with each loop's end of the channel to this process. */
+/** Called with each loop's end of the channel to this process. @internal */
 export type OnMember = (id: number, end: ChannelEnd) => void;
 
+/** @internal */
 export class Mesh {
   readonly #onMember: OnMember;
   /** By numbers that are not used again. */

@@ -53,7 +53,10 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
   return await serveProgram(checkApp(app), filled);
 }
 
-/** With a `mesh` the loops talk to each other, and `title` stands for the program in the status. */
+/**
+ * With a `mesh` the loops talk to each other, and `title` stands for the program in the status.
+ * @internal
+ */
 export async function serveProgram(
   path: string,
   filled: FilledServeOptions,

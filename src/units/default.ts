@@ -1,12 +1,12 @@
 // `deploy` and `bus` without loops of one's own: in a loop they are the loop's, elsewhere those of loops
 // that the first deployment starts, and that end when nothing is deployed any more.
 
+import type { Duplex } from 'node:stream';
 import type {
   Bus,
   BusAddress,
   BusMessage,
   BusStats,
-  BusStream,
   Consumer,
   ConsumerOptions,
   Handler,
@@ -69,7 +69,7 @@ export const bus: Bus = Object.freeze({
   address<Request, Reply>(name: string): BusAddress<Request, Reply> {
     return currentBus().address<Request, Reply>(name);
   },
-  async openStream(address: string, options?: StreamOptions): Promise<BusStream> {
+  async openStream(address: string, options?: StreamOptions): Promise<Duplex> {
     return await currentBus().openStream(address, options);
   },
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
