@@ -2,6 +2,7 @@
 // it has made through its context ends with it, and so do servers of which it has not thought.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setMaxListeners } from 'node:events';
 import { Server as HttpServer } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
 import type { Server } from 'node:net';
@@ -60,6 +61,7 @@ export class Instance {
     });
     const { instance } = id;
     const { signal } = this.#abort;
+    setMaxListeners(0, signal); // it is handed to everything that the unit begins
     const queue = new BlockingQueue(threads);
     this.#context = Object.freeze({
       bus: this.#bus,

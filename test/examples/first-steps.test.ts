@@ -8,6 +8,7 @@ import { readRepositoryFile } from '../support/repository.js';
 interface Program {
   readonly folder?: string;
   readonly name: string;
+  readonly args?: readonly string[];
   readonly prints: RegExp;
 }
 
@@ -22,6 +23,12 @@ const programs: readonly Program[] = [
     name: 'words',
     prints: /^3 words, counted by instance \d\n5 words, counted by instance \d\n$/,
   },
+  {
+    folder: 'verticles',
+    name: 'main',
+    args: ['0.1', '2'],
+    prints: /^instances .*\n +2 +[1-9]\d* +[1-9]\d*\n$/,
+  },
   { name: 'run', prints: /^[0-9a-f]{64}\n$/ },
   { name: 'parallel', prints: /^(true primes below \d+: \d+\n){4}$/ },
   { name: 'shared', prints: /^1 1 2 2\n$/ },
@@ -30,10 +37,10 @@ const programs: readonly Program[] = [
   { name: 'events', prints: /^(frame \d decoded, in (a host|the main process)\n){3}$/ },
 ];
 
-for (const { folder = 'first-steps', name, prints } of programs) {
+for (const { folder = 'first-steps', name, args = [], prints } of programs) {
   const file = `examples/${folder}/${name}.js`;
   test(`${file} ends by itself and prints what it should`, () => {
-    const run = spawnSync(process.execPath, [file], {
+    const run = spawnSync(process.execPath, [file, ...args], {
       encoding: 'utf8',
       timeout: 60_000,
     });

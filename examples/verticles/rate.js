@@ -1,0 +1,14 @@
+// Counts what the clients tell, and says how many answers came per second since it was asked last.
+export function start({ bus }) {
+  let answers = 0;
+  let sinceMs = performance.now();
+  bus.consumer('answers', ({ body }) => {
+    answers += body;
+  });
+  bus.consumer('rate', (message) => {
+    const nowMs = performance.now();
+    message.reply((answers / (nowMs - sinceMs)) * 1000);
+    answers = 0;
+    sinceMs = nowMs;
+  });
+}

@@ -1,0 +1,9 @@
+// The unit that is measured: a server that says hello.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
+export async function start({ config }) {
+  const server = createServer((_request, response) => response.end('Hello World!'));
+  server.listen(config.port, '127.0.0.1');
+  await once(server, 'listening'); // it is closed when the instance ends
+}
