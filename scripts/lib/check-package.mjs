@@ -85,7 +85,8 @@ async function compileAsUser(folder) {
   const program = join(folder, 'program.mts');
   writeFileSync(
     program,
-    "import { pmap } from 'manycore';\nexport const sums: number[] = await pmap([1], (x) => x + 1);\n",
+    "import { pmap } from 'manycore';\nimport { serve } from 'manycore/serve';\n" +
+      'export const sums: number[] = await pmap([1], (x) => x + 1);\nexport const start = serve;\n',
   );
   const types = ['--typeRoots', resolve('node_modules/@types'), '--types', 'node'];
   const target = ['--target', 'es2022', '--module', 'nodenext'];

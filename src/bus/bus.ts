@@ -232,7 +232,6 @@ export class EventBus implements StreamBus {
     return acceptStreams(this, address, handler, options);
   }
 
-  /** @internal */
   watch(address: string, onGone: () => void): () => void {
     return this.#receivers.watch(address, onGone);
   }

@@ -4,6 +4,6 @@ import { fileURLToPath } from 'node:url';
 
 /**
  * For the command line. Its one argument is `Folders` as JSON.
- * @internal
+ * @hidden
  */
 export const foldersApp = fileURLToPath(new URL('./folders.js', import.meta.url));

@@ -8,7 +8,7 @@ import { channelFds } from '../host/index.js';
 import { copiesOf } from './copies.js';
 import type { ToProcess } from './protocol.js';
 
-/** The number of the supervisor's own process among the members. @internal */
+/** The number of the supervisor's own process among the members. @hidden */
 export const supervisorMember = 0;
 
 /** Stands for a process of the server. */
@@ -23,10 +23,10 @@ interface Member {
   readonly loop: number;
 }
 
-/** Called with each loop's end of the channel to this process. @internal */
+/** Called with each loop's end of the channel to this process. @hidden */
 export type OnMember = (id: number, end: ChannelEnd) => void;
 
-/** @internal */
+/** @hidden */
 export class Mesh {
   readonly #onMember: OnMember;
   /** By numbers that are not used again. */

@@ -188,7 +188,7 @@ const mostConnections = 2 ** 20;
 const mostMs = 2 ** 31 - 1;
 const defaultPort = 3000;
 
-/** Throws `OPTION_INVALID`. @internal */
+/** Throws `OPTION_INVALID`. @hidden */
 export function fillServeOptions(given: ServeOptions = {}): FilledServeOptions {
   checkObject('the options of serve', given, optionNames);
   const plan = oneOf('plan', given.plan ?? 'event', plans);

@@ -5,7 +5,7 @@ import type { Server } from 'node:net';
 import type { ListenOwner } from './listen.js';
 import type { OnMember } from './mesh.js';
 
-/** @internal */
+/** @hidden */
 export interface ProgramLoop {
   /** Its process, by its number in the server, and its index there. */
   readonly process: number;
@@ -28,7 +28,7 @@ export function setProgramLoop(loop: ProgramLoop): void {
   ofThread = loop;
 }
 
-/** @internal */
+/** @hidden */
 export function programLoop(): ProgramLoop | undefined {
   return ofThread;
 }

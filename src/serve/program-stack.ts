@@ -4,7 +4,7 @@ import { CodedError, errorCodes } from '../errors.js';
 
 /**
  * Of what a program has thrown when it was started; not of what is said about it.
- * @internal
+ * @hidden
  */
 export function programStack(error: unknown): string | undefined {
   if (!(error instanceof CodedError)) return undefined;

@@ -55,7 +55,7 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
 
 /**
  * With a `mesh` the loops talk to each other, and `title` stands for the program in the status.
- * @internal
+ * @hidden
  */
 export async function serveProgram(
   path: string,

@@ -8,7 +8,7 @@ import type { LoopStatus } from './status.js';
 
 /**
  * As people write it.
- * @internal
+ * @hidden
  */
 export function addressText(address: BoundAddress): string {
   if (typeof address === 'string') return address;
@@ -24,7 +24,7 @@ interface Column {
 
 /**
  * Of the page and of `manycore status`.
- * @internal
+ * @hidden
  */
 export const statusColumns: readonly Column[] = [
   { head: 'pid', text: ({ pid }) => String(pid ?? '') },
