@@ -70,14 +70,15 @@ export class Receivers {
     if (weight > 0 || this.#watchers.size === 0 || this.#all.has(address)) return;
     const watchers = this.#watchers.get(address);
     this.#watchers.delete(address);
-    for (const tell of watchers ?? []) afterQueue(tell);
+    if (watchers !== undefined) tellGone(watchers);
   }
 
   /** Calls `onGone` once when an address has nobody (any more), unless what it returns was called. */
   watch(address: string, onGone: () => void): () => void {
-    if (!this.#all.has(address)) afterQueue(onGone);
     const watchers = this.#watchers.get(address) ?? new Set();
-    this.#watchers.set(address, watchers.add(onGone));
+    watchers.add(onGone);
+    if (this.#all.has(address)) this.#watchers.set(address, watchers);
+    else tellGone(watchers);
     return () => {
       watchers.delete(onGone);
       if (watchers.size === 0 && this.#watchers.get(address) === watchers) {
@@ -110,7 +111,11 @@ export class Receivers {
   }
 }
 
-/** Once what was sent in this loop until now has been handed on. */
-function afterQueue(callback: () => void): void {
-  setImmediate(() => setImmediate(callback));
+/** Once what was sent in this loop until now has been handed on; those that still want to know then. */
+function tellGone(watchers: ReadonlySet<() => void>): void {
+  setImmediate(() => {
+    setImmediate(() => {
+      for (const onGone of watchers) onGone();
+    });
+  });
 }

@@ -150,6 +150,6 @@ export class BusStream extends Duplex {
   }
 }
 
-function asError(error: unknown): Error {
+export function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }

@@ -7,7 +7,7 @@ import { invalid } from '../internal/index.js';
 import type { Consumer } from './consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import { parseAddress, type StreamFrame } from './protocol.js';
-import { BusStream } from './stream.js';
+import { asError, BusStream } from './stream.js';
 import type { Bus, ConsumerOptions, SendOptions } from './types.js';
 
 /** Of addresses that manycore makes up. */
@@ -104,6 +104,6 @@ async function handled(stream: BusStream, handle: () => unknown): Promise<void> 
   try {
     await handle();
   } catch (error) {
-    stream.destroy(error instanceof Error ? error : new Error(String(error)));
+    stream.destroy(asError(error));
   }
 }

@@ -98,7 +98,6 @@ export class Loop {
     useSharedHosts(this.#places);
     this.#member = new Member(post);
     this.#program = {
-      process: options.process,
       index,
       join: (onMember) => this.#member.join(onMember),
       ready: () => this.#ready(),

@@ -7,8 +7,7 @@ import type { OnMember } from './mesh.js';
 
 /** @hidden */
 export interface ProgramLoop {
-  /** Its process, by its number in the server, and its index there. */
-  readonly process: number;
+  /** Its number in its process. */
   readonly index: number;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;

@@ -2,7 +2,7 @@
 
 import { CodedError } from '../errors.js';
 import { Lifecycle } from '../internal/index.js';
-import { checkInstances, type FilledDeployOptions } from './options.js';
+import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from './options.js';
 import type { InstanceId, UnitSource } from './protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from './types.js';
 
@@ -33,8 +33,6 @@ export interface DeploymentParts {
 }
 
 type State = 'running' | 'ending' | 'ended';
-
-const healthTimeoutMs = 5000;
 
 export class DirectedDeployment implements Deployment {
   readonly id: number;

@@ -272,7 +272,8 @@ export class Director {
   ): Promise<void> {
     const settling = homeless.map(async (placed) => {
       const deployment = this.#deployments.get(placed.deployment);
-      if (deployment === undefined || placed.state !== 'lost') return;
+      const isWanted = deployment?.placed.includes(placed) === true && placed.state === 'lost';
+      if (!isWanted) return; // scaled down or undeployed meanwhile
       const { loop, pid } = loopOf(deployment) ?? {};
       Object.assign(placed, { loop, pid });
       placed.state = 'starting';
@@ -307,7 +308,9 @@ function byLoop(placed: readonly Placed[]): ByLoop {
   const loops = new Map<number, Placed[]>();
   for (const each of placed) {
     if (each.loop === undefined) continue;
-    loops.set(each.loop, [...(loops.get(each.loop) ?? []), each]);
+    const there = loops.get(each.loop);
+    if (there === undefined) loops.set(each.loop, [each]);
+    else there.push(each);
   }
   return loops;
 }

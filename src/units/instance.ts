@@ -48,12 +48,13 @@ export class Instance {
   readonly #servers = new Set<Server>();
   readonly #life: Lifecycle<State>;
   #unit: UnitObject = {};
+  #ending: Promise<void> | undefined;
 
   constructor({ id, name, config, loop, bus, threads, deploy }: InstanceOptions) {
     this.id = id;
     this.name = name;
     this.#bus = new ScopedBus(bus);
-    this.#life = new Lifecycle(`instance ${id.instance} of ${name}`, 'starting', {
+    this.#life = new Lifecycle(this.#what, 'starting', {
       starting: ['running', 'stopping'],
       running: ['stopping'],
       stopping: ['ended'],
@@ -125,8 +126,6 @@ export class Instance {
     await this.#end(timeoutMs, true);
   }
 
-  #ending: Promise<void> | undefined;
-
   #end(timeoutMs: number, hasStarted: boolean): Promise<void> {
     this.#ending ??= this.#endOnce(timeoutMs, hasStarted);
     return this.#ending;
@@ -135,7 +134,6 @@ export class Instance {
   async #endOnce(timeoutMs: number, hasStarted: boolean): Promise<void> {
     this.#life.tryTransition('stopping');
     this.#abort.abort();
-    const endMs = performance.now() + timeoutMs;
     const finish = async (): Promise<void> => {
       await this.#bus.end();
       if (hasStarted) await current.run(this, async () => await this.#unit.stop?.());
@@ -144,9 +142,8 @@ export class Instance {
     const onDeadline = (): Error => new Error(`it has not ended within ${timeoutMs} ms`);
     try {
       await beforeDeadline(finish(), {
-        deadlineMs: endMs - performance.now(),
+        deadlineMs: timeoutMs,
         onDeadline,
-        signal: undefined,
       });
     } catch (cause) {
       const message = `${this.#what} did not stop well: ${messageOf(cause)}`;

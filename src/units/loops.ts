@@ -16,6 +16,7 @@ import {
 } from '../serve/index.js';
 import { answer } from './ask.js';
 import { Director } from './director.js';
+import { fillDeployOptions, sourceOf } from './options.js';
 import { directorAddress, parseBlocked, parseToDirector } from './protocol.js';
 import type { Deployment, DeployOptions, UnitLike } from './types.js';
 
@@ -134,6 +135,7 @@ export class Loops implements AsyncDisposable {
     unit: UnitLike<Config>,
     options?: DeployOptions<Config>,
   ): Promise<Deployment> {
+    fillDeployOptions(sourceOf(unit), options); // what is wrong is told before anything starts
     await this.#running();
     return await this.#director.deploy(unit, options, undefined);
   }

@@ -11,6 +11,8 @@ import type { DeployOptions } from './types.js';
 const mostInstances = 1_000_000;
 const mostMs = 2 ** 31 - 1;
 const defaultTimeoutMs = 30_000;
+/** Of `health()`. */
+export const healthTimeoutMs = 5000;
 
 export interface FilledDeployOptions {
   readonly instances: number;

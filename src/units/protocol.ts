@@ -54,7 +54,7 @@ export type ToDirector =
       readonly type: 'arrived';
       readonly loop: number;
       readonly pid: number;
-      readonly process: number;
+      /** Its number in its process. */
       readonly index: number;
     }
   /** It takes no more; answered when nothing of it is known any more. */

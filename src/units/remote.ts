@@ -2,7 +2,7 @@
 
 import type { Bus } from '../bus/index.js';
 import { ask } from './ask.js';
-import { fillDeployOptions, sourceOf } from './options.js';
+import { fillDeployOptions, healthTimeoutMs, sourceOf } from './options.js';
 import {
   directorAddress,
   type InstanceId,
@@ -13,7 +13,6 @@ import {
 } from './protocol.js';
 import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from './types.js';
 
-const healthTimeoutMs = 5000;
 /** What ends has deadlines of its own, in the loops. */
 const noLimitMs = Infinity;
 

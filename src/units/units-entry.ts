@@ -37,14 +37,8 @@ try {
   answer(bus, loopAddress(number), async (message) => await units.handle(parseToUnits(message)));
   const introduced = Promise.all([...links.values()].map((link) => link.introduced));
   await Promise.race([introduced, wait(introductionMs, undefined, { ref: false })]);
-  const { process: inServer, index } = loop;
-  const arrival = {
-    type: 'arrived',
-    loop: number,
-    pid: process.pid,
-    process: inServer,
-    index,
-  } as const;
+  const { index } = loop;
+  const arrival = { type: 'arrived', loop: number, pid: process.pid, index } as const;
   await ask(bus, directorAddress, arrival, noLimitMs);
   loop.ready();
 } catch (error) {

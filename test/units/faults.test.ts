@@ -48,6 +48,8 @@ test('wrong numbers and options are refused before anything starts', { skip }, a
     loops.deploy(() => {}, { startTimeoutMs: 0 }),
     { code: 'OPTION_INVALID' },
   );
+  await assert.rejects(loops.deploy('/no/such/unit.js'), { code: 'UNIT_INVALID' });
+  assert.deepEqual(await loops.status(), [], 'no loop was started');
   const deployment = await loops.deploy(() => {});
   await assert.rejects(deployment.scale(-1), { code: 'OPTION_INVALID' });
   assert.throws(() => new Loops({ processes: 0 }), { code: 'OPTION_INVALID' });
