@@ -43,10 +43,12 @@ export const errorCodes = {
   SERVE_START_FAILED: 'a process of the server could not be started, or does not listen',
   // event bus
   BUS_CLOSED: 'the bus is closed',
+  BUS_CODEC_FAILED: 'a codec for a body is not there, or threw',
   BUS_CONSUMER_LOST: 'the loop of a consumer ended before it answered',
   BUS_FAILED: 'the consumer of a request has answered that it cannot be done',
   BUS_FULL: 'as many messages wait at a consumer as may wait',
   BUS_HANDLER_ERROR: 'the consumer of a request threw',
+  BUS_INTERCEPTED: 'an interceptor has stopped a request',
   BUS_NO_HANDLERS: 'nobody consumes the address of a request',
   BUS_REPLIED: 'a message was answered before',
   BUS_TIMEOUT: 'a request was not answered in time',

@@ -9,18 +9,21 @@
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
 
 import type { Duplex } from 'node:stream';
-import { CodedError } from '../errors.js';
+import type { CodedError } from '../errors.js';
 import {
   announcements,
   boolean,
   checkFunction,
   integer,
-  messageOf,
   oneOf,
   string,
 } from '../internal/index.js';
 import { BusAddress } from './address.js';
+import type { BusCodec, Registration } from './codecs.js';
 import { Consumer } from './consumer.js';
+import { asCoded, busClosed, handlerError, noHandlers } from './errors.js';
+import { Filters } from './filters.js';
+import type { Interceptors } from './interceptors.js';
 import {
   type Asker,
   BusMessage,
@@ -50,18 +53,16 @@ export interface BusOptions {
 
 const defaultMaxBuffered = 1000;
 
-function busClosed(): CodedError {
-  return new CodedError('BUS_CLOSED', 'the bus is closed');
-}
-
 export class EventBus implements StreamBus {
   readonly #copy: (body: unknown) => unknown;
   readonly #receivers = new Receivers();
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
   readonly #whenDrained: (() => void)[] = [];
+  readonly #filters = new Filters();
   /** What messages have of this. */
   readonly #asker: Asker = {
+    encode: (content, codec) => this.#filters.encode(content, codec),
     ask: (address, options, send) => this.#ask(address, options, send),
   };
   #isClosed = false;
@@ -74,6 +75,9 @@ export class EventBus implements StreamBus {
   constructor({ copy }: BusOptions) {
     this.#copy = copy;
     this.#queue.onEmpty = this.#noteDrained;
+    this.#filters.onStop = () => {
+      this.#dropped += 1;
+    };
   }
 
   get stats(): BusStats {
@@ -85,11 +89,6 @@ export class EventBus implements StreamBus {
     };
   }
 
-  /**
-   * Calls `handler` for what is sent to `address`, until the consumer is closed. What the handler throws
-   * is the answer to a request; without one it is thrown as by a listener of an event. Throws
-   * `OPTION_INVALID`, `BUS_CLOSED`.
-   */
   consumer<Body = unknown>(
     address: string,
     handler: Handler<Body>,
@@ -131,15 +130,11 @@ export class EventBus implements StreamBus {
     };
   }
 
-  /**
-   * To every consumer of `address`. False when something waits now: whoever has much to send awaits
-   * `drained()` then. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or what `copy` throws.
-   */
-  publish(address: string, body: unknown, { headers, local }: SendOptions = {}): boolean {
-    this.#check(address);
-    checkLocal(local);
-    const own = { address, body: this.#copy(body), headers: headersOf(headers) };
-    const delivery = { ...own, waiter: undefined, isPublished: true };
+  publish(address: string, body: unknown, options: SendOptions = {}): boolean {
+    const { local } = options;
+    const made = this.#delivery(address, body, options, true, undefined);
+    if (made === undefined) return this.#hasRoom;
+    const delivery = { ...made, body: this.#copy(made.body) };
     const told = new Set<Peer>();
     const tell = (): void => {
       if (local === 'only') return;
@@ -163,15 +158,23 @@ export class EventBus implements StreamBus {
     return this.#hasRoom;
   }
 
-  /** To one consumer of `address`, by turns. Answers and throws as `publish` does. */
-  send(address: string, body: unknown, { headers, local }: SendOptions = {}): boolean {
+  send(address: string, body: unknown, options: SendOptions = {}): boolean {
+    const delivery = this.#delivery(address, body, options, false, undefined);
+    return delivery === undefined ? this.#hasRoom : this.#send(delivery, options.local);
+  }
+
+  /** What is sent, after interceptors and codecs; `undefined`: an interceptor has stopped it. */
+  #delivery(
+    address: string,
+    body: unknown,
+    { headers, local, codec }: SendOptions,
+    isPublished: boolean,
+    waiter: Waiter | undefined,
+  ): Delivery | undefined {
     this.#check(address);
     checkLocal(local);
-    const own = headersOf(headers);
-    return this.#send(
-      { address, body, headers: own, waiter: undefined, isPublished: false },
-      local,
-    );
+    const given = { address, body, headers: headersOf(headers), waiter, isPublished };
+    return this.#filters.pass(given, codec);
   }
 
   get #hasRoom(): boolean {
@@ -205,23 +208,23 @@ export class EventBus implements StreamBus {
     return this.#queue.hasRoom;
   }
 
-  /**
-   * To one consumer of `address`, by turns; resolves with its answer. Rejects with `BUS_NO_HANDLERS`,
-   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_CONSUMER_LOST`, `ABORTED`, and with what
-   * `publish` throws.
-   */
   async request<Body = unknown>(
     address: string,
     body: unknown,
     options: SendOptions & ReplyRequestOptions = {},
   ): Promise<BusMessage<Body>> {
-    this.#check(address);
-    const { local } = options;
-    checkLocal(local);
-    const headers = headersOf(options.headers);
-    return await this.#ask<Body>(address, options, (waiter) =>
-      this.#send({ address, body, headers, waiter, isPublished: false }, local),
-    );
+    return await this.#ask<Body>(address, options, (waiter) => {
+      const delivery = this.#delivery(address, body, options, false, waiter);
+      if (delivery !== undefined) this.#send(delivery, options.local);
+    });
+  }
+
+  intercept(interceptors: Interceptors): Registration {
+    return this.#filters.intercept(interceptors);
+  }
+
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    return this.#filters.addCodec(codec);
   }
 
   openStream(address: string, options?: StreamOptions): Promise<Duplex> {
@@ -236,7 +239,6 @@ export class EventBus implements StreamBus {
     return this.#receivers.watch(address, onGone);
   }
 
-  /** What this bus can do with one address, with types. Throws `OPTION_INVALID`. */
   address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply> {
     return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
   }
@@ -300,13 +302,8 @@ export class EventBus implements StreamBus {
   #hand(peer: Peer, delivery: Delivery): void {
     try {
       peer.take(delivery);
-    } catch (cause) {
-      const { address, waiter } = delivery;
-      const error = cause instanceof CodedError ? cause : sendFailed(address, cause);
-      if (waiter === undefined) {
-        this.#dropped += 1;
-        announcements.busDropped.publish({ address, why: error.message });
-      } else waiter.settle({ isDone: false, error });
+    } catch (error) {
+      this.#lose(delivery, asCoded(delivery.address, error));
     }
   }
 
@@ -325,8 +322,7 @@ export class EventBus implements StreamBus {
 
   #refuse({ address, waiter }: Delivery): void {
     this.#undelivered += 1;
-    const message = `nobody consumes ${address}: register a consumer before something is sent there`;
-    waiter?.settle({ isDone: false, error: new CodedError('BUS_NO_HANDLERS', message) });
+    waiter?.settle({ isDone: false, error: noHandlers(address) });
   }
 
   #noteDropped(address: string, dropped: number): void {
@@ -335,15 +331,40 @@ export class EventBus implements StreamBus {
     announcements.busDropped.publish({ address, why: 'too many messages wait at its consumer' });
   }
 
-  #handle(delivery: Delivery, handler: Handler<never>): void {
+  #handle(received: Delivery, handler: Handler<never>): void {
     this.#received += 1;
-    const message = new BusMessage<never>(delivery, this.#asker);
+    const decoded = this.#decoded(received);
+    if (decoded === undefined) return;
+    let message = new BusMessage<never>(decoded, this.#asker);
     try {
+      const delivery = this.#filters.receive(decoded);
+      if (delivery === undefined) return;
+      if (delivery !== decoded) message = new BusMessage<never>(delivery, this.#asker);
       const result: unknown = Reflect.apply(handler, undefined, [message]);
       if (result instanceof Promise) result.catch((error: unknown) => failed(message, error));
     } catch (error) {
       failed(message, error);
     }
+  }
+
+  /** `undefined`: it cannot be, which the sender hears. */
+  #decoded(delivery: Delivery): Delivery | undefined {
+    try {
+      return this.#filters.decode(delivery);
+    } catch (error) {
+      this.#lose(delivery, asCoded(delivery.address, error));
+      return undefined;
+    }
+  }
+
+  /** Tells whoever waits, else whoever listens to what is announced. */
+  #lose({ address, waiter }: Delivery, error: CodedError): void {
+    if (waiter !== undefined) {
+      waiter.settle({ isDone: false, error });
+      return;
+    }
+    this.#dropped += 1;
+    announcements.busDropped.publish({ address, why: error.message });
   }
 
   /** Calls `send` with a waiter; resolves with what that hears. */
@@ -354,7 +375,7 @@ export class EventBus implements StreamBus {
   ): Promise<BusMessage<Body>> {
     if (this.#isClosed) throw busClosed();
     const answer = await this.#requests.ask(address, options, send);
-    return new BusMessage<Body>(answer, this.#asker);
+    return new BusMessage<Body>(this.#filters.decode(answer), this.#asker);
   }
 }
 
@@ -371,14 +392,4 @@ function failed(message: BusMessage, cause: unknown): void {
 
 function checkLocal(local: Locality): void {
   if (local !== undefined) oneOf('local', local, ['only', 'prefer']);
-}
-
-function handlerError(address: string, cause: unknown): CodedError {
-  const text = `the consumer of ${address} threw: ${messageOf(cause)}`;
-  return new CodedError('BUS_HANDLER_ERROR', text, { cause });
-}
-
-function sendFailed(address: string, cause: unknown): CodedError {
-  const text = `a message to ${address} cannot travel: ${messageOf(cause)}`;
-  return new CodedError('TRANSFER_UNSUPPORTED', text, { cause });
 }

@@ -1,7 +1,14 @@
 export { BusAddress } from './address.js';
 export { type BusOptions, EventBus } from './bus.js';
+export type { BusCodec, Registration } from './codecs.js';
 export type { Consumer } from './consumer.js';
 export { createCopy } from './copy.js';
+export type {
+  InterceptedChange,
+  InterceptedMessage,
+  Interceptor,
+  Interceptors,
+} from './interceptors.js';
 export { BusLink } from './link.js';
 export {
   type BusHeaders,

@@ -7,6 +7,7 @@ import { CodedError } from '../errors.js';
 import { bufferCarrier, Link, readError } from '../host/index.js';
 import { announcements, defer } from '../internal/index.js';
 import type { EventBus } from './bus.js';
+import { consumerLost, nobodyWaits } from './errors.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';
 import type { Attached, Peer } from './peer.js';
 import { busFrame, parseAddress, parseFailure, parseMessage } from './protocol.js';
@@ -132,10 +133,7 @@ export class BusLink implements Peer {
     this.#attached.ended();
     const waiters = [...this.#waiters.values()];
     this.#waiters.clear();
-    const message = 'the loop whose consumer had the request is gone: send it again';
-    for (const waiter of waiters) {
-      waiter.settle({ isDone: false, error: new CodedError('BUS_CONSUMER_LOST', message) });
-    }
+    for (const waiter of waiters) waiter.settle({ isDone: false, error: consumerLost() });
   }
 
   /** Calls `send` with a number for `waiter`, which is free again once that hears or gives up. */
@@ -233,8 +231,7 @@ export class BusLink implements Peer {
     const waiter = this.#waiters.get(number);
     if (waiter !== undefined) waiter.settle(outcome);
     else if (outcome.isDone) {
-      const error = new CodedError('BUS_NO_HANDLERS', 'nobody waits for an answer to this message');
-      outcome.waiter?.settle({ isDone: false, error });
+      outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });
     }
   }
 

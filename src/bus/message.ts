@@ -2,6 +2,7 @@
 
 import { CodedError } from '../errors.js';
 import { integer, invalid } from '../internal/index.js';
+import { nobodyWaits } from './errors.js';
 
 /** Names are compared as they are written. */
 export type BusHeaders = Readonly<Record<string, string>>;
@@ -50,6 +51,8 @@ export interface Delivery {
 
 export interface ReplyOptions {
   readonly headers?: BusHeaders | undefined;
+  /** The name of the codec for the body. Default: that of its class, if there is one. */
+  readonly codec?: string | undefined;
 }
 
 export interface ReplyRequestOptions extends ReplyOptions {
@@ -58,8 +61,16 @@ export interface ReplyRequestOptions extends ReplyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What a message carries. */
+export interface Content {
+  readonly body: unknown;
+  readonly headers: BusHeaders;
+}
+
 /** The bus on which a message came. */
 export interface Asker {
+  /** As it travels. Throws `BUS_CODEC_FAILED`. */
+  encode(content: Content, codec: string | undefined): Content;
   /** Calls `send` with a waiter; resolves with what that hears. */
   ask(
     address: string,
@@ -70,13 +81,6 @@ export interface Asker {
 
 /** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
 const mostFailureCode = 2 ** 31 - 1;
-
-export function nobodyWaits(address: string): CodedError {
-  return new CodedError(
-    'BUS_NO_HANDLERS',
-    `nobody waits for an answer to this message to ${address}`,
-  );
-}
 
 export class BusMessage<Body = unknown> {
   readonly address: string;
@@ -103,11 +107,15 @@ export class BusMessage<Body = unknown> {
   }
 
   /**
-   * Answers a request; where nobody waits nothing happens. Throws `BUS_REPLIED` the second time, or
-   * what is thrown for a body that cannot travel: then it was not answered.
+   * Answers a request; where nobody waits nothing happens. Throws `BUS_REPLIED` the second time,
+   * `BUS_CODEC_FAILED`, or what is thrown for a body that cannot travel: then it was not answered.
    */
-  reply(body: unknown, { headers }: ReplyOptions = {}): void {
-    this.#answer({ isDone: true, body, headers: headersOf(headers), waiter: undefined });
+  reply(body: unknown, options: ReplyOptions = {}): void {
+    this.#answer({ isDone: true, ...this.#encoded(body, options), waiter: undefined });
+  }
+
+  #encoded(body: unknown, { headers, codec }: ReplyOptions): Content {
+    return this.#asker.encode({ body, headers: headersOf(headers) }, codec);
   }
 
   /**
@@ -115,10 +123,10 @@ export class BusMessage<Body = unknown> {
    * `BUS_NO_HANDLERS` where nobody waits, and as `reply` throws.
    */
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
-    const headers = headersOf(options.headers);
+    const content = this.#encoded(body, options);
     if (this.#waiter === undefined) throw nobodyWaits(this.address);
     return await this.#asker.ask(this.address, options, (waiter) => {
-      this.#answer({ isDone: true, body, headers, waiter });
+      this.#answer({ isDone: true, ...content, waiter });
     });
   }
 

@@ -2,13 +2,8 @@
 
 import { CodedError } from '../errors.js';
 import { abortError, beforeDeadline, defer, integer } from '../internal/index.js';
-import {
-  type Delivery,
-  nobodyWaits,
-  type Outcome,
-  type ReplyRequestOptions,
-  type Waiter,
-} from './message.js';
+import { nobodyWaits } from './errors.js';
+import type { Delivery, Outcome, ReplyRequestOptions, Waiter } from './message.js';
 
 const defaultTimeoutMs = 30_000;
 const longestMs = 2 ** 31 - 1;

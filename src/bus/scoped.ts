@@ -5,7 +5,9 @@ import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
 import { string } from '../internal/index.js';
 import { BusAddress } from './address.js';
+import type { BusCodec, Registration } from './codecs.js';
 import type { Consumer } from './consumer.js';
+import type { Interceptors } from './interceptors.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
@@ -14,6 +16,7 @@ export class ScopedBus implements Bus {
   readonly #bus: Bus;
   readonly #consumers = new Set<Consumer>();
   readonly #streams = new Set<Duplex>();
+  readonly #registrations = new Set<Registration>();
   readonly #atWork = new Set<Promise<unknown>>();
   #isEnded = false;
 
@@ -115,6 +118,24 @@ export class ScopedBus implements Bus {
     return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
   }
 
+  intercept(interceptors: Interceptors): Registration {
+    return this.#registered(this.#bus.intercept(interceptors));
+  }
+
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    return this.#registered(this.#bus.addCodec(codec));
+  }
+
+  #registered(registration: Registration): Registration {
+    const close = (): void => {
+      this.#registrations.delete(own);
+      registration.close();
+    };
+    const own: Registration = { close, [Symbol.dispose]: close };
+    this.#registrations.add(own);
+    return own;
+  }
+
   drained(): Promise<void> {
     return this.#bus.drained();
   }
@@ -128,6 +149,7 @@ export class ScopedBus implements Bus {
     for (const each of this.#consumers) each.close();
     await Promise.allSettled(this.#atWork);
     for (const each of this.#streams) each.destroy();
+    for (const each of this.#registrations) each.close();
   }
 
   #check(address: string): void {

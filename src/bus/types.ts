@@ -2,7 +2,9 @@
 
 import type { Duplex } from 'node:stream';
 import type { BusAddress } from './address.js';
+import type { BusCodec, Registration } from './codecs.js';
 import type { Consumer } from './consumer.js';
+import type { Interceptors } from './interceptors.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import type { Locality } from './receivers.js';
 import type { StreamHandler, StreamOptions } from './streams.js';
@@ -14,6 +16,8 @@ export interface SendOptions {
    * Default: all by turns.
    */
   readonly local?: Locality;
+  /** The name of the codec for the body. Default: that of its class, if there is one. */
+  readonly codec?: string | undefined;
 }
 
 export interface ConsumerOptions {
@@ -49,16 +53,16 @@ export interface Bus {
   ): Consumer;
   /**
    * To every consumer of `address`. False when something waits now: whoever has much to send awaits
-   * `drained()` then. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, or `TRANSFER_…` for a body that
-   * cannot travel: then nobody has it.
+   * `drained()` then. Throws `OPTION_INVALID`, `BUS_CLOSED`, `BUS_FULL`, `BUS_CODEC_FAILED`, or `TRANSFER_…`
+   * for a body that cannot travel: then nobody has it.
    */
   publish(address: string, body: unknown, options?: SendOptions): boolean;
   /** To one consumer of `address`, by turns. Answers and throws as `publish` does. */
   send(address: string, body: unknown, options?: SendOptions): boolean;
   /**
    * To one consumer of `address`, by turns; resolves with its answer. Rejects with `BUS_NO_HANDLERS`,
-   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_CONSUMER_LOST`, `ABORTED`, and with what
-   * `publish` throws.
+   * `BUS_TIMEOUT`, `BUS_FAILED`, `BUS_HANDLER_ERROR`, `BUS_CONSUMER_LOST`, `BUS_INTERCEPTED`, `ABORTED`,
+   * and with what `publish` throws.
    */
   request<Body = unknown>(
     address: string,
@@ -75,6 +79,16 @@ export interface Bus {
   openStream(address: string, options?: StreamOptions): Promise<Duplex>;
   /** Calls `handler` with each stream that somebody opens to `address`. Throws as `consumer`. */
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
+  /**
+   * Functions that see every message that is sent in this loop (`outbound`), and that comes to a handler in
+   * it (`inbound`), whoever sends or handles it, until the answer of this is closed. Throws `OPTION_INVALID`.
+   */
+  intercept(interceptors: Interceptors): Registration;
+  /**
+   * How bodies of a class, or of messages that name this codec, travel; to be added wherever they are sent,
+   * and where they come. Throws `OPTION_INVALID`.
+   */
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration;
   /** Resolves when nothing that was sent waits any more. */
   drained(): Promise<void>;
 }

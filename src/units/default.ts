@@ -5,11 +5,14 @@ import type { Duplex } from 'node:stream';
 import type {
   Bus,
   BusAddress,
+  BusCodec,
   BusMessage,
   BusStats,
   Consumer,
   ConsumerOptions,
   Handler,
+  Interceptors,
+  Registration,
   ReplyRequestOptions,
   SendOptions,
   StreamHandler,
@@ -74,6 +77,12 @@ export const bus: Bus = Object.freeze({
   },
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
     return currentBus().acceptStreams(address, handler, options);
+  },
+  intercept(interceptors: Interceptors): Registration {
+    return currentBus().intercept(interceptors);
+  },
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    return currentBus().addCodec(codec);
   },
   drained(): Promise<void> {
     return currentBus().drained();

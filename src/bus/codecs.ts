@@ -1,0 +1,114 @@
+// Codecs of a program's own, as Vert.x has them: what a body is turned into before it travels, and back
+// where it arrives. The name of the codec goes with the message, as a header that nobody else sees.
+// Without one a body travels as the arguments of `run` do (context/).
+
+import { CodedError } from '../errors.js';
+import { checkFunction, messageOf, string } from '../internal/index.js';
+import type { Content } from './message.js';
+
+export interface BusCodec<Value = unknown, Encoded = unknown> {
+  /** The same where it is sent and where it arrives. */
+  readonly name: string;
+  /** Bodies of exactly this class are encoded without being asked to. */
+  readonly type?: (new (...args: never[]) => Value) | undefined;
+  /** Returns what travels in place of the body: plain data, or bytes. */
+  encode(body: Value): Encoded;
+  /** Returns the body. */
+  decode(encoded: Encoded): Value;
+}
+
+/** Until it is closed. */
+export interface Registration extends Disposable {
+  close(): void;
+}
+
+const codecHeader = 'manycore-codec';
+
+function noCodec(name: string): CodedError {
+  const message = `there is no codec ${name} in this loop: add it wherever its messages are sent or come`;
+  return new CodedError('BUS_CODEC_FAILED', message);
+}
+
+function codecFailed(name: string, what: string, cause: unknown): CodedError {
+  const message = `the codec ${name} cannot ${what} a body: ${messageOf(cause)}`;
+  return new CodedError('BUS_CODEC_FAILED', message, { cause });
+}
+
+interface Added {
+  readonly name: string;
+  readonly type: unknown;
+  readonly encode: (body: unknown) => unknown;
+  readonly decode: (encoded: unknown) => unknown;
+}
+
+export class Codecs {
+  /** The last of a name counts: several units of a loop may bring the same. */
+  readonly #added: Added[] = [];
+  readonly #byName = new Map<string, Added>();
+  readonly #byType = new Map<unknown, Added>();
+
+  /** Throws `OPTION_INVALID`. */
+  add<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    const { type } = codec;
+    const encode = checkFunction('codec.encode', codec.encode);
+    const decode = checkFunction('codec.decode', codec.decode);
+    if (type !== undefined) checkFunction('codec.type', type);
+    const added: Added = {
+      name: string('codec.name', codec.name, 'a name'),
+      type,
+      encode: (body) => Reflect.apply(encode, codec, [body]),
+      decode: (encoded) => Reflect.apply(decode, codec, [encoded]),
+    };
+    this.#added.push(added);
+    this.#index();
+    const close = (): void => {
+      const at = this.#added.indexOf(added);
+      if (at >= 0) this.#added.splice(at, 1);
+      this.#index();
+    };
+    return { close, [Symbol.dispose]: close };
+  }
+
+  #index(): void {
+    this.#byName.clear();
+    this.#byType.clear();
+    for (const codec of this.#added) {
+      this.#byName.set(codec.name, codec);
+      if (codec.type !== undefined) this.#byType.set(codec.type, codec);
+    }
+  }
+
+  /** What travels, by the codec of this name or of its class, if there is one. Throws `BUS_CODEC_FAILED`. */
+  encode(content: Content, name: string | undefined): Content {
+    if (name === undefined && this.#byType.size === 0) return content;
+    const { body, headers } = content;
+    const codec =
+      name === undefined
+        ? this.#byType.get(Object(body).constructor)
+        : this.#byName.get(string('codec', name, 'the name of a codec'));
+    if (codec === undefined) {
+      if (name === undefined) return content;
+      throw noCodec(name);
+    }
+    let encoded: unknown;
+    try {
+      encoded = codec.encode(body);
+    } catch (cause) {
+      throw codecFailed(codec.name, 'encode', cause);
+    }
+    return { body: encoded, headers: Object.freeze({ ...headers, [codecHeader]: codec.name }) };
+  }
+
+  /** What was encoded, or the same. Throws `BUS_CODEC_FAILED`. */
+  decode<C extends Content>(content: C): C {
+    const { [codecHeader]: name, ...headers } = content.headers;
+    if (name === undefined) return content;
+    const codec = this.#byName.get(name);
+    if (codec === undefined) throw noCodec(name);
+    try {
+      return { ...content, body: codec.decode(content.body), headers: Object.freeze(headers) };
+    } catch (cause) {
+      throw codecFailed(name, 'decode', cause);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// The errors of the bus that more than one of its files gives.
+
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+
+export function busClosed(): CodedError {
+  return new CodedError('BUS_CLOSED', 'the bus is closed');
+}
+
+export function noHandlers(address: string): CodedError {
+  const message = `nobody consumes ${address}: register a consumer before something is sent there`;
+  return new CodedError('BUS_NO_HANDLERS', message);
+}
+
+/** There is nobody to answer. */
+export function nobodyWaits(address?: string): CodedError {
+  const what = address === undefined ? 'this message' : `this message to ${address}`;
+  return new CodedError('BUS_NO_HANDLERS', `nobody waits for an answer to ${what}`);
+}
+
+export function consumerLost(): CodedError {
+  const message = 'the loop whose consumer had the request is gone: send it again';
+  return new CodedError('BUS_CONSUMER_LOST', message);
+}
+
+export function handlerError(address: string, cause: unknown): CodedError {
+  const text = `the consumer of ${address} threw: ${messageOf(cause)}`;
+  return new CodedError('BUS_HANDLER_ERROR', text, { cause });
+}
+
+/** What a body that cannot travel is refused for. */
+export function asCoded(address: string, cause: unknown): CodedError {
+  if (cause instanceof CodedError) return cause;
+  const text = `a message to ${address} cannot travel: ${messageOf(cause)}`;
+  return new CodedError('TRANSFER_UNSUPPORTED', text, { cause });
+}

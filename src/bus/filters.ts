@@ -1,0 +1,66 @@
+// What a program has added to a bus, as its messages pass it: interceptors and codecs on the way out, codecs
+// and interceptors on the way in. A bus without them pays for a look. Not here: what each does.
+
+import { type BusCodec, Codecs, type Registration } from './codecs.js';
+import {
+  addInterceptors,
+  InterceptorChain,
+  type Interceptors,
+  intercepted,
+} from './interceptors.js';
+import type { Content, Delivery } from './message.js';
+import { reservedPrefix } from './streams.js';
+
+export class Filters {
+  /** Called when an interceptor has stopped a message. */
+  onStop: () => void = () => {};
+  readonly #codecs = new Codecs();
+  readonly #outbound = new InterceptorChain();
+  readonly #inbound = new InterceptorChain();
+
+  /** As `Bus.intercept`. */
+  intercept(interceptors: Interceptors): Registration {
+    return addInterceptors(interceptors, { outbound: this.#outbound, inbound: this.#inbound });
+  }
+
+  /** As `Bus.addCodec`. */
+  addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration {
+    return this.#codecs.add(codec);
+  }
+
+  /** An answer as it travels. Throws `BUS_CODEC_FAILED`. */
+  encode(content: Content, codec: string | undefined): Content {
+    return this.#codecs.encode(content, codec);
+  }
+
+  /** The answer that has travelled. Throws `BUS_CODEC_FAILED`. */
+  decode<C extends Content>(content: C): C {
+    return this.#codecs.decode(content);
+  }
+
+  /**
+   * As it is sent; `undefined`: an interceptor has stopped it, which whoever waits has heard. Throws
+   * `BUS_CODEC_FAILED`, and what an interceptor throws.
+   */
+  pass(delivery: Delivery, codec: string | undefined): Delivery | undefined {
+    const passed = this.#through(this.#outbound, delivery);
+    if (passed === undefined) return undefined;
+    const content = this.#codecs.encode(passed, codec);
+    return content === passed ? passed : { ...passed, ...content };
+  }
+
+  /** As a handler gets what was decoded; else as `pass`. */
+  receive(decoded: Delivery): Delivery | undefined {
+    return this.#through(this.#inbound, decoded);
+  }
+
+  #through(chain: InterceptorChain, delivery: Delivery): Delivery | undefined {
+    const { address, waiter } = delivery;
+    if (chain.isEmpty || address.startsWith(reservedPrefix)) return delivery;
+    const passed = chain.pass(delivery);
+    if (passed !== undefined) return passed;
+    this.onStop();
+    waiter?.settle({ isDone: false, error: intercepted(address) });
+    return undefined;
+  }
+}

@@ -1,0 +1,212 @@
+// What a program adds to a bus: codecs for its bodies, and interceptors that see every message.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { type BusCodec, EventBus, ScopedBus } from '../../src/bus/index.js';
+import { announcements } from '../../src/internal/index.js';
+
+/** Ends with the test. */
+function openBus(t: TestContext): EventBus {
+  const bus = new EventBus({ copy: structuredClone });
+  t.after(() => bus.close());
+  return bus;
+}
+
+/** With what no other way of copying keeps. */
+class Money {
+  readonly #cents: number;
+  constructor(cents: number) {
+    this.#cents = cents;
+  }
+  get cents(): number {
+    return this.#cents;
+  }
+}
+
+const money: BusCodec<Money, number> = {
+  name: 'money',
+  type: Money,
+  encode: ({ cents }) => cents,
+  decode: (cents) => new Money(cents),
+};
+
+test('bodies of a class travel by its codec, there and back', async (t) => {
+  const bus = openBus(t);
+  bus.addCodec(money);
+  bus.consumer<Money>('double', (message) => {
+    assert.deepEqual(message.headers, { to: 'whom' }); // of the codec nothing is seen
+    message.reply(new Money(message.body.cents * 2));
+  });
+  const answer = await bus.request<Money>('double', new Money(21), { headers: { to: 'whom' } });
+  assert.ok(answer.body instanceof Money);
+  assert.equal(answer.body.cents, 42);
+  assert.deepEqual(answer.headers, {});
+});
+
+test('a codec that is named is used for whatever is sent, and for answers to answers', async (t) => {
+  const bus = openBus(t);
+  bus.addCodec({
+    name: 'hex',
+    encode: (n: number) => n.toString(16),
+    decode: (text) => Number.parseInt(text, 16) + 1,
+  });
+  bus.consumer('ask', async (message) => {
+    const next = await message.replyAndRequest(message.body, { codec: 'hex' });
+    next.reply(next.body);
+  });
+  const first = await bus.request('ask', 15, { codec: 'hex' });
+  assert.equal(first.body, 17); // through the codec twice
+  assert.equal((await first.replyAndRequest(1, { codec: 'hex' })).body, 2);
+});
+
+test('what is published by a codec comes to all', async (t) => {
+  const bus = openBus(t);
+  bus.addCodec(money);
+  const got: number[] = [];
+  for (let at = 0; at < 2; at += 1) {
+    bus.consumer<Money>('all', ({ body }) => void got.push(body.cents));
+  }
+  bus.publish('all', new Money(7));
+  await turn();
+  assert.deepEqual(got, [7, 7]);
+});
+
+test('a codec that is missing, or throws, is named to whoever waits', async (t) => {
+  const bus = openBus(t);
+  const sick = { name: 'sick', encode: (body: unknown) => body, decode: () => assert.fail('ill') };
+  const wrong = { code: 'BUS_CODEC_FAILED', message: /codec nothing/ };
+  assert.throws(() => bus.send('any', 1, { codec: 'nothing' }), wrong);
+  assert.throws(() => bus.publish('any', 1, { codec: 'nothing' }), wrong);
+  await assert.rejects(bus.request('any', 1, { codec: 'nothing' }), wrong);
+  const added = bus.addCodec(sick);
+  bus.consumer('any', (message) => message.reply(1));
+  await assert.rejects(bus.request('any', 1, { codec: 'sick' }), {
+    code: 'BUS_CODEC_FAILED',
+    message: 'the codec sick cannot decode a body: ill',
+  });
+  const dropped: unknown[] = [];
+  const note = (message: unknown): void => void dropped.push(message);
+  announcements.busDropped.subscribe(note);
+  t.after(() => announcements.busDropped.unsubscribe(note));
+  bus.send('any', 1, { codec: 'sick' }); // nobody waits: told, and no reason to end the program
+  await turn();
+  assert.deepEqual(dropped, [{ address: 'any', why: 'the codec sick cannot decode a body: ill' }]);
+  assert.equal(bus.stats.dropped, 1);
+  added.close();
+  assert.throws(() => bus.send('any', 1, { codec: 'sick' }), { code: 'BUS_CODEC_FAILED' });
+});
+
+test('the last codec of a name counts; when it goes the one before does', async (t) => {
+  const bus = openBus(t);
+  const adder = (by: number): BusCodec<number, number> => ({
+    name: 'add',
+    encode: (n) => n,
+    decode: (n) => n + by,
+  });
+  bus.consumer('add', (message) => message.reply(message.body));
+  bus.addCodec(adder(1));
+  const second = bus.addCodec(adder(10));
+  assert.equal((await bus.request('add', 0, { codec: 'add' })).body, 10);
+  second.close();
+  second.close(); // once more changes nothing
+  assert.equal((await bus.request('add', 0, { codec: 'add' })).body, 1);
+});
+
+test('interceptors see and change what is sent, and what comes', async (t) => {
+  const bus = openBus(t);
+  const seen: string[] = [];
+  bus.intercept({
+    outbound: ({ address, headers, isAwaited }) => {
+      seen.push(`out ${address} ${isAwaited}`);
+      return { headers: { ...headers, trace: '7' } };
+    },
+    inbound: ({ body, headers }) => {
+      seen.push(`in ${headers['trace']}`);
+      return { body: `${body}!` };
+    },
+  });
+  const second = bus.intercept({ outbound: () => void seen.push('second') });
+  bus.consumer('echo', (message) => message.reply([message.body, message.headers]));
+  assert.deepEqual((await bus.request('echo', 'hi', { headers: { a: 'b' } })).body, [
+    'hi!',
+    { a: 'b', trace: '7' },
+  ]);
+  assert.deepEqual(seen, ['out echo true', 'second', 'in 7']);
+  second.close();
+  bus.send('echo', 1);
+  await turn();
+  assert.deepEqual(seen.slice(3), ['out echo false', 'in 7']);
+});
+
+test('an interceptor that answers false stops a message', async (t) => {
+  const bus = openBus(t);
+  let handled = 0;
+  bus.consumer('door', () => {
+    handled += 1;
+  });
+  for (const direction of ['outbound', 'inbound'] as const) {
+    using _ = bus.intercept({ [direction]: () => false });
+    await assert.rejects(bus.request('door', 1), { code: 'BUS_INTERCEPTED' });
+    bus.send('door', 1);
+    bus.publish('door', 1);
+    await turn();
+  }
+  assert.equal(handled, 0);
+  bus.send('door', 1);
+  await turn();
+  assert.equal(handled, 1);
+  assert.equal(bus.stats.dropped, 6);
+});
+
+test('what an interceptor throws is thrown to the sender, or is the answer', async (t) => {
+  const bus = openBus(t);
+  bus.consumer('door', (message) => message.reply('open'));
+  {
+    using _ = bus.intercept({ outbound: () => assert.fail('no way') });
+    assert.throws(() => bus.send('door', 1), /no way/);
+    await assert.rejects(bus.request('door', 1), /no way/);
+  }
+  using _ = bus.intercept({ inbound: () => assert.fail('no way') });
+  await assert.rejects(bus.request('door', 1), { code: 'BUS_HANDLER_ERROR', message: /no way/ });
+});
+
+test('streams are opened through interceptors, and their items pass them by', async (t) => {
+  const bus = openBus(t);
+  const seen: string[] = [];
+  bus.intercept({ outbound: ({ address }) => void seen.push(address) });
+  bus.acceptStreams('lines', (stream) => void stream.pipe(stream));
+  const stream = await bus.openStream('lines');
+  stream.end('one');
+  const items: unknown[] = [];
+  for await (const item of stream) items.push(item);
+  assert.deepEqual([items, seen], [['one'], ['lines']]);
+});
+
+test('what a unit has added ends with it', async (t) => {
+  const bus = openBus(t);
+  const scoped = new ScopedBus(bus);
+  let count = 0;
+  scoped.intercept({
+    outbound: () => {
+      count += 1;
+    },
+  });
+  scoped.addCodec(money);
+  bus.consumer('any', () => {});
+  bus.send('any', 1, { codec: 'money' });
+  await scoped.end();
+  assert.throws(() => bus.send('any', 1, { codec: 'money' }), { code: 'BUS_CODEC_FAILED' });
+  bus.send('any', 1);
+  assert.equal(count, 1);
+});
+
+test('wrong codecs and interceptors are refused', (t) => {
+  const bus = openBus(t);
+  const invalid = { code: 'OPTION_INVALID' };
+  assert.throws(() => bus.addCodec({ ...money, name: '' }), invalid);
+  assert.throws(() => Reflect.apply(bus.addCodec, bus, [{ name: 'half', encode() {} }]), invalid);
+  assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outbound: 7 }]), invalid);
+  assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outward: () => {} }]), invalid);
+  assert.throws(() => Reflect.apply(bus.intercept, bus, []), invalid);
+});
