@@ -13,6 +13,7 @@ import {
   isStale,
   typeScriptFiles,
 } from './lib/compile.mjs';
+import { natsServer } from './lib/nats-server.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 
 /** No test file may take longer; the whole run has no more than this for each of its files. */
@@ -21,6 +22,9 @@ const fileLimitMs = 600_000;
 const orphanLimitMs = 3000;
 /** Names this run to every process that it starts, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
+
+/** Tells the tests of the cluster where a nats-server is. */
+const natsVariable = 'MANYCORE_TEST_NATS';
 
 const flags = process.argv.slice(2).filter((each) => each.startsWith('--'));
 const parts = process.argv.slice(2).filter((each) => !each.startsWith('--'));
@@ -68,6 +72,7 @@ async function testTypeScript() {
     return 1;
   }
   const name = randomUUID();
+  const nats = files.some((file) => file.includes('/cluster/')) ? await natsServer() : undefined;
   const { status, isTimedOut } = await run(
     process.execPath,
     [
@@ -76,7 +81,10 @@ async function testTypeScript() {
       `--test-timeout=${fileLimitMs}`,
       ...files,
     ],
-    { env: { [runVariable]: name }, limitMs: fileLimitMs * files.length },
+    {
+      env: { [runVariable]: name, [natsVariable]: nats ?? '' },
+      limitMs: fileLimitMs * files.length,
+    },
   );
   if (isTimedOut) console.error('the test run took too long and was ended');
   const orphans = await waitForOrphans(name);

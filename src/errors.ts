@@ -52,6 +52,13 @@ export const errorCodes = {
   BUS_NO_HANDLERS: 'nobody consumes the address of a request',
   BUS_REPLIED: 'a message was answered before',
   BUS_TIMEOUT: 'a request was not answered in time',
+  BUS_TOO_LARGE: 'a message is larger than the NATS server of the cluster takes',
+  // clusters
+  CLUSTER_CLIENT_MISSING: 'the client of NATS, which a cluster needs, is not installed',
+  CLUSTER_CLOSED: 'the connection to the cluster is closed',
+  CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
+  CLUSTER_UNREACHABLE: 'no NATS server answers',
+  CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',
   // units
   LOOPS_CLOSED: 'the loops are closed',
   UNIT_INVALID: 'what should be deployed is no unit, or cannot be loaded',

@@ -23,6 +23,13 @@ export type {
   StreamOptions,
 } from './bus/index.js';
 export type { ChannelKind } from './channels/index.js';
+export type {
+  Cluster,
+  ClusterEvents,
+  ClusterNode,
+  ClusterOptions,
+  NatsOptions,
+} from './cluster/index.js';
 export { perHost, propagate, task } from './context/index.js';
 export { CodedError, type ErrorCode, errorCodes, hasCode } from './errors.js';
 export {
@@ -75,6 +82,7 @@ export {
 export {
   type BlockingOptions,
   bus,
+  cluster,
   type Deployment,
   type DeployOptions,
   deploy,

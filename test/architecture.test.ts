@@ -19,6 +19,7 @@ const layers: Readonly<Record<string, number>> = {
   host: 3,
   pool: 4,
   bus: 4,
+  cluster: 5,
   pmap: 5,
   serve: 6,
   units: 7,

@@ -7,6 +7,7 @@
 // that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
 // Vert.x, whose words these are.
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
+// Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.
 
 import type { Duplex } from 'node:stream';
 import type { CodedError } from '../errors.js';
@@ -33,7 +34,7 @@ import {
   type ReplyRequestOptions,
   type Waiter,
 } from './message.js';
-import type { Attached, Peer } from './peer.js';
+import type { Attached, Peer, Uplink } from './peer.js';
 import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
 import {
@@ -119,9 +120,22 @@ export class EventBus implements StreamBus {
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
   attach(peer: Peer): Attached {
     this.#receivers.addPeer(peer);
+    return this.#attached(peer);
+  }
+
+  /** From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. */
+  attachUplink(uplink: Uplink, locality: Locality): Attached {
+    this.#receivers.setUplink(uplink, locality);
+    return this.#attached(uplink);
+  }
+
+  #attached(peer: Peer): Attached {
     return {
       heard: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
-      receive: (delivery) => this.#receive(delivery),
+      receive: (delivery) => this.#receive(delivery, peer),
+      undelivered: () => {
+        this.#undelivered += 1;
+      },
       ended: () => {
         this.#receivers.deletePeer(peer);
         this.#noteDrained();
@@ -134,6 +148,12 @@ export class EventBus implements StreamBus {
     const { local } = options;
     const made = this.#delivery(address, body, options, true, undefined);
     if (made === undefined) return this.#hasRoom;
+    const uplink = local === 'only' ? undefined : this.#receivers.uplinkFor(address);
+    uplink?.take(made);
+    if (uplink !== undefined && this.#receivers.consumersOf(address, local).length === 0) {
+      this.#sent += 1;
+      return this.#hasRoom;
+    }
     const delivery = { ...made, body: this.#copy(made.body) };
     const told = new Set<Peer>();
     const tell = (): void => {
@@ -146,8 +166,8 @@ export class EventBus implements StreamBus {
     };
     const finish = (isLastTime: boolean): void => {
       tell(); // also those that we have heard of since
-      const count = this.#spread(delivery, this.#receivers.consumersOf(address)) + told.size;
-      if (count > 0) return;
+      const count = this.#spread(delivery, this.#receivers.consumersOf(address, local)) + told.size;
+      if (count > 0 || uplink !== undefined) return;
       if (isLastTime) this.#undelivered += 1;
       else this.#queue.again(address, () => finish(true));
     };
@@ -184,6 +204,7 @@ export class EventBus implements StreamBus {
   /** Resolves when nothing that was sent waits any more. */
   async drained(): Promise<void> {
     if (!this.#hasRoom) await new Promise<void>((resolve) => this.#whenDrained.push(resolve));
+    await this.#receivers.flush();
   }
 
   readonly #noteDrained = (): void => {
@@ -257,6 +278,7 @@ export class EventBus implements StreamBus {
 
   #check(address: string): void {
     string('address', address, 'a name');
+    this.#receivers.uplinkFor(address)?.check(address);
     if (this.#isClosed) throw busClosed();
   }
 
@@ -307,16 +329,20 @@ export class EventBus implements StreamBus {
     }
   }
 
-  /** Of a peer, which knows of consumers here: they alone, or it would go round and round. */
-  #receive(delivery: Delivery): void {
+  /**
+   * Of a peer, which knows of consumers here: they alone, or it would go round and round. An uplink finds
+   * others when the last one that was here has just gone.
+   */
+  #receive(delivery: Delivery, peer: Peer): void {
     if (this.#isClosed) {
       delivery.waiter?.settle({ isDone: false, error: busClosed() });
     } else if (delivery.isPublished) {
       this.#spread(delivery, this.#receivers.consumersForPeer(delivery.address));
     } else {
       const consumer = this.#receivers.nextForPeer(delivery.address);
-      if (consumer === undefined) this.#refuse(delivery);
-      else consumer.take(delivery);
+      if (consumer !== undefined) consumer.take(delivery);
+      else if (peer === this.#receivers.uplinkFor(delivery.address)) this.#hand(peer, delivery);
+      else this.#refuse(delivery);
     }
   }
 

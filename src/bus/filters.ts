@@ -9,7 +9,7 @@ import {
   intercepted,
 } from './interceptors.js';
 import type { Content, Delivery } from './message.js';
-import { reservedPrefix } from './streams.js';
+import { reservedPrefix } from './reserved.js';
 
 export class Filters {
   /** Called when an interceptor has stopped a message. */

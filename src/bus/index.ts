@@ -3,6 +3,7 @@ export { type BusOptions, EventBus } from './bus.js';
 export type { BusCodec, Registration } from './codecs.js';
 export type { Consumer } from './consumer.js';
 export { createCopy } from './copy.js';
+export { nobodyWaits, noHandlers } from './errors.js';
 export type {
   InterceptedChange,
   InterceptedMessage,
@@ -13,11 +14,18 @@ export { BusLink } from './link.js';
 export {
   type BusHeaders,
   type BusMessage,
+  type Delivery,
   headersOf,
+  noHeaders,
+  type Outcome,
   type ReplyOptions,
   type ReplyRequestOptions,
+  type Waiter,
 } from './message.js';
+export type { Attached, Uplink } from './peer.js';
+export { parseFailure, parseMessage } from './protocol.js';
 export type { Locality } from './receivers.js';
+export { reservedPrefix, streamPrefix } from './reserved.js';
 export { ScopedBus } from './scoped.js';
-export { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
+export type { StreamHandler, StreamOptions } from './streams.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

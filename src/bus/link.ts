@@ -229,6 +229,7 @@ export class BusLink implements Peer {
   /** Or it has given up, and will not answer the answer. */
   #settle(number: number, outcome: Outcome): void {
     const waiter = this.#waiters.get(number);
+    this.#waiters.delete(number); // also for one who passed a request on, and is never over
     if (waiter !== undefined) waiter.settle(outcome);
     else if (outcome.isDone) {
       outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });

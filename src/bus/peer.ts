@@ -16,12 +16,24 @@ export interface Peer {
   readonly hasRoom: boolean;
 }
 
+/** The way to other machines, as a bus sees it: whoever is there, it takes everything. */
+export interface Uplink extends Peer {
+  /** Throws `OPTION_INVALID` for an address that cannot go this way. */
+  check(address: string): void;
+  /** Calls `onGone` when nobody there consumes `address` any more; returns what ends that. */
+  watch(address: string, onGone: () => void): () => void;
+  /** Resolves when what was sent is on its way, and those who are there know of the consumers here. */
+  flush(): Promise<void>;
+}
+
 /** A bus, as the peer that was attached to it sees it. */
 export interface Attached {
   /** The peer has so many consumers of `address` from now on. */
   readonly heard: (address: string, consumers: number) => void;
   /** A message of the peer, for the consumers that are here. */
   readonly receive: (delivery: Delivery) => void;
+  /** A message that the peer took, and that nobody waits for, has found no consumer. */
+  readonly undelivered: () => void;
   /** It has room again. */
   readonly drained: () => void;
   /** The peer is gone, with what was on its way. */

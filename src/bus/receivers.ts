@@ -1,8 +1,10 @@
 // Who receives what is sent in this loop: its own consumers, and peers, which hear of those that they may
-// reach. Not here: whose turn it is among them (routes.ts).
+// reach. Where there is an uplink it carries everything, also to those that are near: it alone knows all
+// consumers, so each gets its turn. Not here: whose turn it is among those that are known (routes.ts).
 
 import { Consumer } from './consumer.js';
-import type { Peer } from './peer.js';
+import type { Peer, Uplink } from './peer.js';
+import { reservedPrefix, streamPrefix } from './reserved.js';
 import { Routes } from './routes.js';
 
 /** Consumers of this loop alone, or before those of others. */
@@ -12,11 +14,16 @@ export class Receivers {
   readonly #consumers = new Routes<Consumer>();
   /** Those of them that peers reach. */
   readonly #open = new Routes<Consumer>();
+  /** The others. */
+  readonly #near = new Routes<Consumer>();
   /** All consumers, and peers by how many they have. */
   readonly #all = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
   /** Who wants to know that an address has nobody any more. */
   readonly #watchers = new Map<string, Set<() => void>>();
+  #uplink: Uplink | undefined;
+  /** Of what is sent without a word on it, where there is an uplink. */
+  #locality: Locality;
 
   /** The consumers that are here, each once. */
   get here(): Set<Consumer> {
@@ -27,6 +34,11 @@ export class Receivers {
   get hasRoom(): boolean {
     for (const peer of this.#peers) if (!peer.hasRoom) return false;
     return true;
+  }
+
+  /** Resolves when others know of the consumers here, as far as that can be known. */
+  async flush(): Promise<void> {
+    await this.#uplink?.flush();
   }
 
   add(consumer: Consumer, isLocal: boolean): void {
@@ -41,7 +53,10 @@ export class Receivers {
     const { address } = consumer;
     this.#consumers.set(address, consumer, weight);
     this.#setAll(address, consumer, weight);
-    if (isLocal) return;
+    if (isLocal) {
+      this.#near.set(address, consumer, weight);
+      return;
+    }
     this.#open.set(address, consumer, weight);
     for (const peer of this.#peers) this.#tell(peer, address);
   }
@@ -55,6 +70,19 @@ export class Receivers {
     for (const address of this.#open.addresses()) this.#tell(peer, address);
   }
 
+  /** What is sent goes there, unless `locality`, or the sender, says otherwise. */
+  setUplink(uplink: Uplink, locality: Locality): void {
+    this.#uplink = uplink;
+    this.#locality = locality;
+    this.addPeer(uplink);
+  }
+
+  /** Where there is one that takes messages to this address. */
+  uplinkFor(address: string): Uplink | undefined {
+    const isOurs = address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix);
+    return isOurs ? undefined : this.#uplink;
+  }
+
   /** A peer has so many consumers from now on. */
   setPeer(peer: Peer, address: string, consumers: number): void {
     if (this.#peers.has(peer)) this.#setAll(address, peer, consumers);
@@ -62,6 +90,7 @@ export class Receivers {
 
   deletePeer(peer: Peer): void {
     this.#peers.delete(peer);
+    if (peer === this.#uplink) this.#uplink = undefined;
     for (const address of this.#all.addresses()) this.#setAll(address, peer, 0);
   }
 
@@ -75,9 +104,12 @@ export class Receivers {
 
   /** Calls `onGone` once when an address has nobody (any more), unless what it returns was called. */
   watch(address: string, onGone: () => void): () => void {
+    const isKnown = this.#all.has(address);
+    const uplink = isKnown ? undefined : this.uplinkFor(address);
+    if (uplink !== undefined) return uplink.watch(address, onGone);
     const watchers = this.#watchers.get(address) ?? new Set();
     watchers.add(onGone);
-    if (this.#all.has(address)) this.#watchers.set(address, watchers);
+    if (isKnown) this.#watchers.set(address, watchers);
     else tellGone(watchers);
     return () => {
       watchers.delete(onGone);
@@ -89,8 +121,16 @@ export class Receivers {
 
   /** Whose turn it is. */
   next(address: string, locality: Locality): Consumer | Peer | undefined {
-    const here = locality === undefined ? undefined : this.#consumers.next(address);
-    return locality === 'only' ? here : (here ?? this.#all.next(address));
+    const uplink = this.uplinkFor(address);
+    if (uplink === undefined) {
+      const here = locality === undefined ? undefined : this.#consumers.next(address);
+      return locality === 'only' ? here : (here ?? this.#all.next(address));
+    }
+    // Both ends of a stream are in one place each, and those who talk to them know it or not.
+    const wanted = address.startsWith(streamPrefix) ? 'prefer' : (locality ?? this.#locality);
+    if (wanted === undefined) return this.#near.next(address) ?? uplink;
+    const here = this.#consumers.next(address);
+    return wanted === 'only' ? here : (here ?? this.#all.next(address) ?? uplink);
   }
 
   /** Whose turn it is for what a peer sends. */
@@ -98,15 +138,19 @@ export class Receivers {
     return this.#open.next(address);
   }
 
-  consumersOf(address: string): readonly Consumer[] {
-    return this.#consumers.all(address);
+  /** Those here that nothing else tells of what is published. */
+  consumersOf(address: string, locality: Locality): readonly Consumer[] {
+    const isCarried = locality !== 'only' && this.uplinkFor(address) !== undefined;
+    return (isCarried ? this.#near : this.#consumers).all(address);
   }
 
   consumersForPeer(address: string): readonly Consumer[] {
     return this.#open.all(address);
   }
 
+  /** Where there is an uplink, nobody: it tells them. */
   peersOf(address: string): readonly Peer[] {
+    if (this.uplinkFor(address) !== undefined) return [];
     return this.#all.all(address).filter((each): each is Peer => !(each instanceof Consumer));
   }
 }

@@ -9,7 +9,8 @@ import type { BusCodec, Registration } from './codecs.js';
 import type { Consumer } from './consumer.js';
 import type { Interceptors } from './interceptors.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
-import { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
+import { reservedPrefix } from './reserved.js';
+import type { StreamHandler, StreamOptions } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export class ScopedBus implements Bus {

@@ -7,11 +7,9 @@ import { invalid } from '../internal/index.js';
 import type { Consumer } from './consumer.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import { parseAddress, type StreamFrame } from './protocol.js';
+import { streamPrefix } from './reserved.js';
 import { asError, BusStream } from './stream.js';
 import type { Bus, ConsumerOptions, SendOptions } from './types.js';
-
-/** Of addresses that manycore makes up. */
-export const reservedPrefix = 'manycore:';
 
 export interface StreamOptions extends ReplyRequestOptions, SendOptions {
   /** Aborts the opening, and afterwards the stream. */
@@ -29,7 +27,7 @@ export interface StreamBus extends Bus {
 
 /** One end, whose consumer is there before the other knows of it. */
 function makeEnd(bus: StreamBus, signal?: AbortSignal) {
-  const address = `${reservedPrefix}stream:${randomUUID()}`;
+  const address = `${streamPrefix}${randomUUID()}`;
   let other: string | undefined;
   /** What is said before the other end is known: its first items may come ahead of that. */
   const early: StreamFrame[] = [];

@@ -4,13 +4,13 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { CodedError } from '../errors.js';
+import { packageVersion } from '../internal/index.js';
 import { programStack, type Range, type StatusAddress } from '../serve/index.js';
 import { doctor } from './doctor.js';
 import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
 import { runUnit, takeUnitFlags } from './run-unit.js';
 import { type ServeFlags, serveApp } from './serve.js';
-import { packageVersion } from './version.js';
 
 const usageExitCode = 2;
 

@@ -128,6 +128,17 @@ export interface BusDroppedMessage {
   readonly why: string;
 }
 
+/** The connection to the NATS server of a cluster is lost; it is tried again. */
+export interface ClusterLostMessage {
+  /** Messages that may not have reached the server. */
+  readonly unconfirmed: number;
+}
+
+/** What came from a cluster, or was sent there, is not taken. */
+export interface ClusterRefusedMessage {
+  readonly why: string;
+}
+
 /** A loop with units on it that does not come back from a callback. */
 export interface UnitBlockedMessage {
   readonly pid: number;
@@ -163,6 +174,9 @@ export const announcements = {
   serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),
   serverLost: announce<ServerLostMessage>('manycore:server:lost'),
   busDropped: announce<BusDroppedMessage>('manycore:bus:dropped'),
+  clusterLost: announce<ClusterLostMessage>('manycore:cluster:lost'),
+  clusterBack: announce<Readonly<Record<string, never>>>('manycore:cluster:back'),
+  clusterRefused: announce<ClusterRefusedMessage>('manycore:cluster:refused'),
   unitBlocked: announce<UnitBlockedMessage>('manycore:unit:blocked'),
   unitLost: announce<UnitLostMessage>('manycore:unit:lost'),
   serverReloaded: announce<ServerChangedMessage>('manycore:server:reloaded'),

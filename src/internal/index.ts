@@ -44,3 +44,4 @@ export {
 } from './diagnostics.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { messageOf } from './message.js';
+export { packageVersion } from './version.js';

@@ -18,6 +18,8 @@ import type {
   StreamHandler,
   StreamOptions,
 } from '../bus/index.js';
+import type { Cluster, ClusterOptions } from '../cluster/index.js';
+import { CodedError } from '../errors.js';
 import { loopBus, programBus } from './current.js';
 import { currentInstance } from './instance.js';
 import { Loops } from './loops.js';
@@ -42,6 +44,18 @@ export async function deploy<Config = unknown>(
   const ofLoop = loopBus();
   if (ofLoop === undefined) return await defaultLoops().deploy(unit, options);
   return await remoteDeploy(ofLoop, currentInstance()?.id)(unit, options);
+}
+
+/**
+ * Puts the bus of this program and of its loops on NATS: from now on it reaches the programs on other
+ * machines that have done the same. Called before the first deployment, and ended by `close()` of what it
+ * resolves with. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`,
+ * `OPTION_INVALID`.
+ */
+export async function cluster(options: ClusterOptions): Promise<Cluster> {
+  if (loopBus() === undefined) return await defaultLoops().join(options);
+  const message = 'a loop is in the cluster of the program that started it: call cluster() there';
+  throw new CodedError('OPTION_INVALID', message);
 }
 
 function currentBus(): Bus {

@@ -6,6 +6,7 @@
 // where there are enough loops already to those, as evenly.
 
 import type { Bus } from '../bus/index.js';
+import type { ClusterTicket } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
@@ -29,6 +30,8 @@ type ByLoop = ReadonlyMap<number, readonly Placed[]>;
 export class Director {
   /** Called when the last deployment has ended. */
   onIdle: () => void = () => {};
+  /** Of the program, for its loops; none may be there before it is set. */
+  cluster: ClusterTicket | undefined;
   readonly #bus: Bus;
   /** As many as there are when none is missing. */
   readonly #fullLoops: number;
@@ -53,6 +56,8 @@ export class Director {
 
   async handle(message: ToDirector): Promise<unknown> {
     switch (message.type) {
+      case 'cluster':
+        return this.cluster ?? null;
       case 'arrived':
         return await this.#arrived(message);
       case 'leaving':

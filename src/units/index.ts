@@ -1,4 +1,4 @@
-export { bus, deploy } from './default.js';
+export { bus, cluster, deploy } from './default.js';
 export { Loops, type LoopsOptions } from './loops.js';
 export type {
   BlockingOptions,

@@ -3,6 +3,13 @@
 
 import { fileURLToPath } from 'node:url';
 import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../bus/index.js';
+import {
+  type Cluster,
+  type ClusterOptions,
+  type FilledClusterOptions,
+  fillClusterOptions,
+  joinCluster,
+} from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, checkObject } from '../internal/index.js';
 import {
@@ -36,6 +43,8 @@ export interface LoopsOptions {
   readonly drainTimeoutMs?: number | undefined;
   /** Answers `manycore status` of the same user. Default: false, and true under `manycore run`. */
   readonly control?: boolean | undefined;
+  /** Puts the bus on NATS, for this program and its loops, when they start. Default: it is on one machine. */
+  readonly cluster?: ClusterOptions | undefined;
 }
 
 const names = new Set([
@@ -46,6 +55,7 @@ const names = new Set([
   'blockedTimeoutMs',
   'drainTimeoutMs',
   'control',
+  'cluster',
 ]);
 
 function loopsClosed(): CodedError {
@@ -56,17 +66,21 @@ export class Loops implements AsyncDisposable {
   /** This program's end of the bus. */
   readonly bus: Bus;
   readonly #options: ServeOptions;
+  readonly #clusterOptions: FilledClusterOptions | undefined;
   readonly #bus: EventBus;
   readonly #ownBus: ScopedBus;
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
+  #cluster: Promise<Cluster> | undefined;
   #started: Promise<ServedApp> | undefined;
   #closed: Promise<void> | undefined;
 
   /** Starts nothing yet. Throws `OPTION_INVALID`. */
   constructor(options: LoopsOptions = {}) {
     checkObject('the options of Loops', options, names);
-    this.#options = { ...options, plan: 'worker' };
+    const { cluster, ...others } = options;
+    this.#clusterOptions = cluster && fillClusterOptions(cluster);
+    this.#options = { ...others, plan: 'worker' };
     const { processes, loops } = fillServeOptions(this.#options);
     this.#bus = new EventBus({ copy: createCopy() });
     this.#ownBus = new ScopedBus(this.#bus);
@@ -84,6 +98,35 @@ export class Loops implements AsyncDisposable {
     return loops;
   }
 
+  /**
+   * Puts the bus on NATS, for this program and for the loops that it starts from now on; the second call
+   * resolves with the same. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`,
+   * `OPTION_INVALID`, `LOOPS_CLOSED`.
+   */
+  async join(options: ClusterOptions): Promise<Cluster> {
+    const filled = fillClusterOptions(options);
+    if (this.#started !== undefined) {
+      const message = 'these loops run already: join the cluster before the first deployment';
+      throw new CodedError('OPTION_INVALID', message);
+    }
+    return await this.#join(filled);
+  }
+
+  #join(options: FilledClusterOptions): Promise<Cluster> {
+    if (this.#closed !== undefined) return Promise.reject(loopsClosed());
+    this.#cluster ??= joinCluster(this.#bus, options).then(
+      (cluster) => {
+        this.#director.cluster = cluster.ticket;
+        return cluster;
+      },
+      (error: unknown) => {
+        this.#cluster = undefined; // the next call may do better
+        throw error;
+      },
+    );
+    return this.#cluster;
+  }
+
   /** The next deployment starts them again; the bus stays. */
   #stop(): void {
     const started = this.#started;
@@ -93,7 +136,7 @@ export class Loops implements AsyncDisposable {
 
   /**
    * Resolves when all loops are there; the first call starts them, and so does `deploy`. Rejects with
-   * `SERVE_START_FAILED`, `SERVE_CONTROL_FAILED`, `NATIVE_MISSING`, `LOOPS_CLOSED`.
+   * `SERVE_START_FAILED`, `SERVE_CONTROL_FAILED`, `NATIVE_MISSING`, `LOOPS_CLOSED`, and as `join`.
    */
   async start(): Promise<void> {
     await this.#running();
@@ -110,6 +153,7 @@ export class Loops implements AsyncDisposable {
   };
 
   async #start(): Promise<ServedApp> {
+    if (this.#clusterOptions !== undefined) await this.#join(this.#clusterOptions);
     announcements.serverBlocked.unsubscribe(this.#tellBlocked);
     announcements.serverBlocked.subscribe(this.#tellBlocked);
     const mesh = new Mesh((id, end) => {
@@ -179,6 +223,7 @@ export class Loops implements AsyncDisposable {
     await this.#director.close();
     await served?.close();
     await this.#ownBus.end();
+    await (await this.#cluster?.catch(() => undefined))?.close();
     for (const link of this.#links) link.close();
     this.#bus.close();
   }

@@ -49,6 +49,8 @@ export type ToUnits =
 
 /** To the director. */
 export type ToDirector =
+  /** A loop wants to be in the cluster of the program; answered by a `ClusterTicket`, or null. */
+  | { readonly type: 'cluster' }
   /** A loop is there; answered when it has the instances of the one whose place it takes. */
   | {
       readonly type: 'arrived';
@@ -80,6 +82,7 @@ function unknownMessage(): CodedError {
 
 const toUnits: ReadonlySet<unknown> = new Set(['start', 'stop', 'health']);
 const toDirector: ReadonlySet<unknown> = new Set([
+  'cluster',
   'arrived',
   'leaving',
   'deploy',

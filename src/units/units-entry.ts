@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
+import { type ClusterPeer, joinLoop, parseTicket } from '../cluster/index.js';
 import { programLoop } from '../serve/index.js';
 import { answer, ask } from './ask.js';
 import { setLoopBus } from './current.js';
@@ -27,16 +28,24 @@ try {
     link.ref(); // who waits for nobody sleeps at once, and is woken late
     void link.closed.then(() => links.delete(id));
   });
+  let uplink: ClusterPeer | undefined;
   const units = new LoopUnits(number, bus, copy);
   loop.ownerOf = (server) => units.ownerOf(server);
   loop.onDrain = async (deadlineMs) => {
     await ask(bus, directorAddress, { type: 'leaving', loop: number }, deadlineMs).catch(() => {});
     await units.endAll(deadlineMs);
+    await uplink?.close();
     for (const link of links.values()) link.close();
   };
-  answer(bus, loopAddress(number), async (message) => await units.handle(parseToUnits(message)));
   const introduced = Promise.all([...links.values()].map((link) => link.introduced));
   await Promise.race([introduced, wait(introductionMs, undefined, { ref: false })]);
+  const ticket = await ask(bus, directorAddress, { type: 'cluster' }, noLimitMs);
+  if (ticket !== null) uplink = await joinLoop(bus, parseTicket(ticket), number);
+  answer(bus, loopAddress(number), async (message) => {
+    const answered = await units.handle(parseToUnits(message));
+    await uplink?.flush(); // consumers of what has started are known everywhere
+    return answered;
+  });
   const { index } = loop;
   const arrival = { type: 'arrived', loop: number, pid: process.pid, index } as const;
   await ask(bus, directorAddress, arrival, noLimitMs);

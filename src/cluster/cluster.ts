@@ -1,0 +1,127 @@
+// A program that has joined a cluster: its connection, its bus on NATS, and who else is there. Its loops
+// have connections of their own, made of the same ticket.
+
+import { randomBytes } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { EventBus } from '../bus/index.js';
+import type { CodedError } from '../errors.js';
+import { connectNats } from './nats.js';
+import { type ClusterNode, Nodes } from './nodes.js';
+import type { FilledClusterOptions } from './options.js';
+import { ClusterPeer } from './peer.js';
+import { Seal } from './seal.js';
+
+/** What a loop needs to be in the cluster of its program. */
+export interface ClusterTicket {
+  readonly options: FilledClusterOptions;
+  /** The id of the program's node. */
+  readonly node: string;
+}
+
+/** The number of the program itself among the loops of its node. */
+const programMember = 0;
+/** So long nodes that cannot be in one cluster with this one have to say so before it is joined, in ms. */
+const objectionMs = 200;
+
+export interface ClusterEvents {
+  /** A node has joined the cluster. */
+  join: [ClusterNode];
+  /** It has left, or its connection has ended. */
+  leave: [ClusterNode];
+}
+
+/** Emits `join` and `leave`, each with a `ClusterNode`. */
+export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposable {
+  /** @internal */
+  readonly ticket: ClusterTicket;
+  /**
+   * Resolves after `close()`; rejects when the connection is over for good: with `CLUSTER_REFUSED` because a
+   * node or a server wants it so.
+   */
+  readonly closed: Promise<void>;
+  readonly #peer: ClusterPeer;
+  readonly #nodes: Nodes;
+  #refusal: CodedError | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(ticket: ClusterTicket, peer: ClusterPeer, nodes: Nodes) {
+    super();
+    this.ticket = ticket;
+    this.#peer = peer;
+    this.#nodes = nodes;
+    nodes.on('join', (node) => this.emit('join', node));
+    nodes.on('leave', (node) => this.emit('leave', node));
+    nodes.on('refused', (error) => {
+      this.#refusal ??= error;
+      void this.close();
+    });
+    this.closed = peer.closed.then((error) => {
+      const reason = this.#refusal ?? (this.#closing === undefined ? error : undefined);
+      if (reason !== undefined) throw reason;
+    });
+    this.closed.catch(() => {}); // whoever wants to know asks
+  }
+
+  /** This program. */
+  get node(): ClusterNode {
+    return this.#nodes.own;
+  }
+
+  /** The others that are known now, the longest known first. */
+  get nodes(): readonly ClusterNode[] {
+    return this.#nodes.others;
+  }
+
+  /** Says that it leaves, sends what waits, and closes the connection. The loops keep theirs. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#nodes.leave();
+    await this.#peer.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Connects the program and its bus. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`,
+ * `CLUSTER_REFUSED`, `OPTION_INVALID`.
+ */
+export async function joinCluster(bus: EventBus, options: FilledClusterOptions): Promise<Cluster> {
+  const node = randomBytes(12).toString('hex');
+  const ticket = { options, node };
+  const { connected, peer, seal } = await connectPeer(bus, ticket, programMember);
+  const nodes = new Nodes(node, options.name, connected, seal);
+  const cluster = new Cluster(ticket, peer, nodes);
+  await nodes.join();
+  await Promise.race([cluster.closed, wait(objectionMs)]);
+  return cluster;
+}
+
+/** Connects a loop and its bus, as the program was. Rejects as `joinCluster`. */
+export async function joinLoop(
+  bus: EventBus,
+  ticket: ClusterTicket,
+  member: number,
+): Promise<ClusterPeer> {
+  return (await connectPeer(bus, ticket, member)).peer;
+}
+
+async function connectPeer(bus: EventBus, { options, node }: ClusterTicket, member: number) {
+  const { name, secret, local } = options;
+  const sender = `${node}${member.toString(16).padStart(8, '0')}`;
+  const connected = await connectNats(options, `manycore ${node} ${member}`);
+  const seal = secret === undefined ? undefined : new Seal(secret, name);
+  return {
+    connected,
+    peer: new ClusterPeer(bus, { connected, name, seal, sender, local }),
+    seal,
+  };
+}

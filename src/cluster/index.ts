@@ -1,0 +1,16 @@
+export {
+  Cluster,
+  type ClusterEvents,
+  type ClusterTicket,
+  joinCluster,
+  joinLoop,
+} from './cluster.js';
+export type { ClusterNode } from './nodes.js';
+export {
+  type ClusterOptions,
+  type FilledClusterOptions,
+  fillClusterOptions,
+  type NatsOptions,
+} from './options.js';
+export type { ClusterPeer } from './peer.js';
+export { parseTicket } from './protocol.js';

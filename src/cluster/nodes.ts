@@ -1,0 +1,183 @@
+// Who else is in the cluster. A node says so every other second, and when it leaves; one that is silent is
+// asked, and where the NATS server says that nobody is there (its connection has ended), it has left. There
+// is no registry: who comes asks all, and all answer.
+//
+// Nodes of another version, or with another secret, cannot understand each other: the one that came later
+// leaves, and says whom it met. Not here: the bus (peer.ts).
+
+import { timingSafeEqual } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { hostname } from 'node:os';
+import type { CodedError } from '../errors.js';
+import { announcements, messageOf, packageVersion } from '../internal/index.js';
+import { refused } from './errors.js';
+import type { Connected, NatsConnection, NatsMessage } from './nats.js';
+import { type NodeMessage, parseNode, protocolVersion, writeNode } from './protocol.js';
+import type { Seal } from './seal.js';
+import { Subjects } from './subjects.js';
+
+const beatMs = 2000;
+/** Silent for so long it is asked, and for so long it has left, in ms. */
+const silentMs = 5000;
+const goneMs = 15_000;
+
+/** A program in the cluster, with all its loops. */
+export interface ClusterNode {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Of manycore. */
+  readonly version: string;
+}
+
+interface NodeEvents {
+  join: [ClusterNode];
+  leave: [ClusterNode];
+  /** This node must leave. */
+  refused: [CodedError];
+}
+
+interface Known extends ClusterNode {
+  lastHeard: number;
+}
+
+export class Nodes extends EventEmitter<NodeEvents> {
+  readonly own: ClusterNode;
+  readonly #connection: NatsConnection;
+  readonly #inbox: string;
+  readonly #subjects: Subjects;
+  readonly #seal: Seal | undefined;
+  readonly #startedAt = Date.now();
+  readonly #known = new Map<string, Known>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(id: string, name: string, { connection, inbox }: Connected, seal: Seal | undefined) {
+    super();
+    this.own = { id, host: hostname(), pid: process.pid, version: packageVersion() };
+    this.#connection = connection;
+    this.#inbox = `${inbox}.node`;
+    this.#subjects = new Subjects(name);
+    this.#seal = seal;
+  }
+
+  /** All others, the longest known first. */
+  get others(): ClusterNode[] {
+    return [...this.#known.values()].map(({ id, host, pid, version }) => {
+      return { id, host, pid, version };
+    });
+  }
+
+  /** Resolves when the servers have heard of this node; the others answer when they do. */
+  async join(): Promise<void> {
+    const listen = (subject: string, hear: (message: NatsMessage) => void): void => {
+      this.#connection.subscribe(subject, {
+        callback: (error, message) => {
+          if (error === null) hear(message);
+        },
+      });
+    };
+    listen(this.#subjects.nodes, this.#hear);
+    listen(this.#subjects.node(this.own.id), this.#hear);
+    listen(`${this.#inbox}.*`, this.#hearSilence);
+    void this.#follow();
+    this.#say('joined', this.#subjects.nodes);
+    this.#timer = setInterval(this.#beat, beatMs).unref();
+    await this.#connection.flush();
+  }
+
+  /** While there was no connection nobody could be heard. */
+  async #follow(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type !== 'reconnect') continue;
+      for (const each of this.#known.values()) each.lastHeard = Date.now();
+      this.#say('joined', this.#subjects.nodes);
+    }
+  }
+
+  #say(type: NodeMessage['type'], subject: string, reply?: string): void {
+    const { id, host, pid, version } = this.own;
+    const startedAt = this.#startedAt;
+    const proof = this.#seal?.proofOf(id) ?? '';
+    const own = { type, node: id, host, pid, version, protocol: protocolVersion, startedAt, proof };
+    this.#connection.publish(subject, writeNode(own), reply === undefined ? undefined : { reply });
+  }
+
+  readonly #hear = ({ data }: NatsMessage): void => {
+    let message: NodeMessage;
+    try {
+      message = parseNode(data);
+    } catch (error) {
+      announcements.clusterRefused.publish({ why: messageOf(error) });
+      return;
+    }
+    const { type, node } = message;
+    if (node === this.own.id) return;
+    if (type === 'joined') this.#say('welcome', this.#subjects.node(node));
+    const why = this.#differenceTo(message);
+    if (why !== undefined) this.#meetStranger(message, why);
+    else if (type === 'left') this.#forget(node);
+    else this.#note(message);
+  };
+
+  #note({ node: id, host, pid, version }: NodeMessage): void {
+    const known = this.#known.get(id);
+    if (known !== undefined) {
+      known.lastHeard = Date.now();
+      return;
+    }
+    this.#known.set(id, { id, host, pid, version, lastHeard: Date.now() });
+    this.emit('join', { id, host, pid, version });
+  }
+
+  #forget(id: string): void {
+    const known = this.#known.get(id);
+    if (known === undefined) return;
+    this.#known.delete(id);
+    const { host, pid, version } = known;
+    this.emit('leave', { id, host, pid, version });
+  }
+
+  /** Why this node and that one cannot be in one cluster. */
+  #differenceTo({ node, host, pid, version, protocol, proof }: NodeMessage): string | undefined {
+    const what = `the node at ${host}, process ${pid},`;
+    if (protocol !== protocolVersion) {
+      const ours = `this one manycore ${this.own.version}`;
+      return `${what} runs manycore ${version}, ${ours}: they do not understand each other`;
+    }
+    const wanted = Buffer.from(this.#seal?.proofOf(node) ?? '');
+    const given = Buffer.from(proof);
+    if (wanted.byteLength === given.byteLength && timingSafeEqual(wanted, given)) return undefined;
+    return `${what} has another secret: give the same cluster({ secret }) to all nodes, or to none`;
+  }
+
+  /** Of the two the one that came later leaves. */
+  #meetStranger({ startedAt, node }: NodeMessage, why: string): void {
+    announcements.clusterRefused.publish({ why });
+    const isEarlier =
+      startedAt < this.#startedAt || (startedAt === this.#startedAt && node < this.own.id);
+    if (isEarlier) this.emit('refused', refused(why));
+  }
+
+  readonly #beat = (): void => {
+    if (this.#connection.isClosed()) return;
+    this.#say('alive', this.#subjects.nodes);
+    const now = Date.now();
+    for (const { id, lastHeard } of [...this.#known.values()]) {
+      if (now - lastHeard > goneMs) this.#forget(id);
+      else if (now - lastHeard > silentMs) {
+        this.#say('joined', this.#subjects.node(id), `${this.#inbox}.${id}`);
+      }
+    }
+  };
+
+  /** A server says that nobody is where a node was asked. */
+  readonly #hearSilence = ({ subject, data, headers }: NatsMessage): void => {
+    if (data.byteLength > 0 || headers?.code !== 503) return;
+    this.#forget(subject.slice(this.#inbox.length + 1));
+  };
+
+  leave(): void {
+    clearInterval(this.#timer);
+    if (!this.#connection.isClosed()) this.#say('left', this.#subjects.nodes);
+  }
+}

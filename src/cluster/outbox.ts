@@ -1,0 +1,128 @@
+// What goes to the NATS server: at once while there is a connection, else when it is back. The client drops
+// what it is given without a connection, so nothing is given to it then; and it takes whatever it is given
+// with one, so what the server has not confirmed is counted. Both are bounded.
+
+import { CodedError } from '../errors.js';
+import { clusterClosed } from './errors.js';
+import type { NatsConnection } from './nats.js';
+
+/** What may wait for a connection, or for the server to confirm it. */
+const mostFrames = 10_000;
+const mostBytes = 2 ** 24;
+/** From here on senders hear that they are too fast. */
+const manyBytes = 2 ** 20;
+/** So much, or so long, goes without being confirmed; in ms. */
+const confirmBytes = 2 ** 16;
+const confirmMs = 100;
+
+interface Frame {
+  readonly subject: string;
+  readonly bytes: Uint8Array;
+  readonly reply: string | undefined;
+}
+
+export class Outbox {
+  /** There is room again. */
+  onDrain: () => void = () => {};
+  readonly #connection: NatsConnection;
+  #waiting: Frame[] = [];
+  #waitingBytes = 0;
+  #isConnected = true;
+  /** Of what was given to the client and not confirmed. */
+  #openBytes = 0;
+  #openFrames = 0;
+  /** Of them, what the confirmation on its way is for. */
+  #isConfirming = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
+  }
+
+  get hasRoom(): boolean {
+    return this.#waiting.length === 0 && this.#openBytes < manyBytes;
+  }
+
+  /** Throws `BUS_FULL`, `CLUSTER_CLOSED`. */
+  publish(subject: string, bytes: Uint8Array, reply?: string): void {
+    if (this.#connection.isClosed()) throw clusterClosed();
+    if (this.#isConnected && this.#openBytes < mostBytes) {
+      this.#give({ subject, bytes, reply });
+      return;
+    }
+    if (this.#waiting.length >= mostFrames || this.#waitingBytes >= mostBytes) {
+      const why = this.#isConnected ? 'reads slower' : 'is not there';
+      const text = `${this.#waiting.length} messages wait for the NATS server, which ${why}`;
+      throw new CodedError(
+        'BUS_FULL',
+        `${text}: send less, and await drained() where send() is false`,
+      );
+    }
+    this.#waiting.push({ subject, bytes, reply });
+    this.#waitingBytes += bytes.byteLength;
+  }
+
+  #give({ subject, bytes, reply }: Frame): void {
+    this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
+    this.#openFrames += 1;
+    this.#openBytes += bytes.byteLength;
+    if (this.#openBytes >= confirmBytes) this.#confirm();
+    else this.#timer ??= setTimeout(this.#confirm, confirmMs).unref();
+  }
+
+  readonly #confirm = (): void => {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#isConfirming || !this.#isConnected || this.#openFrames === 0) return;
+    this.#isConfirming = true;
+    const [frames, bytes] = [this.#openFrames, this.#openBytes];
+    const confirmed = (): void => {
+      this.#isConfirming = false;
+      this.#openFrames -= frames;
+      this.#openBytes -= bytes;
+      this.#release();
+      if (this.#openFrames > 0) this.#timer ??= setTimeout(this.#confirm, confirmMs).unref();
+    };
+    this.#connection.flush().then(confirmed, () => {
+      this.#isConfirming = false; // the connection is gone, and `disconnected` is called
+    });
+  };
+
+  #release(): void {
+    let sent = 0;
+    for (const frame of this.#waiting) {
+      if (!this.#isConnected || this.#openBytes >= mostBytes) break;
+      this.#give(frame);
+      this.#waitingBytes -= frame.bytes.byteLength;
+      sent += 1;
+    }
+    this.#waiting.splice(0, sent);
+    if (this.hasRoom) this.onDrain();
+  }
+
+  /** Answers how many frames may not have reached the server. */
+  disconnected(): number {
+    this.#isConnected = false;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const frames = this.#openFrames;
+    this.#openFrames = 0;
+    this.#openBytes = 0;
+    return frames;
+  }
+
+  reconnected(): void {
+    this.#isConnected = true;
+    this.#isConfirming = false;
+    this.#release();
+  }
+
+  /** Nothing goes any more; answers how many frames waited. */
+  close(): number {
+    const frames = this.#waiting.length;
+    this.disconnected();
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    return frames;
+  }
+}

@@ -1,0 +1,325 @@
+// The bus of a loop on NATS: addresses are subjects, those who take `send` and `request` a queue group, and
+// who is there the servers know. Each loop has a connection of its own, so nobody relays for it.
+//
+// Answers come to numbers below the loop's inbox. To a message whose address nobody consumes the server
+// itself answers at once (503, "no responders"). Not here: connections (nats.ts), frames and who believes
+// whom (wire.ts).
+
+import {
+  type Attached,
+  type Delivery,
+  type EventBus,
+  type Locality,
+  nobodyWaits,
+  noHandlers,
+  noHeaders,
+  type Outcome,
+  parseFailure,
+  parseMessage,
+  reservedPrefix,
+  streamPrefix,
+  type Uplink,
+  type Waiter,
+} from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { readError } from '../host/index.js';
+import { announcements, messageOf } from '../internal/index.js';
+import { clusterClosed, refused } from './errors.js';
+import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
+import { clusterFrame } from './protocol.js';
+import type { Seal } from './seal.js';
+import { Subjects, tokensOf } from './subjects.js';
+import { ClusterWire } from './wire.js';
+
+/** Consumers of an address in a whole cluster are one group. */
+const queueGroup = 'consumers';
+/** The number of those who want no answer, and hear only that nobody was there. */
+const nobody = 0;
+/** So often is asked whether the other end of a stream is there, in ms. */
+const probeMs = 2000;
+
+export interface PeerOptions {
+  readonly connected: Connected;
+  /** Of the cluster. */
+  readonly name: string;
+  readonly seal: Seal | undefined;
+  /** Of the loop, in no other use in the whole cluster: 32 hexadecimal digits. */
+  readonly sender: string;
+  readonly local: Locality;
+}
+
+interface Pending {
+  readonly address: string;
+  readonly waiter: Waiter;
+}
+
+interface Subscriptions {
+  readonly queue: NatsSubscription[];
+  all: NatsSubscription | undefined;
+}
+
+export class ClusterPeer implements Uplink {
+  /** Resolves when the connection is closed for good, with the error for which. */
+  readonly closed: Promise<unknown>;
+  readonly #connection: NatsConnection;
+  readonly #inbox: string;
+  readonly #subjects: Subjects;
+  readonly #wire: ClusterWire;
+  readonly #attached: Attached;
+  readonly #subscriptions = new Map<string, Subscriptions>();
+  readonly #pending = new Map<number, Pending>();
+  readonly #watched = new Map<string, Set<() => void>>();
+  readonly #probes = new Map<number, string>();
+  #probeTimer: NodeJS.Timeout | undefined;
+  #lastRequest = nobody;
+
+  constructor(bus: EventBus, { connected, name, seal, sender, local }: PeerOptions) {
+    this.#connection = connected.connection;
+    this.#inbox = connected.inbox;
+    this.#subjects = new Subjects(name);
+    this.#wire = new ClusterWire(this.#connection, seal, sender);
+    this.#connection.subscribe(`${this.#inbox}.*`, { callback: this.#receiveAnswer });
+    this.closed = this.#connection.closed().then((error) => {
+      this.#ended();
+      return error;
+    });
+    this.#attached = bus.attachUplink(this, local);
+    this.#wire.onDrain = this.#attached.drained;
+    this.#wire.onError = (error) => this.#hearError(error);
+  }
+
+  /** A server that permits not everything says so some time later. */
+  #hearError(error: unknown): void {
+    const subject: unknown = Reflect.get(Object(error), 'subject');
+    const why = refused(`the NATS server does not permit it: ${messageOf(error)}`, error);
+    announcements.clusterRefused.publish({ why: why.message });
+    for (const [number, { address, waiter }] of this.#pending) {
+      if (this.#subjects.send(address) !== subject) continue;
+      this.#pending.delete(number);
+      waiter.settle({ isDone: false, error: why });
+    }
+  }
+
+  get hasRoom(): boolean {
+    return this.#wire.hasRoom;
+  }
+
+  check(address: string): void {
+    tokensOf(address);
+  }
+
+  tell(address: string, consumers: number): void {
+    if (address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix)) return;
+    if (this.#connection.isClosed()) return;
+    const own = this.#subscriptions.get(address) ?? { queue: [], all: undefined };
+    this.#subscriptions.set(address, own);
+    while (own.queue.length < consumers) {
+      own.queue.push(this.#subscribe(this.#subjects.send(address), address, queueGroup));
+    }
+    while (own.queue.length > consumers) drain(own.queue.pop());
+    if (consumers > 0) own.all ??= this.#subscribe(this.#subjects.publish(address), address);
+    else {
+      drain(own.all);
+      this.#subscriptions.delete(address);
+    }
+  }
+
+  #subscribe(subject: string, address: string, queue?: string): NatsSubscription {
+    const isPublished = queue === undefined;
+    return this.#connection.subscribe(subject, {
+      ...(queue !== undefined && { queue }),
+      callback: (error, message) => {
+        if (error === null) this.#receive(message, address, isPublished);
+        else announcements.clusterRefused.publish({ why: messageOf(error) });
+      },
+    });
+  }
+
+  take({ address, body, headers, waiter, isPublished }: Delivery): void {
+    const hasHeaders = headers !== noHeaders;
+    const kind = hasHeaders ? clusterFrame.messageWithHeaders : clusterFrame.message;
+    const value = hasHeaders ? [body, headers] : body;
+    const send = (number: number): void => {
+      const subject = isPublished ? this.#subjects.publish(address) : this.#subjects.send(address);
+      const reply = isPublished ? undefined : `${this.#inbox}.${number}`;
+      this.#wire.post(kind, subject, value, reply, address);
+    };
+    if (waiter === undefined) send(nobody);
+    else this.#withNumber(address, waiter, send);
+  }
+
+  /** Calls `send` with a number for `waiter`, which is free again once that hears or gives up. */
+  #withNumber(address: string, waiter: Waiter, send: (number: number) => void): void {
+    this.#lastRequest += 1;
+    const number = this.#lastRequest;
+    this.#pending.set(number, { address, waiter });
+    waiter.whenOver(() => this.#pending.delete(number));
+    try {
+      send(number);
+    } catch (error) {
+      this.#pending.delete(number);
+      throw error;
+    }
+  }
+
+  #receive(message: NatsMessage, address: string, isPublished: boolean): void {
+    this.#wire.open(message, (kind, read) => {
+      if (kind === clusterFrame.probe) return; // who hears it is there
+      const waiter = this.#waiterAt(message.reply, address);
+      try {
+        const { body, headers } = contentOf(kind, clusterFrame.messageWithHeaders, read);
+        this.#attached.receive({ address, body, headers, waiter, isPublished });
+      } catch (error) {
+        const why = readError(error);
+        if (waiter === undefined) announcements.busDropped.publish({ address, why: why.message });
+        else waiter.settle({ isDone: false, error: why });
+      }
+    });
+  }
+
+  /** Who waits for an answer at `reply`. */
+  #waiterAt(reply: string | undefined, address: string): Waiter | undefined {
+    if (reply === undefined || reply.endsWith(`.${nobody}`)) return undefined;
+    const settle = (outcome: Outcome): void => {
+      if (this.#connection.isClosed()) return; // as a loop that has ended answers nobody
+      if (!outcome.isDone) {
+        const { code, message } = outcome.error;
+        const failureCode: unknown = Reflect.get(outcome.error, 'failureCode') ?? null;
+        const value = [code, message, failureCode];
+        this.#wire.post(clusterFrame.failure, reply, value, undefined, address);
+        return;
+      }
+      const { body, headers, waiter } = outcome;
+      const hasHeaders = headers !== noHeaders;
+      const kind = hasHeaders ? clusterFrame.replyWithHeaders : clusterFrame.reply;
+      const value = hasHeaders ? [body, headers] : body;
+      if (waiter === undefined) this.#wire.post(kind, reply, value, undefined, address);
+      else {
+        this.#withNumber(address, waiter, (number) =>
+          this.#wire.post(kind, reply, value, `${this.#inbox}.${number}`, address),
+        );
+      }
+    };
+    return { settle, whenOver: () => {} }; // it is the other side that knows
+  }
+
+  readonly #receiveAnswer = (error: Error | null, message: NatsMessage): void => {
+    if (error !== null) {
+      announcements.clusterRefused.publish({ why: messageOf(error) });
+      return;
+    }
+    const number = Number(message.subject.slice(this.#inbox.length + 1));
+    if (message.data.byteLength === 0 && message.headers?.code === 503) {
+      this.#nobodyThere(number);
+      return;
+    }
+    this.#wire.open(message, (kind, read) => {
+      const outcome = this.#outcomeOf(kind, message, read);
+      const pending = this.#takePending(number);
+      if (pending !== undefined) pending.waiter.settle(outcome);
+      else if (outcome.isDone) outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });
+    });
+  };
+
+  #takePending(number: number): Pending | undefined {
+    const pending = this.#pending.get(number);
+    this.#pending.delete(number); // also of one who passed a request on, and is never over
+    return pending;
+  }
+
+  #outcomeOf(kind: number, { reply, subject }: NatsMessage, read: () => unknown): Outcome {
+    try {
+      if (kind === clusterFrame.failure) {
+        const [code, message, failureCode] = parseFailure(read());
+        const error = new CodedError(code, message);
+        if (failureCode !== null) Object.assign(error, { failureCode });
+        return { isDone: false, error };
+      }
+      const { body, headers } = contentOf(kind, clusterFrame.replyWithHeaders, read);
+      return { isDone: true, body, headers, waiter: this.#waiterAt(reply, subject) };
+    } catch (error) {
+      return { isDone: false, error: readError(error) };
+    }
+  }
+
+  #nobodyThere(number: number): void {
+    const probed = this.#probes.get(number);
+    if (probed !== undefined) {
+      const watchers = this.#watched.get(probed) ?? [];
+      this.#watched.delete(probed);
+      for (const onGone of watchers) onGone();
+      return;
+    }
+    if (number === nobody) this.#attached.undelivered();
+    const pending = this.#takePending(number);
+    pending?.waiter.settle({ isDone: false, error: noHandlers(pending.address) });
+  }
+
+  watch(address: string, onGone: () => void): () => void {
+    const watchers = this.#watched.get(address) ?? new Set();
+    this.#watched.set(address, watchers);
+    watchers.add(onGone);
+    this.#probeTimer ??= setInterval(this.#probe, probeMs).unref();
+    return () => {
+      watchers.delete(onGone);
+      if (watchers.size === 0 && this.#watched.get(address) === watchers) {
+        this.#watched.delete(address);
+      }
+    };
+  }
+
+  readonly #probe = (): void => {
+    this.#probes.clear();
+    if (this.#watched.size === 0) {
+      clearInterval(this.#probeTimer);
+      this.#probeTimer = undefined;
+    }
+    for (const address of this.#watched.keys()) {
+      this.#lastRequest += 1;
+      this.#probes.set(this.#lastRequest, address);
+      const reply = `${this.#inbox}.${this.#lastRequest}`;
+      try {
+        this.#wire.post(
+          clusterFrame.probe,
+          this.#subjects.send(address),
+          undefined,
+          reply,
+          address,
+        );
+      } catch {
+        return; // no room now, or no connection: at the next turn
+      }
+    }
+  };
+
+  flush(): Promise<void> {
+    return this.#wire.flush();
+  }
+
+  /** What was sent goes out first, and what comes until then is taken. */
+  async close(): Promise<void> {
+    await this.#wire.close();
+    await this.closed;
+  }
+
+  #ended(): void {
+    clearInterval(this.#probeTimer);
+    this.#wire.ended();
+    this.#attached.ended();
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
+    for (const watchers of [...this.#watched.values()]) for (const onGone of watchers) onGone();
+    this.#watched.clear();
+  }
+}
+
+function contentOf(kind: number, withHeaders: number, read: () => unknown) {
+  if (kind !== withHeaders) return { body: read(), headers: noHeaders };
+  const [body, headers] = parseMessage(read());
+  return { body, headers };
+}
+
+function drain(subscription: NatsSubscription | undefined): void {
+  subscription?.drain().catch(() => {}); // there is no connection: it is not asked for again
+}

@@ -1,0 +1,172 @@
+// What the loops of a cluster send each other over NATS: frames, and what nodes say of themselves. All of it
+// is input from a network, and nothing is believed that was not looked at.
+//
+// A frame, numbers little-endian:
+//   'MC' | version u8 | kind u8 | sender: node 12 bytes, member u32 | number f64 | time f64 (ms)
+//   | definitions u32, each: id i32, size u32, bytes | value | seal 32 bytes, where the cluster has a secret
+// Numbers of one sender grow, times are those of its clock. Not here: what seals a frame (seal.ts), how
+// values are written (values.ts).
+
+import { type ByteReader, ByteWriter } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import type { ClusterTicket } from './cluster.js';
+import type { NatsClient } from './nats.js';
+
+/** Raised with every change to frames, or to what the context layer writes: one in a whole cluster. */
+export const protocolVersion = 1;
+
+export const clusterFrame = Object.freeze({
+  /** Value: the body. */
+  message: 1,
+  /** Value: `[body, headers]`. */
+  messageWithHeaders: 2,
+  /** The same as answers. */
+  reply: 3,
+  replyWithHeaders: 4,
+  /** Value: a `FailureBody` of the bus. */
+  failure: 5,
+  /** Is anybody there? Without a value. */
+  probe: 6,
+});
+
+export interface FrameHead {
+  readonly kind: number;
+  /** Of the loop that sent it, in no other use in the whole cluster. */
+  readonly sender: string;
+  /** Of the frame, among those of its sender. */
+  readonly number: number;
+  /** When it was sent, by the sender's clock, in ms. */
+  readonly time: number;
+}
+
+export interface FrameDefinition {
+  readonly id: number;
+  readonly bytes: Uint8Array;
+}
+
+const magic = 0x434d; // 'MC'
+const senderBytes = 16;
+const mostDefinitions = 100_000;
+
+function corrupt(what: string): CodedError {
+  return new CodedError('TRANSFER_CORRUPT', `what came from the cluster is no frame: ${what}`);
+}
+
+/** With `tailBytes` left free at its end. */
+export function writeFrame(
+  head: FrameHead,
+  definitions: readonly FrameDefinition[],
+  value: Uint8Array,
+  tailBytes: number,
+): Buffer {
+  const definitionBytes = definitions.reduce((sum, { bytes }) => sum + 8 + bytes.byteLength, 0);
+  const sizeBytes = 4 + senderBytes + 16 + 4 + definitionBytes + value.byteLength + tailBytes;
+  const writer = new ByteWriter(Buffer.allocUnsafeSlow(sizeBytes), false);
+  writer.u8(magic & 0xff);
+  writer.u8(magic >> 8);
+  writer.u8(protocolVersion);
+  writer.u8(head.kind);
+  writer.raw(Buffer.from(head.sender, 'hex'));
+  writer.f64(head.number);
+  writer.f64(head.time);
+  writer.u32(definitions.length);
+  for (const { id, bytes } of definitions) {
+    writer.i32(id);
+    writer.u32(bytes.byteLength);
+    writer.raw(bytes);
+  }
+  writer.raw(value);
+  return writer.bytes;
+}
+
+/** The rest of `reader` is definitions and the value. Throws `TRANSFER_CORRUPT`, `CHANNEL_FRAME_CORRUPT`. */
+export function readHead(reader: ByteReader): FrameHead {
+  if (reader.u8() !== (magic & 0xff) || reader.u8() !== magic >> 8)
+    throw corrupt('its first bytes');
+  const version = reader.u8();
+  if (version !== protocolVersion) {
+    throw corrupt(`its version is ${version}, ours ${protocolVersion}`);
+  }
+  const kind = reader.u8();
+  const sender = reader.copy(senderBytes).toString('hex');
+  return { kind, sender, number: reader.f64(), time: reader.f64() };
+}
+
+/** What is left of `reader` is the value. Throws as `readHead`. */
+export function readDefinitions(reader: ByteReader): FrameDefinition[] {
+  const count = reader.u32();
+  if (count > mostDefinitions) throw corrupt(`${count} definitions`);
+  const definitions: FrameDefinition[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const id = reader.i32();
+    definitions.push({ id, bytes: reader.copy(reader.u32()) });
+  }
+  return definitions;
+}
+
+/** What a node says of itself, in JSON, so that every version can read it. */
+export interface NodeMessage {
+  /** `joined` and `alive` to all, `welcome` to one that has joined. */
+  readonly type: 'joined' | 'alive' | 'welcome' | 'left';
+  readonly node: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Of the package, for people. */
+  readonly version: string;
+  readonly protocol: number;
+  /** By the clock of its machine, in ms. */
+  readonly startedAt: number;
+  /** What only somebody with the secret can say; `''`: it has none. */
+  readonly proof: string;
+}
+
+const nodeTypes: readonly unknown[] = ['joined', 'alive', 'welcome', 'left'];
+const texts = ['node', 'host', 'version', 'proof'] as const;
+const numbers = ['pid', 'protocol', 'startedAt'] as const;
+
+export function writeNode(message: NodeMessage): Buffer {
+  return Buffer.from(JSON.stringify(message));
+}
+
+/** Throws `TRANSFER_CORRUPT`. */
+export function parseNode(bytes: Uint8Array): NodeMessage {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    throw corrupt('what a node says is no JSON');
+  }
+  if (isNode(value)) return value;
+  throw corrupt('what a node says');
+}
+
+function isNode(value: unknown): value is NodeMessage {
+  if (typeof value !== 'object' || value === null) return false;
+  const field = (name: string): unknown => Reflect.get(value, name);
+  return (
+    nodeTypes.includes(field('type')) &&
+    texts.every((name) => typeof field(name) === 'string') &&
+    numbers.every((name) => Number.isFinite(field(name))) &&
+    /^[0-9a-f]{24}$/.test(String(field('node')))
+  );
+}
+
+const clientFunctions = ['connect', 'createInbox', 'credsAuthenticator'];
+
+/** The client of NATS, as it was loaded. Throws `CLUSTER_CLIENT_MISSING` for a version without these. */
+export function parseNatsClient(client: unknown): NatsClient {
+  const missing = clientFunctions.find(
+    (name) => typeof Reflect.get(Object(client), name) !== 'function',
+  );
+  if (missing === undefined) return client as NatsClient;
+  const message = `the client of NATS that is installed has no ${missing}: install one from 3.0 on`;
+  throw new CodedError('CLUSTER_CLIENT_MISSING', message);
+}
+
+/** What the director answers a loop: the program checked it. Throws `TRANSFER_CORRUPT`. */
+export function parseTicket(value: unknown): ClusterTicket {
+  if (typeof value === 'object' && value !== null && 'options' in value && 'node' in value) {
+    return value as ClusterTicket;
+  }
+  throw corrupt('what a loop was told of its cluster');
+}

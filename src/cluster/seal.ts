@@ -1,0 +1,71 @@
+// Who may be believed in a cluster: frames end with a seal that only those can make who know the secret
+// (HMAC-SHA-256, RFC 2104), over all that is in them and where they go. A frame that came before, or is
+// old, is refused; that is why frames have numbers and times. Without a secret nothing is sealed, and no
+// code is taken from anybody.
+
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { refused } from './errors.js';
+import type { FrameHead } from './protocol.js';
+
+/** A frame that is older was held back by somebody, or the clocks of the machines differ; in ms. */
+const oldestMs = 60_000;
+/** Numbers behind the highest that may still come. */
+const windowSize = 4096;
+export const sealBytes = 32;
+
+export class Seal {
+  readonly #key: Buffer;
+
+  /** `name` is the cluster's: its frames are no good in another one. */
+  constructor(secret: string, name: string) {
+    this.#key = Buffer.from(hkdfSync('sha256', secret, name, 'manycore cluster', 32));
+  }
+
+  /** Fills the end of a frame that goes to `target`. */
+  seal(frame: Buffer, target: string): void {
+    const size = frame.byteLength - sealBytes;
+    this.#make(frame.subarray(0, size), target).copy(frame, size);
+  }
+
+  /** What only somebody with the secret can say of a node. */
+  proofOf(node: string): string {
+    return this.#make(Buffer.from(node), 'node').toString('hex');
+  }
+
+  #make(bytes: Uint8Array, target: string): Buffer {
+    return createHmac('sha256', this.#key).update(target).update('\0').update(bytes).digest();
+  }
+
+  /** The frame without its seal. Throws `CLUSTER_REFUSED`. */
+  open(sealed: Buffer, target: string): Buffer {
+    const size = sealed.byteLength - sealBytes;
+    if (size >= 0) {
+      const bytes = sealed.subarray(0, size);
+      if (timingSafeEqual(this.#make(bytes, target), sealed.subarray(size))) return bytes;
+    }
+    throw refused('a frame is not signed with the secret of this cluster');
+  }
+}
+
+/** Which frames of one sender came. */
+export class ReplayWindow {
+  #highest = -1;
+  readonly #seen = new Uint8Array(windowSize);
+
+  /** Once for each frame. Throws `CLUSTER_REFUSED`. */
+  check({ number, time }: FrameHead, now: number): void {
+    if (!(Math.abs(now - time) <= oldestMs)) {
+      const seconds = Math.round((now - time) / 1000);
+      throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
+    }
+    if (!Number.isSafeInteger(number) || number < 0) throw refused('a frame has no number');
+    if (number <= this.#highest - windowSize) throw refused('a frame was sent again');
+    if (number > this.#highest) {
+      const passed = Math.min(number - this.#highest, windowSize);
+      for (let at = number - passed + 1; at <= number; at += 1) this.#seen[at % windowSize] = 0;
+      this.#highest = number;
+    }
+    if (this.#seen[number % windowSize] === 1) throw refused('a frame was sent again');
+    this.#seen[number % windowSize] = 1;
+  }
+}

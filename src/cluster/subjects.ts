@@ -1,0 +1,65 @@
+// Which NATS subjects stand for what. An address keeps its dots and its letters, so that permissions of a
+// NATS server can name it: `manycore.send.prices.uk`. What no subject may hold is written as `%XX`.
+
+import { CodedError } from '../errors.js';
+
+/** Servers refuse a line of more than 4,096 bytes (`max_control_line`), with two subjects in it. */
+const mostBytes = 1024;
+
+const plain = /^[\w-]$/;
+
+/** Throws `OPTION_INVALID` for an address that is too long. */
+export function tokensOf(address: string): string {
+  let tokens = '';
+  let isStart = true;
+  for (const character of address) {
+    if (character === '.' && !isStart) {
+      tokens += '.';
+      isStart = true;
+      continue;
+    }
+    tokens += plain.test(character) ? character : escaped(character);
+    isStart = false;
+  }
+  if (isStart) tokens = `${tokens.slice(0, -1)}%2E`; // the dot at its end
+  if (tokens.length <= mostBytes) return tokens;
+  const message = `an address of ${tokens.length} bytes cannot travel in a cluster: ${mostBytes} is the limit`;
+  throw new CodedError('OPTION_INVALID', message);
+}
+
+function escaped(character: string): string {
+  let text = '';
+  for (const byte of Buffer.from(character)) {
+    text += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return text;
+}
+
+/** The subjects of a cluster. */
+export class Subjects {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** To one consumer of an address; its consumers are one queue group. */
+  send(address: string): string {
+    return `${this.#name}.send.${tokensOf(address)}`;
+  }
+
+  /** To all of them. */
+  publish(address: string): string {
+    return `${this.#name}.publish.${tokensOf(address)}`;
+  }
+
+  /** What nodes say of themselves. */
+  get nodes(): string {
+    return `${this.#name}.nodes`;
+  }
+
+  /** To one node. */
+  node(id: string): string {
+    return `${this.#name}.node.${id}`;
+  }
+}

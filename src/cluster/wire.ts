@@ -1,0 +1,138 @@
+// Frames between one loop and all others of a cluster: written, signed and handed to NATS on one side, read
+// and refused or believed on the other. Not here: which frames there are to send, and what they mean (peer.ts).
+
+import { ByteReader } from '../channels/index.js';
+import { CodedError } from '../errors.js';
+import { announcements, messageOf } from '../internal/index.js';
+import type { NatsConnection, NatsMessage } from './nats.js';
+import { Outbox } from './outbox.js';
+import { type FrameHead, readHead, writeFrame } from './protocol.js';
+import { ReplayWindow, type Seal, sealBytes } from './seal.js';
+import { ClusterValues, type SenderValues } from './values.js';
+
+/** Loops whose frames are known; without a secret anybody may make up new ones. */
+const mostSenders = 4096;
+/** Of a server that has not said it. */
+const defaultMaxPayload = 2 ** 20;
+
+/** What is known of a loop that sends. */
+interface Sender {
+  readonly values: SenderValues;
+  readonly window: ReplayWindow;
+}
+
+export class ClusterWire {
+  /** There is room again. */
+  onDrain: () => void = () => {};
+  /** The server, some time later, does not permit what was done. */
+  onError: (error: unknown) => void = () => {};
+  readonly #connection: NatsConnection;
+  readonly #seal: Seal | undefined;
+  readonly #sender: string;
+  readonly #values: ClusterValues;
+  readonly #outbox: Outbox;
+  readonly #senders = new Map<string, Sender>();
+  #lastFrame = 0;
+  #maxPayload = defaultMaxPayload;
+
+  /** `sender` names the loop, and no other in the whole cluster: 32 hexadecimal digits. */
+  constructor(connection: NatsConnection, seal: Seal | undefined, sender: string) {
+    this.#connection = connection;
+    this.#seal = seal;
+    this.#sender = sender;
+    this.#values = new ClusterValues(seal !== undefined);
+    this.#outbox = new Outbox(connection);
+    this.#outbox.onDrain = () => this.onDrain();
+    void this.#follow();
+  }
+
+  /** What the client says of its connection. */
+  async #follow(): Promise<void> {
+    for await (const { type, error } of this.#connection.status()) {
+      if (type === 'disconnect') {
+        announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
+      } else if (type === 'reconnect') {
+        this.#outbox.reconnected();
+        announcements.clusterBack.publish({});
+      } else if (type === 'error') this.onError(error);
+    }
+  }
+
+  get isClosed(): boolean {
+    return this.#connection.isClosed();
+  }
+
+  get hasRoom(): boolean {
+    return this.#outbox.hasRoom;
+  }
+
+  /**
+   * Sends a value. `address` is for errors. Throws `BUS_TOO_LARGE`, `BUS_FULL`, `CLUSTER_CLOSED`,
+   * `CLUSTER_UNSIGNED`, `TRANSFER_…`.
+   */
+  post(kind: number, subject: string, value: unknown, reply: string | undefined, address: string) {
+    const { bytes, definitions } = this.#values.encode(value);
+    this.#lastFrame += 1;
+    const [sender, number, time] = [this.#sender, this.#lastFrame, Date.now()];
+    const tailBytes = this.#seal === undefined ? 0 : sealBytes;
+    const frame = writeFrame({ kind, sender, number, time }, definitions, bytes, tailBytes);
+    this.#maxPayload = this.#connection.info?.max_payload ?? this.#maxPayload;
+    if (frame.byteLength > this.#maxPayload) throw tooLarge(address, frame, this.#maxPayload);
+    this.#seal?.seal(frame, targetOf(subject, reply));
+    this.#outbox.publish(subject, frame, reply);
+  }
+
+  /** Calls `use` with what reads the value, in order; a frame that is refused is told, and gone. */
+  open(message: NatsMessage, use: (kind: number, read: () => unknown) => void): void {
+    const { subject, reply, data } = message;
+    try {
+      const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+      const bytes = this.#seal?.open(sealed, targetOf(subject, reply)) ?? sealed;
+      const reader = new ByteReader(bytes);
+      const head = readHead(reader);
+      const { values, window } = this.#senderOf(head);
+      if (this.#seal !== undefined) window.check(head, Date.now());
+      values.receive(reader, (read) => use(head.kind, read));
+    } catch (error) {
+      announcements.clusterRefused.publish({ why: messageOf(error) });
+    }
+  }
+
+  #senderOf({ sender: id }: FrameHead): Sender {
+    const known = this.#senders.get(id);
+    if (known !== undefined) return known;
+    const [oldest] = this.#senders.size < mostSenders ? [] : this.#senders.keys();
+    if (oldest !== undefined) this.#senders.delete(oldest);
+    const sender = { values: this.#values.reader(), window: new ReplayWindow() };
+    this.#senders.set(id, sender);
+    return sender;
+  }
+
+  /** Resolves when the server has had everything; where there is none now, at once. */
+  async flush(): Promise<void> {
+    if (!this.isClosed) await this.#connection.flush().catch(() => {});
+  }
+
+  /** What was sent goes out first, and what comes until then is taken. */
+  async close(): Promise<void> {
+    if (!this.isClosed) await this.#connection.drain().catch(() => {});
+    await this.#connection.close();
+  }
+
+  /** The connection is closed for good; what waited for it is lost, and told. */
+  ended(): void {
+    const lost = this.#outbox.close();
+    if (lost > 0) announcements.clusterLost.publish({ unconfirmed: lost });
+  }
+}
+
+/** A frame is good for the subject to which it was sent, and answers to it for the place that it names. */
+function targetOf(subject: string, reply: string | undefined): string {
+  return `${subject}\0${reply ?? ''}`;
+}
+
+function tooLarge(address: string, { byteLength }: Buffer, most: number): CodedError {
+  const text = `a message to ${address} has ${byteLength} bytes, and the NATS server takes ${most}`;
+  const wayOut = 'send a stream (openStream), or raise max_payload of the server';
+  return new CodedError('BUS_TOO_LARGE', `${text}: ${wayOut}`);
+}

@@ -1,0 +1,100 @@
+// NATS servers that end with their test, each on a port of its own, and buses on them.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { createCopy, EventBus } from '../../src/bus/index.js';
+import {
+  type Cluster,
+  type ClusterOptions,
+  fillClusterOptions,
+  joinCluster,
+} from '../../src/cluster/index.js';
+import { waitFor } from '../support/index.js';
+
+/** Set by scripts/test.mjs; empty where no server can be had. */
+const program = process.env['MANYCORE_TEST_NATS'] ?? '';
+export const skip = program === '' && 'needs nats-server (Debian: apt-get install nats-server)';
+
+export interface Server {
+  readonly url: string;
+  readonly port: number;
+  readonly child: ChildProcess;
+  /** Ends it at once, and starts another on the same port. */
+  restart(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return Object(address).port;
+}
+
+async function answers(port: number): Promise<true> {
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'data'); // a server begins by saying who it is
+  socket.destroy();
+  return true;
+}
+
+/** `flags` are those of nats-server. */
+export async function startServer(t: TestContext, flags: readonly string[] = []): Promise<Server> {
+  const port = await freePort();
+  const store = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
+  const args = ['-a', '127.0.0.1', '-p', String(port), '-sd', store, ...flags];
+  const start = async (): Promise<ChildProcess> => {
+    const started = spawn(program, args, { stdio: 'ignore' });
+    await waitFor(() => answers(port));
+    return started;
+  };
+  let child = await start();
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  t.after(async () => {
+    await kill();
+    rmSync(store, { recursive: true, force: true });
+  });
+  return {
+    url: `nats://127.0.0.1:${port}`,
+    port,
+    get child() {
+      return child;
+    },
+    kill,
+    restart: async () => {
+      await kill();
+      child = await start();
+    },
+  };
+}
+
+export interface Joined {
+  readonly bus: EventBus;
+  readonly cluster: Cluster;
+}
+
+/** A bus of its own in the cluster, as if it were on another machine. */
+export async function joinBus(
+  t: TestContext,
+  { url }: Pick<Server, 'url'>,
+  options: Partial<ClusterOptions> = {},
+): Promise<Joined> {
+  const bus = new EventBus({ copy: createCopy() });
+  const cluster = await joinCluster(bus, fillClusterOptions({ nats: url, ...options }));
+  t.after(async () => {
+    await cluster.close();
+    bus.close();
+  });
+  return { bus, cluster };
+}
