@@ -6,18 +6,9 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer } from '../../src/bus/index.js';
-import { waitFor } from '../support/index.js';
-import { type Joined, joinBus, skip, startServer } from './server.js';
+import { eventually, type Joined, joinBus, skip, startServer } from './server.js';
 
 const secret = 'nobody else knows this';
-
-/** Waits until `check` throws no more. */
-async function eventually(check: () => void | Promise<void>): Promise<void> {
-  await waitFor(async () => {
-    await check();
-    return true;
-  });
-}
 
 /** What was registered on these is known to the servers. */
 async function known(...joined: readonly Joined[]): Promise<void> {

@@ -79,6 +79,14 @@ export async function startServer(t: TestContext, flags: readonly string[] = [])
   };
 }
 
+/** Waits until `check` throws no more. */
+export async function eventually(check: () => unknown): Promise<void> {
+  await waitFor(async () => {
+    await check();
+    return true;
+  });
+}
+
 export interface Joined {
   readonly bus: EventBus;
   readonly cluster: Cluster;

@@ -1,0 +1,356 @@
+// What can go wrong between the nodes of a cluster and their server: nothing is lost in silence, and whoever
+// must not be believed is not.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fillClusterOptions } from '../../src/cluster/index.js';
+import { connectNats, type NatsConnection, type NatsMessage } from '../../src/cluster/nats.js';
+import { writeFrame, writeNode } from '../../src/cluster/protocol.js';
+import { announcements } from '../../src/internal/index.js';
+import { library, runProgram } from '../faults/child.js';
+import { cert, key } from '../serve/apps/certificate.js';
+import { waitFor } from '../support/index.js';
+import { eventually, joinBus, skip, startServer } from './server.js';
+
+const secret = 'nobody else knows this';
+
+/** A client of the server that is no node. */
+async function stranger(t: TestContext, url: string): Promise<NatsConnection> {
+  const { connection } = await connectNats(fillClusterOptions({ nats: url }), 'stranger');
+  t.after(() => connection.close());
+  return connection;
+}
+
+/** Why frames and nodes were refused, in this process. */
+function refusals(t: TestContext): string[] {
+  const all: string[] = [];
+  const note = (message: unknown): void => void all.push(Object(message).why);
+  announcements.clusterRefused.subscribe(note);
+  t.after(() => announcements.clusterRefused.unsubscribe(note));
+  return all;
+}
+
+/** What is told of the next connection that is lost. */
+function nextLost(): Promise<unknown> {
+  return new Promise((resolve) => {
+    const hear = (message: unknown): void => {
+      announcements.clusterLost.unsubscribe(hear);
+      resolve(message);
+    };
+    announcements.clusterLost.subscribe(hear);
+  });
+}
+
+async function startNode(t: TestContext, ...args: string[]): Promise<ChildProcess> {
+  const child = fork(new URL('./apps/node.js', import.meta.url), args, { stdio: 'inherit' });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child, 'message');
+  return child;
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+}
+
+test('no server, one that says nothing, one that is no NATS', { skip }, async (t) => {
+  const unreachable = { code: 'CLUSTER_UNREACHABLE', message: /127\.0\.0\.1:1\b/ };
+  await assert.rejects(joinBus(t, { url: 'nats://127.0.0.1:1' }), unreachable);
+  for (const greeting of ['', 'HTTP/1.1 400 Bad Request\r\n\r\n']) {
+    const other = createServer((socket) => void socket.write(greeting)).listen(0, '127.0.0.1');
+    t.after(() => other.close());
+    await once(other, 'listening');
+    const url = `nats://127.0.0.1:${Object(other.address()).port}`;
+    await assert.rejects(joinBus(t, { url }, { timeoutMs: 300 }), { code: 'CLUSTER_UNREACHABLE' });
+  }
+});
+
+test('credentials that the server does not take', { skip }, async (t) => {
+  const server = await startServer(t, ['--user', 'anna', '--pass', 'right']);
+  await assert.rejects(joinBus(t, server), { code: 'CLUSTER_REFUSED', message: /credentials/ });
+  const wrong = { servers: server.url, user: 'anna', pass: 'wrong' };
+  await assert.rejects(joinBus(t, server, { nats: wrong }), (error: Error) => {
+    assert.equal(Object(error).code, 'CLUSTER_REFUSED');
+    assert.doesNotMatch(error.message, /wrong/);
+    return true;
+  });
+  const { cluster } = await joinBus(t, server, { nats: { ...wrong, pass: 'right' } });
+  assert.deepEqual(cluster.nodes, []);
+  const creds = { servers: server.url, credsFile: '/nowhere/at.all' };
+  await assert.rejects(joinBus(t, server, { nats: creds }), {
+    code: 'OPTION_INVALID',
+    message: /credsFile \/nowhere\/at\.all cannot be read/,
+  });
+});
+
+test('what the server does not permit is told to whoever waits', { skip }, async (t) => {
+  const file = join(tmpdir(), `manycore-nats-${process.pid}.conf`);
+  const may = 'publish: { deny: "manycore.send.secret" }';
+  const user = `{ user: anna, password: right, permissions: { ${may} } }`;
+  writeFileSync(file, `authorization: { users: [ ${user} ] }\n`);
+  const server = await startServer(t, ['-c', file]);
+  const why = refusals(t);
+  const nats = { servers: server.url, user: 'anna', pass: 'right' };
+  const { bus } = await joinBus(t, server, { nats });
+  bus.consumer('open', (message) => message.reply('yes'));
+  await bus.drained();
+  assert.equal((await bus.request('open', 0)).body, 'yes');
+  await assert.rejects(bus.request('secret', 0), { code: 'CLUSTER_REFUSED', message: /permit/ });
+  assert.match(why.join(), /permit/);
+});
+
+test('a server that is restarted: what is sent meanwhile waits, and comes in order', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
+  const got: unknown[] = [];
+  there.bus.consumer('count', ({ body }) => void got.push(body));
+  there.bus.consumer('echo', (message) => message.reply(message.body));
+  await there.bus.drained();
+  here.bus.send('count', -1);
+  await here.bus.drained();
+  let [lost, back] = [0, 0];
+  const noteLost = (): void => {
+    lost += 1;
+  };
+  const noteBack = (): void => {
+    back += 1;
+  };
+  announcements.clusterLost.subscribe(noteLost);
+  announcements.clusterBack.subscribe(noteBack);
+  t.after(() => {
+    announcements.clusterLost.unsubscribe(noteLost);
+    announcements.clusterBack.unsubscribe(noteBack);
+  });
+  await server.kill();
+  await eventually(() => assert.equal(lost, 2));
+  for (let sent = 0; sent < 100; sent += 1) {
+    assert.equal(here.bus.send('count', sent), false); // it waits
+  }
+  const asked = here.bus.request('echo', 'after all').then(
+    ({ body }) => body,
+    (error: unknown) => Object(error).code,
+  );
+  await server.restart();
+  await eventually(() => assert.equal(back, 2));
+  // What waited may go before the other has told the new server of its consumers.
+  await here.bus.drained();
+  assert.match(String(await asked), /^after all$|^BUS_NO_HANDLERS$/);
+  await waitFor(() => here.bus.request('echo', 'there again'));
+  const numbers = got.map(Number);
+  assert.deepEqual(
+    numbers,
+    [...numbers].sort((a, b) => a - b),
+  );
+  assert.equal(numbers.length - 1 + here.bus.stats.undelivered, 100); // each came, or was counted
+  assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
+});
+
+test('a server that is away: what waits is bounded, and senders hear of it', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const { bus, cluster } = await joinBus(t, server);
+  const lost = nextLost();
+  await server.kill();
+  await lost;
+  const full = { code: 'BUS_FULL', message: /the NATS server, which is not there/ };
+  assert.throws(() => {
+    for (let sent = 0; sent < 20_000; sent += 1) bus.send('any', sent);
+  }, full);
+  await assert.rejects(bus.request('any', 1), full);
+  const told = nextLost();
+  await cluster.close();
+  assert.deepEqual(await told, { unconfirmed: 10_000 });
+  await assert.rejects(bus.request('any', 1), { code: 'BUS_NO_HANDLERS' }); // one machine again
+});
+
+test('requests that wait when the cluster is left', { skip }, async (t) => {
+  const server = await startServer(t);
+  const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
+  there.bus.consumer('never', () => {});
+  await there.bus.drained();
+  const asked = here.bus.request('never', 0);
+  await Promise.all([
+    assert.rejects(asked, { code: 'CLUSTER_CLOSED' }),
+    here.bus.drained().then(() => here.cluster.close()),
+  ]);
+});
+
+test('TLS: with the authority of the server, and not without', { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-tls-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  const server = await startServer(t, ['--tls', '--tlscert', certFile, '--tlskey', keyFile]);
+  const servers = `tls://localhost:${server.port}`;
+  await assert.rejects(joinBus(t, server, { nats: { servers, tls: {} } }), {
+    code: 'CLUSTER_UNREACHABLE',
+    message: /certificate/,
+  });
+  const { bus } = await joinBus(t, server, { nats: { servers, tls: { caFile: certFile } } });
+  bus.consumer('safe', (message) => message.reply('yes'));
+  await bus.drained();
+  assert.equal((await bus.request('safe', 0)).body, 'yes');
+});
+
+test('without the client of NATS', async (t) => {
+  const { stdout, status } = await runProgram(
+    t,
+    `import { register } from 'node:module';
+    register('data:text/javascript,' + encodeURIComponent(\`
+      export async function resolve(specifier, context, next) {
+        if (specifier.startsWith('@nats-io/')) throw new Error('it is not installed');
+        return await next(specifier, context);
+      }\`));
+    const { cluster } = await import('${library}');
+    await cluster({ nats: 'nats://127.0.0.1:1' }).catch(({ code, message }) => {
+      console.log(code, message);
+    });`,
+  );
+  assert.equal(status, 0);
+  assert.match(stdout, /^CLUSTER_CLIENT_MISSING .*npm install @nats-io\/transport-node/);
+});
+
+test('a server that reads slowly holds up those who send', { skip }, async (t) => {
+  const server = await startServer(t);
+  const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
+  let count = 0;
+  there.bus.consumer<{ at: number }>('count', ({ body }) => {
+    assert.equal(body.at, count);
+    count += 1;
+  });
+  await there.bus.drained();
+  server.child.kill('SIGSTOP');
+  const bytes = new Uint8Array(100_000);
+  let sent = 0;
+  assert.throws(
+    () => {
+      for (; sent < 1000; sent += 1) here.bus.send('count', { at: sent, bytes });
+    },
+    { code: 'BUS_FULL', message: /reads slower/ },
+  );
+  assert.ok(sent > 100);
+  server.child.kill('SIGCONT');
+  await eventually(() => assert.equal(count, sent));
+  assert.equal(here.bus.send('count', { at: sent, bytes: undefined }), true);
+});
+
+test('who does not know the secret is not heard, nor what is sent twice', { skip }, async (t) => {
+  const server = await startServer(t);
+  const [here, there] = [
+    await joinBus(t, server, { secret }),
+    await joinBus(t, server, { secret }),
+  ];
+  const got: unknown[] = [];
+  there.bus.consumer('door', ({ body }) => void got.push(body));
+  await there.bus.drained();
+  const thief = await stranger(t, server.url);
+  const stolen: NatsMessage[] = [];
+  thief.subscribe('manycore.>', { callback: (_error, message) => void stolen.push(message) });
+  await thief.flush();
+  const why = refusals(t);
+  here.bus.send('door', 'mine');
+  await eventually(() => assert.deepEqual(got, ['mine']));
+  const frame = (await waitFor(() => stolen.find(({ subject }) => subject.includes('door')))).data;
+  const { reply = '' } = stolen.find(({ subject }) => subject.includes('door')) ?? {};
+  thief.publish('manycore.send.door', frame, { reply }); // the same once more
+  thief.publish('manycore.send.door', frame); // to be answered elsewhere
+  thief.publish('manycore.publish.door', frame, { reply });
+  thief.publish('manycore.send.door', frame.subarray(0, -32), { reply });
+  thief.publish('manycore.send.door', Buffer.from('let me in'));
+  thief.publish('manycore.send.door', new Uint8Array());
+  const changed = Uint8Array.from(frame);
+  changed[50] = (changed[50] ?? 0) ^ 1;
+  thief.publish('manycore.send.door', changed, { reply });
+  await eventually(() => assert.equal(why.length, 7));
+  assert.match(why[0] ?? '', /sent again/);
+  for (const each of why.slice(1)) assert.match(each, /not signed/);
+  here.bus.send('door', 'mine, too');
+  await eventually(() => assert.deepEqual(got, ['mine', 'mine, too']));
+});
+
+test('without a secret no code is taken, and what is no frame is refused', { skip }, async (t) => {
+  const server = await startServer(t);
+  const there = await joinBus(t, server);
+  const got: unknown[] = [];
+  there.bus.consumer('door', ({ body }) => void got.push(body));
+  await there.bus.drained();
+  const why = refusals(t);
+  const thief = await stranger(t, server.url);
+  const head = { kind: 1, sender: 'a'.repeat(32), number: 1, time: Date.now() };
+  const code = [{ id: 1, bytes: Buffer.from('anything') }];
+  for (const frame of [
+    Buffer.from('let me in'),
+    new Uint8Array(),
+    writeFrame(head, code, new Uint8Array(10), 0),
+  ]) {
+    thief.publish('manycore.send.door', frame);
+  }
+  await eventually(() => assert.equal(why.length, 3));
+  assert.match(why[2] ?? '', /a frame has functions or classes in it/);
+  assert.deepEqual(got, []);
+});
+
+test('a node of another version is refused by its name', { skip }, async (t) => {
+  const server = await startServer(t);
+  const old = await stranger(t, server.url);
+  const own = { node: 'a'.repeat(24), host: 'old-host', pid: 77, version: '9.9.9' };
+  const message = { ...own, protocol: 99, startedAt: 0, proof: '' };
+  old.subscribe('manycore.nodes', {
+    callback: (_error, { data }) => {
+      const { node, type } = JSON.parse(Buffer.from(data).toString());
+      if (type === 'joined') {
+        old.publish(`manycore.node.${node}`, writeNode({ type: 'welcome', ...message }));
+      }
+    },
+  });
+  await old.flush();
+  await assert.rejects(joinBus(t, server), {
+    code: 'CLUSTER_REFUSED',
+    message: /the node at old-host, process 77, runs manycore 9\.9\.9, this one manycore \d/,
+  });
+});
+
+test('of two nodes with different secrets the later one leaves', { skip }, async (t) => {
+  const server = await startServer(t);
+  const first = await joinBus(t, server, { secret });
+  const refused = { code: 'CLUSTER_REFUSED', message: /has another secret/ };
+  await assert.rejects(joinBus(t, server), refused);
+  await assert.rejects(joinBus(t, server, { secret: `${secret}!` }), refused);
+  const second = await joinBus(t, server, { secret });
+  await eventually(() => assert.deepEqual(first.cluster.nodes, [second.cluster.node]));
+});
+
+test('a node that is killed: the next message goes to another, or nowhere, at once', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const here = await joinBus(t, server);
+  const [first, second] = [await startNode(t, server.url), await startNode(t, server.url)];
+  await eventually(() => assert.equal(here.cluster.nodes.length, 2));
+  const left = once(here.cluster, 'leave');
+  await kill(first);
+  const pids = new Set<unknown>();
+  // The server learns of it from the end of a connection, which the kernel sends before `exit` is told here.
+  await eventually(async () => {
+    assert.equal((await here.bus.request('who', 0, { timeoutMs: 100 })).body, second.pid);
+  });
+  for (let asked = 0; asked < 50; asked += 1) {
+    pids.add((await here.bus.request('who', 0, { timeoutMs: 5000 })).body);
+  }
+  assert.deepEqual([...pids], [second.pid]);
+  assert.equal((await left)[0].pid, first.pid);
+  await kill(second);
+  await eventually(() =>
+    assert.rejects(here.bus.request('who', 0, { timeoutMs: 100 }), { code: 'BUS_NO_HANDLERS' }),
+  );
+});

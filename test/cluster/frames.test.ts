@@ -1,0 +1,188 @@
+// What comes from a network: frames that are whole, changed, sent again, or made of anything.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ByteReader } from '../../src/channels/index.js';
+import { fillClusterOptions } from '../../src/cluster/index.js';
+import {
+  parseNode,
+  readDefinitions,
+  readHead,
+  writeFrame,
+  writeNode,
+} from '../../src/cluster/protocol.js';
+import { ReplayWindow, Seal, sealBytes } from '../../src/cluster/seal.js';
+import { tokensOf } from '../../src/cluster/subjects.js';
+import { ClusterValues } from '../../src/cluster/values.js';
+import { CodedError } from '../../src/index.js';
+
+const sender = '00112233445566778899aabbccddeeff';
+const secret = 'nobody else knows this';
+const corrupt = /^(TRANSFER|CHANNEL)_/;
+
+function frameOf(definitions: { id: number; bytes: Uint8Array }[], value: Uint8Array): Buffer {
+  return writeFrame({ kind: 1, sender, number: 7, time: 8.5 }, definitions, value, 0);
+}
+
+test('a frame is read as it was written', () => {
+  const definition = fc.record({
+    id: fc.integer({ min: -1000, max: 1000 }),
+    bytes: fc.uint8Array(),
+  });
+  fc.assert(
+    fc.property(fc.array(definition), fc.uint8Array(), (definitions, value) => {
+      const reader = new ByteReader(frameOf(definitions, value));
+      assert.deepEqual(readHead(reader), { kind: 1, sender, number: 7, time: 8.5 });
+      const read = readDefinitions(reader).map(({ id, bytes }) => [id, [...bytes]]);
+      assert.deepEqual(
+        read,
+        definitions.map(({ id, bytes }) => [id, [...bytes]]),
+      );
+      assert.deepEqual([...reader.copy(reader.limit - reader.position)], [...value]);
+    }),
+  );
+});
+
+test('whatever comes is read, or refused with a code', () => {
+  const reading = (bytes: Uint8Array): void => {
+    const reader = new ByteReader(Buffer.from(bytes));
+    const values = new ClusterValues(true).reader();
+    readHead(reader);
+    values.receive(reader, (read) => void read());
+  };
+  const whole = frameOf([{ id: 1, bytes: new Uint8Array(20) }], new Uint8Array(30));
+  const changed = fc
+    .array(fc.tuple(fc.nat(whole.byteLength - 1), fc.integer({ min: 0, max: 255 })))
+    .map((changes) => {
+      const bytes = Uint8Array.from(whole);
+      for (const [at, byte] of changes) bytes[at] = byte;
+      return bytes;
+    });
+  const cut = fc.nat(whole.byteLength).map((length) => whole.subarray(0, length));
+  fc.assert(
+    fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), changed, cut), (bytes) => {
+      try {
+        reading(bytes);
+      } catch (error) {
+        assert.ok(error instanceof CodedError, String(error));
+        assert.match(error.code, corrupt);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('another version is named', () => {
+  const frame = frameOf([], new Uint8Array(1));
+  frame[2] = 99;
+  assert.throws(() => readHead(new ByteReader(frame)), {
+    code: 'TRANSFER_CORRUPT',
+    message: /its version is 99, ours 1/,
+  });
+});
+
+test('a seal is good for its bytes, its target, its secret and its cluster alone', () => {
+  const seal = new Seal(secret, 'name');
+  const frame = Buffer.concat([frameOf([], Buffer.from('value')), Buffer.alloc(sealBytes)]);
+  seal.seal(frame, 'target');
+  assert.deepEqual(seal.open(frame, 'target'), frame.subarray(0, -sealBytes));
+  const refused = { code: 'CLUSTER_REFUSED' };
+  for (let at = 0; at < frame.byteLength; at += 1) {
+    const changed = Buffer.from(frame);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    assert.throws(() => seal.open(changed, 'target'), refused, `byte ${at}`);
+  }
+  assert.throws(() => seal.open(frame, 'other'), refused);
+  assert.throws(() => new Seal(`${secret}!`, 'name').open(frame, 'target'), refused);
+  assert.throws(() => new Seal(secret, 'other').open(frame, 'target'), refused);
+  for (const size of [0, 1, sealBytes - 1, sealBytes]) {
+    assert.throws(() => seal.open(frame.subarray(0, size), 'target'), refused);
+  }
+});
+
+test('each frame is taken once, in whatever order they come', () => {
+  const numbers = fc.array(fc.nat(10_000), { maxLength: 300 });
+  fc.assert(
+    fc.property(numbers, (given) => {
+      const window = new ReplayWindow();
+      const taken = new Set<number>();
+      let highest = -1;
+      for (const number of given) {
+        const isNew = !taken.has(number) && number > highest - 4096;
+        const head = { kind: 1, sender, number, time: 1000 };
+        if (isNew) {
+          window.check(head, 1000);
+          taken.add(number);
+          highest = Math.max(highest, number);
+        } else assert.throws(() => window.check(head, 1000), { code: 'CLUSTER_REFUSED' });
+      }
+    }),
+  );
+});
+
+test('a frame that is old, or from a clock that is ahead, is refused', () => {
+  const window = new ReplayWindow();
+  const head = { kind: 1, sender, number: 1, time: 100_000 };
+  for (const now of [161_000, 39_000, Number.NaN]) {
+    assert.throws(() => window.check(head, now), { code: 'CLUSTER_REFUSED', message: /clocks/ });
+  }
+  assert.throws(() => window.check({ ...head, number: Number.NaN }, 100_000), /no number/);
+  window.check(head, 100_000);
+});
+
+test('every address has a subject of its own, and one that NATS takes', () => {
+  const tokens = new Map<string, string>();
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }), (address) => {
+      const subject = tokensOf(address);
+      assert.match(subject, /^[\w%-]+(\.[\w%-]+)*$/);
+      assert.equal(tokens.get(subject) ?? address, address);
+      tokens.set(subject, address);
+    }),
+    { numRuns: 2000 },
+  );
+  assert.equal(tokensOf('prices.uk'), 'prices.uk');
+});
+
+test('what a node says of itself is JSON of a known form', () => {
+  const node = '0123456789abcdef01234567';
+  const own = { type: 'joined', node, host: 'a', pid: 1, version: '1', protocol: 1 } as const;
+  const message = { ...own, startedAt: 1, proof: '' };
+  assert.deepEqual(parseNode(writeNode(message)), message);
+  const wrong: unknown[] = [1, null, [], {}, own, { ...message, node: '../x' }];
+  for (const each of [...wrong, { ...message, type: 'else' }, { ...message, pid: '1' }]) {
+    const bytes = Buffer.from(JSON.stringify(each));
+    assert.throws(() => parseNode(bytes), { code: 'TRANSFER_CORRUPT' });
+  }
+  assert.throws(() => parseNode(Buffer.from('{')), { code: 'TRANSFER_CORRUPT' });
+});
+
+test('wrong options of a cluster are refused, and a secret is not printed', () => {
+  const nats = 'nats://127.0.0.1:1';
+  const wrong: unknown[] = [
+    undefined,
+    {},
+    { nats: '' },
+    { nats: [] },
+    { nats: { servers: [''] } },
+    { nats: { servers: nats, user: 7 } },
+    { nats: { servers: nats, port: 7 } },
+    { nats, name: 'a.b' },
+    { nats, secret: 'short' },
+    { nats, local: 'only' },
+    { nats, timeoutMs: 0 },
+    { nats, more: 1 },
+  ];
+  for (const options of wrong) {
+    assert.throws(
+      () => Reflect.apply(fillClusterOptions, undefined, [options]),
+      (error: CodedError) => {
+        assert.equal(error.code, 'OPTION_INVALID');
+        assert.doesNotMatch(error.message, /short/);
+        return true;
+      },
+      JSON.stringify(options),
+    );
+  }
+});
