@@ -39,6 +39,9 @@ function program(): Command {
     .option('--loops <count>', 'for a unit: event loops in each process')
     .option('--name <text>', 'of the unit')
     .option('--config <json>', 'what its instances get as config')
+    .option('--cluster <url>', 'put the bus on NATS: nats://HOST:PORT, or several with commas')
+    .option('--cluster-name <name>', 'which of the clusters there (default: manycore)')
+    .option('--cluster-secret <file>', 'what all its nodes know (or MANYCORE_CLUSTER_SECRET)')
     .passThroughOptions()
     .allowUnknownOption()
     .action(runProgram);
@@ -118,11 +121,16 @@ async function runProgram(
   args: readonly string[],
   options: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const before = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+  const before = Object.entries(options).map(([name, value]) => `--${kebab(name)}=${value}`);
   const { flags, rest } = takeUnitFlags([...before, ...args]);
   if (flags.instances === undefined) runFile(file, args);
   else if (rest.length === 0) await runUnit(file, flags);
   else throw new CodedError('OPTION_INVALID', `a unit gets --config, and no "${rest.join(' ')}"`);
+}
+
+/** `clusterName` → `cluster-name`. */
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** What commander says of a wrong command line, as all else is said. */

@@ -1,6 +1,8 @@
 // `manycore run UNIT --instances N`: a unit on event loops of its own, in the foreground. TERM and INT
 // undeploy it; a second one ends everything at once.
 
+import { readFileSync } from 'node:fs';
+import type { Cluster, ClusterNode } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { addressText } from '../serve/index.js';
@@ -14,10 +16,23 @@ export interface UnitFlags {
   readonly name?: string | undefined;
   /** Any value, from JSON. */
   readonly config?: unknown;
+  /** URLs of NATS servers, with commas between them. */
+  readonly cluster?: string | undefined;
+  readonly clusterName?: string | undefined;
+  /** The path of a file. */
+  readonly clusterSecret?: string | undefined;
 }
 
+const secretVariable = 'MANYCORE_CLUSTER_SECRET';
 const countNames = ['instances', 'processes', 'loops'] as const;
-const flagNames: readonly string[] = [...countNames, 'name', 'config'];
+/** Each with the field that it sets. */
+const textNames = new Map([
+  ['name', 'name'],
+  ['cluster', 'cluster'],
+  ['cluster-name', 'clusterName'],
+  ['cluster-secret', 'clusterSecret'],
+] as const);
+const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'config'];
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -34,7 +49,7 @@ export function takeUnitFlags(args: readonly string[]): { flags: UnitFlags; rest
       rest.push(...args.slice(at + 1));
       break;
     }
-    const [, name = '', inline] = /^--(\w+)(?:=([^]*))?$/.exec(argument) ?? [];
+    const [, name = '', inline] = /^--([\w-]+)(?:=([^]*))?$/.exec(argument) ?? [];
     if (!flagNames.includes(name)) rest.push(argument);
     else if (inline !== undefined) setFlag(flags, name, inline);
     else {
@@ -48,7 +63,8 @@ export function takeUnitFlags(args: readonly string[]): { flags: UnitFlags; rest
 function setFlag(flags: Writable<UnitFlags>, name: string, text: string | undefined): void {
   if (text === undefined) throw wrongFlag(name, 'nothing');
   const count = countNames.find((each) => each === name);
-  if (name === 'name') flags.name = text;
+  const [, field] = [...textNames].find(([each]) => each === name) ?? [];
+  if (field !== undefined) flags[field] = text;
   else if (name === 'config') flags.config = jsonOf(text);
   else if (count !== undefined && /^\d+$/.test(text)) flags[count] = Number(text);
   else throw wrongFlag(name, JSON.stringify(text));
@@ -63,19 +79,20 @@ function jsonOf(text: string): unknown {
 }
 
 function wrongFlag(name: string, what: string): CodedError {
-  const wanted = name === 'name' || name === 'config' ? 'a value' : 'a whole number';
+  const wanted = countNames.some((each) => each === name) ? 'a whole number' : 'a value';
   return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
 }
 
 /** Resolves when all instances run. Throws what `Loops` and `deploy` throw. */
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
-  const { processes, loops: loopsPerProcess, ...options } = flags;
-  const loops = new Loops({ processes, loops: loopsPerProcess, control: true });
+  const { processes, loops: loopsPerProcess, instances, name: ownName, config } = flags;
+  const cluster = clusterOptions(flags);
+  const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   tellLosses('units');
   endAtSignals(loops);
   try {
-    const { name } = await loops.deploy(file, options);
-    const count = options.instances ?? 1;
+    const { name } = await loops.deploy(file, { instances, name: ownName, config });
+    const count = instances ?? 1;
     const status = await loops.status();
     const pids = new Set(status.map(({ pid }) => pid)).size;
     const on = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
@@ -83,6 +100,7 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
     for (const address of await loops.addresses()) {
       console.log(`listening on ${addressText(address)}`);
     }
+    if (loops.cluster !== undefined) tellCluster(loops.cluster);
   } catch (error) {
     await loops.close();
     throw error;
@@ -90,6 +108,34 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   loops.ended().catch((error: unknown) => {
     console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
     process.exitCode = 1;
+  });
+}
+
+/** A secret stands in a file or in the environment: everybody can read command lines. */
+function clusterOptions({ cluster, clusterName: name, clusterSecret }: UnitFlags) {
+  if (cluster === undefined) return undefined;
+  const fromFile = clusterSecret === undefined ? undefined : secretIn(clusterSecret);
+  return { nats: cluster.split(','), name, secret: fromFile ?? process.env[secretVariable] };
+}
+
+function secretIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    const message = `--cluster-secret must be a file that holds it: ${messageOf(cause)}`;
+    throw new CodedError('OPTION_INVALID', message, { cause });
+  }
+}
+
+function tellCluster(cluster: Cluster): void {
+  const tell = (what: string, { host, pid }: ClusterNode): void => {
+    console.log(`${what}: ${host}, process ${pid} (${plural(cluster.nodes.length, 'other node')})`);
+  };
+  console.log(`in the cluster, with ${plural(cluster.nodes.length, 'other node')}`);
+  cluster.on('join', (node) => tell('joined', node));
+  cluster.on('leave', (node) => tell('left', node));
+  cluster.closed.catch((error: unknown) => {
+    console.error(`manycore: the cluster is left: ${messageOf(error)}`);
   });
 }
 

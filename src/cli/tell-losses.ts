@@ -2,6 +2,8 @@
 
 import { subscribe } from 'node:diagnostics_channel';
 import type {
+  ClusterLostMessage,
+  ClusterRefusedMessage,
   ServerBlockedMessage,
   ServerLoopFailedMessage,
   ServerLostMessage,
@@ -16,6 +18,9 @@ export function tellLosses(of: 'server' | 'units'): void {
   subscribe('manycore:server:lost', tellLost);
   subscribe('manycore:loop:failed', tellLoopFailed);
   subscribe('manycore:unit:lost', tellUnitLost);
+  subscribe('manycore:cluster:lost', tellClusterLost);
+  subscribe('manycore:cluster:back', tellClusterBack);
+  subscribe('manycore:cluster:refused', tellClusterRefused);
 }
 
 function tellBlocked(message: unknown): void {
@@ -50,4 +55,19 @@ function tellUnitBlocked(message: unknown): void {
 function tellUnitLost(message: unknown): void {
   const { why }: Partial<UnitLostMessage> = Object(message);
   console.error(`manycore: instances wait for another loop (${why})`);
+}
+
+function tellClusterLost(message: unknown): void {
+  const { unconfirmed = 0 }: Partial<ClusterLostMessage> = Object(message);
+  const what = unconfirmed === 1 ? '1 message' : `${unconfirmed} messages`;
+  console.error(`manycore: the NATS server is lost, perhaps with ${what}: it is tried again`);
+}
+
+function tellClusterBack(): void {
+  console.error('manycore: the NATS server is back');
+}
+
+function tellClusterRefused(message: unknown): void {
+  const { why }: Partial<ClusterRefusedMessage> = Object(message);
+  console.error(`manycore: refused in the cluster (${why})`);
 }

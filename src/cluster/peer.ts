@@ -58,6 +58,21 @@ interface Subscriptions {
   all: NatsSubscription | undefined;
 }
 
+/** Who waits in another loop of the cluster. */
+class FarWaiter implements Waiter {
+  /** Where its answer goes. */
+  readonly reply: string;
+  readonly settle: (outcome: Outcome) => void;
+
+  constructor(reply: string, settle: (outcome: Outcome) => void) {
+    this.reply = reply;
+    this.settle = settle;
+  }
+
+  /** It is the other side that knows. */
+  whenOver(): void {}
+}
+
 export class ClusterPeer implements Uplink {
   /** Resolves when the connection is closed for good, with the error for which. */
   readonly closed: Promise<unknown>;
@@ -129,7 +144,7 @@ export class ClusterPeer implements Uplink {
     return this.#connection.subscribe(subject, {
       ...(queue !== undefined && { queue }),
       callback: (error, message) => {
-        if (error === null) this.#receive(message, address, isPublished);
+        if (error === null) guarded(() => this.#receive(message, address, isPublished));
         else announcements.clusterRefused.publish({ why: messageOf(error) });
       },
     });
@@ -145,7 +160,10 @@ export class ClusterPeer implements Uplink {
       this.#wire.post(kind, subject, value, reply, address);
     };
     if (waiter === undefined) send(nobody);
-    else this.#withNumber(address, waiter, send);
+    else if (waiter instanceof FarWaiter) {
+      // It came from afar and goes on: who answers it answers there.
+      this.#wire.post(kind, this.#subjects.send(address), value, waiter.reply, address);
+    } else this.#withNumber(address, waiter, send);
   }
 
   /** Calls `send` with a number for `waiter`, which is free again once that hears or gives up. */
@@ -179,28 +197,29 @@ export class ClusterPeer implements Uplink {
 
   /** Who waits for an answer at `reply`. */
   #waiterAt(reply: string | undefined, address: string): Waiter | undefined {
-    if (reply === undefined || reply.endsWith(`.${nobody}`)) return undefined;
-    const settle = (outcome: Outcome): void => {
-      if (this.#connection.isClosed()) return; // as a loop that has ended answers nobody
-      if (!outcome.isDone) {
-        const { code, message } = outcome.error;
-        const failureCode: unknown = Reflect.get(outcome.error, 'failureCode') ?? null;
-        const value = [code, message, failureCode];
-        this.#wire.post(clusterFrame.failure, reply, value, undefined, address);
-        return;
-      }
-      const { body, headers, waiter } = outcome;
-      const hasHeaders = headers !== noHeaders;
-      const kind = hasHeaders ? clusterFrame.replyWithHeaders : clusterFrame.reply;
-      const value = hasHeaders ? [body, headers] : body;
-      if (waiter === undefined) this.#wire.post(kind, reply, value, undefined, address);
-      else {
-        this.#withNumber(address, waiter, (number) =>
-          this.#wire.post(kind, reply, value, `${this.#inbox}.${number}`, address),
-        );
-      }
-    };
-    return { settle, whenOver: () => {} }; // it is the other side that knows
+    if (reply === undefined || reply === '' || reply.endsWith(`.${nobody}`)) return undefined;
+    return new FarWaiter(reply, (outcome) => this.#answer(reply, outcome, address));
+  }
+
+  #answer(reply: string, outcome: Outcome, address: string): void {
+    if (this.#connection.isClosed()) return; // as a loop that has ended answers nobody
+    if (!outcome.isDone) {
+      const { code, message } = outcome.error;
+      const failureCode: unknown = Reflect.get(outcome.error, 'failureCode') ?? null;
+      const value = [code, message, failureCode];
+      this.#wire.post(clusterFrame.failure, reply, value, undefined, address);
+      return;
+    }
+    const { body, headers, waiter } = outcome;
+    const hasHeaders = headers !== noHeaders;
+    const kind = hasHeaders ? clusterFrame.replyWithHeaders : clusterFrame.reply;
+    const value = hasHeaders ? [body, headers] : body;
+    if (waiter === undefined) this.#wire.post(kind, reply, value, undefined, address);
+    else {
+      this.#withNumber(address, waiter, (number) =>
+        this.#wire.post(kind, reply, value, `${this.#inbox}.${number}`, address),
+      );
+    }
   }
 
   readonly #receiveAnswer = (error: Error | null, message: NatsMessage): void => {
@@ -210,16 +229,20 @@ export class ClusterPeer implements Uplink {
     }
     const number = Number(message.subject.slice(this.#inbox.length + 1));
     if (message.data.byteLength === 0 && message.headers?.code === 503) {
-      this.#nobodyThere(number);
+      guarded(() => this.#nobodyThere(number));
       return;
     }
+    guarded(() => this.#readAnswer(message, number));
+  };
+
+  #readAnswer(message: NatsMessage, number: number): void {
     this.#wire.open(message, (kind, read) => {
       const outcome = this.#outcomeOf(kind, message, read);
       const pending = this.#takePending(number);
       if (pending !== undefined) pending.waiter.settle(outcome);
       else if (outcome.isDone) outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });
     });
-  };
+  }
 
   #takePending(number: number): Pending | undefined {
     const pending = this.#pending.get(number);
@@ -311,6 +334,15 @@ export class ClusterPeer implements Uplink {
     for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
     for (const watchers of [...this.#watched.values()]) for (const onGone of watchers) onGone();
     this.#watched.clear();
+  }
+}
+
+/** What is thrown into the client ends its connection. */
+function guarded(work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    announcements.clusterRefused.publish({ why: messageOf(error) });
   }
 }
 

@@ -23,6 +23,8 @@ export { type Deferred, defer } from './deferred.js';
 export {
   type Announcement,
   announcements,
+  type ClusterLostMessage,
+  type ClusterRefusedMessage,
   type HostExitMessage,
   type HostMessage,
   type HostReadyMessage,

@@ -72,6 +72,7 @@ export class Loops implements AsyncDisposable {
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
   #cluster: Promise<Cluster> | undefined;
+  #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
   #closed: Promise<void> | undefined;
 
@@ -112,11 +113,17 @@ export class Loops implements AsyncDisposable {
     return await this.#join(filled);
   }
 
+  /** Once it is joined. */
+  get cluster(): Cluster | undefined {
+    return this.#joined;
+  }
+
   #join(options: FilledClusterOptions): Promise<Cluster> {
     if (this.#closed !== undefined) return Promise.reject(loopsClosed());
     this.#cluster ??= joinCluster(this.#bus, options).then(
       (cluster) => {
         this.#director.cluster = cluster.ticket;
+        this.#joined = cluster;
         return cluster;
       },
       (error: unknown) => {

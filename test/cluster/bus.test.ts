@@ -66,7 +66,10 @@ test('what is published comes to all once, what is sent to one', { skip }, async
   for (const { bus } of joined) {
     const bodies: unknown[] = [];
     got.push(bodies);
-    bus.consumer('news', ({ body }) => void bodies.push(body));
+    bus.consumer('news', (message) => {
+      assert.equal(message.isAwaited, false);
+      bodies.push(message.body);
+    });
   }
   const [first, ...others] = joined;
   assert.ok(first !== undefined);

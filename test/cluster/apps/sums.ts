@@ -1,0 +1,19 @@
+// A unit that adds what it is told and says who it is, and that another unit asks.
+
+import type { UnitContext } from '../../../src/index.js';
+
+export function start({ bus, loop }: UnitContext): void {
+  let sum = 0;
+  const who = (): string => `${process.pid} ${loop}`;
+  bus.consumer<number>('add', ({ body }) => {
+    sum += body;
+  });
+  bus.consumer('sum', (message) => message.reply([who(), sum]));
+  bus.consumer('ask others', async (message) => {
+    const answers = new Set<unknown>();
+    for (let at = 0; at < Number(message.body); at += 1) {
+      answers.add(String((await bus.request<[string, number]>('sum', 0)).body[0]));
+    }
+    message.reply([...answers]);
+  });
+}

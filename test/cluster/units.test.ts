@@ -1,0 +1,101 @@
+// Units on loops of two programs, in one cluster.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { command } from '../cli/serving.js';
+import { runCommand } from '../faults/child.js';
+import { waitFor } from '../support/index.js';
+import { skip as noBinary, startLoops } from '../units/loops.js';
+import { eventually, joinBus, skip as noServer, startServer } from './server.js';
+
+const skip = noServer || noBinary;
+const sums = fileURLToPath(new URL('./apps/sums.js', import.meta.url));
+const secret = 'nobody else knows this';
+
+/** `manycore run sums.js`, once it says that it is in the cluster. */
+async function runSums(t: TestContext, flags: readonly string[]) {
+  const args = [command, 'run', sums, '--instances', '2', '--loops', '1', ...flags];
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, MANYCORE_CLUSTER_SECRET: secret },
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines.find((line) => line.startsWith('in the cluster')));
+  return { child, lines };
+}
+
+test('units of several programs are one', { skip }, async (t) => {
+  const server = await startServer(t);
+  const first = await runSums(t, ['--cluster', server.url]);
+  assert.match(first.lines.join(), /in the cluster, with 0 other nodes/);
+  const loops = startLoops(t, { cluster: { nats: server.url, secret } });
+  await loops.deploy(sums, { instances: 2 });
+  await eventually(() => assert.equal(loops.cluster?.nodes.length, 1));
+  const { bus } = await joinBus(t, server, { secret });
+  // Every loop of both programs is asked by turns, from outside and from within.
+  const asked = new Set<unknown>();
+  await eventually(async () => {
+    asked.add(String((await bus.request<[string, number]>('sum', 0)).body[0]));
+    assert.equal(asked.size, 4);
+  });
+  await eventually(async () => {
+    const { body } = await loops.bus.request<string[]>('ask others', 40);
+    assert.deepEqual([...body].sort(), [...asked].sort());
+  });
+  bus.publish('add', 5);
+  loops.bus.publish('add', 2);
+  await eventually(async () => {
+    const sum = (await bus.request<[string, number]>('sum', 0)).body[1];
+    assert.equal(sum, 7);
+  });
+  // What is undeployed is not asked any more, and nothing is lost meanwhile.
+  const asking = Array.from({ length: 200 }, () => bus.request('sum', 0));
+  await loops.close();
+  await Promise.all(asking);
+  await waitFor(() => first.lines.find((line) => line.startsWith('left: ')));
+  first.child.kill('SIGTERM');
+  await once(first.child, 'exit');
+  await assert.rejects(bus.request('sum', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('a loop that is killed comes back into the cluster', { skip }, async (t) => {
+  const server = await startServer(t);
+  const loops = startLoops(t, { cluster: { nats: server.url } });
+  await loops.deploy(sums, { instances: 2 });
+  const { bus } = await joinBus(t, server);
+  const [lost] = await loops.status();
+  const pid = lost?.pid ?? assert.fail('no loop');
+  process.kill(pid, 'SIGKILL');
+  const asked = new Set<unknown>();
+  await eventually(async () => {
+    const [who] = (await bus.request<[string, number]>('sum', 0, { timeoutMs: 1000 })).body;
+    asked.add(who);
+    assert.equal([...asked].filter((each) => !String(each).startsWith(`${pid} `)).length, 2);
+  });
+});
+
+test('what cannot be joined is told before anything starts', { skip }, async (t) => {
+  const loops = startLoops(t, { cluster: { nats: 'nats://127.0.0.1:1', timeoutMs: 2000 } });
+  await assert.rejects(loops.deploy(sums), { code: 'CLUSTER_UNREACHABLE' });
+  assert.deepEqual(await loops.status().catch(() => []), []);
+  const run = (...flags: string[]) =>
+    runCommand(t, [process.execPath, command, 'run', sums, '--instances', '1', ...flags]);
+  const unreachable = await run('--cluster', 'nats://127.0.0.1:1');
+  assert.match(unreachable.stderr, /no NATS server answers at .*\(CLUSTER_UNREACHABLE\)/);
+  assert.equal(unreachable.status, 2);
+  const short = join(tmpdir(), `manycore-secret-${process.pid}`);
+  writeFileSync(short, 'short\n');
+  const refused = await run('--cluster', 'nats://127.0.0.1:1', '--cluster-secret', short);
+  assert.match(refused.stderr, /secret is .*: it must be 16 characters or more/);
+  const missing = await run('--cluster', 'nats://127.0.0.1:1', '--cluster-secret', '/nowhere');
+  assert.match(missing.stderr, /--cluster-secret must be a file that holds it/);
+});
