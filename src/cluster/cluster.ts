@@ -5,12 +5,17 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
-import type { CodedError } from '../errors.js';
+import { CodedError } from '../errors.js';
+import { grantedCores, type RemoteHosts } from '../host/index.js';
+import { integer } from '../internal/index.js';
+import { ClusterHosts, type HostsOptions } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
 import type { FilledClusterOptions } from './options.js';
 import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
+import { Subjects } from './subjects.js';
+import { Worker } from './worker.js';
 
 /** What a loop needs to be in the cluster of its program. */
 export interface ClusterTicket {
@@ -23,6 +28,7 @@ export interface ClusterTicket {
 const programMember = 0;
 /** So long nodes that cannot be in one cluster with this one have to say so before it is joined, in ms. */
 const objectionMs = 200;
+const mostHosts = 1024;
 
 export interface ClusterEvents {
   /** A node has joined the cluster. */
@@ -42,12 +48,21 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly closed: Promise<void>;
   readonly #peer: ClusterPeer;
   readonly #nodes: Nodes;
+  readonly #hosts: HostsOptions | undefined;
+  readonly #workers = new Set<Worker>();
+  #remote: RemoteHosts | undefined;
   #refusal: CodedError | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(ticket: ClusterTicket, peer: ClusterPeer, nodes: Nodes) {
+  constructor(
+    ticket: ClusterTicket,
+    peer: ClusterPeer,
+    nodes: Nodes,
+    hosts: HostsOptions | undefined,
+  ) {
     super();
+    this.#hosts = hosts;
     this.ticket = ticket;
     this.#peer = peer;
     this.#nodes = nodes;
@@ -74,6 +89,28 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return this.#nodes.others;
   }
 
+  /** Hosts of other machines, for `new Pool({ cluster })`. Throws `CLUSTER_UNSIGNED`. */
+  get hosts(): RemoteHosts {
+    this.#remote ??= new ClusterHosts(this.#signed('a pool on a cluster sends functions'));
+    return this.#remote;
+  }
+
+  /**
+   * Lends so many hosts of this machine to the pools of the cluster, until the answer of this is closed, or
+   * the cluster is left. Default: as many as cores are granted. Throws `CLUSTER_UNSIGNED`, `OPTION_INVALID`.
+   */
+  lendHosts(count: number = grantedCores().count): Worker {
+    integer('count', count, 1, mostHosts);
+    const worker = new Worker(this.#signed('a worker takes functions'), count);
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  #signed(what: string): HostsOptions {
+    if (this.#hosts !== undefined) return this.#hosts;
+    throw new CodedError('CLUSTER_UNSIGNED', `${what}: it needs cluster({ secret })`);
+  }
+
   /** Says that it leaves, sends what waits, and closes the connection. The loops keep theirs. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -81,6 +118,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   async #close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.close()));
     this.#nodes.leave();
     await this.#peer.close();
   }
@@ -99,7 +137,12 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
   const ticket = { options, node };
   const { connected, peer, seal } = await connectPeer(bus, ticket, programMember);
   const nodes = new Nodes(node, options.name, connected, seal);
-  const cluster = new Cluster(ticket, peer, nodes);
+  const hosts = seal && {
+    connection: connected.connection,
+    seal,
+    subjects: new Subjects(options.name),
+  };
+  const cluster = new Cluster(ticket, peer, nodes, hosts);
   await nodes.join();
   await Promise.race([cluster.closed, wait(objectionMs)]);
   return cluster;

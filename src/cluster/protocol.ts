@@ -44,6 +44,9 @@ export interface FrameDefinition {
   readonly bytes: Uint8Array;
 }
 
+/** Of a seal at the end of a frame. */
+export const sealBytes = 32;
+
 const magic = 0x434d; // 'MC'
 const senderBytes = 16;
 const mostDefinitions = 100_000;
@@ -169,4 +172,98 @@ export function parseTicket(value: unknown): ClusterTicket {
     return value as ClusterTicket;
   }
   throw corrupt('what a loop was told of its cluster');
+}
+
+/** Between the ends of a tunnel: kind u8 | offset f64 | bytes | seal. */
+export const tunnelFrame = Object.freeze({
+  /** Bytes of the stream, from `offset` on. */
+  data: 1,
+  /** All before `offset` has come. */
+  ack: 2,
+  /** Is anybody there? All before `offset` was sent. */
+  ask: 3,
+  /** What was sent from `offset` on has not come. */
+  missing: 4,
+  /** Bytes: JSON, beside the stream. */
+  told: 5,
+  /** The stream ends at `offset`. */
+  end: 6,
+});
+
+export interface TunnelFrame {
+  readonly kind: number;
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+const tunnelHeadBytes = 9;
+
+/** With room for its seal. */
+export function writeTunnelFrame({ kind, offset, bytes }: TunnelFrame): Buffer {
+  const frame = Buffer.allocUnsafeSlow(tunnelHeadBytes + bytes.byteLength + sealBytes);
+  frame[0] = kind;
+  frame.writeDoubleLE(offset, 1);
+  frame.set(bytes, tunnelHeadBytes);
+  return frame;
+}
+
+/** Of what was opened. Throws `TRANSFER_CORRUPT`. */
+export function readTunnelFrame(frame: Buffer): TunnelFrame {
+  const kind = frame[0];
+  if (kind === undefined || frame.byteLength < tunnelHeadBytes) throw corrupt('it is too short');
+  return { kind, offset: frame.readDoubleLE(1), bytes: frame.subarray(tunnelHeadBytes) };
+}
+
+/** What a pool asks of those that have hosts. */
+export interface HostRequest {
+  /** Where the pool hears of it; no other request has the same. */
+  readonly tunnel: string;
+  /** By the clock of the pool, in ms. */
+  readonly time: number;
+  readonly hostId: number;
+  readonly concurrentTasks: number;
+  readonly maxRssBytes: number;
+  readonly maxHeapMb: number;
+  readonly execArgv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** What the ends of a tunnel tell each other beside the stream. */
+export type ToldByHost =
+  | {
+      readonly type: 'granted';
+      readonly subject: string;
+      readonly pid: number;
+      readonly host: string;
+    }
+  /** Others have taken all that was free. */
+  | { readonly type: 'busy' }
+  | { readonly type: 'failed'; readonly why: string }
+  | { readonly type: 'exit'; readonly exitCode: number | null; readonly signal: string | null };
+export type ToldByPool = { readonly type: 'terminate' } | { readonly type: 'kill' };
+
+function hasType(value: unknown, types: readonly string[]): boolean {
+  return typeof value === 'object' && value !== null && types.includes(Reflect.get(value, 'type'));
+}
+
+/** What comes is sealed, so its sender is one of ours: the type is checked, the rest believed. */
+export function parseToldByHost(value: unknown): ToldByHost | undefined {
+  return hasType(value, ['granted', 'busy', 'failed', 'exit']) ? (value as ToldByHost) : undefined;
+}
+
+export function parseToldByPool(value: unknown): ToldByPool | undefined {
+  return hasType(value, ['terminate', 'kill']) ? (value as ToldByPool) : undefined;
+}
+
+/** With room for its seal. */
+export function writeHostRequest(request: HostRequest): Buffer {
+  return Buffer.concat([Buffer.from(JSON.stringify(request)), Buffer.alloc(sealBytes)]);
+}
+
+/** Throws `TRANSFER_CORRUPT`. */
+export function parseHostRequest(bytes: Uint8Array): HostRequest {
+  const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+  const isRequest = typeof value === 'object' && value !== null && 'tunnel' in value;
+  if (isRequest && typeof value.tunnel === 'string') return value as HostRequest;
+  throw corrupt('what asks for a host');
 }

@@ -5,13 +5,12 @@
 
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { refused } from './errors.js';
-import type { FrameHead } from './protocol.js';
+import { type FrameHead, sealBytes } from './protocol.js';
 
 /** A frame that is older was held back by somebody, or the clocks of the machines differ; in ms. */
-const oldestMs = 60_000;
+export const oldestMs = 60_000;
 /** Numbers behind the highest that may still come. */
 const windowSize = 4096;
-export const sealBytes = 32;
 
 export class Seal {
   readonly #key: Buffer;

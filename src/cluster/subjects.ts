@@ -62,4 +62,14 @@ export class Subjects {
   node(id: string): string {
     return `${this.#name}.node.${id}`;
   }
+
+  /** To one of those that have a free host; they are a queue group. */
+  get hosts(): string {
+    return `${this.#name}.hosts`;
+  }
+
+  /** To one end of a tunnel. */
+  tunnel(id: string, end: string): string {
+    return `${this.#name}.tunnel.${id}.${end}`;
+  }
 }

@@ -6,8 +6,8 @@ import { CodedError } from '../errors.js';
 import { announcements, messageOf } from '../internal/index.js';
 import type { NatsConnection, NatsMessage } from './nats.js';
 import { Outbox } from './outbox.js';
-import { type FrameHead, readHead, writeFrame } from './protocol.js';
-import { ReplayWindow, type Seal, sealBytes } from './seal.js';
+import { type FrameHead, readHead, sealBytes, writeFrame } from './protocol.js';
+import { ReplayWindow, type Seal } from './seal.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
 /** Loops whose frames are known; without a secret anybody may make up new ones. */

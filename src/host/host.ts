@@ -118,7 +118,9 @@ export class Host<C extends Call> {
       loads: loads?.buffer,
     };
     try {
-      if (settings.shared === undefined) {
+      if (settings.remote !== undefined) {
+        this.#handle = settings.remote.start(ticket, settings);
+      } else if (settings.shared === undefined) {
         const start = settings.kind === 'process' ? startProcess : startThread;
         this.#handle = start(ticket, offer, settings);
       } else {
@@ -164,9 +166,9 @@ export class Host<C extends Call> {
   }
 
   #watchStart(timeoutMs: number): void {
-    const wasBusy = this.isBusyElsewhere;
+    const wasBusy = this.#isElsewhere;
     this.#startTimer = startTimer(timeoutMs, () => {
-      if (wasBusy || this.isBusyElsewhere) {
+      if (wasBusy || this.#isElsewhere) {
         this.#watchStart(timeoutMs); // it is well, and comes to us later
         return;
       }
@@ -175,6 +177,11 @@ export class Host<C extends Call> {
       this.#handle.kill();
     });
     this.#startTimer?.unref();
+  }
+
+  /** Whether it is well, but not with us yet. */
+  get #isElsewhere(): boolean {
+    return this.isBusyElsewhere || this.#handle.isWaiting === true;
   }
 
   #routeReleases(): void {

@@ -9,6 +9,8 @@ export { Host, type HostEvents } from './host.js';
 export { isInsideHost } from './inside.js';
 export { type Call, Link, readError } from './link.js';
 export type { NestedChunk, NestedOwner } from './nested.js';
+export { startProcess } from './process.js';
+export type { HostTicket } from './protocol.js';
 export {
   type Cells,
   type Chunk,
@@ -31,5 +33,12 @@ export { SharedProcess } from './shared-process.js';
 export { channelFds } from './shared-protocol.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export { Turns } from './turns.js';
-export type { HostExit, HostKind, HostOptions, HostSettings } from './types.js';
+export type {
+  HostExit,
+  HostHandle,
+  HostKind,
+  HostOptions,
+  HostSettings,
+  RemoteHosts,
+} from './types.js';
 export { WiredProcess, type WireTicket } from './wired-process.js';

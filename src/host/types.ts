@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import type { NestedOwner } from './nested.js';
+import type { HostTicket } from './protocol.js';
 import type { SharedHosts } from './shared-hosts.js';
 
 export type HostKind = 'process' | 'thread';
@@ -27,10 +28,18 @@ export interface HostHandle {
   onExit: (exit: HostExit) => void;
   /** Asks it to leave (SIGTERM; a thread is terminated). */
   terminate(): void;
+  /** It begins when there is room for it, whenever that is. Default: it begins at once. */
+  readonly isWaiting?: boolean;
   /** Keeps the event loop alive until it has ended. */
   ref(): void;
   /** Ends it now (SIGKILL; a thread is terminated). */
   kill(): void;
+}
+
+/** Where hosts come from that run on other machines. */
+export interface RemoteHosts {
+  /** Its `pipe` is there at once; it carries what a socket would. */
+  start(ticket: HostTicket, options: HostOptions): HostHandle;
 }
 
 /** What the user may say of how hosts run. */
@@ -59,4 +68,6 @@ export interface HostSettings extends HostOptions {
   readonly nested: NestedOwner;
   /** Instead of a process of its own, a place in one of these. */
   readonly shared: SharedHosts | undefined;
+  /** Instead of a process of this machine, one of another. */
+  readonly remote: RemoteHosts | undefined;
 }

@@ -10,7 +10,8 @@ import type { FilledPoolOptions } from './options.js';
 let hasWarned = false;
 
 /** The channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
-export function chooseChannel({ channel, host }: FilledPoolOptions): ChannelKind {
+export function chooseChannel({ channel, host, remote }: FilledPoolOptions): ChannelKind {
+  if (remote !== undefined) return 'socket';
   const fallback = host === 'process' ? 'socket' : 'memory';
   const problem = channel === fallback ? undefined : sharedMemoryProblem();
   if (channel === 'auto') {

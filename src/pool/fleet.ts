@@ -189,6 +189,7 @@ export class Fleet {
           setup: this.#setup,
           nested: this.#nested,
           shared: this.#shared?.isOver === true ? undefined : this.#shared,
+          remote: options.remote,
           concurrentTasks: options.concurrentTasksPerHost,
           pinnedCores: this.#nextCores(),
         },

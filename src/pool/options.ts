@@ -3,7 +3,7 @@
 // is started.
 
 import type { ChannelKind } from '../channels/index.js';
-import { grantedCores, type HostKind, isInsideHost } from '../host/index.js';
+import { grantedCores, type HostKind, isInsideHost, type RemoteHosts } from '../host/index.js';
 import {
   boolean,
   checkFunction,
@@ -21,6 +21,11 @@ export interface PoolOptions {
   readonly host?: HostKind | undefined;
   /** Hosts: a fixed number, or a range that follows the load. Default: the cores granted to us. */
   readonly size?: number | { readonly min?: number; readonly max?: number } | undefined;
+  /**
+   * Hosts of other machines instead of this one's: those that `manycore worker` lends in this cluster, which
+   * must have a secret. Then `size` is by default as many as there are, 64 at most.
+   */
+  readonly cluster?: { readonly hosts: RemoteHosts } | undefined;
   /** How frames travel. `auto` (default): shared memory where it works, else `socket` or `memory`. */
   readonly channel?: ChannelKind | 'auto' | undefined;
   /** Whether to wait a few microseconds awake for an answer before sleeping. Default true. */
@@ -70,6 +75,7 @@ export interface CallOptions {
 }
 
 export interface FilledPoolOptions {
+  readonly remote: RemoteHosts | undefined;
   readonly host: HostKind;
   readonly minHosts: number;
   readonly maxHosts: number;
@@ -115,6 +121,7 @@ export const callDefaults: FilledCallOptions = Object.freeze({
 const poolOptionNames: ReadonlySet<string> = new Set([
   'host',
   'size',
+  'cluster',
   'channel',
   'spin',
   'minSpareHosts',
@@ -144,6 +151,8 @@ const callOptionNames: ReadonlySet<string> = new Set([
 
 /** The most hosts that a pool may have: more is a mistake in a number, not a wish. */
 const mostHosts = 1024;
+/** Of other machines, where nobody says how many. */
+const mostRemoteHosts = 64;
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
@@ -154,9 +163,11 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
     1,
     1_000,
   );
+  const remote = given.cluster === undefined ? undefined : fillRemote(given);
   return {
+    remote,
     host: oneOf('host', given.host ?? 'process', ['process', 'thread']),
-    ...fillSize(given.size),
+    ...fillSize(given.size ?? (remote && { min: 0, max: mostRemoteHosts })),
     channel: oneOf('channel', given.channel ?? 'auto', ['auto', 'shm', 'socket', 'memory']),
     spin: boolean('spin', given.spin ?? true),
     minSpareHosts: integer('minSpareHosts', given.minSpareHosts ?? 0, 0, mostHosts),
@@ -191,6 +202,17 @@ export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
   };
+}
+
+/** Throws `CLUSTER_UNSIGNED` for a cluster without a secret. */
+function fillRemote({ cluster, host = 'process', channel = 'auto' }: PoolOptions): RemoteHosts {
+  if (host !== 'process') throw invalid('host', host, '"process" for a pool with a cluster');
+  if (channel !== 'auto' && channel !== 'socket') {
+    throw invalid('channel', channel, '"auto" or "socket" for a pool with a cluster');
+  }
+  const hosts = cluster?.hosts;
+  if (typeof hosts?.start === 'function') return hosts;
+  throw invalid('cluster', cluster, 'what `cluster()` resolved with');
 }
 
 function fillAhead(given: PoolOptions, concurrentTasks: number): number {

@@ -86,7 +86,8 @@ export class Pool implements Caller, AsyncDisposable {
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
-    if (options?.size !== undefined || shared !== undefined) budget().raise(this.#options.maxHosts);
+    const isSized = options?.size !== undefined || this.#options.remote !== undefined;
+    if (isSized || shared !== undefined) budget().raise(this.#options.maxHosts);
     const { setup } = this.#options;
     this.#setup = setup && this.#packer.exportFunction(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);

@@ -9,10 +9,11 @@ import {
   parseNode,
   readDefinitions,
   readHead,
+  sealBytes,
   writeFrame,
   writeNode,
 } from '../../src/cluster/protocol.js';
-import { ReplayWindow, Seal, sealBytes } from '../../src/cluster/seal.js';
+import { ReplayWindow, Seal } from '../../src/cluster/seal.js';
 import { tokensOf } from '../../src/cluster/subjects.js';
 import { ClusterValues } from '../../src/cluster/values.js';
 import { CodedError } from '../../src/index.js';

@@ -1,0 +1,208 @@
+// Hosts on other machines, as a pool sees them: it asks those that have any, one request after the other;
+// who grants one starts a process there, and a tunnel stands for its socket. Those who have none free hear
+// nothing, so a busy machine gets nothing. Not here: their side (worker.ts), the bytes between (tunnel.ts).
+
+import { randomBytes } from 'node:crypto';
+import { CodedError } from '../errors.js';
+import type { HostExit, HostHandle, HostOptions, HostTicket, RemoteHosts } from '../host/index.js';
+import { clusterClosed } from './errors.js';
+import type { NatsConnection } from './nats.js';
+import {
+  type HostRequest,
+  parseToldByHost,
+  type ToldByPool,
+  writeHostRequest,
+} from './protocol.js';
+import type { Seal } from './seal.js';
+import type { Subjects } from './subjects.js';
+import { Tunnel } from './tunnel.js';
+
+/** After a request that nobody could grant, and after one that nobody answered, in ms. */
+const retryMs = 250;
+const answerMs = 3000;
+/** A host that is to end, and of which nothing is heard, counts as ended after so long, in ms. */
+const endMs = 5000;
+
+export interface HostsOptions {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  readonly subjects: Subjects;
+}
+
+export class ClusterHosts implements RemoteHosts {
+  readonly #options: HostsOptions;
+  /** Places that were asked for, and are not granted yet. */
+  readonly #waiting: ClusterPlace[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: HostsOptions) {
+    this.#options = options;
+  }
+
+  start(ticket: HostTicket, options: HostOptions): HostHandle {
+    const place = new ClusterPlace(this.#options, ticket, options, {
+      onGranted: () => this.#over(place),
+      onNobody: () => this.#again(retryMs),
+      onEnd: () => this.#over(place),
+    });
+    this.#waiting.push(place);
+    if (this.#waiting.length === 1) this.#ask();
+    return place;
+  }
+
+  #ask(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    first.ask();
+    this.#again(answerMs);
+  }
+
+  #again(delayMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#ask(), delayMs);
+  }
+
+  /** It waits no more. */
+  #over(place: ClusterPlace): void {
+    const at = this.#waiting.indexOf(place);
+    if (at < 0) return;
+    this.#waiting.splice(at, 1);
+    if (at > 0) return;
+    clearTimeout(this.#timer);
+    this.#ask();
+  }
+}
+
+interface PlaceEvents {
+  readonly onGranted: () => void;
+  /** Nobody has a host that is free. */
+  readonly onNobody: () => void;
+  readonly onEnd: () => void;
+}
+
+/** A host on another machine, which to its pool is a process. */
+class ClusterPlace implements HostHandle {
+  readonly kind = 'process';
+  readonly pipe: Tunnel;
+  onExit: (exit: HostExit) => void = () => {};
+  pid: number | undefined;
+  readonly #options: HostsOptions;
+  readonly #own: string;
+  readonly #request: Omit<HostRequest, 'time'>;
+  readonly #events: PlaceEvents;
+  #hasEnded = false;
+
+  constructor(
+    options: HostsOptions,
+    { hostId, concurrentTasks, maxRssBytes }: HostTicket,
+    { maxHeapMb, execArgv, env }: HostOptions,
+    events: PlaceEvents,
+  ) {
+    const { connection, seal, subjects } = options;
+    const tunnel = randomBytes(16).toString('hex');
+    this.#options = options;
+    this.#events = events;
+    this.#own = subjects.tunnel(tunnel, 'pool');
+    const given = Object.entries(env).filter(([, value]) => value !== undefined);
+    this.#request = {
+      tunnel,
+      hostId,
+      concurrentTasks,
+      maxRssBytes,
+      maxHeapMb,
+      execArgv,
+      env: Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
+    };
+    this.pipe = new Tunnel({
+      connection,
+      seal,
+      own: this.#own,
+      onTold: (told) => this.#hear(told),
+      onNobody: () => {
+        if (this.isWaiting) this.#events.onNobody();
+      },
+    });
+    this.pipe.on('error', (error) => this.#end({ exitCode: null, signal: null, error }));
+    // Both sides have said goodbye: what becomes of the process is not ours to know.
+    this.pipe.on('close', () => this.#end({ exitCode: 0, signal: null, error: undefined }));
+  }
+
+  /** It will come, when somebody has a host that is free. */
+  get isWaiting(): boolean {
+    return this.pid === undefined;
+  }
+
+  ask(): void {
+    const { connection, seal, subjects } = this.#options;
+    if (connection.isClosed()) {
+      this.#end({ exitCode: null, signal: null, error: clusterClosed() });
+      return;
+    }
+    const request = writeHostRequest({ ...this.#request, time: Date.now() });
+    seal.seal(request, subjects.hosts);
+    try {
+      connection.publish(subjects.hosts, request, { reply: this.#own });
+    } catch {
+      // the connection is being closed: the next time it is
+    }
+  }
+
+  #hear(told: unknown): void {
+    const message = parseToldByHost(told);
+    switch (message?.type) {
+      case 'granted':
+        if (!this.isWaiting) break; // the answer to a request that was repeated
+        this.pid = message.pid;
+        this.pipe.connect(message.subject);
+        if (this.#hasEnded) this.#tell({ type: 'kill' });
+        this.#events.onGranted();
+        break;
+      case 'busy':
+        if (this.isWaiting) this.#events.onNobody();
+        break;
+      case 'failed':
+        this.#end({ exitCode: null, signal: null, error: new Error(message.why) });
+        break;
+      case 'exit':
+        this.#end({ exitCode: message.exitCode, signal: message.signal, error: undefined });
+        break;
+    }
+  }
+
+  #tell(message: ToldByPool): void {
+    this.pipe.tell(message);
+  }
+
+  terminate(): void {
+    this.#leave('terminate');
+  }
+
+  kill(): void {
+    this.#leave('kill');
+  }
+
+  #leave(type: ToldByPool['type']): void {
+    if (this.isWaiting) {
+      setImmediate(() => this.#end({ exitCode: 0, signal: null, error: undefined }));
+      return;
+    }
+    this.#tell({ type });
+    const lost = (): void => {
+      this.pipe.destroy(
+        new CodedError('CLUSTER_HOST_LOST', 'a host does not say that it has ended'),
+      );
+    };
+    setTimeout(lost, endMs).unref();
+  }
+
+  /** The connection keeps the event loop alive. */
+  ref(): void {}
+
+  #end(exit: HostExit): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#events.onEnd();
+    if (this.isWaiting) this.pipe.destroy();
+    this.onExit(exit);
+  }
+}

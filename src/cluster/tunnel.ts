@@ -1,0 +1,237 @@
+// Bytes in order between a pool and a host on another machine, over NATS, which may lose what it carries: a
+// Duplex stream with offsets, acknowledgements and a window, as TCP has them (RFC 9293), beside which each
+// side can tell the other something. Each side has a subject of its own.
+//
+// Every second each side asks whether the other is there, and says how far it has come: what was lost is
+// sent again, also after the server was away. Where the server says for some time that nobody is there
+// (503), or nothing comes for longer, the stream is destroyed.
+
+import { Duplex } from 'node:stream';
+import { CodedError } from '../errors.js';
+import { announcements, messageOf } from '../internal/index.js';
+import { clusterClosed } from './errors.js';
+import type { NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
+import { readTunnelFrame, type TunnelFrame, tunnelFrame, writeTunnelFrame } from './protocol.js';
+import type { Seal } from './seal.js';
+
+/** So much may be on its way, and so much goes in one message, in bytes. */
+const windowBytes = 2 ** 20;
+const chunkBytes = 2 ** 17;
+/** So much is taken before it is acknowledged. */
+const ackBytes = 2 ** 17;
+const askMs = 1000;
+/** Nobody there for so long, or nothing heard for so long: it is gone. */
+const absentMs = 3000;
+const silentMs = 20_000;
+
+type Done = (error?: Error | null) => void;
+
+export interface TunnelOptions {
+  readonly connection: NatsConnection;
+  readonly seal: Seal;
+  /** Where this side hears. */
+  readonly own: string;
+  /** What the other side tells beside the stream. */
+  readonly onTold: (told: unknown) => void;
+  /** The server says that nobody hears what was published with `own` to answer to. */
+  readonly onNobody?: () => void;
+}
+
+interface Chunk {
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+export class Tunnel extends Duplex {
+  readonly #connection: NatsConnection;
+  readonly #seal: Seal;
+  readonly #own: string;
+  readonly #onTold: (told: unknown) => void;
+  readonly #onNobody: () => void;
+  readonly #subscription: NatsSubscription;
+  readonly #timer: NodeJS.Timeout;
+  #other: string | undefined;
+  /** What was written and is not acknowledged. */
+  readonly #sent: Chunk[] = [];
+  #written = 0;
+  #acknowledged = 0;
+  #onWindow: (() => void) | undefined;
+  /** What has come in order, and how much of it the other side knows. */
+  #received = 0;
+  #told = 0;
+  #isReading = true;
+  /** The other side was asked for what is missing from here on. */
+  #asked = -1;
+  #lastHeard = Date.now();
+  #absentSince: number | undefined;
+
+  constructor({ connection, seal, own, onTold, onNobody = () => {} }: TunnelOptions) {
+    super({ highWaterMark: windowBytes, autoDestroy: true });
+    this.#connection = connection;
+    this.#seal = seal;
+    this.#own = own;
+    this.#onTold = onTold;
+    this.#onNobody = onNobody;
+    this.#subscription = connection.subscribe(own, {
+      callback: (error, message) => {
+        if (error === null) this.#hear(message);
+        else this.destroy(error);
+      },
+    });
+    this.#timer = setInterval(this.#ask, askMs);
+  }
+
+  /** The other side is there, from now on. */
+  connect(other: string): void {
+    this.#other = other;
+    this.#lastHeard = Date.now();
+    for (const { offset, bytes } of this.#sent) this.#post(tunnelFrame.data, offset, bytes);
+  }
+
+  /** Beside the stream, at once, at most once. */
+  tell(message: object): void {
+    this.#post(tunnelFrame.told, 0, Buffer.from(JSON.stringify(message)));
+  }
+
+  #post(kind: number, offset: number, bytes: Buffer, reply?: string): void {
+    const other = this.#other;
+    if (other === undefined || this.#connection.isClosed()) return;
+    const frame = writeTunnelFrame({ kind, offset, bytes });
+    this.#seal.seal(frame, other);
+    try {
+      this.#connection.publish(other, frame, reply === undefined ? undefined : { reply });
+    } catch {
+      // the connection is being closed: the next time it is
+    }
+  }
+
+  override _write(bytes: Buffer, _encoding: string, done: Done): void {
+    for (let at = 0; at < bytes.byteLength; at += chunkBytes) {
+      // A copy: whoever wrote it may use its buffer again, and it may be sent again.
+      const chunk = Buffer.from(bytes.subarray(at, at + chunkBytes));
+      this.#sent.push({ offset: this.#written, bytes: chunk });
+      this.#post(tunnelFrame.data, this.#written, chunk);
+      this.#written += chunk.byteLength;
+    }
+    if (this.#written - this.#acknowledged < windowBytes) done();
+    else this.#onWindow = done;
+  }
+
+  override _final(done: Done): void {
+    this.#post(tunnelFrame.end, this.#written, Buffer.alloc(0));
+    done();
+  }
+
+  override _read(): void {
+    this.#isReading = true;
+    if (this.#received - this.#told >= ackBytes) this.#acknowledge();
+  }
+
+  #acknowledge(): void {
+    this.#told = this.#received;
+    this.#post(tunnelFrame.ack, this.#received, Buffer.alloc(0));
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    clearInterval(this.#timer);
+    if (!this.#connection.isClosed()) this.#subscription.unsubscribe();
+    done(error);
+  }
+
+  readonly #ask = (): void => {
+    if (this.#connection.isClosed()) {
+      this.destroy(clusterClosed());
+      return;
+    }
+    const now = Date.now();
+    const isAbsent = this.#absentSince !== undefined && now - this.#absentSince > absentMs;
+    if (this.#other !== undefined && (isAbsent || now - this.#lastHeard > silentMs)) {
+      this.destroy(new CodedError('CLUSTER_HOST_LOST', 'the other end of a tunnel is gone'));
+      return;
+    }
+    this.#post(tunnelFrame.ask, this.#written, Buffer.alloc(0), this.#own);
+  };
+
+  #hear({ subject, data, headers }: NatsMessage): void {
+    if (data.byteLength === 0 && headers?.code === 503) {
+      this.#absentSince ??= Date.now();
+      this.#onNobody();
+      return;
+    }
+    let frame: TunnelFrame;
+    try {
+      const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+      frame = readTunnelFrame(this.#seal.open(sealed, subject));
+    } catch (error) {
+      announcements.clusterRefused.publish({ why: messageOf(error) });
+      return;
+    }
+    this.#lastHeard = Date.now();
+    this.#absentSince = undefined;
+    this.#take(frame);
+  }
+
+  #take({ kind, offset, bytes }: TunnelFrame): void {
+    switch (kind) {
+      case tunnelFrame.data:
+        this.#takeData(offset, bytes);
+        break;
+      case tunnelFrame.ack:
+        this.#takeAck(offset);
+        break;
+      case tunnelFrame.ask:
+        if (offset > this.#received) this.#missing();
+        this.#post(tunnelFrame.ack, this.#isReading ? this.#received : this.#told, Buffer.alloc(0));
+        if (this.#isReading) this.#told = this.#received;
+        break;
+      case tunnelFrame.missing:
+        for (const each of this.#sent) {
+          if (each.offset >= offset) this.#post(tunnelFrame.data, each.offset, each.bytes);
+        }
+        break;
+      case tunnelFrame.told:
+        this.#onTold(parsed(bytes));
+        break;
+      case tunnelFrame.end:
+        if (offset === this.#received) this.push(null);
+        else this.#missing();
+        break;
+    }
+  }
+
+  #takeData(offset: number, bytes: Buffer): void {
+    if (offset > this.#received) {
+      if (this.#asked !== this.#received) this.#missing();
+      return;
+    }
+    if (offset < this.#received) return; // sent again, and not needed
+    this.#received += bytes.byteLength;
+    this.#isReading = this.push(bytes);
+    if (this.#isReading && this.#received - this.#told >= ackBytes) this.#acknowledge();
+  }
+
+  #missing(): void {
+    this.#asked = this.#received;
+    this.#post(tunnelFrame.missing, this.#received, Buffer.alloc(0));
+  }
+
+  #takeAck(offset: number): void {
+    if (!(offset > this.#acknowledged && offset <= this.#written)) return;
+    this.#acknowledged = offset;
+    const kept = this.#sent.findIndex((each) => each.offset >= offset);
+    this.#sent.splice(0, kept < 0 ? this.#sent.length : kept);
+    if (this.#written - this.#acknowledged >= windowBytes) return;
+    const done = this.#onWindow;
+    this.#onWindow = undefined;
+    done?.();
+  }
+}
+
+/** `undefined` for what is no JSON. */
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,210 @@
+// Pools whose hosts are on other machines: processes of a worker that is killed, stopped or busy, over a real
+// nats-server.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type TestContext, test } from 'node:test';
+import { Pool, type PoolOptions, pmap } from '../../src/index.js';
+import { childrenOf, isRunning, waitFor } from '../support/index.js';
+import { eventually, joinBus, type Server, skip, startServer } from './server.js';
+
+const secret = 'nobody else knows this';
+
+async function startWorker(t: TestContext, { url }: Server, hosts: number): Promise<ChildProcess> {
+  const args = [url, secret, String(hosts)];
+  const child = fork(new URL('./apps/worker.js', import.meta.url), args);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child, 'message');
+  return child;
+}
+
+async function openPool(t: TestContext, server: Server, options: PoolOptions = {}): Promise<Pool> {
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster, ...options });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+test('functions run on other machines, with what they captured', { skip }, async (t) => {
+  const server = await startServer(t);
+  const worker = await startWorker(t, server, 2);
+  const pool = await openPool(t, server);
+  const factor = 2.1;
+  class Point {
+    readonly x: number;
+    constructor(x: number) {
+      this.x = x;
+    }
+  }
+  const { parent, point } = await pool.run(
+    (n: number) => ({ parent: process.ppid, point: new Point(n * factor) }),
+    20,
+  );
+  assert.equal(parent, worker.pid);
+  assert.ok(point instanceof Point);
+  assert.equal(point.x, 42);
+  await assert.rejects(
+    pool.run(() => {
+      throw new RangeError('too far');
+    }),
+    (error: Error) => error instanceof RangeError && error.message === 'too far',
+  );
+  const large = new Uint8Array(5_000_000).fill(7);
+  const back = await pool.run((bytes: Uint8Array) => bytes.map((each) => each + 1), large);
+  assert.deepEqual([back.byteLength, back[0], back.at(-1)], [5_000_000, 8, 8]);
+  const items: number[] = [];
+  const stream = await pool.run(function* () {
+    for (let n = 0; n < 1000; n += 1) yield n;
+  });
+  for await (const item of stream) items.push(item);
+  assert.equal(items.length, 1000);
+});
+
+test('a map uses the hosts of all machines, and no more than they lend', { skip }, async (t) => {
+  const server = await startServer(t);
+  const workers = [await startWorker(t, server, 1), await startWorker(t, server, 2)];
+  const pool = await openPool(t, server);
+  const input = Array.from({ length: 300 }, (_, at) => at);
+  const pids = new Set<number>();
+  const results = await pmap(
+    input,
+    async (n: number): Promise<readonly [number, number, number]> => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return [n * n, process.pid, process.ppid];
+    },
+    { pool, chunk: 1 },
+  );
+  assert.deepEqual(
+    results.map(([square]) => square),
+    input.map((n) => n * n),
+  );
+  for (const [, pid] of results) pids.add(pid);
+  assert.ok(pids.size <= 3, `${pids.size} hosts`);
+  const parents = new Set(results.map(([, , parent]) => parent));
+  assert.deepEqual(parents, new Set(workers.map(({ pid }) => pid)));
+});
+
+test('a pool waits until a machine has a host that is free', { skip }, async (t) => {
+  const server = await startServer(t);
+  const first = await openPool(t, server, { idleTimeMs: 100 });
+  const waiting = first.run(() => process.ppid); // nobody lends anything yet
+  const worker = await startWorker(t, server, 1);
+  assert.equal(await waiting, worker.pid);
+  const second = await openPool(t, server, { idleTimeMs: 100 });
+  const blocked = first.run(() => new Promise((resolve) => setTimeout(resolve, 300, 'first')));
+  assert.equal(await second.run(() => 'second'), 'second'); // once the first has given it back
+  assert.equal(await blocked, 'first');
+  await eventually(async () => {
+    assert.equal((await childrenOf(Number(worker.pid))).length, 0); // idle hosts go
+  });
+});
+
+test('a task that blocks is killed over there, at its deadline', { skip }, async (t) => {
+  const server = await startServer(t);
+  await startWorker(t, server, 1);
+  const pool = await openPool(t, server, { graceMs: 50 });
+  await pool.run(() => 1);
+  const stuck = pool.with({ timeoutMs: 100 }).run(() => {
+    for (;;);
+  });
+  await assert.rejects(stuck, { code: 'TASK_TIMED_OUT' });
+  assert.equal(await pool.run(() => 2), 2);
+});
+
+test('workers that are killed one after the other: every task settles once', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const workers = [];
+  for (let at = 0; at < 3; at += 1) workers.push(await startWorker(t, server, 1));
+  const pool = await openPool(t, server);
+  const settled: number[] = [];
+  const tasks = Array.from({ length: 400 }, async (_, at) => {
+    const run = pool.with({ retry: 20 }).run(async (n: number) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return n;
+    }, at);
+    assert.equal(await run, at);
+    settled.push(at);
+  });
+  let killed = 0;
+  const done = Promise.all(tasks).then(() => true);
+  while (killed < 4) {
+    const isDone = await Promise.race([done, waitFor(() => settled.length > (killed + 1) * 60)]);
+    if (isDone && settled.length === 400) break;
+    const victim = workers.shift();
+    victim?.kill('SIGKILL');
+    killed += 1;
+    workers.push(await startWorker(t, server, 1));
+  }
+  await done;
+  assert.ok(killed > 1);
+  assert.equal(new Set(settled).size, 400);
+  assert.equal(settled.length, 400);
+});
+
+test('a task of a worker that is killed is rejected, and its hosts end', { skip }, async (t) => {
+  const server = await startServer(t);
+  const worker = await startWorker(t, server, 1);
+  const pool = await openPool(t, server);
+  const pid = await pool.run(() => process.pid);
+  const running = pool.run(() => new Promise((resolve) => setTimeout(resolve, 60_000)));
+  await eventually(() => assert.equal(pool.stats().runningTasks, 1));
+  worker.kill('SIGKILL');
+  await assert.rejects(running, { code: 'HOST_EXITED' });
+  await eventually(() => assert.equal(isRunning(pid), false));
+});
+
+test('a pool that is gone gives its hosts back', { skip }, async (t) => {
+  const server = await startServer(t);
+  const worker = await startWorker(t, server, 1);
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster });
+  await pool.run(() => 1);
+  await cluster.close(); // as if it had been killed: nobody says goodbye
+  await eventually(async () => {
+    assert.equal((await childrenOf(Number(worker.pid))).length, 0);
+  });
+  await pool.destroy();
+  const other = await openPool(t, server);
+  assert.equal(await other.run(() => 2), 2);
+});
+
+test('the server is restarted while tasks run', { skip }, async (t) => {
+  const server = await startServer(t);
+  await startWorker(t, server, 2);
+  const pool = await openPool(t, server);
+  await pool.run(() => 1);
+  const bytes = new Uint8Array(300_000);
+  const tasks = Array.from({ length: 60 }, (_, at) =>
+    pool.with({ retry: 5 }).run(
+      async (given: Uint8Array, n: number) => {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        return [given.fill(n), n] as const;
+      },
+      bytes,
+      at,
+    ),
+  );
+  await tasks[5];
+  await server.restart();
+  const results = await Promise.all(tasks);
+  for (const [at, [filled, n]] of results.entries()) {
+    assert.deepEqual([n, filled.byteLength, filled[0]], [at, 300_000, at]);
+  }
+});
+
+test('what a pool on a cluster cannot be', { skip }, async (t) => {
+  const server = await startServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const invalid = { code: 'OPTION_INVALID' };
+  assert.throws(() => new Pool({ cluster, host: 'thread' }), invalid);
+  assert.throws(() => new Pool({ cluster, channel: 'shm' }), invalid);
+  assert.throws(() => Reflect.construct(Pool, [{ cluster: {} }]), invalid);
+  assert.throws(() => cluster.lendHosts(0), invalid);
+  const other = await startServer(t);
+  const unsigned = (await joinBus(t, other)).cluster;
+  assert.throws(() => new Pool({ cluster: unsigned }), { code: 'CLUSTER_UNSIGNED' });
+  assert.throws(() => unsigned.lendHosts(1), { code: 'CLUSTER_UNSIGNED' });
+});
