@@ -11,6 +11,7 @@ import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
 import { runUnit, takeUnitFlags } from './run-unit.js';
 import { type ServeFlags, serveApp } from './serve.js';
+import { runWorker, type WorkerFlags } from './worker.js';
 
 const usageExitCode = 2;
 
@@ -92,6 +93,16 @@ function program(): Command {
     )
     .action((app: string | undefined, args: string[], options: ServeFlags) =>
       serveApp(app, args, options),
+    );
+  root
+    .command('worker')
+    .description('lend hosts of this machine to the pools of a cluster')
+    .requiredOption('--nats <url>', 'its NATS server: nats://HOST:PORT, or several with commas')
+    .option('--hosts <count>', 'so many (default: as many as cores)', wholeNumber)
+    .option('--cluster-name <name>', 'which of the clusters there (default: manycore)')
+    .option('--cluster-secret <file>', 'what all its nodes know (or MANYCORE_CLUSTER_SECRET)')
+    .action(({ nats, ...flags }: WorkerFlags & { readonly nats: string }) =>
+      runWorker(nats, flags),
     );
   root
     .command('status')

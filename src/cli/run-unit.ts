@@ -1,12 +1,11 @@
 // `manycore run UNIT --instances N`: a unit on event loops of its own, in the foreground. TERM and INT
 // undeploy it; a second one ends everything at once.
 
-import { readFileSync } from 'node:fs';
-import type { Cluster, ClusterNode } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { addressText } from '../serve/index.js';
 import { Loops } from '../units/index.js';
+import { clusterOptions, plural, tellCluster } from './cluster-flags.js';
 import { tellLosses } from './tell-losses.js';
 
 export interface UnitFlags {
@@ -23,7 +22,6 @@ export interface UnitFlags {
   readonly clusterSecret?: string | undefined;
 }
 
-const secretVariable = 'MANYCORE_CLUSTER_SECRET';
 const countNames = ['instances', 'processes', 'loops'] as const;
 /** Each with the field that it sets. */
 const textNames = new Map([
@@ -86,7 +84,9 @@ function wrongFlag(name: string, what: string): CodedError {
 /** Resolves when all instances run. Throws what `Loops` and `deploy` throw. */
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   const { processes, loops: loopsPerProcess, instances, name: ownName, config } = flags;
-  const cluster = clusterOptions(flags);
+  const { cluster: nats, clusterName, clusterSecret } = flags;
+  const cluster =
+    nats === undefined ? undefined : clusterOptions(nats, { clusterName, clusterSecret });
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   tellLosses('units');
   endAtSignals(loops);
@@ -111,34 +111,6 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   });
 }
 
-/** A secret stands in a file or in the environment: everybody can read command lines. */
-function clusterOptions({ cluster, clusterName: name, clusterSecret }: UnitFlags) {
-  if (cluster === undefined) return undefined;
-  const fromFile = clusterSecret === undefined ? undefined : secretIn(clusterSecret);
-  return { nats: cluster.split(','), name, secret: fromFile ?? process.env[secretVariable] };
-}
-
-function secretIn(file: string): string {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch (cause) {
-    const message = `--cluster-secret must be a file that holds it: ${messageOf(cause)}`;
-    throw new CodedError('OPTION_INVALID', message, { cause });
-  }
-}
-
-function tellCluster(cluster: Cluster): void {
-  const tell = (what: string, { host, pid }: ClusterNode): void => {
-    console.log(`${what}: ${host}, process ${pid} (${plural(cluster.nodes.length, 'other node')})`);
-  };
-  console.log(`in the cluster, with ${plural(cluster.nodes.length, 'other node')}`);
-  cluster.on('join', (node) => tell('joined', node));
-  cluster.on('leave', (node) => tell('left', node));
-  cluster.closed.catch((error: unknown) => {
-    console.error(`manycore: the cluster is left: ${messageOf(error)}`);
-  });
-}
-
 function endAtSignals(loops: Loops): void {
   let isEnding = false;
   const end = (): void => {
@@ -154,9 +126,4 @@ function endAtSignals(loops: Loops): void {
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
-}
-
-function plural(count: number, what: string): string {
-  const many = what.endsWith('s') ? `${what}es` : `${what}s`;
-  return `${count} ${count === 1 ? what : many}`;
 }

@@ -2,10 +2,13 @@
 // nats-server.
 
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { Pool, type PoolOptions, pmap } from '../../src/index.js';
+import { command } from '../cli/serving.js';
+import { runCommand } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';
 import { eventually, joinBus, type Server, skip, startServer } from './server.js';
 
@@ -193,6 +196,31 @@ test('the server is restarted while tasks run', { skip }, async (t) => {
   for (const [at, [filled, n]] of results.entries()) {
     assert.deepEqual([n, filled.byteLength, filled[0]], [at, 300_000, at]);
   }
+});
+
+test('the command lends hosts, until it is told to end', { skip }, async (t) => {
+  const server = await startServer(t);
+  const args = ['worker', '--nats', server.url, '--hosts', '1'];
+  const env = { ...process.env, MANYCORE_CLUSTER_SECRET: secret };
+  const worker = spawn(process.execPath, [command, ...args], { env, stdio: 'pipe' });
+  t.after(() => worker.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: worker.stdout }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines.includes('lends 1 host'));
+  const pool = await openPool(t, server);
+  assert.equal(await pool.run(() => process.ppid), worker.pid);
+  await waitFor(() => lines.some((line) => line.startsWith('joined: ')));
+  worker.kill('SIGTERM');
+  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+  const unsigned = await runCommand(t, [
+    process.execPath,
+    command,
+    ...args,
+    '--cluster-name',
+    'other',
+  ]);
+  assert.match(unsigned.stderr, /a worker takes functions: .*\(CLUSTER_UNSIGNED\)/);
+  assert.equal(unsigned.status, 2);
 });
 
 test('what a pool on a cluster cannot be', { skip }, async (t) => {
