@@ -6,7 +6,8 @@
 // Order: messages of one bus to one consumer arrive in the order in which they were sent, but for those
 // that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
 // Vert.x, whose words these are.
-// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
+// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer, and how
+// a consumer goes to one (handover.ts).
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
@@ -21,6 +22,7 @@ import {
 } from '../internal/index.js';
 import { BusAddress } from './address.js';
 import { Consumer } from './consumer.js';
+import { Handovers } from './handover.js';
 import {
   type Asker,
   BusMessage,
@@ -59,6 +61,10 @@ export class EventBus implements StreamBus {
   readonly #receivers = new Receivers();
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
+  /** Of consumers that go to another bus, or come from one. @internal */
+  readonly handovers: Handovers;
+  /** What is registered is an heir (handover.ts). */
+  #makesHeirs = false;
   readonly #whenDrained: (() => void)[] = [];
   /** What messages have of this. */
   readonly #asker: Asker = {
@@ -74,6 +80,12 @@ export class EventBus implements StreamBus {
   constructor({ copy }: BusOptions) {
     this.#copy = copy;
     this.#queue.onEmpty = this.#noteDrained;
+    this.handovers = new Handovers({
+      receivers: this.#receivers,
+      queue: this.#queue,
+      hand: (peer, delivery) => this.#hand(peer, delivery),
+      passOn: (delivery) => this.#passOn(delivery),
+    });
   }
 
   get stats(): BusStats {
@@ -104,11 +116,23 @@ export class EventBus implements StreamBus {
       onDrop: (dropped) => this.#noteDropped(address, dropped),
       onClose: (held) => {
         this.#receivers.delete(consumer, isLocal);
+        this.handovers.heirClosed(consumer);
         for (const delivery of held) this.#passOn(delivery);
       },
     });
-    this.#receivers.add(consumer, isLocal);
+    if (this.#makesHeirs) this.handovers.addHeir(consumer, isLocal);
+    else this.#receivers.add(consumer, isLocal);
     return consumer;
+  }
+
+  /** Consumers that `make` registers are heirs (handover.ts): nobody knows of them yet. @internal */
+  asHeirs<Made>(make: () => Made): Made {
+    this.#makesHeirs = true;
+    try {
+      return make();
+    } finally {
+      this.#makesHeirs = false;
+    }
   }
 
   /** What waited at a consumer that was closed. */
@@ -120,14 +144,20 @@ export class EventBus implements StreamBus {
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
   attach(peer: Peer): Attached {
     this.#receivers.addPeer(peer);
+    this.handovers.peerAdded(peer);
     return {
       heard: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
-      receive: (delivery) => this.#receive(delivery),
+      noted: (note) => this.handovers.hear(peer, note),
+      receive: (delivery) => this.#receive(peer, delivery),
       ended: () => {
         this.#receivers.deletePeer(peer);
+        this.handovers.peerEnded(peer);
         this.#noteDrained();
       },
-      drained: this.#noteDrained,
+      drained: () => {
+        this.handovers.drained();
+        this.#noteDrained();
+      },
     };
   }
 
@@ -247,6 +277,7 @@ export class EventBus implements StreamBus {
     this.#isClosed = true;
     this.#requests.rejectAll(busClosed());
     for (const each of this.#receivers.here) each.close();
+    for (const each of this.handovers.close()) this.#passOn(each);
   }
 
   [Symbol.dispose](): void {
@@ -272,12 +303,12 @@ export class EventBus implements StreamBus {
   }
 
   /** To all of these, each with a copy of its own; answers how many they are. */
-  #spread(delivery: Delivery, consumers: readonly Consumer[]): number {
+  #spread(delivery: Delivery, consumers: readonly Consumer[], from?: Peer): number {
     let count = 0;
     for (const [at, each] of consumers.entries()) {
       const isLast = at === consumers.length - 1;
       const own = isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) };
-      if (each.take(own)) count += 1;
+      if (each.take(own, from)) count += 1;
     }
     return count;
   }
@@ -311,15 +342,15 @@ export class EventBus implements StreamBus {
   }
 
   /** Of a peer, which knows of consumers here: they alone, or it would go round and round. */
-  #receive(delivery: Delivery): void {
+  #receive(peer: Peer, delivery: Delivery): void {
     if (this.#isClosed) {
       delivery.waiter?.settle({ isDone: false, error: busClosed() });
     } else if (delivery.isPublished) {
-      this.#spread(delivery, this.#receivers.consumersForPeer(delivery.address));
-    } else {
-      const consumer = this.#receivers.nextForPeer(delivery.address);
+      this.#spread(delivery, this.#receivers.consumersForPeer(peer, delivery.address), peer);
+    } else if (!this.handovers.takeForwarded(delivery)) {
+      const consumer = this.#receivers.nextForPeer(peer, delivery.address);
       if (consumer === undefined) this.#refuse(delivery);
-      else consumer.take(delivery);
+      else consumer.take(delivery, peer);
     }
   }
 

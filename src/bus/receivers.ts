@@ -8,6 +8,14 @@ import { Routes } from './routes.js';
 /** Consumers of this loop alone, or before those of others. */
 export type Locality = 'only' | 'prefer' | undefined;
 
+/** What peers have of a consumer that is between two loops. */
+export interface View {
+  /** Gets what this peer sends. */
+  readonly isReached: (by: Peer) => boolean;
+  /** Is among those of which this peer is told. */
+  readonly isTold: (to: Peer) => boolean;
+}
+
 export class Receivers {
   readonly #consumers = new Routes<Consumer>();
   /** Those of them that peers reach. */
@@ -15,6 +23,10 @@ export class Receivers {
   /** All consumers, and peers by how many they have. */
   readonly #all = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
+  /** Of consumers that are between two loops. */
+  readonly #views = new Map<Consumer, View>();
+  /** Consumers of peers that those do not count yet, or no more, by the token of their way. */
+  readonly #extras = new Map<string, { readonly peer: Peer; readonly address: string }>();
   /** Who wants to know that an address has nobody any more. */
   readonly #watchers = new Map<string, Set<() => void>>();
 
@@ -38,16 +50,71 @@ export class Receivers {
   }
 
   #set(consumer: Consumer, isLocal: boolean, weight: 0 | 1): void {
-    const { address } = consumer;
-    this.#consumers.set(address, consumer, weight);
-    this.#setAll(address, consumer, weight);
+    this.setHere(consumer, weight);
     if (isLocal) return;
-    this.#open.set(address, consumer, weight);
+    this.setOpen(consumer, weight);
+    this.tellAll(consumer.address);
+  }
+
+  /** What is sent in this loop goes to it, or no more. */
+  setHere(consumer: Consumer, weight: 0 | 1): void {
+    this.#consumers.set(consumer.address, consumer, weight);
+    this.#setAll(consumer.address, consumer, weight);
+  }
+
+  /** What peers send goes to it, or no more, as far as `view` says; they are not told. */
+  setOpen(consumer: Consumer, weight: 0 | 1, view?: View): void {
+    this.#open.set(consumer.address, consumer, weight);
+    if (view === undefined) this.#views.delete(consumer);
+    else this.#views.set(consumer, view);
+  }
+
+  tellAll(address: string): void {
     for (const peer of this.#peers) this.#tell(peer, address);
   }
 
   #tell(peer: Peer, address: string): void {
-    peer.tell(address, this.#open.all(address).length);
+    peer.tell(address, this.countFor(peer, address));
+  }
+
+  /** Of how many consumers a peer is told. */
+  countFor(peer: Peer, address: string): number {
+    const all = this.#open.all(address);
+    if (this.#views.size === 0) return all.length;
+    return all.filter((each) => this.#views.get(each)?.isTold(peer) ?? true).length;
+  }
+
+  /** A peer has one consumer more than it says, until `endExtra`, and no other has it for this token. */
+  addExtra(token: string, peer: Peer, address: string): void {
+    const before = this.#extras.get(token);
+    this.#extras.set(token, { peer, address });
+    this.#addWeight(address, peer, 1);
+    if (before !== undefined) this.#addWeight(before.address, before.peer, -1);
+  }
+
+  endExtra(token: string): void {
+    const extra = this.#extras.get(token);
+    this.#extras.delete(token);
+    if (extra !== undefined) this.#addWeight(extra.address, extra.peer, -1);
+  }
+
+  /** The peer says how many it has, the one of this token among them. */
+  setPeerWith(token: string, peer: Peer, address: string, consumers: number): void {
+    if (this.#extras.get(token)?.peer === peer) this.#extras.delete(token);
+    else this.endExtra(token);
+    this.setPeer(peer, address, consumers);
+  }
+
+  #addWeight(address: string, peer: Peer, more: 1 | -1): void {
+    this.#setAll(address, peer, Math.max(0, this.#all.weightOf(address, peer) + more));
+  }
+
+  #extrasOf(peer: Peer, address: string): number {
+    let count = 0;
+    for (const each of this.#extras.values()) {
+      if (each.peer === peer && each.address === address) count += 1;
+    }
+    return count;
   }
 
   addPeer(peer: Peer): void {
@@ -55,13 +122,22 @@ export class Receivers {
     for (const address of this.#open.addresses()) this.#tell(peer, address);
   }
 
+  get peers(): ReadonlySet<Peer> {
+    return this.#peers;
+  }
+
   /** A peer has so many consumers from now on. */
   setPeer(peer: Peer, address: string, consumers: number): void {
-    if (this.#peers.has(peer)) this.#setAll(address, peer, consumers);
+    if (!this.#peers.has(peer)) return;
+    const extras = this.#extras.size === 0 ? 0 : this.#extrasOf(peer, address);
+    this.#setAll(address, peer, consumers + extras);
   }
 
   deletePeer(peer: Peer): void {
     this.#peers.delete(peer);
+    for (const [token, extra] of this.#extras) {
+      if (extra.peer === peer) this.#extras.delete(token);
+    }
     for (const address of this.#all.addresses()) this.#setAll(address, peer, 0);
   }
 
@@ -94,16 +170,25 @@ export class Receivers {
   }
 
   /** Whose turn it is for what a peer sends. */
-  nextForPeer(address: string): Consumer | undefined {
-    return this.#open.next(address);
+  nextForPeer(peer: Peer, address: string): Consumer | undefined {
+    if (this.#views.size === 0) return this.#open.next(address);
+    for (let tries = this.#open.all(address).length; tries > 0; tries -= 1) {
+      const next = this.#open.next(address);
+      if (next === undefined || this.#isReached(next, peer)) return next;
+    }
+    return undefined;
+  }
+
+  #isReached(consumer: Consumer, by: Peer): boolean {
+    return this.#views.get(consumer)?.isReached(by) ?? true;
   }
 
   consumersOf(address: string): readonly Consumer[] {
     return this.#consumers.all(address);
   }
 
-  consumersForPeer(address: string): readonly Consumer[] {
-    return this.#open.all(address);
+  consumersForPeer(peer: Peer, address: string): readonly Consumer[] {
+    return this.#open.all(address).filter((each) => this.#isReached(each, peer));
   }
 
   peersOf(address: string): readonly Peer[] {
