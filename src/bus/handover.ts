@@ -81,6 +81,11 @@ export class Handovers {
     return undefined;
   }
 
+  /** Whether the bus with this name is a peer. */
+  knows(name: string): boolean {
+    return this.#peerNamed(name) !== undefined;
+  }
+
   /** A consumer that nobody knows of until the one comes whose heir it is, or until `show`. */
   addHeir(consumer: Consumer, isLocal: boolean): void {
     const token = `${consumer.address} ${randomUUID()}`;

@@ -1,4 +1,5 @@
 export { BusAddress } from './address.js';
+export type { Heir } from './arrival.js';
 export { type BusOptions, EventBus } from './bus.js';
 export type { Consumer } from './consumer.js';
 export { createCopy } from './copy.js';
@@ -11,6 +12,6 @@ export {
   type ReplyRequestOptions,
 } from './message.js';
 export type { Locality } from './receivers.js';
-export { ScopedBus } from './scoped.js';
+export { ScopedBus, type Welcome } from './scoped.js';
 export { reservedPrefix, type StreamHandler, type StreamOptions } from './streams.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

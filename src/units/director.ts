@@ -7,9 +7,10 @@
 
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import { announcements, messageOf, type ServerBlockedMessage } from '../internal/index.js';
+import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
+import { moveInstance, startMessage, stopFailed } from './move.js';
 import { fillDeployOptions, sourceOf } from './options.js';
 import { type InstanceId, loopAddress, parseHealth, type ToDirector } from './protocol.js';
 import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
@@ -63,6 +64,8 @@ export class Director {
       }
       case 'scale':
         return await this.#find(message.deployment).scale(message.instances);
+      case 'move':
+        return await this.#find(message.deployment).move(message.instance, message.loop);
       case 'undeploy':
         return await this.#deployments.get(message.deployment)?.undeploy();
       case 'status':
@@ -99,6 +102,7 @@ export class Director {
       place: (count) => this.#place(made, count),
       start: (placed) => this.#start(made, placed),
       stop: (placed) => this.#stop(made, placed),
+      move: (placed, loop) => this.#move(made, placed, loop),
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
         this.#deployments.delete(made.id);
@@ -156,14 +160,28 @@ export class Director {
     return counts;
   }
 
+  async #move(deployment: DirectedDeployment, placed: Placed, to: number): Promise<void> {
+    const target = this.loops.find(({ loop }) => loop === to);
+    if (target === undefined) {
+      const numbers = this.loops.map(({ loop }) => loop).join(', ');
+      throw invalid('loop', to, `the number of a loop that is there: ${numbers}`);
+    }
+    await moveInstance(deployment, placed, {
+      target,
+      bus: this.#bus,
+      isThere: (loop) => this.#loops.has(loop),
+      endChildren: (loop) => this.#endChildren(deployment.id, [placed], loop),
+      lose: () => this.#lose([placed]),
+    });
+  }
+
   /** All or none; rejects with the first failure. */
   async #start(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
-    const { startTimeoutMs, blockingThreads } = deployment.options;
-    const { id, source, name, config } = deployment;
+    const { startTimeoutMs } = deployment.options;
+    const { name } = deployment;
     const onLoop = async ([loop, some]: readonly [number, readonly Placed[]]): Promise<void> => {
       const instances = some.map(({ instance }) => instance);
-      const what = { deployment: id, name, source, config, instances };
-      const request = { type: 'start', ...what, blockingThreads, startTimeoutMs } as const;
+      const request = startMessage(deployment, instances);
       try {
         await ask(this.#bus, loopAddress(loop), request, 2 * startTimeoutMs);
       } catch (error) {
@@ -199,11 +217,13 @@ export class Director {
     if (failed !== undefined) throw failed.reason;
   }
 
-  async #endChildren(id: number, placed: readonly Placed[]): Promise<void> {
+  /** Those that they deployed on `loop`, or on any. */
+  async #endChildren(id: number, placed: readonly Placed[], loop?: number): Promise<void> {
     const ending = new Set(placed.map(({ instance }) => instance));
-    const children = [...this.#deployments.values()].filter(
-      ({ parent }) => parent?.deployment === id && ending.has(parent.instance),
-    );
+    const children = [...this.#deployments.values()].filter(({ parent }) => {
+      if (parent?.deployment !== id || !ending.has(parent.instance)) return false;
+      return loop === undefined || parent.loop === loop;
+    });
     await Promise.allSettled(children.map((child) => child.undeploy()));
   }
 
@@ -255,7 +275,11 @@ export class Director {
   lost(loop: number): void {
     if (!this.#loops.delete(loop)) return;
     const placed = [...this.#deployments.values()].flatMap((each) => each.leave(loop));
-    const homeless = placed.filter(({ state }) => state === 'lost');
+    this.#lose(placed.filter(({ state }) => state === 'lost'));
+  }
+
+  /** What has no loop any more gets another. */
+  #lose(homeless: Placed[]): void {
     for (const each of homeless) void this.#endChildren(each.deployment, [each]);
     if (homeless.length === 0) return;
     if (this.loops.length < this.#fullLoops) {
@@ -318,13 +342,6 @@ function byLoop(placed: readonly Placed[]): ByLoop {
 function startFailed(name: string, cause: unknown): CodedError {
   if (cause instanceof CodedError && /^(UNIT|TRANSFER)_/.test(cause.code)) return cause;
   return new CodedError('UNIT_START_FAILED', `${name} could not start: ${messageOf(cause)}`, {
-    cause,
-  });
-}
-
-function stopFailed(name: string, cause: unknown): CodedError {
-  if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
-  return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
     cause,
   });
 }

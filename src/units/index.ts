@@ -1,5 +1,5 @@
 export { bus, deploy } from './default.js';
-export { Loops, type LoopsOptions } from './loops.js';
+export { type LoopNumber, Loops, type LoopsOptions } from './loops.js';
 export type {
   BlockingOptions,
   Deployment,

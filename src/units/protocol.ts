@@ -1,7 +1,7 @@
 // What the loops and their director tell each other, over the bus, under addresses of manycore's own, and
 // the functions that believe it.
 
-import { reservedPrefix } from '../bus/index.js';
+import { reservedPrefix, type Welcome } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../internal/index.js';
 import type { DeployOptions, InstanceHealth, InstanceStatus } from './types.js';
@@ -22,6 +22,8 @@ export type UnitSource =
 export interface InstanceId {
   readonly deployment: number;
   readonly instance: number;
+  /** The number of the loop where it is: one that moves is in two for a moment. */
+  readonly loop: number;
 }
 
 /** To a loop. */
@@ -36,7 +38,29 @@ export type ToUnits =
       readonly instances: readonly number[];
       readonly blockingThreads: number;
       readonly startTimeoutMs: number;
+      /** It comes from another loop: nobody is to know of its consumers yet. */
+      readonly isComing: boolean;
     }
+  /** The instance goes to another loop, where it has started; answered when it has left. */
+  | {
+      readonly type: 'leave';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly to: number;
+      readonly saveTimeoutMs: number;
+      readonly restoreTimeoutMs: number;
+    }
+  /** From the loop where the instance was, at whose bus `from` it has nothing to do any more; a `Welcome`. */
+  | {
+      readonly type: 'restore';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly state: unknown;
+      readonly from: string;
+      readonly timeoutMs: number;
+    }
+  /** Answered by whether the instance that came has its state; it waits for that. */
+  | { readonly type: 'askRestored'; readonly deployment: number; readonly instance: number }
   /** Answered when these are gone, which they are with an error, too. */
   | {
       readonly type: 'stop';
@@ -67,6 +91,12 @@ export type ToDirector =
       readonly options: DeployOptions;
     }
   | { readonly type: 'scale'; readonly deployment: number; readonly instances: number }
+  | {
+      readonly type: 'move';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly loop: number;
+    }
   | { readonly type: 'undeploy'; readonly deployment: number }
   | { readonly type: 'status'; readonly deployment: number }
   | { readonly type: 'askHealth'; readonly deployment: number; readonly timeoutMs: number };
@@ -78,12 +108,20 @@ function unknownMessage(): CodedError {
   );
 }
 
-const toUnits: ReadonlySet<unknown> = new Set(['start', 'stop', 'health']);
+const toUnits: ReadonlySet<unknown> = new Set([
+  'start',
+  'leave',
+  'restore',
+  'askRestored',
+  'stop',
+  'health',
+]);
 const toDirector: ReadonlySet<unknown> = new Set([
   'arrived',
   'leaving',
   'deploy',
   'scale',
+  'move',
   'undeploy',
   'status',
   'askHealth',
@@ -119,6 +157,12 @@ export function parseDeployed(value: unknown): { readonly id: number; readonly n
     const { id, name } = value;
     if (typeof id === 'number' && typeof name === 'string') return { id, name };
   }
+  throw unknownMessage();
+}
+
+export function parseWelcome(value: unknown): Welcome {
+  const isWelcome = typeof value === 'object' && value !== null && 'bus' in value;
+  if (isWelcome && 'heirs' in value && Array.isArray(value.heirs)) return value as Welcome;
   throw unknownMessage();
 }
 
