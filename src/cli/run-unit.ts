@@ -4,7 +4,7 @@
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { addressText } from '../serve/index.js';
-import { Loops } from '../units/index.js';
+import { Loops, type UnitPlacement } from '../units/index.js';
 import { tellLosses } from './tell-losses.js';
 
 export interface UnitFlags {
@@ -12,12 +12,13 @@ export interface UnitFlags {
   readonly processes?: number | undefined;
   readonly loops?: number | undefined;
   readonly name?: string | undefined;
+  readonly on?: UnitPlacement | undefined;
   /** Any value, from JSON. */
   readonly config?: unknown;
 }
 
 const countNames = ['instances', 'processes', 'loops'] as const;
-const flagNames: readonly string[] = [...countNames, 'name', 'config'];
+const flagNames: readonly string[] = [...countNames, 'name', 'config', 'on'];
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -49,6 +50,7 @@ function setFlag(flags: Writable<UnitFlags>, name: string, text: string | undefi
   if (text === undefined) throw wrongFlag(name, 'nothing');
   const count = countNames.find((each) => each === name);
   if (name === 'name') flags.name = text;
+  else if (name === 'on' && (text === 'loop' || text === 'blocking')) flags.on = text;
   else if (name === 'config') flags.config = jsonOf(text);
   else if (count !== undefined && /^\d+$/.test(text)) flags[count] = Number(text);
   else throw wrongFlag(name, JSON.stringify(text));
@@ -63,7 +65,8 @@ function jsonOf(text: string): unknown {
 }
 
 function wrongFlag(name: string, what: string): CodedError {
-  const wanted = name === 'name' || name === 'config' ? 'a value' : 'a whole number';
+  const isText = name === 'name' || name === 'config';
+  const wanted = name === 'on' ? 'loop or blocking' : isText ? 'a value' : 'a whole number';
   return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
 }
 

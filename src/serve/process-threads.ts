@@ -4,7 +4,13 @@
 import { Worker } from 'node:worker_threads';
 import { offerChannel, Wire } from '../channels/index.js';
 import type { MeshLoop } from './process-mesh.js';
-import { type FromLoop, parseFromLoop, type SideTicket, type ToLoop, travelled } from './protocol.js';
+import {
+  type FromLoop,
+  parseFromLoop,
+  type SideTicket,
+  type ToLoop,
+  travelled,
+} from './protocol.js';
 
 type FromMember = Extract<FromLoop, { type: 'attend' | 'introduce' }>;
 
@@ -43,10 +49,7 @@ export class ProcessThreads<Loop extends Owner> {
     }
   }
 
-  #start(
-    loop: Loop,
-    { thread, entry, data }: Extract<FromLoop, { type: 'startThread' }>,
-  ): void {
+  #start(loop: Loop, { thread, entry, data }: Extract<FromLoop, { type: 'startThread' }>): void {
     const { args, nextSerial, onStart, onMember, onEnd } = this.#parts;
     const offer = offerChannel('memory', { host: 'thread', spin: false });
     const ticket: SideTicket = { kind: 'side', channel: offer.ticket, data };

@@ -6,7 +6,7 @@ import { workerData } from 'node:worker_threads';
 import { acceptChannel, Wire } from '../channels/index.js';
 import { Member } from './member.js';
 import type { OnMember } from './mesh.js';
-import { type FromLoop, parseToLoop, parseTicket } from './protocol.js';
+import { type FromLoop, parseTicket, parseToLoop } from './protocol.js';
 
 /** @hidden */
 export interface SideProgram {

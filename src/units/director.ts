@@ -8,6 +8,7 @@
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
+import { RestartPolicy } from '../supervise/index.js';
 import { ask } from './ask.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
 import { moveInstance, startMessage, stopFailed } from './move.js';
@@ -37,6 +38,8 @@ export class Director {
   readonly #deployments = new Map<number, DirectedDeployment>();
   /** What was in loops that have ended, by the loop, until another takes it. */
   readonly #homeless: Placed[][] = [];
+  /** Of instances whose threads have ended: when, and how often in a row. */
+  readonly #threadLosses = new WeakMap<Placed, { readonly policy: RestartPolicy; atMs: number }>();
   #lastId = 0;
 
   constructor(bus: Bus, fullLoops: number) {
@@ -58,6 +61,8 @@ export class Director {
         return await this.#arrived(message);
       case 'leaving':
         return this.#leaving(message.loop);
+      case 'instanceLost':
+        return this.#instanceLost(message);
       case 'deploy': {
         const { id, name } = await this.deploy(message.unit, message.options, message.parent);
         return { id, name };
@@ -228,10 +233,14 @@ export class Director {
   }
 
   async #health(deployment: DirectedDeployment, timeoutMs: number): Promise<InstanceHealth[]> {
-    const message = { type: 'health', deployment: deployment.id } as const;
+    const message = { type: 'health', deployment: deployment.id, timeoutMs } as const;
+    // A loop answers for threads that do not.
+    const isBlocking = deployment.options.on === 'blocking';
+    const deadlineMs = isBlocking ? timeoutMs + threadsMs : timeoutMs;
     const asked = [...byLoop(deployment.placed)].map(async ([loop, some]) => {
       try {
-        const request = this.#bus.request(loopAddress(loop), message, { timeoutMs });
+        const options = { timeoutMs: deadlineMs };
+        const request = this.#bus.request(loopAddress(loop), message, options);
         return parseHealth(Object((await request).body).value);
       } catch (error) {
         return some.map(({ instance }) => ({ instance, isWell: false, detail: messageOf(error) }));
@@ -269,6 +278,30 @@ export class Director {
   #leaving(loop: number): void {
     const entry = this.#loops.get(loop);
     if (entry !== undefined) entry.isLeaving = true;
+  }
+
+  /** Its thread has ended: another is started, unless that happens again and again. */
+  #instanceLost(lost: Extract<ToDirector, { type: 'instanceLost' }>): void {
+    const deployment = this.#deployments.get(lost.deployment);
+    const placed = deployment?.placed.find(({ instance }) => instance === lost.instance);
+    if (placed === undefined || placed.loop !== lost.loop) return;
+    if (placed.state !== 'running' && placed.state !== 'moving') return;
+    Object.assign(placed, { loop: undefined, pid: undefined });
+    const row = this.#threadLosses.get(placed) ?? { policy: new RestartPolicy(), atMs: 0 };
+    this.#threadLosses.set(placed, row);
+    if (performance.now() - row.atMs > wellMs) row.policy.succeeded();
+    row.atMs = performance.now();
+    const delayMs = row.policy.failed();
+    const then = delayMs === undefined ? ', too often in a row: it is not started again' : '';
+    announcements.unitLost.publish({ why: `${lost.why}${then}` });
+    if (placed.state === 'moving') return; // whoever moves it hears that this failed
+    placed.state = 'lost';
+    void this.#endChildren(placed.deployment, [placed]);
+    if (delayMs === undefined) return;
+    const restart = (): void => {
+      this.#settle([placed], (owner) => this.#place(owner, 1)[0]).catch(() => {}); // it is announced
+    };
+    setTimeout(restart, delayMs).unref();
   }
 
   /** Its channel has closed. */
@@ -324,6 +357,11 @@ export class Director {
     await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
   }
 }
+
+/** In which a loop says who of its threads has not answered, in ms. */
+const threadsMs = 1000;
+/** Who has run for so long has started well, in ms. */
+const wellMs = 10_000;
 
 /** More than any loop has. */
 const mostRank = 2 ** 26;

@@ -11,4 +11,5 @@ export type {
   UnitContext,
   UnitLike,
   UnitObject,
+  UnitPlacement,
 } from './types.js';

@@ -53,6 +53,9 @@ export class LoopUnits {
         return await this.#stop(message);
       case 'health':
         return await this.#health(message.deployment);
+      case 'threadHere':
+      case 'exit':
+        return undefined; // for those in threads
     }
   }
 

@@ -27,8 +27,8 @@ export function startMessage(
   instances: readonly number[],
   isComing = false,
 ): ToUnits {
-  const { blockingThreads, startTimeoutMs } = options;
-  const what = { deployment: id, name, source, config, instances, isComing };
+  const { on, blockingThreads, startTimeoutMs } = options;
+  const what = { deployment: id, name, source, config, instances, on, isComing };
   return { type: 'start', ...what, blockingThreads, startTimeoutMs };
 }
 

@@ -4,7 +4,7 @@
 import { reservedPrefix, type Welcome } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../internal/index.js';
-import type { DeployOptions, InstanceHealth, InstanceStatus } from './types.js';
+import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
 
 /** Where the director is: the process that started the loops. */
 export const directorAddress = `${reservedPrefix}director`;
@@ -36,6 +36,7 @@ export type ToUnits =
       readonly source: UnitSource;
       readonly config: unknown;
       readonly instances: readonly number[];
+      readonly on: UnitPlacement;
       readonly blockingThreads: number;
       readonly startTimeoutMs: number;
       /** It comes from another loop: nobody is to know of its consumers yet. */
@@ -69,7 +70,11 @@ export type ToUnits =
       readonly stopTimeoutMs: number;
     }
   /** Answered by a list of `InstanceHealth`. */
-  | { readonly type: 'health'; readonly deployment: number };
+  | { readonly type: 'health'; readonly deployment: number; readonly timeoutMs: number }
+  /** To the loop of a thread, from that: it is there, with this number in the mesh. */
+  | { readonly type: 'threadHere'; readonly thread: number; readonly member: number }
+  /** To a thread, whose instance of this deployment has ended. */
+  | { readonly type: 'exit'; readonly deployment: number };
 
 /** To the director. */
 export type ToDirector =
@@ -83,6 +88,14 @@ export type ToDirector =
     }
   /** It takes no more; answered when nothing of it is known any more. */
   | { readonly type: 'leaving'; readonly loop: number }
+  /** The thread of an instance beside this loop has ended by itself. */
+  | {
+      readonly type: 'instanceLost';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly loop: number;
+      readonly why: string;
+    }
   /** Answered by the deployment's `id` and `name`. */
   | {
       readonly type: 'deploy';
@@ -115,10 +128,13 @@ const toUnits: ReadonlySet<unknown> = new Set([
   'askRestored',
   'stop',
   'health',
+  'threadHere',
+  'exit',
 ]);
 const toDirector: ReadonlySet<unknown> = new Set([
   'arrived',
   'leaving',
+  'instanceLost',
   'deploy',
   'scale',
   'move',
@@ -173,6 +189,15 @@ export function parseAnswer(value: unknown): Answer {
   if (typeof value === 'object' && value !== null) {
     if ('value' in value) return { value: value.value };
     if ('error' in value) return { error: value.error };
+  }
+  throw unknownMessage();
+}
+
+/** What a thread is started with: the number of its loop, and its own there. */
+export function parseSideData(value: unknown): { readonly loop: number; readonly thread: number } {
+  if (typeof value === 'object' && value !== null && 'loop' in value && 'thread' in value) {
+    const { loop, thread } = value;
+    if (typeof loop === 'number' && typeof thread === 'number') return { loop, thread };
   }
   throw unknownMessage();
 }

@@ -66,9 +66,17 @@ export type Unit<Config = unknown> =
 /** A unit, or the path of a module whose default export is one, or which exports `start`. */
 export type UnitLike<Config = unknown> = Unit<Config> | string | URL;
 
+/** Where instances run: on a loop, or each in a thread of its own beside one, where it may block. */
+export type UnitPlacement = 'loop' | 'blocking';
+
 export interface DeployOptions<Config = unknown> {
   /** How many, spread evenly over the loops. Default: 1. */
   readonly instances?: number | undefined;
+  /**
+   * `blocking`: each instance has a thread of its own beside its loop for life, which it may block; it
+   * cannot listen on a port. Default: `loop`.
+   */
+  readonly on?: UnitPlacement | undefined;
   /** Any value that can travel. Default: `undefined`. */
   readonly config?: Config | undefined;
   /** In messages and in the status. Default: the name of the class, function or file. */
@@ -83,7 +91,7 @@ export interface DeployOptions<Config = unknown> {
   readonly stopTimeoutMs?: number | undefined;
 }
 
-/** `moving`: it goes to another loop. `lost`: its loop has ended, and it is started again on another. */
+/** `moving`: it goes to another loop. `lost`: its loop or its thread has ended, and it is started again on another. */
 export type InstanceState = 'starting' | 'running' | 'moving' | 'stopping' | 'lost';
 
 export interface InstanceStatus {

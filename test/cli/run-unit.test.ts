@@ -38,6 +38,11 @@ test('what a unit fails with is one sentence and exit code 2', { skip }, async (
     [[hello, '--instances', 'many'], /--instances is "many": .*\(OPTION_INVALID\)/],
     [[hello, '--instances', '0'], /instances is 0: .*\(OPTION_INVALID\)/],
     [[hello, '--instances', '1', '--config', '{'], /--config is no JSON: .*\(OPTION_INVALID\)/],
+    [[hello, '--instances', '1', '--on', 'moon'], /--on is "moon": it must be loop or blocking/],
+    [
+      [hello, '--instances', '1', '--on', 'blocking', '--config', '{"port":0}'],
+      /cannot listen.*\(UNIT_START_FAILED\)/,
+    ],
     [[hello, '--instances', '1', 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
     [[hello, '--instances', '1'], /instance 0 of hello could not start: .*\(UNIT_START_FAILED\)/],
   ];
