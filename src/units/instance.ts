@@ -128,17 +128,21 @@ export class Instance {
    */
   async save(timeoutMs: number): Promise<unknown> {
     this.#life.transition('going');
+    let isGivenUp = false;
     const save = async (): Promise<unknown> => {
       await this.#bus.hold();
+      if (isGivenUp) return undefined; // a handler has ended too late
       return await current.run(this, async () => await this.#unit.save?.());
     };
     const onDeadline = (): Error =>
       new Error(`its handlers and save() have not ended within ${timeoutMs} ms`);
-    return await beforeDeadline(save(), {
-      deadlineMs: timeoutMs,
-      onDeadline,
-      signal: this.#abort.signal,
-    });
+    try {
+      const { signal } = this.#abort;
+      return await beforeDeadline(save(), { deadlineMs: timeoutMs, onDeadline, signal });
+    } catch (error) {
+      isGivenUp = true;
+      throw error;
+    }
   }
 
   /** It does not go. */

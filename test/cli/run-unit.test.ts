@@ -32,6 +32,21 @@ test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip 
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
+test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }, async (t) => {
+  const unit = fileURLToPath(new URL('../units/apps/functions.js', import.meta.url));
+  const flags = ['--instances', '2', '--on', 'blocking', '--processes', '1', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', unit, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines[0], 20_000);
+  assert.equal(lines[0], 'functions: 2 instances, on 1 loop in 1 process');
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 test('what a unit fails with is one sentence and exit code 2', { skip }, async (t) => {
   const failing: [args: string[], pattern: RegExp][] = [
     [['/nowhere.js', '--instances', '2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],

@@ -123,6 +123,26 @@ test('handlers at work end before the state is saved', { skip }, async (t) => {
   assert.deepEqual(await counted(loops), { count: 3, loop: to, instance: 0 });
 });
 
+test('a handler that does not end in time keeps the instance where it is', { skip }, async (t) => {
+  const { loops, deployment, log, from, to } = await deployCounter(t, '', { stopTimeoutMs: 300 });
+  const slow = loops.bus.request('slow', 1000);
+  await counted(loops);
+  await assert.rejects(deployment.move(0, to), {
+    code: 'UNIT_MOVE_FAILED',
+    message: /its handlers and save\(\) have not ended within 300 ms/,
+  });
+  assert.deepEqual(await counted(loops), { count: 3, loop: from, instance: 0 });
+  assert.equal((await slow).body, from);
+  await counted(loops);
+  assert.equal(
+    log.includes(`save ${from}`),
+    false,
+    'nothing is saved for a move that was given up',
+  );
+  await deployment.move(0, to);
+  assert.deepEqual(await counted(loops), { count: 5, loop: to, instance: 0 });
+});
+
 test('numbers that are none are refused, and a deployment that has ended', { skip }, async (t) => {
   const { deployment, from, to } = await deployCounter(t);
   const wrong = (pattern: RegExp) => ({ code: 'OPTION_INVALID', message: pattern });
