@@ -6,7 +6,7 @@ import type { Deployment, Loops, UnitContext } from '../../src/index.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 
-/** Counts, and fails where it is told to. */
+/** Counts, says what is done with it, and fails where it is told to. */
 class Counter {
   count = 0;
   context: UnitContext<string> | undefined;
@@ -14,7 +14,7 @@ class Counter {
   async start(context: UnitContext<string>): Promise<void> {
     this.context = context;
     const { bus, instance, loop } = context;
-    bus.send('log', `start ${loop}`);
+    await bus.request('log', `start ${loop}`);
     if (context.config.includes('start')) await this.failLater('start');
     bus.consumer('count', (message) => {
       this.count += 1;
@@ -40,28 +40,31 @@ class Counter {
 
   async save(): Promise<unknown> {
     const { bus, config, loop } = this.context ?? assert.fail();
-    bus.send('log', `save ${loop}`);
+    await bus.request('log', `save ${loop}`);
     if (config.includes('save')) await this.failLater('save');
     return config === 'state' ? new WeakMap() : { count: this.count };
   }
 
   async restore({ count }: { count: number }): Promise<void> {
     const { bus, config, loop } = this.context ?? assert.fail();
-    bus.send('log', `restore ${loop}`);
+    await bus.request('log', `restore ${loop}`);
     if (config.includes('restore')) await this.failLater('restore');
     this.count = count;
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     const { bus, loop } = this.context ?? assert.fail();
-    bus.send('log', `stop ${loop}`);
+    await bus.request('log', `stop ${loop}`);
   }
 }
 
 async function deployCounter(t: TestContext, config = '', options = {}) {
   const loops = startLoops(t);
   const log: unknown[] = [];
-  loops.bus.consumer('log', (message) => log.push(message.body));
+  loops.bus.consumer('log', (message) => {
+    log.push(message.body);
+    message.reply(0);
+  });
   for (const what of ['start', 'save', 'restore']) {
     let calls = 0;
     loops.bus.consumer(`fails ${what}`, (message) => {
@@ -97,7 +100,6 @@ test('an instance goes to another loop with its state, and the old one stops', {
   await deployment.move(0, to);
   assert.deepEqual(await isWhere(deployment), [to, 'running']);
   assert.deepEqual(await counted(loops), { count: 2, loop: to, instance: 0 });
-  await waitFor(() => log.length === 5);
   const expected = [
     `start ${from}`,
     `start ${to}`,
