@@ -14,6 +14,7 @@ function blocker({ bus, instance, loop, config }: UnitContext<string>) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   };
   bus.consumer<number>(`block ${instance}`, (message) => {
+    bus.send('blocks', instance);
     block(message.body);
     message.reply('blocked');
   });
@@ -142,7 +143,9 @@ test('a thread that never comes back is ended at the deadline of its stop', { sk
     stopTimeoutMs: 300,
     instances: 2,
   });
+  const begun = new Promise((resolve) => loops.bus.consumer('blocks', resolve));
   loops.bus.send('block 0', Infinity);
+  await begun;
   await assert.rejects(deployment.undeploy(), {
     code: 'UNIT_STOP_FAILED',
     message: /instance 0 did not stop within 300 ms: its thread was ended/,
