@@ -8,9 +8,9 @@
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
-import { RestartPolicy } from '../supervise/index.js';
 import { ask } from './ask.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
+import { Losses } from './losses.js';
 import { moveInstance, startMessage, stopFailed } from './move.js';
 import { fillDeployOptions, sourceOf } from './options.js';
 import { type InstanceId, loopAddress, parseHealth, type ToDirector } from './protocol.js';
@@ -38,8 +38,8 @@ export class Director {
   readonly #deployments = new Map<number, DirectedDeployment>();
   /** What was in loops that have ended, by the loop, until another takes it. */
   readonly #homeless: Placed[][] = [];
-  /** Of instances whose threads have ended: when, and how often in a row. */
-  readonly #threadLosses = new WeakMap<Placed, { readonly policy: RestartPolicy; atMs: number }>();
+  /** Of threads. */
+  readonly #losses = new Losses();
   #lastId = 0;
 
   constructor(bus: Bus, fullLoops: number) {
@@ -62,6 +62,7 @@ export class Director {
       case 'leaving':
         return this.#leaving(message.loop);
       case 'instanceLost':
+        await new Promise((resolve) => setImmediate(resolve)); // whoever started it knows that
         return this.#instanceLost(message);
       case 'deploy': {
         const { id, name } = await this.deploy(message.unit, message.options, message.parent);
@@ -287,21 +288,30 @@ export class Director {
     if (placed === undefined || placed.loop !== lost.loop) return;
     if (placed.state !== 'running' && placed.state !== 'moving') return;
     Object.assign(placed, { loop: undefined, pid: undefined });
-    const row = this.#threadLosses.get(placed) ?? { policy: new RestartPolicy(), atMs: 0 };
-    this.#threadLosses.set(placed, row);
-    if (performance.now() - row.atMs > wellMs) row.policy.succeeded();
-    row.atMs = performance.now();
-    const delayMs = row.policy.failed();
-    const then = delayMs === undefined ? ', too often in a row: it is not started again' : '';
-    announcements.unitLost.publish({ why: `${lost.why}${then}` });
     if (placed.state === 'moving') return; // whoever moves it hears that this failed
     placed.state = 'lost';
     void this.#endChildren(placed.deployment, [placed]);
+    this.#restart(placed, lost.why);
+  }
+
+  #restart(placed: Placed, why: string): void {
+    const delayMs = this.#losses.note(placed, why);
     if (delayMs === undefined) return;
-    const restart = (): void => {
-      this.#settle([placed], (owner) => this.#place(owner, 1)[0]).catch(() => {}); // it is announced
+    const start = async (): Promise<void> => {
+      try {
+        await this.#settleOne(placed, (owner) => this.#place(owner, 1)[0]);
+      } catch (error) {
+        Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
+        if (this.#ownerOf(placed) !== undefined) this.#restart(placed, messageOf(error));
+      }
     };
-    setTimeout(restart, delayMs).unref();
+    setTimeout(() => void start(), delayMs).unref();
+  }
+
+  /** `undefined`: it was scaled down or undeployed. */
+  #ownerOf(placed: Placed): DirectedDeployment | undefined {
+    const deployment = this.#deployments.get(placed.deployment);
+    return deployment?.placed.includes(placed) === true ? deployment : undefined;
   }
 
   /** Its channel has closed. */
@@ -327,15 +337,7 @@ export class Director {
     homeless: readonly Placed[],
     loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
   ): Promise<void> {
-    const settling = homeless.map(async (placed) => {
-      const deployment = this.#deployments.get(placed.deployment);
-      const isWanted = deployment?.placed.includes(placed) === true && placed.state === 'lost';
-      if (!isWanted) return; // scaled down or undeployed meanwhile
-      const { loop, pid } = loopOf(deployment) ?? {};
-      Object.assign(placed, { loop, pid });
-      placed.state = 'starting';
-      await this.#start(deployment, [placed]);
-    });
+    const settling = homeless.map((placed) => this.#settleOne(placed, loopOf));
     const settled = await Promise.allSettled(settling);
     const failures = settled.flatMap((each, at) => {
       const placed = homeless[at];
@@ -351,6 +353,18 @@ export class Director {
     throw first.reason;
   }
 
+  async #settleOne(
+    placed: Placed,
+    loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
+  ): Promise<void> {
+    const deployment = this.#ownerOf(placed);
+    if (deployment === undefined || placed.state !== 'lost') return;
+    const { loop, pid } = loopOf(deployment) ?? {};
+    Object.assign(placed, { loop, pid });
+    placed.state = 'starting';
+    await this.#start(deployment, [placed]);
+  }
+
   /** Undeploys all, the last one first. */
   async close(): Promise<void> {
     const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
@@ -360,8 +374,6 @@ export class Director {
 
 /** In which a loop says who of its threads has not answered, in ms. */
 const threadsMs = 1000;
-/** Who has run for so long has started well, in ms. */
-const wellMs = 10_000;
 
 /** More than any loop has. */
 const mostRank = 2 ** 26;

@@ -24,7 +24,7 @@ interface Side {
   readonly instance: number;
   /** The number of the thread in the mesh, once it is there. */
   member: number | undefined;
-  /** It ran, and nobody has asked it to end. */
+  /** It runs with all that were started with it, and nobody has asked it to end. */
   isRunning: boolean;
 }
 
@@ -88,14 +88,19 @@ export class SideUnits {
   async #start(start: Message<'start'>): Promise<void> {
     const { deployment, instances, startTimeoutMs } = start;
     const starting = instances.map((instance) => this.#startOne(start, instance));
-    const failed = (await Promise.allSettled(starting)).find(({ status }) => status === 'rejected');
-    if (failed?.status !== 'rejected') return;
+    const started = await Promise.allSettled(starting);
+    const sides = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    const failed = started.find((each) => each.status === 'rejected');
+    if (failed === undefined && sides.every((each) => this.#sides.has(each))) {
+      for (const each of sides) each.isRunning = true;
+      return;
+    }
     const stop = { type: 'stop', deployment, instances, stopTimeoutMs: startTimeoutMs } as const;
     await this.#stopAll(stop).catch(() => {}); // the first error is told
-    throw failed.reason;
+    throw failed?.reason ?? new Error('the thread of an instance has ended while others started');
   }
 
-  async #startOne(start: Message<'start'>, instance: number): Promise<void> {
+  async #startOne(start: Message<'start'>, instance: number): Promise<Side> {
     const { name, deployment, startTimeoutMs } = start;
     const here = defer<number>();
     this.#lastThread += 1;
@@ -118,7 +123,7 @@ export class SideUnits {
     const deadlineMs = 2 * startTimeoutMs + graceMs;
     try {
       await beforeDeadline(Promise.race([begin(), died]), { deadlineMs, onDeadline });
-      side.isRunning = true;
+      return side;
     } catch (cause) {
       if (cause instanceof CodedError) throw cause;
       const text = `instance ${instance} of ${name} could not start: ${messageOf(cause)}`;

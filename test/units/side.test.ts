@@ -161,7 +161,7 @@ test('a thread that blocks is not told of, and its process stays', { skip }, asy
     subscribe(name, note);
     t.after(() => unsubscribe(name, note));
   }
-  const loops = startLoops(t, { blockedTimeoutMs: 1000 });
+  const loops = startLoops(t, { blockedTimeoutMs: 5000 });
   await loops.deploy(blocker, { on: 'blocking' });
   const before = (await loops.bus.request<{ pid: number }>('count 0', 0)).body.pid;
   await loops.bus.request('block 0', 9000);
