@@ -63,6 +63,7 @@ export const errorCodes = {
   // units
   LOOPS_CLOSED: 'the loops are closed',
   UNIT_INVALID: 'what should be deployed is no unit, or cannot be loaded',
+  UNIT_MOVE_FAILED: 'an instance of a unit could not go to another loop: it goes on where it was',
   UNIT_START_FAILED: 'an instance of a unit could not start: none of the deployment stays',
   UNIT_STOP_FAILED: 'an instance of a unit did not stop well: it is gone all the same',
   UNIT_UNDEPLOYED: 'the deployment has ended',

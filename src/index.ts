@@ -89,10 +89,12 @@ export {
   type InstanceHealth,
   type InstanceState,
   type InstanceStatus,
+  type LoopNumber,
   Loops,
   type LoopsOptions,
   type Unit,
   type UnitContext,
   type UnitLike,
   type UnitObject,
+  type UnitPlacement,
 } from './units/index.js';

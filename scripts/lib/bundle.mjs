@@ -22,6 +22,7 @@ export async function bundle() {
       serve: 'dist/src/serve/index.js',
       'serve-entry': 'dist/src/serve/serve-entry.js',
       'units-entry': 'dist/src/units/units-entry.js',
+      'units-thread': 'dist/src/units/units-thread.js',
       'stack-thread': 'dist/src/serve/stack-thread.js',
       static: 'dist/src/serve/static/static.js',
       cgi: 'dist/src/serve/cgi/cgi.js',

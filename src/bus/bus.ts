@@ -6,7 +6,9 @@
 // Order: messages of one bus to one consumer arrive in the order in which they were sent, but for those
 // that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
 // Vert.x, whose words these are.
-// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer.
+// Long (over 400 lines), because every way that a message takes begins and ends here.
+// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer, and how
+// a consumer goes to one (handover.ts).
 // Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.
 
 import type { Duplex } from 'node:stream';
@@ -24,6 +26,7 @@ import type { BusCodec, Registration } from './codecs.js';
 import { Consumer } from './consumer.js';
 import { asCoded, busClosed, handlerError, noHandlers } from './errors.js';
 import { Filters } from './filters.js';
+import { Handovers } from './handover.js';
 import type { Interceptors } from './interceptors.js';
 import {
   type Asker,
@@ -34,7 +37,7 @@ import {
   type ReplyRequestOptions,
   type Waiter,
 } from './message.js';
-import type { Attached, Peer, Uplink } from './peer.js';
+import type { Attached, AttachedUplink, Outlet, Peer, Uplink } from './peer.js';
 import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
 import {
@@ -59,6 +62,10 @@ export class EventBus implements StreamBus {
   readonly #receivers = new Receivers();
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
+  /** Of consumers that go to another bus, or come from one. @internal */
+  readonly handovers: Handovers;
+  /** What is registered is an heir (handover.ts). */
+  #makesHeirs = false;
   readonly #whenDrained: (() => void)[] = [];
   readonly #filters = new Filters();
   /** What messages have of this. */
@@ -79,6 +86,12 @@ export class EventBus implements StreamBus {
     this.#filters.onStop = () => {
       this.#dropped += 1;
     };
+    this.handovers = new Handovers({
+      receivers: this.#receivers,
+      queue: this.#queue,
+      hand: (peer, delivery) => this.#hand(peer, delivery),
+      passOn: (delivery) => this.#passOn(delivery),
+    });
   }
 
   get stats(): BusStats {
@@ -104,11 +117,23 @@ export class EventBus implements StreamBus {
       onDrop: (dropped) => this.#noteDropped(address, dropped),
       onClose: (held) => {
         this.#receivers.delete(consumer, isLocal);
+        this.handovers.heirClosed(consumer);
         for (const delivery of held) this.#passOn(delivery);
       },
     });
-    this.#receivers.add(consumer, isLocal);
+    if (this.#makesHeirs) this.handovers.addHeir(consumer, isLocal);
+    else this.#receivers.add(consumer, isLocal);
     return consumer;
+  }
+
+  /** Consumers that `make` registers are heirs (handover.ts): nobody knows of them yet. @internal */
+  asHeirs<Made>(make: () => Made): Made {
+    this.#makesHeirs = true;
+    try {
+      return make();
+    } finally {
+      this.#makesHeirs = false;
+    }
   }
 
   /** What waited at a consumer that was closed. */
@@ -120,27 +145,36 @@ export class EventBus implements StreamBus {
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
   attach(peer: Peer): Attached {
     this.#receivers.addPeer(peer);
-    return this.#attached(peer);
-  }
-
-  /** From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. */
-  attachUplink(uplink: Uplink, locality: Locality): Attached {
-    this.#receivers.setUplink(uplink, locality);
-    return this.#attached(uplink);
-  }
-
-  #attached(peer: Peer): Attached {
+    this.handovers.peerAdded(peer);
     return {
+      receive: (delivery) => this.#receive(peer, delivery),
       heard: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
-      receive: (delivery) => this.#receive(delivery, peer),
-      undelivered: () => {
-        this.#undelivered += 1;
+      noted: (note) => this.handovers.hear(peer, note),
+      drained: () => {
+        this.handovers.drained();
+        this.#noteDrained();
       },
       ended: () => {
         this.#receivers.deletePeer(peer);
+        this.handovers.peerEnded(peer);
         this.#noteDrained();
       },
+    };
+  }
+
+  /** From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. */
+  attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
+    this.#receivers.setUplink(uplink, locality);
+    return {
+      receive: (delivery) => this.#receive(uplink, delivery),
+      undelivered: () => {
+        this.#undelivered += 1;
+      },
       drained: this.#noteDrained,
+      ended: () => {
+        this.#receivers.endUplink();
+        this.#noteDrained();
+      },
     };
   }
 
@@ -270,6 +304,7 @@ export class EventBus implements StreamBus {
     this.#isClosed = true;
     this.#requests.rejectAll(busClosed());
     for (const each of this.#receivers.here) each.close();
+    for (const each of this.handovers.close()) this.#passOn(each);
   }
 
   [Symbol.dispose](): void {
@@ -296,12 +331,12 @@ export class EventBus implements StreamBus {
   }
 
   /** To all of these, each with a copy of its own; answers how many they are. */
-  #spread(delivery: Delivery, consumers: readonly Consumer[]): number {
+  #spread(delivery: Delivery, consumers: readonly Consumer[], from?: Outlet): number {
     let count = 0;
     for (const [at, each] of consumers.entries()) {
       const isLast = at === consumers.length - 1;
       const own = isLast ? delivery : { ...delivery, body: this.#copy(delivery.body) };
-      if (each.take(own)) count += 1;
+      if (each.take(own, from)) count += 1;
     }
     return count;
   }
@@ -321,7 +356,7 @@ export class EventBus implements StreamBus {
   }
 
   /** To a peer, where nobody is left to hear that it cannot be sent but who waits for the answer. */
-  #hand(peer: Peer, delivery: Delivery): void {
+  #hand(peer: Outlet, delivery: Delivery): void {
     try {
       peer.take(delivery);
     } catch (error) {
@@ -333,15 +368,15 @@ export class EventBus implements StreamBus {
    * Of a peer, which knows of consumers here: they alone, or it would go round and round. An uplink finds
    * others when the last one that was here has just gone.
    */
-  #receive(delivery: Delivery, peer: Peer): void {
+  #receive(peer: Outlet, delivery: Delivery): void {
     if (this.#isClosed) {
       delivery.waiter?.settle({ isDone: false, error: busClosed() });
     } else if (delivery.isPublished) {
-      this.#spread(delivery, this.#receivers.consumersForPeer(delivery.address));
-    } else {
-      const consumer = this.#receivers.nextForPeer(delivery.address);
-      if (consumer !== undefined) consumer.take(delivery);
-      else if (peer === this.#receivers.uplinkFor(delivery.address)) this.#hand(peer, delivery);
+      this.#spread(delivery, this.#receivers.consumersForPeer(peer, delivery.address), peer);
+    } else if (!this.handovers.takeForwarded(delivery)) {
+      const consumer = this.#receivers.nextForPeer(peer, delivery.address);
+      if (consumer !== undefined) consumer.take(delivery, peer);
+      else if (this.#receivers.isUplink(peer)) this.#hand(peer, delivery);
       else this.#refuse(delivery);
     }
   }

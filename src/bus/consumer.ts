@@ -1,9 +1,15 @@
 // One who listens to an address: hands on messages one after the other, in the order in which they came,
 // and holds a bounded number while it is paused. A handler that goes on later is not waited for.
+// Not here: how one goes to another loop, which holds it, and then sends on what comes (handover.ts).
 
 import { CodedError } from '../errors.js';
 import { integer } from '../internal/index.js';
+import { Fifo } from './fifo.js';
 import type { Delivery } from './message.js';
+import type { Outlet } from './peer.js';
+
+/** More than `maxBuffered` that wait while a consumer goes to another loop. */
+export const mostHeld = 100_000;
 
 export interface ConsumerHooks {
   /** Calls the handler. */
@@ -18,13 +24,18 @@ export class Consumer {
   readonly address: string;
   readonly #hooks: ConsumerHooks;
   readonly #maxBuffered: number;
-  #held: Delivery[] = [];
+  readonly #held = new Fifo<Delivery>();
   /** How many messages may be handed on. */
   #demand = Infinity;
   #dropped = 0;
   #droppedInRow = 0;
   #isClosed = false;
   #isHandingOn = false;
+  #isHeld = false;
+  /** Where messages go instead. */
+  #divert: ((delivery: Delivery) => void) | undefined;
+  /** Sees what comes first; true: it has taken it. */
+  #gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined;
 
   /** @internal */
   constructor(address: string, maxBuffered: number, hooks: ConsumerHooks) {
@@ -71,30 +82,68 @@ export class Consumer {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const held = this.#held;
-    this.#held = [];
-    this.#hooks.onClose(held);
+    this.#hooks.onClose(this.#held.takeAll());
   }
 
   [Symbol.dispose](): void {
     this.close();
   }
 
-  /** False when it is closed. @internal */
-  take(delivery: Delivery): boolean {
-    if (this.#isClosed) return false;
-    if (this.#demand > 0 && this.#held.length === 0) {
-      this.#demand -= 1;
-      this.#hooks.handle(delivery);
-    } else if (this.#held.length < this.#maxBuffered) {
-      this.#held.push(delivery);
-    } else {
-      this.#drop(delivery);
+  /** Nothing is handed on until `release`, whatever the unit asks for; much more than usual waits. @internal */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  /** @internal */
+  release(): void {
+    this.#isHeld = false;
+    this.#handOn();
+  }
+
+  /** It takes nothing any more: what waits here and what comes goes to `to`. @internal */
+  divert(to: (delivery: Delivery) => void): void {
+    this.#isClosed = true;
+    this.#divert = to;
+    for (const delivery of this.#held.takeAll()) to(delivery);
+  }
+
+  /** @internal */
+  guard(gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined): void {
+    this.#gate = gate;
+  }
+
+  /** False when it is closed. `from`: the peer that sent it, none: this loop. @internal */
+  take(delivery: Delivery, from?: Outlet): boolean {
+    if (this.#divert !== undefined) {
+      this.#divert(delivery);
+      return true;
     }
+    if (this.#isClosed) return false;
+    if (this.#gate === undefined || !this.#gate(delivery, from)) this.#accept(delivery);
     return true;
   }
 
-  #drop(delivery: Delivery): void {
+  /** As `take`, past the gate. @internal */
+  takePast(delivery: Delivery): boolean {
+    if (this.#isClosed) return false;
+    this.#accept(delivery);
+    return true;
+  }
+
+  #accept(delivery: Delivery): void {
+    const most = this.#isHeld ? this.#maxBuffered + mostHeld : this.#maxBuffered;
+    if (this.#demand > 0 && this.#held.length === 0 && !this.#isHeld) {
+      this.#demand -= 1;
+      this.#hooks.handle(delivery);
+    } else if (this.#held.length < most) {
+      this.#held.push(delivery);
+    } else {
+      this.drop(delivery);
+    }
+  }
+
+  /** It is lost, because too many wait. @internal */
+  drop(delivery: Delivery): void {
     this.#dropped += 1;
     this.#droppedInRow += 1;
     this.#hooks.onDrop(this.#droppedInRow);
@@ -108,7 +157,7 @@ export class Consumer {
   #handOn(): void {
     if (this.#isHandingOn) return;
     this.#isHandingOn = true;
-    while (this.#demand > 0 && !this.#isClosed) {
+    while (this.#demand > 0 && !this.#isClosed && !this.#isHeld) {
       const next = this.#held.shift();
       if (next === undefined) break;
       this.#droppedInRow = 0;

@@ -1,4 +1,5 @@
 export { BusAddress } from './address.js';
+export type { Heir } from './arrival.js';
 export { type BusOptions, EventBus } from './bus.js';
 export type { BusCodec, Registration } from './codecs.js';
 export type { Consumer } from './consumer.js';
@@ -22,10 +23,10 @@ export {
   type ReplyRequestOptions,
   type Waiter,
 } from './message.js';
-export type { Attached, Uplink } from './peer.js';
+export type { AttachedUplink, Uplink } from './peer.js';
 export { parseFailure, parseMessage } from './protocol.js';
 export type { Locality } from './receivers.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
-export { ScopedBus } from './scoped.js';
+export { ScopedBus, type Welcome } from './scoped.js';
 export type { StreamHandler, StreamOptions } from './streams.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

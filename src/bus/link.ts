@@ -10,7 +10,14 @@ import type { EventBus } from './bus.js';
 import { consumerLost, nobodyWaits } from './errors.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';
 import type { Attached, Peer } from './peer.js';
-import { busFrame, parseAddress, parseFailure, parseMessage } from './protocol.js';
+import {
+  busFrame,
+  type HandoverNote,
+  parseAddress,
+  parseFailure,
+  parseHandover,
+  parseMessage,
+} from './protocol.js';
 
 /** A number that nobody waits under. */
 const nobody = 0;
@@ -75,6 +82,10 @@ export class BusLink implements Peer {
 
   tell(address: string, consumers: number): void {
     this.#link.post(busFrame.interest, consumers, 0, address);
+  }
+
+  note(note: HandoverNote): void {
+    this.#link.post(busFrame.handover, 0, 0, note);
   }
 
   get hasRoom(): boolean {
@@ -180,6 +191,9 @@ export class BusLink implements Peer {
         this.#settle(task, { isDone: false, error });
         break;
       }
+      case busFrame.handover:
+        this.#attached.noted(parseHandover(this.#read(body)));
+        break;
       case busFrame.told:
         this.#introduced.resolve();
         break;

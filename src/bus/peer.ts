@@ -1,10 +1,11 @@
-// What a bus and its peers, the buses of other loops, say to each other. Both methods keep their order: what
+// What a bus and its peers, the buses of other loops, say to each other. All methods keep one order: what
 // is told first is heard first. Not here: how it travels.
 
 import type { Delivery } from './message.js';
+import type { HandoverNote } from './protocol.js';
 
-/** Another loop's bus, as this one sees it. */
-export interface Peer {
+/** Where messages leave this loop. */
+export interface Outlet {
   /** So many consumers of `address` are here from now on. */
   tell(address: string, consumers: number): void;
   /**
@@ -16,8 +17,14 @@ export interface Peer {
   readonly hasRoom: boolean;
 }
 
+/** Another loop's bus, as this one sees it. */
+export interface Peer extends Outlet {
+  /** What is to be known of consumers that go from loop to loop. */
+  note(note: HandoverNote): void;
+}
+
 /** The way to other machines, as a bus sees it: whoever is there, it takes everything. */
-export interface Uplink extends Peer {
+export interface Uplink extends Outlet {
   /** Throws `OPTION_INVALID` for an address that cannot go this way. */
   check(address: string): void;
   /** Calls `onGone` when nobody there consumes `address` any more; returns what ends that. */
@@ -26,16 +33,25 @@ export interface Uplink extends Peer {
   flush(): Promise<void>;
 }
 
-/** A bus, as the peer that was attached to it sees it. */
-export interface Attached {
-  /** The peer has so many consumers of `address` from now on. */
-  readonly heard: (address: string, consumers: number) => void;
-  /** A message of the peer, for the consumers that are here. */
+/** A bus, as whatever was attached to it sees it. */
+interface AttachedOutlet {
+  /** A message for the consumers that are here. */
   readonly receive: (delivery: Delivery) => void;
-  /** A message that the peer took, and that nobody waits for, has found no consumer. */
-  readonly undelivered: () => void;
   /** It has room again. */
   readonly drained: () => void;
-  /** The peer is gone, with what was on its way. */
+  /** It is gone, with what was on its way. */
   readonly ended: () => void;
+}
+
+/** As a peer does. */
+export interface Attached extends AttachedOutlet {
+  /** The peer has so many consumers of `address` from now on. */
+  readonly heard: (address: string, consumers: number) => void;
+  readonly noted: (note: HandoverNote) => void;
+}
+
+/** As an uplink does. */
+export interface AttachedUplink extends AttachedOutlet {
+  /** A message that it took, and that nobody waits for, has found no consumer. */
+  readonly undelivered: () => void;
 }

@@ -27,6 +27,8 @@ export const busFrame = Object.freeze({
   failure: 43,
   /** All consumers that the sender has now were told. */
   told: 44,
+  /** body: a `HandoverNote`. */
+  handover: 60,
 });
 
 export type MessageBody = readonly [body: unknown, headers: BusHeaders];
@@ -69,6 +71,71 @@ function parseHeaders(value: unknown): BusHeaders {
 function isHeaders(value: unknown): value is BusHeaders {
   const isObject = typeof value === 'object' && value !== null;
   return isObject && Object.values(value).every((each) => typeof each === 'string');
+}
+
+/**
+ * Of consumers that go from one loop to another; `token` names such a way, `by` and `to` are names of buses.
+ */
+export type HandoverNote =
+  | { readonly type: 'named'; readonly name: string }
+  /** A consumer of the sender goes to the bus `to`; it has so many others of the address. */
+  | {
+      readonly type: 'moved';
+      readonly token: string;
+      readonly address: string;
+      readonly consumers: number;
+      readonly to: string;
+    }
+  /** Nothing of the sender comes to the old home from now on, or all does to the new one. */
+  | {
+      readonly type: 'switched';
+      readonly token: string;
+      readonly address: string;
+      readonly by: string;
+    }
+  /** So many consumers of the address has the sender, now that it counts this one, or never will. */
+  | {
+      readonly type: 'included';
+      readonly token: string;
+      readonly address: string;
+      readonly consumers: number;
+    }
+  /** In the stream: all of this bus has come. */
+  | { readonly type: 'passed'; readonly token: string; readonly by: string }
+  /** In the stream: nothing follows. */
+  | { readonly type: 'ended'; readonly token: string };
+
+export function parseHandover(value: unknown): HandoverNote {
+  const what = 'note of a consumer that moves';
+  if (typeof value !== 'object' || value === null) throw corrupt(what);
+  const fields = new Map(Object.entries(value));
+  const text = (name: string): string => {
+    const field: unknown = fields.get(name);
+    if (typeof field !== 'string') throw corrupt(what);
+    return field;
+  };
+  const count = (): number => {
+    const consumers: unknown = fields.get('consumers');
+    if (typeof consumers !== 'number') throw corrupt(what);
+    return consumers;
+  };
+  const type: unknown = fields.get('type');
+  if (type === 'named') return { type, name: text('name') };
+  const token = text('token');
+  switch (type) {
+    case 'moved':
+      return { type, token, address: text('address'), consumers: count(), to: text('to') };
+    case 'switched':
+      return { type, token, address: text('address'), by: text('by') };
+    case 'included':
+      return { type, token, address: text('address'), consumers: count() };
+    case 'passed':
+      return { type, token, by: text('by') };
+    case 'ended':
+      return { type, token };
+    default:
+      throw corrupt(what);
+  }
 }
 
 /** What the two ends of a stream send each other, as bodies of messages. */

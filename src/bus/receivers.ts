@@ -3,27 +3,38 @@
 // consumers, so each gets its turn. Not here: whose turn it is among those that are known (routes.ts).
 
 import { Consumer } from './consumer.js';
-import type { Peer, Uplink } from './peer.js';
+import type { Outlet, Peer, Uplink } from './peer.js';
 import { reservedPrefix, streamPrefix } from './reserved.js';
 import { Routes } from './routes.js';
 
 /** Consumers of this loop alone, or before those of others. */
 export type Locality = 'only' | 'prefer' | undefined;
 
+/** What peers have of a consumer that is between two loops. */
+export interface View {
+  /** Gets what this peer sends. */
+  readonly isReached: (by: Outlet) => boolean;
+  /** Is among those of which this peer is told. */
+  readonly isTold: (to: Outlet) => boolean;
+}
+
 export class Receivers {
   readonly #consumers = new Routes<Consumer>();
   /** Those of them that peers reach. */
   readonly #open = new Routes<Consumer>();
-  /** The others. */
-  readonly #near = new Routes<Consumer>();
   /** All consumers, and peers by how many they have. */
   readonly #all = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
+  /** Of consumers that are between two loops. */
+  readonly #views = new Map<Consumer, View>();
+  /** Consumers of peers that those do not count yet, or no more, by the token of their way. */
+  readonly #extras = new Map<string, { readonly peer: Peer; readonly address: string }>();
   /** Who wants to know that an address has nobody any more. */
   readonly #watchers = new Map<string, Set<() => void>>();
   #uplink: Uplink | undefined;
   /** Of what is sent without a word on it, where there is an uplink. */
   #locality: Locality;
+  #nearTurn = 0;
 
   /** The consumers that are here, each once. */
   get here(): Set<Consumer> {
@@ -33,7 +44,7 @@ export class Receivers {
   /** Whether nothing waits at a peer. */
   get hasRoom(): boolean {
     for (const peer of this.#peers) if (!peer.hasRoom) return false;
-    return true;
+    return this.#uplink?.hasRoom ?? true;
   }
 
   /** Resolves when others know of the consumers here, as far as that can be known. */
@@ -50,19 +61,76 @@ export class Receivers {
   }
 
   #set(consumer: Consumer, isLocal: boolean, weight: 0 | 1): void {
-    const { address } = consumer;
-    this.#consumers.set(address, consumer, weight);
-    this.#setAll(address, consumer, weight);
-    if (isLocal) {
-      this.#near.set(address, consumer, weight);
-      return;
-    }
-    this.#open.set(address, consumer, weight);
-    for (const peer of this.#peers) this.#tell(peer, address);
+    this.setHere(consumer, weight);
+    if (isLocal) return;
+    this.setOpen(consumer, weight);
+    this.tellAll(consumer.address);
   }
 
-  #tell(peer: Peer, address: string): void {
-    peer.tell(address, this.#open.all(address).length);
+  /** What is sent in this loop goes to it, or no more. */
+  setHere(consumer: Consumer, weight: 0 | 1): void {
+    this.#consumers.set(consumer.address, consumer, weight);
+    this.#setAll(consumer.address, consumer, weight);
+  }
+
+  /** What peers send goes to it, or no more, as far as `view` says; they are not told. */
+  setOpen(consumer: Consumer, weight: 0 | 1, view?: View): void {
+    this.#open.set(consumer.address, consumer, weight);
+    if (view === undefined) this.#views.delete(consumer);
+    else this.#views.set(consumer, view);
+  }
+
+  tellAll(address: string): void {
+    for (const peer of this.#peers) this.#tell(peer, address);
+    this.tellUplink(address);
+  }
+
+  tellUplink(address: string): void {
+    if (this.#uplink !== undefined) this.#tell(this.#uplink, address);
+  }
+
+  #tell(peer: Outlet, address: string): void {
+    peer.tell(address, this.countFor(peer, address));
+  }
+
+  /** Of how many consumers a peer is told. */
+  countFor(peer: Outlet, address: string): number {
+    const all = this.#open.all(address);
+    if (this.#views.size === 0) return all.length;
+    return all.filter((each) => this.#views.get(each)?.isTold(peer) ?? true).length;
+  }
+
+  /** A peer has one consumer more than it says, until `endExtra`, and no other has it for this token. */
+  addExtra(token: string, peer: Peer, address: string): void {
+    const before = this.#extras.get(token);
+    this.#extras.set(token, { peer, address });
+    this.#addWeight(address, peer, 1);
+    if (before !== undefined) this.#addWeight(before.address, before.peer, -1);
+  }
+
+  endExtra(token: string): void {
+    const extra = this.#extras.get(token);
+    this.#extras.delete(token);
+    if (extra !== undefined) this.#addWeight(extra.address, extra.peer, -1);
+  }
+
+  /** The peer says how many it has, the one of this token among them. */
+  setPeerWith(token: string, peer: Peer, address: string, consumers: number): void {
+    if (this.#extras.get(token)?.peer === peer) this.#extras.delete(token);
+    else this.endExtra(token);
+    this.setPeer(peer, address, consumers);
+  }
+
+  #addWeight(address: string, peer: Peer, more: 1 | -1): void {
+    this.#setAll(address, peer, Math.max(0, this.#all.weightOf(address, peer) + more));
+  }
+
+  #extrasOf(peer: Peer, address: string): number {
+    let count = 0;
+    for (const each of this.#extras.values()) {
+      if (each.peer === peer && each.address === address) count += 1;
+    }
+    return count;
   }
 
   addPeer(peer: Peer): void {
@@ -70,11 +138,23 @@ export class Receivers {
     for (const address of this.#open.addresses()) this.#tell(peer, address);
   }
 
+  get peers(): ReadonlySet<Peer> {
+    return this.#peers;
+  }
+
   /** What is sent goes there, unless `locality`, or the sender, says otherwise. */
   setUplink(uplink: Uplink, locality: Locality): void {
     this.#uplink = uplink;
     this.#locality = locality;
-    this.addPeer(uplink);
+    for (const address of this.#open.addresses()) this.#tell(uplink, address);
+  }
+
+  isUplink(outlet: Outlet): boolean {
+    return outlet === this.#uplink;
+  }
+
+  endUplink(): void {
+    this.#uplink = undefined;
   }
 
   /** Where there is one that takes messages to this address. */
@@ -85,12 +165,16 @@ export class Receivers {
 
   /** A peer has so many consumers from now on. */
   setPeer(peer: Peer, address: string, consumers: number): void {
-    if (this.#peers.has(peer)) this.#setAll(address, peer, consumers);
+    if (!this.#peers.has(peer)) return;
+    const extras = this.#extras.size === 0 ? 0 : this.#extrasOf(peer, address);
+    this.#setAll(address, peer, consumers + extras);
   }
 
   deletePeer(peer: Peer): void {
     this.#peers.delete(peer);
-    if (peer === this.#uplink) this.#uplink = undefined;
+    for (const [token, extra] of this.#extras) {
+      if (extra.peer === peer) this.#extras.delete(token);
+    }
     for (const address of this.#all.addresses()) this.#setAll(address, peer, 0);
   }
 
@@ -120,7 +204,7 @@ export class Receivers {
   }
 
   /** Whose turn it is. */
-  next(address: string, locality: Locality): Consumer | Peer | undefined {
+  next(address: string, locality: Locality): Consumer | Outlet | undefined {
     const uplink = this.uplinkFor(address);
     if (uplink === undefined) {
       const here = locality === undefined ? undefined : this.#consumers.next(address);
@@ -128,24 +212,47 @@ export class Receivers {
     }
     // Both ends of a stream are in one place each, and those who talk to them know it or not.
     const wanted = address.startsWith(streamPrefix) ? 'prefer' : (locality ?? this.#locality);
-    if (wanted === undefined) return this.#near.next(address) ?? uplink;
+    if (wanted === undefined) return this.#nextNear(address) ?? uplink;
     const here = this.#consumers.next(address);
     return wanted === 'only' ? here : (here ?? this.#all.next(address) ?? uplink);
   }
 
+  /** Of those here that are known nowhere else. */
+  #nextNear(address: string): Consumer | undefined {
+    const near = this.#near(address);
+    this.#nearTurn += 1;
+    return near[this.#nearTurn % near.length];
+  }
+
+  #near(address: string): readonly Consumer[] {
+    const here = this.#consumers.all(address);
+    if (here.length === 0) return here;
+    const open = new Set(this.#open.all(address));
+    return here.filter((each) => !open.has(each));
+  }
+
   /** Whose turn it is for what a peer sends. */
-  nextForPeer(address: string): Consumer | undefined {
-    return this.#open.next(address);
+  nextForPeer(peer: Outlet, address: string): Consumer | undefined {
+    if (this.#views.size === 0) return this.#open.next(address);
+    for (let tries = this.#open.all(address).length; tries > 0; tries -= 1) {
+      const next = this.#open.next(address);
+      if (next === undefined || this.#isReached(next, peer)) return next;
+    }
+    return undefined;
+  }
+
+  #isReached(consumer: Consumer, by: Outlet): boolean {
+    return this.#views.get(consumer)?.isReached(by) ?? true;
   }
 
   /** Those here that nothing else tells of what is published. */
   consumersOf(address: string, locality: Locality): readonly Consumer[] {
     const isCarried = locality !== 'only' && this.uplinkFor(address) !== undefined;
-    return (isCarried ? this.#near : this.#consumers).all(address);
+    return isCarried ? this.#near(address) : this.#consumers.all(address);
   }
 
-  consumersForPeer(address: string): readonly Consumer[] {
-    return this.#open.all(address);
+  consumersForPeer(peer: Outlet, address: string): readonly Consumer[] {
+    return this.#open.all(address).filter((each) => this.#isReached(each, peer));
   }
 
   /** Where there is an uplink, nobody: it tells them. */

@@ -29,6 +29,12 @@ export class Routes<Receiver> {
     return this.#routes.has(address);
   }
 
+  /** How many consumers are behind `receiver`. */
+  weightOf(address: string, receiver: Receiver): number {
+    const entries = this.#routes.get(address)?.entries ?? [];
+    return entries.find((each) => each.receiver === receiver)?.weight ?? 0;
+  }
+
   /** All of an address, each once. */
   all(address: string): Receiver[] {
     return this.#routes.get(address)?.entries.map(({ receiver }) => receiver) ?? [];

@@ -1,10 +1,13 @@
 // What one unit, or the program around the loops, has of a bus: its consumers end with it, and it knows
-// whether its handlers are at work. Addresses of manycore's own are not for it.
+// whether its handlers are at work. Addresses of manycore's own are not for it. When the unit goes to another
+// loop its consumers go there together (handover.ts).
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
 import { string } from '../internal/index.js';
 import { BusAddress } from './address.js';
+import type { Heir } from './arrival.js';
+import type { EventBus } from './bus.js';
 import type { BusCodec, Registration } from './codecs.js';
 import type { Consumer } from './consumer.js';
 import type { Interceptors } from './interceptors.js';
@@ -13,17 +16,28 @@ import { reservedPrefix } from './reserved.js';
 import type { StreamHandler, StreamOptions } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
+/** What a unit that comes has made for the one that goes. */
+export interface Welcome {
+  /** The name of its bus. */
+  readonly bus: string;
+  readonly heirs: readonly Heir[];
+}
+
 export class ScopedBus implements Bus {
-  readonly #bus: Bus;
-  readonly #consumers = new Set<Consumer>();
+  readonly #bus: EventBus;
+  /** With whether they are local. */
+  readonly #consumers = new Map<Consumer, boolean>();
   readonly #streams = new Set<Duplex>();
   readonly #registrations = new Set<Registration>();
   readonly #atWork = new Set<Promise<unknown>>();
   #isEnded = false;
+  #isHeld = false;
+  #makesHeirs: boolean;
 
-  /** @internal */
-  constructor(bus: Bus) {
+  /** With heirs nobody knows of its consumers before `welcome`. @internal */
+  constructor(bus: EventBus, { makesHeirs = false } = {}) {
     this.#bus = bus;
+    this.#makesHeirs = makesHeirs;
   }
 
   /** Of the whole loop. */
@@ -38,7 +52,7 @@ export class ScopedBus implements Bus {
   ): Consumer {
     this.#checkLive(address);
     const noted = typeof handler === 'function' ? this.#noted(handler) : handler;
-    return this.#added(this.#bus.consumer(address, noted, options));
+    return this.#added(options, () => this.#bus.consumer(address, noted, options));
   }
 
   #checkLive(address: string): void {
@@ -47,9 +61,11 @@ export class ScopedBus implements Bus {
     throw new CodedError('BUS_CLOSED', 'the unit has ended: it can have no consumers any more');
   }
 
-  #added(consumer: Consumer): Consumer {
-    for (const each of this.#consumers) if (each.isClosed) this.#consumers.delete(each);
-    this.#consumers.add(consumer);
+  #added(options: ConsumerOptions | undefined, make: () => Consumer): Consumer {
+    for (const each of this.#consumers.keys()) if (each.isClosed) this.#consumers.delete(each);
+    const consumer = this.#makesHeirs ? this.#bus.asHeirs(make) : make();
+    if (this.#isHeld) consumer.hold();
+    this.#consumers.set(consumer, options?.isLocal === true);
     return consumer;
   }
 
@@ -104,7 +120,7 @@ export class ScopedBus implements Bus {
             return result;
           }
         : handler;
-    return this.#added(this.#bus.acceptStreams(address, noted, options));
+    return this.#added(options, () => this.#bus.acceptStreams(address, noted, options));
   }
 
   /** Is destroyed with this at the latest. */
@@ -147,10 +163,60 @@ export class ScopedBus implements Bus {
    */
   async end(): Promise<void> {
     this.#isEnded = true;
-    for (const each of this.#consumers) each.close();
+    for (const each of this.#consumers.keys()) each.close();
     await Promise.allSettled(this.#atWork);
     for (const each of this.#streams) each.destroy();
     for (const each of this.#registrations) each.close();
+  }
+
+  /** Its consumers hand on nothing until `release`; resolves when their handlers have ended. @internal */
+  async hold(): Promise<void> {
+    this.#isHeld = true;
+    for (const each of this.#consumers.keys()) each.hold();
+    await Promise.allSettled(this.#atWork);
+    await this.#bus.handovers.arrived(new Set(this.#consumers.keys()));
+  }
+
+  /** @internal */
+  release(): void {
+    this.#isHeld = false;
+    for (const each of this.#consumers.keys()) each.release();
+  }
+
+  /** What the unit at the bus `from` is told, which comes here. @internal */
+  welcome(from: string): Welcome {
+    this.#makesHeirs = false;
+    const { handovers } = this.#bus;
+    const consumers = new Set(this.#consumers.keys());
+    const heirs = handovers.heirsAmong(consumers);
+    handovers.expect(consumers, from);
+    return { bus: handovers.name, heirs };
+  }
+
+  /** The name of the bus. @internal */
+  get home(): string {
+    return this.#bus.handovers.name;
+  }
+
+  /**
+   * Its consumers go where they are welcome, the first of an address to the first heir of it; those without
+   * one are closed. False, and nothing has happened, when that bus is gone. @internal
+   */
+  depart({ bus, heirs }: Welcome): boolean {
+    const { handovers } = this.#bus;
+    if (!handovers.knows(bus)) return false;
+    this.#isEnded = true;
+    const left = [...heirs];
+    for (const [consumer, isLocal] of this.#consumers) {
+      if (consumer.isClosed) continue;
+      const { address } = consumer;
+      const at = left.findIndex((each) => each.address === address && each.isLocal === isLocal);
+      const [heir] = at < 0 ? [] : left.splice(at, 1);
+      if (heir === undefined) consumer.close();
+      else handovers.depart(consumer, isLocal, { to: bus, token: heir.token });
+    }
+    for (const { token } of left) handovers.show(bus, token);
+    return true;
   }
 
   #check(address: string): void {

@@ -39,6 +39,7 @@ function program(): Command {
     .option('--processes <count>', 'for a unit: processes that its loops are in')
     .option('--loops <count>', 'for a unit: event loops in each process')
     .option('--name <text>', 'of the unit')
+    .option('--on <where>', 'loop, or blocking: each instance in a thread of its own')
     .option('--config <json>', 'what its instances get as config')
     .option('--cluster <url>', 'put the bus on NATS: nats://HOST:PORT, or several with commas')
     .option('--cluster-name <name>', 'which of the clusters there (default: manycore)')

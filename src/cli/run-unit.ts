@@ -4,7 +4,7 @@
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { addressText } from '../serve/index.js';
-import { Loops } from '../units/index.js';
+import { Loops, type UnitPlacement } from '../units/index.js';
 import { clusterOptions, plural, tellCluster } from './cluster-flags.js';
 import { tellLosses } from './tell-losses.js';
 
@@ -13,6 +13,7 @@ export interface UnitFlags {
   readonly processes?: number | undefined;
   readonly loops?: number | undefined;
   readonly name?: string | undefined;
+  readonly on?: UnitPlacement | undefined;
   /** Any value, from JSON. */
   readonly config?: unknown;
   /** URLs of NATS servers, with commas between them. */
@@ -30,7 +31,7 @@ const textNames = new Map([
   ['cluster-name', 'clusterName'],
   ['cluster-secret', 'clusterSecret'],
 ] as const);
-const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'config'];
+const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'config', 'on'];
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -63,6 +64,7 @@ function setFlag(flags: Writable<UnitFlags>, name: string, text: string | undefi
   const count = countNames.find((each) => each === name);
   const [, field] = [...textNames].find(([each]) => each === name) ?? [];
   if (field !== undefined) flags[field] = text;
+  else if (name === 'on' && (text === 'loop' || text === 'blocking')) flags.on = text;
   else if (name === 'config') flags.config = jsonOf(text);
   else if (count !== undefined && /^\d+$/.test(text)) flags[count] = Number(text);
   else throw wrongFlag(name, JSON.stringify(text));
@@ -77,7 +79,8 @@ function jsonOf(text: string): unknown {
 }
 
 function wrongFlag(name: string, what: string): CodedError {
-  const wanted = countNames.some((each) => each === name) ? 'a whole number' : 'a value';
+  const isCount = countNames.some((each) => each === name);
+  const wanted = name === 'on' ? 'loop or blocking' : isCount ? 'a whole number' : 'a value';
   return new CodedError('OPTION_INVALID', `--${name} is ${what}: it must be ${wanted}`);
 }
 

@@ -6,7 +6,7 @@
 // whom (wire.ts).
 
 import {
-  type Attached,
+  type AttachedUplink,
   type Delivery,
   type EventBus,
   type Locality,
@@ -80,7 +80,7 @@ export class ClusterPeer implements Uplink {
   readonly #inbox: string;
   readonly #subjects: Subjects;
   readonly #wire: ClusterWire;
-  readonly #attached: Attached;
+  readonly #attached: AttachedUplink;
   readonly #subscriptions = new Map<string, Subscriptions>();
   readonly #pending = new Map<number, Pending>();
   readonly #watched = new Map<string, Set<() => void>>();

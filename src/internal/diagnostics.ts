@@ -151,7 +151,7 @@ export interface UnitBlockedMessage {
   readonly stack: string | undefined;
 }
 
-/** Instances of units whose loop has ended, and which could not be started on another. */
+/** Instances of units whose loop has ended, and which could not be started on another, or whose thread has ended. */
 export interface UnitLostMessage {
   readonly why: string;
 }

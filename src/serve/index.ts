@@ -1,6 +1,7 @@
 export type { LoopState } from './board.js';
 export type { ServerStatus } from './control.js';
 export { foldersApp } from './folders-app.js';
+export type { SideThread } from './loop-threads.js';
 export { Mesh, type OnMember, supervisorMember } from './mesh.js';
 export {
   fillServeOptions,
@@ -16,5 +17,6 @@ export { programStack } from './program-stack.js';
 export type { BoundAddress } from './protocol.js';
 export { RemoteServer, remoteServers } from './remote.js';
 export { type ServedApp, serve, serveProgram } from './serve.js';
+export { type SideProgram, sideProgram } from './side-thread.js';
 export type { LoopStatus } from './status.js';
 export { addressText, statusColumns } from './status-page.js';

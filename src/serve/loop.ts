@@ -18,6 +18,7 @@ import {
   listenForExport,
   takeOverListening,
 } from './listen.js';
+import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
 import { refuseMisdirected } from './misdirected.js';
 import { Places } from './places.js';
@@ -69,6 +70,7 @@ export class Loop {
   readonly #drain: Drain;
   readonly #places: Places;
   readonly #member: Member;
+  readonly #threads: LoopThreads;
   /** What a program of ours sees of this. */
   readonly #program: ProgramLoop;
   #hasProgramLeft = false;
@@ -97,9 +99,11 @@ export class Loop {
     this.#places = new Places({ count: options.app.hosts, turnsFd, post });
     useSharedHosts(this.#places);
     this.#member = new Member(post);
+    this.#threads = new LoopThreads(post);
     this.#program = {
       index,
       join: (onMember) => this.#member.join(onMember),
+      startThread: (entry, data) => this.#threads.start(entry.href, data),
       ready: () => this.#ready(),
       failed: this.#failed,
       ownerOf: () => undefined,
@@ -152,6 +156,9 @@ export class Loop {
       case 'introduced':
       case 'parted':
         this.#member.receive(parsed);
+        break;
+      case 'threadEnded':
+        this.#threads.receive(parsed);
         break;
       case 'drain':
         this.#leave(parsed.deadlineMs);

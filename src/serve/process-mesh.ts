@@ -7,7 +7,7 @@ import { callNative, type NativeDescriptors, requireNative } from '../native.js'
 import type { FromLoop, FromProcess, ToLoop, ToProcess } from './protocol.js';
 
 /** With a number in this process that is not used again. */
-interface MeshLoop {
+export interface MeshLoop {
   readonly serial: number;
   readonly post: (message: ToLoop) => void;
 }

@@ -15,9 +15,10 @@ import {
 } from '../native.js';
 import { boardAt, Row } from './board.js';
 import { Loop } from './loop.js';
-import { ProcessMesh } from './process-mesh.js';
+import { type MeshLoop, ProcessMesh } from './process-mesh.js';
 import { ProcessPlaces } from './process-places.js';
 import { ProcessSockets } from './process-sockets.js';
+import { ProcessThreads } from './process-threads.js';
 import {
   type FromLoop,
   type FromProcess,
@@ -74,7 +75,10 @@ export class ServeProcess {
   readonly #loops = new Set<LoopEnd>();
   readonly #asked = new Map<number, Asked>();
   readonly #places: ProcessPlaces<LoopEnd>;
-  readonly #mesh: ProcessMesh<LoopEnd>;
+  /** Those, and the threads beside them. */
+  readonly #members = new Set<MeshLoop>();
+  readonly #mesh: ProcessMesh<MeshLoop>;
+  readonly #threads: ProcessThreads<LoopEnd>;
   readonly #sockets: ProcessSockets<LoopEnd>;
   #requests = 0;
   #startedLoops = 0;
@@ -108,7 +112,8 @@ export class ServeProcess {
     this.#up = new Wire(acceptChannel(ticket.channel).channel);
     const tellUp = (message: FromProcess): void => this.#up.post(message);
     this.#places = new ProcessPlaces(this.#passageFd, tellUp);
-    this.#mesh = new ProcessMesh(this.#descriptors, this.#passageFd, this.#loops, tellUp);
+    this.#mesh = new ProcessMesh(this.#descriptors, this.#passageFd, this.#members, tellUp);
+    this.#threads = this.#makeThreads(tellUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
     // Service managers tell every process of a service; a terminal tells a group, of which we are none.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
@@ -123,6 +128,24 @@ export class ServeProcess {
       this.#places.watch();
       this.#drain(this.#ticket.drainTimeoutMs);
     };
+  }
+
+  #makeThreads(tellUp: (message: FromProcess) => void): ProcessThreads<LoopEnd> {
+    return new ProcessThreads({
+      args: this.#ticket.app.args,
+      nextSerial: () => this.#nextSerial(),
+      onStart: (member) => this.#members.add(member),
+      onMember: (member, message) => this.#mesh.hear(member, message),
+      onEnd: (member) => {
+        this.#members.delete(member);
+        tellUp({ type: 'loopEnded', loop: member.serial });
+      },
+    });
+  }
+
+  #nextSerial(): number {
+    this.#startedLoops += 1;
+    return this.#startedLoops;
   }
 
   start(): void {
@@ -166,7 +189,7 @@ export class ServeProcess {
       hasEnded: false,
       hasFailed: false,
     };
-    this.#loops.add(end);
+    this.#add(end);
     void loop.start();
   }
 
@@ -185,20 +208,19 @@ export class ServeProcess {
       argv: [...this.#ticket.app.args],
     });
     const wire = new Wire<ToLoop>(offer.open(undefined).channel);
-    this.#startedLoops += 1;
     const end: LoopEnd = {
       post: (message) => wire.post(message),
       leave: () => wire.unref(),
       end: () => void worker.terminate(),
       index,
-      serial: this.#startedLoops,
+      serial: this.#nextSerial(),
       threadId: worker.threadId,
       isReady: false,
       isDraining: false,
       hasEnded: false,
       hasFailed: false,
     };
-    this.#loops.add(end);
+    this.#add(end);
     wire.onMessage = (message) => this.#hear(end, parseFromLoop(message));
     let error: unknown;
     worker.once('error', (thrown) => {
@@ -206,6 +228,11 @@ export class ServeProcess {
     });
     worker.once('exit', () => this.#threadEnded(end, error));
     return end;
+  }
+
+  #add(loop: LoopEnd): void {
+    this.#loops.add(loop);
+    this.#members.add(loop);
   }
 
   #hear(loop: LoopEnd, message: FromLoop): void {
@@ -236,6 +263,10 @@ export class ServeProcess {
       case 'attend':
       case 'introduce':
         this.#mesh.hear(loop, message);
+        break;
+      case 'startThread':
+      case 'endThread':
+        this.#threads.hear(loop, message);
         break;
       case 'unlisten':
         this.#sockets.forget(loop, message.number);
@@ -378,6 +409,8 @@ export class ServeProcess {
     row.clear();
     row.set(boardAt.placed, placed); // the supervisor wants to know whether this process has served
     this.#loops.delete(loop);
+    this.#members.delete(loop);
+    this.#threads.loopEnded(loop);
     this.#sockets.forget(loop);
     this.#dropUnused();
     this.#places.forget(loop);

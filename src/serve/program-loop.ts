@@ -3,6 +3,7 @@
 
 import type { Server } from 'node:net';
 import type { ListenOwner } from './listen.js';
+import type { SideThread } from './loop-threads.js';
 import type { OnMember } from './mesh.js';
 
 /** @hidden */
@@ -11,6 +12,8 @@ export interface ProgramLoop {
   readonly index: number;
   /** As `Member.join`. */
   join(onMember: OnMember): Promise<number>;
+  /** A thread beside this loop, with this program (`sideProgram`). */
+  startThread(entry: URL, data: unknown): SideThread;
   /** It serves, without listening. */
   ready(): void;
   /** It cannot: its process ends, or is replaced. */

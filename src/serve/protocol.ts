@@ -63,6 +63,14 @@ export type FromLoop =
   | { readonly type: 'attend' }
   /** It offers one to the member `to`; `fds` are the process's to close. */
   | { readonly type: 'introduce'; readonly to: number; readonly fds: readonly number[] }
+  /** It wants a thread beside it, with this program; `data` is for that. */
+  | {
+      readonly type: 'startThread';
+      readonly thread: number;
+      readonly entry: string;
+      readonly data: unknown;
+    }
+  | { readonly type: 'endThread'; readonly thread: number }
   /** It asks for a place in a host of the server; `fds` are of its channel, and the process's to close. */
   | { readonly type: 'join'; readonly request: number; readonly fds: readonly number[] };
 
@@ -109,6 +117,12 @@ export type ToLoop =
   | { readonly type: 'introduced'; readonly from: number; readonly fds: readonly number[] }
   /** A member is gone. */
   | { readonly type: 'parted'; readonly id: number }
+  /** A thread beside it is gone, with what it threw. */
+  | {
+      readonly type: 'threadEnded';
+      readonly thread: number;
+      readonly error: TravelledError | undefined;
+    }
   /** The supervisor is gone: there are no more places. */
   | { readonly type: 'orphaned' };
 
@@ -200,6 +214,13 @@ export interface LoopTicket {
   readonly channel: unknown;
 }
 
+/** What a thread beside a loop is started with. */
+export interface SideTicket {
+  readonly kind: 'side';
+  readonly channel: unknown;
+  readonly data: unknown;
+}
+
 type Fields = ReadonlyMap<string, unknown>;
 
 function fieldsOf(value: unknown, what: string): Fields {
@@ -288,6 +309,12 @@ export function parseFromLoop(message: unknown): FromLoop {
       return { type };
     case 'introduce':
       return { type, to: integerIn(fields, 'to'), fds: descriptorsIn(fields) };
+    case 'startThread': {
+      const entry = textIn(fields, 'entry') ?? '';
+      return { type, thread: integerIn(fields, 'thread'), entry, data: fields.get('data') };
+    }
+    case 'endThread':
+      return { type, thread: integerIn(fields, 'thread') };
     default:
       return fromBoth(fields);
   }
@@ -319,7 +346,7 @@ export function parseFromProcess(message: unknown): FromProcess {
 
 const meshTypes = ['members', 'introduced', 'parted'];
 const toBothTypes = ['answer', 'drain', 'placed', 'unplaced', ...meshTypes];
-const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned']);
+const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned', 'threadEnded']);
 const toProcessTypes: ReadonlySet<unknown> = new Set([
   ...toBothTypes,
   'adopt',
@@ -340,10 +367,11 @@ export function parseToProcess(message: unknown): ToProcess {
   throw unknownMessage(name);
 }
 
-export function parseTicket(ticket: unknown): ProcessTicket | LoopTicket {
+export function parseTicket(ticket: unknown): ProcessTicket | LoopTicket | SideTicket {
   if (typeof ticket === 'object' && ticket !== null && 'kind' in ticket) {
     if (ticket.kind === 'process') return ticket as ProcessTicket;
     if (ticket.kind === 'loop') return ticket as LoopTicket;
+    if (ticket.kind === 'side') return ticket as SideTicket;
   }
   throw unknownMessage('the ticket of a process');
 }

@@ -27,7 +27,7 @@ if (ticket.kind === 'loop') {
   Reflect.set(threads, 'workerData', null);
   syncBuiltinESMExports();
   startLoop(ticket);
-} else {
+} else if (ticket.kind === 'process') {
   process.title = `manycore serve ${ticket.process}`;
   new ServeProcess(ticket, new URL(import.meta.url)).start();
 }

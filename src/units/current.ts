@@ -1,12 +1,12 @@
 // What `deploy` and `bus` of the package mean in this thread: in a loop, those of the loop.
 
-import { type Bus, ScopedBus } from '../bus/index.js';
+import { type Bus, type EventBus, ScopedBus } from '../bus/index.js';
 import { currentInstance } from './instance.js';
 
-let ofLoop: Bus | undefined;
+let ofLoop: EventBus | undefined;
 let shared: ScopedBus | undefined;
 
-export function setLoopBus(bus: Bus): void {
+export function setLoopBus(bus: EventBus): void {
   ofLoop = bus;
   shared = new ScopedBus(bus);
 }

@@ -1,7 +1,7 @@
 // A deployment where its director has it: its instances, with their loops, and one change at a time.
 
 import { CodedError } from '../errors.js';
-import { Lifecycle } from '../internal/index.js';
+import { invalid, Lifecycle } from '../internal/index.js';
 import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from './options.js';
 import type { InstanceId, UnitSource } from './protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from './types.js';
@@ -28,6 +28,8 @@ export interface DeploymentParts {
   readonly start: (placed: readonly Placed[]) => Promise<void>;
   /** They are gone in any case. */
   readonly stop: (placed: readonly Placed[]) => Promise<void>;
+  /** It is on that loop then, or where it was. */
+  readonly move: (placed: Placed, loop: number) => Promise<void>;
   readonly health: (timeoutMs: number) => Promise<InstanceHealth[]>;
   readonly onEnded: () => void;
 }
@@ -69,7 +71,7 @@ export class DirectedDeployment implements Deployment {
 
   mayHaveChildren(instance: number): boolean {
     const placed = this.#placed.find((each) => each.instance === instance);
-    return placed?.state === 'starting' || placed?.state === 'running';
+    return placed !== undefined && ['starting', 'running', 'moving'].includes(placed.state);
   }
 
   /** Rejects with `UNIT_START_FAILED`; then it has ended. */
@@ -100,7 +102,7 @@ export class DirectedDeployment implements Deployment {
   leave(loop: number): readonly Placed[] {
     const left = this.#placed.filter((each) => each.loop === loop);
     for (const each of left) {
-      // Whoever waits for its start hears that it failed, and a stop has done its work.
+      // Whoever waits for its start or its move hears that it failed, and a stop has done its work.
       if (each.state === 'running') each.state = 'lost';
       each.loop = undefined;
       each.pid = undefined;
@@ -122,6 +124,17 @@ export class DirectedDeployment implements Deployment {
       const missing = instances - this.#placed.length;
       if (missing > 0) await this.#add(missing);
       else if (missing < 0) await this.#remove(this.#placed.slice(instances));
+    });
+  }
+
+  async move(instance: number, loop: number): Promise<void> {
+    await this.#inTurn(async () => {
+      const placed = this.#placed.find((each) => each.instance === instance);
+      if (placed === undefined) {
+        const most = this.#placed.length - 1;
+        throw invalid('instance', instance, `the number of one of ${this.name}, from 0 to ${most}`);
+      }
+      if (placed.loop !== loop) await this.#parts.move(placed, loop);
     });
   }
 

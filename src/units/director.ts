@@ -8,9 +8,11 @@
 import type { Bus } from '../bus/index.js';
 import type { ClusterTicket } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
-import { announcements, messageOf, type ServerBlockedMessage } from '../internal/index.js';
+import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
+import { Losses } from './losses.js';
+import { moveInstance, startMessage, stopFailed } from './move.js';
 import { fillDeployOptions, sourceOf } from './options.js';
 import { type InstanceId, loopAddress, parseHealth, type ToDirector } from './protocol.js';
 import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
@@ -39,6 +41,8 @@ export class Director {
   readonly #deployments = new Map<number, DirectedDeployment>();
   /** What was in loops that have ended, by the loop, until another takes it. */
   readonly #homeless: Placed[][] = [];
+  /** Of threads. */
+  readonly #losses = new Losses();
   #lastId = 0;
 
   constructor(bus: Bus, fullLoops: number) {
@@ -62,12 +66,17 @@ export class Director {
         return await this.#arrived(message);
       case 'leaving':
         return this.#leaving(message.loop);
+      case 'instanceLost':
+        await new Promise((resolve) => setImmediate(resolve)); // whoever started it knows that
+        return this.#instanceLost(message);
       case 'deploy': {
         const { id, name } = await this.deploy(message.unit, message.options, message.parent);
         return { id, name };
       }
       case 'scale':
         return await this.#find(message.deployment).scale(message.instances);
+      case 'move':
+        return await this.#find(message.deployment).move(message.instance, message.loop);
       case 'undeploy':
         return await this.#deployments.get(message.deployment)?.undeploy();
       case 'status':
@@ -104,6 +113,7 @@ export class Director {
       place: (count) => this.#place(made, count),
       start: (placed) => this.#start(made, placed),
       stop: (placed) => this.#stop(made, placed),
+      move: (placed, loop) => this.#move(made, placed, loop),
       health: (timeoutMs) => this.#health(made, timeoutMs),
       onEnded: () => {
         this.#deployments.delete(made.id);
@@ -161,14 +171,28 @@ export class Director {
     return counts;
   }
 
+  async #move(deployment: DirectedDeployment, placed: Placed, to: number): Promise<void> {
+    const target = this.loops.find(({ loop }) => loop === to);
+    if (target === undefined) {
+      const numbers = this.loops.map(({ loop }) => loop).join(', ');
+      throw invalid('loop', to, `the number of a loop that is there: ${numbers}`);
+    }
+    await moveInstance(deployment, placed, {
+      target,
+      bus: this.#bus,
+      isThere: (loop) => this.#loops.has(loop),
+      endChildren: (loop) => this.#endChildren(deployment.id, [placed], loop),
+      lose: () => this.#lose([placed]),
+    });
+  }
+
   /** All or none; rejects with the first failure. */
   async #start(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
-    const { startTimeoutMs, blockingThreads } = deployment.options;
-    const { id, source, name, config } = deployment;
+    const { startTimeoutMs } = deployment.options;
+    const { name } = deployment;
     const onLoop = async ([loop, some]: readonly [number, readonly Placed[]]): Promise<void> => {
       const instances = some.map(({ instance }) => instance);
-      const what = { deployment: id, name, source, config, instances };
-      const request = { type: 'start', ...what, blockingThreads, startTimeoutMs } as const;
+      const request = startMessage(deployment, instances);
       try {
         await ask(this.#bus, loopAddress(loop), request, 2 * startTimeoutMs);
       } catch (error) {
@@ -204,19 +228,25 @@ export class Director {
     if (failed !== undefined) throw failed.reason;
   }
 
-  async #endChildren(id: number, placed: readonly Placed[]): Promise<void> {
+  /** Those that they deployed on `loop`, or on any. */
+  async #endChildren(id: number, placed: readonly Placed[], loop?: number): Promise<void> {
     const ending = new Set(placed.map(({ instance }) => instance));
-    const children = [...this.#deployments.values()].filter(
-      ({ parent }) => parent?.deployment === id && ending.has(parent.instance),
-    );
+    const children = [...this.#deployments.values()].filter(({ parent }) => {
+      if (parent?.deployment !== id || !ending.has(parent.instance)) return false;
+      return loop === undefined || parent.loop === loop;
+    });
     await Promise.allSettled(children.map((child) => child.undeploy()));
   }
 
   async #health(deployment: DirectedDeployment, timeoutMs: number): Promise<InstanceHealth[]> {
-    const message = { type: 'health', deployment: deployment.id } as const;
+    const message = { type: 'health', deployment: deployment.id, timeoutMs } as const;
+    // A loop answers for threads that do not.
+    const isBlocking = deployment.options.on === 'blocking';
+    const deadlineMs = isBlocking ? timeoutMs + threadsMs : timeoutMs;
     const asked = [...byLoop(deployment.placed)].map(async ([loop, some]) => {
       try {
-        const request = this.#bus.request(loopAddress(loop), message, { timeoutMs });
+        const options = { timeoutMs: deadlineMs };
+        const request = this.#bus.request(loopAddress(loop), message, options);
         return parseHealth(Object((await request).body).value);
       } catch (error) {
         return some.map(({ instance }) => ({ instance, isWell: false, detail: messageOf(error) }));
@@ -256,11 +286,48 @@ export class Director {
     if (entry !== undefined) entry.isLeaving = true;
   }
 
+  /** Its thread has ended: another is started, unless that happens again and again. */
+  #instanceLost(lost: Extract<ToDirector, { type: 'instanceLost' }>): void {
+    const deployment = this.#deployments.get(lost.deployment);
+    const placed = deployment?.placed.find(({ instance }) => instance === lost.instance);
+    if (placed === undefined || placed.loop !== lost.loop) return;
+    if (placed.state !== 'running' && placed.state !== 'moving') return;
+    Object.assign(placed, { loop: undefined, pid: undefined });
+    if (placed.state === 'moving') return; // whoever moves it hears that this failed
+    placed.state = 'lost';
+    void this.#endChildren(placed.deployment, [placed]);
+    this.#restart(placed, lost.why);
+  }
+
+  #restart(placed: Placed, why: string): void {
+    const delayMs = this.#losses.note(placed, why);
+    if (delayMs === undefined) return;
+    const start = async (): Promise<void> => {
+      try {
+        await this.#settleOne(placed, (owner) => this.#place(owner, 1)[0]);
+      } catch (error) {
+        Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
+        if (this.#ownerOf(placed) !== undefined) this.#restart(placed, messageOf(error));
+      }
+    };
+    setTimeout(() => void start(), delayMs).unref();
+  }
+
+  /** `undefined`: it was scaled down or undeployed. */
+  #ownerOf(placed: Placed): DirectedDeployment | undefined {
+    const deployment = this.#deployments.get(placed.deployment);
+    return deployment?.placed.includes(placed) === true ? deployment : undefined;
+  }
+
   /** Its channel has closed. */
   lost(loop: number): void {
     if (!this.#loops.delete(loop)) return;
     const placed = [...this.#deployments.values()].flatMap((each) => each.leave(loop));
-    const homeless = placed.filter(({ state }) => state === 'lost');
+    this.#lose(placed.filter(({ state }) => state === 'lost'));
+  }
+
+  /** What has no loop any more gets another. */
+  #lose(homeless: Placed[]): void {
     for (const each of homeless) void this.#endChildren(each.deployment, [each]);
     if (homeless.length === 0) return;
     if (this.loops.length < this.#fullLoops) {
@@ -275,15 +342,7 @@ export class Director {
     homeless: readonly Placed[],
     loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
   ): Promise<void> {
-    const settling = homeless.map(async (placed) => {
-      const deployment = this.#deployments.get(placed.deployment);
-      const isWanted = deployment?.placed.includes(placed) === true && placed.state === 'lost';
-      if (!isWanted) return; // scaled down or undeployed meanwhile
-      const { loop, pid } = loopOf(deployment) ?? {};
-      Object.assign(placed, { loop, pid });
-      placed.state = 'starting';
-      await this.#start(deployment, [placed]);
-    });
+    const settling = homeless.map((placed) => this.#settleOne(placed, loopOf));
     const settled = await Promise.allSettled(settling);
     const failures = settled.flatMap((each, at) => {
       const placed = homeless[at];
@@ -299,12 +358,27 @@ export class Director {
     throw first.reason;
   }
 
+  async #settleOne(
+    placed: Placed,
+    loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
+  ): Promise<void> {
+    const deployment = this.#ownerOf(placed);
+    if (deployment === undefined || placed.state !== 'lost') return;
+    const { loop, pid } = loopOf(deployment) ?? {};
+    Object.assign(placed, { loop, pid });
+    placed.state = 'starting';
+    await this.#start(deployment, [placed]);
+  }
+
   /** Undeploys all, the last one first. */
   async close(): Promise<void> {
     const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
     await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
   }
 }
+
+/** In which a loop says who of its threads has not answered, in ms. */
+const threadsMs = 1000;
 
 /** More than any loop has. */
 const mostRank = 2 ** 26;
@@ -323,13 +397,6 @@ function byLoop(placed: readonly Placed[]): ByLoop {
 function startFailed(name: string, cause: unknown): CodedError {
   if (cause instanceof CodedError && /^(UNIT|TRANSFER)_/.test(cause.code)) return cause;
   return new CodedError('UNIT_START_FAILED', `${name} could not start: ${messageOf(cause)}`, {
-    cause,
-  });
-}
-
-function stopFailed(name: string, cause: unknown): CodedError {
-  if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
-  return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
     cause,
   });
 }

@@ -1,5 +1,5 @@
 export { bus, cluster, deploy } from './default.js';
-export { Loops, type LoopsOptions } from './loops.js';
+export { type LoopNumber, Loops, type LoopsOptions } from './loops.js';
 export type {
   BlockingOptions,
   Deployment,
@@ -11,4 +11,5 @@ export type {
   UnitContext,
   UnitLike,
   UnitObject,
+  UnitPlacement,
 } from './types.js';

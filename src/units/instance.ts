@@ -6,24 +6,25 @@ import { setMaxListeners } from 'node:events';
 import { Server as HttpServer } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
 import type { Server } from 'node:net';
-import { type Bus, ScopedBus } from '../bus/index.js';
+import { type Bus, type EventBus, ScopedBus, type Welcome } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, Lifecycle, messageOf } from '../internal/index.js';
 import { BlockingQueue, type BlockingThreads } from './blocking.js';
 import type { InstanceId } from './protocol.js';
 import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from './types.js';
 
-type State = 'starting' | 'running' | 'stopping' | 'ended';
+/** `coming`: it has started, and gets its state from another loop; `going`: the other way round. */
+type State = 'starting' | 'coming' | 'running' | 'going' | 'stopping' | 'ended';
 
 export interface InstanceOptions {
   readonly id: InstanceId;
   /** Of the deployment. */
   readonly name: string;
   readonly config: unknown;
-  /** The number of the loop. */
-  readonly loop: number;
+  /** It comes from another loop. */
+  readonly isComing: boolean;
   /** Of the loop. */
-  readonly bus: Bus;
+  readonly bus: EventBus;
   readonly threads: BlockingThreads;
   /** Deploys a child. */
   readonly deploy: UnitContext['deploy'];
@@ -49,18 +50,24 @@ export class Instance {
   readonly #life: Lifecycle<State>;
   #unit: UnitObject = {};
   #ending: Promise<void> | undefined;
+  readonly #isComing: boolean;
+  /** Of one that comes: settles when it has its state, or will not. */
+  #restored: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, name, config, loop, bus, threads, deploy }: InstanceOptions) {
+  constructor({ id, name, config, isComing, bus, threads, deploy }: InstanceOptions) {
     this.id = id;
     this.name = name;
-    this.#bus = new ScopedBus(bus);
+    this.#isComing = isComing;
+    this.#bus = new ScopedBus(bus, { makesHeirs: isComing });
     this.#life = new Lifecycle(this.#what, 'starting', {
-      starting: ['running', 'stopping'],
-      running: ['stopping'],
+      starting: ['running', 'coming', 'stopping'],
+      coming: ['running', 'stopping'],
+      running: ['going', 'stopping'],
+      going: ['running', 'stopping'],
       stopping: ['ended'],
       ended: [],
     });
-    const { instance } = id;
+    const { instance, loop } = id;
     const { signal } = this.#abort;
     setMaxListeners(0, signal); // it is handed to everything that the unit begins
     const queue = new BlockingQueue(threads);
@@ -107,12 +114,82 @@ export class Instance {
         onDeadline,
         signal: this.#abort.signal,
       });
-      this.#life.transition('running');
+      this.#life.transition(this.#isComing ? 'coming' : 'running');
     } catch (cause) {
       await this.#end(timeoutMs, false).catch(() => {}); // the first error is the one to tell
       const message = `${this.#what} could not start: ${messageOf(cause)}`;
       throw new CodedError('UNIT_START_FAILED', message, { cause });
     }
+  }
+
+  /**
+   * What it takes along to another loop. From now on its consumers hold what comes, until it leaves or
+   * stays. Rejects with what `save` throws, or when that, or a handler, takes longer.
+   */
+  async save(timeoutMs: number): Promise<unknown> {
+    this.#life.transition('going');
+    let isGivenUp = false;
+    const save = async (): Promise<unknown> => {
+      await this.#bus.hold();
+      if (isGivenUp) return undefined; // a handler has ended too late
+      return await current.run(this, async () => await this.#unit.save?.());
+    };
+    const onDeadline = (): Error =>
+      new Error(`its handlers and save() have not ended within ${timeoutMs} ms`);
+    try {
+      const { signal } = this.#abort;
+      return await beforeDeadline(save(), { deadlineMs: timeoutMs, onDeadline, signal });
+    } catch (error) {
+      isGivenUp = true;
+      throw error;
+    }
+  }
+
+  /** It does not go. */
+  stay(): void {
+    if (!this.#life.is('going')) return;
+    this.#life.transition('running');
+    this.#bus.release();
+  }
+
+  /** Its consumers go where they are welcome; it is to be stopped. Throws where that is not possible. */
+  leave(welcome: Welcome): void {
+    if (!this.#life.is('going')) throw new Error('it has ended meanwhile');
+    if (!this.#bus.depart(welcome)) throw new Error('the other loop has ended');
+  }
+
+  /** The name of the loop's bus. */
+  get home(): string {
+    return this.#bus.home;
+  }
+
+  /** Of one that has come: rejects with what `restore` throws, or when it takes longer. */
+  restore(state: unknown, from: string, timeoutMs: number): Promise<Welcome> {
+    const restore = async (): Promise<Welcome> => {
+      const onDeadline = (): Error => new Error(`restore() has not ended within ${timeoutMs} ms`);
+      const call = current.run(this, async () => await this.#unit.restore?.(state));
+      await beforeDeadline(call, {
+        deadlineMs: timeoutMs,
+        onDeadline,
+        signal: this.#abort.signal,
+      });
+      this.#life.transition('running');
+      return this.#bus.welcome(from);
+    };
+    const restored = restore();
+    this.#restored = restored.catch(() => {});
+    return restored;
+  }
+
+  /** Whether it has its state, once that is decided. */
+  async isRestored(): Promise<boolean> {
+    await this.#restored;
+    return this.#life.is('running');
+  }
+
+  /** It is there for those outside. */
+  get isHere(): boolean {
+    return !this.#life.is('coming');
   }
 
   /** Of this instance alone: ends with it when it is not closed before. */
@@ -157,7 +234,8 @@ export class Instance {
   async health(): Promise<InstanceHealth> {
     const { instance } = this.id;
     try {
-      if (!this.#life.is('running')) return { instance, isWell: false, detail: this.#life.state };
+      if (!this.#life.is('running', 'going'))
+        return { instance, isWell: false, detail: this.#life.state };
       return { instance, isWell: true, detail: await this.#unit.health?.() };
     } catch (error) {
       return { instance, isWell: false, detail: messageOf(error) };

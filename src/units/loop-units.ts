@@ -1,28 +1,32 @@
 // The instances in one loop: starts and ends them as the director says.
 
 import type { Server } from 'node:net';
-import type { Bus } from '../bus/index.js';
+import type { EventBus, Welcome } from '../bus/index.js';
+import { ask } from './ask.js';
 import { BlockingThreads } from './blocking.js';
 import { currentInstance, Instance } from './instance.js';
 import { unitMaker } from './make-unit.js';
-import type { ToUnits } from './protocol.js';
+import { loopAddress, parseWelcome, type ToUnits } from './protocol.js';
 import { remoteDeploy } from './remote.js';
 import type { InstanceHealth } from './types.js';
 
 type Start = Extract<ToUnits, { type: 'start' }>;
+type Leave = Extract<ToUnits, { type: 'leave' }>;
+type Restore = Extract<ToUnits, { type: 'restore' }>;
+type AskRestored = Extract<ToUnits, { type: 'askRestored' }>;
 type Stop = Extract<ToUnits, { type: 'stop' }>;
 
 export class LoopUnits {
   /** The number of the loop. */
   readonly #loop: number;
-  readonly #bus: Bus;
+  readonly #bus: EventBus;
   readonly #copy: (value: unknown) => unknown;
   /** By deployment, then by number. */
   readonly #instances = new Map<number, Map<number, Instance>>();
   /** By deployment. */
   readonly #threads = new Map<number, BlockingThreads>();
 
-  constructor(loop: number, bus: Bus, copy: (value: unknown) => unknown) {
+  constructor(loop: number, bus: EventBus, copy: (value: unknown) => unknown) {
     this.#loop = loop;
     this.#bus = bus;
     this.#copy = copy;
@@ -39,29 +43,40 @@ export class LoopUnits {
     switch (message.type) {
       case 'start':
         return await this.#start(message);
+      case 'leave':
+        return await this.#leave(message);
+      case 'restore':
+        return await this.#restore(message);
+      case 'askRestored':
+        return await this.#find(message).isRestored();
       case 'stop':
         return await this.#stop(message);
       case 'health':
         return await this.#health(message.deployment);
+      case 'threadHere':
+      case 'exit':
+        return undefined; // for those in threads
     }
   }
 
   /** All or none. */
   async #start(start: Start): Promise<void> {
-    const { deployment, name, source, config, instances, blockingThreads, startTimeoutMs } = start;
+    const { deployment, name, source, config, instances, blockingThreads } = start;
+    const { startTimeoutMs, isComing } = start;
+    const loop = this.#loop;
     const make = await unitMaker(source, this.#copy);
     const threads = this.#threads.get(deployment) ?? new BlockingThreads(blockingThreads);
     this.#threads.set(deployment, threads);
     const made = instances.map(
       (instance) =>
         new Instance({
-          id: { deployment, instance },
+          id: { deployment, instance, loop },
           name,
           config: this.#copy(config),
-          loop: this.#loop,
+          isComing,
           bus: this.#bus,
           threads,
-          deploy: remoteDeploy(this.#bus, { deployment, instance }),
+          deploy: remoteDeploy(this.#bus, { deployment, instance, loop }),
         }),
     );
     const ofDeployment = this.#instances.get(deployment) ?? new Map<number, Instance>();
@@ -72,6 +87,31 @@ export class LoopUnits {
     if (failed === undefined) return;
     await this.#end(deployment, instances, startTimeoutMs).catch(() => {}); // the first error is told
     throw failed.reason;
+  }
+
+  #find({ deployment, instance }: Leave | Restore | AskRestored): Instance {
+    const found = this.#instances.get(deployment)?.get(instance);
+    if (found === undefined) throw new Error(`instance ${instance} is not here any more`);
+    return found;
+  }
+
+  /** It is gone from here for all others when this resolves; when it rejects it goes on here. */
+  async #leave(leave: Leave): Promise<void> {
+    const { deployment, instance, to, saveTimeoutMs, restoreTimeoutMs: timeoutMs } = leave;
+    const going = this.#find(leave);
+    try {
+      const state = await going.save(saveTimeoutMs);
+      const what = { deployment, instance, state, from: going.home, timeoutMs };
+      const message = { type: 'restore', ...what } as const;
+      going.leave(parseWelcome(await ask(this.#bus, loopAddress(to), message, timeoutMs)));
+    } catch (error) {
+      going.stay();
+      throw error;
+    }
+  }
+
+  #restore(restore: Restore): Promise<Welcome> {
+    return this.#find(restore).restore(restore.state, restore.from, restore.timeoutMs);
   }
 
   #stop({ deployment, instances, stopTimeoutMs }: Stop): Promise<void> {
@@ -112,7 +152,8 @@ export class LoopUnits {
   }
 
   async #health(deployment: number): Promise<InstanceHealth[]> {
-    const instances = [...(this.#instances.get(deployment)?.values() ?? [])];
+    const all = [...(this.#instances.get(deployment)?.values() ?? [])];
+    const instances = all.filter(({ isHere }) => isHere);
     return await Promise.all(instances.map((each) => each.health()));
   }
 }

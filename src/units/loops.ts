@@ -47,6 +47,12 @@ export interface LoopsOptions {
   readonly cluster?: ClusterOptions | undefined;
 }
 
+/** A loop on which units may be. */
+export interface LoopNumber {
+  readonly loop: number;
+  readonly pid: number;
+}
+
 const names = new Set([
   'processes',
   'loops',
@@ -194,6 +200,11 @@ export class Loops implements AsyncDisposable {
   /** What is deployed, children of units among them. */
   get deployments(): readonly Deployment[] {
     return this.#director.deployments;
+  }
+
+  /** Those that are there, by the numbers that `Deployment.move` takes and `status()` gives. */
+  get loops(): readonly LoopNumber[] {
+    return this.#director.loops.map(({ loop, pid }) => ({ loop, pid }));
   }
 
   /** A line for each loop; empty before the start. */

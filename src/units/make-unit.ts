@@ -49,10 +49,12 @@ function makerOf(unit: unknown, copy: (value: unknown) => unknown): MakeUnit {
 function fromFunction(returned: unknown): UnitObject {
   if (isFunction(returned)) return { stop: () => returned() };
   if (typeof returned !== 'object' || returned === null) return {};
-  const { stop, health } = objectOf(returned);
+  const { stop, health, save, restore } = objectOf(returned);
   return {
     ...(stop && { stop: () => Reflect.apply(stop, returned, []) }),
     ...(health && { health: () => Reflect.apply(health, returned, []) }),
+    ...(save && { save: () => Reflect.apply(save, returned, []) }),
+    ...(restore && { restore: (state) => Reflect.apply(restore, returned, [state]) }),
   };
 }
 

@@ -4,9 +4,9 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
-import { checkObject, integer, invalid, string } from '../internal/index.js';
+import { checkObject, integer, invalid, oneOf, string } from '../internal/index.js';
 import type { UnitSource } from './protocol.js';
-import type { DeployOptions } from './types.js';
+import type { DeployOptions, UnitPlacement } from './types.js';
 
 const mostInstances = 1_000_000;
 const mostMs = 2 ** 31 - 1;
@@ -16,6 +16,7 @@ export const healthTimeoutMs = 5000;
 
 export interface FilledDeployOptions {
   readonly instances: number;
+  readonly on: UnitPlacement;
   readonly config: unknown;
   readonly name: string;
   readonly processes: number;
@@ -26,6 +27,7 @@ export interface FilledDeployOptions {
 
 const names = new Set([
   'instances',
+  'on',
   'config',
   'name',
   'processes',
@@ -43,6 +45,7 @@ export function fillDeployOptions(
   const { startTimeoutMs = defaultTimeoutMs, stopTimeoutMs = defaultTimeoutMs } = given;
   return {
     instances: checkInstances(given.instances ?? 1, 1),
+    on: oneOf('on', given.on ?? 'loop', ['loop', 'blocking']),
     config: given.config,
     name: given.name === undefined ? nameOf(source) : string('name', given.name, 'a name'),
     processes:

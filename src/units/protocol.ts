@@ -1,10 +1,10 @@
 // What the loops and their director tell each other, over the bus, under addresses of manycore's own, and
 // the functions that believe it.
 
-import { reservedPrefix } from '../bus/index.js';
+import { reservedPrefix, type Welcome } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../internal/index.js';
-import type { DeployOptions, InstanceHealth, InstanceStatus } from './types.js';
+import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
 
 /** Where the director is: the process that started the loops. */
 export const directorAddress = `${reservedPrefix}director`;
@@ -22,6 +22,8 @@ export type UnitSource =
 export interface InstanceId {
   readonly deployment: number;
   readonly instance: number;
+  /** The number of the loop where it is: one that moves is in two for a moment. */
+  readonly loop: number;
 }
 
 /** To a loop. */
@@ -34,9 +36,32 @@ export type ToUnits =
       readonly source: UnitSource;
       readonly config: unknown;
       readonly instances: readonly number[];
+      readonly on: UnitPlacement;
       readonly blockingThreads: number;
       readonly startTimeoutMs: number;
+      /** It comes from another loop: nobody is to know of its consumers yet. */
+      readonly isComing: boolean;
     }
+  /** The instance goes to another loop, where it has started; answered when it has left. */
+  | {
+      readonly type: 'leave';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly to: number;
+      readonly saveTimeoutMs: number;
+      readonly restoreTimeoutMs: number;
+    }
+  /** From the loop where the instance was, at whose bus `from` it has nothing to do any more; a `Welcome`. */
+  | {
+      readonly type: 'restore';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly state: unknown;
+      readonly from: string;
+      readonly timeoutMs: number;
+    }
+  /** Answered by whether the instance that came has its state; it waits for that. */
+  | { readonly type: 'askRestored'; readonly deployment: number; readonly instance: number }
   /** Answered when these are gone, which they are with an error, too. */
   | {
       readonly type: 'stop';
@@ -45,7 +70,11 @@ export type ToUnits =
       readonly stopTimeoutMs: number;
     }
   /** Answered by a list of `InstanceHealth`. */
-  | { readonly type: 'health'; readonly deployment: number };
+  | { readonly type: 'health'; readonly deployment: number; readonly timeoutMs: number }
+  /** To the loop of a thread, from that: it is there, with this number in the mesh. */
+  | { readonly type: 'threadHere'; readonly thread: number; readonly member: number }
+  /** To a thread, whose instance of this deployment has ended. */
+  | { readonly type: 'exit'; readonly deployment: number };
 
 /** To the director. */
 export type ToDirector =
@@ -61,6 +90,14 @@ export type ToDirector =
     }
   /** It takes no more; answered when nothing of it is known any more. */
   | { readonly type: 'leaving'; readonly loop: number }
+  /** The thread of an instance beside this loop has ended by itself. */
+  | {
+      readonly type: 'instanceLost';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly loop: number;
+      readonly why: string;
+    }
   /** Answered by the deployment's `id` and `name`. */
   | {
       readonly type: 'deploy';
@@ -69,6 +106,12 @@ export type ToDirector =
       readonly options: DeployOptions;
     }
   | { readonly type: 'scale'; readonly deployment: number; readonly instances: number }
+  | {
+      readonly type: 'move';
+      readonly deployment: number;
+      readonly instance: number;
+      readonly loop: number;
+    }
   | { readonly type: 'undeploy'; readonly deployment: number }
   | { readonly type: 'status'; readonly deployment: number }
   | { readonly type: 'askHealth'; readonly deployment: number; readonly timeoutMs: number };
@@ -80,13 +123,24 @@ function unknownMessage(): CodedError {
   );
 }
 
-const toUnits: ReadonlySet<unknown> = new Set(['start', 'stop', 'health']);
+const toUnits: ReadonlySet<unknown> = new Set([
+  'start',
+  'leave',
+  'restore',
+  'askRestored',
+  'stop',
+  'health',
+  'threadHere',
+  'exit',
+]);
 const toDirector: ReadonlySet<unknown> = new Set([
   'cluster',
   'arrived',
   'leaving',
+  'instanceLost',
   'deploy',
   'scale',
+  'move',
   'undeploy',
   'status',
   'askHealth',
@@ -125,6 +179,12 @@ export function parseDeployed(value: unknown): { readonly id: number; readonly n
   throw unknownMessage();
 }
 
+export function parseWelcome(value: unknown): Welcome {
+  const isWelcome = typeof value === 'object' && value !== null && 'bus' in value;
+  if (isWelcome && 'heirs' in value && Array.isArray(value.heirs)) return value as Welcome;
+  throw unknownMessage();
+}
+
 /** What answers a message: a value, or why there is none. */
 export type Answer = { readonly value: unknown } | { readonly error: unknown };
 
@@ -132,6 +192,15 @@ export function parseAnswer(value: unknown): Answer {
   if (typeof value === 'object' && value !== null) {
     if ('value' in value) return { value: value.value };
     if ('error' in value) return { error: value.error };
+  }
+  throw unknownMessage();
+}
+
+/** What a thread is started with: the number of its loop, and its own there. */
+export function parseSideData(value: unknown): { readonly loop: number; readonly thread: number } {
+  if (typeof value === 'object' && value !== null && 'loop' in value && 'thread' in value) {
+    const { loop, thread } = value;
+    if (typeof loop === 'number' && typeof thread === 'number') return { loop, thread };
   }
   throw unknownMessage();
 }

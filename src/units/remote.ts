@@ -51,6 +51,10 @@ class RemoteDeployment implements Deployment {
     await this.#ask({ type: 'scale', deployment: this.id, instances });
   }
 
+  async move(instance: number, loop: number): Promise<void> {
+    await this.#ask({ type: 'move', deployment: this.id, instance, loop });
+  }
+
   async undeploy(): Promise<void> {
     await this.#ask({ type: 'undeploy', deployment: this.id });
   }

@@ -13,7 +13,7 @@ export interface UnitContext<Config = unknown> {
   readonly name: string;
   /** Its number among the instances of its deployment, from 0 on. */
   readonly instance: number;
-  /** The number of its loop, which it keeps for life. */
+  /** The number of its loop, which it keeps for life; one that moves is a new instance there. */
   readonly loop: number;
   /** Aborted when the instance is to end. */
   readonly signal: AbortSignal;
@@ -45,6 +45,13 @@ export interface UnitObject<Config = unknown> {
   stop?(): unknown;
   /** What it says of itself; throws, or rejects, when it is not well. */
   health?(): unknown;
+  /**
+   * Called when the instance goes to another loop and its handlers have ended what they had begun: what it
+   * returns, or resolves to, goes there. Nothing comes to its consumers from then on.
+   */
+  save?(): unknown;
+  /** Called on the new loop after `start`, with what `save` returned, before anything comes. */
+  restore?(state: unknown): unknown;
 }
 
 /**
@@ -59,9 +66,17 @@ export type Unit<Config = unknown> =
 /** A unit, or the path of a module whose default export is one, or which exports `start`. */
 export type UnitLike<Config = unknown> = Unit<Config> | string | URL;
 
+/** Where instances run: on a loop, or each in a thread of its own beside one, where it may block. */
+export type UnitPlacement = 'loop' | 'blocking';
+
 export interface DeployOptions<Config = unknown> {
   /** How many, spread evenly over the loops. Default: 1. */
   readonly instances?: number | undefined;
+  /**
+   * `blocking`: each instance has a thread of its own beside its loop for life, which it may block; it
+   * cannot listen on a port. Default: `loop`.
+   */
+  readonly on?: UnitPlacement | undefined;
   /** Any value that can travel. Default: `undefined`. */
   readonly config?: Config | undefined;
   /** In messages and in the status. Default: the name of the class, function or file. */
@@ -76,8 +91,8 @@ export interface DeployOptions<Config = unknown> {
   readonly stopTimeoutMs?: number | undefined;
 }
 
-/** `lost`: its loop has ended, and it is started again on another. */
-export type InstanceState = 'starting' | 'running' | 'stopping' | 'lost';
+/** `moving`: it goes to another loop. `lost`: its loop or its thread has ended, and it is started again on another. */
+export type InstanceState = 'starting' | 'running' | 'moving' | 'stopping' | 'lost';
 
 export interface InstanceStatus {
   /** Its number in the deployment. */
@@ -108,6 +123,13 @@ export interface Deployment extends AsyncDisposable {
    * Fewer: those with the highest numbers end. Rejects with `UNIT_UNDEPLOYED`.
    */
   scale(instances: number): Promise<void>;
+  /**
+   * Takes an instance to another loop, by the numbers of `status()` and `Loops.loops`, with what its `save`
+   * returns and all messages, in their order. Does nothing where it is there already. Rejects with
+   * `UNIT_MOVE_FAILED`: then it goes on where it was; with `UNIT_STOP_FAILED` when it has moved, and the old
+   * one did not stop well; with `OPTION_INVALID` for numbers that are none, and `UNIT_UNDEPLOYED`.
+   */
+  move(instance: number, loop: number): Promise<void>;
   /**
    * Ends all instances: their consumers take nothing new, handlers end what they have begun, then `stop()`
    * is called. Rejects with `UNIT_STOP_FAILED` when that threw or took too long; the instances are gone all

@@ -1,16 +1,15 @@
 // The program of every loop of units: joins the others, and has in it what the director says.
 
-import { setTimeout as wait } from 'node:timers/promises';
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
 import { type ClusterPeer, joinLoop, parseTicket } from '../cluster/index.js';
 import { programLoop } from '../serve/index.js';
 import { answer, ask } from './ask.js';
 import { setLoopBus } from './current.js';
+import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
+import { SideUnits } from './side-units.js';
 
-/** A loop that is busy tells its consumers later; nobody waits longer for it at their start. In ms. */
-const introductionMs = 2000;
 /** Of what a loop that arrives gets back; each start in it has a deadline of its own. */
 const noLimitMs = Infinity;
 
@@ -30,19 +29,25 @@ try {
   });
   let uplink: ClusterPeer | undefined;
   const units = new LoopUnits(number, bus, copy);
+  const entry = new URL('./units-thread.js', import.meta.url);
+  const sides = new SideUnits({
+    loop: number,
+    bus,
+    startThread: (thread) => loop.startThread(entry, { loop: number, thread }),
+  });
   loop.ownerOf = (server) => units.ownerOf(server);
   loop.onDrain = async (deadlineMs) => {
     await ask(bus, directorAddress, { type: 'leaving', loop: number }, deadlineMs).catch(() => {});
-    await units.endAll(deadlineMs);
+    await Promise.all([units.endAll(deadlineMs), sides.endAll(deadlineMs)]);
     await uplink?.close();
     for (const link of links.values()) link.close();
   };
-  const introduced = Promise.all([...links.values()].map((link) => link.introduced));
-  await Promise.race([introduced, wait(introductionMs, undefined, { ref: false })]);
+  await introducedSoon(links.values());
   const ticket = await ask(bus, directorAddress, { type: 'cluster' }, noLimitMs);
   if (ticket !== null) uplink = await joinLoop(bus, parseTicket(ticket), number);
   answer(bus, loopAddress(number), async (message) => {
-    const answered = await units.handle(parseToUnits(message));
+    const said = parseToUnits(message);
+    const answered = await (sides.isFor(said) ? sides : units).handle(said);
     await uplink?.flush(); // consumers of what has started are known everywhere
     return answered;
   });

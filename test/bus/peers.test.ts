@@ -36,6 +36,7 @@ function peerOver(path: Path, attached: () => Attached): Peer {
   return {
     hasRoom: true,
     tell: (address, consumers) => path.push(() => attached().heard(address, consumers)),
+    note: (note) => path.push(() => attached().noted(note)),
     take: (delivery) => {
       const body = structuredClone(delivery.body);
       path.push(() => attached().receive({ ...delivery, body }));
@@ -105,7 +106,7 @@ test('a registration is found though its channel was read just before it came', 
   t.after(() => bus.close());
   const taken: unknown[] = [];
   const take = ({ body }: { body: unknown }): void => void taken.push(body);
-  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, take });
+  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, note: () => {}, take });
   bus.send('late', 'the news of it came over another channel');
   bus.publish('late', 'so it did');
   // After all that this turn does, and what `send` has put off.
@@ -190,7 +191,12 @@ test('what is sent while a registration is on its way arrives, in order', async 
   const bus = new EventBus({ copy: structuredClone });
   t.after(() => bus.close());
   const taken: unknown[] = [];
-  const peer: Peer = { hasRoom: true, tell: () => {}, take: ({ body }) => void taken.push(body) };
+  const peer: Peer = {
+    hasRoom: true,
+    tell: () => {},
+    note: () => {},
+    take: ({ body }) => void taken.push(body),
+  };
   const { heard } = bus.attach(peer);
   bus.send('here', 1);
   bus.publish('here', 2);
@@ -214,7 +220,7 @@ test('a peer that cannot take something costs the others nothing', async (t) => 
   const full = (): never => {
     throw new CodedError('BUS_FULL', 'no room');
   };
-  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, take: full });
+  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, note: () => {}, take: full });
   const got: unknown[] = [];
   bus.consumer('here', ({ body }) => void got.push(body));
   heard('here', 1);

@@ -32,12 +32,32 @@ test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip 
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
+test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }, async (t) => {
+  const unit = fileURLToPath(new URL('../units/apps/functions.js', import.meta.url));
+  const flags = ['--instances', '2', '--on', 'blocking', '--processes', '1', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', unit, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines[0], 20_000);
+  assert.equal(lines[0], 'functions: 2 instances, on 1 loop in 1 process');
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 test('what a unit fails with is one sentence and exit code 2', { skip }, async (t) => {
   const failing: [args: string[], pattern: RegExp][] = [
     [['/nowhere.js', '--instances', '2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],
     [[hello, '--instances', 'many'], /--instances is "many": .*\(OPTION_INVALID\)/],
     [[hello, '--instances', '0'], /instances is 0: .*\(OPTION_INVALID\)/],
     [[hello, '--instances', '1', '--config', '{'], /--config is no JSON: .*\(OPTION_INVALID\)/],
+    [[hello, '--instances', '1', '--on', 'moon'], /--on is "moon": it must be loop or blocking/],
+    [
+      [hello, '--instances', '1', '--on', 'blocking', '--config', '{"port":0}'],
+      /cannot listen.*\(UNIT_START_FAILED\)/,
+    ],
     [[hello, '--instances', '1', 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
     [[hello, '--instances', '1'], /instance 0 of hello could not start: .*\(UNIT_START_FAILED\)/],
   ];

@@ -1,0 +1,153 @@
+// The old end of a consumer's way to another bus (handover.ts): what it held, and what comes until all who
+// send to it have switched, goes to its heir in one stream.
+
+import { type Consumer, mostHeld } from './consumer.js';
+import { Fifo } from './fifo.js';
+import type { Delivery } from './message.js';
+import type { Outlet, Peer } from './peer.js';
+import type { Receivers } from './receivers.js';
+import type { TurnQueue } from './turn-queue.js';
+
+/** Where a consumer goes. */
+export interface Way {
+  /** The name of the bus. */
+  readonly to: string;
+  readonly token: string;
+}
+
+export interface DepartureParts {
+  readonly token: string;
+  readonly consumer: Consumer;
+  readonly isLocal: boolean;
+  /** Where the heir is. */
+  readonly to: { readonly peer: Peer; readonly name: string };
+  readonly ownName: string;
+  readonly receivers: Receivers;
+  readonly queue: TurnQueue;
+  readonly hand: (peer: Peer, delivery: Delivery) => void;
+  readonly passOn: (delivery: Delivery) => void;
+  readonly onEnded: () => void;
+}
+
+/** What goes through the stream: a message, or that somebody has switched. */
+type Item = { readonly delivery: Delivery } | { readonly by: string };
+
+export class Departure {
+  readonly #parts: DepartureParts;
+  readonly #stream = new Fifo<Item>();
+  /** Peers that still send to the old home. */
+  readonly #waitingFor = new Set<Peer>();
+  #hasSwitchedHere = false;
+  #hasEnded = false;
+
+  constructor(parts: DepartureParts) {
+    this.#parts = parts;
+  }
+
+  begin(): void {
+    const { consumer, isLocal, receivers, queue } = this.#parts;
+    consumer.divert((delivery) => this.#forward(delivery));
+    if (!isLocal) {
+      receivers.setOpen(consumer, 1, {
+        // Other machines know of it until it has gone.
+        isReached: (by) => this.#isWaitingFor(by) || receivers.isUplink(by),
+        isTold: (to) => receivers.isUplink(to),
+      });
+      for (const peer of receivers.peers) this.tell(peer);
+    }
+    // Behind what was sent here in this turn, whose receivers are chosen already.
+    queue.again(consumer.address, () => this.#switchHere());
+  }
+
+  #isWaitingFor(by: Outlet): boolean {
+    for (const peer of this.#waitingFor) if (peer === by) return true;
+    return false;
+  }
+
+  /** The peer sends to it until it has switched. */
+  tell(peer: Peer): void {
+    const { token, consumer, isLocal, to, receivers } = this.#parts;
+    if (isLocal) return;
+    const { address } = consumer;
+    this.#waitingFor.add(peer);
+    const consumers = receivers.countFor(peer, address);
+    peer.note({ type: 'moved', token, address, consumers, to: to.name });
+  }
+
+  #switchHere(): void {
+    if (this.#hasEnded) return;
+    const { token, consumer, isLocal, to, ownName, receivers } = this.#parts;
+    const { address } = consumer;
+    if (!isLocal) {
+      receivers.addExtra(token, to.peer, address);
+      to.peer.note({ type: 'switched', token, address, by: ownName });
+    }
+    receivers.setHere(consumer, 0);
+    this.#hasSwitchedHere = true;
+    this.#push({ by: ownName });
+  }
+
+  /** The peer has sent the last that comes here. */
+  left(peer: Peer, by: string): void {
+    this.#waitingFor.delete(peer);
+    this.#push({ by });
+  }
+
+  /** `name`: of its bus, if that was told. */
+  peerEnded(peer: Peer, name: string | undefined): void {
+    if (peer === this.#parts.to.peer) this.#lose();
+    else if (this.#waitingFor.delete(peer) && name !== undefined) this.#push({ by: name });
+    else this.flush();
+  }
+
+  #forward(delivery: Delivery): void {
+    if (this.#hasEnded) this.#parts.passOn(delivery);
+    else if (this.#stream.length < mostHeld) this.#push({ delivery });
+    else this.#parts.consumer.drop(delivery);
+  }
+
+  #push(item: Item): void {
+    this.#stream.push(item);
+    this.flush();
+  }
+
+  /** Sends as much as there is room for. */
+  flush(): void {
+    const { token, to, hand } = this.#parts;
+    while (!this.#hasEnded && to.peer.hasRoom) {
+      const item = this.#stream.shift();
+      if (item === undefined) break;
+      if ('by' in item) to.peer.note({ type: 'passed', token, by: item.by });
+      else hand(to.peer, { ...item.delivery, address: token, isPublished: false });
+    }
+    const isOver = this.#waitingFor.size === 0 && this.#hasSwitchedHere;
+    if (this.#hasEnded || !isOver || this.#stream.length > 0) return;
+    this.#end();
+    to.peer.note({ type: 'ended', token });
+  }
+
+  #end(): void {
+    const { consumer, isLocal, receivers, onEnded } = this.#parts;
+    this.#hasEnded = true;
+    receivers.delete(consumer, isLocal);
+    onEnded();
+  }
+
+  /** The heir is gone with its loop: what was not sent goes to others, as when a consumer is closed. */
+  #lose(): void {
+    const { token, consumer, receivers, passOn } = this.#parts;
+    const { address } = consumer;
+    this.#end();
+    for (const peer of this.#waitingFor) {
+      const consumers = receivers.countFor(peer, address);
+      peer.note({ type: 'included', token, address, consumers });
+    }
+    this.#waitingFor.clear();
+    for (const delivery of this.takeAll()) passOn(delivery);
+  }
+
+  /** What was not sent. */
+  takeAll(): Delivery[] {
+    return this.#stream.takeAll().flatMap((item) => ('by' in item ? [] : [item.delivery]));
+  }
+}

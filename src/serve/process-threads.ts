@@ -1,0 +1,88 @@
+// The threads that loops of one process have beside them: started and ended for them, and between them and
+// the mesh. Not here: the loops themselves (process.ts).
+
+import { Worker } from 'node:worker_threads';
+import { offerChannel, Wire } from '../channels/index.js';
+import type { MeshLoop } from './process-mesh.js';
+import {
+  type FromLoop,
+  parseFromLoop,
+  type SideTicket,
+  type ToLoop,
+  travelled,
+} from './protocol.js';
+
+type FromMember = Extract<FromLoop, { type: 'attend' | 'introduce' }>;
+
+interface ThreadsParts {
+  readonly args: readonly string[];
+  /** Not used before in this process. */
+  readonly nextSerial: () => number;
+  /** It is there, for the mesh; and what it says to it. */
+  readonly onStart: (member: MeshLoop) => void;
+  readonly onMember: (member: MeshLoop, message: FromMember) => void;
+  readonly onEnd: (member: MeshLoop) => void;
+}
+
+interface Owner {
+  readonly post: (message: ToLoop) => void;
+}
+
+export class ProcessThreads<Loop extends Owner> {
+  readonly #parts: ThreadsParts;
+  readonly #workers = new Map<Loop, Map<number, Worker>>();
+
+  constructor(parts: ThreadsParts) {
+    this.#parts = parts;
+  }
+
+  hear(loop: Loop, message: Extract<FromLoop, { type: 'startThread' | 'endThread' }>): void {
+    const { thread } = message;
+    if (message.type === 'endThread') {
+      void this.#workers.get(loop)?.get(thread)?.terminate();
+      return;
+    }
+    try {
+      this.#start(loop, message);
+    } catch (error) {
+      loop.post({ type: 'threadEnded', thread, error: travelled(error) }); // no thread, no memory
+    }
+  }
+
+  #start(loop: Loop, { thread, entry, data }: Extract<FromLoop, { type: 'startThread' }>): void {
+    const { args, nextSerial, onStart, onMember, onEnd } = this.#parts;
+    const offer = offerChannel('memory', { host: 'thread', spin: false });
+    const ticket: SideTicket = { kind: 'side', channel: offer.ticket, data };
+    const worker = new Worker(new URL(entry), {
+      workerData: ticket,
+      transferList: [...offer.transfer],
+      argv: [...args],
+    });
+    const wire = new Wire<ToLoop>(offer.open(undefined).channel);
+    wire.unref(); // the loop keeps the process
+    const member: MeshLoop = { serial: nextSerial(), post: (message) => wire.post(message) };
+    wire.onMessage = (message) => {
+      const said = parseFromLoop(message);
+      if (said.type === 'attend' || said.type === 'introduce') onMember(member, said);
+    };
+    const own = this.#workers.get(loop) ?? new Map<number, Worker>();
+    this.#workers.set(loop, own.set(thread, worker));
+    onStart(member);
+    let error: unknown;
+    worker.once('error', (thrown) => {
+      error = thrown;
+    });
+    worker.once('exit', () => {
+      own.delete(thread);
+      onEnd(member);
+      const why = error === undefined ? undefined : travelled(error);
+      loop.post({ type: 'threadEnded', thread, error: why });
+    });
+  }
+
+  /** With it go its threads. */
+  loopEnded(loop: Loop): void {
+    for (const worker of this.#workers.get(loop)?.values() ?? []) void worker.terminate();
+    this.#workers.delete(loop);
+  }
+}

@@ -1,0 +1,25 @@
+// How often an instance is started again whose thread has ended: with growing delays, and not endlessly.
+
+import { announcements } from '../internal/index.js';
+import { RestartPolicy } from '../supervise/index.js';
+import type { Placed } from './deployment.js';
+
+/** Who has run for so long has started well, in ms. */
+const wellMs = 10_000;
+
+export class Losses {
+  readonly #rows = new WeakMap<Placed, { readonly policy: RestartPolicy; atMs: number }>();
+
+  /** Tells of it; answers the delay in ms until it is to be started again, `undefined`: it is not. */
+  note(placed: Placed, why: string): number | undefined {
+    const row = this.#rows.get(placed) ?? { policy: new RestartPolicy(), atMs: 0 };
+    this.#rows.set(placed, row);
+    const nowMs = performance.now();
+    if (nowMs - row.atMs > wellMs) row.policy.succeeded();
+    row.atMs = nowMs;
+    const delayMs = row.policy.failed();
+    const then = delayMs === undefined ? ', too often in a row: it is not started again' : '';
+    announcements.unitLost.publish({ why: `${why}${then}` });
+    return delayMs;
+  }
+}

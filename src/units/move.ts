@@ -1,0 +1,118 @@
+// How an instance goes to another loop, as its director has it done: it is started there, unknown to all,
+// while the old one goes on; the old loop then holds its messages, saves and sends its state, and gives all
+// that comes to the new one; at last the old one is stopped. Whether it goes is decided by the old loop
+// alone, in one step, so that there is never none and never two. When that loop is lost in the middle, the
+// new one is kept if it has its state.
+// Not here: how messages go there (bus/handover.ts).
+
+import type { Bus } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { ask } from './ask.js';
+import type { DirectedDeployment, Placed } from './deployment.js';
+import { loopAddress, type ToUnits } from './protocol.js';
+
+export interface MoveParts {
+  readonly target: { readonly loop: number; readonly pid: number };
+  readonly bus: Bus;
+  readonly isThere: (loop: number) => boolean;
+  /** Of the instance, those that it deployed on this loop. */
+  readonly endChildren: (loop: number) => Promise<void>;
+  /** It has no loop any more. */
+  readonly lose: () => void;
+}
+
+export function startMessage(
+  { id, name, source, config, options }: DirectedDeployment,
+  instances: readonly number[],
+  isComing = false,
+): ToUnits {
+  const { on, blockingThreads, startTimeoutMs } = options;
+  const what = { deployment: id, name, source, config, instances, on, isComing };
+  return { type: 'start', ...what, blockingThreads, startTimeoutMs };
+}
+
+/** Rejects with `UNIT_MOVE_FAILED`, or with `UNIT_STOP_FAILED` once it has moved. */
+export async function moveInstance(
+  deployment: DirectedDeployment,
+  placed: Placed,
+  parts: MoveParts,
+): Promise<void> {
+  const { loop: from, instance } = placed;
+  const what = `instance ${instance} of ${deployment.name}`;
+  if (from === undefined || placed.state !== 'running') {
+    const text = `${what} is ${placed.state}: move it when it runs again`;
+    throw new CodedError('UNIT_MOVE_FAILED', text);
+  }
+  const { target } = parts;
+  const end = (loop: number): Promise<void> => endOn(loop, deployment, placed, parts);
+  placed.state = 'moving';
+  try {
+    await goTo(deployment, placed, from, parts);
+  } catch (cause) {
+    await end(target.loop).catch(() => {}); // the first error is told
+    const isLost = placed.loop === undefined;
+    placed.state = isLost ? 'lost' : 'running';
+    if (isLost) parts.lose();
+    const then = isLost ? 'its loop has ended, and it is started again' : 'it goes on where it was';
+    const text = `${what} could not go to loop ${target.loop}, ${then}: ${messageOf(cause)}`;
+    throw new CodedError('UNIT_MOVE_FAILED', text, { cause });
+  }
+  Object.assign(placed, { loop: target.loop, pid: target.pid, state: 'running' });
+  if (!parts.isThere(target.loop)) {
+    Object.assign(placed, { loop: undefined, pid: undefined, state: 'lost' });
+    parts.lose();
+  }
+  await end(from);
+}
+
+/** Rejects when it has not gone. */
+async function goTo(
+  deployment: DirectedDeployment,
+  placed: Placed,
+  from: number,
+  { bus, target }: MoveParts,
+): Promise<void> {
+  const { startTimeoutMs, stopTimeoutMs } = deployment.options;
+  const { instance } = placed;
+  const address = loopAddress(target.loop);
+  const start = startMessage(deployment, [instance], true);
+  await ask(bus, address, start, 2 * startTimeoutMs);
+  const own = { deployment: deployment.id, instance };
+  const timeouts = { saveTimeoutMs: stopTimeoutMs, restoreTimeoutMs: startTimeoutMs };
+  const leave: ToUnits = { type: 'leave', ...own, to: target.loop, ...timeouts };
+  try {
+    await ask(bus, loopAddress(from), leave, Infinity); // it has deadlines of its own, and the last word
+  } catch (error) {
+    await new Promise((resolve) => setImmediate(resolve)); // a loop that is lost is known to be
+    const isSourceLost = placed.loop === undefined;
+    const question: ToUnits = { type: 'askRestored', ...own };
+    const hasCome = isSourceLost && (await ask(bus, address, question, startTimeoutMs));
+    if (hasCome !== true) throw error;
+  }
+}
+
+/** What is there of the instance, with what it deployed; rejects with `UNIT_STOP_FAILED`. */
+async function endOn(
+  loop: number,
+  { id, name, options }: DirectedDeployment,
+  { instance }: Placed,
+  { bus, isThere, endChildren }: MoveParts,
+): Promise<void> {
+  await endChildren(loop);
+  const { stopTimeoutMs } = options;
+  const message: ToUnits = { type: 'stop', deployment: id, instances: [instance], stopTimeoutMs };
+  try {
+    if (isThere(loop)) await ask(bus, loopAddress(loop), message, stopTimeoutMs);
+  } catch (error) {
+    if (isThere(loop)) throw stopFailed(name, error); // else it ended with it
+  }
+}
+
+/** `cause` as `UNIT_STOP_FAILED`. */
+export function stopFailed(name: string, cause: unknown): CodedError {
+  if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
+  return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
+    cause,
+  });
+}

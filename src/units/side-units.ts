@@ -1,0 +1,214 @@
+// Instances that may block, as the loop beside which they are has them: each in a thread of its own, that
+// is a member of the mesh like a loop. What the director says goes on to the thread; messages of the bus
+// never come this way. A thread that does not answer is ended at the deadline.
+// Not here: what runs in the thread (units-thread.ts), what becomes of one that died (director.ts).
+
+import type { Bus } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { beforeDeadline, defer, messageOf } from '../internal/index.js';
+import type { SideThread } from '../serve/index.js';
+import { ask } from './ask.js';
+import { directorAddress, loopAddress, parseHealth, type ToUnits } from './protocol.js';
+import type { InstanceHealth } from './types.js';
+
+type Message<Type extends ToUnits['type']> = Extract<ToUnits, { type: Type }>;
+
+/** What the thread needs beyond its deadline to say that it has passed, in ms. */
+const graceMs = 500;
+/** A thread that has nothing left ends by itself within so long, in ms. */
+const exitMs = 1000;
+
+interface Side {
+  readonly thread: SideThread;
+  readonly deployment: number;
+  readonly instance: number;
+  /** The number of the thread in the mesh, once it is there. */
+  member: number | undefined;
+  /** It runs with all that were started with it, and nobody has asked it to end. */
+  isRunning: boolean;
+}
+
+export interface SideUnitsParts {
+  /** The number of the loop. */
+  readonly loop: number;
+  readonly bus: Bus;
+  /** A thread with this number. */
+  readonly startThread: (number: number) => SideThread;
+}
+
+export class SideUnits {
+  readonly #parts: SideUnitsParts;
+  readonly #sides = new Set<Side>();
+  /** Who waits for the thread with this number, to hear its number in the mesh. */
+  readonly #awaited = new Map<number, (member: number) => void>();
+  #lastThread = 0;
+
+  constructor(parts: SideUnitsParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether it is about an instance in a thread. */
+  isFor(message: ToUnits): boolean {
+    if (message.type === 'threadHere') return true;
+    if (message.type === 'start') return message.on === 'blocking';
+    return [...this.#sides].some(({ deployment }) => deployment === message.deployment);
+  }
+
+  async handle(message: ToUnits): Promise<unknown> {
+    switch (message.type) {
+      case 'threadHere':
+        return this.#awaited.get(message.thread)?.(message.member);
+      case 'start':
+        return await this.#start(message);
+      case 'stop':
+        return await this.#stopAll(message);
+      case 'health':
+        return await this.#health(message);
+      case 'exit':
+        return undefined; // for threads
+      default:
+        return await this.#askOf(this.#find(message.deployment, message.instance), message);
+    }
+  }
+
+  #find(deployment: number, instance: number): Side {
+    for (const side of this.#sides) {
+      if (side.deployment === deployment && side.instance === instance) return side;
+    }
+    throw new Error(`instance ${instance} is not here any more`);
+  }
+
+  /** It has deadlines of its own. */
+  async #askOf({ member }: Side, message: ToUnits): Promise<unknown> {
+    if (member === undefined) throw new Error('its thread is not there yet');
+    return await ask(this.#parts.bus, loopAddress(member), message, Infinity);
+  }
+
+  /** All or none. */
+  async #start(start: Message<'start'>): Promise<void> {
+    const { deployment, instances, startTimeoutMs } = start;
+    const starting = instances.map((instance) => this.#startOne(start, instance));
+    const started = await Promise.allSettled(starting);
+    const sides = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    const failed = started.find((each) => each.status === 'rejected');
+    if (failed === undefined && sides.every((each) => this.#sides.has(each))) {
+      for (const each of sides) each.isRunning = true;
+      return;
+    }
+    const stop = { type: 'stop', deployment, instances, stopTimeoutMs: startTimeoutMs } as const;
+    await this.#stopAll(stop).catch(() => {}); // the first error is told
+    throw failed?.reason ?? new Error('the thread of an instance has ended while others started');
+  }
+
+  async #startOne(start: Message<'start'>, instance: number): Promise<Side> {
+    const { name, deployment, startTimeoutMs } = start;
+    const here = defer<number>();
+    this.#lastThread += 1;
+    const number = this.#lastThread;
+    const thread = this.#parts.startThread(number);
+    const side: Side = { thread, deployment, instance, member: undefined, isRunning: false };
+    this.#sides.add(side);
+    this.#awaited.set(number, here.resolve);
+    const died = thread.ended.then((error): never => {
+      this.#ended(side, name, error?.message);
+      throw new Error(`its thread has ended: ${error?.message ?? 'it called process.exit()'}`);
+    });
+    died.catch(() => {}); // where nobody waits for it any more
+    const begin = async (): Promise<void> => {
+      side.member = await here.promise;
+      await this.#askOf(side, { ...start, instances: [instance], on: 'loop' });
+    };
+    const onDeadline = (): Error =>
+      new Error(`it has not started within ${startTimeoutMs} ms in a thread of its own`);
+    const deadlineMs = 2 * startTimeoutMs + graceMs;
+    try {
+      await beforeDeadline(Promise.race([begin(), died]), { deadlineMs, onDeadline });
+      return side;
+    } catch (cause) {
+      if (cause instanceof CodedError) throw cause;
+      const text = `instance ${instance} of ${name} could not start: ${messageOf(cause)}`;
+      throw new CodedError('UNIT_START_FAILED', text, { cause });
+    } finally {
+      this.#awaited.delete(number);
+    }
+  }
+
+  #ended(side: Side, name: string, why = 'it called process.exit()'): void {
+    this.#sides.delete(side);
+    if (!side.isRunning) return;
+    const { deployment, instance } = side;
+    const { bus, loop } = this.#parts;
+    const text = `the thread of instance ${instance} of ${name} has ended: ${why}`;
+    const own = { deployment, instance, loop, why: text };
+    ask(bus, directorAddress, { type: 'instanceLost', ...own }, Infinity).catch(() => {});
+  }
+
+  /** They are gone in any case; rejects with the first failure. */
+  async #stopAll(stop: Message<'stop'>): Promise<void> {
+    const ending = [...this.#sides].filter(
+      ({ deployment, instance }) =>
+        deployment === stop.deployment && stop.instances.includes(instance),
+    );
+    const ended = await Promise.allSettled(ending.map((each) => this.#stop(each, stop)));
+    const failed = ended.find((each) => each.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  async #stop(side: Side, stop: Message<'stop'>): Promise<void> {
+    const { instance, thread } = side;
+    const { stopTimeoutMs } = stop;
+    side.isRunning = false;
+    const onDeadline = (): CodedError => {
+      const text = `instance ${instance} did not stop within ${stopTimeoutMs} ms: its thread was ended`;
+      return new CodedError('UNIT_STOP_FAILED', text);
+    };
+    const deadlineMs = stopTimeoutMs + graceMs;
+    const gone = thread.ended.then(() => {});
+    const asked = this.#askOf(side, { ...stop, instances: [instance] });
+    try {
+      await beforeDeadline(Promise.race([asked, gone]), { deadlineMs, onDeadline });
+    } finally {
+      await this.#leave(side).catch(() => {});
+      thread.end();
+      await gone;
+    }
+  }
+
+  /** What it has sent is read by the others before it goes. */
+  async #leave(side: Side): Promise<void> {
+    const leaving = this.#askOf(side, { type: 'exit', deployment: side.deployment });
+    const left = Promise.race([leaving.then(() => side.thread.ended), side.thread.ended]);
+    await beforeDeadline(left, { deadlineMs: exitMs, onDeadline: () => new Error('it stays') });
+  }
+
+  async #health({ deployment, timeoutMs }: Message<'health'>): Promise<InstanceHealth[]> {
+    const own = [...this.#sides].filter((each) => each.deployment === deployment);
+    const asked = own.map(async (side): Promise<readonly InstanceHealth[]> => {
+      const onDeadline = (): Error => new Error(`it has not answered within ${timeoutMs} ms`);
+      const message = { type: 'health', deployment, timeoutMs } as const;
+      try {
+        const deadline = { deadlineMs: timeoutMs, onDeadline };
+        return parseHealth(await beforeDeadline(this.#askOf(side, message), deadline));
+      } catch (error) {
+        return [{ instance: side.instance, isWell: false, detail: messageOf(error) }];
+      }
+    });
+    return (await Promise.all(asked)).flat();
+  }
+
+  /** All of them, because the loop leaves. Never rejects. */
+  async endAll(timeoutMs: number): Promise<void> {
+    const deadlineMs = Math.max(1, timeoutMs - graceMs - exitMs);
+    const all = [...this.#sides].map((side) =>
+      this.#stop(side, {
+        type: 'stop',
+        deployment: side.deployment,
+        instances: [side.instance],
+        stopTimeoutMs: deadlineMs,
+      }).catch((error: unknown) => {
+        process.emitWarning(error instanceof Error ? error : String(error));
+      }),
+    );
+    await Promise.all(all);
+  }
+}

@@ -1,0 +1,50 @@
+// The program of a thread beside a loop, in which one instance may block: joins the mesh as loops do, and
+// has in it what its loop says. Not here: when it ends (side-units.ts).
+
+import { Server } from 'node:net';
+import { BusLink, createCopy, EventBus } from '../bus/index.js';
+import { CodedError } from '../errors.js';
+import { sideProgram } from '../serve/index.js';
+import { answer, ask } from './ask.js';
+import { setLoopBus } from './current.js';
+import { introducedSoon } from './introduced.js';
+import { LoopUnits } from './loop-units.js';
+import { loopAddress, parseSideData, parseToUnits } from './protocol.js';
+
+const side = sideProgram();
+const { loop, thread } = parseSideData(side.data);
+const copy = createCopy();
+const bus = new EventBus({ copy });
+setLoopBus(bus);
+
+// A connection is placed on a loop that has time for it.
+Server.prototype.listen = () => {
+  throw new CodedError(
+    'OPTION_INVALID',
+    "a unit that is deployed with on: 'blocking' cannot listen: let one on a loop do it, and ask this one",
+  );
+};
+
+const links = new Map<number, BusLink>();
+const member = await side.join((id, end) => {
+  const link = new BusLink(bus, end);
+  links.set(id, link);
+  link.ref(); // who waits for nobody sleeps at once, and is woken late
+  void link.closed.then(() => links.delete(id));
+});
+const units = new LoopUnits(loop, bus, copy);
+answer(bus, loopAddress(member), async (message) => {
+  const said = parseToUnits(message);
+  if (said.type !== 'exit') return await units.handle(said);
+  setImmediate(() => void exit());
+  return undefined;
+});
+await introducedSoon(links.values());
+await ask(bus, loopAddress(loop), { type: 'threadHere', thread, member }, Infinity);
+
+/** When all that was said is on its way. */
+async function exit(): Promise<void> {
+  await bus.drained();
+  for (const link of links.values()) link.close();
+  process.exit();
+}

@@ -1,0 +1,386 @@
+// Consumers that go from bus to bus while others send to them, over paths that are each slow in their own
+// way: nothing is lost, nothing comes twice, and what one sender sends comes in its order.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { type BusMessage, type Consumer, EventBus } from '../../src/bus/index.js';
+import type { Attached, Peer } from '../../src/bus/peer.js';
+import { random, waitFor } from '../support/index.js';
+
+/** What is pushed is called in order, all that is there after as many turns as `pause` says. */
+class SlowPath {
+  readonly #works: (() => void)[] = [];
+  readonly #pause: () => number;
+  #isRunning = false;
+  isStopped = false;
+  isEnded = false;
+
+  constructor(pause: () => number) {
+    this.#pause = pause;
+  }
+
+  push(work: () => void): void {
+    if (this.isEnded) return;
+    this.#works.push(work);
+    if (!this.#isRunning) this.#run(this.#pause());
+  }
+
+  #run(turns: number): void {
+    this.#isRunning = true;
+    setImmediate(() => {
+      if (this.isEnded) return;
+      if (turns > 0 || this.isStopped) {
+        this.#run(Math.max(0, turns - 1));
+        return;
+      }
+      for (const work of this.#works.splice(0)) work();
+      this.#isRunning = this.#works.length > 0;
+      if (this.#isRunning) this.#run(this.#pause());
+    });
+  }
+}
+
+function peerOver(path: SlowPath, attached: () => Attached): Peer {
+  return {
+    hasRoom: true,
+    tell: (address, consumers) => path.push(() => attached().heard(address, consumers)),
+    note: (note) => path.push(() => attached().noted(note)),
+    take: (delivery) => {
+      const body = structuredClone(delivery.body);
+      path.push(() => attached().receive({ ...delivery, body }));
+    },
+  };
+}
+
+class Net {
+  readonly buses: EventBus[] = [];
+  readonly #t: TestContext;
+  readonly #pause: () => number;
+  readonly #paths = new Map<string, SlowPath>();
+  readonly #ends = new Map<string, Attached>();
+
+  constructor(t: TestContext, pause: () => number) {
+    this.#t = t;
+    this.#pause = pause;
+    t.after(() => {
+      for (const path of this.#paths.values()) path.isEnded = true; // one that is stopped has no end
+    });
+  }
+
+  /** So many, that know each other. */
+  async addAll(count: number): Promise<void> {
+    for (let at = 0; at < count; at += 1) this.add();
+    await turns(30);
+  }
+
+  add(): EventBus {
+    const bus = new EventBus({ copy: structuredClone });
+    this.#t.after(() => bus.close());
+    const at = this.buses.push(bus) - 1;
+    for (let other = 0; other < at; other += 1) this.#join(at, other);
+    return bus;
+  }
+
+  #join(a: number, b: number): void {
+    const [busA, busB] = [this.buses[a], this.buses[b]];
+    assert.ok(busA && busB);
+    const [there, back] = [new SlowPath(this.#pause), new SlowPath(this.#pause)];
+    this.#paths.set(`${a}>${b}`, there).set(`${b}>${a}`, back);
+    const atA: Attached = busA.attach(peerOver(there, () => atB));
+    const atB: Attached = busB.attach(peerOver(back, () => atA));
+    this.#ends.set(`${a}-${b}`, atA).set(`${b}-${a}`, atB);
+  }
+
+  path(from: number, to: number): SlowPath {
+    const path = this.#paths.get(`${from}>${to}`);
+    assert.ok(path);
+    return path;
+  }
+
+  /** It and what is on its way is gone at once. */
+  kill(gone: number): void {
+    for (let other = 0; other < this.buses.length; other += 1) {
+      if (other === gone) continue;
+      this.path(gone, other).isEnded = true;
+      this.path(other, gone).isEnded = true;
+      this.#ends.get(`${other}-${gone}`)?.ended();
+    }
+  }
+}
+
+/** A consumer that wanders. */
+class Wanderer {
+  at: number;
+  readonly #net: Net;
+  readonly #make: (bus: EventBus) => Consumer;
+  #consumer: Consumer;
+
+  constructor(net: Net, at: number, make: (bus: EventBus) => Consumer) {
+    this.#net = net;
+    this.#make = make;
+    this.at = at;
+    this.#consumer = make(this.#bus(at));
+  }
+
+  #bus(at: number): EventBus {
+    const bus = this.#net.buses[at];
+    assert.ok(bus);
+    return bus;
+  }
+
+  hold(): void {
+    this.#consumer.hold();
+  }
+
+  /** Resolves when its new home has it alone. */
+  async move(to: number): Promise<void> {
+    const opened = this.begin(to);
+    await opened;
+  }
+
+  begin(to: number): Promise<void> {
+    const [old, heirBus] = [this.#bus(this.at), this.#bus(to)];
+    const consumer = this.#consumer;
+    const heir = heirBus.asHeirs(() => this.#make(heirBus));
+    const own = new Set([heir]);
+    const [told] = heirBus.handovers.heirsAmong(own);
+    assert.ok(told);
+    heirBus.handovers.expect(own, old.handovers.name);
+    const way = { to: heirBus.handovers.name, token: told.token };
+    assert.equal(old.handovers.depart(consumer, false, way), true);
+    this.at = to;
+    this.#consumer = heir;
+    return heirBus.handovers.arrived(own);
+  }
+}
+
+interface Numbered {
+  readonly by: string;
+  readonly number: number;
+}
+
+function byOf(seen: readonly Numbered[]): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (const { by, number } of seen) found.set(by, [...(found.get(by) ?? []), number]);
+  return found;
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, at) => at);
+}
+
+/** So many turns. */
+async function turns(count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+for (const how of ['send', 'publish', 'request'] as const) {
+  test(`${how}: a consumer that wanders gets everything once and in order`, async (t) => {
+    const chance = random(t);
+    const net = new Net(t, () => chance.integer(0, 4));
+    await net.addAll(4);
+    const seen: Numbered[] = [];
+    const wanderer = new Wanderer(net, 0, (bus) =>
+      bus.consumer<Numbered>('here', (message) => {
+        seen.push(message.body);
+        message.reply(message.body.number);
+      }),
+    );
+    await waitFor(() => net.buses[3]?.request('here', { by: 'probe', number: 0 }));
+    seen.length = 0;
+    let isOver = false;
+    t.after(() => {
+      isOver = true;
+    });
+    const counts: number[] = [];
+    const failures: unknown[] = [];
+    const senders = net.buses.map(async (bus, at) => {
+      const answers: Promise<unknown>[] = [];
+      let number = 0;
+      while (!isOver) {
+        for (let more = chance.integer(0, 3); more > 0; more -= 1) {
+          const body = { by: String(at), number };
+          number += 1;
+          if (how !== 'request') bus[how]('here', body);
+          else answers.push(bus.request('here', body).catch((error) => failures.push(error)));
+        }
+        await turns(chance.integer(0, 2));
+      }
+      counts[at] = number;
+      await Promise.all(answers);
+    });
+    for (let move = 0; move < 30; move += 1) {
+      const others = upTo(4).filter((at) => at !== wanderer.at);
+      wanderer.hold();
+      await turns(chance.integer(0, 5));
+      await wanderer.move(chance.pick(others));
+      await turns(chance.integer(0, 5));
+    }
+    isOver = true;
+    await Promise.all(senders);
+    const sent = (): number => counts.reduce((sum, count) => sum + count, 0);
+    await waitFor(() => seen.length >= sent());
+    await turns(20);
+    assert.deepEqual(failures, []);
+    const found = byOf(seen);
+    for (const [at, count] of counts.entries()) {
+      assert.ok(count > 0);
+      assert.deepEqual(found.get(String(at)), upTo(count));
+    }
+  });
+}
+
+test('beside others of its address, nothing is lost or comes twice', async (t) => {
+  const chance = random(t);
+  const net = new Net(t, () => chance.integer(0, 4));
+  await net.addAll(3);
+  const seen = new Map<string, Numbered[]>();
+  const make =
+    (name: string) =>
+    (bus: EventBus): Consumer => {
+      const own = seen.get(name) ?? [];
+      seen.set(name, own);
+      return bus.consumer<Numbered>('all', (message) => void own.push(message.body));
+    };
+  const wanderers = ['a', 'b', 'c'].map((name, at) => new Wanderer(net, at % 2, make(name)));
+  make('fixed')(net.buses[1] ?? assert.fail());
+  let isReady = false;
+  while (!isReady) {
+    for (const each of seen.values()) each.length = 0;
+    for (const bus of net.buses) bus.publish('all', { by: 'probe', number: 0 });
+    await turns(60);
+    isReady = [...seen.values()].every((each) => each.length === 3);
+  }
+  for (const each of seen.values()) each.length = 0;
+  let isOver = false;
+  t.after(() => {
+    isOver = true;
+  });
+  const published: number[] = [];
+  const sent: number[] = [];
+  const senders = net.buses.map(async (bus, at) => {
+    published[at] = 0;
+    sent[at] = 0;
+    while (!isOver) {
+      const isPublished = chance.integer(0, 2) === 0;
+      const counts = isPublished ? published : sent;
+      const body = { by: `${isPublished ? 'publish' : 'send'} ${at}`, number: counts[at] ?? 0 };
+      counts[at] = body.number + 1;
+      bus[isPublished ? 'publish' : 'send']('all', body);
+      await turns(chance.integer(0, 2));
+    }
+  });
+  for (let move = 0; move < 30; move += 1) {
+    const wanderer = chance.pick(wanderers);
+    const others = upTo(3).filter((at) => at !== wanderer.at);
+    wanderer.hold();
+    await turns(chance.integer(0, 5));
+    await wanderer.move(chance.pick(others));
+  }
+  isOver = true;
+  await Promise.all(senders);
+  await turns(200);
+  for (const [at, count] of published.entries()) {
+    for (const [name, own] of seen) {
+      assert.deepEqual(byOf(own).get(`publish ${at}`), upTo(count), `what ${name} got of ${at}`);
+    }
+  }
+  for (const [at, count] of sent.entries()) {
+    const numbers = [...seen.values()].map((own) => byOf(own).get(`send ${at}`) ?? []);
+    for (const own of numbers)
+      assert.deepEqual(
+        own,
+        [...own].sort((a, b) => a - b),
+      );
+    assert.deepEqual(
+      numbers.flat().sort((a, b) => a - b),
+      upTo(count),
+    );
+  }
+});
+
+test('a sender that does not come to read delays nobody else', async (t) => {
+  const net = new Net(t, () => 0);
+  await net.addAll(3);
+  const [, , sender] = net.buses;
+  const seen: string[] = [];
+  const wanderer = new Wanderer(net, 0, (bus) =>
+    bus.consumer<string>('here', (message) => {
+      seen.push(message.body);
+      message.reply(bus === net.buses[1] ? 'new' : 'old');
+    }),
+  );
+  await waitFor(() => sender?.request('here', 'probe'));
+  for (const from of [0, 1]) net.path(from, 2).isStopped = true;
+  const opened = wanderer.begin(1);
+  assert.equal((await net.buses[0]?.request('here', 'from the old home'))?.body, 'new');
+  assert.equal((await net.buses[1]?.request('here', 'from the new one'))?.body, 'new');
+  const late = sender?.request('here', 'late');
+  await turns(20);
+  assert.equal(seen.at(-1), 'late', 'it came by way of the old home');
+  const after = sender?.request('here', 'later');
+  for (const from of [0, 1]) net.path(from, 2).isStopped = false;
+  assert.deepEqual([(await late)?.body, (await after)?.body], ['new', 'new']);
+  await opened;
+});
+
+test('a bus that comes in the middle of it finds the consumer', async (t) => {
+  const net = new Net(t, () => 1);
+  await net.addAll(3);
+  const wanderer = new Wanderer(net, 0, (bus) =>
+    bus.consumer('here', (message: BusMessage) => message.reply(net.buses.indexOf(bus))),
+  );
+  await waitFor(() => net.buses[2]?.request('here', 0));
+  net.path(0, 2).isStopped = true; // it cannot hear that it is to switch
+  const opened = wanderer.begin(1);
+  const late = net.add();
+  await turns(20);
+  for (let at = 0; at < 20; at += 1) assert.equal((await late.request('here', at)).body, 1);
+  net.path(0, 2).isStopped = false;
+  await opened;
+  assert.equal((await late.request('here', 0)).body, 1);
+});
+
+test('when the new home is lost what waits for it goes to others, or is refused', async (t) => {
+  const net = new Net(t, () => 1);
+  await net.addAll(3);
+  const wanderer = new Wanderer(net, 0, (bus) => bus.consumer('here', (m) => m.reply('there')));
+  await waitFor(() => net.buses[2]?.request('here', 0));
+  net.path(0, 2).isStopped = true;
+  const opened = wanderer.begin(1);
+  const waiting = net.buses[2]?.request('here', 1);
+  net.kill(1);
+  net.path(0, 2).isStopped = false;
+  await assert.rejects(waiting ?? Promise.resolve(), /BUS_(NO_HANDLERS|CONSUMER_LOST)|nobody|gone/);
+  await waitFor(() =>
+    net.buses[2]?.request('here', 2).then(
+      () => false,
+      (error) => error.code === 'BUS_NO_HANDLERS',
+    ),
+  );
+  void opened;
+});
+
+test('when the old home is lost the new one has it alone, in order', async (t) => {
+  const net = new Net(t, () => 1);
+  await net.addAll(3);
+  const seen: unknown[] = [];
+  const wanderer = new Wanderer(net, 0, (bus) =>
+    bus.consumer('here', (m) => {
+      seen.push(m.body);
+      m.reply('there');
+    }),
+  );
+  await waitFor(() => net.buses[2]?.request('here', -1));
+  seen.length = 0;
+  net.path(2, 0).isStopped = true; // it hears of the move, and what it says to the old home does not come
+  const opened = wanderer.begin(1);
+  await turns(30);
+  const answers = upTo(5).map((number) => net.buses[2]?.request('here', number));
+  await turns(10);
+  assert.deepEqual(seen, [], 'what comes straight waits for what may come by the old home');
+  net.kill(0);
+  await opened;
+  await Promise.all(answers);
+  assert.deepEqual(seen, upTo(5));
+});

@@ -1,0 +1,238 @@
+// Instances that may block, each in a thread of its own beside its loop.
+
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type TestContext, test } from 'node:test';
+import type { UnitContext } from '../../src/index.js';
+import { waitFor } from '../support/index.js';
+import { appUrl, skip, startLoops } from './loops.js';
+
+/** Blocks its thread for so long when it is told to, and counts. */
+function blocker({ bus, instance, loop, config }: UnitContext<string>) {
+  let count = 0;
+  const block = (ms: number): void => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  };
+  bus.consumer<number>(`block ${instance}`, (message) => {
+    bus.send('blocks', instance);
+    block(message.body);
+    message.reply('blocked');
+  });
+  bus.consumer(`count ${instance}`, (message) => {
+    count += 1;
+    message.reply({ count, loop, config, pid: process.pid });
+  });
+  bus.consumer(`throw ${instance}`, () => {
+    throw new Error('nobody catches this');
+  });
+  return {
+    health: () => `${count} counted`,
+    save: () => count,
+    restore: (saved: number) => {
+      count = saved;
+    },
+    stop: () => bus.send('stopped', instance),
+  };
+}
+
+function noteLosses(t: TestContext): string[] {
+  const losses: string[] = [];
+  const note = (message: unknown): void => void losses.push(Object(message).why);
+  subscribe('manycore:unit:lost', note);
+  t.after(() => unsubscribe('manycore:unit:lost', note));
+  return losses;
+}
+
+test('instances block without holding up their loop or each other', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const stopped: unknown[] = [];
+  loops.bus.consumer('stopped', (message) => stopped.push(message.body));
+  const deployment = await loops.deploy(blocker, {
+    instances: 4,
+    on: 'blocking',
+    config: 'given',
+    name: 'blocker',
+  });
+  await loops.deploy(
+    ({ bus, instance }: UnitContext) => {
+      bus.consumer(`awake ${instance}`, (message) => message.reply('yes'));
+    },
+    { instances: 2 },
+  );
+  let isDone = false;
+  const blocked = loops.bus.request('block 0', 2000).finally(() => {
+    isDone = true;
+  });
+  const status = await deployment.status();
+  for (let round = 0; round < 5; round += 1) {
+    for (const at of [0, 1]) assert.equal((await loops.bus.request(`awake ${at}`, 0)).body, 'yes');
+    for (const at of [1, 2, 3]) {
+      const { body } = await loops.bus.request(`count ${at}`, 0);
+      const { loop, pid } = status[at] ?? assert.fail();
+      assert.deepEqual(body, { count: round + 1, loop, config: 'given', pid });
+    }
+  }
+  assert.equal(isDone, false);
+  const health = await deployment.health({ timeoutMs: 100 });
+  assert.deepEqual(
+    health.map(({ isWell }) => isWell),
+    [false, true, true, true],
+  );
+  assert.equal((await blocked).body, 'blocked');
+  await deployment.scale(2);
+  await waitFor(() => stopped.length === 2);
+  await assert.rejects(loops.bus.request('count 3', 0), { code: 'BUS_NO_HANDLERS' });
+  await deployment.undeploy();
+  await waitFor(() => stopped.length === 4);
+  await assert.rejects(loops.bus.request('count 0', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('a module, a class and nested deploys work in threads as on loops', { skip }, async (t) => {
+  const loops = startLoops(t);
+  await loops.deploy(appUrl('module'), { config: { greeting: 'hi' }, on: 'blocking' });
+  assert.equal((await loops.bus.request<{ text: string }>('greet', 'you')).body.text, 'hi you');
+  class Parent {
+    async start({ bus, deploy }: UnitContext): Promise<void> {
+      await deploy(
+        (context: UnitContext) => {
+          context.bus.consumer('child', (message) => message.reply('there'));
+        },
+        { on: 'blocking' },
+      );
+      bus.consumer('parent', async (message) => {
+        message.reply((await bus.request('child', 0)).body);
+      });
+    }
+  }
+  const parent = await loops.deploy(Parent, { on: 'blocking' });
+  assert.equal((await loops.bus.request('parent', 0)).body, 'there');
+  await parent.undeploy();
+  assert.equal(loops.deployments.length, 1);
+  await assert.rejects(loops.bus.request('child', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
+test('what cannot start in a thread is told, also that it would listen', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const where: object = { on: 'moon' };
+  await assert.rejects(
+    loops.deploy(() => {}, where),
+    { code: 'OPTION_INVALID' },
+  );
+  await assert.rejects(loops.deploy(appUrl('hello'), { config: { port: 0 }, on: 'blocking' }), {
+    code: 'UNIT_START_FAILED',
+    message: /on: 'blocking' cannot listen/,
+  });
+  const exits = (): never => process.exit(3);
+  await assert.rejects(loops.deploy(exits, { on: 'blocking', name: 'exits' }), {
+    code: 'UNIT_START_FAILED',
+    message: /instance 0 of exits could not start: its thread has ended/,
+  });
+  const hangs = (): void => {
+    for (;;);
+  };
+  await assert.rejects(loops.deploy(hangs, { on: 'blocking', startTimeoutMs: 300 }), {
+    code: 'UNIT_START_FAILED',
+  });
+  assert.deepEqual(loops.deployments, []);
+});
+
+test('a thread that never comes back is ended at the deadline of its stop', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(blocker, {
+    on: 'blocking',
+    stopTimeoutMs: 300,
+    instances: 2,
+  });
+  const begun = new Promise((resolve) => loops.bus.consumer('blocks', resolve));
+  loops.bus.send('block 0', Infinity);
+  await begun;
+  await assert.rejects(deployment.undeploy(), {
+    code: 'UNIT_STOP_FAILED',
+    message: /instance 0 did not stop within 300 ms: its thread was ended/,
+  });
+  await assert.rejects(loops.bus.request('count 0', 0), { code: 'BUS_NO_HANDLERS' });
+  assert.deepEqual(loops.deployments, []);
+});
+
+test('a thread that blocks is not told of, and its process stays', { skip }, async (t) => {
+  const told: unknown[] = [];
+  const note = (message: unknown): void => void told.push(message);
+  for (const name of ['manycore:unit:blocked', 'manycore:server:blocked', 'manycore:server:lost']) {
+    subscribe(name, note);
+    t.after(() => unsubscribe(name, note));
+  }
+  const loops = startLoops(t, { blockedTimeoutMs: 5000 });
+  await loops.deploy(blocker, { on: 'blocking' });
+  const before = (await loops.bus.request<{ pid: number }>('count 0', 0)).body.pid;
+  await loops.bus.request('block 0', 9000);
+  assert.equal((await loops.bus.request<{ pid: number }>('count 0', 0)).body.pid, before);
+  assert.deepEqual(told, []);
+});
+
+test('an instance whose thread dies is started again, its process goes on', { skip }, async (t) => {
+  const losses = noteLosses(t);
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(blocker, { on: 'blocking', instances: 2, name: 'fragile' });
+  const pids = (await deployment.status()).map(({ pid }) => pid).sort();
+  await loops.bus.request('count 0', 0);
+  await loops.bus.request('count 1', 0);
+  loops.bus.send('throw 0', 0);
+  await waitFor(() => losses.length > 0);
+  assert.match(losses[0] ?? '', /the thread of instance 0 of fragile has ended: nobody catches/);
+  const again = await waitFor(() => loops.bus.request<{ count: number }>('count 0', 0));
+  assert.equal(again.body.count, 1);
+  assert.equal((await loops.bus.request<{ count: number }>('count 1', 0)).body.count, 2);
+  await waitFor(async () => (await deployment.status()).every(({ state }) => state === 'running'));
+  assert.deepEqual((await deployment.status()).map(({ pid }) => pid).sort(), pids);
+});
+
+test('an instance whose threads die again and again is given up', { skip }, async (t) => {
+  const losses = noteLosses(t);
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(
+    ({ bus }: UnitContext) => {
+      bus.consumer('die', () => {
+        setImmediate(() => {
+          throw new Error('again');
+        });
+      });
+    },
+    { on: 'blocking' },
+  );
+  await waitFor(() => {
+    loops.bus.send('die', 0);
+    return losses.length >= 5;
+  });
+  assert.equal(losses.filter((why) => /too often in a row/.test(why)).length, 1);
+  assert.equal(losses.length, 5);
+  assert.deepEqual(
+    (await deployment.status()).map(({ state }) => state),
+    ['lost'],
+  );
+  await deployment.undeploy();
+});
+
+test('a process that is killed comes back with its threads', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const deployment = await loops.deploy(blocker, { on: 'blocking', instances: 2 });
+  const [{ pid } = { pid: undefined }] = await deployment.status();
+  process.kill(pid ?? assert.fail(), 'SIGKILL');
+  await waitFor(async () => {
+    const status = await deployment.status();
+    return status.every((each) => each.state === 'running' && each.pid !== pid);
+  });
+  await waitFor(() => loops.bus.request('count 0', 0));
+  await loops.bus.request('count 1', 0);
+});
+
+test('an instance in a thread moves with its state', { skip }, async (t) => {
+  const loops = startLoops(t, { loops: 2 });
+  const deployment = await loops.deploy(blocker, { on: 'blocking' });
+  let count = 0;
+  for (const { loop } of [...loops.loops, ...loops.loops]) {
+    await deployment.move(0, loop);
+    count += 1;
+    const { body } = await loops.bus.request<{ count: number; loop: number }>('count 0', 0);
+    assert.deepEqual([body.count, body.loop], [count, loop]);
+  }
+});
