@@ -29,6 +29,7 @@ export type {
   ClusterNode,
   ClusterOptions,
   NatsOptions,
+  Worker,
 } from './cluster/index.js';
 export { perHost, propagate, task } from './context/index.js';
 export { CodedError, type ErrorCode, errorCodes, hasCode } from './errors.js';

@@ -89,8 +89,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return this.#nodes.others;
   }
 
-  /** Hosts of other machines, for `new Pool({ cluster })`. Throws `CLUSTER_UNSIGNED`. */
-  get hosts(): RemoteHosts {
+  /** Those of other machines, for `new Pool({ cluster })` alone. Throws `CLUSTER_UNSIGNED`. */
+  get hosts(): unknown {
     this.#remote ??= new ClusterHosts(this.#signed('a pool on a cluster sends functions'));
     return this.#remote;
   }

@@ -25,7 +25,7 @@ export interface PoolOptions {
    * Hosts of other machines instead of this one's: those that `manycore worker` lends in this cluster, which
    * must have a secret. Then `size` is by default as many as there are, 64 at most.
    */
-  readonly cluster?: { readonly hosts: RemoteHosts } | undefined;
+  readonly cluster?: { readonly hosts: unknown } | undefined;
   /** How frames travel. `auto` (default): shared memory where it works, else `socket` or `memory`. */
   readonly channel?: ChannelKind | 'auto' | undefined;
   /** Whether to wait a few microseconds awake for an answer before sleeping. Default true. */
@@ -211,8 +211,12 @@ function fillRemote({ cluster, host = 'process', channel = 'auto' }: PoolOptions
     throw invalid('channel', channel, '"auto" or "socket" for a pool with a cluster');
   }
   const hosts = cluster?.hosts;
-  if (typeof hosts?.start === 'function') return hosts;
+  if (isRemoteHosts(hosts)) return hosts;
   throw invalid('cluster', cluster, 'what `cluster()` resolved with');
+}
+
+function isRemoteHosts(value: unknown): value is RemoteHosts {
+  return typeof value === 'object' && value !== null && 'start' in value;
 }
 
 function fillAhead(given: PoolOptions, concurrentTasks: number): number {

@@ -1,10 +1,11 @@
 // The program of every loop of units: joins the others, and has in it what the director says.
 
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
-import { type ClusterPeer, joinLoop, parseTicket } from '../cluster/index.js';
+import type { ClusterPeer } from '../cluster/index.js';
 import { programLoop } from '../serve/index.js';
 import { answer, ask } from './ask.js';
 import { setLoopBus } from './current.js';
+import { joinFar } from './far.js';
 import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
@@ -43,8 +44,7 @@ try {
     for (const link of links.values()) link.close();
   };
   await introducedSoon(links.values());
-  const ticket = await ask(bus, directorAddress, { type: 'cluster' }, noLimitMs);
-  if (ticket !== null) uplink = await joinLoop(bus, parseTicket(ticket), number);
+  uplink = await joinFar(bus, number);
   answer(bus, loopAddress(number), async (message) => {
     const said = parseToUnits(message);
     const answered = await (sides.isFor(said) ? sides : units).handle(said);

@@ -83,6 +83,46 @@ test('a loop that is killed comes back into the cluster', { skip }, async (t) =>
   });
 });
 
+test('a unit that moves is reached from other machines all the while', { skip }, async (t) => {
+  const server = await startServer(t);
+  const loops = startLoops(t, { cluster: { nats: server.url, secret } });
+  const deployment = await loops.deploy(sums);
+  const { bus } = await joinBus(t, server, { secret });
+  let [sent, isMoving] = [0, true];
+  const sending = (async () => {
+    while (isMoving) {
+      const asked = Array.from({ length: 10 }, () => bus.request<[string, number]>('sum', 0));
+      for (let at = 0; at < 10; at += 1) bus.send('add', 1);
+      sent += 10;
+      await Promise.all(asked);
+    }
+  })();
+  const numbers = loops.loops.map(({ loop }) => loop);
+  for (let move = 0; move < 6; move += 1) {
+    const [{ loop } = { loop: 0 }] = await deployment.status();
+    await deployment.move(0, numbers.find((each) => each !== loop) ?? 0);
+  }
+  isMoving = false;
+  await sending;
+  await eventually(async () => {
+    assert.equal((await bus.request<[string, number]>('sum', 0)).body[1], sent);
+  });
+  assert.equal(bus.stats.undelivered, 0);
+});
+
+test('a unit that may block is in the cluster as well', { skip }, async (t) => {
+  const server = await startServer(t);
+  const loops = startLoops(t, { cluster: { nats: server.url, secret } });
+  const deployment = await loops.deploy(sums, { on: 'blocking' });
+  const { bus } = await joinBus(t, server, { secret });
+  bus.send('add', 3);
+  await eventually(async () => {
+    assert.equal((await bus.request<[string, number]>('sum', 0)).body[1], 3);
+  });
+  await deployment.undeploy();
+  await assert.rejects(bus.request('sum', 0), { code: 'BUS_NO_HANDLERS' });
+});
+
 test('what cannot be joined is told before anything starts', { skip }, async (t) => {
   const loops = startLoops(t, { cluster: { nats: 'nats://127.0.0.1:1', timeoutMs: 2000 } });
   await assert.rejects(loops.deploy(sums), { code: 'CLUSTER_UNREACHABLE' });

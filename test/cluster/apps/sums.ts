@@ -1,8 +1,8 @@
 // A unit that adds what it is told and says who it is, and that another unit asks.
 
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext, UnitObject } from '../../../src/index.js';
 
-export function start({ bus, loop }: UnitContext): void {
+export default function start({ bus, loop }: UnitContext): UnitObject {
   let sum = 0;
   const who = (): string => `${process.pid} ${loop}`;
   bus.consumer<number>('add', ({ body }) => {
@@ -16,4 +16,10 @@ export function start({ bus, loop }: UnitContext): void {
     }
     message.reply([...answers]);
   });
+  return {
+    save: () => sum,
+    restore: (saved) => {
+      sum = Number(saved);
+    },
+  };
 }
