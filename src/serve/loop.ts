@@ -150,6 +150,7 @@ export class Loop {
         break;
       case 'members':
       case 'introduced':
+      case 'unreachable':
       case 'parted':
         this.#member.receive(parsed);
         break;
