@@ -9,7 +9,9 @@ import { CodedError, type ErrorCode, errorCodes } from './errors.js';
 export interface NativeSegment {
   readonly ringBytes: number;
   readonly slotCount: number;
+  /** Of the host's side, and of the parent's. */
   readonly owner: number;
+  readonly parentOwner: number;
   readonly requestAt: number;
   readonly replyAt: number;
   /** The whole segment; mapped as long as the buffer is reachable. */
@@ -53,7 +55,8 @@ export interface NativeLoop {
 
 /** Descriptors by number, with an owner: what is not released is closed with this object. */
 export interface NativeDescriptors {
-  createSegment(ringBytes: number, slotCount: number, owner: number): number;
+  /** Between these two owners. */
+  createSegment(ringBytes: number, slotCount: number, owner: number, parentOwner: number): number;
   createEventfd(): number;
   /** Both ends of a Unix socket for `sendDescriptors` and `receive`. */
   createSocketPair(): number[];
@@ -71,8 +74,14 @@ export interface NativeDescriptors {
 /** Blocks for payloads (crates/node/src/arena.rs); offsets of -1 say that no memory is left. */
 export interface NativeArena {
   fd(): number;
+  /** Numbers of hosts. */
   takeOwner(): number;
   retireOwner(owner: number): void;
+  /** The first of a member's numbers; only where the arena was made. */
+  takeMember(): number;
+  retireMember(first: number): void;
+  /** What was mapped of a member stays only as long as a view needs it. */
+  unmapMember(first: number): void;
   place(bytes: Uint8Array): number;
   allocate(sizeBytes: number): number;
   free(offset: number): void;
@@ -181,6 +190,8 @@ export interface NativeBinding {
   readonly NativeArena: {
     /** `onCollected` is called when `takeCollected` has keys. */
     ofProcess(onCollected: () => void): NativeArena;
+    /** As a member with the numbers from `first` on. */
+    join(fd: number, first: number, onCollected: () => void): NativeArena;
     open(fd: number, owner: number, onCollected: () => void): NativeArena;
   };
   readonly NativeLoop: new (deliver: () => void) => NativeLoop;

@@ -5,6 +5,7 @@ import { openLoops } from '../loops/contenders.js';
 
 const mine = ['manycore-process', 'manycore-thread'];
 const contenders = [...mine, 'message-port', 'vertx'];
+const largeContenders = ['manycore-process', 'message-port'];
 const warmMs = 3000;
 const windowMs = 1500;
 const units = 1000;
@@ -23,12 +24,16 @@ export default {
   settings: {
     request: { says: 'a number there and back, one after the other' },
     'one-way': { says: 'numbers, in batches of 10,000' },
+    'large-shared': { says: '16 MiB of shared() there, a number back; a MessagePort copies' },
+    'large-copied': { says: '16 MiB of an ordinary Buffer there, a number back' },
     units: { says: `${units} instances of a unit with one consumer, on two loops` },
   },
   deadlineMs: 60_000,
   runs: [
     ...runsOf('request', contenders),
     ...runsOf('one-way', contenders),
+    ...runsOf('large-shared', largeContenders),
+    ...runsOf('large-copied', largeContenders),
     ...runsOf('units', mine),
   ],
   bars: [
@@ -62,6 +67,13 @@ export default {
         atLeast: 1,
       },
     ]),
+    {
+      says: '16 MiB of shared() to a loop in another process, p50, against a MessagePort that copies',
+      figure: 'p50Us',
+      of: { setting: 'large-shared', contender: 'manycore-process' },
+      ...against('large-shared', 'message-port'),
+      timesFaster: 100,
+    },
   ],
   async measure({ contender, setting, scale }) {
     const { loops, measure } = await openLoops(contender);

@@ -2,6 +2,7 @@
 import { expectSame, summarize } from '../lib/measure.js';
 
 const mostTimes = 4_000_000;
+export const largeBytes = 16 * 2 ** 20;
 const batch = 10_000;
 const times = new Float64Array(mostTimes);
 let sent = 0;
@@ -18,6 +19,16 @@ export async function timeRequests(request, ms) {
     expectSame(answer, calls);
   }
   return { calls, ...summarize(times.subarray(0, calls)) };
+}
+
+/** Asks `request` with these bytes, changed each time, what the first of them is. */
+export function timeLarge(request, bytes, ms) {
+  const ask = async (number) => {
+    bytes[0] = number;
+    expectSame(await request(bytes), bytes[0]);
+    return number;
+  };
+  return timeRequests(ask, ms);
 }
 
 /** Messages for so long, in batches of which the other side tells that it has them all. */

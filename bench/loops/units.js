@@ -1,5 +1,6 @@
 // The two ends of a measured bus, as units: one answers, or counts, what the other sends.
-import { countOneWay, timeRequests } from './measure.js';
+import { shared } from 'manycore';
+import { countOneWay, largeBytes, timeLarge, timeRequests } from './measure.js';
 
 export const server = ({ bus }) => {
   let count = 0;
@@ -7,6 +8,7 @@ export const server = ({ bus }) => {
   bus.consumer('count', () => {
     count += 1;
   });
+  bus.consumer('first', (message) => message.reply(message.body[0]));
   bus.consumer('counted', (message) => message.reply(count));
 };
 
@@ -17,8 +19,15 @@ export const client = ({ bus }) => {
     drained: () => bus.drained(),
     counted: async () => (await bus.request('counted', 0)).body,
   };
+  const first = async (bytes) => (await bus.request('first', bytes)).body;
+  const measures = {
+    request: (ms) => timeRequests(request, ms),
+    'one-way': (ms) => countOneWay(oneWay, ms),
+    'large-shared': (ms) => timeLarge(first, shared(largeBytes), ms),
+    'large-copied': (ms) => timeLarge(first, Buffer.alloc(largeBytes), ms),
+  };
   bus.consumer('measure', async (message) => {
     const { kind, ms } = message.body;
-    message.reply(await (kind === 'request' ? timeRequests(request, ms) : countOneWay(oneWay, ms)));
+    message.reply(await measures[kind](ms));
   });
 };

@@ -53,7 +53,7 @@ export class BusLink implements Peer {
       closed = resolve;
     });
     this.introduced = this.#introduced.promise;
-    // Of this channel alone: the same memory has another name in the next one.
+    // Of this channel alone: memory has a name only where the channel has an arena.
     const buffers = bufferCarrier(() => end.blocks);
     const exporter = createExporter({ buffers });
     this.#link = new Link({
@@ -61,7 +61,6 @@ export class BusLink implements Peer {
       exporter,
       importer: createImporter({ exporter, buffers }),
       what: 'the message',
-      peer: end.peer,
       events: {
         onFrame: (kind, task, target, body) => this.#receive(kind, task, target, body),
         onDrain: () => this.#attached.drained(),
@@ -72,10 +71,6 @@ export class BusLink implements Peer {
         },
       },
     });
-    const { blocks } = end;
-    if (blocks !== undefined) {
-      blocks.onUnused = (block, count) => this.#link.postRelease(block, count);
-    }
     this.#attached = bus.attach(this);
     this.#link.post(busFrame.told, 0, 0, null);
   }

@@ -16,7 +16,14 @@ export {
   type Packed,
   type SlowCodec,
 } from './codec/index.js';
-export { type BlocksShare, shareBlocks } from './shm/index.js';
+export {
+  type BlocksShare,
+  type MemberName,
+  Members,
+  memberFdCount,
+  parentBlocks,
+  shareBlocks,
+} from './shm/index.js';
 export { overSocket } from './socket/index.js';
 export type {
   Block,
@@ -28,6 +35,7 @@ export type {
   ChannelOffer,
   ChannelTicket,
   Claims,
+  Estate,
   FrameListener,
   SendOutcome,
 } from './types.js';

@@ -70,7 +70,7 @@ export interface Claims {
 
 /** A piece of shared memory, named by numbers that mean the same in every process. */
 export interface Block {
-  /** Which process's part of the arena: the parent is 0, hosts count from 1. */
+  /** Whose part of the arena: 0 is the process that made it, others have numbers of their own. */
   readonly owner: number;
   /** Offset inside that part, in bytes; a multiple of the page size. */
   readonly offset: number;
@@ -78,9 +78,9 @@ export interface Block {
 }
 
 /**
- * Shared memory for payloads. Blocks are freed by their owner alone, when nobody holds them: the
- * owner holds while it may still send, a peer holds from the moment a reference was sent to it until
- * it says `release`. `peer` is the owner number of the other process.
+ * Shared memory for payloads, as one channel uses it. Blocks are freed by their owner alone, when nobody
+ * holds them: the owner holds while it may still send, a peer holds from the moment a reference was sent
+ * to it until it says `release`.
  */
 export interface BlockStore {
   /** Smallest payload that is worth a block, in bytes. */
@@ -99,17 +99,36 @@ export interface BlockStore {
   hold(block: Block): void;
   /** Gives up the hold of `place` or `hold`. */
   release(block: Block): void;
-  /** A reference to `block` was sent to `peer`. */
-  lend(block: Block, peer: number): void;
-  /** `peer` says that it holds `count` references less; or, by `returnAll`, that it is gone. */
-  takeBack(block: Block, peer: number, count: number): void;
-  returnAll(peer: number): void;
+  /** A reference to `block` was sent to the peer. Throws `OPTION_INVALID` in a store of no channel. */
+  lend(block: Block): void;
+  /** The peer says that it holds `count` references less; or, by `returnAll`, that it is gone. */
+  takeBack(block: Block, count: number): void;
+  returnAll(): void;
   /**
-   * The memory of a block that another process lent. When the last view of it is collected,
-   * `onUnused` is called with the number of references received, to be sent to its owner.
+   * The memory of a block that the peer lent. When it is not held here any more, `onUnused` is called
+   * with the number of references received, to be sent to the peer.
    */
   borrow(block: Block, isShared: boolean): ArrayBuffer;
   onUnused: (block: Block, count: number) => void;
+}
+
+/** What a member has done for one that has ended (channels/shm/burials.ts). */
+export type EstateStep = 'buried' | 'settled';
+
+/**
+ * What two members, event loops of one arena, tell each other of a third that has ended: so its
+ * references to blocks are dropped only when nobody needs them who got a block through it. A channel to
+ * a host has none.
+ */
+export interface Estate {
+  /** To be told to the peer, in order: this thread has so many references of the block; what it has done. */
+  onInherit: (block: Block, count: number) => void;
+  onStep: (member: number, step: EstateStep) => void;
+  /** The peer has told this. */
+  inherit(block: Block, count: number): void;
+  hear(member: number, step: EstateStep): void;
+  /** Nothing more will be read from the channel. */
+  seal(): void;
 }
 
 /** What a host needs to find its end of the channel: plain data, sent as JSON or as `workerData`. */
@@ -131,15 +150,12 @@ export interface ChannelOffer {
   discard(): void;
 }
 
-/** A channel with what only shared memory can give; both are `undefined` on `socket` and `memory`. */
+/** A channel with what only shared memory can give; all are `undefined` on `socket` and `memory`. */
 export interface ChannelEnd {
   readonly channel: Channel;
   readonly claims: Claims | undefined;
   readonly blocks: BlockStore | undefined;
-  /** The host's owner number in the arena, 0 without shared memory. */
-  readonly owner: number;
-  /** That of the other end: the host's for the parent, 0 for the host. */
-  readonly peer: number;
+  readonly estate?: Estate | undefined;
   /** The peer's process is known to have ended: what it sent is read, then `onClose` comes. */
   readonly peerExited?: () => void;
 }

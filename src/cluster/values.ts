@@ -16,7 +16,6 @@ export interface EncodedValue {
 function codecFor(exporter: Exporter, decode: (bytes: Uint8Array) => unknown): Codec {
   return new Codec({
     blocks: undefined,
-    peer: 0,
     slow: {
       encode: (value) => encodedOf(exporter.exportValue(value, 'the message')),
       decode,

@@ -1,7 +1,7 @@
 // The parent's sending half of the context layer: one for all hosts of this thread, so that a
 // function has one id wherever it goes and its code is analysed once.
 
-import type { BlockStore } from '../channels/index.js';
+import { type BlockStore, parentBlocks } from '../channels/index.js';
 import {
   type BufferCarrier,
   type BufferName,
@@ -11,13 +11,17 @@ import {
 import { bufferCarrier } from './buffers.js';
 
 /**
- * Names shared memory in snapshots; `blocks` is set when the first channel over it opens. While
- * `isNaming` is false it is copied: the snapshot is for hosts that share none.
+ * Names shared memory in snapshots. While `isNaming` is false it is copied: the snapshot is for hosts
+ * that share none.
  */
 class ParentBuffers implements BufferCarrier {
-  blocks: BlockStore | undefined;
   isNaming = true;
   readonly #carrier = bufferCarrier(() => this.blocks);
+
+  /** Of this thread's arena, while it has one. */
+  get blocks(): BlockStore | undefined {
+    return parentBlocks();
+  }
 
   name(buffer: ArrayBufferLike): BufferName | undefined {
     return this.isNaming ? this.#carrier.name(buffer) : undefined;

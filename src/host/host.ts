@@ -13,8 +13,9 @@ import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
+import { bufferCarrier } from './buffers.js';
 import { isUnreadable, type StartFailure, startError } from './exit.js';
-import { parentBuffers, parentExporter } from './exporter.js';
+import { parentExporter } from './exporter.js';
 import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
 import { NestedMaps } from './nested.js';
@@ -45,8 +46,6 @@ export interface HostEvents<C extends Call> {
 type HostState = 'starting' | 'ready' | 'closing' | 'ended';
 
 let lastHostId = 0;
-/** Which host holds which part of the arena, so that released blocks find their way. */
-const hostsByOwner = new Map<number, Link>();
 /** How long a channel may take to end after its process has, in ms. */
 const channelEndMs = 2_000;
 const noBytes = new Uint8Array(0);
@@ -133,12 +132,13 @@ export class Host<C extends Call> {
     }
     this.#handle.onExit = (exit) => this.#processEnded(exit);
     this.#end = offer.open(this.#handle.pipe);
+    // Blocks go back to the host by which they came.
+    const buffers = bufferCarrier(() => this.#end.blocks);
     this.#link = new Link({
       end: this.#end,
       exporter: parentExporter(),
-      importer: createImporter({ exporter: parentExporter(), buffers: parentBuffers }),
+      importer: createImporter({ exporter: parentExporter(), buffers }),
       what: 'the arguments',
-      peer: this.#end.owner,
       events: {
         onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
         onDrain: () => this.#events.onDrain(this),
@@ -147,7 +147,6 @@ export class Host<C extends Call> {
       },
     });
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
-    this.#routeReleases();
   }
 
   /** Starts a host; `onReady` or `onExit` follows. Throws when the channel cannot be had. */
@@ -182,14 +181,6 @@ export class Host<C extends Call> {
   /** Whether it is well, but not with us yet. */
   get #isElsewhere(): boolean {
     return this.isBusyElsewhere || this.#handle.isWaiting === true;
-  }
-
-  #routeReleases(): void {
-    const blocks = this.#end.blocks;
-    if (blocks === undefined) return;
-    parentBuffers.blocks = blocks;
-    hostsByOwner.set(this.#end.owner, this.#link);
-    blocks.onUnused = (block, count) => hostsByOwner.get(block.owner)?.postRelease(block, count);
   }
 
   get pid(): number | undefined {
@@ -450,7 +441,6 @@ export class Host<C extends Call> {
     if (!this.#life.tryTransition('ended')) return;
     this.#link.unref();
     this.#nested.end();
-    hostsByOwner.delete(this.#end.owner);
     const unanswered = [...this.calls()];
     this.#lost = this.#calls.splice(0);
     this.inFlight = 0;

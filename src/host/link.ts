@@ -36,7 +36,7 @@ export interface Call {
 }
 
 export interface LinkEvents {
-  /** All frames but `define` and `release`, which the link handles itself. */
+  /** All frames but those of definitions and blocks, which the link handles itself. */
   onFrame(kind: number, task: number, target: number, body: ByteReader): void;
   /** There is room for calls again. */
   onDrain(): void;
@@ -53,8 +53,6 @@ export interface LinkOptions {
   readonly importer: Importer;
   /** Opens the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
-  /** The owner number of the peer's part of the arena. */
-  readonly peer: number;
   readonly events: LinkEvents;
 }
 
@@ -88,7 +86,6 @@ export class Link {
   readonly #end: ChannelEnd;
   readonly importer: Importer;
   readonly #exporter: Exporter;
-  readonly #peer: number;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
@@ -99,15 +96,13 @@ export class Link {
   readonly #writePacked: BodyWriter<Packed>;
   readonly #writeCall: BodyWriter<Call>;
 
-  constructor({ end, exporter, importer, what, peer, events }: LinkOptions) {
+  constructor({ end, exporter, importer, what, events }: LinkOptions) {
     this.#end = end;
     this.#channel = end.channel;
     this.#exporter = exporter;
     this.importer = importer;
-    this.#peer = peer;
     this.codec = new Codec({
       blocks: end.blocks,
-      peer,
       slow: {
         encode: (value) => encodedOf(exporter.exportValue(value, what)),
         decode: (bytes) => importer.importValue(bytes),
@@ -118,10 +113,28 @@ export class Link {
     this.#writeCall = (writer, call) => this.#writeCallBody(writer, call);
     this.#events = events;
     this.#channel.onFrame = (kind, task, target, body) => this.#receive(kind, task, target, body);
-    this.#channel.onClose = (error) => this.#afterHeld(() => events.onClose(error));
+    this.#channel.onClose = (error) => this.#afterHeld(() => this.#closed(error));
     this.#channel.onDrain = () => {
       if (this.#flushOutbox()) events.onDrain();
     };
+    this.#tellOfBlocks(end);
+  }
+
+  #tellOfBlocks({ blocks, estate }: ChannelEnd): void {
+    if (blocks !== undefined) {
+      blocks.onUnused = (block, count) => this.#postBlock(frame.release, block, count);
+    }
+    if (estate === undefined) return;
+    estate.onInherit = (block, count) => this.#postBlock(frame.inherit, block, count);
+    estate.onStep = (member, step) => {
+      this.#enqueue(() => this.#channel.trySend(frame[step], 0, member, writeRaw, noBytes));
+    };
+  }
+
+  /** All that the peer had sent was read. */
+  #closed(error: Error | undefined): void {
+    this.#events.onClose(error);
+    this.#end.estate?.seal();
   }
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
@@ -131,7 +144,13 @@ export class Link {
     } else if (kind === frame.define) {
       this.#learn(target, rest(body));
     } else if (kind === frame.release) {
-      this.#takeBack(body);
+      const { block, count } = readBlock(body);
+      this.#end.blocks?.takeBack(block, count);
+    } else if (kind === frame.inherit) {
+      const { block, count } = readBlock(body);
+      this.#end.estate?.inherit(block, count);
+    } else if (kind === frame.buried || kind === frame.settled) {
+      this.#end.estate?.hear(target, kind === frame.buried ? 'buried' : 'settled');
     } else {
       this.#events.onFrame(kind, task, target, body);
     }
@@ -244,18 +263,8 @@ export class Link {
     }, sizeBytes);
   }
 
-  /** Tells the owner of `block` that `count` references less are held here. */
-  postRelease(block: Block, count: number): void {
-    this.#enqueue(() => this.#channel.trySend(frame.release, 0, 0, writeRelease, { block, count }));
-  }
-
-  /** The body of a `release` frame: this side's block is held less by the peer. */
-  #takeBack(body: ByteReader): void {
-    const owner = body.i32();
-    const offset = body.f64();
-    const sizeBytes = body.f64();
-    const count = body.i32();
-    this.#end.blocks?.takeBack({ owner, offset, sizeBytes }, this.#peer, count);
+  #postBlock(kind: number, block: Block, count: number): void {
+    this.#enqueue(() => this.#channel.trySend(kind, 0, 0, writeBlock, { block, count }));
   }
 
   /** A call that was sent was taken back before it started. */
@@ -265,7 +274,7 @@ export class Link {
   }
 
   #unlend(blocks: readonly Block[]): void {
-    for (const block of blocks) this.#end.blocks?.takeBack(block, this.#peer, 1);
+    for (const block of blocks) this.#end.blocks?.takeBack(block, 1);
   }
 
   ref(): void {
@@ -285,11 +294,11 @@ export class Link {
     this.#outboxBytes = 0;
     if (this.#held !== undefined) this.#held.length = 0;
     this.#channel.destroy();
-    this.#end.blocks?.returnAll(this.#peer);
+    this.#end.blocks?.returnAll();
   }
 
   #lend(blocks: readonly Block[]): void {
-    for (const block of blocks) this.#end.blocks?.lend(block, this.#peer);
+    for (const block of blocks) this.#end.blocks?.lend(block);
   }
 
   /** Frames that wait for room. */
@@ -317,15 +326,20 @@ export class Link {
   }
 }
 
-interface Release {
+interface References {
   readonly block: Block;
   readonly count: number;
 }
 
-const writeRelease: BodyWriter<Release> = (writer, { block, count }) => {
+const writeBlock: BodyWriter<References> = (writer, { block, count }) => {
   writer.i32(block.owner);
   writer.f64(block.offset);
   writer.f64(block.sizeBytes);
-  writer.i32(count);
+  writer.f64(count);
   return true;
 };
+
+function readBlock(body: ByteReader): References {
+  const block = { owner: body.i32(), offset: body.f64(), sizeBytes: body.f64() };
+  return { block, count: body.f64() };
+}

@@ -10,6 +10,15 @@ export const frame = Object.freeze({
   define: 1,
   /** The peer holds fewer references of a block of ours. body: one packed block reference. */
   release: 2,
+  /**
+   * Between members: the peer has so many references of a block that came to it through one that has
+   * ended. body: as of `release`.
+   */
+  inherit: 3,
+  /** target: a member that has ended; the peer has told all that there is to `inherit` of it. */
+  buried: 4,
+  /** target: a member that has ended; the peer has heard `buried` of all others. */
+  settled: 5,
 
   /**
    * Parent to host. First frame of all; target: definition id of the set-up function or `noSetup`;

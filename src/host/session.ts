@@ -12,9 +12,6 @@ import { Relay, relayTo } from './relay.js';
 import { Runner } from './runner.js';
 import { allocateFrom } from './shared.js';
 
-/** The parent's owner number in the arena. */
-const parentOwner = 0;
-
 export interface SessionOptions {
   readonly end: ChannelEnd;
   readonly gate: Gate;
@@ -47,7 +44,6 @@ export class Session {
       exporter,
       importer,
       what: 'the result',
-      peer: parentOwner,
       events: {
         onFrame: (kind, task, target, body) => {
           if (!this.#relay.receive(kind, task, target, body)) {
@@ -78,10 +74,6 @@ export class Session {
       link.postSnapshot(frame.startFailed, 0, 0, exportError(exporter, error));
       link.close();
     };
-    const { blocks } = end;
-    if (blocks !== undefined) {
-      blocks.onUnused = (block, count) => link.postRelease(block, count);
-    }
   }
 
   /** What runs from now on does so for this parent: where its nested maps and its memory go. */

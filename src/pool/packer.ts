@@ -24,7 +24,6 @@ export class Packer {
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
   constructor(isOverSharedMemory: boolean) {
     this.#share = isOverSharedMemory ? shareBlocks() : undefined;
-    if (this.#share !== undefined) parentBuffers.blocks = this.#share.blocks;
     const blocks = this.#share?.blocks;
     const slow: SlowCodec = {
       encode: (args) => encodedOf(parentExporter().exportValue(...this.#named(args))),

@@ -3,6 +3,7 @@
 // asks for a place in one where it has none; then the two talk directly (host/shared-entry.ts), and the
 // supervisor hears of them again when a place is empty or one of them has ended.
 
+import { setTimeout as wait } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
 import { type GivenPlace, type HostExit, SharedProcess, Turns } from '../host/index.js';
 import { callNative, type NativeBoard, requireNative } from '../native.js';
@@ -13,7 +14,8 @@ import { rssBytesOf } from './status.js';
 const idleMs = 10_000;
 /** A task whose parent is gone may end by its signal for so long, then its host is killed; in ms. */
 const abandonedMs = 2000;
-
+/** A host that a loop had for itself has left so long after its parent, in ms. */
+const ownHostsLeaveMs = 1000;
 /** After the drain of a server without a supervisor, in ms. */
 const orphanGraceMs = 2000;
 
@@ -177,13 +179,22 @@ export class Hosts {
     }
   }
 
-  /** The loop, or every loop of the process, has ended: what it has begun in hosts is for nobody. */
-  tenantEnded(process: TenantProcess, loop?: number): void {
-    for (const { tenant, host, id } of [...this.#places.values()]) {
-      if (tenant.process !== process || (loop !== undefined && tenant.loop !== loop)) continue;
+  /**
+   * The loop, or every loop of the process, has ended: what it has begun in hosts is for nobody. Resolves
+   * when none of them works for it any more, nor one that it had for itself: those leave by themselves.
+   */
+  async tenantEnded(process: TenantProcess, loop?: number): Promise<void> {
+    const places = [...this.#places.values()].filter(
+      ({ tenant }) => tenant.process === process && (loop === undefined || tenant.loop === loop),
+    );
+    for (const { host, id } of places) {
       host.part(id);
       this.#endAbandoned(host, id);
     }
+    const isOver = ({ host, id }: Place): boolean =>
+      !this.#running.has(host) || !(this.#places.has(id) || this.#turns.of(host.host) === id);
+    do await wait(ownHostsLeaveMs, undefined, { ref: false });
+    while (!places.every(isOver));
   }
 
   /** One that is in the middle of that loop's task does not hear it, and others wait for it. */

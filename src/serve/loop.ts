@@ -154,6 +154,7 @@ export class Loop {
         break;
       case 'members':
       case 'introduced':
+      case 'unreachable':
       case 'parted':
         this.#member.receive(parsed);
         break;

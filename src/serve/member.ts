@@ -1,19 +1,18 @@
 // A loop among those of its server that talk to each other: offers a channel to each that is there when it
 // comes, and takes those of the ones that come later. Not here: who is there (mesh.ts), what is said (bus/).
 
-import { acceptChannel, type ChannelEnd, offerChannel } from '../channels/index.js';
-import { channelFds } from '../host/index.js';
+import { type ChannelEnd, type MemberName, Members } from '../channels/index.js';
 import { defer, messageOf } from '../internal/index.js';
-import { copiesOf } from './copies.js';
 import type { OnMember } from './mesh.js';
 import type { FromLoop, ToLoop } from './protocol.js';
 
-type MemberMessage = Extract<ToLoop, { type: 'members' | 'introduced' | 'parted' }>;
+type MemberMessage = Extract<ToLoop, { type: 'members' | 'introduced' | 'unreachable' | 'parted' }>;
 
 export class Member {
   readonly #post: (message: FromLoop) => void;
   readonly #ends = new Map<number, ChannelEnd>();
   readonly #joined = defer<number>();
+  #members: Members | undefined;
   #onMember: OnMember = () => {};
 
   /** `post` tells the process. */
@@ -35,44 +34,45 @@ export class Member {
   receive(message: MemberMessage): void {
     switch (message.type) {
       case 'members':
-        this.#offerAll(message.id, message.others);
+        this.#join(message.self, message.others, message.fds);
         break;
       case 'introduced':
         this.#accept(message.from, message.fds);
         break;
+      case 'unreachable':
+        this.#part(message.id);
+        break;
       case 'parted':
-        this.#ends.get(message.id)?.peerExited?.();
-        this.#ends.delete(message.id);
+        this.#part(message.member.id);
+        this.#members?.ended(message.member, message.survivors);
         break;
     }
   }
 
-  #offerAll(id: number, others: readonly number[]): void {
+  #part(id: number): void {
+    this.#ends.get(id)?.peerExited?.();
+    this.#ends.delete(id);
+  }
+
+  #join(self: MemberName, others: readonly MemberName[], [arenaFd = -1]: readonly number[]): void {
     try {
-      for (const other of others) this.#offer(other);
-      this.#joined.resolve(id);
+      const members = Members.join(arenaFd, self);
+      this.#members = members;
+      for (const other of others) {
+        const { end, fds } = members.offer(other);
+        this.#add(other.id, end);
+        this.#post({ type: 'introduce', to: other.id, fds });
+      }
+      this.#joined.resolve(self.id);
     } catch (error) {
       this.#joined.reject(error);
     }
   }
 
-  #offer(to: number): void {
-    const offer = offerChannel('shm', { host: 'process', spin: true });
-    let fds: number[];
+  #accept(from: MemberName, fds: readonly number[]): void {
     try {
-      fds = copiesOf(offer.stdio.filter((fd) => typeof fd === 'number'));
-    } catch (error) {
-      offer.discard();
-      throw error;
-    }
-    this.#add(to, offer.open(undefined));
-    this.#post({ type: 'introduce', to, fds });
-  }
-
-  #accept(from: number, fds: readonly number[]): void {
-    const named = Object.fromEntries(fds.map((fd, at) => [channelFds[at], fd]));
-    try {
-      this.#add(from, acceptChannel({ kind: 'shm', host: 'process', spin: true, ...named }));
+      const end = this.#members?.accept(from, fds);
+      if (end !== undefined) this.#add(from.id, end);
     } catch (error) {
       process.emitWarning(`another loop cannot be reached: ${messageOf(error)}`);
     }

@@ -13,7 +13,7 @@ export interface MeshLoop {
 }
 
 type FromMember = Extract<FromLoop, { type: 'attend' | 'introduce' }>;
-type ToMember = Extract<ToProcess, { type: 'members' | 'introduced' | 'parted' }>;
+type ToMember = Extract<ToProcess, { type: 'members' | 'introduced' | 'unreachable' | 'parted' }>;
 
 export class ProcessMesh<Loop extends MeshLoop> {
   readonly #descriptors: NativeDescriptors;
@@ -47,7 +47,7 @@ export class ProcessMesh<Loop extends MeshLoop> {
       callNative(() => requireNative().sendDescriptors(this.#passageFd, [...fds]));
       this.#post({ type: 'introduce', loop: serial, to });
     } catch {
-      loop.post({ type: 'parted', id: to }); // the supervisor is gone, or has no room
+      loop.post({ type: 'unreachable', id: to }); // the supervisor is gone, or has no room
     } finally {
       for (const fd of fds) closeSync(fd);
     }
@@ -60,14 +60,13 @@ export class ProcessMesh<Loop extends MeshLoop> {
       return;
     }
     const loop = [...this.#loops].find(({ serial }) => serial === message.loop);
-    if (message.type === 'members') {
-      const { id, others } = message;
-      loop?.post({ type: 'members', id, others });
+    if (message.type === 'unreachable') {
+      loop?.post(message);
       return;
     }
     const received = callNative(() => this.#descriptors.receive(this.#passageFd));
     const fds = received.map((fd) => this.#descriptors.release(fd));
     if (loop === undefined) for (const fd of fds) closeSync(fd);
-    else loop.post({ type: 'introduced', from: message.from, fds });
+    else loop.post({ ...message, fds });
   }
 }

@@ -344,6 +344,7 @@ export class ServeProcess {
         break;
       case 'members':
       case 'introduced':
+      case 'unreachable':
       case 'parted':
         this.#takeDescriptors(() => this.#mesh.tell(message));
         break;

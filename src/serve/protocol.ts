@@ -1,6 +1,7 @@
 // What the supervisor, its processes and their loops tell each other, and the only place where unknown
 // values become such messages. A process passes most of them on between the supervisor and its loops.
 
+import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { channelFds, type GivenPlace } from '../host/index.js';
 import type { Placement, Range } from './options.js';
@@ -109,14 +110,26 @@ type ToBoth =
       readonly message?: string | undefined;
     };
 
+/** What a loop is told of the others, whatever descriptors come along. */
+type ToMember =
+  | { readonly type: 'members'; readonly self: MemberName; readonly others: readonly MemberName[] }
+  | { readonly type: 'introduced'; readonly from: MemberName }
+  /** An offer did not get there. */
+  | { readonly type: 'unreachable'; readonly id: number }
+  /** A member is gone; all survivors are told the same. */
+  | {
+      readonly type: 'parted';
+      readonly member: MemberName;
+      readonly survivors: readonly MemberName[];
+    };
+
 export type ToLoop =
   | ToBoth
-  /** Its own number among those that attend, and of those to whom it is to offer a channel. */
-  | { readonly type: 'members'; readonly id: number; readonly others: readonly number[] }
+  /** Who it is among those that attend, and those to whom it is to offer a channel. The fd, the loop's, is of the arena. */
+  | (ToMember & { readonly type: 'members'; readonly fds: readonly number[] })
   /** A channel that another offers; `fds` are the loop's. */
-  | { readonly type: 'introduced'; readonly from: number; readonly fds: readonly number[] }
-  /** A member is gone. */
-  | { readonly type: 'parted'; readonly id: number }
+  | (ToMember & { readonly type: 'introduced'; readonly fds: readonly number[] })
+  | (ToMember & { readonly type: 'unreachable' | 'parted' })
   /** A thread beside it is gone, with what it threw. */
   | {
       readonly type: 'threadEnded';
@@ -128,16 +141,10 @@ export type ToLoop =
 
 export type ToProcess =
   | ToBoth
-  | {
-      readonly type: 'members';
-      readonly loop: number;
-      readonly id: number;
-      readonly others: readonly number[];
-    }
-  /** For a loop; the descriptors went ahead over the passage. */
-  | { readonly type: 'introduced'; readonly loop: number; readonly from: number }
+  /** For this loop; descriptors went ahead over the passage of the first two. */
+  | (Exclude<ToMember, { type: 'parted' }> & { readonly loop: number })
   /** For all loops. */
-  | { readonly type: 'parted'; readonly id: number }
+  | Extract<ToMember, { type: 'parted' }>
   /** Accept from one more socket with this number; its descriptor was sent ahead. */
   | { readonly type: 'adopt'; readonly number: number }
   /** Tell where this loop is. */
@@ -273,9 +280,9 @@ function errorIn(fields: Fields): TravelledError {
   return { message, code: textIn(error, 'code'), stack: textIn(error, 'stack') };
 }
 
-function descriptorsIn(fields: Fields): number[] {
+function descriptorsIn(fields: Fields, count: number): number[] {
   const fds = fields.get('fds');
-  if (!Array.isArray(fds) || fds.length !== channelFds.length) throw unknownMessage(fromBelow);
+  if (!Array.isArray(fds) || fds.length !== count) throw unknownMessage(fromBelow);
   return fds.map((fd) => (typeof fd === 'number' ? fd : -1));
 }
 
@@ -304,11 +311,15 @@ export function parseFromLoop(message: unknown): FromLoop {
   const type = fields.get('type');
   switch (type) {
     case 'join':
-      return { type, request: integerIn(fields, 'request'), fds: descriptorsIn(fields) };
+      return {
+        type,
+        request: integerIn(fields, 'request'),
+        fds: descriptorsIn(fields, channelFds.length),
+      };
     case 'attend':
       return { type };
     case 'introduce':
-      return { type, to: integerIn(fields, 'to'), fds: descriptorsIn(fields) };
+      return { type, to: integerIn(fields, 'to'), fds: descriptorsIn(fields, memberFdCount) };
     case 'startThread': {
       const entry = textIn(fields, 'entry') ?? '';
       return { type, thread: integerIn(fields, 'thread'), entry, data: fields.get('data') };
@@ -344,7 +355,7 @@ export function parseFromProcess(message: unknown): FromProcess {
   }
 }
 
-const meshTypes = ['members', 'introduced', 'parted'];
+const meshTypes = ['members', 'introduced', 'unreachable', 'parted'];
 const toBothTypes = ['answer', 'drain', 'placed', 'unplaced', ...meshTypes];
 const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned', 'threadEnded']);
 const toProcessTypes: ReadonlySet<unknown> = new Set([

@@ -194,8 +194,7 @@ export class ServerProcess implements MemberProcess {
         this.onLoopFailed(message.index, message.error);
         break;
       case 'loopEnded':
-        this.#hosts.tenantEnded(this, message.loop);
-        this.#mesh?.ended(this, message.loop);
+        this.#loopsEnded(message.loop);
         break;
       case 'leaving':
         this.#leaving();
@@ -203,6 +202,12 @@ export class ServerProcess implements MemberProcess {
       case 'drained':
         break; // its end will follow
     }
+  }
+
+  /** This one, or all. */
+  #loopsEnded(loop?: number): void {
+    const hostsEnded = this.#hosts.tenantEnded(this, loop);
+    this.#mesh?.ended(this, loop, hostsEnded);
   }
 
   /** The descriptors came ahead of the message. */
@@ -342,8 +347,7 @@ export class ServerProcess implements MemberProcess {
         : 'a process of the server ended before it listened';
     const after = this.#listenProblem === undefined ? '' : ` after ${this.#listenProblem.text}`;
     this.#refuseStart(`${what}: ${how}${after}`, error);
-    this.#hosts.tenantEnded(this);
-    this.#mesh?.ended(this);
+    this.#loopsEnded();
     if (wasServing) this.onLeave();
     if (wasServing) this.onLost(how);
     this.onEnd(how);

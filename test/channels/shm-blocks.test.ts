@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { shareBlocks } from '../../src/channels/shm/index.js';
 import type { Block, BlockStore } from '../../src/channels/types.js';
-import { openPair, readText, until, untilCollected, writeText } from './shm-harness.js';
+import {
+  openDescriptors,
+  openPair,
+  readText,
+  until,
+  untilCollected,
+  writeText,
+} from './shm-harness.js';
 
 /** Both stores of a pair, with the messages between them delivered at once. */
 function openStores(t: TestContext) {
@@ -12,10 +20,10 @@ function openStores(t: TestContext) {
   const unused: [Block, number][] = [];
   theirs.onUnused = (block, count) => {
     unused.push([block, count]);
-    mine.takeBack(block, host.owner, count);
+    mine.takeBack(block, count);
   };
-  mine.onUnused = (block, count) => theirs.takeBack(block, 0, count);
-  return { mine, theirs, owner: host.owner, unused };
+  mine.onUnused = (block, count) => theirs.takeBack(block, count);
+  return { mine, theirs, unused };
 }
 
 /** The block that the next payload of this size gets. */
@@ -27,11 +35,11 @@ function placeNext(store: BlockStore, sizeBytes: number): Block {
 }
 
 test('a payload is copied once and arrives as memory of exactly its size', (t) => {
-  const { mine, theirs, owner } = openStores(t);
+  const { mine, theirs } = openStores(t);
   const sent = Buffer.alloc(100_001, 7);
   const block = mine.place(sent);
   assert.ok(block);
-  mine.lend(block, owner);
+  mine.lend(block);
   mine.release(block);
   sent.fill(8);
   const received = new Uint8Array(theirs.borrow(block, false));
@@ -41,14 +49,14 @@ test('a payload is copied once and arrives as memory of exactly its size', (t) =
 });
 
 test('a shared buffer is the same memory on both sides and comes back as the same object', (t) => {
-  const { mine, theirs, owner } = openStores(t);
+  const { mine, theirs } = openStores(t);
   const buffer = mine.allocate(1 << 20);
   const bytes = new Uint8Array(buffer);
   assert.ok(bytes.every((byte) => byte === 0));
   const block = mine.place(bytes.subarray(5, 10));
   assert.ok(block);
   assert.equal(block.sizeBytes, 1 << 20);
-  mine.lend(block, owner);
+  mine.lend(block);
   mine.release(block);
   const theirBuffer = theirs.borrow(block, true);
   assert.deepEqual(theirs.sharedBlock(theirBuffer), block);
@@ -62,22 +70,22 @@ test('a shared buffer is the same memory on both sides and comes back as the sam
 });
 
 test('memory that held a payload before is handed out zeroed', async (t) => {
-  const { mine, owner } = openStores(t);
+  const { mine } = openStores(t);
   const block = mine.place(Buffer.alloc(70_000, 255));
   assert.ok(block);
-  mine.lend(block, owner);
+  mine.lend(block);
   mine.release(block);
-  mine.takeBack(block, owner, 1);
+  mine.takeBack(block, 1);
   const bytes = new Uint8Array(mine.allocate(70_000));
   assert.ok(bytes.every((byte) => byte === 0));
 });
 
 test('when the last view of a borrowed block is collected, its owner is told once', async (t) => {
-  const { mine, theirs, owner, unused } = openStores(t);
+  const { mine, theirs, unused } = openStores(t);
   const block = mine.place(Buffer.alloc(50_000, 1));
   assert.ok(block);
-  mine.lend(block, owner);
-  mine.lend(block, owner);
+  mine.lend(block);
+  mine.lend(block);
   mine.release(block);
   theirs.borrow(block, false);
   theirs.borrow(block, false);
@@ -87,12 +95,12 @@ test('when the last view of a borrowed block is collected, its owner is told onc
 });
 
 test('a block that a peer still holds is not freed when the own view is collected', async (t) => {
-  const { mine, theirs, owner, unused } = openStores(t);
+  const { mine, theirs, unused } = openStores(t);
   const send = (): Block => {
     const view = new Uint8Array(mine.allocate(40_000)).fill(9);
     const block = mine.place(view);
     assert.ok(block);
-    mine.lend(block, owner);
+    mine.lend(block);
     mine.release(block);
     return block;
   };
@@ -107,13 +115,12 @@ test('a block that a peer still holds is not freed when the own view is collecte
 });
 
 test('what a peer says of blocks that it does not hold changes nothing', (t) => {
-  const { mine, owner } = openStores(t);
+  const { mine } = openStores(t);
   const block = mine.place(Buffer.alloc(50_000, 3));
   assert.ok(block);
-  mine.takeBack(block, owner, 1);
-  mine.takeBack({ ...block, offset: 12345 }, owner, 1);
-  mine.takeBack({ ...block, owner: 99 }, owner, Number.NaN);
-  mine.returnAll(12);
+  mine.takeBack(block, 1);
+  mine.takeBack({ ...block, offset: 12345 }, 1);
+  mine.takeBack({ ...block, owner: 99 }, Number.NaN);
   assert.notDeepEqual(placeNext(mine, 50_000), block);
   mine.release(block);
   mine.release(block);
@@ -127,7 +134,7 @@ test('a place that cannot be is refused with SEGMENT_CORRUPT', (t) => {
     { owner: 0, offset: -65536, sizeBytes: 10 },
     { owner: 0, offset: 0, sizeBytes: Number.NaN },
     { owner: 0, offset: 2 ** 35, sizeBytes: 10 },
-    { owner: 70_000, offset: 0, sizeBytes: 10 },
+    { owner: 2 ** 18, offset: 0, sizeBytes: 10 },
     { owner: 0, offset: 65536, sizeBytes: 2 ** 30 },
   ];
   for (const block of forged) {
@@ -136,12 +143,12 @@ test('a place that cannot be is refused with SEGMENT_CORRUPT', (t) => {
 });
 
 test('200 MiB pass as a block', (t) => {
-  const { mine, theirs, owner } = openStores(t);
+  const { mine, theirs } = openStores(t);
   const sent = Buffer.alloc(200 << 20, 5);
   sent[sent.length - 1] = 6;
   const block = mine.place(sent);
   assert.ok(block);
-  mine.lend(block, owner);
+  mine.lend(block);
   mine.release(block);
   const received = Buffer.from(theirs.borrow(block, false));
   assert.equal(received.compare(sent), 0);
@@ -166,4 +173,37 @@ test('frames larger than the ring pass between small ones, in order', async (t) 
   for (const [task, size] of sizes.entries()) {
     assert.equal(last[task], String.fromCharCode(97 + task).repeat(size));
   }
+});
+
+test('a large frame that its reader has not read when it ends is free, also when the channel was given up before', async (t) => {
+  const [parent] = openPair(t, { ringBytes: 4096 });
+  parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(100_000));
+  parent.channel.destroy();
+  parent.peerExited();
+  await untilCollected(() => openDescriptors('manycore-arena').length === 1, 'the host’s alone');
+});
+
+test('a store of no channel lends nothing', () => {
+  const share = shareBlocks();
+  const block = placeNext(share.blocks, 50_000);
+  assert.throws(() => share.blocks.lend(block), { code: 'OPTION_INVALID' });
+  share.leave();
+});
+
+test('what comes back to where it came from first keeps nothing', async (t) => {
+  const { mine, theirs } = openStores(t);
+  const placed = (): Block => {
+    const block = mine.place(new Uint8Array(mine.allocate(40_000)));
+    assert.ok(block);
+    mine.lend(block);
+    mine.release(block);
+    const back = theirs.place(new Uint8Array(theirs.borrow(block, true)));
+    assert.deepEqual(back, block);
+    theirs.lend(block);
+    theirs.release(block);
+    mine.borrow(block, true);
+    return block;
+  };
+  const block = placed();
+  await untilCollected(() => placeNext(mine, 40_000).offset === block.offset, 'it is free');
 });

@@ -24,7 +24,7 @@ interface Opened {
 function openSegment(ringBytes: number): Opened {
   const binding = requireNative();
   const fds = new binding.NativeDescriptors();
-  const segment = binding.NativeSegment.open(fds.release(fds.createSegment(ringBytes, 16, 3)));
+  const segment = binding.NativeSegment.open(fds.release(fds.createSegment(ringBytes, 16, 3, 2)));
   const buffer = segment.buffer();
   return { segment, memory: { bytes: Buffer.from(buffer), words: new Int32Array(buffer) } };
 }
@@ -132,16 +132,17 @@ test('the words lie where Rust says', () => {
   );
   const { segment } = openSegment(2048);
   assert.deepEqual(
-    [segment.ringBytes, segment.slotCount, segment.owner, segment.replyAt - segment.requestAt],
-    [2048, 16, 3, 2048],
+    [segment.ringBytes, segment.slotCount, segment.replyAt - segment.requestAt],
+    [2048, 16, 2048],
   );
+  assert.deepEqual([segment.owner, segment.parentOwner], [3, 2]);
   assert.notDeepEqual(requestRing(0, 1024), replyRing(0, 1024));
 });
 
 test('a segment of another version says which', () => {
   const binding = requireNative();
   const fds = new binding.NativeDescriptors();
-  const fd = fds.createSegment(1024, 0, 1);
+  const fd = fds.createSegment(1024, 0, 1, 0);
   const memory = binding.NativeSegment.open(fds.release(fds.duplicate(fd))).buffer();
   new Int32Array(memory)[1] = 99;
   assert.throws(() => binding.NativeSegment.open(fds.release(fd)), {

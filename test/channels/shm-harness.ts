@@ -47,7 +47,7 @@ export function openDescriptors(part: string): string[] {
 }
 
 setFlagsFromString('--expose-gc');
-const collect: () => void = runInNewContext('gc');
+export const collect: () => void = runInNewContext('gc');
 
 /** Like `until`, with a garbage collection before each look. */
 export function untilCollected(isSo: () => boolean, what: string): Promise<void> {

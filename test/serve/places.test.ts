@@ -71,7 +71,7 @@ function openHosts(t: TestContext, count: number): { hosts: Hosts; openLoop: () 
     const vanish = (): void => {
       isThere = false;
       vanished.push(...pools.splice(pools.indexOf(pool), 1));
-      hosts.tenantEnded(process, tenant.loop);
+      void hosts.tenantEnded(process, tenant.loop);
     };
     pools.push(pool);
     return { pool, vanish };

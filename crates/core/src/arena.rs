@@ -1,23 +1,29 @@
 //! Memory for payloads: one sealed, sparse memfd that a parent shares with all its hosts.
 //!
-//! The file is huge and nearly empty. Its offsets are divided by owner (0 is the parent, hosts count
-//! from 1); each process allocates only in its own part, so no lock lies in shared memory, and frees
-//! only what it allocated, told by messages that others are done. Peers map what is named to them, in
-//! windows, and keep a window as long as any view of it lives.
+//! The file is huge and nearly empty. Its offsets are divided by owner: 0 is whoever made it, its hosts
+//! count from 1. Above those are the numbers of members, event loops in other processes, 256 for each:
+//! the first is its own, the others are for its hosts. Each owner allocates only in its own part, so no
+//! lock lies in shared memory, and frees only what it allocated, told by messages that others are done.
+//! Peers map what is named to them, in windows, and keep a window as long as any view of it lives.
 
 use crate::error::{CoreError, Result};
 use crate::region::Mapping;
 use crate::slab::{self, PAGE_BYTES, Slab};
 use crate::sys;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Offsets that belong to one owner.
 pub const RANGE_BYTES: u64 = 1 << 35;
-/// How many owners an arena has room for.
-pub const OWNER_COUNT: u32 = 1 << 16;
+/// How many owners an arena has room for; JavaScript names a block by owner x range + offset, exactly.
+pub const OWNER_COUNT: u32 = 1 << 18;
+/// The first number of a member; hosts of whoever made the arena have those below.
+pub const MEMBERS_AT: u32 = 1 << 17;
+/// Numbers of one member.
+pub const MEMBER_OWNERS: u32 = 1 << 8;
 /// What is mapped at once; larger blocks have a window of their own.
 const WINDOW_BYTES: u64 = 1 << 26;
 /// Free memory that one owner keeps for its next payloads: eight of 16 MiB, about as many as wait for
@@ -99,10 +105,17 @@ impl Arena {
         Ok(mapping)
     }
 
-    /// Frees all memory of an owner that is gone. Views that still live read zeroes.
-    pub fn retire(&self, owner: u32) -> Result<()> {
-        lock(&self.windows).retain(|&(of, _), _| of != owner);
-        sys::punch_hole(self.fd.as_fd(), u64::from(owner) * RANGE_BYTES, RANGE_BYTES)
+    /// Maps nothing of these owners any more; views keep what they need.
+    pub fn unmap(&self, owners: Range<u32>) {
+        lock(&self.windows).retain(|(owner, _), _| !owners.contains(owner));
+    }
+
+    /// Frees all memory of owners that are gone. Views that still live read zeroes.
+    pub fn retire(&self, owners: Range<u32>) -> Result<()> {
+        let at = u64::from(owners.start) * RANGE_BYTES;
+        let bytes = owners.len() as u64 * RANGE_BYTES;
+        self.unmap(owners);
+        sys::punch_hole(self.fd.as_fd(), at, bytes)
     }
 }
 
@@ -238,9 +251,23 @@ mod tests {
         let taken = range.take(1 << 20).expect("room");
         fill(&taken.view, b"here");
         assert_eq!(resident_bytes(&arena), 1 << 20);
-        arena.retire(3).expect("punch");
+        arena.retire(2..3).expect("punch");
+        assert_eq!(bytes_of(&taken.view, 4), *b"here");
+        arena.retire(3..4).expect("punch");
         assert_eq!(resident_bytes(&arena), 0);
         assert_eq!(bytes_of(&taken.view, 4), [0; 4]);
+    }
+
+    #[test]
+    fn retiring_a_member_frees_the_memory_of_all_its_owners_and_of_no_other() {
+        let arena = Arc::new(Arena::create().expect("memfd"));
+        let first = OWNER_COUNT - MEMBER_OWNERS;
+        for owner in [first - 1, first, OWNER_COUNT - 1] {
+            OwnRange::new(Arc::clone(&arena), owner).take(1 << 20).expect("room");
+        }
+        assert_eq!(resident_bytes(&arena), 3 << 20);
+        arena.retire(first..OWNER_COUNT).expect("punch");
+        assert_eq!(resident_bytes(&arena), 1 << 20);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::error::{CoreError, Result};
 /// "MCSG", little-endian.
 pub const MAGIC: u32 = 0x4753_434d;
 /// Changes with every change of this file or of the frame format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 pub const LINE_BYTES: usize = 128;
 /// The constants and the hot words; claims begin here.
 pub const HEADER_BYTES: usize = 4096;
@@ -29,6 +29,7 @@ pub mod constant {
     pub const OWNER: usize = 20;
     pub const REQUEST_AT: usize = 24;
     pub const REPLY_AT: usize = 28;
+    pub const PARENT_OWNER: usize = 32;
 }
 
 /// Byte offsets of the hot words. Each has one writer unless it says otherwise.
@@ -77,14 +78,16 @@ pub mod room {
 }
 
 const _: () = assert!(word::REPLY_ROOM + LINE_BYTES <= HEADER_BYTES);
-const _: () = assert!(constant::REPLY_AT + 4 <= LINE_BYTES);
+const _: () = assert!(constant::PARENT_OWNER + 4 <= LINE_BYTES);
 
 /// The sizes of one segment; what line 0 says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub ring_bytes: u32,
     pub slot_count: u32,
+    /// Owner numbers of the two sides in the arena.
     pub owner: u32,
+    pub parent_owner: u32,
 }
 
 impl Shape {
@@ -124,14 +127,14 @@ mod tests {
     #[test]
     fn a_shape_with_a_crooked_ring_is_refused() {
         for ring_bytes in [0, 1000, 512, MAX_RING_BYTES * 2] {
-            let shape = Shape { ring_bytes, slot_count: 1, owner: 1 };
+            let shape = Shape { ring_bytes, slot_count: 1, owner: 1, parent_owner: 0 };
             assert_eq!(shape.check().unwrap_err().code(), "SEGMENT_CORRUPT");
         }
     }
 
     #[test]
     fn rings_begin_on_a_line_and_do_not_overlap() {
-        let shape = Shape { ring_bytes: 4096, slot_count: 3, owner: 1 };
+        let shape = Shape { ring_bytes: 4096, slot_count: 3, owner: 1, parent_owner: 0 };
         assert_eq!(shape.request_at(), HEADER_BYTES + LINE_BYTES);
         assert_eq!(shape.reply_at(), shape.request_at() + 4096);
         assert!(shape.total_bytes() >= shape.reply_at() + 4096);

@@ -12,6 +12,8 @@ pub mod cpu;
 pub mod error;
 pub mod layout;
 #[cfg(not(loom))]
+pub mod owners;
+#[cfg(not(loom))]
 pub mod parent_watch;
 pub mod region;
 pub mod ring;

@@ -36,6 +36,7 @@ impl Segment {
             (constant::OWNER, shape.owner),
             (constant::REQUEST_AT, shape.request_at() as u32),
             (constant::REPLY_AT, shape.reply_at() as u32),
+            (constant::PARENT_OWNER, shape.parent_owner),
             (constant::MAGIC, layout::MAGIC),
         ];
         for (offset, value) in constants {
@@ -48,8 +49,12 @@ impl Segment {
     /// Maps what the parent made; every number in it is checked against the file itself.
     pub fn open(fd: BorrowedFd<'_>) -> Result<Segment> {
         let file_bytes = sys::sealed_size(fd)?;
-        let limit =
-            Shape { ring_bytes: layout::MAX_RING_BYTES, slot_count: layout::MAX_SLOTS, owner: 0 };
+        let limit = Shape {
+            ring_bytes: layout::MAX_RING_BYTES,
+            slot_count: layout::MAX_SLOTS,
+            owner: 0,
+            parent_owner: 0,
+        };
         if !(layout::HEADER_BYTES as u64..=limit.total_bytes() as u64).contains(&file_bytes) {
             return Err(CoreError::Corrupt { what: "the segment size", value: file_bytes });
         }
@@ -103,6 +108,7 @@ fn read_shape(mapping: &Mapping) -> Result<Shape> {
         ring_bytes: read(constant::RING_BYTES),
         slot_count: read(constant::SLOT_COUNT),
         owner: read(constant::OWNER),
+        parent_owner: read(constant::PARENT_OWNER),
     }
     .check()?;
     if shape.total_bytes() != mapping.size_bytes() {
@@ -118,7 +124,7 @@ fn read_shape(mapping: &Mapping) -> Result<Shape> {
 mod tests {
     use super::*;
 
-    const SHAPE: Shape = Shape { ring_bytes: 4096, slot_count: 8, owner: 5 };
+    const SHAPE: Shape = Shape { ring_bytes: 4096, slot_count: 8, owner: 5, parent_owner: 2 };
 
     #[test]
     fn what_one_side_writes_the_other_reads() {

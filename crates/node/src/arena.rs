@@ -4,23 +4,26 @@
 use crate::error::{Result, refused, to_js};
 use crate::segment::{Collected, external_buffer};
 use manycore_core::CoreError;
-use manycore_core::arena::{Arena, OWNER_COUNT, OwnRange, Taken};
+use manycore_core::arena::{Arena, MEMBER_OWNERS, MEMBERS_AT, OWNER_COUNT, OwnRange, Taken};
+use manycore_core::owners::Owners;
 use napi::bindgen_prelude::{Env, Function, Unknown};
 use napi::{JsValue, sys};
 use napi_derive::napi;
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The parent's side of an arena: its own part, and which owner numbers are free.
+/// An arena where hosts get their parts of: the own part, and which owner numbers are free.
 struct ParentArena {
     range: OwnRange,
-    owners: Mutex<Owners>,
+    hosts: Mutex<Owners>,
+    /// First numbers of members, divided by how many each has.
+    members: Mutex<Owners>,
 }
 
-struct Owners {
-    next: u32,
-    retired: Vec<u32>,
+fn lock(owners: &Mutex<Owners>) -> MutexGuard<'_, Owners> {
+    owners.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The arena of this process as a parent, for all its threads; gone when the last of them lets go.
@@ -50,10 +53,34 @@ impl NativeArena {
             return Ok(NativeArena { role: Some(Role::Parent(arena)), collected });
         }
         let range = OwnRange::new(Arc::new(Arena::create().map_err(to_js)?), 0);
-        let owners = Mutex::new(Owners { next: 1, retired: Vec::new() });
-        let arena = Arc::new(ParentArena { range, owners });
+        let members = MEMBERS_AT / MEMBER_OWNERS..OWNER_COUNT / MEMBER_OWNERS;
+        let arena = Arc::new(ParentArena {
+            range,
+            hosts: Mutex::new(Owners::new(1..MEMBERS_AT)),
+            members: Mutex::new(Owners::new(members)),
+        });
         *current = Arc::downgrade(&arena);
         Ok(NativeArena { role: Some(Role::Parent(arena)), collected })
+    }
+
+    /// The arena of another process, in a member with numbers from `first` on; takes the descriptor over.
+    #[napi(factory)]
+    pub fn join(
+        env: &Env,
+        fd: i32,
+        first: u32,
+        on_collected: Function<'_, (), ()>,
+    ) -> Result<NativeArena> {
+        let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
+        let owners = owners_of(first)?;
+        let arena = Arc::new(Arena::open(fd).map_err(to_js)?);
+        let collected = Collected::new(env, &on_collected);
+        let role = Role::Parent(Arc::new(ParentArena {
+            range: OwnRange::new(arena, first),
+            hosts: Mutex::new(Owners::new(first + 1..owners.end)),
+            members: Mutex::new(Owners::new(0..0)),
+        }));
+        Ok(NativeArena { role: Some(role), collected })
     }
 
     /// The parent's arena, in a host; takes the descriptor over.
@@ -90,24 +117,55 @@ impl NativeArena {
         Ok(self.range()?.arena().raw())
     }
 
+    fn parent(&self) -> Result<&ParentArena> {
+        match &self.role {
+            Some(Role::Parent(arena)) => Ok(arena),
+            _ => Err(to_js(CLOSED)),
+        }
+    }
+
     /// A number for a new host.
     #[napi]
     pub fn take_owner(&self) -> Result<u32> {
-        let Some(Role::Parent(arena)) = &self.role else { return Err(to_js(CLOSED)) };
-        let mut owners = arena.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        if owners.next < OWNER_COUNT {
-            owners.next += 1;
-            return Ok(owners.next - 1);
-        }
-        owners.retired.pop().ok_or_else(|| refused("no owner number is left in the arena"))
+        let taken = lock(&self.parent()?.hosts).take();
+        taken.ok_or_else(|| refused("no owner number is left in the arena"))
     }
 
     /// A host is gone and none of its blocks is referred to: its memory and its number are free.
     #[napi]
     pub fn retire_owner(&self, owner: u32) -> Result<()> {
-        let Some(Role::Parent(arena)) = &self.role else { return Err(to_js(CLOSED)) };
-        arena.range.arena().retire(owner).map_err(to_js)?;
-        arena.owners.lock().unwrap_or_else(PoisonError::into_inner).retired.push(owner);
+        let parent = self.parent()?;
+        parent.range.arena().retire(owner..owner + 1).map_err(to_js)?;
+        lock(&parent.hosts).give(owner);
+        Ok(())
+    }
+
+    /// The first of the numbers for a new member.
+    #[napi]
+    pub fn take_member(&self) -> Result<u32> {
+        let parent = self.parent()?;
+        let taken = lock(&parent.members).take();
+        let number = taken.ok_or_else(|| refused("no numbers for one more loop are left"))?;
+        let first = number * MEMBER_OWNERS;
+        // What a host of the last one has written since then.
+        parent.range.arena().retire(owners_of(first)?).map_err(to_js)?;
+        Ok(first)
+    }
+
+    /// A member is gone with its hosts, and none of their blocks is referred to: their memory and their
+    /// numbers are free.
+    #[napi]
+    pub fn retire_member(&self, first: u32) -> Result<()> {
+        let parent = self.parent()?;
+        parent.range.arena().retire(owners_of(first)?).map_err(to_js)?;
+        lock(&parent.members).give(first / MEMBER_OWNERS);
+        Ok(())
+    }
+
+    /// A member is gone: what was mapped of it stays only as long as a view needs it.
+    #[napi]
+    pub fn unmap_member(&self, first: u32) -> Result<()> {
+        self.range()?.arena().unmap(owners_of(first)?);
         Ok(())
     }
 
@@ -174,6 +232,17 @@ impl NativeArena {
     pub fn release(&mut self) {
         self.role = None;
     }
+}
+
+/// The numbers of a member.
+fn owners_of(first: u32) -> Result<Range<u32>> {
+    if !(MEMBERS_AT..OWNER_COUNT).contains(&first) || !first.is_multiple_of(MEMBER_OWNERS) {
+        return Err(to_js(CoreError::Corrupt {
+            what: "the number of a loop",
+            value: first.into(),
+        }));
+    }
+    Ok(first..first + MEMBER_OWNERS)
 }
 
 fn whole(number: f64) -> Result<u64> {

@@ -27,10 +27,16 @@ impl NativeDescriptors {
         self.held.last().map_or(-1, AsRawFd::as_raw_fd)
     }
 
-    /// A new segment.
+    /// A new segment between these two owners.
     #[napi]
-    pub fn create_segment(&mut self, ring_bytes: u32, slots: u32, owner: u32) -> Result<i32> {
-        let shape = Shape { ring_bytes, slot_count: slots, owner };
+    pub fn create_segment(
+        &mut self,
+        ring_bytes: u32,
+        slot_count: u32,
+        owner: u32,
+        parent_owner: u32,
+    ) -> Result<i32> {
+        let shape = Shape { ring_bytes, slot_count, owner, parent_owner };
         let (_segment, fd) = Segment::create(shape).map_err(to_js)?;
         Ok(self.hold(fd))
     }

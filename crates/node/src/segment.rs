@@ -49,6 +49,11 @@ impl NativeSegment {
     }
 
     #[napi(getter)]
+    pub fn parent_owner(&self) -> u32 {
+        self.segment.shape().parent_owner
+    }
+
+    #[napi(getter)]
     pub fn request_at(&self) -> u32 {
         self.segment.shape().request_at() as u32
     }

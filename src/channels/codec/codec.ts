@@ -1,8 +1,7 @@
 // Values in frames: the fast format for plain data, and a way out for all other values, which the
-// host layer supplies. One codec per peer for sending and reading; one without a peer for `pack`.
+// host layer supplies. One codec per channel for sending and reading; one without a channel for `pack`.
 // Not here: what can travel at all and in what bytes (the slow codec: context/).
 
-import { CodedError } from '../../errors.js';
 import { type ByteReader, ByteWriter } from '../bytes.js';
 import type { Block, BlockStore } from '../types.js';
 import { ValueReader } from './read.js';
@@ -27,14 +26,13 @@ export interface Packed {
   readonly bytes: Uint8Array;
   /** What the peer must know before it reads this (context/); empty for plain data. */
   readonly definitions: readonly number[];
-  /** To be lent to each peer that this is sent to: `blocks.lend(block, peer)`. */
+  /** To be lent to each peer that this is sent to: `lend` of its channel's `BlockStore`. */
   readonly blocks: readonly Block[];
 }
 
 export interface CodecOptions {
+  /** Of the channel; a codec with those of no channel can only pack and read. */
   readonly blocks: BlockStore | undefined;
-  /** The owner number of the process that will read; absent in a codec that only packs. */
-  readonly peer?: number;
   readonly slow: SlowCodec;
   /** Smallest copy that goes into a block; `Infinity`: none does. Absent: what `blocks` says. */
   readonly thresholdBytes?: number;
@@ -46,7 +44,6 @@ const keptPackBytes = 256 * 1024;
 
 export class Codec {
   readonly #blocks: BlockStore | undefined;
-  readonly #peer: number | undefined;
   readonly #slow: SlowCodec;
   readonly #values: ValueWriter;
   readonly #reader: ValueReader;
@@ -55,7 +52,6 @@ export class Codec {
 
   constructor(options: CodecOptions) {
     this.#blocks = options.blocks;
-    this.#peer = options.peer;
     this.#slow = options.slow;
     this.#values = new ValueWriter(options.blocks, options.thresholdBytes);
     this.#reader = new ValueReader(options.blocks, (bytes) => options.slow.decode(bytes));
@@ -76,22 +72,17 @@ export class Codec {
   }
 
   #lend(): void {
-    const peer = this.#peer;
-    if (peer === undefined) {
+    try {
+      for (const block of this.#values.placed) this.#blocks?.lend(block);
+      this.#lent = [...this.#values.placed];
+    } finally {
       this.#values.releasePlaced();
-      throw new CodedError('OPTION_INVALID', 'a codec without a peer packs and reads, no more');
     }
-    this.#lent = [...this.#values.placed];
-    for (const block of this.#lent) this.#blocks?.lend(block, peer);
-    this.#values.releasePlaced();
   }
 
   /** The last `tryWrite` is not on its way (`full`, `refused`, `closed`): takes its blocks back. */
   unsend(): void {
-    const peer = this.#peer;
-    if (peer !== undefined) {
-      for (const block of this.#lent) this.#blocks?.takeBack(block, peer, 1);
-    }
+    for (const block of this.#lent) this.#blocks?.takeBack(block, 1);
     this.#lent = noBlocks;
   }
 

@@ -102,7 +102,7 @@ function memoryChannel(port: MessagePort): Channel {
 }
 
 function endOf(channel: Channel): ChannelEnd {
-  return { channel, claims: undefined, blocks: undefined, owner: 0, peer: 0 };
+  return { channel, claims: undefined, blocks: undefined };
 }
 
 /** The parent's half, for a thread host. */

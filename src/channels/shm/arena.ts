@@ -1,21 +1,27 @@
-// This thread's handle on an arena, shared by all channels that use it: the parent's own for every
-// host, or in a host the one it was given. Released when the last channel is gone and no block is
-// referred to any more; then the descriptor is closed. Not here: who holds a block (blocks.ts).
+// This thread's handle on an arena, shared by all channels that use it: the one in which it is a parent,
+// for every host (its process's own, or the one that it has joined as a member), or in a host the one
+// that it was given. Released when the last channel is gone and no block is referred to any more; then
+// the descriptor is closed. Not here: who holds a block (blocks.ts).
 
 import { callNative, type NativeArena, requireNative } from '../../native.js';
-import { BlockTable } from './blocks.js';
+import { BlockTable, ShmBlocks } from './blocks.js';
 
 /** An arena in use by this thread. */
 export interface ArenaShare {
   readonly native: NativeArena;
   readonly table: BlockTable;
-  /** One user less; call it once for each `shareParentArena` or `adoptArena`. */
+  /** Of no channel. */
+  readonly blocks: ShmBlocks;
+  /** One user more. */
+  share(): ArenaShare;
+  /** One user less; call it once for each share. */
   leave(): void;
 }
 
 class SharedArena {
   readonly native: NativeArena;
   readonly table: BlockTable;
+  readonly blocks: ShmBlocks;
   readonly #onRelease: () => void;
   readonly #waitsForBlocks: boolean;
   #userCount = 0;
@@ -27,6 +33,7 @@ class SharedArena {
     this.#onRelease = onRelease ?? (() => {});
     this.#waitsForBlocks = onRelease !== undefined;
     this.table = new BlockTable(native, owner, () => this.#releaseWhenUnused());
+    this.blocks = new ShmBlocks(this.table);
   }
 
   join(): ArenaShare {
@@ -35,6 +42,8 @@ class SharedArena {
     return {
       native: this.native,
       table: this.table,
+      blocks: this.blocks,
+      share: () => this.join(),
       leave: () => {
         if (hasLeft) return;
         hasLeft = true;
@@ -53,19 +62,42 @@ class SharedArena {
   }
 }
 
-let ofProcess: SharedArena | undefined;
+let ofThread: SharedArena | undefined;
 
-/** The arena in which this thread is the parent (owner 0); the same for all threads of the process. */
+function becomeParent(open: (onCollected: () => void) => NativeArena, owner: number): SharedArena {
+  const onCollected = () => arena.table.onCollected();
+  const native = callNative(() => open(onCollected));
+  const arena = new SharedArena(native, owner, () => {
+    if (ofThread === arena) ofThread = undefined;
+  });
+  ofThread = arena;
+  return arena;
+}
+
+/**
+ * The arena in which this thread is the parent: the one that it has joined, or (owner 0) that of its
+ * process, the same for all threads that have joined none.
+ */
 export function shareParentArena(): ArenaShare {
-  if (ofProcess === undefined) {
-    const onCollected = () => arena.table.onCollected();
-    const native = callNative(() => requireNative().NativeArena.ofProcess(onCollected));
-    const arena = new SharedArena(native, 0, () => {
-      ofProcess = undefined;
-    });
-    ofProcess = arena;
-  }
-  return ofProcess.join();
+  const arena =
+    ofThread ??
+    becomeParent((onCollected) => requireNative().NativeArena.ofProcess(onCollected), 0);
+  return arena.join();
+}
+
+/** Blocks of that arena for a user other than a channel; `undefined` while there is none. */
+export function parentBlocks(): ShmBlocks | undefined {
+  return ofThread?.blocks;
+}
+
+/**
+ * From now on this thread is a parent in the arena behind `fd`, which is taken over, with the numbers
+ * of a member from `owner` on.
+ */
+export function joinArena(fd: number, owner: number): ArenaShare {
+  const open = (onCollected: () => void) =>
+    requireNative().NativeArena.join(fd, owner, onCollected);
+  return becomeParent(open, owner).join();
 }
 
 /** The arena that a parent passed as descriptor `fd`, which is taken over. */

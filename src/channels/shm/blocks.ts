@@ -1,8 +1,10 @@
 // Who holds which block of the arena. An own block is freed when nobody holds it: no view of it is
 // reachable here, no `place` is outstanding, and every peer it was lent to has given it back. A block
-// of another owner is reported to its owner when the same is true here. So nobody waits for anybody,
-// and the death of a peer is one call (`returnAll`).
-// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (host/protocol).
+// of another owner is given back in the same way to the one peer through whom it came first; what others
+// lend of it meanwhile is given back at once. So holders make a tree whose root is the owner: nobody
+// waits for anybody, no two hold a block for each other, and the death of a peer is one call.
+// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (host/protocol), blocks
+// that came through an event loop which has ended (burials.ts).
 
 import { CodedError } from '../../errors.js';
 import { callNative, type NativeArena } from '../../native.js';
@@ -11,26 +13,32 @@ import type { Block, BlockStore } from '../types.js';
 /** Below this a copy in the ring is cheaper than a block with its finalizer and its message. */
 const thresholdBytes = 32 * 1024;
 const nudgeBytes = 8;
-/** Offsets of one owner; as in crates/core/src/arena.rs. */
+/** Offsets of one owner, the first number of a member, and how many each has; as in crates/core/src/arena.rs. */
 const rangeBytes = 2 ** 35;
+const membersAt = 2 ** 17;
+const memberOwners = 2 ** 8;
+
+/** The member whose number, or whose host's number, this is: its own, 0 for whoever made the arena. */
+export function memberOf(owner: number): number {
+  return owner < membersAt ? 0 : owner - (owner % memberOwners);
+}
 
 /** One block that somebody holds; the same shape for all. */
 class Entry {
   readonly block: Block;
   readonly isOwn: boolean;
   /** Passed by reference and known by its buffer (`allocate`), or a payload that is read once. */
-  readonly isShared: boolean;
+  isShared: boolean;
   /** The buffer of shared memory: one for all who ask. */
   buffer: WeakRef<ArrayBuffer> | undefined = undefined;
   /** Buffers that are not collected yet. */
   bufferCount = 0;
   /** Outstanding `place`s and `hold`s. */
   holdCount = 0;
-  /** References received from the owner, when that is another process. */
+  /** Through whom a foreign block came and goes back, and how many references came there. */
+  via: ShmBlocks | undefined;
   receivedCount = 0;
-  readonly lent = new Map<number, number>();
-  /** Through whom a foreign block came and goes back. */
-  readonly via: ShmBlocks | undefined;
+  readonly lent = new Map<ShmBlocks, number>();
 
   constructor(block: Block, isOwn: boolean, isShared: boolean, via: ShmBlocks | undefined) {
     this.block = block;
@@ -81,11 +89,15 @@ export class BlockTable {
     this.#onEmptier();
   }
 
-  /** A copy of `bytes` that nobody counts: the caller frees the offset. */
+  /** A copy of `bytes` that nobody counts: the caller frees it. */
   placeUncounted(bytes: Uint8Array): number | undefined {
     if (this.#reclaims.size > 0) this.reclaim();
     const offset = callNative(() => this.native.place(bytes));
     return offset < 0 ? undefined : offset;
+  }
+
+  freeUncounted(offset: number): void {
+    if (!this.#isReleased) callNative(() => this.native.free(offset));
   }
 
   place(view: Uint8Array): Block | undefined {
@@ -134,15 +146,13 @@ export class BlockTable {
     this.#settle(entry);
   }
 
-  lend(block: Block, peer: number): void {
-    // The owner itself needs no permission to keep its block.
-    if (block.owner === peer) return;
+  lend(block: Block, peer: ShmBlocks, count = 1): void {
     const entry = this.#entries.get(keyOf(block));
-    if (entry !== undefined) entry.lent.set(peer, (entry.lent.get(peer) ?? 0) + 1);
+    if (entry !== undefined) entry.lent.set(peer, (entry.lent.get(peer) ?? 0) + count);
   }
 
   /** Numbers from a peer: a block that was never lent to it, or too high a count, changes nothing more. */
-  takeBack(block: Block, peer: number, count: number): void {
+  takeBack(block: Block, peer: ShmBlocks, count: number): void {
     const entry = this.#entries.get(keyOf(block));
     const lentCount = entry?.lent.get(peer);
     if (entry === undefined || lentCount === undefined || !(count > 0)) return;
@@ -154,18 +164,19 @@ export class BlockTable {
     this.#settle(entry);
   }
 
-  returnAll(peer: number): void {
+  returnAll(peer: ShmBlocks): void {
     for (const entry of this.#entries.values()) {
       if (entry.lent.delete(peer)) this.#settle(entry);
     }
   }
 
-  borrow(block: Block, isShared: boolean, via: ShmBlocks): ArrayBuffer {
+  /** `isCounted`: a reference came with the name. */
+  borrow(block: Block, isShared: boolean, via: ShmBlocks, isCounted: boolean): ArrayBuffer {
     const key = keyOf(block);
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      if (block.owner === this.owner) {
-        throw new CodedError('SEGMENT_CORRUPT', `no own block at ${block.offset} is in use`);
+      if (block.owner === this.owner || !isCounted) {
+        throw new CodedError('SEGMENT_CORRUPT', `no block at ${block.offset} is in use here`);
       }
       entry = new Entry(block, false, isShared, via);
       const buffer = this.#makeBuffer(entry);
@@ -176,8 +187,11 @@ export class BlockTable {
     if (entry.block.sizeBytes !== block.sizeBytes) {
       throw new CodedError('SEGMENT_CORRUPT', `a block of ${block.sizeBytes} bytes is none`);
     }
-    if (!entry.isOwn) entry.receivedCount++;
-    return entry.buffer?.deref() ?? this.#makeBuffer(entry);
+    if (isShared) entry.isShared = true; // nobody has said so of one that this thread only answers for
+    const buffer = entry.buffer?.deref() ?? this.#makeBuffer(entry);
+    if (isCounted && entry.via === via) entry.receivedCount++;
+    else if (isCounted) via.onUnused(block, 1);
+    return buffer;
   }
 
   /**
@@ -214,10 +228,10 @@ export class BlockTable {
     const { owner, offset } = entry.block;
     if (entry.isOwn) {
       callNative(() => this.native.free(offset));
-    } else if (this.#leaving.has(owner)) {
-      this.#retireWhenUnused(owner);
     } else {
       entry.via?.onUnused(entry.block, entry.receivedCount);
+      const leaving = this.#leavingOf(owner);
+      if (this.#leaving.has(leaving)) this.#retireWhenUnused(leaving);
     }
     this.#onEmptier();
   }
@@ -228,20 +242,78 @@ export class BlockTable {
     this.native.release();
   }
 
-  /** The process of `owner` has ended: frees its part when nothing here refers to it. */
-  ownerEnded(owner: number): void {
-    this.returnAll(owner);
+  /** The host `owner` has ended: frees its part when nothing here refers to it. */
+  hostEnded(owner: number, peer: ShmBlocks | undefined): void {
+    if (peer !== undefined) this.returnAll(peer);
     this.#leaving.add(owner);
     this.#retireWhenUnused(owner);
   }
 
-  #retireWhenUnused(owner: number): void {
+  /**
+   * A member has ended, and whoever refers to a block of it or of its hosts does so through this thread:
+   * frees their parts when nothing refers to them any more. Only where the arena was made.
+   */
+  memberEnded(owner: number): void {
+    this.#leaving.add(owner);
+    this.#retireWhenUnused(owner);
+  }
+
+  /** `leaving` is a host, or a member with its hosts. */
+  #retireWhenUnused(leaving: number): void {
     if (this.#isReleased) return;
-    for (const entry of this.#entries.values()) {
-      if (entry.block.owner === owner) return;
+    for (const { block } of this.#entries.values()) {
+      if (this.#leavingOf(block.owner) === leaving) return;
     }
-    this.#leaving.delete(owner);
-    callNative(() => this.native.retireOwner(owner));
+    this.#leaving.delete(leaving);
+    callNative(() => {
+      if (this.#isOthers(leaving)) this.native.retireMember(leaving);
+      else this.native.retireOwner(leaving);
+    });
+    this.#onEmptier();
+  }
+
+  /** Who has to have ended before memory of `owner` is free. */
+  #leavingOf(owner: number): number {
+    return this.#isOthers(owner) ? memberOf(owner) : owner;
+  }
+
+  /** Whether this is a number of another member. */
+  #isOthers(owner: number): boolean {
+    return memberOf(owner) !== memberOf(this.owner);
+  }
+
+  /** Foreign blocks that came through `via`. */
+  blocksVia(via: ShmBlocks): Block[] {
+    return [...this.#entries.values()].filter((each) => each.via === via).map(({ block }) => block);
+  }
+
+  /** From now on `block` came through `heir`, or this thread answers for it. Returns how many references came. */
+  reroute(block: Block, heir: ShmBlocks | undefined): number {
+    const entry = this.#entries.get(keyOf(block));
+    if (entry === undefined) return 0;
+    entry.via = heir;
+    return entry.receivedCount;
+  }
+
+  /**
+   * `peer` has so many references more, of a block that came to it through a member which has ended. Where
+   * the arena was made that may be the owner: then this thread answers for the block in its place, and holds
+   * it through nobody, who might hold it through this one.
+   */
+  inherit(block: Block, peer: ShmBlocks, count: number): void {
+    if (!(count > 0)) return;
+    if (this.owner === 0 && this.#isOthers(block.owner)) this.#answerFor(block);
+    this.lend(block, peer, count);
+  }
+
+  #answerFor(block: Block): void {
+    const entry = this.#entries.get(keyOf(block));
+    if (entry === undefined) {
+      this.#entries.set(keyOf(block), new Entry(block, false, false, undefined));
+      return;
+    }
+    entry.via?.onUnused(block, entry.receivedCount);
+    entry.via = undefined;
   }
 }
 
@@ -251,14 +323,31 @@ function keyOf(block: Block): number {
 
 function ignore(): void {}
 
-/** The block store of one channel: the table of its arena, and where blocks of its peer go back. */
+/** Whether a reference goes with the name of a block that is sent, or comes with one that is read. */
+export type Counting = (block: Block, isSent: boolean) => boolean;
+
+/** Between members: all count. */
+export const countAll: Counting = () => true;
+
+/**
+ * Between a parent and its host, of which both know who keeps a block anyway: what the host has of others
+ * came from its parent, and its own blocks it keeps until the parent gives them back.
+ */
+export function countOfHost(host: number, isParent: boolean): Counting {
+  return (block, isSent) => (isSent === isParent) !== (block.owner === host);
+}
+
+/** Blocks of one channel: those of its arena, lent to its peer and borrowed from it. */
 export class ShmBlocks implements BlockStore {
   readonly thresholdBytes = thresholdBytes;
   onUnused: (block: Block, count: number) => void = ignore;
   readonly #table: BlockTable;
+  readonly #counts: Counting | undefined;
 
-  constructor(table: BlockTable) {
+  /** Without `counts` it is of no channel: what is read was packed in this thread. */
+  constructor(table: BlockTable, counts?: Counting) {
     this.#table = table;
+    this.#counts = counts;
   }
 
   place(view: Uint8Array): Block | undefined {
@@ -281,19 +370,22 @@ export class ShmBlocks implements BlockStore {
     this.#table.release(block);
   }
 
-  lend(block: Block, peer: number): void {
-    this.#table.lend(block, peer);
+  lend(block: Block): void {
+    if (this.#counts === undefined) {
+      throw new CodedError('OPTION_INVALID', 'there is no channel here to send a block over');
+    }
+    if (this.#counts(block, true)) this.#table.lend(block, this);
   }
 
-  takeBack(block: Block, peer: number, count: number): void {
-    this.#table.takeBack(block, peer, count);
+  takeBack(block: Block, count: number): void {
+    this.#table.takeBack(block, this, count);
   }
 
-  returnAll(peer: number): void {
-    this.#table.returnAll(peer);
+  returnAll(): void {
+    this.#table.returnAll(this);
   }
 
   borrow(block: Block, isShared: boolean): ArrayBuffer {
-    return this.#table.borrow(block, isShared, this);
+    return this.#table.borrow(block, isShared, this, this.#counts?.(block, false) ?? false);
   }
 }

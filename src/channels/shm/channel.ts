@@ -198,8 +198,12 @@ export class ShmChannel implements Channel {
   peerExited(): void {
     if (this.#hasPeerExited) return;
     this.#hasPeerExited = true;
-    if (this.#isAttached) setImmediate(() => this.#drainAfterExit());
-    else this.#onPeerEnded();
+    if (this.#isAttached) {
+      setImmediate(() => this.#drainAfterExit());
+      return;
+    }
+    this.#spill.peerEnded();
+    this.#onPeerEnded();
   }
 
   #drainAfterExit(): void {

@@ -6,17 +6,14 @@ import {
   callNative,
   type NativeBinding,
   type NativeDescriptors,
-  type NativeSegment,
   requireNative,
 } from '../../native.js';
-import type { BlockStore, ChannelEnd, ChannelOffer, ChannelTicket } from '../types.js';
+import type { BlockStore, ChannelOffer, ChannelTicket } from '../types.js';
 import { type ArenaShare, adoptArena, shareParentArena } from './arena.js';
-import { ShmBlocks } from './blocks.js';
-import { ShmChannel } from './channel.js';
-import { SegmentClaims } from './claims.js';
+import { countOfHost, ShmBlocks } from './blocks.js';
+import type { ShmChannel } from './channel.js';
+import { defaultRingBytes, maySpin, memoryOf, openEnd, type ShmEnd } from './end.js';
 import { eventLoop } from './event-loop.js';
-import type { SegmentMemory } from './layout.js';
-import { Spill } from './spill.js';
 import { parseShmTicket, type ShmTicket } from './ticket.js';
 
 export interface ShmOptions {
@@ -29,80 +26,14 @@ export interface ShmOptions {
   readonly slotCount?: number;
 }
 
-/** A channel end over shared memory. */
-export interface ShmEnd extends ChannelEnd {
-  readonly channel: ShmChannel;
-  /** The segment itself, and where its request ring begins: tests forge numbers in it. */
-  readonly memory: SegmentMemory;
-  readonly requestAt: number;
-  readonly peerExited: () => void;
-}
-
 /** An offer whose `open` gives an shm end. */
 export interface ShmOffer extends ChannelOffer {
   open(): ShmEnd;
 }
 
-const defaultRingBytes = 128 * 1024;
 const defaultSlotCount = 1024;
 /** Where `stdio` of a process host goes on after stdin, stdout and stderr. */
 const firstPassedFd = 3;
-
-/** What an end is made of, on either side. */
-interface EndParts {
-  readonly segment: NativeSegment;
-  readonly memory: SegmentMemory;
-  readonly arena: ArenaShare;
-  readonly isParent: boolean;
-  /** This side's eventfd, -1 for the loop's own, and the peer's; both are taken over. */
-  readonly bell: number;
-  readonly peerBell: number;
-  readonly spin: boolean;
-  readonly onPeerEnded: () => void;
-}
-
-function openEnd(parts: EndParts): ShmEnd {
-  const { segment, memory, arena, isParent, onPeerEnded } = parts;
-  const loop = eventLoop();
-  const end = callNative(() =>
-    loop.native.attach(segment, isParent, parts.bell, parts.peerBell, parts.spin),
-  );
-  const refs = new Int32Array(callNative(() => loop.native.refWords(end)));
-  const spill = new Spill(arena, isParent ? segment.owner : 0);
-  const channel = new ShmChannel({
-    segment,
-    memory,
-    loop,
-    end,
-    refs,
-    isParent,
-    spill,
-    onPeerEnded,
-  });
-  return {
-    channel,
-    memory,
-    requestAt: segment.requestAt,
-    peerExited: () => channel.peerExited(),
-    claims: new SegmentClaims(memory.words, segment.slotCount),
-    blocks: new ShmBlocks(arena.table),
-    owner: segment.owner,
-    peer: isParent ? segment.owner : 0,
-  };
-}
-
-function memoryOf(segment: NativeSegment): SegmentMemory {
-  const buffer = callNative(() => segment.buffer());
-  return { bytes: Buffer.from(buffer), words: new Int32Array(buffer) };
-}
-
-let knownQuota: boolean | undefined;
-
-/** Under a CPU quota a spin eats what the tasks need. Asked once: it reads files. */
-function hasQuota(binding: NativeBinding): boolean {
-  knownQuota ??= binding.hasCpuQuota();
-  return knownQuota;
-}
 
 /** Throws `NATIVE_MISSING` or `NATIVE_REFUSED` where shared memory cannot be had. */
 export function offerShm(options: ShmOptions): ShmOffer {
@@ -140,11 +71,11 @@ function makeOffer(
   options: ShmOptions,
 ): ShmOffer {
   const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount } = options;
-  const spin = options.spin && !hasQuota(binding);
+  const spin = maySpin(binding, options.spin);
   const isProcess = options.host === 'process';
   const { native: loop } = eventLoop();
   const owner = arena.native.takeOwner();
-  const segmentFd = fds.createSegment(ringBytes, slotCount, owner);
+  const segmentFd = fds.createSegment(ringBytes, slotCount, owner, arena.table.owner);
   const segment = binding.NativeSegment.open(fds.release(fds.duplicate(segmentFd)));
   // Here and not in `open`: a runtime that forbids such buffers refuses the offer.
   const memory = memoryOf(segment);
@@ -159,9 +90,10 @@ function makeOffer(
     bell: keep(hostBell),
     peerBell: keep(parentBell),
   };
+  const blocks = new ShmBlocks(arena.table, countOfHost(owner, true));
   const onPeerEnded = (): void => {
     fds.closeAll();
-    arena.table.ownerEnded(owner);
+    arena.table.hostEnded(owner, blocks);
   };
   return {
     ticket: { ...makeTicket({ ...options, spin }, passed) },
@@ -171,7 +103,7 @@ function makeOffer(
       try {
         const peerBell = fds.release(hostBell);
         const side = { isParent: true, bell: -1, peerBell, spin, onPeerEnded };
-        return openEnd({ segment, memory, arena, ...side });
+        return openEnd({ segment, memory, arena, blocks, ...side });
       } finally {
         loop.releaseBell();
         if (isProcess) fds.closeAll();
@@ -185,7 +117,7 @@ function makeOffer(
   };
 }
 
-/** The parent's blocks for a user other than a channel: a pool's packer, `shared()`. */
+/** This thread's blocks for a user other than a channel: a pool's packer, `shared()`. */
 export interface BlocksShare {
   readonly blocks: BlockStore;
   leave(): void;
@@ -194,7 +126,7 @@ export interface BlocksShare {
 /** Throws `NATIVE_MISSING`, `NATIVE_REFUSED`. Blocks that are held outlive `leave`. */
 export function shareBlocks(): BlocksShare {
   const arena = shareParentArena();
-  return { blocks: new ShmBlocks(arena.table), leave: () => arena.leave() };
+  return { blocks: arena.blocks, leave: () => arena.leave() };
 }
 
 /** The host's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
@@ -208,8 +140,12 @@ export function acceptShm(ticket: ChannelTicket): ShmEnd {
     const arena = adoptArena(take(passed.arena), segment.owner);
     const bells = { bell: take(passed.bell), peerBell: take(passed.peerBell) };
     const side = { isParent: false, ...bells, spin, onPeerEnded() {} };
-    return openEnd({ segment, memory: memoryOf(segment), arena, ...side });
+    const blocks = new ShmBlocks(arena.table, countOfHost(segment.owner, false));
+    return openEnd({ segment, memory: memoryOf(segment), arena, blocks, ...side });
   });
 }
 
-export type { ShmChannel };
+export { parentBlocks } from './arena.js';
+export type { MemberName } from './burials.js';
+export { Members, memberFdCount } from './members.js';
+export type { ShmChannel, ShmEnd };

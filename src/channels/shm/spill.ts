@@ -3,7 +3,6 @@
 // message is needed. (Blocks that a value refers to are another matter: blocks.ts.)
 
 import { CodedError, hasCode } from '../../errors.js';
-import { callNative } from '../../native.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import type { BodyWriter } from '../types.js';
 import type { ArenaShare } from './arena.js';
@@ -70,7 +69,7 @@ export class Spill {
     const place: Place = { offset, sizeBytes, owner: table.owner };
     const outcome = ring.write(kind, task, target, writePlace, place, spillFlag);
     if (outcome === 'sent') this.#inFlight.push({ offset, endsAt: ring.tail });
-    else callNative(() => this.#arena.native.free(offset));
+    else table.freeUncounted(offset);
     return outcome === 'tooLarge' ? 'corrupt' : outcome;
   }
 
@@ -98,7 +97,7 @@ export class Spill {
     let done = 0;
     for (const { offset, endsAt } of this.#inFlight) {
       if (((head - endsAt) | 0) < 0) break;
-      callNative(() => this.#arena.native.free(offset));
+      this.#arena.table.freeUncounted(offset);
       done++;
     }
     this.#inFlight.splice(0, done);
@@ -110,12 +109,15 @@ export class Spill {
       this.#freeRead(ring);
       return this.#inFlight.length === 0;
     };
-    if (isPeerGone) {
-      for (const { offset } of this.#inFlight) callNative(() => this.#arena.native.free(offset));
-      this.#inFlight = [];
-    } else if (!reclaim()) {
-      this.#arena.table.addReclaim(reclaim);
-    }
+    if (isPeerGone) this.peerEnded();
+    else if (!reclaim()) this.#arena.table.addReclaim(reclaim);
     this.#arena.leave();
+  }
+
+  /** Nobody reads what is in flight any more. */
+  peerEnded(): void {
+    for (const { offset } of this.#inFlight) this.#arena.table.freeUncounted(offset);
+    this.#inFlight = [];
+    this.#arena.table.reclaim();
   }
 }

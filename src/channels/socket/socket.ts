@@ -124,7 +124,7 @@ function socketAt(fd: number): Net.Socket {
 }
 
 function endOf(channel: Channel): ChannelEnd {
-  return { channel, claims: undefined, blocks: undefined, owner: 0, peer: 0 };
+  return { channel, claims: undefined, blocks: undefined };
 }
 
 /** The parent's half, for a process host. `open` throws CHANNEL_UNAVAILABLE without its pipe. */

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ByteReader, ByteWriter, Codec } from '../../../src/channels/index.js';
-import { hasCode } from '../../../src/errors.js';
+import { CodedError, hasCode } from '../../../src/errors.js';
 import { HeapBlocks, refusingCodec, roundTrip, written } from './given.js';
 
 function given(): { blocks: HeapBlocks; codec: Codec; packer: Codec } {
   const blocks = new HeapBlocks();
   return {
     blocks,
-    codec: new Codec({ blocks, peer: 3, slow: refusingCodec }),
+    codec: new Codec({ blocks, slow: refusingCodec }),
     packer: new Codec({ blocks, slow: refusingCodec }),
   };
 }
@@ -111,8 +111,11 @@ test('a packed value holds its blocks until release(), and lends nothing', () =>
   assert.equal(blocks.holds, 0);
 });
 
-test('a codec without a peer does not send by reference', () => {
+test('what cannot be lent is not sent by reference', () => {
   const { blocks, packer } = given();
+  blocks.lend = () => {
+    throw new CodedError('OPTION_INVALID', 'to nobody');
+  };
   assert.throws(
     () => packer.tryWrite(ByteWriter.growing(), new Uint8Array(2000)),
     (error) => hasCode(error, 'OPTION_INVALID'),

@@ -102,7 +102,6 @@ function strictCodec(): Codec {
   };
   return new Codec({
     blocks,
-    peer: 3,
     slow: {
       encode: () => assert.fail(),
       decode: () => {

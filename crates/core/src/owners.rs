@@ -1,0 +1,42 @@
+//! Which owner numbers are free. A number that was given back is used again as late as possible: a peer
+//! that is not known to be gone may still write where its owner was.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+#[derive(Debug)]
+pub struct Owners {
+    fresh: Range<u32>,
+    given_back: VecDeque<u32>,
+}
+
+impl Owners {
+    pub fn new(numbers: Range<u32>) -> Owners {
+        Owners { fresh: numbers, given_back: VecDeque::new() }
+    }
+
+    /// A number that nobody has; none when all are taken.
+    pub fn take(&mut self) -> Option<u32> {
+        self.fresh.next().or_else(|| self.given_back.pop_front())
+    }
+
+    /// Of `take`, once.
+    pub fn give(&mut self, number: u32) {
+        self.given_back.push_back(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_used_again_once_all_were_used_the_oldest_first() {
+        let mut owners = Owners::new(5..8);
+        assert_eq!([owners.take(), owners.take()], [Some(5), Some(6)]);
+        owners.give(6);
+        owners.give(5);
+        let rest: Vec<u32> = std::iter::from_fn(|| owners.take()).collect();
+        assert_eq!(rest, [7, 6, 5]);
+    }
+}

@@ -1,0 +1,283 @@
+// Members of one arena that send each other blocks, drop them, come and get killed, in any order: nobody
+// ever sees memory that was freed, and in the end all of it is free. The channels, the arena and the
+// garbage collector are models, so that a seed says in which order everything happens.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BlockTable, countAll, memberOf, ShmBlocks } from '../../src/channels/shm/blocks.js';
+import { Burials, MemberEstate, type MemberName } from '../../src/channels/shm/burials.js';
+import type { Block, EstateStep } from '../../src/channels/types.js';
+import type { NativeArena } from '../../src/native.js';
+import { type Random, random } from '../support/index.js';
+
+const membersAt = 2 ** 17;
+const memberOwners = 2 ** 8;
+const sizeBytes = 64;
+
+const nameOf = ({ owner, offset }: Block): string => `${owner}:${offset}`;
+
+/** Which blocks of the arena are in use, and the numbers of members. */
+class Memory {
+  readonly inUse = new Set<string>();
+  readonly freeMembers = Array.from({ length: 3 }, (_, at) => membersAt + at * memberOwners);
+  retired = 0;
+
+  retireMember(first: number): void {
+    for (const name of this.inUse) {
+      if (memberOf(Number(name.split(':')[0])) === first) this.inUse.delete(name);
+    }
+    assert.ok(!this.freeMembers.includes(first), 'a number is free once');
+    this.freeMembers.push(first);
+    this.retired += 1;
+  }
+}
+
+/** What a table does with native code; a view is garbage when a test says so. */
+function modelArena(memory: Memory, owner: number): NativeArena & { collect(key: number): void } {
+  let nextOffset = 0;
+  let collected: number[] = [];
+  const unused = (): never => assert.fail('not for these tests');
+  return {
+    fd: unused,
+    takeOwner: unused,
+    retireOwner: unused,
+    takeMember: unused,
+    allocate: unused,
+    retireMember: (first) => memory.retireMember(first),
+    unmapMember() {},
+    place() {
+      const block = { owner, offset: nextOffset, sizeBytes };
+      nextOffset += 65536;
+      memory.inUse.add(nameOf(block));
+      return block.offset;
+    },
+    free(offset) {
+      assert.ok(memory.inUse.delete(nameOf({ owner, offset, sizeBytes })), 'freed once');
+    },
+    view: () => new ArrayBuffer(sizeBytes),
+    collect: (key) => collected.push(key),
+    takeCollected() {
+      const keys = collected;
+      collected = [];
+      return keys;
+    },
+    usedCount: 0,
+    release() {},
+  };
+}
+
+type Frame =
+  | { readonly type: 'message'; readonly block: Block }
+  | { readonly type: 'release' | 'inherit'; readonly block: Block; readonly count: number }
+  | { readonly type: EstateStep; readonly member: number };
+
+/** What the supervisor says. */
+type Word =
+  | { readonly type: 'introduced'; readonly from: Loop }
+  | { readonly type: 'parted'; readonly member: MemberName; readonly survivors: MemberName[] };
+
+/** One end of a channel. */
+interface Line {
+  readonly blocks: ShmBlocks;
+  readonly estate: MemberEstate;
+  readonly inbox: Frame[];
+  isPeerGone: boolean;
+}
+
+interface Held {
+  readonly block: Block;
+  readonly isView: boolean;
+}
+
+class Loop {
+  readonly name: MemberName;
+  readonly table: BlockTable;
+  readonly burials: Burials;
+  readonly native: ReturnType<typeof modelArena>;
+  readonly lines = new Map<number, Line>();
+  readonly words: Word[] = [];
+  /** Blocks that are held here: own ones that were made, and those of which a view is reachable. */
+  readonly held: Held[] = [];
+  isAlive = true;
+
+  constructor(memory: Memory, name: MemberName) {
+    this.name = name;
+    this.native = modelArena(memory, name.owner);
+    this.table = new BlockTable(this.native, name.owner, () => {});
+    this.burials = new Burials(this.table, name, () => {});
+  }
+
+  /** The end of a channel to `peer`, whose end may not be there yet. */
+  link(peer: Loop): void {
+    if (this.lines.has(peer.name.id)) return;
+    const blocks = new ShmBlocks(this.table, countAll);
+    const estate = new MemberEstate(peer.name, blocks, this.burials);
+    const send = (frame: Frame): void => void peer.inboxOf(this).push(frame);
+    blocks.onUnused = (block, count) => send({ type: 'release', block, count });
+    estate.onInherit = (block, count) => send({ type: 'inherit', block, count });
+    estate.onStep = (member, type) => send({ type, member });
+    this.lines.set(peer.name.id, { blocks, estate, inbox: this.inboxOf(peer), isPeerGone: false });
+    this.burials.add(estate);
+  }
+
+  readonly #inboxes = new Map<number, Frame[]>();
+
+  inboxOf(peer: Loop): Frame[] {
+    const inbox = this.#inboxes.get(peer.name.id) ?? [];
+    this.#inboxes.set(peer.name.id, inbox);
+    return inbox;
+  }
+
+  make(): void {
+    const block = this.table.place(new Uint8Array(sizeBytes));
+    assert.ok(block);
+    this.held.push({ block, isView: false });
+  }
+
+  /** A channel whose end was heard takes nothing any more. */
+  mayTell(peer: number): boolean {
+    return this.lines.get(peer)?.estate.isSealed === false;
+  }
+
+  send(block: Block, peer: Loop): void {
+    this.lines.get(peer.name.id)?.blocks.lend(block);
+    peer.inboxOf(this).push({ type: 'message', block });
+  }
+
+  read(line: Line): void {
+    const frame = line.inbox.shift();
+    if (frame === undefined) return;
+    switch (frame.type) {
+      case 'message':
+        line.blocks.borrow(frame.block, false);
+        this.held.push({ block: frame.block, isView: true });
+        break;
+      case 'release':
+        line.blocks.takeBack(frame.block, frame.count);
+        break;
+      case 'inherit':
+        line.estate.inherit(frame.block, frame.count);
+        break;
+      default:
+        line.estate.hear(frame.member, frame.type);
+        break;
+    }
+  }
+
+  drop(at: number): void {
+    const [held] = this.held.splice(at, 1);
+    if (held === undefined) return;
+    const { block, isView } = held;
+    if (!isView) {
+      this.table.release(block);
+      return;
+    }
+    this.native.collect(block.owner * 2 ** 35 + block.offset);
+    this.table.onCollected();
+  }
+}
+
+class World {
+  readonly memory = new Memory();
+  readonly loops: Loop[] = [];
+  readonly #chance: Random;
+  #lastId = 0;
+
+  constructor(chance: Random) {
+    this.#chance = chance;
+    this.loops.push(new Loop(this.memory, { id: 0, owner: 0 }));
+  }
+
+  get alive(): Loop[] {
+    return this.loops.filter(({ isAlive }) => isAlive);
+  }
+
+  join(): void {
+    const owner = this.memory.freeMembers.shift();
+    if (owner === undefined) return;
+    this.#lastId += 1;
+    const made = new Loop(this.memory, { id: this.#lastId, owner });
+    for (const other of this.alive) {
+      made.link(other);
+      other.words.push({ type: 'introduced', from: made });
+    }
+    this.loops.push(made);
+  }
+
+  kill(loop: Loop): void {
+    loop.isAlive = false;
+    loop.held.length = 0;
+    const survivors = this.alive.map(({ name }) => name);
+    for (const each of this.alive)
+      each.words.push({ type: 'parted', member: loop.name, survivors });
+  }
+
+  hear(loop: Loop): void {
+    const word = loop.words.shift();
+    if (word?.type === 'introduced') loop.link(word.from);
+    if (word?.type !== 'parted') return;
+    const line = loop.lines.get(word.member.id);
+    if (line !== undefined) line.isPeerGone = true;
+    loop.burials.ended(word.member, word.survivors);
+  }
+
+  /** One thing that can happen now; false: nothing can but what somebody begins. */
+  step(): boolean {
+    const acts: (() => void)[] = [];
+    for (const loop of this.alive) {
+      if (loop.words.length > 0) acts.push(() => this.hear(loop));
+      for (const line of loop.lines.values()) {
+        if (line.inbox.length > 0) acts.push(() => loop.read(line));
+        else if (line.isPeerGone && !line.estate.isSealed) acts.push(() => line.estate.seal());
+      }
+    }
+    if (acts.length === 0) return false;
+    this.#chance.pick(acts)();
+    return true;
+  }
+
+  begin(): void {
+    const loop = this.#chance.pick(this.alive);
+    const what = this.#chance.integer(0, 20);
+    if (what === 0) this.join();
+    else if (what === 1 && loop.name.id !== 0) this.kill(loop);
+    else if (what < 6) loop.make();
+    else if (what < 12) loop.drop(this.#chance.integer(0, loop.held.length));
+    else if (loop.held.length > 0) {
+      const peers = this.loops.filter(({ name }) => loop.mayTell(name.id));
+      if (peers.length > 0) loop.send(this.#chance.pick(loop.held).block, this.#chance.pick(peers));
+    }
+  }
+
+  check(): void {
+    for (const { held } of this.alive) {
+      for (const { block } of held) assert.ok(this.memory.inUse.has(nameOf(block)), nameOf(block));
+    }
+  }
+
+  settle(): void {
+    while (this.step()) this.check();
+  }
+}
+
+test('nobody sees freed memory, and nothing stays, whoever is killed when', (t) => {
+  const chance = random(t);
+  let retired = 0;
+  for (let round = 0; round < 1000; round += 1) {
+    const world = new World(chance);
+    for (let at = 0; at < 3; at += 1) world.join();
+    for (let at = 0; at < 200; at += 1) {
+      if (chance.integer(0, 2) === 0 || !world.step()) world.begin();
+      world.check();
+    }
+    world.settle();
+    for (const loop of world.alive) while (loop.held.length > 0) loop.drop(0);
+    world.settle();
+    assert.deepEqual([...world.memory.inUse], [], 'all is free');
+    retired += world.memory.retired;
+    for (const loop of world.alive.slice(1)) world.kill(loop);
+    world.settle();
+    assert.equal(world.memory.freeMembers.length, 3, 'and so are the numbers');
+  }
+  assert.ok(retired > 1000, `${retired} members were killed, or this would say nothing`);
+});
