@@ -19,6 +19,7 @@ import {
   takeOverListening,
 } from './listen.js';
 import { Member } from './member.js';
+import { supervisorMember } from './mesh.js';
 import { refuseMisdirected } from './misdirected.js';
 import { Places } from './places.js';
 import { type ProgramLoop, setProgramLoop } from './program-loop.js';
@@ -147,6 +148,7 @@ export class Loop {
         break;
       case 'orphaned':
         this.#places.isOver = true;
+        this.#member.receive({ type: 'parted', id: supervisorMember }); // nobody else says so
         break;
       case 'members':
       case 'introduced':
