@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { allSee, Guest, guestsAtAll, startChat, whatIsMisheard } from '../examples/chatting.js';
+import { runCommand } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { skip as noBinary } from '../units/loops.js';
 import { skip as noServer, startServer } from './server.js';
@@ -64,3 +65,24 @@ test('chat: what is said while the NATS server is away arrives when it is back',
   await allSee([anna, bert], ['anna', 'bert']);
   assert.deepEqual(anna.from('anna'), texts);
 });
+
+const verticles = [process.execPath, 'examples/verticles/main.js'];
+
+test('verticles: the three units measure in three programs', { skip }, async (t) => {
+  const { url } = await startServer(t);
+  const run = await runCommand(t, [...verticles, '--cluster', url, '0.5', '2']);
+  assert.equal(run.stderr, '');
+  assert.match(run.stdout, /^instances .* clustered .*\n +2( +[1-9]\d*){3}\n$/);
+  assert.equal(run.status, 0);
+});
+
+for (const [what, args] of [
+  ['a NATS server that is not there', ['--cluster', 'nats://127.0.0.1:1', '0.1', '1']],
+  ['no NATS server', ['--cluster']],
+] as const) {
+  test(`verticles: with ${what} it says how to start one`, { skip: noBinary }, async (t) => {
+    const run = await runCommand(t, [...verticles, ...args]);
+    assert.match(run.stderr, /^verticles: .*`nats-server` starts one.*\n$/);
+    assert.deepEqual([run.status, run.stdout], [2, '']);
+  });
+}
