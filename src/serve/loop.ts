@@ -20,6 +20,7 @@ import {
 } from './listen.js';
 import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
+import { supervisorMember } from './mesh.js';
 import { refuseMisdirected } from './misdirected.js';
 import { Places } from './places.js';
 import { type ProgramLoop, setProgramLoop } from './program-loop.js';
@@ -151,6 +152,7 @@ export class Loop {
         break;
       case 'orphaned':
         this.#places.isOver = true;
+        this.#member.receive({ type: 'unreachable', id: supervisorMember }); // nobody else says so
         break;
       case 'members':
       case 'introduced':

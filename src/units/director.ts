@@ -11,8 +11,9 @@ import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
 import { DirectedDeployment, type Placed } from './deployment.js';
+import { startFailed, stopFailed } from './errors.js';
 import { Losses } from './losses.js';
-import { moveInstance, startMessage, stopFailed } from './move.js';
+import { moveInstance, startMessage } from './move.js';
 import { fillDeployOptions, sourceOf } from './options.js';
 import { type InstanceId, loopAddress, parseHealth, type ToDirector } from './protocol.js';
 import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
@@ -392,11 +393,4 @@ function byLoop(placed: readonly Placed[]): ByLoop {
     else there.push(each);
   }
   return loops;
-}
-
-function startFailed(name: string, cause: unknown): CodedError {
-  if (cause instanceof CodedError && /^(UNIT|TRANSFER)_/.test(cause.code)) return cause;
-  return new CodedError('UNIT_START_FAILED', `${name} could not start: ${messageOf(cause)}`, {
-    cause,
-  });
 }

@@ -31,10 +31,13 @@ async function load(url: string, path: string): Promise<unknown> {
   }
 }
 
-/** The default export, also of CommonJS; or all of it, where it exports `start` beside others. */
+/** The default export, also of CommonJS; else `start`, or all of it where it exports other methods beside. */
 function unitIn(exported: unknown): unknown {
   const inner: unknown = Reflect.get(Object(exported), 'default');
-  if (inner === undefined) return exported;
+  if (inner === undefined) {
+    const { start, stop, health } = objectOf(exported);
+    return stop === undefined && health === undefined ? start : exported;
+  }
   const innermost: unknown = Reflect.get(Object(inner), 'default');
   return typeof inner === 'object' && innermost !== undefined ? innermost : inner;
 }

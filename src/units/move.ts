@@ -10,6 +10,7 @@ import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { ask } from './ask.js';
 import type { DirectedDeployment, Placed } from './deployment.js';
+import { stopFailed } from './errors.js';
 import { loopAddress, type ToUnits } from './protocol.js';
 
 export interface MoveParts {
@@ -110,9 +111,3 @@ async function endOn(
 }
 
 /** `cause` as `UNIT_STOP_FAILED`. */
-export function stopFailed(name: string, cause: unknown): CodedError {
-  if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
-  return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
-    cause,
-  });
-}

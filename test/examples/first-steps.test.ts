@@ -26,7 +26,7 @@ const programs: readonly Program[] = [
   {
     folder: 'verticles',
     name: 'main',
-    args: ['0.1', '2'],
+    args: ['0.5', '2'],
     prints: /^instances .*\n +2 +[1-9]\d* +[1-9]\d*\n$/,
   },
   { name: 'run', prints: /^[0-9a-f]{64}\n$/ },

@@ -75,6 +75,18 @@ test('a unit may be a function, an object, a class, or a module with start', {
   assert.equal(ofClass.name, 'Unit');
 });
 
+test('what the start of a module returns is its stop', { skip }, async (t) => {
+  const loops = startLoops(t);
+  const gone: unknown[] = [];
+  loops.bus.consumer('gone', ({ body }) => {
+    gone.push(body);
+  });
+  const deployment = await loops.deploy(appUrl('functions'));
+  await deployment.undeploy();
+  await waitFor(() => gone.length > 0);
+  assert.deepEqual(gone, ['functions']);
+});
+
 test('more instances go where the fewest of their deployment are, fewer leave from the end', {
   skip,
 }, async (t) => {

@@ -2,10 +2,13 @@
 // numbers, loops that end.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { Loops, type UnitContext } from '../../src/index.js';
-import { waitFor } from '../support/index.js';
+import { library } from '../faults/child.js';
+import { childrenOf, isRunning, waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 
 test('units that are none are refused by name, and nothing stays', { skip }, async (t) => {
@@ -184,4 +187,24 @@ test('a loop that blocks is told of by its units and by where it is, and delays 
   assert.deepEqual(units, ['sleeper']);
   assert.match(stack ?? '', /sleeper\.js:\d+/);
   await loops.bus.request('slept', 0);
+});
+
+test('loops leave when the program that started them is killed', { skip }, async (t) => {
+  // Nobody waits for 30 s for an answer of a program that is no more.
+  const program = `import { Loops } from ${JSON.stringify(library)};
+    const loops = new Loops({ processes: 2, loops: 2, drainTimeoutMs: 600_000 });
+    await loops.deploy(() => {}, { instances: 4 });
+    console.log('deployed');`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  const pids = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+  assert.ok(pids.length >= 2);
+  t.after(() => {
+    for (const pid of pids.filter(isRunning)) process.kill(pid, 'SIGKILL');
+  });
+  child.kill('SIGKILL');
+  await waitFor(() => !pids.some(isRunning));
 });

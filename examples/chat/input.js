@@ -1,0 +1,40 @@
+// What a browser may send: `{ enter: ROOM, name }` or `{ say: TEXT }`, as JSON. All else is answered with one
+// sentence that says what to do.
+
+const maxNameLength = 24;
+const maxTextLength = 1000;
+
+/** Its message is for the one who typed. */
+export class InputError extends Error {
+  code = 'CHAT_INPUT';
+}
+
+/** `{ room, name }` with the room itself, or `{ say }`. Throws `InputError`. */
+export function readInput(json, rooms) {
+  const { enter, name, say } = Object(parse(json));
+  if (say !== undefined) return { say: line('a message', say, maxTextLength) };
+  if (enter === undefined) throw new InputError('send {"enter", "name"} or {"say"}');
+  const room = rooms.get(enter);
+  if (room === undefined) {
+    const known = [...rooms.keys()].join(', ');
+    throw new InputError(`there is no room ${JSON.stringify(enter)}: enter one of ${known}`);
+  }
+  return { room, name: line('a name', name, maxNameLength) };
+}
+
+function parse(json) {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new InputError('this is no JSON: send {"enter", "name"} or {"say"}');
+  }
+}
+
+function line(what, value, maxLength) {
+  const text = typeof value === 'string' ? value.replaceAll(/\s+/g, ' ').trim() : '';
+  if (text === '') throw new InputError(`${what} is missing: write one`);
+  if (text.length <= maxLength) return text;
+  throw new InputError(
+    `${what} of ${text.length} characters is too long: ${maxLength} is the limit`,
+  );
+}

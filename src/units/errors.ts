@@ -1,0 +1,18 @@
+// The errors of deployments that more than one file of this part gives.
+
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+
+export function startFailed(name: string, cause: unknown): CodedError {
+  if (cause instanceof CodedError && /^(UNIT|TRANSFER)_/.test(cause.code)) return cause;
+  return new CodedError('UNIT_START_FAILED', `${name} could not start: ${messageOf(cause)}`, {
+    cause,
+  });
+}
+
+export function stopFailed(name: string, cause: unknown): CodedError {
+  if (cause instanceof CodedError && cause.code === 'UNIT_STOP_FAILED') return cause;
+  return new CodedError('UNIT_STOP_FAILED', `${name} did not stop well: ${messageOf(cause)}`, {
+    cause,
+  });
+}
