@@ -14,6 +14,11 @@ const manyBytes = 2 ** 20;
 /** So much, or so long, goes without being confirmed; in ms. */
 const confirmBytes = 2 ** 16;
 const confirmMs = 100;
+/**
+ * What waited for a connection goes out so long after it is back, in ms: others come back at about the same
+ * time, and before they do nobody hears it.
+ */
+const settleMs = 1500;
 
 interface Frame {
   readonly subject: string;
@@ -34,6 +39,7 @@ export class Outbox {
   /** Of them, what the confirmation on its way is for. */
   #isConfirming = false;
   #timer: NodeJS.Timeout | undefined;
+  #settling: NodeJS.Timeout | undefined;
 
   constructor(connection: NatsConnection) {
     this.#connection = connection;
@@ -103,6 +109,7 @@ export class Outbox {
   /** Answers how many frames may not have reached the server. */
   disconnected(): number {
     this.#isConnected = false;
+    clearTimeout(this.#settling);
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const frames = this.#openFrames;
@@ -112,9 +119,12 @@ export class Outbox {
   }
 
   reconnected(): void {
-    this.#isConnected = true;
-    this.#isConfirming = false;
-    this.#release();
+    clearTimeout(this.#settling);
+    this.#settling = setTimeout(() => {
+      this.#isConnected = true;
+      this.#isConfirming = false;
+      this.#release();
+    }, settleMs);
   }
 
   /** Nothing goes any more; answers how many frames waited. */

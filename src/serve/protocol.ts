@@ -1,5 +1,6 @@
 // What the supervisor, its processes and their loops tell each other, and the only place where unknown
 // values become such messages. A process passes most of them on between the supervisor and its loops.
+// Long (over 400 lines), because what one side says is to be read beside what the other answers.
 
 import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
