@@ -1,14 +1,7 @@
 // What does a request cost behind several event loops, against plain `http`, node:cluster, PM2 and Watt?
 import { micros, perSecond, runsOf } from '../lib/figures.js';
-import { quantile } from '../serve/open-loop.js';
-import { hasReusePort, hasWatt, startServer } from '../serve/servers.js';
-import { ensureWrk, runWrk } from '../serve/wrk.js';
-
-const connections = 64;
-/** Of one second each; in each all contenders have a turn. */
-const windows = 3;
-/** So long, because compiled code comes late where two loops share the requests. */
-const warmSeconds = 3;
+import { connections, measureInTurns } from '../serve/in-turns.js';
+import { hasReusePort, hasWatt } from '../serve/servers.js';
 
 const settings = {
   'kept-alive': { says: `hello world, ${connections} connections that are kept`, flags: [] },
@@ -67,32 +60,6 @@ export default {
       atLeast: 0.95,
     },
   ]),
-  /** All servers run beside each other; those that have no turn are idle. */
-  async measure({ setting, scale }) {
-    ensureWrk();
-    const { flags } = settings[setting];
-    const servers = await Promise.all(contenders.map((contender) => startServer(contender)));
-    const load = ({ port }, seconds) =>
-      runWrk(`http://127.0.0.1:${port}/`, { connections, flags, seconds });
-    for (const server of servers) await load(server, warmSeconds);
-    const found = servers.map(() => []);
-    for (let window = 0; window < Math.max(1, windows * scale); window += 1) {
-      for (const [at, server] of servers.entries()) {
-        const before = server.cpuUs();
-        const { requests, p50Us, p99Us } = await load(server, 1);
-        const cpuUs = (server.cpuUs() - before) / requests;
-        found[at].push({ perSecond: requests, cpuUs, p50Us, p99Us });
-      }
-    }
-    return Object.fromEntries(contenders.map((contender, at) => [contender, medians(found[at])]));
-  },
+  measure: ({ setting, scale }) =>
+    measureInTurns(contenders, { scale, flags: settings[setting].flags }),
 };
-
-function medians(samples) {
-  const median = (name) =>
-    quantile(
-      samples.map((sample) => sample[name]),
-      0.5,
-    );
-  return Object.fromEntries(Object.keys(samples[0]).map((name) => [name, median(name)]));
-}

@@ -29,4 +29,6 @@ export const namedOnly = [
   'serve-cgi',
   'serve-mix',
   'loops',
+  'hello-units',
+  'cluster',
 ];

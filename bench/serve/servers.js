@@ -20,7 +20,7 @@ export const hasWatt = since('22.19');
 /**
  * The arguments of `node` that run a program of this folder: `plain`, `cluster-LOOPS`,
  * `reuse-port-threads-LOOPS` and `reuse-port-processes-LOOPS` (each loop with a socket of its own),
- * `pm2-2`, `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`.
+ * `pm2-2`, `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, `unit-INSTANCES` (hello.js as a unit).
  */
 function commandOf(contender, program) {
   const app = here(program);
@@ -29,6 +29,11 @@ function commandOf(contender, program) {
   const [, processes, loops] = /^manycore-(\d+)x(\d+)$/.exec(contender) ?? [];
   if (processes !== undefined) {
     return [here('../../dist/bundle/main.js'), 'serve', '-P', processes, '-L', loops, app];
+  }
+  const [, instances] = /^unit-(\d+)$/.exec(contender) ?? [];
+  if (instances !== undefined) {
+    const size = ['--processes', '1', '--loops', '2', '--instances', instances];
+    return [here('../../dist/bundle/main.js'), 'run', here('hello-unit.js'), ...size];
   }
   if (contender === 'plain') return [app];
   const [, loopsOf, number] = /^reuse-port-(threads|processes)-(\d+)$/.exec(contender) ?? [];

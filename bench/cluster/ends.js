@@ -1,0 +1,76 @@
+// A NATS server with two programs on it: `{ ask, end() }` of the one that asks, by the name of what both
+// speak, and as a program of its own the one that answers: `node ends.js NAME URL`.
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { natsServer } from '../../scripts/lib/nats-server.mjs';
+
+const self = fileURLToPath(import.meta.url);
+const secret = 'a secret of the benchmark';
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+export async function openEnds(name) {
+  const program = await natsServer();
+  if (program === undefined) throw new Error('this case needs nats-server: apt-get install it');
+  const port = await freePort();
+  const server = spawn(program, ['-a', '127.0.0.1', '-p', String(port)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  await once(server.stderr, 'data');
+  const url = `nats://127.0.0.1:${port}`;
+  const answerer = fork(self, [name, url]);
+  await once(answerer, 'message');
+  return {
+    ask: await asker(name, url),
+    end: () => {
+      answerer.kill();
+      server.kill();
+    },
+  };
+}
+
+async function connectBare(url) {
+  const { connect } = await import('@nats-io/transport-node');
+  return await connect({ servers: url });
+}
+
+async function joinManycore(name, url) {
+  const { bus, cluster } = await import('manycore');
+  await cluster({ nats: url, secret: name === 'manycore-signed' ? secret : undefined });
+  return bus;
+}
+
+/** Numbers travel as text where nobody else gives them a form. */
+async function asker(name, url) {
+  if (name === 'nats') {
+    const connection = await connectBare(url);
+    const options = { timeout: 10_000 };
+    return async (n) => Number((await connection.request('echo', String(n), options)).string());
+  }
+  const bus = await joinManycore(name, url);
+  return async (n) => (await bus.request('echo', n)).body;
+}
+
+async function answer(name, url) {
+  if (name === 'nats') {
+    const connection = await connectBare(url);
+    const callback = (_error, message) => message.respond(message.data);
+    connection.subscribe('echo', { queue: 'consumers', callback });
+    await connection.flush();
+  } else {
+    const bus = await joinManycore(name, url);
+    bus.consumer('echo', (message) => message.reply(message.body));
+    await bus.drained();
+  }
+  process.send('ready');
+}
+
+if (process.argv[1] === self) await answer(process.argv[2], process.argv[3]);

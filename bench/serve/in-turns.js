@@ -1,0 +1,38 @@
+// Servers that run beside each other, each under load for a second in its turn; those without one are idle.
+import { quantile } from './open-loop.js';
+import { startServer } from './servers.js';
+import { ensureWrk, runWrk } from './wrk.js';
+
+export const connections = 64;
+/** Of one second each; in each all contenders have a turn. */
+const windows = 3;
+/** So long, because compiled code comes late where two loops share the requests. */
+const warmSeconds = 3;
+
+/** The medians of each contender's windows, by its name. */
+export async function measureInTurns(contenders, { scale, flags = [] }) {
+  ensureWrk();
+  const servers = await Promise.all(contenders.map((contender) => startServer(contender)));
+  const load = ({ port }, seconds) =>
+    runWrk(`http://127.0.0.1:${port}/`, { connections, flags, seconds });
+  for (const server of servers) await load(server, warmSeconds);
+  const found = servers.map(() => []);
+  for (let window = 0; window < Math.max(1, windows * scale); window += 1) {
+    for (const [at, server] of servers.entries()) {
+      const before = server.cpuUs();
+      const { requests, p50Us, p99Us } = await load(server, 1);
+      const cpuUs = (server.cpuUs() - before) / requests;
+      found[at].push({ perSecond: requests, cpuUs, p50Us, p99Us });
+    }
+  }
+  return Object.fromEntries(contenders.map((contender, at) => [contender, medians(found[at])]));
+}
+
+function medians(samples) {
+  const median = (name) =>
+    quantile(
+      samples.map((sample) => sample[name]),
+      0.5,
+    );
+  return Object.fromEntries(Object.keys(samples[0]).map((name) => [name, median(name)]));
+}
