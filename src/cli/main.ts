@@ -9,7 +9,7 @@ import { programStack, type Range, type StatusAddress } from '../serve/index.js'
 import { doctor } from './doctor.js';
 import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
-import { runUnit, takeUnitFlags } from './run-unit.js';
+import { asksForUnit, runUnit, takeUnitFlags } from './run-unit.js';
 import { type ServeFlags, serveApp } from './serve.js';
 import { runWorker, type WorkerFlags } from './worker.js';
 
@@ -127,17 +127,28 @@ function program(): Command {
   return root;
 }
 
-/** Flags of a unit stand before or behind its file. */
+/** Flags of a unit stand before or behind its file; a program has its own behind it. */
 async function runProgram(
   file: string,
   args: readonly string[],
   options: Readonly<Record<string, string>>,
 ): Promise<void> {
   const before = Object.entries(options).map(([name, value]) => `--${kebab(name)}=${value}`);
-  const { flags, rest } = takeUnitFlags([...before, ...args]);
-  if (flags.instances === undefined) runFile(file, args);
-  else if (rest.length === 0) await runUnit(file, flags);
+  const all = [...before, ...args];
+  if (!asksForUnit(all)) {
+    if (before.length > 0) throw notForProgram(before);
+    runFile(file, args);
+    return;
+  }
+  const { flags, rest } = takeUnitFlags(all);
+  if (rest.length === 0) await runUnit(file, flags);
   else throw new CodedError('OPTION_INVALID', `a unit gets --config, and no "${rest.join(' ')}"`);
+}
+
+function notForProgram(options: readonly string[]): CodedError {
+  const names = options.map((option) => option.replace(/=.*/s, '')).join(', ');
+  const way = 'give --instances too, or write what the program is to get behind its file';
+  return new CodedError('OPTION_INVALID', `${names} is for units: ${way}`);
 }
 
 /** `clusterName` → `cluster-name`. */

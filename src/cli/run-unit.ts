@@ -35,6 +35,13 @@ const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'confi
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
+/** Whether these arguments of `run` have --instances among them: without it a program is run. */
+export function asksForUnit(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  const own = end === -1 ? args : args.slice(0, end);
+  return own.some((argument) => /^--instances(=|$)/.test(argument));
+}
+
 /**
  * The flags of a unit among the arguments of `run`, and what is left; after `--` all is the program's.
  * Throws `OPTION_INVALID`.

@@ -3,6 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -59,6 +62,10 @@ test('what a unit fails with is one sentence and exit code 2', { skip }, async (
       /cannot listen.*\(UNIT_START_FAILED\)/,
     ],
     [[hello, '--instances', '1', 'more'], /a unit gets --config, and no "more" \(OPTION_INVALID\)/],
+    [
+      ['--cluster', 'nats://here', hello],
+      /--cluster is for units: .*--instances.*\(OPTION_INVALID\)/,
+    ],
     [[hello, '--instances', '1'], /instance 0 of hello could not start: .*\(UNIT_START_FAILED\)/],
   ];
   for (const [args, pattern] of failing) {
@@ -66,6 +73,17 @@ test('what a unit fails with is one sentence and exit code 2', { skip }, async (
     assert.match(stderr, pattern);
     assert.equal(status, 2, stderr);
   }
+});
+
+test('without --instances, what stands behind the file is for the program', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'program.mjs');
+  writeFileSync(file, "console.log(process.argv.slice(2).join(' '));");
+  const args = ['--config', 'live.json', '--loops', 'all', '--', '--instances', '4'];
+  const run = await runCommand(t, [process.execPath, command, 'run', file, ...args]);
+  assert.deepEqual([run.status, run.stderr], [0, '']);
+  assert.match(run.stdout, /^--config live\.json --loops all (-- )?--instances 4\n$/);
 });
 
 test('flags of a unit stand anywhere before --', () => {

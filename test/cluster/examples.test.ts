@@ -44,7 +44,7 @@ test('chat: guests of three programs hear each other, once and in order', { skip
   await allSee(left, namesOf(left));
 });
 
-test('chat: what is said while the NATS server is away arrives when it is back', {
+test('chat: what is said while the NATS server is away waits, and all go on with it', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -60,10 +60,13 @@ test('chat: what is said while the NATS server is away arrives when it is back',
   const texts = ['are you there?', 'nobody answers', 'I wait'];
   for (const text of texts) anna.say(text);
   await server.restart();
-  await waitFor(() => bert.from('anna').length === texts.length);
-  assert.deepEqual(bert.from('anna'), texts);
-  await allSee([anna, bert], ['anna', 'bert']);
+  // To others it may come too early: a NATS server keeps nothing for those who are not back yet.
+  await waitFor(() => anna.from('anna').length === texts.length);
   assert.deepEqual(anna.from('anna'), texts);
+  await allSee([anna, bert], ['anna', 'bert']);
+  anna.say('there you are');
+  await bert.hears('there you are');
+  await anna.hears('there you are');
 });
 
 const verticles = [process.execPath, 'examples/verticles/main.js'];

@@ -126,9 +126,9 @@ export async function guestsAtAll(
   return guests;
 }
 
-/** Until each of them sees exactly these names. */
+/** Until each of them sees exactly these names, each once. */
 export async function allSee(guests: readonly Guest[], names: readonly string[]): Promise<void> {
-  const wanted = [...names].sort().join();
+  const wanted = [...new Set(names)].sort().join();
   await waitFor(() => guests.every((guest) => guest.names.join() === wanted), deadlineMs);
 }
 
