@@ -93,7 +93,7 @@ function wrongFlag(name: string, what: string): CodedError {
 
 /** Resolves when all instances run. Throws what `Loops` and `deploy` throw. */
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
-  const { processes, loops: loopsPerProcess, instances, name: ownName, config } = flags;
+  const { processes, loops: loopsPerProcess, instances, name: ownName, config, on } = flags;
   const { cluster: nats, clusterName, clusterSecret } = flags;
   const cluster =
     nats === undefined ? undefined : clusterOptions(nats, { clusterName, clusterSecret });
@@ -101,12 +101,12 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   tellLosses('units');
   endAtSignals(loops);
   try {
-    const { name } = await loops.deploy(file, { instances, name: ownName, config });
+    const { name } = await loops.deploy(file, { instances, name: ownName, config, on });
     const count = instances ?? 1;
     const status = await loops.status();
     const pids = new Set(status.map(({ pid }) => pid)).size;
-    const on = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
-    console.log(`${name}: ${plural(count, 'instance')}, on ${on}`);
+    const where = `${plural(status.length, 'loop')} in ${plural(pids, 'process')}`;
+    console.log(`${name}: ${plural(count, 'instance')}, on ${where}`);
     for (const address of await loops.addresses()) {
       console.log(`listening on ${addressText(address)}`);
     }

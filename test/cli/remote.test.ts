@@ -33,7 +33,7 @@ test('a server is shown, as a table and as JSON', { skip }, async (t) => {
   const { stdout } = await run('status');
   const [title, head, ...lines] = stdout.trimEnd().split('\n');
   assert.equal(title, `${listens} at 127.0.0.1:${port}, served by process ${child.pid}`);
-  assert.match(head ?? '', /^ +pid +gen +age +memory +loop +state/);
+  assert.match(head ?? '', /^ *pid +gen +age +memory +loop +state/);
   assert.equal(lines.length, 2);
   for (const line of lines) assert.match(line, new RegExp(`^ *${pids[0]} +0 .* [01] +ready `));
   const [server] = JSON.parse((await run('status', '--json', String(child.pid))).stdout);

@@ -241,6 +241,7 @@ test('a server that reads slowly holds up those who send', { skip }, async (t) =
   assert.ok(sent > 100);
   server.child.kill('SIGCONT');
   await eventually(() => assert.equal(count, sent));
+  await here.bus.drained();
   assert.equal(here.bus.send('count', { at: sent, bytes: undefined }), true);
 });
 
