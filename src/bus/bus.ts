@@ -35,6 +35,7 @@ import {
   headersOf,
   type Outcome,
   type ReplyRequestOptions,
+  trySettle,
   type Waiter,
 } from './message.js';
 import type { Attached, AttachedUplink, Outlet, Peer, Uplink } from './peer.js';
@@ -383,7 +384,7 @@ export class EventBus implements StreamBus {
 
   #refuse({ address, waiter }: Delivery): void {
     this.#undelivered += 1;
-    waiter?.settle({ isDone: false, error: noHandlers(address) });
+    trySettle(waiter, address, { isDone: false, error: noHandlers(address) });
   }
 
   #noteDropped(address: string, dropped: number): void {
@@ -421,7 +422,7 @@ export class EventBus implements StreamBus {
   /** Tells whoever waits, else whoever listens to what is announced. */
   #lose({ address, waiter }: Delivery, error: CodedError): void {
     if (waiter !== undefined) {
-      waiter.settle({ isDone: false, error });
+      trySettle(waiter, address, { isDone: false, error });
       return;
     }
     this.#dropped += 1;

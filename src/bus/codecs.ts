@@ -4,7 +4,7 @@
 
 import { CodedError } from '../errors.js';
 import { checkFunction, messageOf, string } from '../internal/index.js';
-import type { Content } from './message.js';
+import { type Content, codecHeader } from './message.js';
 
 export interface BusCodec<Value = unknown, Encoded = unknown> {
   /** The same where it is sent and where it arrives. */
@@ -21,8 +21,6 @@ export interface BusCodec<Value = unknown, Encoded = unknown> {
 export interface Registration extends Disposable {
   close(): void;
 }
-
-const codecHeader = 'manycore-codec';
 
 function noCodec(name: string): CodedError {
   const message = `there is no codec ${name} in this loop: add it wherever its messages are sent or come`;

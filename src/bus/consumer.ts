@@ -5,7 +5,7 @@
 import { CodedError } from '../errors.js';
 import { integer } from '../internal/index.js';
 import { Fifo } from './fifo.js';
-import type { Delivery } from './message.js';
+import { type Delivery, trySettle } from './message.js';
 import type { Outlet } from './peer.js';
 
 /** More than `maxBuffered` that wait while a consumer goes to another loop. */
@@ -150,7 +150,8 @@ export class Consumer {
     const message =
       `${this.#maxBuffered} messages to ${this.address} wait at its consumer: ` +
       'send slower, or raise maxBuffered';
-    delivery.waiter?.settle({ isDone: false, error: new CodedError('BUS_FULL', message) });
+    const error = new CodedError('BUS_FULL', message);
+    trySettle(delivery.waiter, this.address, { isDone: false, error });
   }
 
   /** A handler may ask for more: that is the business of the call that called it. */

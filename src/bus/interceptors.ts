@@ -45,6 +45,11 @@ export function intercepted(address: string): CodedError {
   return new CodedError('BUS_INTERCEPTED', message);
 }
 
+function wrongAnswer(): CodedError {
+  const message = 'an interceptor answers at once: with nothing, false, or { body, headers }';
+  return new CodedError('OPTION_INVALID', message);
+}
+
 /** Those of one direction, in the order in which they were added. */
 export class InterceptorChain {
   readonly #interceptors: Interceptor[] = [];
@@ -70,6 +75,7 @@ export class InterceptorChain {
       const change = each({ address, body, headers, isPublished, isAwaited: waiter !== undefined });
       if (change === false) return undefined;
       if (change === undefined) continue;
+      if (typeof change !== 'object' || change === null || 'then' in change) throw wrongAnswer();
       passed = {
         ...passed,
         body: 'body' in change ? change.body : body,

@@ -1,7 +1,7 @@
 // What a consumer gets, and how it answers. Not here: how a message came, and who waits (bus.ts).
 
 import { CodedError } from '../errors.js';
-import { integer, invalid } from '../internal/index.js';
+import { announcements, integer, invalid, messageOf } from '../internal/index.js';
 import { nobodyWaits } from './errors.js';
 
 /** Names are compared as they are written. */
@@ -10,11 +10,16 @@ export type BusHeaders = Readonly<Record<string, string>>;
 /** Of all that were sent without. */
 export const noHeaders: BusHeaders = Object.freeze({});
 
+/** Names the codec of a body (codecs.ts). */
+export const codecHeader = 'manycore-codec';
+
 /** What was given, once and for all. Throws `OPTION_INVALID`. */
 export function headersOf(given: BusHeaders | undefined): BusHeaders {
   if (given === undefined) return noHeaders;
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
+    if (name === codecHeader)
+      throw invalid('headers', name, 'names other than this, which is ours');
   }
   return Object.freeze({ ...given });
 }
@@ -36,6 +41,15 @@ export interface Waiter {
   settle(outcome: Outcome): void;
   /** Called once nobody waits any more, for whatever reason. */
   whenOver(callback: () => void): void;
+}
+
+/** As `settle`, where nobody is left to hear that it did not work: an answer that cannot be sent is told. */
+export function trySettle(waiter: Waiter | undefined, address: string, outcome: Outcome): void {
+  try {
+    waiter?.settle(outcome);
+  } catch (error) {
+    announcements.busDropped.publish({ address, why: messageOf(error) });
+  }
 }
 
 /** On its way to a consumer. */
@@ -133,13 +147,15 @@ export class BusMessage<Body = unknown> {
   /** Answers that it cannot be done: the request rejects with `BUS_FAILED`. Throws as `reply` does. */
   fail(failureCode: number, message: string): void {
     integer('failureCode', failureCode, -mostFailureCode, mostFailureCode);
-    const error = new CodedError('BUS_FAILED', message);
-    this.failWith(Object.assign(error, { failureCode }));
+    const error = Object.assign(new CodedError('BUS_FAILED', message), { failureCode });
+    this.#answer({ isDone: false, error });
   }
 
-  /** @internal */
+  /** What the handler threw; throws nothing. @internal */
   failWith(error: CodedError): void {
-    this.#answer({ isDone: false, error });
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    trySettle(this.#waiter, this.address, { isDone: false, error });
   }
 
   #answer(outcome: Outcome): void {

@@ -5,21 +5,25 @@
 // Nodes of another version, or with another secret, cannot understand each other: the one that came later
 // leaves, and says whom it met. Not here: the bus (peer.ts).
 
-import { timingSafeEqual } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
 import type { CodedError } from '../errors.js';
 import { announcements, messageOf, packageVersion } from '../internal/index.js';
 import { refused } from './errors.js';
+import { guarded } from './guarded.js';
 import type { Connected, NatsConnection, NatsMessage } from './nats.js';
-import { type NodeMessage, parseNode, protocolVersion, writeNode } from './protocol.js';
-import type { Seal } from './seal.js';
+import { type NodeMessage, parseNode, protocolVersion, sealBytes, writeNode } from './protocol.js';
+import { oldestMs, type Seal } from './seal.js';
 import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
 /** Silent for so long it is asked, and for so long it has left, in ms. */
 const silentMs = 5000;
 const goneMs = 15_000;
+/** So long a node that has come listens to others who say that it must not be there, in ms. */
+const joiningMs = 10_000;
+
+const sealTarget = 'node';
 
 /** A program in the cluster, with all its loops. */
 export interface ClusterNode {
@@ -72,14 +76,14 @@ export class Nodes extends EventEmitter<NodeEvents> {
     const listen = (subject: string, hear: (message: NatsMessage) => void): void => {
       this.#connection.subscribe(subject, {
         callback: (error, message) => {
-          if (error === null) hear(message);
+          if (error === null) guarded(() => hear(message));
         },
       });
     };
     listen(this.#subjects.nodes, this.#hear);
     listen(this.#subjects.node(this.own.id), this.#hear);
     listen(`${this.#inbox}.*`, this.#hearSilence);
-    void this.#follow();
+    void this.#follow().catch(() => {}); // it ends with the connection
     this.#say('joined', this.#subjects.nodes);
     this.#timer = setInterval(this.#beat, beatMs).unref();
     await this.#connection.flush();
@@ -97,9 +101,16 @@ export class Nodes extends EventEmitter<NodeEvents> {
   #say(type: NodeMessage['type'], subject: string, reply?: string): void {
     const { id, host, pid, version } = this.own;
     const startedAt = this.#startedAt;
-    const proof = this.#seal?.proofOf(id) ?? '';
-    const own = { type, node: id, host, pid, version, protocol: protocolVersion, startedAt, proof };
-    this.#connection.publish(subject, writeNode(own), reply === undefined ? undefined : { reply });
+    const isSealed = this.#seal !== undefined;
+    const own = { type, node: id, host, pid, version, protocol: protocolVersion, startedAt };
+    const said = writeNode({ ...own, time: Date.now(), isSealed });
+    const bytes = isSealed ? Buffer.concat([said, Buffer.alloc(sealBytes)]) : said;
+    this.#seal?.seal(bytes, sealTarget);
+    try {
+      this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
+    } catch {
+      // the connection is being closed
+    }
   }
 
   readonly #hear = ({ data }: NatsMessage): void => {
@@ -113,8 +124,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
     const { type, node } = message;
     if (node === this.own.id) return;
     if (type === 'joined') this.#say('welcome', this.#subjects.node(node));
-    const why = this.#differenceTo(message);
+    const why = this.#differenceTo(message, data);
     if (why !== undefined) this.#meetStranger(message, why);
+    else if (Math.abs(Date.now() - message.time) > oldestMs)
+      return; // somebody says it again
     else if (type === 'left') this.#forget(node);
     else this.#note(message);
   };
@@ -138,24 +151,38 @@ export class Nodes extends EventEmitter<NodeEvents> {
   }
 
   /** Why this node and that one cannot be in one cluster. */
-  #differenceTo({ node, host, pid, version, protocol, proof }: NodeMessage): string | undefined {
+  #differenceTo(
+    { host, pid, version, protocol, isSealed }: NodeMessage,
+    data: Uint8Array,
+  ): string | undefined {
     const what = `the node at ${host}, process ${pid},`;
     if (protocol !== protocolVersion) {
       const ours = `this one manycore ${this.own.version}`;
       return `${what} runs manycore ${version}, ${ours}: they do not understand each other`;
     }
-    const wanted = Buffer.from(this.#seal?.proofOf(node) ?? '');
-    const given = Buffer.from(proof);
-    if (wanted.byteLength === given.byteLength && timingSafeEqual(wanted, given)) return undefined;
+    if (this.#seal === undefined ? !isSealed : this.#isOurs(data, this.#seal)) return undefined;
     return `${what} has another secret: give the same cluster({ secret }) to all nodes, or to none`;
   }
 
-  /** Of the two the one that came later leaves. */
+  #isOurs(data: Uint8Array, seal: Seal): boolean {
+    try {
+      seal.open(Buffer.from(data), sealTarget);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Of the two the one that came later leaves, if it has just come: anybody who reaches the server can say
+   * such things.
+   */
   #meetStranger({ startedAt, node }: NodeMessage, why: string): void {
     announcements.clusterRefused.publish({ why });
     const isEarlier =
       startedAt < this.#startedAt || (startedAt === this.#startedAt && node < this.own.id);
-    if (isEarlier) this.emit('refused', refused(why));
+    const isJoining = Date.now() - this.#startedAt < joiningMs;
+    if (isEarlier && isJoining) this.emit('refused', refused(why));
   }
 
   readonly #beat = (): void => {

@@ -86,5 +86,19 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   }
   if (tls !== undefined) checkObject('nats.tls', tls, new Set(Object.keys(tls)));
   if (pingInterval !== undefined) integer('nats.pingInterval', pingInterval, 100, 2 ** 31 - 1);
-  return { ...options, servers: list };
+  return { ...options, ...withoutUser(list), ...(user !== undefined && { user, pass }) };
+}
+
+/** The client takes no user from a URL, and messages are to hold none. */
+function withoutUser(servers: readonly string[]) {
+  let user: { readonly user: string; readonly pass: string } | undefined;
+  const bare = servers.map((server) => {
+    const [, scheme = '', info, rest = ''] = /^(\w+:\/\/)?(?:([^@]*)@)?([^]*)$/.exec(server) ?? [];
+    if (info !== undefined) {
+      const [name = '', pass = ''] = info.split(':');
+      user = { user: decodeURIComponent(name), pass: decodeURIComponent(pass) };
+    }
+    return `${scheme}${rest}`;
+  });
+  return { servers: bare, ...user };
 }

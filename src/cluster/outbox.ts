@@ -22,14 +22,17 @@ const settleMs = 1500;
 
 interface Frame {
   readonly subject: string;
-  readonly bytes: Uint8Array;
+  readonly bytes: Buffer;
   readonly reply: string | undefined;
 }
+
+type Finish = (subject: string, bytes: Buffer, reply: string | undefined) => void;
 
 export class Outbox {
   /** There is room again. */
   onDrain: () => void = () => {};
   readonly #connection: NatsConnection;
+  readonly #finish: Finish;
   #waiting: Frame[] = [];
   #waitingBytes = 0;
   #isConnected = true;
@@ -41,8 +44,14 @@ export class Outbox {
   #timer: NodeJS.Timeout | undefined;
   #settling: NodeJS.Timeout | undefined;
 
-  constructor(connection: NatsConnection) {
+  /** `finish` is called with each frame when it goes out. */
+  constructor(connection: NatsConnection, finish: Finish) {
     this.#connection = connection;
+    this.#finish = finish;
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
   }
 
   get hasRoom(): boolean {
@@ -50,7 +59,7 @@ export class Outbox {
   }
 
   /** Throws `BUS_FULL`, `CLUSTER_CLOSED`. */
-  publish(subject: string, bytes: Uint8Array, reply?: string): void {
+  publish(subject: string, bytes: Buffer, reply?: string): void {
     if (this.#connection.isClosed()) throw clusterClosed();
     if (this.#isConnected && this.#openBytes < mostBytes) {
       this.#give({ subject, bytes, reply });
@@ -69,6 +78,7 @@ export class Outbox {
   }
 
   #give({ subject, bytes, reply }: Frame): void {
+    this.#finish(subject, bytes, reply);
     this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
     this.#openFrames += 1;
     this.#openBytes += bytes.byteLength;
@@ -95,21 +105,29 @@ export class Outbox {
   };
 
   #release(): void {
-    let sent = 0;
-    for (const frame of this.#waiting) {
-      if (!this.#isConnected || this.#openBytes >= mostBytes) break;
-      this.#give(frame);
+    while (this.#isConnected && this.#openBytes < mostBytes) {
+      const frame = this.#waiting.shift();
+      if (frame === undefined) break;
       this.#waitingBytes -= frame.bytes.byteLength;
-      sent += 1;
+      try {
+        this.#give(frame);
+      } catch {
+        break; // the connection is being closed
+      }
     }
-    this.#waiting.splice(0, sent);
     if (this.hasRoom) this.onDrain();
+  }
+
+  /** What waits goes out now, where there is a connection: it is to be closed. */
+  hurry(): void {
+    if (this.#settling !== undefined) this.#settle();
   }
 
   /** Answers how many frames may not have reached the server. */
   disconnected(): number {
     this.#isConnected = false;
     clearTimeout(this.#settling);
+    this.#settling = undefined;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const frames = this.#openFrames;
@@ -120,11 +138,15 @@ export class Outbox {
 
   reconnected(): void {
     clearTimeout(this.#settling);
-    this.#settling = setTimeout(() => {
-      this.#isConnected = true;
-      this.#isConfirming = false;
-      this.#release();
-    }, settleMs);
+    this.#settling = setTimeout(() => this.#settle(), settleMs);
+  }
+
+  #settle(): void {
+    clearTimeout(this.#settling);
+    this.#settling = undefined;
+    this.#isConnected = true;
+    this.#isConfirming = false;
+    this.#release();
   }
 
   /** Nothing goes any more; answers how many frames waited. */

@@ -25,6 +25,7 @@ import { CodedError } from '../errors.js';
 import { readError } from '../host/index.js';
 import { announcements, messageOf } from '../internal/index.js';
 import { clusterClosed, refused } from './errors.js';
+import { guarded } from './guarded.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { clusterFrame } from './protocol.js';
 import type { Seal } from './seal.js';
@@ -85,6 +86,8 @@ export class ClusterPeer implements Uplink {
   readonly #pending = new Map<number, Pending>();
   readonly #watched = new Map<string, Set<() => void>>();
   readonly #probes = new Map<number, string>();
+  /** Where nobody was the last time. */
+  readonly #missed = new Set<string>();
   #probeTimer: NodeJS.Timeout | undefined;
   #lastRequest = nobody;
 
@@ -268,6 +271,10 @@ export class ClusterPeer implements Uplink {
   #nobodyThere(number: number): void {
     const probed = this.#probes.get(number);
     if (probed !== undefined) {
+      if (!this.#missed.has(probed)) {
+        this.#missed.add(probed); // once it may be late, after the server was away
+        return;
+      }
       const watchers = this.#watched.get(probed) ?? [];
       this.#watched.delete(probed);
       for (const onGone of watchers) onGone();
@@ -292,7 +299,12 @@ export class ClusterPeer implements Uplink {
   }
 
   readonly #probe = (): void => {
+    for (const address of this.#missed) {
+      const wasAsked = [...this.#probes.values()].includes(address);
+      if (!wasAsked) this.#missed.delete(address);
+    }
     this.#probes.clear();
+    if (!this.#wire.isConnected) return;
     if (this.#watched.size === 0) {
       clearInterval(this.#probeTimer);
       this.#probeTimer = undefined;
@@ -334,15 +346,6 @@ export class ClusterPeer implements Uplink {
     for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
     for (const watchers of [...this.#watched.values()]) for (const onGone of watchers) onGone();
     this.#watched.clear();
-  }
-}
-
-/** What is thrown into the client ends its connection. */
-function guarded(work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    announcements.clusterRefused.publish({ why: messageOf(error) });
   }
 }
 

@@ -55,7 +55,7 @@ function corrupt(what: string): CodedError {
   return new CodedError('TRANSFER_CORRUPT', `what came from the cluster is no frame: ${what}`);
 }
 
-/** With `tailBytes` left free at its end. */
+/** With `tailBytes` left free at its end, and number and time to be stamped. */
 export function writeFrame(
   head: FrameHead,
   definitions: readonly FrameDefinition[],
@@ -80,6 +80,14 @@ export function writeFrame(
   }
   writer.raw(value);
   return writer.bytes;
+}
+
+const numberAt = 4 + senderBytes;
+
+/** Just before it is sealed and goes out. */
+export function stampFrame(frame: Buffer, number: number, time: number): void {
+  frame.writeDoubleLE(number, numberAt);
+  frame.writeDoubleLE(time, numberAt + 8);
 }
 
 /** The rest of `reader` is definitions and the value. Throws `TRANSFER_CORRUPT`, `CHANNEL_FRAME_CORRUPT`. */
@@ -119,28 +127,33 @@ export interface NodeMessage {
   readonly protocol: number;
   /** By the clock of its machine, in ms. */
   readonly startedAt: number;
-  /** What only somebody with the secret can say; `''`: it has none. */
-  readonly proof: string;
+  /** When it was said, by the same clock. */
+  readonly time: number;
+  /** It has a secret: a seal follows. */
+  readonly isSealed: boolean;
 }
 
 const nodeTypes: readonly unknown[] = ['joined', 'alive', 'welcome', 'left'];
-const texts = ['node', 'host', 'version', 'proof'] as const;
-const numbers = ['pid', 'protocol', 'startedAt'] as const;
+const texts = ['node', 'host', 'version'] as const;
+const numbers = ['pid', 'protocol', 'startedAt', 'time'] as const;
 
 export function writeNode(message: NodeMessage): Buffer {
   return Buffer.from(JSON.stringify(message));
 }
 
-/** Throws `TRANSFER_CORRUPT`. */
+/** With or without a seal behind it, which is not looked at. Throws `TRANSFER_CORRUPT`. */
 export function parseNode(bytes: Uint8Array): NodeMessage {
-  let value: unknown;
-  try {
-    value = JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    throw corrupt('what a node says is no JSON');
-  }
+  const value = jsonOf(bytes) ?? jsonOf(bytes.subarray(0, -sealBytes));
   if (isNode(value)) return value;
   throw corrupt('what a node says');
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
 }
 
 function isNode(value: unknown): value is NodeMessage {
@@ -150,6 +163,7 @@ function isNode(value: unknown): value is NodeMessage {
     nodeTypes.includes(field('type')) &&
     texts.every((name) => typeof field(name) === 'string') &&
     numbers.every((name) => Number.isFinite(field(name))) &&
+    typeof field('isSealed') === 'boolean' &&
     /^[0-9a-f]{24}$/.test(String(field('node')))
   );
 }

@@ -17,6 +17,8 @@ import type { Seal } from './seal.js';
 /** So much may be on its way, and so much goes in one message, in bytes. */
 const windowBytes = 2 ** 20;
 const chunkBytes = 2 ** 17;
+/** What a frame has besides, in bytes. */
+const headroomBytes = 64;
 /** So much is taken before it is acknowledged. */
 const ackBytes = 2 ** 17;
 const askMs = 1000;
@@ -35,6 +37,11 @@ export interface TunnelOptions {
   readonly onTold: (told: unknown) => void;
   /** The server says that nobody hears what was published with `own` to answer to. */
   readonly onNobody?: () => void;
+}
+
+/** What a frame is sealed for: where it goes, and from whom. */
+export function tunnelTarget(to: string, from: string): string {
+  return `${to}\0${from}`;
 }
 
 interface Chunk {
@@ -74,8 +81,12 @@ export class Tunnel extends Duplex {
     this.#onNobody = onNobody;
     this.#subscription = connection.subscribe(own, {
       callback: (error, message) => {
-        if (error === null) this.#hear(message);
-        else this.destroy(error);
+        try {
+          if (error !== null) throw error;
+          this.#hear(message);
+        } catch (thrown) {
+          this.destroy(thrown instanceof Error ? thrown : new Error(messageOf(thrown)));
+        }
       },
     });
     this.#timer = setInterval(this.#ask, askMs);
@@ -97,7 +108,7 @@ export class Tunnel extends Duplex {
     const other = this.#other;
     if (other === undefined || this.#connection.isClosed()) return;
     const frame = writeTunnelFrame({ kind, offset, bytes });
-    this.#seal.seal(frame, other);
+    this.#seal.seal(frame, tunnelTarget(other, this.#own));
     try {
       this.#connection.publish(other, frame, reply === undefined ? undefined : { reply });
     } catch {
@@ -106,9 +117,11 @@ export class Tunnel extends Duplex {
   }
 
   override _write(bytes: Buffer, _encoding: string, done: Done): void {
-    for (let at = 0; at < bytes.byteLength; at += chunkBytes) {
+    const most = this.#connection.info?.max_payload ?? Infinity;
+    const sizeBytes = Math.min(chunkBytes, most - headroomBytes);
+    for (let at = 0; at < bytes.byteLength; at += sizeBytes) {
       // A copy: whoever wrote it may use its buffer again, and it may be sent again.
-      const chunk = Buffer.from(bytes.subarray(at, at + chunkBytes));
+      const chunk = Buffer.from(bytes.subarray(at, at + sizeBytes));
       this.#sent.push({ offset: this.#written, bytes: chunk });
       this.#post(tunnelFrame.data, this.#written, chunk);
       this.#written += chunk.byteLength;
@@ -161,7 +174,9 @@ export class Tunnel extends Duplex {
     let frame: TunnelFrame;
     try {
       const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-      frame = readTunnelFrame(this.#seal.open(sealed, subject));
+      // Before it is connected it hears those who grant it, who name themselves.
+      const target = tunnelTarget(subject, this.#other ?? '');
+      frame = readTunnelFrame(this.#seal.open(sealed, target));
     } catch (error) {
       announcements.clusterRefused.publish({ why: messageOf(error) });
       return;

@@ -6,7 +6,7 @@ import { CodedError } from '../errors.js';
 import { announcements, messageOf } from '../internal/index.js';
 import type { NatsConnection, NatsMessage } from './nats.js';
 import { Outbox } from './outbox.js';
-import { type FrameHead, readHead, sealBytes, writeFrame } from './protocol.js';
+import { type FrameHead, readHead, sealBytes, stampFrame, writeFrame } from './protocol.js';
 import { ReplayWindow, type Seal } from './seal.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
@@ -41,9 +41,9 @@ export class ClusterWire {
     this.#seal = seal;
     this.#sender = sender;
     this.#values = new ClusterValues(seal !== undefined);
-    this.#outbox = new Outbox(connection);
+    this.#outbox = new Outbox(connection, (...frame) => this.#finish(...frame));
     this.#outbox.onDrain = () => this.onDrain();
-    void this.#follow();
+    void this.#follow().catch(() => {}); // it ends with the connection
   }
 
   /** What the client says of its connection. */
@@ -62,6 +62,11 @@ export class ClusterWire {
     return this.#connection.isClosed();
   }
 
+  /** There is a connection now. */
+  get isConnected(): boolean {
+    return this.#outbox.isConnected;
+  }
+
   get hasRoom(): boolean {
     return this.#outbox.hasRoom;
   }
@@ -72,14 +77,19 @@ export class ClusterWire {
    */
   post(kind: number, subject: string, value: unknown, reply: string | undefined, address: string) {
     const { bytes, definitions } = this.#values.encode(value);
-    this.#lastFrame += 1;
-    const [sender, number, time] = [this.#sender, this.#lastFrame, Date.now()];
+    const head = { kind, sender: this.#sender, number: 0, time: 0 };
     const tailBytes = this.#seal === undefined ? 0 : sealBytes;
-    const frame = writeFrame({ kind, sender, number, time }, definitions, bytes, tailBytes);
+    const frame = writeFrame(head, definitions, bytes, tailBytes);
     this.#maxPayload = this.#connection.info?.max_payload ?? this.#maxPayload;
     if (frame.byteLength > this.#maxPayload) throw tooLarge(address, frame, this.#maxPayload);
-    this.#seal?.seal(frame, targetOf(subject, reply));
     this.#outbox.publish(subject, frame, reply);
+  }
+
+  /** When it goes out, which may be long after it was posted. */
+  #finish(subject: string, frame: Buffer, reply: string | undefined): void {
+    this.#lastFrame += 1;
+    stampFrame(frame, this.#lastFrame, Date.now());
+    this.#seal?.seal(frame, targetOf(subject, reply));
   }
 
   /** Calls `use` with what reads the value, in order; a frame that is refused is told, and gone. */
@@ -100,7 +110,11 @@ export class ClusterWire {
 
   #senderOf({ sender: id }: FrameHead): Sender {
     const known = this.#senders.get(id);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#senders.delete(id); // the last one heard is the last to be forgotten
+      this.#senders.set(id, known);
+      return known;
+    }
     const [oldest] = this.#senders.size < mostSenders ? [] : this.#senders.keys();
     if (oldest !== undefined) this.#senders.delete(oldest);
     const sender = { values: this.#values.reader(), window: new ReplayWindow() };
@@ -115,6 +129,7 @@ export class ClusterWire {
 
   /** What was sent goes out first, and what comes until then is taken. */
   async close(): Promise<void> {
+    this.#outbox.hurry();
     if (!this.isClosed) await this.#connection.drain().catch(() => {});
     await this.#connection.close();
   }

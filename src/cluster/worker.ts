@@ -18,7 +18,7 @@ import {
   writeTunnelFrame,
 } from './protocol.js';
 import { oldestMs } from './seal.js';
-import { Tunnel } from './tunnel.js';
+import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'workers';
 /** How long a host may take to end when its worker does, in ms. */
@@ -36,6 +36,8 @@ export class Worker implements AsyncDisposable {
   readonly #count: number;
   /** By the name of the tunnel. */
   readonly #lent = new Map<string, Lent>();
+  /** Tunnels that have ended, and when. */
+  readonly #over = new Map<string, number>();
   #subscription: NatsSubscription | undefined;
   #isClosing = false;
   #onEmpty: (() => void) | undefined;
@@ -92,6 +94,7 @@ export class Worker implements AsyncDisposable {
   #lend(request: HostRequest, pool: string): ToldByHost {
     const known = this.#lent.get(request.tunnel);
     if (known !== undefined) return known.granted;
+    if (this.#isOld(request)) throw new Error('a request for a host came again');
     if (this.#isClosing || this.#lent.size >= this.#count) return { type: 'busy' };
     const { connection, seal, subjects } = this.#options;
     const own = subjects.tunnel(request.tunnel, randomBytes(8).toString('hex'));
@@ -123,6 +126,13 @@ export class Worker implements AsyncDisposable {
     }
   }
 
+  /** Its host has ended: whoever sends it again is not the pool. */
+  #isOld({ tunnel }: HostRequest): boolean {
+    const now = Date.now();
+    for (const [old, since] of this.#over) if (now - since > 2 * oldestMs) this.#over.delete(old);
+    return this.#over.has(tunnel);
+  }
+
   #obey(handle: HostHandle, told: unknown): void {
     const message = parseToldByPool(told);
     if (message?.type === 'kill') handle.kill();
@@ -133,7 +143,7 @@ export class Worker implements AsyncDisposable {
     const { connection, seal } = this.#options;
     const bytes = Buffer.from(JSON.stringify(told));
     const frame = writeTunnelFrame({ kind: tunnelFrame.told, offset: 0, bytes });
-    seal.seal(frame, pool);
+    seal.seal(frame, tunnelTarget(pool, ''));
     connection.publish(pool, frame);
   }
 
@@ -141,13 +151,14 @@ export class Worker implements AsyncDisposable {
   #back(name: string): void {
     const lent = this.#lent.get(name);
     this.#lent.delete(name);
+    this.#over.set(name, Date.now());
     // What it had sent last is still to be acknowledged.
     setTimeout(() => lent?.tunnel.destroy(), endMs).unref();
     this.#listen();
     if (this.#lent.size === 0) this.#onEmpty?.();
   }
 
-  /** Lends no more; resolves when the hosts have ended, which are killed when they have not in time. */
+  /** Lends no more, and ends its hosts with what they do; resolves when they have ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#listen();

@@ -15,7 +15,13 @@ import { startFailed, stopFailed } from './errors.js';
 import { Losses } from './losses.js';
 import { moveInstance, startMessage } from './move.js';
 import { fillDeployOptions, sourceOf } from './options.js';
-import { type InstanceId, loopAddress, parseHealth, type ToDirector } from './protocol.js';
+import {
+  farewellAddress,
+  type InstanceId,
+  loopAddress,
+  parseHealth,
+  type ToDirector,
+} from './protocol.js';
 import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
 
 /** A loop that is there. */
@@ -57,6 +63,12 @@ export class Director {
 
   get deployments(): readonly Deployment[] {
     return [...this.#deployments.values()];
+  }
+
+  /** The program has left it: so do its loops. */
+  leaveCluster(): void {
+    this.cluster = undefined;
+    this.#bus.publish(farewellAddress, null);
   }
 
   async handle(message: ToDirector): Promise<unknown> {

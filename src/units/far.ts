@@ -1,12 +1,63 @@
-// The way of a loop, or of a thread beside one, into the cluster of its program.
+// The way of a loop, or of a thread beside one, into the cluster of its program, and out of it. A loop that
+// comes while no NATS server is there begins without, and joins when one is.
 
+import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
-import { type ClusterPeer, joinLoop, parseTicket } from '../cluster/index.js';
+import { type ClusterPeer, type ClusterTicket, joinLoop, parseTicket } from '../cluster/index.js';
+import { hasCode } from '../errors.js';
+import { announcements, beforeDeadline, messageOf } from '../internal/index.js';
 import { ask } from './ask.js';
-import { directorAddress } from './protocol.js';
+import { directorAddress, farewellAddress } from './protocol.js';
 
-/** `undefined` where the program is in none. Rejects as `cluster`. */
-export async function joinFar(bus: EventBus, member: number): Promise<ClusterPeer | undefined> {
-  const ticket = await ask(bus, directorAddress, { type: 'cluster' }, Infinity);
-  return ticket === null ? undefined : await joinLoop(bus, parseTicket(ticket), member);
+const retryMs = 2000;
+/** A server that reads slower than this holds up no start and no end. */
+const flushMs = 5000;
+
+export class Far {
+  readonly #bus: EventBus;
+  readonly #member: number;
+  #peer: ClusterPeer | undefined;
+  #isOver = false;
+
+  /** `member`: the number of the loop, or thread, among all of its program. */
+  constructor(bus: EventBus, member: number) {
+    this.#bus = bus;
+    this.#member = member;
+  }
+
+  /** Does nothing where the program is in no cluster. Rejects as `cluster`, but for a server that is away. */
+  async join(): Promise<void> {
+    const ticket = await ask(this.#bus, directorAddress, { type: 'cluster' }, Infinity);
+    if (ticket === null) return;
+    this.#bus.consumer(farewellAddress, () => void this.close());
+    const parsed = parseTicket(ticket);
+    try {
+      this.#peer = await joinLoop(this.#bus, parsed, this.#member);
+    } catch (error) {
+      if (!hasCode(error, 'CLUSTER_UNREACHABLE')) throw error;
+      announcements.clusterRefused.publish({ why: messageOf(error) });
+      void this.#joinLater(parsed);
+    }
+  }
+
+  async #joinLater(ticket: ClusterTicket): Promise<void> {
+    while (!this.#isOver && this.#peer === undefined) {
+      await wait(retryMs, undefined, { ref: false });
+      this.#peer = await joinLoop(this.#bus, ticket, this.#member).catch(() => undefined);
+    }
+    if (this.#isOver) await this.#peer?.close();
+  }
+
+  /** Resolves when the servers know of the consumers here. */
+  async flush(): Promise<void> {
+    const flushed = this.#peer?.flush();
+    if (flushed === undefined) return;
+    const onDeadline = (): Error => new Error('the NATS server is slow');
+    await beforeDeadline(flushed, { deadlineMs: flushMs, onDeadline }).catch(() => {});
+  }
+
+  async close(): Promise<void> {
+    this.#isOver = true;
+    await this.#peer?.close();
+  }
 }

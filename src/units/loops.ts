@@ -119,6 +119,13 @@ export class Loops implements AsyncDisposable {
     return await this.#join(filled);
   }
 
+  /** One may be joined anew; the loops leave with the program. */
+  #left(): void {
+    this.#cluster = undefined;
+    this.#joined = undefined;
+    this.#director.leaveCluster();
+  }
+
   /** Once it is joined. */
   get cluster(): Cluster | undefined {
     return this.#joined;
@@ -130,6 +137,8 @@ export class Loops implements AsyncDisposable {
       (cluster) => {
         this.#director.cluster = cluster.ticket;
         this.#joined = cluster;
+        const left = (): void => this.#left();
+        cluster.closed.then(left, left);
         return cluster;
       },
       (error: unknown) => {

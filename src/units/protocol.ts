@@ -9,6 +9,9 @@ import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } fro
 /** Where the director is: the process that started the loops. */
 export const directorAddress = `${reservedPrefix}director`;
 
+/** Published where the program has left its cluster: its loops and their threads do, too. */
+export const farewellAddress = `${reservedPrefix}farewell`;
+
 export function loopAddress(loop: number): string {
   return `${reservedPrefix}loop:${loop}`;
 }

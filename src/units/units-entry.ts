@@ -1,11 +1,10 @@
 // The program of every loop of units: joins the others, and has in it what the director says.
 
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
-import type { ClusterPeer } from '../cluster/index.js';
 import { programLoop } from '../serve/index.js';
 import { answer, ask } from './ask.js';
 import { setLoopBus } from './current.js';
-import { joinFar } from './far.js';
+import { Far } from './far.js';
 import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
@@ -28,7 +27,7 @@ try {
     link.ref(); // who waits for nobody sleeps at once, and is woken late
     void link.closed.then(() => links.delete(id));
   });
-  let uplink: ClusterPeer | undefined;
+  const far = new Far(bus, number);
   const units = new LoopUnits(number, bus, copy);
   const entry = new URL('./units-thread.js', import.meta.url);
   const sides = new SideUnits({
@@ -40,15 +39,15 @@ try {
   loop.onDrain = async (deadlineMs) => {
     await ask(bus, directorAddress, { type: 'leaving', loop: number }, deadlineMs).catch(() => {});
     await Promise.all([units.endAll(deadlineMs), sides.endAll(deadlineMs)]);
-    await uplink?.close();
+    await far.close();
     for (const link of links.values()) link.close();
   };
   await introducedSoon(links.values());
-  uplink = await joinFar(bus, number);
+  await far.join();
   answer(bus, loopAddress(number), async (message) => {
     const said = parseToUnits(message);
     const answered = await (sides.isFor(said) ? sides : units).handle(said);
-    await uplink?.flush(); // consumers of what has started are known everywhere
+    if (said.type === 'start' || said.type === 'restore') await far.flush(); // who has started is known
     return answered;
   });
   const { index } = loop;

@@ -3,12 +3,11 @@
 
 import { Server } from 'node:net';
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
-import type { ClusterPeer } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { sideProgram } from '../serve/index.js';
 import { answer, ask } from './ask.js';
 import { setLoopBus } from './current.js';
-import { joinFar } from './far.js';
+import { Far } from './far.js';
 import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { loopAddress, parseSideData, parseToUnits } from './protocol.js';
@@ -35,25 +34,25 @@ const member = await side.join((id, end) => {
   void link.closed.then(() => links.delete(id));
 });
 const units = new LoopUnits(loop, bus, copy);
-let far: ClusterPeer | undefined;
+const far = new Far(bus, member);
 answer(bus, loopAddress(member), async (message) => {
   const said = parseToUnits(message);
   if (said.type !== 'exit') {
     const answered = await units.handle(said);
-    await far?.flush(); // as loops do
+    if (said.type === 'start' || said.type === 'restore') await far.flush(); // as loops do
     return answered;
   }
   setImmediate(() => void exit());
   return undefined;
 });
 await introducedSoon(links.values());
-far = await joinFar(bus, member);
+await far.join();
 await ask(bus, loopAddress(loop), { type: 'threadHere', thread, member }, Infinity);
 
 /** When all that was said is on its way. */
 async function exit(): Promise<void> {
   await bus.drained();
-  await far?.close();
+  await far.close();
   for (const link of links.values()) link.close();
   process.exit();
 }

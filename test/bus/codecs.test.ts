@@ -209,4 +209,10 @@ test('wrong codecs and interceptors are refused', (t) => {
   assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outbound: 7 }]), invalid);
   assert.throws(() => Reflect.apply(bus.intercept, bus, [{ outward: () => {} }]), invalid);
   assert.throws(() => Reflect.apply(bus.intercept, bus, []), invalid);
+  bus.consumer('door', () => assert.fail('it let everybody pass'));
+  for (const answer of [Promise.resolve(false), true, null, 7]) {
+    using _ = Reflect.apply(bus.intercept, bus, [{ outbound: () => answer }]);
+    assert.throws(() => bus.send('door', 1), invalid);
+  }
+  assert.throws(() => bus.send('door', 1, { headers: { 'manycore-codec': 'money' } }), invalid);
 });

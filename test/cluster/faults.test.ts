@@ -305,7 +305,7 @@ test('a node of another version is refused by its name', { skip }, async (t) => 
   const server = await startServer(t);
   const old = await stranger(t, server.url);
   const own = { node: 'a'.repeat(24), host: 'old-host', pid: 77, version: '9.9.9' };
-  const message = { ...own, protocol: 99, startedAt: 0, proof: '' };
+  const message = { ...own, protocol: 99, startedAt: 0, time: Date.now(), isSealed: false };
   old.subscribe('manycore.nodes', {
     callback: (_error, { data }) => {
       const { node, type } = JSON.parse(Buffer.from(data).toString());
@@ -319,6 +319,25 @@ test('a node of another version is refused by its name', { skip }, async (t) => 
     code: 'CLUSTER_REFUSED',
     message: /the node at old-host, process 77, runs manycore 9\.9\.9, this one manycore \d/,
   });
+});
+
+test('nobody without the secret can say that a node has left', { skip }, async (t) => {
+  const server = await startServer(t);
+  const [here, there] = [
+    await joinBus(t, server, { secret }),
+    await joinBus(t, server, { secret }),
+  ];
+  await eventually(() => assert.equal(here.cluster.nodes.length, 1));
+  const why = refusals(t);
+  const thief = await stranger(t, server.url);
+  const { id: node, host, pid, version } = there.cluster.node;
+  const own = { node, host, pid, version, protocol: 1, startedAt: Date.now() };
+  thief.publish(
+    'manycore.nodes',
+    writeNode({ type: 'left', ...own, time: Date.now(), isSealed: true }),
+  );
+  await eventually(() => assert.match(why.join(), /another secret/));
+  assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
 });
 
 test('of two nodes with different secrets the later one leaves', { skip }, async (t) => {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ByteReader } from '../../src/channels/index.js';
 import { fillClusterOptions } from '../../src/cluster/index.js';
+import { Outbox } from '../../src/cluster/outbox.js';
 import {
   parseNode,
   readDefinitions,
@@ -149,14 +150,54 @@ test('every address has a subject of its own, and one that NATS takes', () => {
 test('what a node says of itself is JSON of a known form', () => {
   const node = '0123456789abcdef01234567';
   const own = { type: 'joined', node, host: 'a', pid: 1, version: '1', protocol: 1 } as const;
-  const message = { ...own, startedAt: 1, proof: '' };
+  const message = { ...own, startedAt: 1, time: 2, isSealed: false };
   assert.deepEqual(parseNode(writeNode(message)), message);
+  const sealed = Buffer.concat([writeNode(message), Buffer.alloc(sealBytes, 1)]);
+  assert.deepEqual(parseNode(sealed), message); // so that strangers can be named
   const wrong: unknown[] = [1, null, [], {}, own, { ...message, node: '../x' }];
   for (const each of [...wrong, { ...message, type: 'else' }, { ...message, pid: '1' }]) {
     const bytes = Buffer.from(JSON.stringify(each));
     assert.throws(() => parseNode(bytes), { code: 'TRANSFER_CORRUPT' });
   }
   assert.throws(() => parseNode(Buffer.from('{')), { code: 'TRANSFER_CORRUPT' });
+});
+
+test('a user in a URL is a user of the NATS client, and in no URL any more', () => {
+  const filled = (nats: string | string[]) => fillClusterOptions({ nats }).nats;
+  assert.deepEqual(filled('nats://anna:p%40ss@host:4222'), {
+    servers: ['nats://host:4222'],
+    user: 'anna',
+    pass: 'p@ss',
+  });
+  assert.deepEqual(filled(['tls://a', 'host:1']), { servers: ['tls://a', 'host:1'] });
+});
+
+test('what waits for a connection is finished when it goes out', () => {
+  const gone: unknown[] = [];
+  const connection = {
+    publish: (subject: string) => gone.push(subject),
+    isClosed: () => false,
+    flush: () => new Promise<void>(() => {}),
+  };
+  const finished: string[] = [];
+  const outbox: Outbox = Reflect.construct(Outbox, [
+    connection,
+    (subject: string) => void finished.push(subject),
+  ]);
+  outbox.publish('first', Buffer.alloc(1));
+  outbox.disconnected();
+  outbox.publish('second', Buffer.alloc(1));
+  assert.deepEqual([gone, finished], [['first'], ['first']]);
+  outbox.reconnected();
+  outbox.hurry();
+  assert.deepEqual(
+    [gone, finished],
+    [
+      ['first', 'second'],
+      ['first', 'second'],
+    ],
+  );
+  outbox.close();
 });
 
 test('wrong options of a cluster are refused, and a secret is not printed', () => {

@@ -123,6 +123,44 @@ test('a unit that may block is in the cluster as well', { skip }, async (t) => {
   await assert.rejects(bus.request('sum', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
+test('a loop that is replaced while the server is away joins when it is back', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const loops = startLoops(t, { cluster: { nats: server.url, timeoutMs: 1000 } });
+  await loops.deploy(sums, { instances: 2 });
+  const { bus } = await joinBus(t, server);
+  await server.kill();
+  const [lost] = await loops.status();
+  const pid = lost?.pid ?? assert.fail('no loop');
+  process.kill(pid, 'SIGKILL');
+  await eventually(() => {
+    const pids = loops.loops.map((each) => each.pid);
+    assert.equal(pids.length, 2);
+    assert.equal(pids.includes(pid), false);
+  });
+  await server.restart();
+  const asked = new Set<unknown>();
+  await eventually(async () => {
+    asked.add((await bus.request<[string, number]>('sum', 0, { timeoutMs: 1000 })).body[0]);
+    assert.equal(asked.size, 2);
+  });
+});
+
+test('a program that leaves takes its loops along, and may join again', { skip }, async (t) => {
+  const server = await startServer(t);
+  const loops = startLoops(t, { cluster: { nats: server.url } });
+  await loops.deploy(sums);
+  const { bus } = await joinBus(t, server);
+  await bus.request('sum', 0);
+  await loops.cluster?.close();
+  await eventually(() =>
+    assert.rejects(bus.request('sum', 0, { timeoutMs: 500 }), { code: 'BUS_NO_HANDLERS' }),
+  );
+  await loops.bus.request('sum', 0); // one machine again
+  assert.equal(loops.cluster, undefined);
+});
+
 test('what cannot be joined is told before anything starts', { skip }, async (t) => {
   const loops = startLoops(t, { cluster: { nats: 'nats://127.0.0.1:1', timeoutMs: 2000 } });
   await assert.rejects(loops.deploy(sums), { code: 'CLUSTER_UNREACHABLE' });
