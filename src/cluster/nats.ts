@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, messageOf } from '../internal/index.js';
 import { connectError } from './errors.js';
+import { greetedByOne } from './greeting.js';
 import type { FilledClusterOptions, NatsOptions } from './options.js';
 import { parseNatsClient } from './protocol.js';
 
@@ -88,7 +89,13 @@ export async function connectNats(
   name: string,
 ): Promise<Connected> {
   const client = await loadClient();
-  const servers = [nats.servers].flat().join(', ');
+  const list = [nats.servers].flat();
+  const servers = list.join(', ');
+  if (nats.tls?.['handshakeFirst'] !== true) {
+    await greetedByOne(list, timeoutMs).catch((cause: unknown) => {
+      throw connectError(servers, cause);
+    });
+  }
   const connecting = client.connect({ ...natsOptions(client, nats), name, timeout: timeoutMs });
   const onDeadline = (): Error => new Error(`nothing came within ${timeoutMs} ms`);
   try {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -63,11 +63,17 @@ test('no server, one that says nothing, one that is no NATS', { skip }, async (t
   const unreachable = { code: 'CLUSTER_UNREACHABLE', message: /127\.0\.0\.1:1\b/ };
   await assert.rejects(joinBus(t, { url: 'nats://127.0.0.1:1' }), unreachable);
   for (const greeting of ['', 'HTTP/1.1 400 Bad Request\r\n\r\n']) {
-    const other = createServer((socket) => void socket.write(greeting)).listen(0, '127.0.0.1');
+    const sockets = new Set<Socket>();
+    const other = createServer((socket) => {
+      sockets.add(socket.on('error', () => {}));
+      socket.write(greeting);
+      socket.on('close', () => sockets.delete(socket));
+    }).listen(0, '127.0.0.1');
     t.after(() => other.close());
     await once(other, 'listening');
     const url = `nats://127.0.0.1:${Object(other.address()).port}`;
     await assert.rejects(joinBus(t, { url }, { timeoutMs: 300 }), { code: 'CLUSTER_UNREACHABLE' });
+    await eventually(() => assert.equal(sockets.size, 0)); // nothing keeps the program
   }
 });
 

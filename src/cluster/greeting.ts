@@ -1,0 +1,38 @@
+// Whether a NATS server is where one should be. The client keeps the connection to one that says nothing for
+// ever, and with it the program, so it is asked only where somebody answers.
+
+import { connect } from 'node:net';
+
+const defaultPort = 4222;
+
+/** A server begins by saying who it is. */
+const greeting = /^INFO /;
+
+/** Resolves when one of them answers as NATS does; rejects with why the last one does not. */
+export async function greetedByOne(servers: readonly string[], timeoutMs: number): Promise<void> {
+  await Promise.any(servers.map((server) => greeted(server, timeoutMs))).catch((error: unknown) => {
+    throw error instanceof AggregateError ? error.errors.at(-1) : error;
+  });
+}
+
+function greeted(server: string, timeoutMs: number): Promise<void> {
+  const { hostname, port } = new URL(/^\w+:\/\//.test(server) ? server : `nats://${server}`);
+  const host = hostname.replace(/^\[|\]$/g, ''); // of an IPv6 address
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port: Number(port) || defaultPort });
+    const settle = (how: () => void): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      how();
+    };
+    const timer = setTimeout(() => {
+      settle(() => reject(new Error(`nothing came within ${timeoutMs} ms`)));
+    }, timeoutMs);
+    socket.once('error', (error) => settle(() => reject(error)));
+    socket.once('close', () => settle(() => reject(new Error('it has closed the connection'))));
+    socket.once('data', (bytes) => {
+      if (greeting.test(bytes.toString('latin1'))) settle(resolve);
+      else settle(() => reject(new Error('what answers is no NATS server')));
+    });
+  });
+}
