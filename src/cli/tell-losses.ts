@@ -60,7 +60,7 @@ function tellUnitLost(message: unknown): void {
 function tellClusterLost(message: unknown): void {
   const { unconfirmed = 0 }: Partial<ClusterLostMessage> = Object(message);
   const what = unconfirmed === 1 ? '1 message' : `${unconfirmed} messages`;
-  console.error(`manycore: the NATS server is lost, perhaps with ${what}: it is tried again`);
+  console.error(`manycore: the connection to the NATS server is lost, perhaps with ${what}`);
 }
 
 function tellClusterBack(): void {

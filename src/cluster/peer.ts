@@ -104,6 +104,7 @@ export class ClusterPeer implements Uplink {
     this.#attached = bus.attachUplink(this, local);
     this.#wire.onDrain = this.#attached.drained;
     this.#wire.onError = (error) => this.#hearError(error);
+    this.#wire.onLost = () => this.#loseWatched();
   }
 
   /** A server that permits not everything says so some time later. */
@@ -344,8 +345,14 @@ export class ClusterPeer implements Uplink {
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
-    for (const watchers of [...this.#watched.values()]) for (const onGone of watchers) onGone();
+    this.#loseWatched();
+  }
+
+  /** Of a stream nobody knows then what has arrived. */
+  #loseWatched(): void {
+    const all = [...this.#watched.values()];
     this.#watched.clear();
+    for (const watchers of all) for (const onGone of watchers) onGone();
   }
 }
 

@@ -24,6 +24,8 @@ interface Sender {
 export class ClusterWire {
   /** There is room again. */
   onDrain: () => void = () => {};
+  /** The connection is lost, perhaps with what was on its way. */
+  onLost: () => void = () => {};
   /** The server, some time later, does not permit what was done. */
   onError: (error: unknown) => void = () => {};
   readonly #connection: NatsConnection;
@@ -51,6 +53,7 @@ export class ClusterWire {
     for await (const { type, error } of this.#connection.status()) {
       if (type === 'disconnect') {
         announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
+        this.onLost();
       } else if (type === 'reconnect') {
         this.#outbox.reconnected();
         announcements.clusterBack.publish({});

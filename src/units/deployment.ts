@@ -182,3 +182,17 @@ export class DirectedDeployment implements Deployment {
     return done;
   }
 }
+
+/** Instances on one loop, to be started or ended there. */
+type ByLoop = ReadonlyMap<number, readonly Placed[]>;
+
+export function byLoop(placed: readonly Placed[]): ByLoop {
+  const loops = new Map<number, Placed[]>();
+  for (const each of placed) {
+    if (each.loop === undefined) continue;
+    const there = loops.get(each.loop);
+    if (there === undefined) loops.set(each.loop, [each]);
+    else there.push(each);
+  }
+  return loops;
+}

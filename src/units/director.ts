@@ -10,7 +10,7 @@ import type { ClusterTicket } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
-import { DirectedDeployment, type Placed } from './deployment.js';
+import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
 import { startFailed, stopFailed } from './errors.js';
 import { Losses } from './losses.js';
 import { moveInstance, startMessage } from './move.js';
@@ -32,9 +32,6 @@ interface LoopEntry {
   readonly index: number;
   isLeaving: boolean;
 }
-
-/** Instances on one loop, to be started or ended there. */
-type ByLoop = ReadonlyMap<number, readonly Placed[]>;
 
 export class Director {
   /** Called when the last deployment has ended. */
@@ -395,14 +392,3 @@ const threadsMs = 1000;
 
 /** More than any loop has. */
 const mostRank = 2 ** 26;
-
-function byLoop(placed: readonly Placed[]): ByLoop {
-  const loops = new Map<number, Placed[]>();
-  for (const each of placed) {
-    if (each.loop === undefined) continue;
-    const there = loops.get(each.loop);
-    if (there === undefined) loops.set(each.loop, [each]);
-    else there.push(each);
-  }
-  return loops;
-}

@@ -159,6 +159,24 @@ test('a server that is restarted: what is sent meanwhile waits, and comes in ord
   assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
 });
 
+test('streams end where the connection was lost: nobody knows what has arrived', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
+  const ends: unknown[] = [];
+  there.bus.acceptStreams('lines', (stream) => {
+    stream.on('error', (error) => void ends.push(error));
+  });
+  await there.bus.drained();
+  const stream = await here.bus.openStream('lines');
+  stream.on('error', (error) => void ends.push(error));
+  stream.write('before');
+  await server.kill();
+  await eventually(() => assert.equal(ends.length, 2));
+  for (const each of ends) assert.equal(Object(each).code, 'BUS_CONSUMER_LOST');
+});
+
 test('a server that is away: what waits is bounded, and senders hear of it', {
   skip,
 }, async (t) => {
