@@ -152,7 +152,7 @@ const callOptionNames: ReadonlySet<string> = new Set([
 /** The most hosts that a pool may have: more is a mistake in a number, not a wish. */
 const mostHosts = 1024;
 /** Of other machines, where nobody says how many. */
-const mostRemoteHosts = 64;
+const remoteSize = Object.freeze({ min: 0, max: 64 });
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
@@ -167,7 +167,7 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
   return {
     remote,
     host: oneOf('host', given.host ?? 'process', ['process', 'thread']),
-    ...fillSize(given.size ?? (remote && { min: 0, max: mostRemoteHosts })),
+    ...fillSize(remote !== undefined && given.size === undefined ? remoteSize : given.size),
     channel: oneOf('channel', given.channel ?? 'auto', ['auto', 'shm', 'socket', 'memory']),
     spin: boolean('spin', given.spin ?? true),
     minSpareHosts: integer('minSpareHosts', given.minSpareHosts ?? 0, 0, mostHosts),

@@ -9,32 +9,11 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fillClusterOptions } from '../../src/cluster/index.js';
-import { connectNats, type NatsConnection, type NatsMessage } from '../../src/cluster/nats.js';
-import { writeFrame, writeNode } from '../../src/cluster/protocol.js';
 import { announcements } from '../../src/internal/index.js';
 import { library, runProgram } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';
 import { waitFor } from '../support/index.js';
-import { eventually, joinBus, skip, startServer } from './server.js';
-
-const secret = 'nobody else knows this';
-
-/** A client of the server that is no node. */
-async function stranger(t: TestContext, url: string): Promise<NatsConnection> {
-  const { connection } = await connectNats(fillClusterOptions({ nats: url }), 'stranger');
-  t.after(() => connection.close());
-  return connection;
-}
-
-/** Why frames and nodes were refused, in this process. */
-function refusals(t: TestContext): string[] {
-  const all: string[] = [];
-  const note = (message: unknown): void => void all.push(Object(message).why);
-  announcements.clusterRefused.subscribe(note);
-  t.after(() => announcements.clusterRefused.unsubscribe(note));
-  return all;
-}
+import { eventually, joinBus, refusals, skip, startServer } from './server.js';
 
 /** What is told of the next connection that is lost. */
 function nextLost(): Promise<unknown> {
@@ -267,111 +246,6 @@ test('a server that reads slowly holds up those who send', { skip }, async (t) =
   await eventually(() => assert.equal(count, sent));
   await here.bus.drained();
   assert.equal(here.bus.send('count', { at: sent, bytes: undefined }), true);
-});
-
-test('who does not know the secret is not heard, nor what is sent twice', { skip }, async (t) => {
-  const server = await startServer(t);
-  const [here, there] = [
-    await joinBus(t, server, { secret }),
-    await joinBus(t, server, { secret }),
-  ];
-  const got: unknown[] = [];
-  there.bus.consumer('door', ({ body }) => void got.push(body));
-  await there.bus.drained();
-  const thief = await stranger(t, server.url);
-  const stolen: NatsMessage[] = [];
-  thief.subscribe('manycore.>', { callback: (_error, message) => void stolen.push(message) });
-  await thief.flush();
-  const why = refusals(t);
-  here.bus.send('door', 'mine');
-  await eventually(() => assert.deepEqual(got, ['mine']));
-  const frame = (await waitFor(() => stolen.find(({ subject }) => subject.includes('door')))).data;
-  const { reply = '' } = stolen.find(({ subject }) => subject.includes('door')) ?? {};
-  thief.publish('manycore.send.door', frame, { reply }); // the same once more
-  thief.publish('manycore.send.door', frame); // to be answered elsewhere
-  thief.publish('manycore.publish.door', frame, { reply });
-  thief.publish('manycore.send.door', frame.subarray(0, -32), { reply });
-  thief.publish('manycore.send.door', Buffer.from('let me in'));
-  thief.publish('manycore.send.door', new Uint8Array());
-  const changed = Uint8Array.from(frame);
-  changed[50] = (changed[50] ?? 0) ^ 1;
-  thief.publish('manycore.send.door', changed, { reply });
-  await eventually(() => assert.equal(why.length, 7));
-  assert.match(why[0] ?? '', /sent again/);
-  for (const each of why.slice(1)) assert.match(each, /not signed/);
-  here.bus.send('door', 'mine, too');
-  await eventually(() => assert.deepEqual(got, ['mine', 'mine, too']));
-});
-
-test('without a secret no code is taken, and what is no frame is refused', { skip }, async (t) => {
-  const server = await startServer(t);
-  const there = await joinBus(t, server);
-  const got: unknown[] = [];
-  there.bus.consumer('door', ({ body }) => void got.push(body));
-  await there.bus.drained();
-  const why = refusals(t);
-  const thief = await stranger(t, server.url);
-  const head = { kind: 1, sender: 'a'.repeat(32), number: 1, time: Date.now() };
-  const code = [{ id: 1, bytes: Buffer.from('anything') }];
-  for (const frame of [
-    Buffer.from('let me in'),
-    new Uint8Array(),
-    writeFrame(head, code, new Uint8Array(10), 0),
-  ]) {
-    thief.publish('manycore.send.door', frame);
-  }
-  await eventually(() => assert.equal(why.length, 3));
-  assert.match(why[2] ?? '', /a frame has functions or classes in it/);
-  assert.deepEqual(got, []);
-});
-
-test('a node of another version is refused by its name', { skip }, async (t) => {
-  const server = await startServer(t);
-  const old = await stranger(t, server.url);
-  const own = { node: 'a'.repeat(24), host: 'old-host', pid: 77, version: '9.9.9' };
-  const message = { ...own, protocol: 99, startedAt: 0, time: Date.now(), isSealed: false };
-  old.subscribe('manycore.nodes', {
-    callback: (_error, { data }) => {
-      const { node, type } = JSON.parse(Buffer.from(data).toString());
-      if (type === 'joined') {
-        old.publish(`manycore.node.${node}`, writeNode({ type: 'welcome', ...message }));
-      }
-    },
-  });
-  await old.flush();
-  await assert.rejects(joinBus(t, server), {
-    code: 'CLUSTER_REFUSED',
-    message: /the node at old-host, process 77, runs manycore 9\.9\.9, this one manycore \d/,
-  });
-});
-
-test('nobody without the secret can say that a node has left', { skip }, async (t) => {
-  const server = await startServer(t);
-  const [here, there] = [
-    await joinBus(t, server, { secret }),
-    await joinBus(t, server, { secret }),
-  ];
-  await eventually(() => assert.equal(here.cluster.nodes.length, 1));
-  const why = refusals(t);
-  const thief = await stranger(t, server.url);
-  const { id: node, host, pid, version } = there.cluster.node;
-  const own = { node, host, pid, version, protocol: 1, startedAt: Date.now() };
-  thief.publish(
-    'manycore.nodes',
-    writeNode({ type: 'left', ...own, time: Date.now(), isSealed: true }),
-  );
-  await eventually(() => assert.match(why.join(), /another secret/));
-  assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
-});
-
-test('of two nodes with different secrets the later one leaves', { skip }, async (t) => {
-  const server = await startServer(t);
-  const first = await joinBus(t, server, { secret });
-  const refused = { code: 'CLUSTER_REFUSED', message: /has another secret/ };
-  await assert.rejects(joinBus(t, server), refused);
-  await assert.rejects(joinBus(t, server, { secret: `${secret}!` }), refused);
-  const second = await joinBus(t, server, { secret });
-  await eventually(() => assert.deepEqual(first.cluster.nodes, [second.cluster.node]));
 });
 
 test('a node that is killed: the next message goes to another, or nowhere, at once', {

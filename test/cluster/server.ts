@@ -14,6 +14,8 @@ import {
   fillClusterOptions,
   joinCluster,
 } from '../../src/cluster/index.js';
+import { connectNats, type NatsConnection } from '../../src/cluster/nats.js';
+import { announcements } from '../../src/internal/index.js';
 import { waitFor } from '../support/index.js';
 
 /** Set by scripts/test.mjs; empty where no server can be had. */
@@ -105,4 +107,20 @@ export async function joinBus(
     bus.close();
   });
   return { bus, cluster };
+}
+
+/** A client of the server that is no node. */
+export async function stranger(t: TestContext, url: string): Promise<NatsConnection> {
+  const { connection } = await connectNats(fillClusterOptions({ nats: url }), 'stranger');
+  t.after(() => connection.close());
+  return connection;
+}
+
+/** Why frames and nodes were refused, in this process. */
+export function refusals(t: TestContext): string[] {
+  const all: string[] = [];
+  const note = (message: unknown): void => void all.push(Object(message).why);
+  announcements.clusterRefused.subscribe(note);
+  t.after(() => announcements.clusterRefused.unsubscribe(note));
+  return all;
 }
