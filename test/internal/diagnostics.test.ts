@@ -20,5 +20,5 @@ test('every announcement has a name of its own, manycore:part:event', () => {
   const names = Object.values(announcements).map((each) => String(each.name));
   assert.equal(new Set(names).size, names.length);
   for (const name of names)
-    assert.match(name, /^manycore:(task|host|pool|server|loop|bus|unit):[a-z]+$/);
+    assert.match(name, /^manycore:(task|host|pool|server|loop|bus|cluster|unit):[a-z]+$/);
 });
