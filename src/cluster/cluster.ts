@@ -111,7 +111,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     throw new CodedError('CLUSTER_UNSIGNED', `${what}: it needs cluster({ secret })`);
   }
 
-  /** Says that it leaves, sends what waits, and closes the connection. The loops keep theirs. */
+  /** Says that it leaves, sends what waits, and closes the connection. The loops do the same. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

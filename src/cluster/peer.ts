@@ -29,7 +29,7 @@ import { guarded } from './guarded.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { clusterFrame } from './protocol.js';
 import type { Seal } from './seal.js';
-import { Subjects, tokensOf } from './subjects.js';
+import { Subjects } from './subjects.js';
 import { ClusterWire } from './wire.js';
 
 /** Consumers of an address in a whole cluster are one group. */
@@ -124,7 +124,7 @@ export class ClusterPeer implements Uplink {
   }
 
   check(address: string): void {
-    tokensOf(address);
+    this.#subjects.check(address);
   }
 
   tell(address: string, consumers: number): void {

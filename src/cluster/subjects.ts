@@ -35,22 +35,41 @@ function escaped(character: string): string {
   return text;
 }
 
+/** Addresses whose tokens are kept: programs may make up a new one for every message. */
+const mostKept = 4096;
+
 /** The subjects of a cluster. */
 export class Subjects {
   readonly #name: string;
+  readonly #kept = new Map<string, string>();
 
   constructor(name: string) {
     this.#name = name;
   }
 
+  /** Throws `OPTION_INVALID` for an address that is too long. */
+  check(address: string): void {
+    this.#tokensOf(address);
+  }
+
+  /** Written once: every message has need of them. */
+  #tokensOf(address: string): string {
+    const known = this.#kept.get(address);
+    if (known !== undefined) return known;
+    const tokens = tokensOf(address);
+    if (this.#kept.size >= mostKept) this.#kept.clear();
+    this.#kept.set(address, tokens);
+    return tokens;
+  }
+
   /** To one consumer of an address; its consumers are one queue group. */
   send(address: string): string {
-    return `${this.#name}.send.${tokensOf(address)}`;
+    return `${this.#name}.send.${this.#tokensOf(address)}`;
   }
 
   /** To all of them. */
   publish(address: string): string {
-    return `${this.#name}.publish.${tokensOf(address)}`;
+    return `${this.#name}.publish.${this.#tokensOf(address)}`;
   }
 
   /** What nodes say of themselves. */

@@ -181,7 +181,7 @@ test('the server is restarted while tasks run', { skip }, async (t) => {
   await pool.run(() => 1);
   const bytes = new Uint8Array(300_000);
   const tasks = Array.from({ length: 60 }, (_, at) =>
-    pool.with({ retry: 5 }).run(
+    pool.run(
       async (given: Uint8Array, n: number) => {
         await new Promise((resolve) => setTimeout(resolve, 10));
         return [given.fill(n), n] as const;
