@@ -1,6 +1,6 @@
 // What does a request cost a server that is a unit, by its instances, against the same program under `serve`?
-import { micros, perSecond, runsOf } from '../lib/figures.js';
-import { measureInTurns } from '../serve/in-turns.js';
+import { runsOf } from '../lib/figures.js';
+import { figures, measureInTurns } from '../serve/in-turns.js';
 
 const units = ['unit-1', 'unit-2', 'unit-4', 'unit-8'];
 const contenders = [...units, 'manycore-1x1', 'manycore-1x2'];
@@ -9,12 +9,7 @@ const contenders = [...units, 'manycore-1x1', 'manycore-1x2'];
 const served = (unit) => (unit === 'unit-1' ? 'manycore-1x1' : 'manycore-1x2');
 
 export default {
-  figures: {
-    perSecond: perSecond('requests'),
-    cpuUs: micros('CPU per request'),
-    p50Us: micros('p50'),
-    p99Us: micros('p99'),
-  },
+  figures,
   settings: {
     'kept-alive': { says: 'hello world by instances on two loops, 64 connections that are kept' },
   },

@@ -1,6 +1,6 @@
 // What does a request cost behind several event loops, against plain `http`, node:cluster, PM2 and Watt?
-import { micros, perSecond, runsOf } from '../lib/figures.js';
-import { connections, measureInTurns } from '../serve/in-turns.js';
+import { runsOf } from '../lib/figures.js';
+import { connections, figures, measureInTurns } from '../serve/in-turns.js';
 import { hasReusePort, hasWatt } from '../serve/servers.js';
 
 const settings = {
@@ -18,12 +18,7 @@ const apart = hasReusePort ? ['reuse-port-threads-2', 'reuse-port-processes-2'] 
 const contenders = ['plain', ...others, ...apart, ...ours, 'manycore-1x1'];
 
 export default {
-  figures: {
-    perSecond: perSecond('requests'),
-    cpuUs: micros('CPU per request'),
-    p50Us: micros('p50'),
-    p99Us: micros('p99'),
-  },
+  figures,
   settings,
   rounds: 5,
   isTogether: true,

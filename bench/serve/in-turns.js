@@ -1,7 +1,16 @@
 // Servers that run beside each other, each under load for a second in its turn; those without one are idle.
+import { micros, perSecond } from '../lib/figures.js';
 import { quantile } from './open-loop.js';
 import { startServer } from './servers.js';
 import { ensureWrk, runWrk } from './wrk.js';
+
+/** What is measured of each. */
+export const figures = {
+  perSecond: perSecond('requests'),
+  cpuUs: micros('CPU per request'),
+  p50Us: micros('p50'),
+  p99Us: micros('p99'),
+};
 
 export const connections = 64;
 /** Of one second each; in each all contenders have a turn. */
