@@ -57,6 +57,7 @@ export const errorCodes = {
   CLUSTER_CLIENT_MISSING: 'the client of NATS, which a cluster needs, is not installed',
   CLUSTER_CLOSED: 'the connection to the cluster is closed',
   CLUSTER_HOST_LOST: 'the machine of a host in the cluster, or the way to it, is gone',
+  CLUSTER_NOT_DURABLE: 'durable tasks need JetStream, which no NATS server offers here',
   CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
   CLUSTER_UNREACHABLE: 'no NATS server answers',
   CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',

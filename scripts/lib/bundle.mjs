@@ -23,6 +23,7 @@ export async function bundle() {
       'serve-entry': 'dist/src/serve/serve-entry.js',
       'units-entry': 'dist/src/units/units-entry.js',
       'units-thread': 'dist/src/units/units-thread.js',
+      'task-entry': 'dist/src/cluster/task-entry.js',
       'stack-thread': 'dist/src/serve/stack-thread.js',
       static: 'dist/src/serve/static/static.js',
       cgi: 'dist/src/serve/cgi/cgi.js',

@@ -100,6 +100,8 @@ function program(): Command {
     .description('lend hosts of this machine to the pools of a cluster')
     .requiredOption('--nats <url>', 'its NATS server: nats://HOST:PORT, or several with commas')
     .option('--hosts <count>', 'so many (default: as many as cores)', wholeNumber)
+    .option('--durable', 'take durable tasks, too, which JetStream keeps')
+    .option('--module <file...>', 'in a cluster without a secret: whose exports tasks may call')
     .option('--cluster-name <name>', 'which of the clusters there (default: manycore)')
     .option('--cluster-secret <file>', 'what all its nodes know (or MANYCORE_CLUSTER_SECRET)')
     .action(({ nats, ...flags }: WorkerFlags & { readonly nats: string }) =>

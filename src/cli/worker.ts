@@ -1,16 +1,23 @@
 // `manycore worker --nats URL`: lends hosts of this machine to the pools of a cluster, in the foreground.
 // TERM and INT end it, with its hosts; a second one ends it at once.
 
+import { pathToFileURL } from 'node:url';
 import { bus, cluster } from '../units/index.js';
 import { type ClusterFlags, clusterOptions, plural, tellCluster } from './cluster-flags.js';
 import { tellLosses } from './tell-losses.js';
 
 export interface WorkerFlags extends ClusterFlags {
   readonly hosts?: number | undefined;
+  readonly durable?: boolean | undefined;
+  /** Paths. */
+  readonly module?: readonly string[] | undefined;
 }
 
 /** Resolves when it lends. Throws as `cluster` and `Cluster.lendHosts`. */
-export async function runWorker(nats: string, { hosts, ...flags }: WorkerFlags): Promise<void> {
+export async function runWorker(
+  nats: string,
+  { hosts, durable, module, ...flags }: WorkerFlags,
+): Promise<void> {
   tellLosses('units');
   const joined = await cluster(clusterOptions(nats, flags));
   let isEnding = false;
@@ -25,9 +32,11 @@ export async function runWorker(nats: string, { hosts, ...flags }: WorkerFlags):
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
   try {
-    const worker = joined.lendHosts(hosts);
+    const modules = module?.map((file) => pathToFileURL(file));
+    const worker = await joined.lendHosts(hosts, { durable, modules });
     await bus.drained(); // the servers know of them
-    console.log(`lends ${plural(worker.hosts, 'host')}`);
+    const tasks = durable || modules ? ', and takes durable tasks' : '';
+    console.log(`lends ${plural(worker.hosts, 'host')}${tasks}`);
   } catch (error) {
     await joined.close();
     throw error;

@@ -5,16 +5,17 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
-import { CodedError } from '../errors.js';
+import type { CodedError } from '../errors.js';
 import { grantedCores, type RemoteHosts } from '../host/index.js';
-import { integer } from '../internal/index.js';
-import { ClusterHosts, type HostsOptions } from './hosts.js';
+import { integer, invalid } from '../internal/index.js';
+import { ClusterHosts, signed, type TaskOptions } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
-import type { FilledClusterOptions } from './options.js';
+import { type FilledClusterOptions, fillLendOptions, type LendOptions } from './options.js';
 import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
-import { Subjects } from './subjects.js';
+import { Slots } from './slots.js';
+import { TaskWorker } from './task-worker.js';
 import { Worker } from './worker.js';
 
 /** What a loop needs to be in the cluster of its program. */
@@ -48,21 +49,16 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly closed: Promise<void>;
   readonly #peer: ClusterPeer;
   readonly #nodes: Nodes;
-  readonly #hosts: HostsOptions | undefined;
+  readonly #tasks: TaskOptions;
   readonly #workers = new Set<Worker>();
   #remote: RemoteHosts | undefined;
   #refusal: CodedError | undefined;
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(
-    ticket: ClusterTicket,
-    peer: ClusterPeer,
-    nodes: Nodes,
-    hosts: HostsOptions | undefined,
-  ) {
+  constructor(ticket: ClusterTicket, peer: ClusterPeer, nodes: Nodes, tasks: TaskOptions) {
     super();
-    this.#hosts = hosts;
+    this.#tasks = tasks;
     this.ticket = ticket;
     this.#peer = peer;
     this.#nodes = nodes;
@@ -89,26 +85,39 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return this.#nodes.others;
   }
 
-  /** Those of other machines, for `new Pool({ cluster })` alone. Throws `CLUSTER_UNSIGNED`. */
+  /** Those of other machines, for `new Pool({ cluster })` alone. */
   get hosts(): unknown {
-    this.#remote ??= new ClusterHosts(this.#signed('a pool on a cluster sends functions'));
+    this.#remote ??= new ClusterHosts(this.#tasks);
     return this.#remote;
   }
 
   /**
-   * Lends so many hosts of this machine to the pools of the cluster, until the answer of this is closed, or
-   * the cluster is left. Default: as many as cores are granted. Throws `CLUSTER_UNSIGNED`, `OPTION_INVALID`.
+   * Lends so many hosts of this machine to the pools of the cluster, until what it resolves with is closed, or
+   * the cluster is left. Default: as many as cores are granted. Rejects with `CLUSTER_UNSIGNED`,
+   * `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
-  lendHosts(count: number = grantedCores().count): Worker {
+  async lendHosts(
+    count: number = grantedCores().count,
+    options: LendOptions = {},
+  ): Promise<Worker> {
     integer('count', count, 1, mostHosts);
-    const worker = new Worker(this.#signed('a worker takes functions'), count);
+    const { durable, modules } = fillLendOptions(options);
+    const { seal } = this.#tasks;
+    const slots = new Slots(count);
+    if (modules.size > 0 && seal !== undefined) {
+      const wayOut = 'no modules where the cluster has a secret: its tasks may call everything';
+      throw invalid('modules', options.modules, wayOut);
+    }
+    const lender =
+      seal === undefined && modules.size > 0
+        ? undefined
+        : signed(this.#tasks, 'a worker takes functions');
+    const tasks = durable
+      ? await TaskWorker.start({ cluster: this.#tasks, slots, modules })
+      : undefined;
+    const worker = new Worker(slots, lender, tasks);
     this.#workers.add(worker);
     return worker;
-  }
-
-  #signed(what: string): HostsOptions {
-    if (this.#hosts !== undefined) return this.#hosts;
-    throw new CodedError('CLUSTER_UNSIGNED', `${what}: it needs cluster({ secret })`);
   }
 
   /** Says that it leaves, sends what waits, and closes the connection. The loops do the same. */
@@ -137,12 +146,8 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
   const ticket = { options, node };
   const { connected, peer, seal } = await connectPeer(bus, ticket, programMember);
   const nodes = new Nodes(node, options.name, connected, seal);
-  const hosts = seal && {
-    connection: connected.connection,
-    seal,
-    subjects: new Subjects(options.name),
-  };
-  const cluster = new Cluster(ticket, peer, nodes, hosts);
+  const tasks = { connection: connected.connection, name: options.name, seal };
+  const cluster = new Cluster(ticket, peer, nodes, tasks);
   await nodes.join();
   await Promise.race([cluster.closed, wait(objectionMs)]);
   return cluster;

@@ -22,3 +22,10 @@ export function connectError(servers: string, cause: unknown): CodedError {
   const why = `no NATS server answers at ${servers}: ${messageOf(cause)}`;
   return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or give where it is`, { cause });
 }
+
+/** Why nothing durable can be done. */
+export function notDurable(cause: unknown): CodedError {
+  const wayOut = 'start nats-server with -js, and allow $JS.API.> and $JS.ACK.>';
+  const message = `durable tasks need JetStream: ${messageOf(cause)}: ${wayOut}`;
+  return new CodedError('CLUSTER_NOT_DURABLE', message, { cause });
+}

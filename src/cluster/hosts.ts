@@ -3,8 +3,17 @@
 // nothing, so a busy machine gets nothing. Not here: their side (worker.ts), the bytes between (tunnel.ts).
 
 import { randomBytes } from 'node:crypto';
+import type { AnyFunction } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import type { HostExit, HostHandle, HostOptions, HostTicket, RemoteHosts } from '../host/index.js';
+import type {
+  DurableOptions,
+  HostExit,
+  HostHandle,
+  HostOptions,
+  HostTicket,
+  RemoteHosts,
+} from '../host/index.js';
+import { DurableTasks } from './durable.js';
 import { clusterClosed } from './errors.js';
 import type { NatsConnection } from './nats.js';
 import {
@@ -14,7 +23,7 @@ import {
   writeHostRequest,
 } from './protocol.js';
 import type { Seal } from './seal.js';
-import type { Subjects } from './subjects.js';
+import { Subjects } from './subjects.js';
 import { Tunnel } from './tunnel.js';
 
 /** After a request that nobody could grant, and after one that nobody answered, in ms. */
@@ -23,24 +32,53 @@ const answerMs = 3000;
 /** A host that is to end, and of which nothing is heard, counts as ended after so long, in ms. */
 const endMs = 5000;
 
-export interface HostsOptions {
+/** What tasks and hosts need of a cluster. */
+export interface TaskOptions {
   readonly connection: NatsConnection;
+  /** The cluster's. */
+  readonly name: string;
+  readonly seal: Seal | undefined;
+}
+
+/** The same where functions may be sent. */
+export interface HostsOptions extends TaskOptions {
   readonly seal: Seal;
   readonly subjects: Subjects;
 }
 
+/** Throws `CLUSTER_UNSIGNED`. */
+export function signed(options: TaskOptions, what: string): HostsOptions {
+  const { seal, name } = options;
+  if (seal !== undefined) return { ...options, seal, subjects: new Subjects(name) };
+  throw new CodedError('CLUSTER_UNSIGNED', `${what}: it needs cluster({ secret })`);
+}
+
 export class ClusterHosts implements RemoteHosts {
-  readonly #options: HostsOptions;
+  readonly #options: TaskOptions;
+  readonly #durable: DurableTasks;
   /** Places that were asked for, and are not granted yet. */
   readonly #waiting: ClusterPlace[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: HostsOptions) {
+  constructor(options: TaskOptions) {
     this.#options = options;
+    this.#durable = new DurableTasks(options);
+  }
+
+  check(): void {
+    this.#signed();
+  }
+
+  #signed(): HostsOptions {
+    return signed(this.#options, 'a pool on a cluster sends functions');
+  }
+
+  runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown> {
+    return this.#durable.run(fn, args, options);
   }
 
   start(ticket: HostTicket, options: HostOptions): HostHandle {
-    const place = new ClusterPlace(this.#options, ticket, options, {
+    const place = new ClusterPlace(this.#signed(), ticket, options, {
       onGranted: () => this.#over(place),
       onNobody: () => this.#again(retryMs),
       onEnd: () => this.#over(place),

@@ -49,6 +49,8 @@ export interface NatsConnection {
   /** Resolves when it is over for good, with the error for which. */
   closed(): Promise<unknown>;
   isClosed(): boolean;
+  /** It is being closed. */
+  isDraining(): boolean;
   status(): AsyncIterable<NatsStatus>;
 }
 

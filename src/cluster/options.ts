@@ -1,7 +1,15 @@
 // What `cluster` can be told, checked and filled. All of it is plain data: each loop has a connection of its
 // own to the NATS server, made of the same options.
 
-import { checkObject, integer, invalid, oneOf, string, strings } from '../internal/index.js';
+import {
+  boolean,
+  checkObject,
+  integer,
+  invalid,
+  oneOf,
+  string,
+  strings,
+} from '../internal/index.js';
 
 /** Where the NATS servers are, and who we are to them; as the NATS client has them, but for `credsFile`. */
 export interface NatsOptions {
@@ -101,4 +109,27 @@ function withoutUser(servers: readonly string[]) {
     return `${scheme}${rest}`;
   });
   return { servers: bare, ...user };
+}
+
+export interface LendOptions {
+  /** Take durable tasks as well, one for each host that is free. Default: only where `modules` are given. */
+  readonly durable?: boolean | undefined;
+  /**
+   * In a cluster without a secret: URLs of modules whose exports durable tasks may call (see `task()`), and
+   * nothing else.
+   */
+  readonly modules?: readonly (string | URL)[] | undefined;
+}
+
+/** Throws `OPTION_INVALID`. */
+export function fillLendOptions(given: LendOptions) {
+  checkObject('the options of lendHosts', given, new Set(['durable', 'modules']));
+  const modules = strings('modules', [...(given.modules ?? [])].map(String));
+  const wrong = modules.find((url) => !URL.canParse(url));
+  if (wrong !== undefined)
+    throw invalid('modules', wrong, 'URLs: pathToFileURL(path), or import.meta.resolve');
+  const durable = boolean('durable', given.durable ?? modules.length > 0);
+  if (!durable && modules.length > 0)
+    throw invalid('durable', durable, 'true where modules are given');
+  return { durable, modules: new Set(modules) };
 }

@@ -10,6 +10,7 @@
 import { type ByteReader, ByteWriter } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import type { ClusterTicket } from './cluster.js';
+import type { JetStreamClient } from './jetstream.js';
 import type { NatsClient } from './nats.js';
 
 /** Raised with every change to frames, or to what the context layer writes: one in a whole cluster. */
@@ -51,7 +52,7 @@ const magic = 0x434d; // 'MC'
 const senderBytes = 16;
 const mostDefinitions = 100_000;
 
-function corrupt(what: string): CodedError {
+export function corrupt(what: string): CodedError {
   return new CodedError('TRANSFER_CORRUPT', `what came from the cluster is no frame: ${what}`);
 }
 
@@ -62,8 +63,8 @@ export function writeFrame(
   value: Uint8Array,
   tailBytes: number,
 ): Buffer {
-  const definitionBytes = definitions.reduce((sum, { bytes }) => sum + 8 + bytes.byteLength, 0);
-  const sizeBytes = 4 + senderBytes + 16 + 4 + definitionBytes + value.byteLength + tailBytes;
+  const contentBytes = definitionsBytes(definitions) + value.byteLength;
+  const sizeBytes = 4 + senderBytes + 16 + contentBytes + tailBytes;
   const writer = new ByteWriter(Buffer.allocUnsafeSlow(sizeBytes), false);
   writer.u8(magic & 0xff);
   writer.u8(magic >> 8);
@@ -72,14 +73,25 @@ export function writeFrame(
   writer.raw(Buffer.from(head.sender, 'hex'));
   writer.f64(head.number);
   writer.f64(head.time);
+  writeDefinitions(writer, definitions);
+  writer.raw(value);
+  return writer.bytes;
+}
+
+export function definitionsBytes(definitions: readonly FrameDefinition[]): number {
+  return definitions.reduce((sum, { bytes }) => sum + 8 + bytes.byteLength, 4);
+}
+
+export function writeDefinitions(
+  writer: ByteWriter,
+  definitions: readonly FrameDefinition[],
+): void {
   writer.u32(definitions.length);
   for (const { id, bytes } of definitions) {
     writer.i32(id);
     writer.u32(bytes.byteLength);
     writer.raw(bytes);
   }
-  writer.raw(value);
-  return writer.bytes;
 }
 
 const numberAt = 4 + senderBytes;
@@ -148,7 +160,8 @@ export function parseNode(bytes: Uint8Array): NodeMessage {
   throw corrupt('what a node says');
 }
 
-function jsonOf(bytes: Uint8Array): unknown {
+/** `undefined` for what is none. */
+export function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString());
   } catch {
@@ -177,6 +190,15 @@ export function parseNatsClient(client: unknown): NatsClient {
   );
   if (missing === undefined) return client as NatsClient;
   const message = `the client of NATS that is installed has no ${missing}: install one from 3.0 on`;
+  throw new CodedError('CLUSTER_CLIENT_MISSING', message);
+}
+
+/** The client of JetStream, as it was loaded. Throws `CLUSTER_CLIENT_MISSING` for one without these. */
+export function parseJetStreamClient(client: unknown): JetStreamClient {
+  const functions = ['jetstream', 'jetstreamManager'];
+  const missing = functions.find((name) => typeof Reflect.get(Object(client), name) !== 'function');
+  if (missing === undefined) return client as JetStreamClient;
+  const message = `the client of JetStream that is installed has no ${missing}: install one from 3.0 on`;
   throw new CodedError('CLUSTER_CLIENT_MISSING', message);
 }
 

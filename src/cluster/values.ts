@@ -3,9 +3,16 @@
 // Shared memory is copied. Not here: what a frame is (protocol.ts).
 
 import { type ByteReader, Codec } from '../channels/index.js';
-import { createExporter, createImporter, type Exporter, type Importer } from '../context/index.js';
+import {
+  createExporter,
+  createImporter,
+  type Exporter,
+  type Importer,
+  reduceError,
+} from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { encodedOf } from '../host/index.js';
+import { messageOf } from '../internal/index.js';
 import { type FrameDefinition, readDefinitions } from './protocol.js';
 
 export interface EncodedValue {
@@ -47,6 +54,19 @@ export class ClusterValues {
       bytes,
       definitions: definitions.map((id) => ({ id, bytes: this.#exporter.definition(id) })),
     };
+  }
+
+  /** What was thrown, as much of it as can travel. */
+  encodeThrown(error: unknown): EncodedValue {
+    const forms = [() => error, () => reduceError(this.#exporter, error)];
+    for (const form of forms) {
+      try {
+        return this.encode(form());
+      } catch {
+        // the next one has less in it
+      }
+    }
+    return this.encode(new Error(messageOf(error)));
   }
 
   /** For what one sender sends. */

@@ -8,7 +8,7 @@ export { createImporter, type ImporterOptions } from './importer.js';
 export { perHost } from './per-host.js';
 export { propagate } from './propagate.js';
 export { type CallSite, captureSite, joinStacks, settleWhereAwaited } from './stack.js';
-export { task } from './task.js';
+export { type TaskTarget, task, taskTarget } from './task.js';
 export type {
   AnyFunction,
   BufferCarrier,

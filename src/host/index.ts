@@ -34,6 +34,7 @@ export { channelFds } from './shared-protocol.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export { Turns } from './turns.js';
 export type {
+  DurableOptions,
   HostExit,
   HostHandle,
   HostKind,

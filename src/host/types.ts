@@ -3,7 +3,7 @@
 
 import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
-import type { FunctionSnapshot } from '../context/index.js';
+import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
 import type { NestedOwner } from './nested.js';
 import type { HostTicket } from './protocol.js';
 import type { SharedHosts } from './shared-hosts.js';
@@ -36,8 +36,20 @@ export interface HostHandle {
   kill(): void;
 }
 
+/** Of a call that is kept until it has run somewhere. */
+export interface DurableOptions {
+  /** Of two calls with one id only the first runs, and both have its result. Default: one of its own. */
+  readonly id: string | undefined;
+  readonly timeoutMs: number;
+  readonly retry: number;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Where hosts come from that run on other machines. */
 export interface RemoteHosts {
+  /** Throws `CLUSTER_UNSIGNED` where functions cannot be sent. */
+  check(): void;
+  runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown>;
   /** Its `pipe` is there at once; it carries what a socket would. */
   start(ticket: HostTicket, options: HostOptions): HostHandle;
 }

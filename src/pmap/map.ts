@@ -208,6 +208,7 @@ export class MapRun {
           signal: this.#controller.signal,
           priority: options.priority,
           retry: options.retry,
+          durable: undefined,
         },
       });
       this.#inFlight -= 1;

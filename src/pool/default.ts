@@ -72,6 +72,9 @@ function fillRunOptions(given: RunOptions = {}): {
   if (pool !== undefined && !(pool instanceof Pool)) {
     throw invalid('pool', pool, 'a Pool that this copy of manycore made');
   }
+  if (filled.durable !== undefined && pool === undefined) {
+    throw invalid('durable', given.durable, 'used with a pool: { pool: new Pool({ cluster }) }');
+  }
   return { filled, pool };
 }
 

@@ -138,6 +138,7 @@ export class Fleet {
 
   /** Starts hosts until `count` are idle or on their way, though nothing waits for them. */
   warm(count: number): void {
+    this.#options.remote?.check();
     this.#wantedIdle = count;
     this.grow();
     this.#wantedIdle = 0;
@@ -150,6 +151,7 @@ export class Fleet {
 
   /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`. */
   async warmUp(): Promise<void> {
+    this.#options.remote?.check();
     if (this.#isAllReady) return;
     // It waits before anything starts: a start may fail at once, and is repeated for who waits.
     const ready = new Promise<void>((resolve, reject) => {

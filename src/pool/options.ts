@@ -13,6 +13,7 @@ import {
   invalid,
   number,
   oneOf,
+  string,
   strings,
 } from '../internal/index.js';
 
@@ -72,6 +73,12 @@ export interface CallOptions {
   readonly priority?: number | undefined;
   /** How often to run it again when its host ends under it. Default 0. */
   readonly retry?: number | undefined;
+  /**
+   * Of a pool with a cluster: kept in JetStream until a worker has run it and its result is kept, whatever
+   * happens to workers and caller. With an `id` of one's own it runs once, whoever calls it how often, and a
+   * caller that was lost gets the result by calling again; results are kept for a week. Default false.
+   */
+  readonly durable?: boolean | { readonly id: string } | undefined;
 }
 
 export interface FilledPoolOptions {
@@ -108,6 +115,7 @@ export interface FilledCallOptions {
   readonly signal: AbortSignal | undefined;
   readonly priority: number;
   readonly retry: number;
+  readonly durable: { readonly id: string | undefined } | undefined;
 }
 
 export const callDefaults: FilledCallOptions = Object.freeze({
@@ -116,6 +124,7 @@ export const callDefaults: FilledCallOptions = Object.freeze({
   signal: undefined,
   priority: 0,
   retry: 0,
+  durable: undefined,
 });
 
 const poolOptionNames: ReadonlySet<string> = new Set([
@@ -146,6 +155,7 @@ const callOptionNames: ReadonlySet<string> = new Set([
   'signal',
   'priority',
   'retry',
+  'durable',
   'pool',
 ]);
 
@@ -201,10 +211,22 @@ export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
     signal,
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    durable: fillDurable(given),
   };
 }
 
-/** Throws `CLUSTER_UNSIGNED` for a cluster without a secret. */
+function fillDurable({ durable = false, whenBusy, priority }: CallOptions) {
+  if (durable === false) return undefined;
+  if (whenBusy !== undefined && whenBusy !== 'queue') {
+    throw invalid('whenBusy', whenBusy, '"queue" for a durable task');
+  }
+  if (priority !== undefined) throw invalid('priority', priority, 'left out for a durable task');
+  if (durable === true) return { id: undefined };
+  checkObject('durable', durable, new Set(['id']));
+  if (string('durable.id', durable.id, 'a text') !== '') return { id: durable.id };
+  throw invalid('durable.id', durable.id, 'a text that is not empty');
+}
+
 function fillRemote({ cluster, host = 'process', channel = 'auto' }: PoolOptions): RemoteHosts {
   if (host !== 'process') throw invalid('host', host, '"process" for a pool with a cluster');
   if (channel !== 'auto' && channel !== 'socket') {

@@ -17,7 +17,9 @@ import {
 import { abortError, announcements, notFunction } from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
+import { closedError, destroyedError } from './closed.js';
 import { Dispatcher } from './dispatcher.js';
+import { DurableCalls } from './durable.js';
 import { callInline } from './inline.js';
 import { NestedChunks } from './nested.js';
 import {
@@ -69,6 +71,7 @@ export class Pool implements Caller, AsyncDisposable {
   readonly #dispatcher: Dispatcher;
   readonly #estimates = new Map<number, Estimate>();
   readonly #packer: Packer;
+  readonly #durable: DurableCalls;
   readonly #setup: FunctionSnapshot | undefined;
   #state: PoolState;
   #ending: Promise<void> | undefined;
@@ -83,6 +86,7 @@ export class Pool implements Caller, AsyncDisposable {
     this.#options = fillPoolOptions(shared === undefined ? options : { size: shared.count });
     this.#channel = chooseChannel(this.#options);
     this.#packer = new Packer(this.#channel === 'shm');
+    this.#durable = new DurableCalls(this.#options);
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
@@ -153,6 +157,7 @@ export class Pool implements Caller, AsyncDisposable {
         throw notFunction('what should run', fn, 'a function, and its arguments follow');
       if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
       if (options.signal?.aborted) throw abortError(options.signal);
+      if (options.durable !== undefined) return this.#durable.run(fn, args, options);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
       if (options.whenBusy !== 'queue' && !this.#dispatcher.fleet.hasIdleHost) {
         return this.#callWhenBusy(fn, args, options);
@@ -352,6 +357,7 @@ export class Pool implements Caller, AsyncDisposable {
     this.#state = 'closed';
     if (isInline) return;
     this.#dispatcher.rejectAll(destroyedError);
+    this.#durable.end(destroyedError());
     const ending = this.#stop('kill');
     this.#ending ??= ending;
     await ending;
@@ -366,6 +372,7 @@ export class Pool implements Caller, AsyncDisposable {
       });
     }
     await this.#dispatcher.whenIdle();
+    await this.#durable.over();
     if (this.#state !== 'closing') return; // destroyed meanwhile
     this.#state = 'closed';
     await this.#stop('close');
@@ -381,15 +388,4 @@ export class Pool implements Caller, AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-function closedError(): CodedError {
-  return new CodedError('POOL_CLOSED', 'the pool is closed: make a new Pool for further calls');
-}
-
-function destroyedError(): CodedError {
-  return new CodedError(
-    'POOL_CLOSED',
-    'the pool was destroyed before the task ended: close() waits for what was called',
-  );
 }

@@ -230,9 +230,9 @@ test('what a pool on a cluster cannot be', { skip }, async (t) => {
   assert.throws(() => new Pool({ cluster, host: 'thread' }), invalid);
   assert.throws(() => new Pool({ cluster, channel: 'shm' }), invalid);
   assert.throws(() => Reflect.construct(Pool, [{ cluster: {} }]), invalid);
-  assert.throws(() => cluster.lendHosts(0), invalid);
+  await assert.rejects(cluster.lendHosts(0), invalid);
   const other = await startServer(t);
   const unsigned = (await joinBus(t, other)).cluster;
   assert.throws(() => new Pool({ cluster: unsigned }), { code: 'CLUSTER_UNSIGNED' });
-  assert.throws(() => unsigned.lendHosts(1), { code: 'CLUSTER_UNSIGNED' });
+  await assert.rejects(unsigned.lendHosts(1), { code: 'CLUSTER_UNSIGNED' });
 });

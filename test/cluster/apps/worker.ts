@@ -1,12 +1,14 @@
-// A machine that lends hosts, until it is killed: `worker.js URL SECRET HOSTS`.
+// A machine that works for its cluster, until it is killed: `worker.js URL SECRET HOSTS [durable | MODULE]`. An
+// empty secret is none.
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
 
-const [, , nats = '', secret, hosts] = process.argv;
+const [, , nats = '', secret, hosts, tasks] = process.argv;
 const bus = new EventBus({ copy: createCopy() });
-const cluster = await joinCluster(bus, fillClusterOptions({ nats, secret }));
-cluster.lendHosts(Number(hosts));
+const cluster = await joinCluster(bus, fillClusterOptions({ nats, secret: secret || undefined }));
+const modules = tasks === undefined || tasks === 'durable' ? undefined : [tasks];
+await cluster.lendHosts(Number(hosts), { durable: tasks !== undefined, modules });
 await bus.drained();
 process.on('SIGTERM', () => void cluster.close());
 process.send?.('ready');

@@ -1,0 +1,188 @@
+// Calls that outlive their caller, as the caller sees them: a task is put into JetStream, some worker runs it,
+// and its result is heard when it is published, or looked up where that was missed. Not here: where they are
+// kept (jetstream.ts), who runs them (task-worker.ts).
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { ByteReader } from '../channels/index.js';
+import { type AnyFunction, taskTarget } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import type { DurableOptions } from '../host/index.js';
+import { abortError, type Deferred, defer } from '../internal/index.js';
+import { clusterClosed, notDurable } from './errors.js';
+import { guarded } from './guarded.js';
+import type { TaskOptions } from './hosts.js';
+import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
+import type { NatsConnection } from './nats.js';
+import { protocolVersion, sealBytes } from './protocol.js';
+import { writeTask } from './task-frames.js';
+import { ClusterValues } from './values.js';
+
+const retryMs = 1000;
+/** JetStream may refuse for a moment: it starts, or has to choose a leader. */
+const mostRefusals = 5;
+
+interface Waiting {
+  readonly subjects: TaskSubjects;
+  readonly frame: Buffer;
+  /** Somebody else may have asked for the same. */
+  readonly hasId: boolean;
+  /** The outcome, without its seal. */
+  readonly outcome: Deferred<Buffer>;
+}
+
+export class DurableTasks {
+  readonly #cluster: TaskOptions;
+  readonly #values: ClusterValues;
+  readonly #waiting = new Set<Waiting>();
+  #store: Promise<TaskStore> | undefined;
+
+  constructor(cluster: TaskOptions) {
+    this.#cluster = cluster;
+    this.#values = new ClusterValues(cluster.seal !== undefined);
+    void this.#follow().catch(() => {}); // it ends with the connection
+    void cluster.connection.closed().then(() => {
+      for (const { outcome } of this.#waiting) outcome.reject(clusterClosed());
+    });
+  }
+
+  /**
+   * What is captured is so at the call. Rejects with what `fn` has thrown, with `CLUSTER_NOT_DURABLE`,
+   * `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNSIGNED`, `CLUSTER_CLOSED`, `BUS_TOO_LARGE`, `OPTION_INVALID`, `TRANSFER_…`.
+   */
+  async run(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown> {
+    const { connection, name, seal } = this.#cluster;
+    if (connection.isClosed()) throw clusterClosed();
+    const { id, timeoutMs, retry } = options;
+    const subjects = taskSubjects(name, id ?? randomUUID());
+    const target = taskTarget(fn) ?? null;
+    const order = {
+      protocol: protocolVersion,
+      name: target?.exportName ?? fn.name,
+      time: Date.now(),
+      timeoutMs: Number.isFinite(timeoutMs) ? timeoutMs : null,
+      retry,
+      target,
+    };
+    const value = this.#values.encode(target === null ? [fn, args] : args);
+    const frame = writeTask(order, value, seal === undefined ? 0 : sealBytes);
+    checkSize(frame, connection);
+    seal?.seal(frame, subjects.task);
+    return await this.#read(await this.#outcomeOf(subjects, frame, options));
+  }
+
+  async #outcomeOf(
+    subjects: TaskSubjects,
+    frame: Buffer,
+    { id, signal }: DurableOptions,
+  ): Promise<Buffer> {
+    const { connection } = this.#cluster;
+    const waiting = { subjects, frame, hasId: id !== undefined, outcome: defer<Buffer>() };
+    const { promise, reject } = waiting.outcome;
+    const onAbort = (): void => reject(abortError(signal));
+    signal?.addEventListener('abort', onAbort);
+    this.#waiting.add(waiting);
+    const subscription = connection.subscribe(subjects.result, {
+      callback: (error, { data }) => {
+        if (error === null) this.#take(waiting, data);
+        else reject(error);
+      },
+    });
+    const put = this.#put(waiting);
+    put.catch(reject);
+    try {
+      return await promise;
+    } catch (error) {
+      // Whoever gave it an id may ask for it again.
+      if (id === undefined) void put.then((seq) => this.#remove(seq)).catch(() => {});
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      this.#waiting.delete(waiting);
+      if (!connection.isClosed()) subscription.unsubscribe();
+    }
+  }
+
+  /** What is not signed is told, and waited on for more. */
+  #take({ subjects, outcome }: Waiting, { buffer, byteOffset, byteLength }: Uint8Array): void {
+    const { seal } = this.#cluster;
+    const sealed = Buffer.from(buffer, byteOffset, byteLength);
+    guarded(() => outcome.resolve(seal?.open(sealed, subjects.result) ?? sealed));
+  }
+
+  async #opened(): Promise<TaskStore> {
+    const { connection, name } = this.#cluster;
+    this.#store ??= TaskStore.open(connection, name);
+    try {
+      return await this.#store;
+    } catch (error) {
+      this.#store = undefined; // the next one tries again
+      throw connection.isDraining() || connection.isClosed() ? clusterClosed() : error;
+    }
+  }
+
+  /** Resolves with its number when it is kept; with `undefined` where it, or its result, was there. */
+  async #put(waiting: Waiting): Promise<number | undefined> {
+    const store = await this.#opened();
+    if (waiting.hasId && (await this.#lookUp(waiting))) return undefined;
+    for (let refusals = 0; this.#waiting.has(waiting); ) {
+      try {
+        return await store.putTask(waiting.subjects.task, waiting.frame);
+      } catch (error) {
+        if (isRefusal(error)) refusals += 1;
+        if (refusals > mostRefusals) throw notDurable(error);
+      }
+      await wait(retryMs);
+    }
+    return undefined;
+  }
+
+  async #remove(seq: number | undefined): Promise<void> {
+    if (seq !== undefined) await (await this.#opened()).removeTask(seq);
+  }
+
+  /** Whether there is a result by now. */
+  async #lookUp(waiting: Waiting): Promise<boolean> {
+    const kept = await (await this.#opened()).result(waiting.subjects.result);
+    if (kept !== undefined) this.#take(waiting, kept);
+    return kept !== undefined;
+  }
+
+  /** What was published while there was no connection has to be looked up. */
+  async #follow(): Promise<void> {
+    for await (const { type } of this.#cluster.connection.status()) {
+      if (type !== 'reconnect') continue;
+      for (const waiting of this.#waiting) void this.#lookUpAgain(waiting);
+    }
+  }
+
+  async #lookUpAgain(waiting: Waiting): Promise<void> {
+    while (this.#waiting.has(waiting)) {
+      try {
+        await this.#lookUp(waiting);
+        return;
+      } catch {
+        await wait(retryMs); // JetStream starts, or is away again
+      }
+    }
+  }
+
+  async #read(outcome: Buffer): Promise<unknown> {
+    const reader = new ByteReader(outcome);
+    const hasThrown = reader.u8() !== 0;
+    const read = await new Promise<() => unknown>((resolve) => {
+      this.#values.reader().receive(reader, resolve);
+    });
+    const value = read();
+    if (hasThrown) throw value;
+    return value;
+  }
+}
+
+/** Throws `BUS_TOO_LARGE`. */
+function checkSize({ byteLength }: Buffer, { info }: NatsConnection): void {
+  if (info === undefined || byteLength <= info.max_payload) return;
+  const text = `a durable task has ${byteLength} bytes, and the NATS server takes ${info.max_payload}`;
+  const wayOut = 'give it a path or a key, or raise max_payload of the server';
+  throw new CodedError('BUS_TOO_LARGE', `${text}: ${wayOut}`);
+}

@@ -1,0 +1,216 @@
+// Durable tasks in JetStream, which belongs to NATS: a stream of what is to be done, from which each task goes
+// to one worker and is gone once that one has acknowledged it, and a stream of results. Its client is an
+// optional peer like that of NATS. Not here: what tasks and results say (task-frames.ts).
+
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { notDurable } from './errors.js';
+import type { NatsConnection } from './nats.js';
+import { parseJetStreamClient } from './protocol.js';
+import { tokensOf } from './subjects.js';
+
+// What is used of the client; see nats.ts.
+
+/** A task that was given to this worker, and to no other while it says that it works on it. */
+export interface GivenTask {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly info: { readonly deliveryCount: number };
+  /** Resolves when the server has heard that it is done. */
+  ackAck(): Promise<boolean>;
+  /** Somebody else, please. */
+  nak(): void;
+  /** It is being worked on. */
+  working(): void;
+  /** Nobody, ever. */
+  term(): void;
+}
+
+interface PublishOptions {
+  readonly expect: { readonly lastSubjectSequence: number };
+}
+
+interface JetStream {
+  publish(subject: string, bytes: Uint8Array, options?: PublishOptions): Promise<{ seq: number }>;
+  readonly consumers: {
+    get(
+      stream: string,
+      consumer: string,
+    ): Promise<{
+      next(options: { readonly expires: number }): Promise<GivenTask | null>;
+    }>;
+  };
+}
+
+interface JetStreamManager {
+  readonly streams: {
+    add(config: object): Promise<unknown>;
+    info(stream: string): Promise<{ readonly state: { readonly messages: number } }>;
+    deleteMessage(stream: string, seq: number): Promise<boolean>;
+    getMessage(
+      stream: string,
+      query: { readonly last_by_subj: string },
+    ): Promise<{ readonly data: Uint8Array } | null>;
+  };
+  readonly consumers: { add(stream: string, config: object): Promise<unknown> };
+}
+
+export interface JetStreamClient {
+  jetstream(connection: NatsConnection): JetStream;
+  jetstreamManager(connection: NatsConnection): Promise<JetStreamManager>;
+}
+
+const clientName: string = '@nats-io/jetstream';
+const consumer = 'workers';
+/** Tasks and results are kept for so long: a week. */
+export const keptMs = 7 * 24 * 3600 * 1000;
+/** A worker of which nothing was heard for so long has lost its task. */
+export const silentMs = 6000;
+/** How long a worker asks for a task before it asks again. */
+const pullMs = 5000;
+const nsPerMs = 1e6;
+
+/** Of JetStream's API (nats-server, server/errors.json). */
+const apiError = Object.freeze({
+  streamDiffers: 10058,
+  wrongLastSequence: 10071,
+  subjectIsFull: 10077,
+  consumerDiffers: 10148,
+});
+
+/** Where a task lies, and its result. */
+export interface TaskSubjects {
+  readonly task: string;
+  readonly result: string;
+}
+
+/** Of the task `id`. Throws `OPTION_INVALID` for one that is too long. */
+export function taskSubjects(name: string, id: string): TaskSubjects {
+  const tokens = tokensOf(id);
+  return { task: `${name}.tasks.${tokens}`, result: `${name}.results.${tokens}` };
+}
+
+export class TaskStore {
+  readonly #stream: JetStream;
+  readonly #manager: JetStreamManager;
+  readonly #name: string;
+
+  private constructor(stream: JetStream, manager: JetStreamManager, name: string) {
+    this.#stream = stream;
+    this.#manager = manager;
+    this.#name = name;
+  }
+
+  /**
+   * Makes what is not there yet; streams that somebody has made otherwise are left as they are. Rejects with
+   * `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   */
+  static async open(connection: NatsConnection, name: string): Promise<TaskStore> {
+    const client = await loadClient();
+    try {
+      const manager = await client.jetstreamManager(connection);
+      const { streams, consumers } = manager;
+      const kept = { storage: 'file', max_msgs_per_subject: 1, max_age: keptMs * nsPerMs };
+      await unlessDifferent(
+        streams.add({
+          ...kept,
+          name: `${name}-tasks`,
+          subjects: [`${name}.tasks.>`],
+          retention: 'workqueue',
+          discard: 'new',
+          discard_new_per_subject: true,
+        }),
+      );
+      await unlessDifferent(
+        streams.add({ ...kept, name: `${name}-results`, subjects: [`${name}.results.>`] }),
+      );
+      await unlessDifferent(
+        consumers.add(`${name}-tasks`, {
+          durable_name: consumer,
+          ack_policy: 'explicit',
+          ack_wait: silentMs * nsPerMs,
+          max_ack_pending: -1,
+        }),
+      );
+      return new TaskStore(client.jetstream(connection), manager, name);
+    } catch (cause) {
+      throw notDurable(cause);
+    }
+  }
+
+  /** Resolves with its number once it is kept; with `undefined` where one of this id waits already. */
+  async putTask(subject: string, task: Uint8Array): Promise<number | undefined> {
+    try {
+      return (await this.#stream.publish(subject, task)).seq;
+    } catch (error) {
+      if (codeOf(error) === apiError.subjectIsFull) return undefined;
+      throw error;
+    }
+  }
+
+  /** Nobody does it, unless somebody does already. */
+  async removeTask(seq: number): Promise<void> {
+    await this.#manager.streams.deleteMessage(`${this.#name}-tasks`, seq);
+  }
+
+  /** Resolves with false where there is a result already, which stays. */
+  async putResult(subject: string, result: Uint8Array): Promise<boolean> {
+    try {
+      await this.#stream.publish(subject, result, { expect: { lastSubjectSequence: 0 } });
+      return true;
+    } catch (error) {
+      if (codeOf(error) === apiError.wrongLastSequence) return false;
+      throw error;
+    }
+  }
+
+  /** Instead of the one that is there. */
+  async replaceResult(subject: string, result: Uint8Array): Promise<void> {
+    await this.#stream.publish(subject, result);
+  }
+
+  /** Those that nobody has done yet. */
+  async waitingTasks(): Promise<number> {
+    return (await this.#manager.streams.info(`${this.#name}-tasks`)).state.messages;
+  }
+
+  async result(subject: string): Promise<Uint8Array | undefined> {
+    const query = { last_by_subj: subject };
+    return (await this.#manager.streams.getMessage(`${this.#name}-results`, query))?.data;
+  }
+
+  /** A task that nobody works on; `undefined` when none came for some time. */
+  async nextTask(): Promise<GivenTask | undefined> {
+    const workers = await this.#stream.consumers.get(`${this.#name}-tasks`, consumer);
+    return (await workers.next({ expires: pullMs })) ?? undefined;
+  }
+}
+
+async function loadClient(): Promise<JetStreamClient> {
+  let client: unknown;
+  try {
+    client = await import(clientName);
+  } catch (cause) {
+    const message = `durable tasks need the client of JetStream (${messageOf(cause)}): npm install ${clientName}`;
+    throw new CodedError('CLUSTER_CLIENT_MISSING', message, { cause });
+  }
+  return parseJetStreamClient(client);
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error ? Reflect.get(error, 'code') : undefined;
+}
+
+async function unlessDifferent(adding: Promise<unknown>): Promise<void> {
+  try {
+    await adding;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== apiError.streamDiffers && code !== apiError.consumerDiffers) throw error;
+  }
+}
+
+/** JetStream itself has answered, and refuses. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'JetStreamApiError';
+}

@@ -1,0 +1,185 @@
+// A machine that lends hosts to the pools of its cluster. It listens to requests only while a host is free. A
+// host is a process as any pool starts it; its socket is joined to a tunnel, and it ends when the pool at the
+// other end is gone. Not here: that end (hosts.ts).
+
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { offerChannel } from '../channels/index.js';
+import { type HostHandle, startProcess } from '../host/index.js';
+import { announcements, messageOf } from '../internal/index.js';
+import type { HostsOptions } from './hosts.js';
+import type { NatsMessage, NatsSubscription } from './nats.js';
+import {
+  type HostRequest,
+  parseHostRequest,
+  parseToldByPool,
+  type ToldByHost,
+  tunnelFrame,
+  writeTunnelFrame,
+} from './protocol.js';
+import { oldestMs } from './seal.js';
+import type { Slots } from './slots.js';
+import { Tunnel, tunnelTarget } from './tunnel.js';
+
+const queueGroup = 'workers';
+/** How long a host may take to end when its worker does, in ms. */
+const endMs = 3000;
+
+/** A host that is lent. */
+interface Lent {
+  readonly handle: HostHandle;
+  readonly granted: ToldByHost;
+  readonly tunnel: Tunnel;
+}
+
+export class Lender {
+  readonly #options: HostsOptions;
+  readonly #slots: Slots;
+  /** By the name of the tunnel. */
+  readonly #lent = new Map<string, Lent>();
+  /** Tunnels that have ended, and when. */
+  readonly #over = new Map<string, number>();
+  #subscription: NatsSubscription | undefined;
+  #isClosing = false;
+  #onEmpty: (() => void) | undefined;
+
+  /** Lends those that are free from now on. */
+  constructor(options: HostsOptions, slots: Slots) {
+    this.#options = options;
+    this.#slots = slots;
+    slots.onChange = () => this.#listen();
+    this.#listen();
+  }
+
+  /** Hosts that work for a pool now. */
+  get lentHosts(): number {
+    return this.#lent.size;
+  }
+
+  #listen(): void {
+    const { connection, subjects } = this.#options;
+    const isFree = !this.#isClosing && this.#slots.isFree;
+    if (!isFree) {
+      this.#subscription?.drain().catch(() => {}); // what is on its way is told that we are busy
+      this.#subscription = undefined;
+    } else if (!connection.isClosed()) {
+      this.#subscription ??= connection.subscribe(subjects.hosts, {
+        queue: queueGroup,
+        callback: (error, message) => {
+          if (error === null) this.#hear(message);
+          else announcements.clusterRefused.publish({ why: messageOf(error) });
+        },
+      });
+    }
+  }
+
+  #hear({ subject, data, reply }: NatsMessage): void {
+    try {
+      const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+      const request = parseHostRequest(this.#options.seal.open(sealed, subject));
+      if (Math.abs(Date.now() - request.time) > oldestMs)
+        throw new Error('a request for a host is old');
+      if (reply === undefined || !reply.includes(request.tunnel))
+        throw new Error('it names no pool');
+      this.#answer(this.#lend(request, reply), reply);
+    } catch (error) {
+      announcements.clusterRefused.publish({ why: messageOf(error) });
+    }
+  }
+
+  /** What the pool hears. */
+  #lend(request: HostRequest, pool: string): ToldByHost {
+    const known = this.#lent.get(request.tunnel);
+    if (known !== undefined) return known.granted;
+    if (this.#isOld(request)) throw new Error('a request for a host came again');
+    if (this.#isClosing || !this.#slots.isFree) return { type: 'busy' };
+    const { connection, seal, subjects } = this.#options;
+    const own = subjects.tunnel(request.tunnel, randomBytes(8).toString('hex'));
+    try {
+      const handle = startHost(request);
+      const { pipe, pid } = handle;
+      if (pipe === undefined || pid === undefined)
+        throw new Error('the system has started no process');
+      const tunnel = new Tunnel({
+        connection,
+        seal,
+        own,
+        onTold: (told) => this.#obey(handle, told),
+      });
+      const granted = { type: 'granted', subject: own, pid, host: hostname() } as const;
+      this.#lent.set(request.tunnel, { handle, granted, tunnel });
+      this.#slots.take();
+      pipe.on('error', () => {}); // its process has ended, which is told
+      tunnel.on('error', () => handle.kill());
+      pipe.pipe(tunnel).pipe(pipe);
+      tunnel.connect(pool);
+      handle.onExit = ({ exitCode, signal }) => {
+        tunnel.tell({ type: 'exit', exitCode, signal });
+        this.#back(request.tunnel);
+      };
+      return granted;
+    } catch (error) {
+      return { type: 'failed', why: messageOf(error) };
+    }
+  }
+
+  /** Its host has ended: whoever sends it again is not the pool. */
+  #isOld({ tunnel }: HostRequest): boolean {
+    const now = Date.now();
+    for (const [old, since] of this.#over) if (now - since > 2 * oldestMs) this.#over.delete(old);
+    return this.#over.has(tunnel);
+  }
+
+  #obey(handle: HostHandle, told: unknown): void {
+    const message = parseToldByPool(told);
+    if (message?.type === 'kill') handle.kill();
+    else if (message?.type === 'terminate') handle.terminate();
+  }
+
+  #answer(told: ToldByHost, pool: string): void {
+    const { connection, seal } = this.#options;
+    const bytes = Buffer.from(JSON.stringify(told));
+    const frame = writeTunnelFrame({ kind: tunnelFrame.told, offset: 0, bytes });
+    seal.seal(frame, tunnelTarget(pool, ''));
+    connection.publish(pool, frame);
+  }
+
+  /** The host has ended, and another may be lent. */
+  #back(name: string): void {
+    const lent = this.#lent.get(name);
+    this.#lent.delete(name);
+    this.#over.set(name, Date.now());
+    // What it had sent last is still to be acknowledged.
+    setTimeout(() => lent?.tunnel.destroy(), endMs).unref();
+    this.#slots.giveBack();
+    if (this.#lent.size === 0) this.#onEmpty?.();
+  }
+
+  /** Lends no more, and ends its hosts with what they do; resolves when they have ended. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#listen();
+    if (this.#lent.size === 0) return;
+    const empty = new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+    });
+    for (const { handle } of this.#lent.values()) handle.kill();
+    await empty;
+  }
+}
+
+function startHost({ hostId, concurrentTasks, maxRssBytes, ...options }: HostRequest): HostHandle {
+  const offer = offerChannel('socket', { host: 'process', spin: false });
+  const ticket = {
+    hostId,
+    parentPid: process.pid,
+    parentThread: 0,
+    channel: offer.ticket,
+    concurrentTasks,
+    maxRssBytes,
+    pinnedCores: [],
+    loads: undefined,
+  };
+  const { maxHeapMb, execArgv, env } = options;
+  return startProcess(ticket, offer, { kind: 'process', maxHeapMb, execArgv, env });
+}

@@ -1,0 +1,46 @@
+// The hosts of a worker, as numbers: each is lent to a pool, works on a durable task, or is free.
+
+export class Slots {
+  /** One was taken, or is free again. */
+  onChange: () => void = () => {};
+  readonly count: number;
+  #used = 0;
+  #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.count = count;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  get isFree(): boolean {
+    return this.#used < this.count;
+  }
+
+  /** Whether there was one. */
+  take(): boolean {
+    if (!this.isFree) return false;
+    this.#used += 1;
+    this.onChange();
+    return true;
+  }
+
+  giveBack(): void {
+    this.#used -= 1;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+    this.onChange();
+  }
+
+  /** Resolves when one is free. */
+  async free(): Promise<void> {
+    while (!this.isFree) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    }
+  }
+}

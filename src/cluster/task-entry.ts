@@ -1,0 +1,50 @@
+// What a host does for a durable task: reads what is called and with what, calls it, and writes how it has
+// ended. So nothing of the task runs in the worker itself. Not here: the worker (task-worker.ts).
+
+import { ByteReader } from '../channels/index.js';
+import { type AnyFunction, type TaskTarget, task } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import { generatorOf } from '../host/index.js';
+import { corrupt, sealBytes } from './protocol.js';
+import { writeOutcome } from './task-frames.js';
+import { ClusterValues } from './values.js';
+
+/** Resolves with the outcome, with room for a seal where there is a secret. Rejects for what is no task. */
+export async function runTask(
+  call: Uint8Array,
+  target: TaskTarget | null,
+  hasSecret: boolean,
+): Promise<Uint8Array> {
+  const values = new ClusterValues(hasSecret);
+  const tailBytes = hasSecret ? sealBytes : 0;
+  try {
+    const { fn, args } = await readCall(values, call, target);
+    const result: unknown = await Reflect.apply(fn, undefined, args);
+    if (generatorOf(result) !== undefined) throw isGenerator();
+    return writeOutcome(false, values.encode(result), tailBytes);
+  } catch (error) {
+    return writeOutcome(true, values.encodeThrown(error), tailBytes);
+  }
+}
+
+async function readCall(values: ClusterValues, call: Uint8Array, target: TaskTarget | null) {
+  const reader = new ByteReader(Buffer.from(call.buffer, call.byteOffset, call.byteLength));
+  const read = await new Promise<() => unknown>((resolve) => {
+    values.reader().receive(reader, resolve);
+  });
+  const value = read();
+  if (!Array.isArray(value)) throw corrupt('what a durable task calls');
+  if (target !== null) return { fn: task(target.url, target.exportName), args: value };
+  const [fn, args]: unknown[] = value;
+  if (!isFunction(fn) || !Array.isArray(args)) throw corrupt('what a durable task calls');
+  return { fn, args };
+}
+
+function isFunction(value: unknown): value is AnyFunction {
+  return typeof value === 'function';
+}
+
+function isGenerator(): CodedError {
+  const message = 'a durable task has one result, and this one is a generator: return a list';
+  return new CodedError('TRANSFER_UNSUPPORTED', message);
+}
