@@ -233,6 +233,14 @@ test('what a pool on a cluster cannot be', { skip }, async (t) => {
   await assert.rejects(cluster.lendHosts(0), invalid);
   const other = await startServer(t);
   const unsigned = (await joinBus(t, other)).cluster;
-  assert.throws(() => new Pool({ cluster: unsigned }), { code: 'CLUSTER_UNSIGNED' });
+  await using pool = new Pool({ cluster: unsigned });
+  await assert.rejects(
+    pool.run(() => 1),
+    { code: 'CLUSTER_UNSIGNED' },
+  );
+  await assert.rejects(
+    pmap([1], (n) => n, { pool }),
+    { code: 'CLUSTER_UNSIGNED' },
+  );
   await assert.rejects(unsigned.lendHosts(1), { code: 'CLUSTER_UNSIGNED' });
 });

@@ -1,0 +1,171 @@
+// Durable tasks where something fails: workers are killed, the server is restarted or has no JetStream, frames
+// are forged or come again.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { taskSubjects } from '../../src/cluster/jetstream.js';
+import { Pool } from '../../src/index.js';
+import { waitFor } from '../support/index.js';
+import {
+  double,
+  durable,
+  note,
+  notesFile,
+  notesIn,
+  openPool,
+  openStore,
+  secret,
+  startDurable,
+  startWorker,
+} from './durables.js';
+import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
+
+test('tasks of workers that are killed are done by others, and settle once', {
+  skip,
+}, async (t) => {
+  const server = await startDurable(t);
+  const file = notesFile(t);
+  const workers = await Promise.all([1, 2, 3].map(() => startWorker(t, server, { hosts: 2 })));
+  const caller = await durable(t, server);
+  const numbers = Array.from({ length: 60 }, (_, n) => n);
+  let settled = 0;
+  const all = numbers.map(async (n) => {
+    const result = await caller.run(async (n: number) => {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      return n * 2;
+    }, n);
+    settled += 1;
+    return result;
+  });
+  for (const [at, least] of [5, 15, 25].entries()) {
+    await eventually(() => assert.ok(settled >= least));
+    workers[at]?.kill('SIGKILL');
+    workers.push(await startWorker(t, server, { hosts: 2 }));
+  }
+  assert.deepEqual(
+    await Promise.all(all),
+    numbers.map((n) => n * 2),
+  );
+  assert.equal(settled, 60);
+  assert.deepEqual(notesIn(file), []);
+});
+
+test('a server that is restarted loses neither tasks nor results', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const caller = await durable(t, server);
+  const file = notesFile(t);
+  const waiting = caller.run(double, 1);
+  const store = await openStore(t, server);
+  await eventually(async () => assert.notEqual(await store.waitingTasks(), 0));
+  await server.restart();
+  await startWorker(t, server);
+  assert.equal(await waiting, 2);
+  const slow = caller.run(async (path: string) => {
+    const { appendFileSync, existsSync } = await import('node:fs');
+    appendFileSync(path, 'began\n');
+    while (!existsSync(`${path}.go`)) await new Promise((resolve) => setTimeout(resolve, 20));
+    return 'done';
+  }, file);
+  await eventually(() => assert.deepEqual(notesIn(file), ['began']));
+  await server.kill();
+  writeFileSync(`${file}.go`, '');
+  await server.restart();
+  assert.equal(await slow, 'done');
+});
+
+test('what is not signed is neither done nor believed', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const told = refusals(t);
+  const file = notesFile(t);
+  const pool = await openPool(t, server);
+  const called = pool.with({ durable: { id: 'forged' } }).run(note, file, 'true');
+  const store = await openStore(t, server);
+  const { result } = taskSubjects('manycore', 'forged');
+  await eventually(async () => assert.equal(await store.waitingTasks(), 1));
+  await store.putResult(result, Buffer.alloc(100)); // heard by the caller, and there before the true one
+  await eventually(() => assert.equal(told.length, 1));
+  assert.match(told[0] ?? '', /not signed with the secret/);
+  const other = taskSubjects('manycore', 'other');
+  await store.putTask(other.task, Buffer.alloc(100));
+  await startWorker(t, server);
+  assert.equal(await called, 'true');
+  await eventually(async () => assert.equal(await store.waitingTasks(), 0)); // the forged one as well
+  assert.equal(await store.result(other.result), undefined);
+  assert.deepEqual(notesIn(file), ['true']);
+});
+
+test('a task that is put there again is not done again', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const file = notesFile(t);
+  const connection = await stranger(t, server.url);
+  const heard: Uint8Array[] = [];
+  connection.subscribe('manycore.tasks.>', { callback: (_error, { data }) => heard.push(data) });
+  await connection.flush();
+  const pool = await openPool(t, server);
+  await startWorker(t, server);
+  await pool.with({ durable: { id: 'replayed' } }).run(note, file, 'first');
+  const store = await openStore(t, server);
+  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  const { task: subject } = taskSubjects('manycore', 'replayed');
+  const [frame] = heard;
+  assert.ok(frame);
+  assert.notEqual(await store.putTask(subject, frame), undefined);
+  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  assert.deepEqual(notesIn(file), ['first']);
+});
+
+test('a task that no worker survives is given up', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const caller = await durable(t, server);
+  const called = caller.run(double, 1);
+  const store = await openStore(t, server);
+  for (let given = 0; given < 20; given += 1) {
+    const task = await waitFor(() => store.nextTask());
+    task.nak();
+  }
+  await startWorker(t, server);
+  await assert.rejects(called, { code: 'HOST_EXITED' });
+});
+
+test('without JetStream nothing durable is done', { skip }, async (t) => {
+  const server = await startServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const missing = { code: 'CLUSTER_NOT_DURABLE' };
+  const pool = new Pool({ cluster });
+  t.after(() => pool.destroy());
+  await assert.rejects(pool.with({ durable: true }).run(double, 1), missing);
+  await assert.rejects(cluster.lendHosts(1, { durable: true }), missing);
+});
+
+test('what is larger than a message of the server is refused', { skip }, async (t) => {
+  const server = await startDurable(t);
+  await startWorker(t, server);
+  const caller = await durable(t, server);
+  const large = { code: 'BUS_TOO_LARGE' };
+  await assert.rejects(
+    caller.run((bytes: Uint8Array) => bytes.byteLength, new Uint8Array(2 ** 21)),
+    large,
+  );
+  await assert.rejects(
+    caller.run(() => new Uint8Array(2 ** 21)),
+    large,
+  );
+});
+
+test('what waits ends with its pool or its cluster', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster });
+  const first = pool.with({ durable: true }).run(double, 1);
+  const destroyed = assert.rejects(first, { code: 'POOL_CLOSED' });
+  await pool.destroy();
+  await destroyed;
+  const other = new Pool({ cluster });
+  const second = other.with({ durable: true }).run(double, 1);
+  const left = assert.rejects(second, { code: 'CLUSTER_CLOSED' });
+  await cluster.close();
+  await left;
+  await assert.rejects(other.with({ durable: true }).run(double, 1), { code: 'CLUSTER_CLOSED' });
+  await other.close();
+});

@@ -1,0 +1,72 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { TaskStore } from '../../src/cluster/jetstream.js';
+import { type Caller, Pool, task } from '../../src/index.js';
+import { joinBus, type Server, startServer, stranger } from './server.js';
+
+export const secret = 'nobody else knows this';
+export const tasksUrl = new URL('./apps/tasks.js', import.meta.url);
+export const note = task<(file: string, line: string) => string>(tasksUrl, 'note');
+export const double = task<(n: number) => number>(tasksUrl, 'double');
+
+export function startDurable(t: TestContext): Promise<Server> {
+  return startServer(t, ['-js']);
+}
+
+export interface WorkerNeeds {
+  readonly secret?: string;
+  readonly hosts?: number;
+  /** `durable`, or the URL of a module whose exports may be called. */
+  readonly tasks?: string;
+}
+
+export async function startWorker(
+  t: TestContext,
+  { url }: Server,
+  { secret: known = secret, hosts = 1, tasks = 'durable' }: WorkerNeeds = {},
+): Promise<ChildProcess> {
+  const worker = fork(new URL('./apps/worker.js', import.meta.url), [
+    url,
+    known,
+    String(hosts),
+    tasks,
+  ]);
+  t.after(() => worker.kill('SIGKILL'));
+  await once(worker, 'message');
+  return worker;
+}
+
+export async function openPool(t: TestContext, server: Server): Promise<Pool> {
+  const { cluster } = await joinBus(t, server, { secret });
+  const pool = new Pool({ cluster });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+export async function durable(t: TestContext, server: Server): Promise<Caller> {
+  return (await openPool(t, server)).with({ durable: true });
+}
+
+/** What a stranger, who has no secret, can do to the streams. */
+export async function openStore(t: TestContext, { url }: Server): Promise<TaskStore> {
+  return await TaskStore.open(await stranger(t, url), 'manycore');
+}
+
+export function notesFile(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-notes-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, 'notes');
+}
+
+/** As often as `note` was called. */
+export function notesIn(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split('\n').slice(0, -1);
+  } catch {
+    return [];
+  }
+}
