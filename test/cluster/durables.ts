@@ -1,3 +1,5 @@
+// What the tests of durable tasks begin with: a server with JetStream, workers, pools.
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
