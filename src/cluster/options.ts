@@ -5,7 +5,7 @@ import { checkObject, integer, invalid, oneOf, string, strings } from '../intern
 
 /** Where the NATS servers are, and who we are to them; as the NATS client has them, but for `credsFile`. */
 export interface NatsOptions {
-  /** `nats://host:port` or `tls://…`, one of them or several of the same NATS cluster. */
+  /** `nats://host:port`, or `tls://…` for TLS or nothing: one, or several of the same NATS cluster. */
   readonly servers: string | readonly string[];
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
@@ -86,7 +86,12 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   }
   if (tls !== undefined) checkObject('nats.tls', tls, new Set(Object.keys(tls)));
   if (pingInterval !== undefined) integer('nats.pingInterval', pingInterval, 100, 2 ** 31 - 1);
-  return { ...options, ...withoutUser(list), ...(user !== undefined && { user, pass }) };
+  return {
+    ...options,
+    ...(tls === undefined && list.some((url) => url.startsWith('tls://')) && { tls: {} }),
+    ...withoutUser(list),
+    ...(user !== undefined && { user, pass }),
+  };
 }
 
 /** The client takes no user from a URL, and messages are to hold none. */
