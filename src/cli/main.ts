@@ -100,6 +100,11 @@ function program(): Command {
     .description('lend hosts of this machine to the pools of a cluster')
     .requiredOption('--nats <url>', 'its NATS server: nats://HOST:PORT, or several with commas')
     .option('--hosts <count>', 'so many (default: as many as cores)', wholeNumber)
+    .option(
+      '--drain-timeout-ms <ms>',
+      'how long tasks may take once it is to end (default: 30000)',
+      wholeNumber,
+    )
     .action(({ nats, ...flags }: WorkerFlags & { readonly nats: string }) =>
       runWorker(nats, flags),
     );

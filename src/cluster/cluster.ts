@@ -15,7 +15,7 @@ import type { FilledClusterOptions } from './options.js';
 import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
 import { Subjects } from './subjects.js';
-import { Worker } from './worker.js';
+import { drainTimeoutOf, type LendOptions, Worker } from './worker.js';
 
 /** What a loop needs to be in the cluster of its program. */
 export interface ClusterTicket {
@@ -97,11 +97,13 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
 
   /**
    * Lends so many hosts of this machine to the pools of the cluster, until the answer of this is closed, or
-   * the cluster is left. Default: as many as cores are granted. Throws `CLUSTER_UNSIGNED`, `OPTION_INVALID`.
+   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Throws
+   * `CLUSTER_UNSIGNED`, `OPTION_INVALID`.
    */
-  lendHosts(count: number = grantedCores().count): Worker {
+  lendHosts(count: number = grantedCores().count, options: LendOptions = {}): Worker {
     integer('count', count, 1, mostHosts);
-    const worker = new Worker(this.#signed('a worker takes functions'), count);
+    const drainTimeoutMs = drainTimeoutOf(options);
+    const worker = new Worker(this.#signed('a worker takes functions'), count, drainTimeoutMs);
     this.#workers.add(worker);
     return worker;
   }
@@ -111,7 +113,10 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     throw new CodedError('CLUSTER_UNSIGNED', `${what}: it needs cluster({ secret })`);
   }
 
-  /** Says that it leaves, sends what waits, and closes the connection. The loops do the same. */
+  /**
+   * Lets the tasks end that run in hosts which it lends, says that it leaves, sends what waits, and closes the
+   * connection. The loops do the same.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -1,12 +1,13 @@
 // A machine that lends hosts to the pools of its cluster: `manycore worker`. It listens to requests only
 // while a host is free. A host is a process as any pool starts it; its socket is joined to a tunnel, and
-// it ends when the pool at the other end is gone. Not here: that end (hosts.ts).
+// it ends when the pool at the other end is gone. When the worker is to end it asks each pool to take no more
+// of its host, and the pool lets it go after the tasks that it has. Not here: that end (hosts.ts).
 
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { offerChannel } from '../channels/index.js';
 import { type HostHandle, startProcess } from '../host/index.js';
-import { announcements, messageOf } from '../internal/index.js';
+import { announcements, checkObject, defer, integer, messageOf } from '../internal/index.js';
 import type { HostsOptions } from './hosts.js';
 import type { NatsMessage, NatsSubscription } from './nats.js';
 import {
@@ -21,8 +22,22 @@ import { oldestMs } from './seal.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'workers';
-/** How long a host may take to end when its worker does, in ms. */
+/** How long a host that has ended may take to hand over what it had sent, in ms. */
 const endMs = 3000;
+/** Pools are asked again so often, in ms: a server that is away forgets what it is given. */
+const askAgainMs = 1000;
+
+export interface LendOptions {
+  /** How long tasks may take once the worker is to end, in ms. Default: 30,000. */
+  readonly drainTimeoutMs?: number | undefined;
+}
+
+/** Throws `OPTION_INVALID`. */
+export function drainTimeoutOf(options: LendOptions): number {
+  checkObject('the options of lendHosts', options, new Set(['drainTimeoutMs']));
+  const { drainTimeoutMs = 30_000 } = options;
+  return integer('drainTimeoutMs', drainTimeoutMs, 0, 2 ** 31 - 1);
+}
 
 /** A host that is lent. */
 interface Lent {
@@ -39,13 +54,15 @@ export class Worker implements AsyncDisposable {
   /** Tunnels that have ended, and when. */
   readonly #over = new Map<string, number>();
   #subscription: NatsSubscription | undefined;
-  #isClosing = false;
+  readonly #drainTimeoutMs: number;
+  #closing: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
   /** Lends so many hosts from now on. */
-  constructor(options: HostsOptions, count: number) {
+  constructor(options: HostsOptions, count: number, drainTimeoutMs: number) {
     this.#options = options;
     this.#count = count;
+    this.#drainTimeoutMs = drainTimeoutMs;
     this.#listen();
   }
 
@@ -61,7 +78,7 @@ export class Worker implements AsyncDisposable {
 
   #listen(): void {
     const { connection, subjects } = this.#options;
-    const isFree = !this.#isClosing && this.#lent.size < this.#count;
+    const isFree = this.#closing === undefined && this.#lent.size < this.#count;
     if (!isFree) {
       this.#subscription?.drain().catch(() => {}); // what is on its way is told that we are busy
       this.#subscription = undefined;
@@ -95,7 +112,7 @@ export class Worker implements AsyncDisposable {
     const known = this.#lent.get(request.tunnel);
     if (known !== undefined) return known.granted;
     if (this.#isOld(request)) throw new Error('a request for a host came again');
-    if (this.#isClosing || this.#lent.size >= this.#count) return { type: 'busy' };
+    if (this.#closing !== undefined || this.#lent.size >= this.#count) return { type: 'busy' };
     const { connection, seal, subjects } = this.#options;
     const own = subjects.tunnel(request.tunnel, randomBytes(8).toString('hex'));
     try {
@@ -158,16 +175,46 @@ export class Worker implements AsyncDisposable {
     if (this.#lent.size === 0) this.#onEmpty?.();
   }
 
-  /** Lends no more, and ends its hosts with what they do; resolves when they have ended. */
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#listen();
-    if (this.#lent.size === 0) return;
-    const empty = new Promise<void>((resolve) => {
-      this.#onEmpty = resolve;
-    });
+  /** Lends no more; resolves when its hosts have ended, each after the tasks that it has, or at the deadline. */
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      const { promise, resolve } = defer<void>();
+      this.#closing = promise;
+      this.#listen();
+      this.#drain(resolve);
+    }
+    return this.#closing;
+  }
+
+  #drain(onEmpty: () => void): void {
+    if (this.#lent.size === 0) {
+      onEmpty();
+      return;
+    }
+    const again = setInterval(() => this.#retireAll(), askAgainMs);
+    const deadline = setTimeout(() => this.#killAll(), this.#drainTimeoutMs);
+    this.#onEmpty = () => {
+      clearInterval(again);
+      clearTimeout(deadline);
+      onEmpty();
+    };
+    this.#retireAll();
+  }
+
+  #retireAll(): void {
+    const message: ToldByHost = { type: 'retire' };
+    for (const { tunnel } of this.#lent.values()) tunnel.tell(message);
+  }
+
+  #killAll(): void {
     for (const { handle } of this.#lent.values()) handle.kill();
-    await empty;
+  }
+
+  /** As `close()`, with the hosts ended at once, whatever they do. */
+  destroy(): Promise<void> {
+    const closed = this.close();
+    this.#killAll();
+    return closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
