@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,6 +19,7 @@ import { makeCredentials } from './credentials.js';
 import { joinBus, skip as noServer, type Server, startServer } from './server.js';
 
 const secret = 'nobody else knows this';
+const slow = fileURLToPath(new URL('../units/apps/slow.js', import.meta.url));
 const sums = fileURLToPath(new URL('./apps/sums.js', import.meta.url));
 
 /** A folder with these files, gone after the test. */
@@ -151,6 +153,20 @@ test('tls:// is TLS or nothing', { skip: noServer }, async (t) => {
   const server = await startServer(t); // speaks none
   const url = `tls://127.0.0.1:${server.port}`;
   await fails(t, worker({ url }), /has no TLS.*\(CLUSTER_UNREACHABLE\)/);
+});
+
+test('requests that a unit has at SIGTERM are answered over the cluster', {
+  skip: noServer || noBinary,
+}, async (t) => {
+  const server = await startServer(t);
+  const child = await joined(t, ['run', slow, ...unit(server).slice(2)]);
+  const { bus } = await joinBus(t, server, { secret });
+  const asked = Array.from({ length: 8 }, () => bus.request('slow', 0));
+  await waitFor(async () => (await bus.request('begun', 0)).body === 8);
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  for (const each of asked) assert.equal((await each).body, 'at last');
+  assert.deepEqual(await exit, [0, null]);
 });
 
 test('flags of a cluster that do not fit together are one sentence', async (t) => {
