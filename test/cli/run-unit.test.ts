@@ -54,6 +54,26 @@ test('requests that a unit has at SIGTERM are answered', { skip }, async (t) => 
   assert.deepEqual(await exit, [0, null]);
 });
 
+test('a unit that blocks its loop is told of with its place, then with its stack', {
+  skip,
+}, async (t) => {
+  const naps = fileURLToPath(new URL('../units/apps/naps.js', import.meta.url));
+  const flags = ['--instances', '1', '--processes', '1', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', naps, ...flags], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines.some((line) => /^ {4}at nap \(file:.*naps\.js:/.test(line)), 20_000);
+  const told =
+    /^manycore: loop \d+ with naps, in process \d+, is in one callback for \d+ ms, at file:.*\/naps\.js:\d+:\d+$/;
+  assert.match(lines[0] ?? '', told);
+  assert.match(lines[1] ?? '', told); // the stack is the second's
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }, async (t) => {
   const unit = fileURLToPath(new URL('../units/apps/functions.js', import.meta.url));
   const flags = ['--instances', '2', '--on', 'blocking', '--processes', '1', '--loops', '1'];
