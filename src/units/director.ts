@@ -110,7 +110,7 @@ export class Director {
     parent: InstanceId | undefined,
   ): Promise<Deployment> {
     const source = sourceOf(unit);
-    const options = fillDeployOptions(source, given);
+    const options = fillDeployOptions(source, given, this.#fullLoops);
     const family = parent && this.#deployments.get(parent.deployment);
     if (parent !== undefined && family?.mayHaveChildren(parent.instance) !== true) {
       throw new CodedError('UNIT_UNDEPLOYED', 'an instance that has ended cannot deploy units');
