@@ -6,6 +6,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { CodedError } from '../errors.js';
 import { packageVersion } from '../internal/index.js';
 import { programStack, type Range, type StatusAddress } from '../serve/index.js';
+import { addClusterFlags } from './cluster-flags.js';
 import { doctor } from './doctor.js';
 import { reloadServer, scaleServer, showStatus } from './remote.js';
 import { runFile } from './run.js';
@@ -30,7 +31,7 @@ function program(): Command {
     .action(async (options: { json?: boolean }) => {
       process.exitCode = await doctor(options.json === true, packageVersion());
     });
-  root
+  const run = root
     .command('run')
     .description('run a program with its hosts already starting, or a unit on event loops')
     .argument('<file>', 'the program, or with --instances the module of a unit')
@@ -42,11 +43,10 @@ function program(): Command {
     .option('--on <where>', 'loop, or blocking: each instance in a thread of its own')
     .option('--config <json>', 'what its instances get as config')
     .option('--cluster <url>', 'put the bus on NATS: nats://HOST:PORT, or several with commas')
-    .option('--cluster-name <name>', 'which of the clusters there (default: manycore)')
-    .option('--cluster-secret <file>', 'what all its nodes know (or MANYCORE_CLUSTER_SECRET)')
     .passThroughOptions()
     .allowUnknownOption()
     .action(runProgram);
+  addClusterFlags(run);
   root
     .command('serve')
     .description('serve a program from several processes and event loops')
@@ -95,18 +95,22 @@ function program(): Command {
     .action((app: string | undefined, args: string[], options: ServeFlags) =>
       serveApp(app, args, options),
     );
-  root
+  const worker = root
     .command('worker')
     .description('lend hosts of this machine to the pools of a cluster')
     .requiredOption('--nats <url>', 'its NATS server: nats://HOST:PORT, or several with commas')
     .option('--hosts <count>', 'so many (default: as many as cores)', wholeNumber)
     .option('--durable', 'take durable tasks, too, which JetStream keeps')
     .option('--module <file...>', 'in a cluster without a secret: whose exports tasks may call')
-    .option('--cluster-name <name>', 'which of the clusters there (default: manycore)')
-    .option('--cluster-secret <file>', 'what all its nodes know (or MANYCORE_CLUSTER_SECRET)')
+    .option(
+      '--drain-timeout-ms <ms>',
+      'how long tasks may take once it is to end (default: 30000)',
+      wholeNumber,
+    )
     .action(({ nats, ...flags }: WorkerFlags & { readonly nats: string }) =>
       runWorker(nats, flags),
     );
+  addClusterFlags(worker);
   root
     .command('status')
     .description('what the loops of the running servers do')

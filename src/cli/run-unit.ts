@@ -1,14 +1,22 @@
 // `manycore run UNIT --instances N`: a unit on event loops of its own, in the foreground. TERM and INT
 // undeploy it; a second one ends everything at once.
 
+import type { ClusterOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { addressText } from '../serve/index.js';
 import { Loops, type UnitPlacement } from '../units/index.js';
-import { clusterOptions, plural, tellCluster } from './cluster-flags.js';
+import {
+  type ClusterFlags,
+  clusterFields,
+  clusterFlagIn,
+  clusterOptions,
+  plural,
+  tellCluster,
+} from './cluster-flags.js';
 import { tellLosses } from './tell-losses.js';
 
-export interface UnitFlags {
+export interface UnitFlags extends ClusterFlags {
   readonly instances?: number | undefined;
   readonly processes?: number | undefined;
   readonly loops?: number | undefined;
@@ -18,19 +26,15 @@ export interface UnitFlags {
   readonly config?: unknown;
   /** URLs of NATS servers, with commas between them. */
   readonly cluster?: string | undefined;
-  readonly clusterName?: string | undefined;
-  /** The path of a file. */
-  readonly clusterSecret?: string | undefined;
 }
 
 const countNames = ['instances', 'processes', 'loops'] as const;
 /** Each with the field that it sets. */
 const textNames = new Map([
-  ['name', 'name'],
-  ['cluster', 'cluster'],
-  ['cluster-name', 'clusterName'],
-  ['cluster-secret', 'clusterSecret'],
-] as const);
+  ['name', 'name'] as const,
+  ['cluster', 'cluster'] as const,
+  ...clusterFields,
+]);
 const flagNames: readonly string[] = [...countNames, ...textNames.keys(), 'config', 'on'];
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -94,9 +98,7 @@ function wrongFlag(name: string, what: string): CodedError {
 /** Resolves when all instances run. Throws what `Loops` and `deploy` throw. */
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   const { processes, loops: loopsPerProcess, instances, name: ownName, config, on } = flags;
-  const { cluster: nats, clusterName, clusterSecret } = flags;
-  const cluster =
-    nats === undefined ? undefined : clusterOptions(nats, { clusterName, clusterSecret });
+  const cluster = clusterOf(flags);
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   tellLosses('units');
   endAtSignals(loops);
@@ -119,6 +121,14 @@ export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
     console.error(`manycore: ${messageOf(error)} (SERVE_FAILED)`);
     process.exitCode = 1;
   });
+}
+
+function clusterOf({ cluster: nats, ...flags }: UnitFlags): ClusterOptions | undefined {
+  if (nats !== undefined) return clusterOptions(nats, flags);
+  const alone = clusterFlagIn(flags);
+  if (alone === undefined) return undefined;
+  const message = `${alone} is for a cluster: give --cluster URL, too`;
+  throw new CodedError('OPTION_INVALID', message);
 }
 
 function endAtSignals(loops: Loops): void {

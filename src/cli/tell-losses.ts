@@ -11,6 +11,9 @@ import type {
   UnitLostMessage,
 } from '../internal/index.js';
 
+/** A callback that takes less long is told of without its stack, in ms. */
+const stackFromMs = 5000;
+
 /** From now on, on stderr: of a server, or of the loops of units. */
 export function tellLosses(of: 'server' | 'units'): void {
   if (of === 'server') subscribe('manycore:server:blocked', tellBlocked);
@@ -24,9 +27,8 @@ export function tellLosses(of: 'server' | 'units'): void {
 }
 
 function tellBlocked(message: unknown): void {
-  const { pid, loop, blockedMs, stack = '' }: Partial<ServerBlockedMessage> = Object(message);
-  console.error(`manycore: loop ${loop} of process ${pid} is in one callback for ${blockedMs} ms`);
-  if (stack !== '') console.error(stack);
+  const { pid, loop, ...told }: Partial<ServerBlockedMessage> = Object(message);
+  tellCallback(`loop ${loop} of process ${pid}`, told);
 }
 
 function tellLoopFailed(message: unknown): void {
@@ -44,12 +46,17 @@ function tellLost(message: unknown): void {
 }
 
 function tellUnitBlocked(message: unknown): void {
-  const { pid, loop, units = [], blockedMs, stack }: Partial<UnitBlockedMessage> = Object(message);
+  const { pid, loop, units = [], ...told }: Partial<UnitBlockedMessage> = Object(message);
   const whose = units.length === 0 ? '' : ` with ${units.join(', ')}`;
-  console.error(
-    `manycore: loop ${loop}${whose}, in process ${pid}, is in one callback for ${blockedMs} ms`,
-  );
-  if (stack !== undefined) console.error(stack);
+  tellCallback(`loop ${loop}${whose}, in process ${pid},`, told);
+}
+
+/** At first in one line, later with the stack. */
+function tellCallback(which: string, told: Partial<ServerBlockedMessage>): void {
+  const { blockedMs = 0, place, stack = '' } = told;
+  const where = place === undefined ? '' : `, at ${place}`;
+  console.error(`manycore: ${which} is in one callback for ${blockedMs} ms${where}`);
+  if (blockedMs >= stackFromMs && stack !== '') console.error(stack);
 }
 
 function tellUnitLost(message: unknown): void {

@@ -1,7 +1,8 @@
 // `manycore worker --nats URL`: lends hosts of this machine to the pools of a cluster, in the foreground.
-// TERM and INT end it, with its hosts; a second one ends it at once.
+// TERM and INT end it, once the tasks that run have ended or at a deadline; a second one ends it at once.
 
 import { pathToFileURL } from 'node:url';
+import type { Cluster, Worker } from '../cluster/index.js';
 import { bus, cluster } from '../units/index.js';
 import { type ClusterFlags, clusterOptions, plural, tellCluster } from './cluster-flags.js';
 import { tellLosses } from './tell-losses.js';
@@ -11,29 +12,18 @@ export interface WorkerFlags extends ClusterFlags {
   readonly durable?: boolean | undefined;
   /** Paths. */
   readonly module?: readonly string[] | undefined;
+  readonly drainTimeoutMs?: number | undefined;
 }
 
 /** Resolves when it lends. Throws as `cluster` and `Cluster.lendHosts`. */
-export async function runWorker(
-  nats: string,
-  { hosts, durable, module, ...flags }: WorkerFlags,
-): Promise<void> {
+export async function runWorker(nats: string, given: WorkerFlags): Promise<void> {
+  const { hosts, durable, module, drainTimeoutMs, ...flags } = given;
   tellLosses('units');
   const joined = await cluster(clusterOptions(nats, flags));
-  let isEnding = false;
-  const end = (): void => {
-    if (isEnding) process.exit(1);
-    isEnding = true;
-    joined.close().then(
-      () => process.exit(0),
-      () => process.exit(1),
-    );
-  };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
   try {
     const modules = module?.map((file) => pathToFileURL(file));
-    const worker = await joined.lendHosts(hosts, { durable, modules });
+    const worker = await joined.lendHosts(hosts, { durable, modules, drainTimeoutMs });
+    endAtSignals(joined, worker);
     await bus.drained(); // the servers know of them
     const tasks = durable || modules ? ', and takes durable tasks' : '';
     console.log(`lends ${plural(worker.hosts, 'host')}${tasks}`);
@@ -43,4 +33,26 @@ export async function runWorker(
   }
   tellCluster(joined);
   joined.closed.catch(() => process.exit(1)); // told by tellCluster
+}
+
+function endAtSignals(joined: Cluster, worker: Worker): void {
+  let isEnding = false;
+  const end = (): void => {
+    if (isEnding) {
+      void worker.destroy();
+      process.exit(1);
+    }
+    isEnding = true;
+    const busyHosts = worker.lentHosts + worker.runningTasks;
+    if (busyHosts > 0) {
+      const what = plural(busyHosts, 'host');
+      console.log(`lets the tasks of ${what} end; once more ends them at once`);
+    }
+    joined.close().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
 }

@@ -93,7 +93,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
 
   /**
    * Lends so many hosts of this machine to the pools of the cluster, until what it resolves with is closed, or
-   * the cluster is left. Default: as many as cores are granted. Rejects with `CLUSTER_UNSIGNED`,
+   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with `CLUSTER_UNSIGNED`,
    * `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
   async lendHosts(
@@ -101,26 +101,29 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     options: LendOptions = {},
   ): Promise<Worker> {
     integer('count', count, 1, mostHosts);
-    const { durable, modules } = fillLendOptions(options);
+    const { durable, modules, drainTimeoutMs } = fillLendOptions(options);
     const { seal } = this.#tasks;
     const slots = new Slots(count);
     if (modules.size > 0 && seal !== undefined) {
       const wayOut = 'no modules where the cluster has a secret: its tasks may call everything';
       throw invalid('modules', options.modules, wayOut);
     }
-    const lender =
+    const lending =
       seal === undefined && modules.size > 0
         ? undefined
         : signed(this.#tasks, 'a worker takes functions');
     const tasks = durable
       ? await TaskWorker.start({ cluster: this.#tasks, slots, modules })
       : undefined;
-    const worker = new Worker(slots, lender, tasks);
+    const worker = new Worker({ slots, lending, tasks, drainTimeoutMs });
     this.#workers.add(worker);
     return worker;
   }
 
-  /** Says that it leaves, sends what waits, and closes the connection. The loops do the same. */
+  /**
+   * Lets the tasks end that run in hosts which it lends, says that it leaves, sends what waits, and closes the
+   * connection. The loops do the same.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

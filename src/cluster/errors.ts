@@ -12,12 +12,28 @@ export function refused(why: string, cause?: unknown): CodedError {
   return new CodedError('CLUSTER_REFUSED', why, { cause });
 }
 
+export function certificateMissing(servers: string): CodedError {
+  const why = `the NATS server at ${servers} wants a certificate of its clients`;
+  const way = '--cluster-tls-cert FILE with --cluster-tls-key FILE, or tls: { certFile, keyFile }';
+  return refused(`${why}: give ${way}`);
+}
+
 /** Why there is no connection. */
 export function connectError(servers: string, cause: unknown): CodedError {
   const name = cause instanceof Error ? cause.name : '';
   if (/Authorization|Authentication|Permission/.test(name)) {
     const why = `the NATS server at ${servers} refuses these credentials: ${messageOf(cause)}`;
     return refused(why, cause);
+  }
+  if (/'tls'/.test(messageOf(cause))) {
+    const why = `the NATS server at ${servers} has no TLS: set it up there, or give nats://…`;
+    return new CodedError('CLUSTER_UNREACHABLE', why, { cause });
+  }
+  if (/certificate|\bTLS\b|\bSSL\b/i.test(messageOf(cause))) {
+    const why = `there is no TLS with the NATS server at ${servers}: ${messageOf(cause)}`;
+    const way =
+      'give the authority that signed its certificate (--cluster-tls-ca FILE, tls.caFile)';
+    return new CodedError('CLUSTER_UNREACHABLE', `${why}: ${way}`, { cause });
   }
   const why = `no NATS server answers at ${servers}: ${messageOf(cause)}`;
   return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or give where it is`, { cause });

@@ -8,14 +8,20 @@ const defaultPort = 4222;
 /** A server begins by saying who it is. */
 const greeting = /^INFO /;
 
+export interface Greeting {
+  /** Whether it talks only to clients with a certificate. */
+  readonly wantsCertificate: boolean;
+}
+
 /** Resolves when one of them answers as NATS does; rejects with why the last one does not. */
-export async function greetedByOne(servers: readonly string[], timeoutMs: number): Promise<void> {
-  await Promise.any(servers.map((server) => greeted(server, timeoutMs))).catch((error: unknown) => {
+export function greetedByOne(servers: readonly string[], timeoutMs: number): Promise<Greeting> {
+  const greetings = servers.map((server) => greeted(server, timeoutMs));
+  return Promise.any(greetings).catch((error: unknown) => {
     throw error instanceof AggregateError ? error.errors.at(-1) : error;
   });
 }
 
-function greeted(server: string, timeoutMs: number): Promise<void> {
+function greeted(server: string, timeoutMs: number): Promise<Greeting> {
   const { hostname, port } = new URL(/^\w+:\/\//.test(server) ? server : `nats://${server}`);
   const host = hostname.replace(/^\[|\]$/g, ''); // of an IPv6 address
   return new Promise((resolve, reject) => {
@@ -31,7 +37,9 @@ function greeted(server: string, timeoutMs: number): Promise<void> {
     socket.once('error', (error) => settle(() => reject(error)));
     socket.once('close', () => settle(() => reject(new Error('it has closed the connection'))));
     socket.once('data', (bytes) => {
-      if (greeting.test(bytes.toString('latin1'))) settle(resolve);
+      const text = bytes.toString('latin1');
+      const wantsCertificate = /"tls_verify": *true/.test(text);
+      if (greeting.test(text)) settle(() => resolve({ wantsCertificate }));
       else settle(() => reject(new Error('what answers is no NATS server')));
     });
   });

@@ -123,6 +123,7 @@ class ClusterPlace implements HostHandle {
   readonly kind = 'process';
   readonly pipe: Tunnel;
   onExit: (exit: HostExit) => void = () => {};
+  onRetire: () => void = () => {};
   pid: number | undefined;
   readonly #options: HostsOptions;
   readonly #own: string;
@@ -200,6 +201,9 @@ class ClusterPlace implements HostHandle {
         break;
       case 'failed':
         this.#end({ exitCode: null, signal: null, error: new Error(message.why) });
+        break;
+      case 'retire':
+        if (!this.#hasEnded) this.onRetire();
         break;
       case 'exit':
         this.#end({ exitCode: message.exitCode, signal: message.signal, error: undefined });

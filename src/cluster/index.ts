@@ -10,6 +10,7 @@ export {
   type ClusterOptions,
   type FilledClusterOptions,
   fillClusterOptions,
+  type LendOptions,
   type NatsOptions,
 } from './options.js';
 export type { ClusterPeer } from './peer.js';

@@ -1,12 +1,13 @@
 // A machine that lends hosts to the pools of its cluster. It listens to requests only while a host is free. A
 // host is a process as any pool starts it; its socket is joined to a tunnel, and it ends when the pool at the
-// other end is gone. Not here: that end (hosts.ts).
+// other end is gone. When the machine is to end it asks each pool to take no more of its host, and the pool lets
+// it go after the tasks that it has. Not here: that end (hosts.ts).
 
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { offerChannel } from '../channels/index.js';
 import { type HostHandle, startProcess } from '../host/index.js';
-import { announcements, messageOf } from '../internal/index.js';
+import { announcements, defer, messageOf } from '../internal/index.js';
 import type { HostsOptions } from './hosts.js';
 import type { NatsMessage, NatsSubscription } from './nats.js';
 import {
@@ -22,8 +23,10 @@ import type { Slots } from './slots.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'workers';
-/** How long a host may take to end when its worker does, in ms. */
+/** How long a host that has ended may take to hand over what it had sent, in ms. */
 const endMs = 3000;
+/** Pools are asked again so often, in ms: a server that is away forgets what it is given. */
+const askAgainMs = 1000;
 
 /** A host that is lent. */
 interface Lent {
@@ -40,13 +43,15 @@ export class Lender {
   /** Tunnels that have ended, and when. */
   readonly #over = new Map<string, number>();
   #subscription: NatsSubscription | undefined;
-  #isClosing = false;
+  readonly #drainTimeoutMs: number;
+  #closing: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
   /** Lends those that are free from now on. */
-  constructor(options: HostsOptions, slots: Slots) {
+  constructor(options: HostsOptions, slots: Slots, drainTimeoutMs: number) {
     this.#options = options;
     this.#slots = slots;
+    this.#drainTimeoutMs = drainTimeoutMs;
     slots.onChange = () => this.#listen();
     this.#listen();
   }
@@ -58,7 +63,7 @@ export class Lender {
 
   #listen(): void {
     const { connection, subjects } = this.#options;
-    const isFree = !this.#isClosing && this.#slots.isFree;
+    const isFree = this.#closing === undefined && this.#slots.isFree;
     if (!isFree) {
       this.#subscription?.drain().catch(() => {}); // what is on its way is told that we are busy
       this.#subscription = undefined;
@@ -92,7 +97,7 @@ export class Lender {
     const known = this.#lent.get(request.tunnel);
     if (known !== undefined) return known.granted;
     if (this.#isOld(request)) throw new Error('a request for a host came again');
-    if (this.#isClosing || !this.#slots.isFree) return { type: 'busy' };
+    if (this.#closing !== undefined || !this.#slots.isFree) return { type: 'busy' };
     const { connection, seal, subjects } = this.#options;
     const own = subjects.tunnel(request.tunnel, randomBytes(8).toString('hex'));
     try {
@@ -155,16 +160,46 @@ export class Lender {
     if (this.#lent.size === 0) this.#onEmpty?.();
   }
 
-  /** Lends no more, and ends its hosts with what they do; resolves when they have ended. */
-  async close(): Promise<void> {
-    this.#isClosing = true;
-    this.#listen();
-    if (this.#lent.size === 0) return;
-    const empty = new Promise<void>((resolve) => {
-      this.#onEmpty = resolve;
-    });
+  /** Lends no more; resolves when its hosts have ended, each after the tasks that it has, or at the deadline. */
+  close(): Promise<void> {
+    if (this.#closing === undefined) {
+      const { promise, resolve } = defer<void>();
+      this.#closing = promise;
+      this.#listen();
+      this.#drain(resolve);
+    }
+    return this.#closing;
+  }
+
+  #drain(onEmpty: () => void): void {
+    if (this.#lent.size === 0) {
+      onEmpty();
+      return;
+    }
+    const again = setInterval(() => this.#retireAll(), askAgainMs);
+    const deadline = setTimeout(() => this.#killAll(), this.#drainTimeoutMs);
+    this.#onEmpty = () => {
+      clearInterval(again);
+      clearTimeout(deadline);
+      onEmpty();
+    };
+    this.#retireAll();
+  }
+
+  #retireAll(): void {
+    const message: ToldByHost = { type: 'retire' };
+    for (const { tunnel } of this.#lent.values()) tunnel.tell(message);
+  }
+
+  #killAll(): void {
     for (const { handle } of this.#lent.values()) handle.kill();
-    await empty;
+  }
+
+  /** As `close()`, with the hosts ended at once, whatever they do. */
+  destroy(): Promise<void> {
+    const closed = this.close();
+    this.#killAll();
+    return closed;
   }
 }
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, messageOf } from '../internal/index.js';
-import { connectError } from './errors.js';
+import { certificateMissing, connectError } from './errors.js';
 import { greetedByOne } from './greeting.js';
 import type { FilledClusterOptions, NatsOptions } from './options.js';
 import { parseNatsClient } from './protocol.js';
@@ -94,9 +94,11 @@ export async function connectNats(
   const list = [nats.servers].flat();
   const servers = list.join(', ');
   if (nats.tls?.['handshakeFirst'] !== true) {
-    await greetedByOne(list, timeoutMs).catch((cause: unknown) => {
+    const { wantsCertificate } = await greetedByOne(list, timeoutMs).catch((cause: unknown) => {
       throw connectError(servers, cause);
     });
+    // The client would wait for it to say why it has hung up.
+    if (wantsCertificate && !hasCertificate(nats)) throw certificateMissing(servers);
   }
   const connecting = client.connect({ ...natsOptions(client, nats), name, timeout: timeoutMs });
   const onDeadline = (): Error => new Error(`nothing came within ${timeoutMs} ms`);
@@ -107,6 +109,10 @@ export async function connectNats(
     void connecting.then((late) => late.close()).catch(() => {});
     throw connectError(servers, cause);
   }
+}
+
+function hasCertificate({ tls = {} }: NatsOptions): boolean {
+  return tls['certFile'] !== undefined || tls['cert'] !== undefined;
 }
 
 function natsOptions(client: NatsClient, { credsFile, ...nats }: NatsOptions): object {

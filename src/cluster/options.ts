@@ -13,7 +13,7 @@ import {
 
 /** Where the NATS servers are, and who we are to them; as the NATS client has them, but for `credsFile`. */
 export interface NatsOptions {
-  /** `nats://host:port` or `tls://…`, one of them or several of the same NATS cluster. */
+  /** `nats://host:port`, or `tls://…` for TLS or nothing: one, or several of the same NATS cluster. */
   readonly servers: string | readonly string[];
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
@@ -94,7 +94,12 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   }
   if (tls !== undefined) checkObject('nats.tls', tls, new Set(Object.keys(tls)));
   if (pingInterval !== undefined) integer('nats.pingInterval', pingInterval, 100, 2 ** 31 - 1);
-  return { ...options, ...withoutUser(list), ...(user !== undefined && { user, pass }) };
+  return {
+    ...options,
+    ...(tls === undefined && list.some((url) => url.startsWith('tls://')) && { tls: {} }),
+    ...withoutUser(list),
+    ...(user !== undefined && { user, pass }),
+  };
 }
 
 /** The client takes no user from a URL, and messages are to hold none. */
@@ -119,11 +124,13 @@ export interface LendOptions {
    * nothing else.
    */
   readonly modules?: readonly (string | URL)[] | undefined;
+  /** How long tasks may take once the worker is to end, in ms. Default: 30,000. */
+  readonly drainTimeoutMs?: number | undefined;
 }
 
 /** Throws `OPTION_INVALID`. */
 export function fillLendOptions(given: LendOptions) {
-  checkObject('the options of lendHosts', given, new Set(['durable', 'modules']));
+  checkObject('the options of lendHosts', given, new Set(['durable', 'modules', 'drainTimeoutMs']));
   const modules = strings('modules', [...(given.modules ?? [])].map(String));
   const wrong = modules.find((url) => !URL.canParse(url));
   if (wrong !== undefined)
@@ -131,5 +138,7 @@ export function fillLendOptions(given: LendOptions) {
   const durable = boolean('durable', given.durable ?? modules.length > 0);
   if (!durable && modules.length > 0)
     throw invalid('durable', durable, 'true where modules are given');
-  return { durable, modules: new Set(modules) };
+  const { drainTimeoutMs = 30_000 } = given;
+  integer('drainTimeoutMs', drainTimeoutMs, 0, 2 ** 31 - 1);
+  return { durable, modules: new Set(modules), drainTimeoutMs };
 }

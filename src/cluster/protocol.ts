@@ -275,6 +275,8 @@ export type ToldByHost =
   /** Others have taken all that was free. */
   | { readonly type: 'busy' }
   | { readonly type: 'failed'; readonly why: string }
+  /** It is to get nothing more, and to end after what it has. */
+  | { readonly type: 'retire' }
   | { readonly type: 'exit'; readonly exitCode: number | null; readonly signal: string | null };
 export type ToldByPool = { readonly type: 'terminate' } | { readonly type: 'kill' };
 
@@ -284,7 +286,9 @@ function hasType(value: unknown, types: readonly string[]): boolean {
 
 /** What comes is sealed, so its sender is one of ours: the type is checked, the rest believed. */
 export function parseToldByHost(value: unknown): ToldByHost | undefined {
-  return hasType(value, ['granted', 'busy', 'failed', 'exit']) ? (value as ToldByHost) : undefined;
+  return hasType(value, ['granted', 'busy', 'failed', 'retire', 'exit'])
+    ? (value as ToldByHost)
+    : undefined;
 }
 
 export function parseToldByPool(value: unknown): ToldByPool | undefined {

@@ -176,11 +176,13 @@ export class TaskWorker {
     }
   }
 
-  /** Takes no more; others do what is not done. */
-  async close(): Promise<void> {
+  /** Takes no more. What runs may take so long, in ms; then others do it. */
+  async close(drainTimeoutMs: number): Promise<void> {
     this.#isClosing = true;
-    await this.#pool.destroy();
+    const deadline = setTimeout(() => void this.#pool.destroy(), drainTimeoutMs);
     await Promise.all(this.#running);
+    clearTimeout(deadline);
+    await this.#pool.destroy();
   }
 }
 

@@ -6,16 +6,27 @@ import { Lender } from './lender.js';
 import type { Slots } from './slots.js';
 import type { TaskWorker } from './task-worker.js';
 
+export interface WorkerParts {
+  readonly slots: Slots;
+  /** `undefined`: its hosts are for durable tasks alone. */
+  readonly lending: HostsOptions | undefined;
+  /** `undefined`: it takes none. */
+  readonly tasks: TaskWorker | undefined;
+  readonly drainTimeoutMs: number;
+}
+
 export class Worker implements AsyncDisposable {
   readonly #slots: Slots;
   readonly #lender: Lender | undefined;
   readonly #tasks: TaskWorker | undefined;
+  readonly #drainTimeoutMs: number;
 
   /** @internal Begins to lend. */
-  constructor(slots: Slots, lending: HostsOptions | undefined, tasks: TaskWorker | undefined) {
+  constructor({ slots, lending, tasks, drainTimeoutMs }: WorkerParts) {
     this.#slots = slots;
-    this.#lender = lending && new Lender(lending, slots);
+    this.#lender = lending && new Lender(lending, slots, drainTimeoutMs);
     this.#tasks = tasks;
+    this.#drainTimeoutMs = drainTimeoutMs;
   }
 
   /** Hosts that work for a pool now. */
@@ -33,9 +44,14 @@ export class Worker implements AsyncDisposable {
     return this.#slots.count;
   }
 
-  /** Takes nothing more, and ends its hosts with what they do; resolves when they have ended. */
+  /** Takes nothing more; resolves when its hosts have ended, each after what it does, or at the deadline. */
   async close(): Promise<void> {
-    await Promise.all([this.#lender?.close(), this.#tasks?.close()]);
+    await Promise.all([this.#lender?.close(), this.#tasks?.close(this.#drainTimeoutMs)]);
+  }
+
+  /** As `close()`, with the hosts ended at once: durable tasks are done by others. */
+  async destroy(): Promise<void> {
+    await Promise.all([this.#lender?.destroy(), this.#tasks?.close(0)]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

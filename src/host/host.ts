@@ -37,7 +37,7 @@ export interface HostEvents<C extends Call> {
   onItemLost(host: Host<C>, call: C, error: CodedError): void;
   /** There is room in the channel again. */
   onDrain(host: Host<C>): void;
-  /** It asks to be replaced: too much memory. */
+  /** It asks to be replaced: too much memory, or its machine is to end. */
   onRetire(host: Host<C>): void;
   /** Last of all. `unanswered` in the order handed over; `startError` when it was never ready. */
   onExit(host: Host<C>, exit: HostExit, unanswered: C[], startError: CodedError | undefined): void;
@@ -131,6 +131,7 @@ export class Host<C extends Call> {
       throw error;
     }
     this.#handle.onExit = (exit) => this.#processEnded(exit);
+    this.#handle.onRetire = () => this.#events.onRetire(this);
     this.#end = offer.open(this.#handle.pipe);
     // Blocks go back to the host by which they came.
     const buffers = bufferCarrier(() => this.#end.blocks);

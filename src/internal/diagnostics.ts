@@ -117,7 +117,9 @@ export interface ServerBlockedMessage {
   /** Its index in the process. */
   readonly loop: number;
   readonly blockedMs: number;
-  /** Where it is, as in `Error.stack`; `undefined` where that cannot be had, as in native code. */
+  /** Where it is, as `file:///app/app.js:12:3`; `undefined` where that cannot be had, as in native code. */
+  readonly place: string | undefined;
+  /** As in `Error.stack`. */
   readonly stack: string | undefined;
 }
 
@@ -144,9 +146,11 @@ export interface UnitBlockedMessage {
   readonly pid: number;
   /** The number of the loop. */
   readonly loop: number;
-  /** The names of the deployments that have instances there; the stack says which of them it is. */
+  /** The deployments whose module is on the stack; where none is, all that have instances there. */
   readonly units: readonly string[];
   readonly blockedMs: number;
+  /** As in `ServerBlockedMessage`, of a unit that is known the innermost in its module. */
+  readonly place: string | undefined;
   /** As in `ServerBlockedMessage`. */
   readonly stack: string | undefined;
 }

@@ -18,5 +18,6 @@ export type { BoundAddress } from './protocol.js';
 export { RemoteServer, remoteServers } from './remote.js';
 export { type ServedApp, serve, serveProgram } from './serve.js';
 export { type SideProgram, sideProgram } from './side-thread.js';
+export { placesIn } from './stack-text.js';
 export type { LoopStatus } from './status.js';
 export { addressText, statusColumns } from './status-page.js';

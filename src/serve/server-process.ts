@@ -378,8 +378,11 @@ export class ServerProcess implements MemberProcess {
   /** Where a blocked loop is; `undefined` when nobody can tell. */
   stackOf(index: number): Promise<string | undefined> {
     return new Promise((resolve) => {
-      this.#stacks.set(index, resolve);
-      setTimeout(() => this.#stackTold(index, undefined), stackTimeoutMs).unref();
+      const timer = setTimeout(() => this.#stackTold(index, undefined), stackTimeoutMs);
+      this.#stacks.set(index, (stack) => {
+        clearTimeout(timer); // it may be asked again soon
+        resolve(stack);
+      });
       if (this.#stackWatch === undefined) this.#post({ type: 'askStack', index });
       else this.#stackWatch.ask();
     });

@@ -64,7 +64,7 @@ export class Supervisor {
   readonly #closed = defer<void>();
   readonly #sizer: Sizer;
   readonly #wear: Wear;
-  readonly #silence: Silence;
+  readonly #silence: Silence<ServerProcess>;
   /** How the last process with a number ended. */
   readonly #lastExits: (string | undefined)[] = [];
   #watchTimer: NodeJS.Timeout | undefined;

@@ -5,7 +5,8 @@
 
 import { boardAt, type Row } from './board.js';
 
-/** A stack is wanted after so long, in ms. */
+/** A blocked loop is told of after so long, and more than a word after so long, in ms. */
+export const wordAfterMs = 2000;
 export const stackAfterMs = 5000;
 
 export interface BlockedLoop {

@@ -9,6 +9,7 @@ import type { Bus } from '../bus/index.js';
 import type { ClusterTicket } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
+import { placesIn } from '../serve/index.js';
 import { ask } from './ask.js';
 import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
 import { startFailed, stopFailed } from './errors.js';
@@ -109,7 +110,7 @@ export class Director {
     parent: InstanceId | undefined,
   ): Promise<Deployment> {
     const source = sourceOf(unit);
-    const options = fillDeployOptions(source, given);
+    const options = fillDeployOptions(source, given, this.#fullLoops);
     const family = parent && this.#deployments.get(parent.deployment);
     if (parent !== undefined && family?.mayHaveChildren(parent.instance) !== true) {
       throw new CodedError('UNIT_UNDEPLOYED', 'an instance that has ended cannot deploy units');
@@ -278,7 +279,7 @@ export class Director {
   }
 
   /** What the supervisor says of one of its loops is told by its units. */
-  tellBlocked({ pid, loop: index, blockedMs, stack }: ServerBlockedMessage): void {
+  tellBlocked({ pid, loop: index, ...told }: ServerBlockedMessage): void {
     const entry = [...this.#loops.values()].find(
       (each) => each.pid === pid && each.index === index,
     );
@@ -287,8 +288,7 @@ export class Director {
     const here = [...this.#deployments.values()].filter(({ placed }) =>
       placed.some((each) => each.loop === loop),
     );
-    const units = [...new Set(here.map(({ name }) => name))];
-    announcements.unitBlocked.publish({ pid: entry.pid, loop, units, blockedMs, stack });
+    announcements.unitBlocked.publish({ ...told, pid: entry.pid, loop, ...culprits(here, told) });
   }
 
   #leaving(loop: number): void {
@@ -385,6 +385,20 @@ export class Director {
     const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
     await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
   }
+}
+
+/** The names of those whose module is on the stack, with where in it; where there is none, of all. */
+function culprits(
+  here: readonly DirectedDeployment[],
+  { place, stack }: Pick<ServerBlockedMessage, 'place' | 'stack'>,
+) {
+  const places = placesIn(stack);
+  const isIn = ({ source }: DirectedDeployment, at: string): boolean =>
+    source.kind === 'module' && at.startsWith(`${source.url}:`);
+  const own = here.filter((each) => places.some((at) => isIn(each, at)));
+  const named = own.length === 0 ? here : own;
+  const units = [...new Set(named.map(({ name }) => name))];
+  return { units, place: places.find((at) => own.some((each) => isIn(each, at))) ?? place };
 }
 
 /** In which a loop says who of its threads has not answered, in ms. */

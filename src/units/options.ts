@@ -4,6 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
+import { grantedCores } from '../host/index.js';
 import { checkObject, integer, invalid, oneOf, string } from '../internal/index.js';
 import type { UnitSource } from './protocol.js';
 import type { DeployOptions, UnitPlacement } from './types.js';
@@ -36,24 +37,33 @@ const names = new Set([
   'stopTimeoutMs',
 ]);
 
-/** Throws `OPTION_INVALID`. */
+/** For deployments on so many loops. Throws `OPTION_INVALID`. */
 export function fillDeployOptions(
   source: UnitSource,
   given: DeployOptions = {},
+  loops = 1,
 ): FilledDeployOptions {
   checkObject('the options of deploy', given, names);
+  const instances = checkInstances(given.instances ?? 1, 1);
   const { startTimeoutMs = defaultTimeoutMs, stopTimeoutMs = defaultTimeoutMs } = given;
   return {
-    instances: checkInstances(given.instances ?? 1, 1),
+    instances,
     on: oneOf('on', given.on ?? 'loop', ['loop', 'blocking']),
     config: given.config,
     name: given.name === undefined ? nameOf(source) : string('name', given.name, 'a name'),
     processes:
       given.processes === undefined ? Infinity : integer('processes', given.processes, 1, 1024),
-    blockingThreads: integer('blockingThreads', given.blockingThreads ?? 20, 1, 1024),
+    blockingThreads: threadsOf(given.blockingThreads, Math.min(instances, loops)),
     startTimeoutMs: integer('startTimeoutMs', startTimeoutMs, 1, mostMs),
     stopTimeoutMs: integer('stopTimeoutMs', stopTimeoutMs, 1, mostMs),
   };
+}
+
+/** In each of so many loops. */
+function threadsOf(given: DeployOptions['blockingThreads'], loops: number): number {
+  if (given === 'cores') return Math.ceil(grantedCores().count / loops);
+  if (typeof given !== 'string') return integer('blockingThreads', given ?? 20, 1, 1024);
+  throw invalid('blockingThreads', given, '"cores", or an integer from 1 to 1024');
 }
 
 /** Throws `OPTION_INVALID`. */

@@ -83,8 +83,11 @@ export interface DeployOptions<Config = unknown> {
   readonly name?: string | undefined;
   /** Only the loops of so many processes have instances. Default: all. */
   readonly processes?: number | undefined;
-  /** As many threads for `executeBlocking` in each loop at most, as they are needed. Default: 20. */
-  readonly blockingThreads?: number | undefined;
+  /**
+   * As many threads for `executeBlocking` in each loop at most, as they are needed. `cores`: as many as cores are
+   * granted, shared out among the loops that have instances at first. Default: 20.
+   */
+  readonly blockingThreads?: number | 'cores' | undefined;
   /** How long `start` of one instance may take, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
   /** How long one instance may take to end, in ms. Default: 30,000. */

@@ -35,6 +35,45 @@ test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip 
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
+test('requests that a unit has at SIGTERM are answered', { skip }, async (t) => {
+  const slow = fileURLToPath(new URL('../units/apps/slow.js', import.meta.url));
+  const flags = ['--instances', '2', '--processes', '2', '--loops', '1', '--config', '{"port":0}'];
+  const child = spawn(process.execPath, [command, 'run', slow, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  const listening = await waitFor(() => lines[1], 20_000);
+  const url = listening.replace('listening on ', 'http://');
+  // Resolves with the head of the answer: they have begun then.
+  const responses = await Promise.all(Array.from({ length: 8 }, () => fetch(url)));
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  for (const response of responses) assert.equal(await response.text(), 'so far');
+  assert.deepEqual(await exit, [0, null]);
+});
+
+test('a unit that blocks its loop is told of with its place, then with its stack', {
+  skip,
+}, async (t) => {
+  const naps = fileURLToPath(new URL('../units/apps/naps.js', import.meta.url));
+  const flags = ['--instances', '1', '--processes', '1', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', naps, ...flags], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines.some((line) => /^ {4}at nap \(file:.*naps\.js:/.test(line)), 20_000);
+  const told =
+    /^manycore: loop \d+ with naps, in process \d+, is in one callback for \d+ ms, at file:.*\/naps\.js:\d+:\d+$/;
+  assert.match(lines[0] ?? '', told);
+  assert.match(lines[1] ?? '', told); // the stack is the second's
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }, async (t) => {
   const unit = fileURLToPath(new URL('../units/apps/functions.js', import.meta.url));
   const flags = ['--instances', '2', '--on', 'blocking', '--processes', '1', '--loops', '1'];

@@ -199,3 +199,25 @@ test('what a durable task cannot be', { skip }, async (t) => {
   await assert.rejects(unsigned.lendHosts(1, { modules: ['tasks.js'] }), invalid);
   await assert.rejects(unsigned.lendHosts(1, { durable: false, modules: [tasksUrl] }), invalid);
 });
+
+test('a worker that is to end does what it has begun', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const worker = await startWorker(t, server);
+  const caller = await durable(t, server);
+  const file = notesFile(t);
+  const running = caller.run(async (path: string) => {
+    const { appendFileSync, existsSync } = await import('node:fs');
+    appendFileSync(path, 'began\n');
+    while (!existsSync(`${path}.go`)) await new Promise((resolve) => setTimeout(resolve, 20));
+    return 'done';
+  }, file);
+  await eventually(() => assert.deepEqual(notesIn(file), ['began']));
+  worker.kill('SIGTERM');
+  const later = caller.run(double, 1); // for another
+  writeFileSync(`${file}.go`, '');
+  assert.equal(await running, 'done');
+  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+  assert.deepEqual(notesIn(file), ['began']);
+  await startWorker(t, server);
+  assert.equal(await later, 2);
+});

@@ -2,7 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UnitContext } from '../../src/index.js';
+import { threadId } from 'node:worker_threads';
+import { grantedCores } from '../../src/host/index.js';
+import { type Loops, shared, type UnitContext } from '../../src/index.js';
+import { fillDeployOptions, sourceOf } from '../../src/units/options.js';
 import { skip, startLoops } from './loops.js';
 
 test('the loop goes on while a function blocks, with what it captured', { skip }, async (t) => {
@@ -73,4 +76,59 @@ test('blocking work that throws or takes too long rejects, and the next is done'
   });
   const { body } = await loops.bus.request('fail', 0);
   assert.deepEqual(body, ['RangeError: too far', 'TASK_TIMED_OUT', 'OPTION_INVALID', 'next']);
+});
+
+/** How many threads do a lot of calls, of which so many wait for each other. */
+async function threadsUsed(
+  loops: Loops,
+  count: number,
+  blockingThreads: number | 'cores' = count,
+): Promise<number> {
+  const unit = ({ bus, executeBlocking }: UnitContext): void => {
+    bus.consumer('threads', async (message) => {
+      const begun = new Int32Array(shared(4).buffer);
+      const asked = Array.from({ length: 3 * count }, () =>
+        executeBlocking(
+          () => {
+            const endMs = performance.now() + 10_000; // there are fewer, and the test fails
+            const clock = new Int32Array(new SharedArrayBuffer(4));
+            Atomics.add(begun, 0, 1);
+            while (Atomics.load(begun, 0) < count && performance.now() < endMs) {
+              Atomics.wait(clock, 0, 0, 5);
+            }
+            return threadId;
+          },
+          { ordered: false },
+        ),
+      );
+      message.reply(new Set(await Promise.all(asked)).size);
+    });
+  };
+  const deployment = await loops.deploy(unit, { blockingThreads });
+  const { body } = await loops.bus.request<number>('threads', 0);
+  await deployment.undeploy();
+  return body;
+}
+
+test('there are as many threads as asked for, or as cores', { skip }, async (t) => {
+  const loops = startLoops(t);
+  assert.equal(await threadsUsed(loops, 1), 1);
+  assert.equal(await threadsUsed(loops, 3), 3);
+  const cores = grantedCores().count;
+  assert.equal(await threadsUsed(loops, cores, 'cores'), cores);
+});
+
+test('threads as cores are shared out among the loops that have instances', () => {
+  const cores = grantedCores().count;
+  const threads = (instances: number, loops: number): number =>
+    fillDeployOptions(unit, { instances, blockingThreads: 'cores' }, loops).blockingThreads;
+  const unit = sourceOf(() => {});
+  assert.equal(threads(1, 8), cores);
+  assert.equal(threads(8, 2), Math.ceil(cores / 2));
+  assert.equal(threads(1000, 1000), Math.ceil(cores / 1000));
+  assert.equal(fillDeployOptions(unit, {}, 4).blockingThreads, 20);
+  assert.throws(() => fillDeployOptions(unit, Object({ blockingThreads: 'many' })), {
+    code: 'OPTION_INVALID',
+    message: /blockingThreads is "many": it must be "cores", or an integer from 1 to 1024/,
+  });
 });

@@ -189,6 +189,37 @@ test('a loop that blocks is told of by its units and by where it is, and delays 
   await loops.bus.request('slept', 0);
 });
 
+test('a blocked loop is told of by the unit whose module it is in, else by all', {
+  skip,
+}, async (t) => {
+  const blocks: unknown[] = [];
+  const note = (message: unknown): void => void blocks.push(message);
+  subscribe('manycore:unit:blocked', note);
+  t.after(() => unsubscribe('manycore:unit:blocked', note));
+  const loops = startLoops(t, { processes: 1, loops: 1 });
+  await loops.deploy(appUrl('sleeper'), { name: 'sleeper' });
+  await loops.deploy(
+    ({ bus }: UnitContext) => {
+      bus.consumer('spin', () => {
+        const endMs = performance.now() + 6000;
+        while (performance.now() < endMs);
+      });
+    },
+    { name: 'spinner' },
+  );
+  loops.bus.send('sleep', 6000);
+  const [inModule] = await waitFor(() => blocks.length > 0 && blocks.splice(0), 20_000);
+  assert.deepEqual(Object(inModule).units, ['sleeper']);
+  assert.match(Object(inModule).place, /^file:.*\/sleeper\.js:\d+:\d+$/);
+  await loops.bus.request('slept', 0);
+  blocks.length = 0;
+  loops.bus.send('spin', 0);
+  const [inValue] = await waitFor(() => blocks.length > 0 && blocks, 20_000);
+  assert.deepEqual(Object(inValue).units, ['sleeper', 'spinner']);
+  assert.match(Object(inValue).place, /:\d+:\d+$/);
+  await loops.bus.request('slept', 0);
+});
+
 test('loops leave when the program that started them is killed', { skip }, async (t) => {
   // Nobody waits for 30 s for an answer of a program that is no more.
   const program = `import { Loops } from ${JSON.stringify(library)};

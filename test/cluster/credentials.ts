@@ -1,0 +1,69 @@
+// An operator, an account and a user of a NATS server, as its tool `nsc` makes them: each signs the next. Not
+// here: how a program uses them.
+
+import { randomUUID } from 'node:crypto';
+
+const clientName: string = '@nats-io/transport-node'; // its declarations are too loose for our compiler
+
+/** A pair of keys of NATS. */
+interface KeyPair {
+  getPublicKey(): string;
+  getSeed(): Uint8Array;
+  sign(bytes: Uint8Array): Uint8Array;
+}
+
+interface Credentials {
+  /** Of a server that knows the account. */
+  readonly config: string;
+  /** The file of a user that it knows, and of one that another account made. */
+  readonly right: string;
+  readonly wrong: string;
+}
+
+export async function makeCredentials(): Promise<Credentials> {
+  const { nkeys } = await import(clientName);
+  const [operator, account, stranger]: KeyPair[] = [
+    nkeys.createOperator(),
+    nkeys.createAccount(),
+    nkeys.createAccount(),
+  ];
+  if (operator === undefined || account === undefined || stranger === undefined) throw new Error();
+  const operatorToken = sign(operator, operator, 'operator', {});
+  const accountToken = sign(operator, account, 'account', {
+    limits: { subs: -1, data: -1, payload: -1, conn: -1, imports: -1, exports: -1, leaf: -1 },
+  });
+  const userOf = (signer: KeyPair): string => {
+    const user: KeyPair = nkeys.createUser();
+    const token = sign(signer, user, 'user', { subs: -1, data: -1, payload: -1 });
+    const seed = Buffer.from(user.getSeed()).toString();
+    return [
+      ...['-----BEGIN NATS USER JWT-----', token, '------END NATS USER JWT------', ''],
+      ...['-----BEGIN USER NKEY SEED-----', seed, '------END USER NKEY SEED------', ''],
+    ].join('\n');
+  };
+  const config = [
+    `operator: ${operatorToken}`,
+    'resolver: MEMORY',
+    `resolver_preload: { ${account.getPublicKey()}: ${accountToken} }`,
+  ].join('\n');
+  return { config, right: userOf(account), wrong: userOf(stranger) };
+}
+
+/** What `signer` says of `subject`. */
+function sign(signer: KeyPair, subject: KeyPair, type: string, nats: object): string {
+  const claims = {
+    jti: randomUUID(),
+    iat: Math.floor(Date.now() / 1000),
+    iss: signer.getPublicKey(),
+    name: type,
+    sub: subject.getPublicKey(),
+    nats: { ...nats, type, version: 2 },
+  };
+  const parts = [{ typ: 'JWT', alg: 'ed25519-nkey' }, claims];
+  const text = parts.map((part) => base64url(JSON.stringify(part))).join('.');
+  return `${text}.${base64url(signer.sign(Buffer.from(text)))}`;
+}
+
+function base64url(bytes: string | Uint8Array): string {
+  return Buffer.from(bytes).toString('base64url');
+}
