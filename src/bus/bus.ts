@@ -137,8 +137,9 @@ export class EventBus implements StreamBus {
     }
   }
 
-  /** What waited at a consumer that was closed. */
+  /** What waited at a consumer that was closed; what is published all others have. */
   #passOn(delivery: Delivery): void {
+    if (delivery.isPublished) return;
     if (this.#isClosed) delivery.waiter?.settle({ isDone: false, error: busClosed() });
     else this.#queue.again(delivery.address, () => this.#deliver(delivery));
   }
