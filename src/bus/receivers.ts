@@ -2,6 +2,7 @@
 // reach. Where there is an uplink it carries everything, also to those that are near: it alone knows all
 // consumers, so each gets its turn. Not here: whose turn it is among those that are known (routes.ts).
 
+import { beforeDeadline } from '../internal/index.js';
 import { Consumer } from './consumer.js';
 import type { Outlet, Peer, Uplink } from './peer.js';
 import { reservedPrefix, streamPrefix } from './reserved.js';
@@ -9,6 +10,9 @@ import { Routes } from './routes.js';
 
 /** Consumers of this loop alone, or before those of others. */
 export type Locality = 'only' | 'prefer' | undefined;
+
+/** An uplink that takes longer holds up no consumer that goes elsewhere; in ms. */
+const catchUpMs = 5000;
 
 /** What peers have of a consumer that is between two loops. */
 export interface View {
@@ -50,6 +54,18 @@ export class Receivers {
   /** Resolves when others know of the consumers here, as far as that can be known. */
   async flush(): Promise<void> {
     await this.#uplink?.flush();
+  }
+
+  /**
+   * Resolves when all has come that was on its way from an uplink, and it knows of the consumers here; where
+   * there is none, at once. Never rejects.
+   */
+  async catchUp(): Promise<void> {
+    if (this.#uplink === undefined) return;
+    const onDeadline = (): Error => new Error('the uplink is slow');
+    await beforeDeadline(this.#uplink.catchUp(), { deadlineMs: catchUpMs, onDeadline }).catch(
+      () => {},
+    );
   }
 
   add(consumer: Consumer, isLocal: boolean): void {

@@ -185,12 +185,13 @@ export class ClusterPeer implements Uplink {
   }
 
   #receive(message: NatsMessage, address: string, isPublished: boolean): void {
-    this.#wire.open(message, (kind, read) => {
+    this.#wire.open(message, ({ kind, sender, number }, read) => {
       if (kind === clusterFrame.probe) return; // who hears it is there
+      const origin = isPublished ? { sender, number } : undefined;
       const waiter = this.#waiterAt(message.reply, address);
       try {
         const { body, headers } = contentOf(kind, clusterFrame.messageWithHeaders, read);
-        this.#attached.receive({ address, body, headers, waiter, isPublished });
+        this.#attached.receive({ address, body, headers, waiter, isPublished, origin });
       } catch (error) {
         const why = readError(error);
         if (waiter === undefined) announcements.busDropped.publish({ address, why: why.message });
@@ -240,7 +241,7 @@ export class ClusterPeer implements Uplink {
   };
 
   #readAnswer(message: NatsMessage, number: number): void {
-    this.#wire.open(message, (kind, read) => {
+    this.#wire.open(message, ({ kind }, read) => {
       const outcome = this.#outcomeOf(kind, message, read);
       const pending = this.#takePending(number);
       if (pending !== undefined) pending.waiter.settle(outcome);
@@ -330,6 +331,10 @@ export class ClusterPeer implements Uplink {
 
   flush(): Promise<void> {
     return this.#wire.flush();
+  }
+
+  catchUp(): Promise<void> {
+    return this.#wire.catchUp();
   }
 
   /** What was sent goes out first, and what comes until then is taken. */

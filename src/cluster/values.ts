@@ -6,6 +6,7 @@ import { type ByteReader, Codec } from '../channels/index.js';
 import { createExporter, createImporter, type Exporter, type Importer } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { encodedOf } from '../host/index.js';
+import { guarded } from './guarded.js';
 import { type FrameDefinition, readDefinitions } from './protocol.js';
 
 export interface EncodedValue {
@@ -62,6 +63,7 @@ export class SenderValues {
   readonly #known = new Set<number>();
   /** What came while modules of a definition are loaded. */
   #held: (() => void)[] | undefined;
+  #loading: Promise<void> | undefined;
 
   constructor(exporter: Exporter, hasSecret: boolean) {
     const importer = createImporter({ exporter });
@@ -83,7 +85,7 @@ export class SenderValues {
 
   #inTurn(work: () => void): void {
     if (this.#held === undefined) work();
-    else this.#held.push(work);
+    else this.#held.push(() => guarded(work));
   }
 
   #learn(definitions: readonly FrameDefinition[]): void {
@@ -97,10 +99,16 @@ export class SenderValues {
     if (loading.length === 0) return;
     this.#held = [];
     // One that failed is reported by reading what needs it.
-    void Promise.allSettled(loading).then(() => {
+    this.#loading = Promise.allSettled(loading).then(() => {
       const held = this.#held ?? [];
       this.#held = undefined;
+      this.#loading = undefined;
       for (const work of held) this.#inTurn(work);
     });
+  }
+
+  /** Resolves when nothing of what has come waits for modules. */
+  async settled(): Promise<void> {
+    while (this.#loading !== undefined) await this.#loading;
   }
 }
