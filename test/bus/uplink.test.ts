@@ -1,5 +1,5 @@
 // Units that go from loop to loop while others send to them by an uplink, over paths that are each slow in
-// their own way: what is published comes once, wherever it is, and what is sent comes once.
+// their own way: what is published comes once, wherever it is. And consumers that no uplink knows.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -160,3 +160,46 @@ for (const { title, isSlow, hasOthers } of [
     }
   });
 }
+
+test('a local consumer takes turns with the others of its program', async (t) => {
+  const { net } = await openNet(t, random(t));
+  const [own, other] = net.buses;
+  assert.ok(own && other);
+  const addresses = ['one', 'two'];
+  const counts = new Map<string, number>();
+  const count = (who: string) => (): void => void counts.set(who, (counts.get(who) ?? 0) + 1);
+  for (const address of addresses) {
+    own.consumer(address, count(`${address}: local`), { isLocal: true });
+    own.consumer(address, count(`${address}: others`));
+    other.consumer(address, count(`${address}: others`));
+  }
+  await own.drained();
+  await other.drained();
+  await turns(30); // so that each knows of the other's over the path between them
+  for (let sent = 0; sent < 90; sent += 1) for (const each of addresses) own.send(each, sent);
+  await waitFor(() => [...counts.values()].reduce((sum, each) => sum + each, 0) === 180);
+  for (const each of addresses) {
+    assert.deepEqual([counts.get(`${each}: local`), counts.get(`${each}: others`)], [30, 60]);
+  }
+});
+
+test('where the program has no other consumer, a local one gets everything', async (t) => {
+  const { net } = await openNet(t, random(t));
+  const [own, other] = net.buses;
+  assert.ok(own && other);
+  let count = 0;
+  const closes = own.consumer('one', (message) => message.reply('the other'));
+  own.consumer(
+    'one',
+    () => {
+      count += 1;
+    },
+    { isLocal: true },
+  );
+  own.send('one', 0);
+  own.send('one', 0);
+  await waitFor(() => count === 1);
+  closes.close();
+  for (let sent = 0; sent < 10; sent += 1) own.send('one', sent);
+  await waitFor(() => count === 11);
+});
