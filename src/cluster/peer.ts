@@ -39,6 +39,13 @@ const nobody = 0;
 /** So often is asked whether the other end of a stream is there, in ms. */
 const probeMs = 2000;
 
+const messageKinds: readonly number[] = [clusterFrame.message, clusterFrame.messageWithHeaders];
+const answerKinds: readonly number[] = [
+  clusterFrame.reply,
+  clusterFrame.replyWithHeaders,
+  clusterFrame.failure,
+];
+
 export interface PeerOptions {
   readonly connected: Connected;
   /** Of the cluster. */
@@ -187,6 +194,7 @@ export class ClusterPeer implements Uplink {
   #receive(message: NatsMessage, address: string, isPublished: boolean): void {
     this.#wire.open(message, ({ kind, sender, number }, read) => {
       if (kind === clusterFrame.probe) return; // who hears it is there
+      checkKind(kind, messageKinds, 'message');
       const origin = isPublished ? { sender, number } : undefined;
       const waiter = this.#waiterAt(message.reply, address);
       try {
@@ -242,6 +250,7 @@ export class ClusterPeer implements Uplink {
 
   #readAnswer(message: NatsMessage, number: number): void {
     this.#wire.open(message, ({ kind }, read) => {
+      checkKind(kind, answerKinds, 'answer');
       const outcome = this.#outcomeOf(kind, message, read);
       const pending = this.#takePending(number);
       if (pending !== undefined) pending.waiter.settle(outcome);
@@ -359,6 +368,11 @@ export class ClusterPeer implements Uplink {
     this.#watched.clear();
     for (const watchers of all) for (const onGone of watchers) onGone();
   }
+}
+
+/** Throws `CLUSTER_REFUSED` for a frame that does not belong where it came. */
+function checkKind(kind: number, kinds: readonly number[], what: string): void {
+  if (!kinds.includes(kind)) throw refused(`a frame of kind ${kind} is no ${what}`);
 }
 
 function contentOf(kind: number, withHeaders: number, read: () => unknown) {
