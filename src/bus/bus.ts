@@ -164,7 +164,10 @@ export class EventBus implements StreamBus {
     };
   }
 
-  /** From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. */
+  /**
+   * From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. Throws
+   * `OPTION_INVALID` for the address of a consumer that cannot go this way.
+   */
   attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
     this.#receivers.setUplink(uplink, locality);
     return {

@@ -168,11 +168,16 @@ export class Receivers {
     return this.#peers;
   }
 
-  /** What is sent goes there, unless `locality`, or the sender, says otherwise. */
+  /**
+   * What is sent goes there, unless `locality`, or the sender, says otherwise. Throws `OPTION_INVALID` where
+   * a consumer here has an address that cannot go there: then nothing has changed.
+   */
   setUplink(uplink: Uplink, locality: Locality): void {
+    const addresses = this.#open.addresses();
+    for (const address of addresses) uplink.check(address);
     this.#uplink = uplink;
     this.#locality = locality;
-    for (const address of this.#open.addresses()) this.#tell(uplink, address);
+    for (const address of addresses) this.#tell(uplink, address);
   }
 
   isUplink(outlet: Outlet): boolean {

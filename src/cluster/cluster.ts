@@ -8,10 +8,11 @@ import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { grantedCores, type RemoteHosts } from '../host/index.js';
 import { integer } from '../internal/index.js';
+import { connectError } from './errors.js';
 import { ClusterHosts, type HostsOptions } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
-import type { FilledClusterOptions } from './options.js';
+import { type FilledClusterOptions, serversOf } from './options.js';
 import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
 import { Subjects } from './subjects.js';
@@ -143,9 +144,14 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
     subjects: new Subjects(options.name),
   };
   const cluster = new Cluster(ticket, peer, nodes, hosts);
-  await nodes.join();
-  await Promise.race([cluster.closed, wait(objectionMs)]);
-  return cluster;
+  try {
+    await nodes.join();
+    await Promise.race([cluster.closed, wait(objectionMs)]);
+    return cluster;
+  } catch (error) {
+    await cluster.close(); // an open connection keeps the program alive
+    throw error instanceof CodedError ? error : connectError(serversOf(options), error);
+  }
 }
 
 /** Connects a loop and its bus, as the program was. Rejects as `joinCluster`. */
@@ -162,9 +168,11 @@ async function connectPeer(bus: EventBus, { options, node }: ClusterTicket, memb
   const sender = `${node}${member.toString(16).padStart(8, '0')}`;
   const connected = await connectNats(options, `manycore ${node} ${member}`);
   const seal = secret === undefined ? undefined : new Seal(secret, name);
-  return {
-    connected,
-    peer: new ClusterPeer(bus, { connected, name, seal, sender, local }),
-    seal,
-  };
+  try {
+    const peer = new ClusterPeer(bus, { connected, name, seal, sender, local });
+    return { connected, peer, seal };
+  } catch (error) {
+    await connected.connection.close();
+    throw error;
+  }
 }

@@ -98,17 +98,18 @@ export class ClusterPeer implements Uplink {
   #probeTimer: NodeJS.Timeout | undefined;
   #lastRequest = nobody;
 
+  /** Throws as `EventBus.attachUplink`: then whoever has the connection closes it. */
   constructor(bus: EventBus, { connected, name, seal, sender, local }: PeerOptions) {
     this.#connection = connected.connection;
     this.#inbox = connected.inbox;
     this.#subjects = new Subjects(name);
     this.#wire = new ClusterWire(this.#connection, seal, sender);
+    this.#attached = bus.attachUplink(this, local);
     this.#connection.subscribe(`${this.#inbox}.*`, { callback: this.#receiveAnswer });
     this.closed = this.#connection.closed().then((error) => {
       this.#ended();
       return error;
     });
-    this.#attached = bus.attachUplink(this, local);
     this.#wire.onDrain = this.#attached.drained;
     this.#wire.onError = (error) => this.#hearError(error);
     this.#wire.onLost = () => this.#loseWatched();
