@@ -1,10 +1,13 @@
 // The new end of a consumer's way to this bus (handover.ts): its heir, which gets what the old home sends on
 // first, and of each who sends straight to it nothing before the old home has said that this is all of his.
+// What other machines send waits until the old home has begun to give: before that it may still stay.
 
 import { defer } from '../internal/index.js';
 import { type Consumer, mostHeld } from './consumer.js';
 import type { Delivery } from './message.js';
 import type { Outlet, Peer } from './peer.js';
+import { parseHandedOn } from './protocol.js';
+import { Publications } from './publications.js';
 import type { Receivers } from './receivers.js';
 
 /** An heir that waits for its consumer. */
@@ -29,6 +32,9 @@ export interface ArrivalParts {
 /** Who sends: a peer, or this bus. */
 type Sender = Outlet | 'here';
 
+/** What the uplink brings, among what is kept aside by the names of buses. */
+const far = 'far';
+
 export class Arrival {
   /** Resolves when the old home is no more. */
   readonly opened: Promise<void>;
@@ -45,13 +51,16 @@ export class Arrival {
   /** What came too early, by who sent it. */
   readonly #aside = new Map<string, Delivery[]>();
   #asideCount = 0;
+  readonly #publications = new Publications();
 
   constructor(parts: ArrivalParts) {
     this.#parts = parts;
     this.opened = this.#opened.promise;
     const { consumer, isLocal, receivers } = parts;
-    consumer.guard((delivery, from) => this.#isKeptAside(delivery, from));
-    // Other machines send to both homes for a while: of them order is not kept, but nothing is lost.
+    consumer.guard(
+      (delivery, from) => this.#isRepeated(delivery) || this.#isKeptAside(delivery, from),
+    );
+    // Other machines send to both homes for a while: of them order is not kept.
     const isSeen = (by: Outlet): boolean =>
       receivers.isUplink(by) ? this.isExpected : this.#isSeenBy(by);
     if (!isLocal) receivers.setOpen(consumer, 1, { isReached: isSeen, isTold: isSeen });
@@ -94,6 +103,7 @@ export class Arrival {
 
   /** All that this one has sent to the old home has come. */
   pass(name: string): void {
+    if (name === this.#from) this.pass(far);
     this.#passed.add(name);
     const early = this.#aside.get(name) ?? [];
     this.#aside.delete(name);
@@ -101,8 +111,14 @@ export class Arrival {
     for (const delivery of early) this.#give(delivery);
   }
 
+  /** It is a publication that has come by the old home. */
+  #isRepeated({ origin }: Delivery): boolean {
+    return origin !== undefined && !this.#publications.takesStraight(origin);
+  }
+
   #isKeptAside(delivery: Delivery, from: Outlet | undefined): boolean {
-    const name = this.#entered.get(from ?? 'here');
+    const isFar = from !== undefined && this.#parts.receivers.isUplink(from);
+    const name = isFar ? far : this.#entered.get(from ?? 'here');
     if (name === undefined || this.#passed.has(name)) return false;
     if (this.#asideCount >= mostHeld) {
       this.consumer.drop(delivery);
@@ -117,7 +133,15 @@ export class Arrival {
 
   /** From the old home. */
   takeForwarded(delivery: Delivery): void {
-    this.#give({ ...delivery, address: this.consumer.address });
+    const { body, isPublished, origin } = parseHandedOn(delivery.body);
+    if (origin !== undefined && !this.#publications.takesHandedOn(origin)) return;
+    const { address } = this.consumer;
+    this.#give({ ...delivery, address, body, isPublished, origin });
+  }
+
+  /** Its consumer was closed: what waits for the old home goes to others. */
+  consumerClosed(): void {
+    this.pass(far);
   }
 
   /** Where the consumer was closed meanwhile, to others. */
@@ -134,6 +158,7 @@ export class Arrival {
   /** Nothing comes from the old home any more. */
   end(): void {
     this.#isAlone = true;
+    this.pass(far);
     const { consumer, isLocal, receivers } = this.#parts;
     if (isLocal || consumer.isClosed) {
       this.#open();
@@ -154,7 +179,8 @@ export class Arrival {
     const { consumer, isLocal, receivers, onOpen } = this.#parts;
     onOpen();
     for (const name of [...this.#aside.keys()]) this.pass(name);
-    consumer.guard(undefined);
+    consumer.guard((delivery) => this.#isRepeated(delivery));
+    void receivers.catchUp().then(() => consumer.guard(undefined));
     if (!consumer.isClosed) {
       receivers.setHere(consumer, 1);
       if (!isLocal) {

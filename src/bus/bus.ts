@@ -137,8 +137,9 @@ export class EventBus implements StreamBus {
     }
   }
 
-  /** What waited at a consumer that was closed. */
+  /** What waited at a consumer that was closed; what is published all others have. */
   #passOn(delivery: Delivery): void {
+    if (delivery.isPublished) return;
     if (this.#isClosed) delivery.waiter?.settle({ isDone: false, error: busClosed() });
     else this.#queue.again(delivery.address, () => this.#deliver(delivery));
   }
@@ -163,7 +164,10 @@ export class EventBus implements StreamBus {
     };
   }
 
-  /** From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. */
+  /**
+   * From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. Throws
+   * `OPTION_INVALID` for the address of a consumer that cannot go this way.
+   */
   attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
     this.#receivers.setUplink(uplink, locality);
     return {

@@ -107,19 +107,17 @@ export class Consumer {
     for (const delivery of this.#held.takeAll()) to(delivery);
   }
 
-  /** @internal */
+  /** `gate` sees what comes first; true: it has taken it. @internal */
   guard(gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined): void {
     this.#gate = gate;
   }
 
   /** False when it is closed. `from`: the peer that sent it, none: this loop. @internal */
   take(delivery: Delivery, from?: Outlet): boolean {
-    if (this.#divert !== undefined) {
-      this.#divert(delivery);
-      return true;
-    }
-    if (this.#isClosed) return false;
-    if (this.#gate === undefined || !this.#gate(delivery, from)) this.#accept(delivery);
+    if (this.#isClosed && this.#divert === undefined) return false;
+    if (this.#gate?.(delivery, from)) return true;
+    if (this.#divert === undefined) this.#accept(delivery);
+    else this.#divert(delivery);
     return true;
   }
 

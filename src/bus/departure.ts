@@ -5,6 +5,7 @@ import { type Consumer, mostHeld } from './consumer.js';
 import { Fifo } from './fifo.js';
 import type { Delivery } from './message.js';
 import type { Outlet, Peer } from './peer.js';
+import { writeHandedOn } from './protocol.js';
 import type { Receivers } from './receivers.js';
 import type { TurnQueue } from './turn-queue.js';
 
@@ -38,6 +39,8 @@ export class Departure {
   /** Peers that still send to the old home. */
   readonly #waitingFor = new Set<Peer>();
   #hasSwitchedHere = false;
+  /** What other machines had sent when the new home was known there has come. */
+  #hasCaughtUp = false;
   #hasEnded = false;
 
   constructor(parts: DepartureParts) {
@@ -55,6 +58,10 @@ export class Departure {
       });
       for (const peer of receivers.peers) this.tell(peer);
     }
+    void receivers.catchUp().then(() => {
+      this.#hasCaughtUp = true;
+      this.flush();
+    });
     // Behind what was sent here in this turn, whose receivers are chosen already.
     queue.again(consumer.address, () => this.#switchHere());
   }
@@ -118,12 +125,18 @@ export class Departure {
       const item = this.#stream.shift();
       if (item === undefined) break;
       if ('by' in item) to.peer.note({ type: 'passed', token, by: item.by });
-      else hand(to.peer, { ...item.delivery, address: token, isPublished: false });
+      else hand(to.peer, this.#wrapped(item.delivery));
     }
-    const isOver = this.#waitingFor.size === 0 && this.#hasSwitchedHere;
+    const isOver = this.#waitingFor.size === 0 && this.#hasSwitchedHere && this.#hasCaughtUp;
     if (this.#hasEnded || !isOver || this.#stream.length > 0) return;
     this.#end();
     to.peer.note({ type: 'ended', token });
+  }
+
+  #wrapped({ headers, waiter, ...content }: Delivery): Delivery {
+    const { body, isPublished, origin } = content;
+    const wrapped = writeHandedOn({ body, isPublished, origin });
+    return { address: this.#parts.token, body: wrapped, headers, waiter, isPublished: false };
   }
 
   #end(): void {

@@ -7,6 +7,10 @@
 // sends straight to it. Nobody waits for anybody else: a peer that is blocked switches later. When all have
 // switched the old consumer has `ended`.
 //
+// An uplink knows both homes for a while. The new one catches up with it before the heir is known there and
+// after, and the old one before it says `ended`: so all comes one way or the other, and what comes both ways
+// the heir takes once (publications.ts).
+//
 // A way has a token: what goes through the stream is addressed to it. The two ends of a way are in
 // departure.ts and arrival.ts, the third side, which sends, is here.
 // Not here: the unit and its state (units/), who decides that it moves.
@@ -156,8 +160,15 @@ export class Handovers {
   /** Of nobody, where none is on his way. */
   heirClosed(consumer: Consumer): void {
     for (const [token, each] of this.#arrivals) {
-      if (each.consumer === consumer && !each.isExpected) this.#arrivals.delete(token);
+      if (each.consumer !== consumer) continue;
+      if (each.isExpected) each.consumerClosed();
+      else this.#arrivals.delete(token);
     }
+  }
+
+  /** As `Receivers.catchUp`. */
+  catchUp(): Promise<void> {
+    return this.#parts.receivers.catchUp();
   }
 
   /** Whether it came through a stream, and is taken care of. */

@@ -18,6 +18,7 @@ export {
   type Delivery,
   headersOf,
   noHeaders,
+  type Origin,
   type Outcome,
   type ReplyOptions,
   type ReplyRequestOptions,

@@ -192,8 +192,10 @@ export class BusLink implements Peer {
       case busFrame.told:
         this.#introduced.resolve();
         break;
-      default:
-        throw new CodedError('TRANSFER_CORRUPT', `what came over the bus is no frame: ${kind}`);
+      default: {
+        const why = `what came over the bus is no frame: its kind is ${kind}`;
+        announcements.busDropped.publish({ address: undefined, why });
+      }
     }
   }
 

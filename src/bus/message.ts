@@ -52,6 +52,12 @@ export function trySettle(waiter: Waiter | undefined, address: string, outcome: 
   }
 }
 
+/** Of a publication that an uplink brought: the same in every loop. Numbers of one sender grow. */
+export interface Origin {
+  readonly sender: string;
+  readonly number: number;
+}
+
 /** On its way to a consumer. */
 export interface Delivery {
   readonly address: string;
@@ -61,6 +67,8 @@ export interface Delivery {
   readonly waiter: Waiter | undefined;
   /** To all consumers, not to one of them. */
   readonly isPublished: boolean;
+  /** Of a publication that an uplink brought. */
+  readonly origin?: Origin | undefined;
 }
 
 export interface ReplyOptions {

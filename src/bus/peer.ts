@@ -31,6 +31,8 @@ export interface Uplink extends Outlet {
   watch(address: string, onGone: () => void): () => void;
   /** Resolves when what was sent is on its way, and those who are there know of the consumers here. */
   flush(): Promise<void>;
+  /** As `flush`, and when all has come here that was on its way then. */
+  catchUp(): Promise<void>;
 }
 
 /** A bus, as whatever was attached to it sees it. */

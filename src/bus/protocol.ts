@@ -2,7 +2,7 @@
 // a value as body. The kinds below 40 are those of hosts, of which the link uses two (host/protocol.ts).
 
 import { CodedError, type ErrorCode, errorCodes } from '../errors.js';
-import type { BusHeaders } from './message.js';
+import type { BusHeaders, Origin } from './message.js';
 
 export const busFrame = Object.freeze({
   /** task: how many consumers of an address the sender has; body: the address. */
@@ -136,6 +136,30 @@ export function parseHandover(value: unknown): HandoverNote {
     default:
       throw corrupt(what);
   }
+}
+
+/** What the old home hands on is wrapped in this. */
+export interface HandedOn {
+  readonly body: unknown;
+  readonly isPublished: boolean;
+  readonly origin: Origin | undefined;
+}
+
+export function writeHandedOn({ body, isPublished, origin }: HandedOn): readonly unknown[] {
+  return origin === undefined ? [body, isPublished] : [body, isPublished, origin];
+}
+
+export function parseHandedOn(value: unknown): HandedOn {
+  const [body, isPublished, origin]: unknown[] = Array.isArray(value) ? value : [];
+  if (typeof isPublished !== 'boolean') throw corrupt('message that is handed on');
+  return { body, isPublished, origin: origin === undefined ? undefined : parseOrigin(origin) };
+}
+
+function parseOrigin(value: unknown): Origin {
+  const sender: unknown = Reflect.get(Object(value), 'sender');
+  const number: unknown = Reflect.get(Object(value), 'number');
+  if (typeof sender === 'string' && typeof number === 'number') return { sender, number };
+  throw corrupt('message that is handed on');
 }
 
 /** What the two ends of a stream send each other, as bodies of messages. */

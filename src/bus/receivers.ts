@@ -2,6 +2,7 @@
 // reach. Where there is an uplink it carries everything, also to those that are near: it alone knows all
 // consumers, so each gets its turn. Not here: whose turn it is among those that are known (routes.ts).
 
+import { beforeDeadline } from '../internal/index.js';
 import { Consumer } from './consumer.js';
 import type { Outlet, Peer, Uplink } from './peer.js';
 import { reservedPrefix, streamPrefix } from './reserved.js';
@@ -9,6 +10,9 @@ import { Routes } from './routes.js';
 
 /** Consumers of this loop alone, or before those of others. */
 export type Locality = 'only' | 'prefer' | undefined;
+
+/** An uplink that takes longer holds up no consumer that goes elsewhere; in ms. */
+const catchUpMs = 5000;
 
 /** What peers have of a consumer that is between two loops. */
 export interface View {
@@ -34,7 +38,8 @@ export class Receivers {
   #uplink: Uplink | undefined;
   /** Of what is sent without a word on it, where there is an uplink. */
   #locality: Locality;
-  #nearTurn = 0;
+  /** Consumers that no uplink knows, and it for the others of their addresses. */
+  readonly #near = new Routes<Consumer | Uplink>();
 
   /** The consumers that are here, each once. */
   get here(): Set<Consumer> {
@@ -50,6 +55,18 @@ export class Receivers {
   /** Resolves when others know of the consumers here, as far as that can be known. */
   async flush(): Promise<void> {
     await this.#uplink?.flush();
+  }
+
+  /**
+   * Resolves when all has come that was on its way from an uplink, and it knows of the consumers here; where
+   * there is none, at once. Never rejects.
+   */
+  async catchUp(): Promise<void> {
+    if (this.#uplink === undefined) return;
+    const onDeadline = (): Error => new Error('the uplink is slow');
+    await beforeDeadline(this.#uplink.catchUp(), { deadlineMs: catchUpMs, onDeadline }).catch(
+      () => {},
+    );
   }
 
   add(consumer: Consumer, isLocal: boolean): void {
@@ -70,6 +87,7 @@ export class Receivers {
   /** What is sent in this loop goes to it, or no more. */
   setHere(consumer: Consumer, weight: 0 | 1): void {
     this.#consumers.set(consumer.address, consumer, weight);
+    this.#setNear(consumer);
     this.#setAll(consumer.address, consumer, weight);
   }
 
@@ -78,6 +96,14 @@ export class Receivers {
     this.#open.set(consumer.address, consumer, weight);
     if (view === undefined) this.#views.delete(consumer);
     else this.#views.set(consumer, view);
+    this.#setNear(consumer);
+  }
+
+  #setNear(consumer: Consumer): void {
+    const { address } = consumer;
+    const isHere = this.#consumers.weightOf(address, consumer) > 0;
+    const isOpen = this.#open.weightOf(address, consumer) > 0;
+    this.#near.set(address, consumer, isHere && !isOpen ? 1 : 0);
   }
 
   tellAll(address: string): void {
@@ -142,11 +168,16 @@ export class Receivers {
     return this.#peers;
   }
 
-  /** What is sent goes there, unless `locality`, or the sender, says otherwise. */
+  /**
+   * What is sent goes there, unless `locality`, or the sender, says otherwise. Throws `OPTION_INVALID` where
+   * a consumer here has an address that cannot go there: then nothing has changed.
+   */
   setUplink(uplink: Uplink, locality: Locality): void {
+    const addresses = this.#open.addresses();
+    for (const address of addresses) uplink.check(address);
     this.#uplink = uplink;
     this.#locality = locality;
-    for (const address of this.#open.addresses()) this.#tell(uplink, address);
+    for (const address of addresses) this.#tell(uplink, address);
   }
 
   isUplink(outlet: Outlet): boolean {
@@ -154,7 +185,10 @@ export class Receivers {
   }
 
   endUplink(): void {
+    const uplink = this.#uplink;
     this.#uplink = undefined;
+    if (uplink === undefined) return;
+    for (const address of this.#near.addresses()) this.#near.set(address, uplink, 0);
   }
 
   /** Where there is one that takes messages to this address. */
@@ -212,23 +246,25 @@ export class Receivers {
     }
     // Both ends of a stream are in one place each, and those who talk to them know it or not.
     const wanted = address.startsWith(streamPrefix) ? 'prefer' : (locality ?? this.#locality);
-    if (wanted === undefined) return this.#nextNear(address) ?? uplink;
+    if (wanted === undefined) return this.#nextNear(address, uplink);
     const here = this.#consumers.next(address);
     return wanted === 'only' ? here : (here ?? this.#all.next(address) ?? uplink);
   }
 
-  /** Of those here that are known nowhere else. */
-  #nextNear(address: string): Consumer | undefined {
-    const near = this.#near(address);
-    this.#nearTurn += 1;
-    return near[this.#nearTurn % near.length];
+  /**
+   * By turns those here that are known nowhere else, and the uplink as often as the program has others.
+   * Whether other machines have any is not known: where the program has none, all goes to those here.
+   */
+  #nextNear(address: string, uplink: Uplink): Consumer | Uplink | undefined {
+    if (!this.#near.has(address)) return uplink;
+    const near = this.#nearOf(address).length;
+    this.#near.set(address, uplink, near === 0 ? 0 : this.#all.totalOf(address) - near);
+    return this.#near.next(address) ?? uplink;
   }
 
-  #near(address: string): readonly Consumer[] {
-    const here = this.#consumers.all(address);
-    if (here.length === 0) return here;
-    const open = new Set(this.#open.all(address));
-    return here.filter((each) => !open.has(each));
+  /** Consumers here that no uplink knows. */
+  #nearOf(address: string): readonly Consumer[] {
+    return this.#near.all(address).filter((each) => each instanceof Consumer);
   }
 
   /** Whose turn it is for what a peer sends. */
@@ -248,7 +284,7 @@ export class Receivers {
   /** Those here that nothing else tells of what is published. */
   consumersOf(address: string, locality: Locality): readonly Consumer[] {
     const isCarried = locality !== 'only' && this.uplinkFor(address) !== undefined;
-    return isCarried ? this.#near(address) : this.#consumers.all(address);
+    return isCarried ? this.#nearOf(address) : this.#consumers.all(address);
   }
 
   consumersForPeer(peer: Outlet, address: string): readonly Consumer[] {

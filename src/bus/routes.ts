@@ -35,6 +35,12 @@ export class Routes<Receiver> {
     return entries.find((each) => each.receiver === receiver)?.weight ?? 0;
   }
 
+  /** How many consumers an address has. */
+  totalOf(address: string): number {
+    const entries = this.#routes.get(address)?.entries ?? [];
+    return entries.reduce((sum, { weight }) => sum + weight, 0);
+  }
+
   /** All of an address, each once. */
   all(address: string): Receiver[] {
     return this.#routes.get(address)?.entries.map(({ receiver }) => receiver) ?? [];

@@ -183,13 +183,18 @@ export class ScopedBus implements Bus {
     for (const each of this.#consumers.keys()) each.release();
   }
 
-  /** What the unit at the bus `from` is told, which comes here. @internal */
-  welcome(from: string): Welcome {
-    this.#makesHeirs = false;
+  /**
+   * Resolves with what the unit at the bus `from` is told, which comes here, and holds what comes to it.
+   * @internal
+   */
+  async welcome(from: string): Promise<Welcome> {
     const { handovers } = this.#bus;
+    await handovers.catchUp(); // what the old home has handled comes here no more
+    this.#makesHeirs = false;
     const consumers = new Set(this.#consumers.keys());
     const heirs = handovers.heirsAmong(consumers);
     handovers.expect(consumers, from);
+    await handovers.catchUp(); // from now on all that is published comes here
     return { bus: handovers.name, heirs };
   }
 

@@ -5,13 +5,19 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
-import type { CodedError } from '../errors.js';
+import { CodedError } from '../errors.js';
 import { grantedCores, type RemoteHosts } from '../host/index.js';
 import { integer, invalid } from '../internal/index.js';
+import { connectError } from './errors.js';
 import { ClusterHosts, signed, type TaskOptions } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
-import { type FilledClusterOptions, fillLendOptions, type LendOptions } from './options.js';
+import {
+  type FilledClusterOptions,
+  fillLendOptions,
+  type LendOptions,
+  serversOf,
+} from './options.js';
 import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
 import { Slots } from './slots.js';
@@ -151,9 +157,14 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
   const nodes = new Nodes(node, options.name, connected, seal);
   const tasks = { connection: connected.connection, name: options.name, seal };
   const cluster = new Cluster(ticket, peer, nodes, tasks);
-  await nodes.join();
-  await Promise.race([cluster.closed, wait(objectionMs)]);
-  return cluster;
+  try {
+    await nodes.join();
+    await Promise.race([cluster.closed, wait(objectionMs)]);
+    return cluster;
+  } catch (error) {
+    await cluster.close(); // an open connection keeps the program alive
+    throw error instanceof CodedError ? error : connectError(serversOf(options), error);
+  }
 }
 
 /** Connects a loop and its bus, as the program was. Rejects as `joinCluster`. */
@@ -170,9 +181,11 @@ async function connectPeer(bus: EventBus, { options, node }: ClusterTicket, memb
   const sender = `${node}${member.toString(16).padStart(8, '0')}`;
   const connected = await connectNats(options, `manycore ${node} ${member}`);
   const seal = secret === undefined ? undefined : new Seal(secret, name);
-  return {
-    connected,
-    peer: new ClusterPeer(bus, { connected, name, seal, sender, local }),
-    seal,
-  };
+  try {
+    const peer = new ClusterPeer(bus, { connected, name, seal, sender, local });
+    return { connected, peer, seal };
+  } catch (error) {
+    await connected.connection.close();
+    throw error;
+  }
 }

@@ -6,7 +6,7 @@ import { CodedError } from '../errors.js';
 import { beforeDeadline, messageOf } from '../internal/index.js';
 import { certificateMissing, connectError } from './errors.js';
 import { greetedByOne } from './greeting.js';
-import type { FilledClusterOptions, NatsOptions } from './options.js';
+import { type FilledClusterOptions, type NatsOptions, serversOf } from './options.js';
 import { parseNatsClient } from './protocol.js';
 
 // What is used of the client. Its own declarations do not pass the compiler's strictest settings, and
@@ -86,13 +86,11 @@ export interface Connected {
 }
 
 /** Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`, `OPTION_INVALID`. */
-export async function connectNats(
-  { nats, timeoutMs }: FilledClusterOptions,
-  name: string,
-): Promise<Connected> {
+export async function connectNats(options: FilledClusterOptions, name: string): Promise<Connected> {
+  const { nats, timeoutMs } = options;
   const client = await loadClient();
   const list = [nats.servers].flat();
-  const servers = list.join(', ');
+  const servers = serversOf(options);
   if (nats.tls?.['handshakeFirst'] !== true) {
     const { wantsCertificate } = await greetedByOne(list, timeoutMs).catch((cause: unknown) => {
       throw connectError(servers, cause);

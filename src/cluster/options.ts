@@ -52,6 +52,11 @@ export interface FilledClusterOptions {
   readonly timeoutMs: number;
 }
 
+/** For people. */
+export function serversOf({ nats }: FilledClusterOptions): string {
+  return [nats.servers].flat().join(', ');
+}
+
 const names = new Set(['nats', 'name', 'secret', 'local', 'timeoutMs']);
 const natsNames = new Set([
   'servers',

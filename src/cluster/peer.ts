@@ -39,6 +39,13 @@ const nobody = 0;
 /** So often is asked whether the other end of a stream is there, in ms. */
 const probeMs = 2000;
 
+const messageKinds: readonly number[] = [clusterFrame.message, clusterFrame.messageWithHeaders];
+const answerKinds: readonly number[] = [
+  clusterFrame.reply,
+  clusterFrame.replyWithHeaders,
+  clusterFrame.failure,
+];
+
 export interface PeerOptions {
   readonly connected: Connected;
   /** Of the cluster. */
@@ -91,17 +98,18 @@ export class ClusterPeer implements Uplink {
   #probeTimer: NodeJS.Timeout | undefined;
   #lastRequest = nobody;
 
+  /** Throws as `EventBus.attachUplink`: then whoever has the connection closes it. */
   constructor(bus: EventBus, { connected, name, seal, sender, local }: PeerOptions) {
     this.#connection = connected.connection;
     this.#inbox = connected.inbox;
     this.#subjects = new Subjects(name);
     this.#wire = new ClusterWire(this.#connection, seal, sender);
+    this.#attached = bus.attachUplink(this, local);
     this.#connection.subscribe(`${this.#inbox}.*`, { callback: this.#receiveAnswer });
     this.closed = this.#connection.closed().then((error) => {
       this.#ended();
       return error;
     });
-    this.#attached = bus.attachUplink(this, local);
     this.#wire.onDrain = this.#attached.drained;
     this.#wire.onError = (error) => this.#hearError(error);
     this.#wire.onLost = () => this.#loseWatched();
@@ -185,12 +193,14 @@ export class ClusterPeer implements Uplink {
   }
 
   #receive(message: NatsMessage, address: string, isPublished: boolean): void {
-    this.#wire.open(message, (kind, read) => {
+    this.#wire.open(message, ({ kind, sender, number }, read) => {
       if (kind === clusterFrame.probe) return; // who hears it is there
+      checkKind(kind, messageKinds, 'message');
+      const origin = isPublished ? { sender, number } : undefined;
       const waiter = this.#waiterAt(message.reply, address);
       try {
         const { body, headers } = contentOf(kind, clusterFrame.messageWithHeaders, read);
-        this.#attached.receive({ address, body, headers, waiter, isPublished });
+        this.#attached.receive({ address, body, headers, waiter, isPublished, origin });
       } catch (error) {
         const why = readError(error);
         if (waiter === undefined) announcements.busDropped.publish({ address, why: why.message });
@@ -240,7 +250,8 @@ export class ClusterPeer implements Uplink {
   };
 
   #readAnswer(message: NatsMessage, number: number): void {
-    this.#wire.open(message, (kind, read) => {
+    this.#wire.open(message, ({ kind }, read) => {
+      checkKind(kind, answerKinds, 'answer');
       const outcome = this.#outcomeOf(kind, message, read);
       const pending = this.#takePending(number);
       if (pending !== undefined) pending.waiter.settle(outcome);
@@ -332,6 +343,10 @@ export class ClusterPeer implements Uplink {
     return this.#wire.flush();
   }
 
+  catchUp(): Promise<void> {
+    return this.#wire.catchUp();
+  }
+
   /** What was sent goes out first, and what comes until then is taken. */
   async close(): Promise<void> {
     await this.#wire.close();
@@ -354,6 +369,11 @@ export class ClusterPeer implements Uplink {
     this.#watched.clear();
     for (const watchers of all) for (const onGone of watchers) onGone();
   }
+}
+
+/** Throws `CLUSTER_REFUSED` for a frame that does not belong where it came. */
+function checkKind(kind: number, kinds: readonly number[], what: string): void {
+  if (!kinds.includes(kind)) throw refused(`a frame of kind ${kind} is no ${what}`);
 }
 
 function contentOf(kind: number, withHeaders: number, read: () => unknown) {

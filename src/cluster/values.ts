@@ -12,8 +12,25 @@ import {
 } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { encodedOf } from '../host/index.js';
-import { messageOf } from '../internal/index.js';
+import { announcements, beforeDeadline, messageOf } from '../internal/index.js';
+import { refused } from './errors.js';
+import { guarded } from './guarded.js';
 import { type FrameDefinition, readDefinitions } from './protocol.js';
+
+/** What waits while a module is loaded that a loop's functions import. */
+export interface LoadingLimits {
+  /** Then what needs it is refused, and the rest goes on. */
+  readonly loadingMs: number;
+  /** More of one loop are refused. */
+  readonly frames: number;
+  readonly bytes: number;
+}
+
+const defaultLimits: LoadingLimits = Object.freeze({
+  loadingMs: 10_000,
+  frames: 10_000,
+  bytes: 2 ** 24,
+});
 
 export interface EncodedValue {
   readonly bytes: Uint8Array;
@@ -41,8 +58,11 @@ export class ClusterValues {
   /** Whether code may be sent and taken. */
   readonly #hasSecret: boolean;
 
-  constructor(hasSecret: boolean) {
+  readonly #limits: LoadingLimits;
+
+  constructor(hasSecret: boolean, limits = defaultLimits) {
     this.#hasSecret = hasSecret;
+    this.#limits = limits;
     this.#codec = codecFor(this.#exporter, () => undefined);
   }
 
@@ -71,39 +91,67 @@ export class ClusterValues {
 
   /** For what one sender sends. */
   reader(): SenderValues {
-    return new SenderValues(this.#exporter, this.#hasSecret);
+    return new SenderValues(this.#exporter, this.#hasSecret, this.#limits);
   }
+}
+
+interface HeldFrame {
+  readonly sizeBytes: number;
+  readonly definitions: readonly FrameDefinition[];
+  readonly use: () => void;
+  /** Its definitions are known, and perhaps being loaded. */
+  isLearned: boolean;
 }
 
 export class SenderValues {
   readonly #importer: Importer;
   readonly #codec: Codec;
   readonly #hasSecret: boolean;
+  readonly #limits: LoadingLimits;
   readonly #known = new Set<number>();
-  /** What came while modules of a definition are loaded. */
-  #held: (() => void)[] | undefined;
+  /** What came while modules are loaded, in order. */
+  readonly #held: HeldFrame[] = [];
+  #heldBytes = 0;
+  /** Then there is a frame that waits for it. */
+  #loading: Promise<void> | undefined;
 
-  constructor(exporter: Exporter, hasSecret: boolean) {
+  constructor(exporter: Exporter, hasSecret: boolean, limits: LoadingLimits) {
     const importer = createImporter({ exporter });
     this.#importer = importer;
     this.#codec = codecFor(exporter, (bytes) => importer.importValue(bytes));
     this.#hasSecret = hasSecret;
+    this.#limits = limits;
   }
 
   /**
-   * Calls `use` with what is left of a frame and what reads its value: now, or once modules are loaded that
-   * it, or one before it, needs. Throws `CLUSTER_UNSIGNED`, `TRANSFER_…`, `CHANNEL_FRAME_CORRUPT`.
+   * Calls `use` with what reads the value of a frame: now, or once modules are loaded that it, or one before
+   * it, needs. Throws `CLUSTER_UNSIGNED`, `CLUSTER_REFUSED` where too many wait for that, `TRANSFER_…`,
+   * `CHANNEL_FRAME_CORRUPT`.
    */
   receive(reader: ByteReader, use: (read: () => unknown) => void): void {
+    const sizeBytes = reader.limit;
     const definitions = readDefinitions(reader);
     if (definitions.length > 0 && !this.#hasSecret) throw codeRefused('a frame');
-    this.#inTurn(() => this.#learn(definitions));
-    this.#inTurn(() => use(() => this.#codec.read(reader)));
+    const useFrame = (): void => use(() => this.#codec.read(reader));
+    const isFirst = this.#held.length === 0;
+    if (isFirst) this.#learn(definitions);
+    else this.#checkRoom(sizeBytes);
+    if (isFirst && this.#loading === undefined) useFrame();
+    else this.#hold({ sizeBytes, definitions, use: useFrame, isLearned: isFirst });
   }
 
-  #inTurn(work: () => void): void {
-    if (this.#held === undefined) work();
-    else this.#held.push(work);
+  #checkRoom(sizeBytes: number): void {
+    const { frames, bytes } = this.#limits;
+    const count = this.#held.length;
+    if (count < frames && this.#heldBytes + sizeBytes <= bytes) return;
+    throw refused(
+      `${count} frames of a loop wait for a module that it imports: one more is refused`,
+    );
+  }
+
+  #hold(frame: HeldFrame): void {
+    this.#held.push(frame);
+    this.#heldBytes += frame.sizeBytes;
   }
 
   #learn(definitions: readonly FrameDefinition[]): void {
@@ -114,13 +162,41 @@ export class SenderValues {
       const loaded = this.#importer.define(id, bytes);
       if (loaded !== undefined) loading.push(loaded);
     }
-    if (loading.length === 0) return;
-    this.#held = [];
-    // One that failed is reported by reading what needs it.
-    void Promise.allSettled(loading).then(() => {
-      const held = this.#held ?? [];
-      this.#held = undefined;
-      for (const work of held) this.#inTurn(work);
-    });
+    if (loading.length > 0) this.#loading = this.#load(loading);
+  }
+
+  /** One that failed is reported by reading what needs it, as is one that comes too late. */
+  async #load(loading: readonly Promise<void>[]): Promise<void> {
+    const deadlineMs = this.#limits.loadingMs;
+    const onDeadline = (): Error =>
+      refused(
+        `a module that functions of another loop import has not been loaded within ${deadlineMs} ms: ` +
+          'what needs it is refused until it is',
+      );
+    await beforeDeadline(Promise.allSettled(loading), { deadlineMs, onDeadline }).catch(
+      (error: unknown) => announcements.clusterRefused.publish({ why: messageOf(error) }),
+    );
+    this.#loading = undefined;
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    while (this.#loading === undefined) {
+      const [first] = this.#held;
+      if (first === undefined) return;
+      if (first.isLearned) {
+        this.#held.shift();
+        this.#heldBytes -= first.sizeBytes;
+        guarded(first.use);
+      } else {
+        first.isLearned = true;
+        guarded(() => this.#learn(first.definitions));
+      }
+    }
+  }
+
+  /** Resolves when nothing of what has come waits for modules. */
+  async settled(): Promise<void> {
+    while (this.#loading !== undefined) await this.#loading;
   }
 }

@@ -96,7 +96,7 @@ export class ClusterWire {
   }
 
   /** Calls `use` with what reads the value, in order; a frame that is refused is told, and gone. */
-  open(message: NatsMessage, use: (kind: number, read: () => unknown) => void): void {
+  open(message: NatsMessage, use: (head: FrameHead, read: () => unknown) => void): void {
     const { subject, reply, data } = message;
     try {
       const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
@@ -105,7 +105,7 @@ export class ClusterWire {
       const head = readHead(reader);
       const { values, window } = this.#senderOf(head);
       if (this.#seal !== undefined) window.check(head, Date.now());
-      values.receive(reader, (read) => use(head.kind, read));
+      values.receive(reader, (read) => use(head, read));
     } catch (error) {
       announcements.clusterRefused.publish({ why: messageOf(error) });
     }
@@ -128,6 +128,12 @@ export class ClusterWire {
   /** Resolves when the server has had everything; where there is none now, at once. */
   async flush(): Promise<void> {
     if (!this.isClosed) await this.#connection.flush().catch(() => {});
+  }
+
+  /** As `flush`, and when all has been taken that was on its way here then. */
+  async catchUp(): Promise<void> {
+    await this.flush();
+    await Promise.all([...this.#senders.values()].map(({ values }) => values.settled()));
   }
 
   /** What was sent goes out first, and what comes until then is taken. */

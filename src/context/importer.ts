@@ -12,7 +12,13 @@ import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage } from './propagate.js';
-import { type CodeDefinition, type Identity, parseDefinition, parsePayload } from './protocol.js';
+import {
+  type CodeDefinition,
+  type Identity,
+  type ModuleDefinition,
+  parseDefinition,
+  parsePayload,
+} from './protocol.js';
 import { compile, compileFailed, type Instance, rememberOrigin } from './recreate.js';
 import type { AnyFunction, BufferCarrier, Exporter, Importer } from './types.js';
 import { asCorrupt, corrupt, format, read } from './wire.js';
@@ -39,6 +45,8 @@ class ContextImporter implements Importer, Memory {
   readonly #buffers: BufferCarrier | undefined;
   readonly #codes = new Map<number, Code>();
   readonly #modules = new Map<number, Exports>();
+  /** Modules that take time, by what they are imported as. */
+  readonly #loading = new Map<number, string>();
   readonly #failures = new Map<number, CodedError>();
   readonly #closures = new Map<number, Uint8Array>();
   readonly #functions = new Map<number, (...args: unknown[]) => unknown>();
@@ -67,23 +75,26 @@ class ContextImporter implements Importer, Memory {
         this.#pin(id, definition.target, definition.state);
         return undefined;
       case 'module':
-        return this.#load(id, () => loadModule(definition));
+        return this.#load(id, definition);
     }
   }
 
   /** Remembers a failure: whoever needs the module later hears the same. */
-  #load(id: number, load: () => Exports | Promise<Exports>): void | Promise<void> {
+  #load(id: number, definition: ModuleDefinition): void | Promise<void> {
     const fail = (error: unknown): never => {
+      this.#loading.delete(id);
       if (error instanceof CodedError) this.#failures.set(id, error);
       throw error;
     };
     try {
-      const loaded = load();
+      const loaded = loadModule(definition);
       if (!(loaded instanceof Promise)) {
         this.#modules.set(id, loaded);
         return undefined;
       }
+      this.#loading.set(id, definition.specifier);
       return loaded.then((exports) => {
+        this.#loading.delete(id);
         this.#modules.set(id, exports);
       }, fail);
     } catch (error) {
@@ -216,6 +227,8 @@ class ContextImporter implements Importer, Memory {
     const failure = this.#failures.get(id);
     if (failure !== undefined) throw failure;
     const exports = this.#modules.get(id);
+    const specifier = this.#loading.get(id);
+    if (specifier !== undefined) throw stillLoading(specifier);
     if (exports === undefined) throw corrupt(`the module ${id} was not defined`);
     return exports(name);
   }
@@ -228,6 +241,11 @@ class ContextImporter implements Importer, Memory {
     const filename = url.startsWith('file:') ? fileURLToPath(url) : url;
     return { exports: {}, filename, id: filename, loaded: true, require: createRequire(url) };
   }
+}
+
+function stillLoading(specifier: string): CodedError {
+  const message = `${specifier} has not ended loading: does it await something that never comes?`;
+  return new CodedError('TRANSFER_IMPORT_FAILED', message);
 }
 
 function callable(value: unknown): (...args: unknown[]) => unknown {

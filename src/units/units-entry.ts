@@ -47,7 +47,7 @@ try {
   answer(bus, loopAddress(number), async (message) => {
     const said = parseToUnits(message);
     const answered = await (sides.isFor(said) ? sides : units).handle(said);
-    if (said.type === 'start' || said.type === 'restore') await far.flush(); // who has started is known
+    if (said.type === 'start') await far.flush(); // who has started is known
     return answered;
   });
   const { index } = loop;

@@ -39,7 +39,7 @@ answer(bus, loopAddress(member), async (message) => {
   const said = parseToUnits(message);
   if (said.type !== 'exit') {
     const answered = await units.handle(said);
-    if (said.type === 'start' || said.type === 'restore') await far.flush(); // as loops do
+    if (said.type === 'start') await far.flush(); // as loops do
     return answered;
   }
   setImmediate(() => void exit());

@@ -301,6 +301,19 @@ test('what waits at a consumer that is closed goes to another, or is refused', a
   await assert.rejects(refused, { code: 'BUS_NO_HANDLERS' });
 });
 
+test('a publication that waits at a consumer that is closed goes to nobody else', async (t) => {
+  const bus = openBus(t);
+  const bodies: unknown[] = [];
+  bus.consumer('news', ({ body }) => bodies.push(body));
+  const closes = bus.consumer('news', () => {}).pause();
+  bus.publish('news', 'first');
+  await waitFor(() => closes.buffered === 1);
+  closes.close();
+  bus.publish('news', 'last');
+  await waitFor(() => bodies.includes('last'));
+  assert.deepEqual(bodies, ['first', 'last']);
+});
+
 test('a bus that is closed says so to all who wait, and to all who come', async (t) => {
   const bus = openBus(t);
   const consumer = bus.consumer('here', () => {});

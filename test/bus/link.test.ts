@@ -7,8 +7,10 @@ import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { EventBus } from '../../src/bus/index.js';
 import { BusLink } from '../../src/bus/link.js';
-import { type ChannelKind, offerChannel } from '../../src/channels/index.js';
+import { busFrame } from '../../src/bus/protocol.js';
+import { acceptChannel, type ChannelKind, offerChannel } from '../../src/channels/index.js';
 import { shared } from '../../src/index.js';
+import { announcements } from '../../src/internal/index.js';
 import { nativeBinding } from '../../src/native.js';
 import { waitFor } from '../support/index.js';
 
@@ -151,4 +153,29 @@ test('over shm: the memory of large messages is given back, in both directions',
   const [, kib = ''] =
     /^RssShmem:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
   assert.ok(Number(kib) < 600 * 1024, `${kib} KiB of 1,600 MiB that went through are still there`);
+});
+
+test('a frame of an unknown kind is told and dropped, and those behind it are read', async (t) => {
+  const bus = new EventBus({ copy: structuredClone });
+  const offer = offerChannel('memory', { host: 'thread', spin: false });
+  const link = new BusLink(bus, offer.open(undefined));
+  link.ref();
+  const { channel } = acceptChannel(offer.ticket);
+  t.after(() => {
+    link.close();
+    channel.close();
+    bus.close();
+  });
+  const why: unknown[] = [];
+  const note = (message: unknown): void => void why.push(Object(message).why);
+  announcements.busDropped.subscribe(note);
+  t.after(() => announcements.busDropped.unsubscribe(note));
+  for (const kind of [63, busFrame.told]) {
+    assert.equal(
+      channel.trySend(kind, 0, 0, () => true, undefined),
+      'sent',
+    );
+  }
+  await link.introduced;
+  assert.deepEqual(why, ['what came over the bus is no frame: its kind is 63']);
 });

@@ -223,6 +223,58 @@ test('without the client of NATS', async (t) => {
   assert.match(stdout, /^CLUSTER_CLIENT_MISSING .*npm install @nats-io\/transport-node/);
 });
 
+/** Says what a NATS server says, and ends the connection when somebody subscribes to what nodes say. */
+async function startFlaky(t: TestContext): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    const info = {
+      server_id: 'a',
+      version: '2.10.0',
+      proto: 1,
+      max_payload: 2 ** 20,
+      headers: true,
+    };
+    socket.write(`INFO ${JSON.stringify(info)}\r\n`);
+    socket.on('data', (bytes) => {
+      const said = bytes.toString('latin1');
+      if (said.includes('SUB manycore.nodes ')) socket.destroy();
+      else if (said.includes('PING')) socket.write('PONG\r\n');
+    });
+  }).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return `nats://127.0.0.1:${Object(server.address()).port}`;
+}
+
+for (const { title, prepare, codes } of [
+  {
+    title: 'a server that goes away while it is joined',
+    prepare: '',
+    codes: /^failed CLUSTER_UNREACHABLE.*\n/,
+  },
+  {
+    title: 'a consumer whose address cannot travel',
+    prepare: "bus.consumer('x'.repeat(2000), () => {});",
+    codes: /^failed OPTION_INVALID.*\n/,
+  },
+]) {
+  test(`${title}: the connection is closed, and the program ends`, async (t) => {
+    const url = await startFlaky(t);
+    const { stdout, stderr, status } = await runProgram(
+      t,
+      `import { bus, cluster } from '${library}';
+      ${prepare}
+      await cluster({ nats: '${url}' }).then(
+        () => console.log('joined'),
+        ({ code, message }) => console.log('failed', code, message),
+      );
+      bus.send('x', 0); // the bus is one machine's again`,
+    );
+    assert.match(stdout, codes);
+    assert.deepEqual([stderr, status], ['', 0]);
+  });
+}
+
 test('a server that reads slowly holds up those who send', { skip }, async (t) => {
   const server = await startServer(t);
   const [here, there] = [await joinBus(t, server), await joinBus(t, server)];

@@ -17,7 +17,10 @@ import {
 import { ReplayWindow, Seal } from '../../src/cluster/seal.js';
 import { tokensOf } from '../../src/cluster/subjects.js';
 import { ClusterValues } from '../../src/cluster/values.js';
+import { format, read, write } from '../../src/context/wire.js';
 import { CodedError } from '../../src/index.js';
+import { waitFor } from '../support/index.js';
+import { eventually, refusals } from './server.js';
 
 const sender = '00112233445566778899aabbccddeeff';
 const secret = 'nobody else knows this';
@@ -74,6 +77,56 @@ test('whatever comes is read, or refused with a code', () => {
     { numRuns: 2000 },
   );
 });
+
+test('a module that never ends loading holds up what follows for a time, and so much of it', async (t) => {
+  const values = new ClusterValues(true, { loadingMs: 300, frames: 3, bytes: 2000 });
+  const why = refusals(t);
+  const receiver = values.reader();
+  const got: unknown[] = [];
+  const receive = (value: unknown, isHanging = false): void => {
+    const { bytes, definitions } = values.encode(value);
+    const own = definitions.map(({ id, bytes: code }) => ({
+      id,
+      bytes: isHanging ? hanging(code) : code,
+    }));
+    const reader = new ByteReader(frameOf(own, bytes));
+    readHead(reader);
+    receiver.receive(reader, (read) => {
+      try {
+        got.push(read());
+      } catch (error) {
+        got.push(Object(error).code, String(error));
+      }
+    });
+  };
+  receive(() => eventually, true);
+  receive('second');
+  assert.throws(() => receive('x'.repeat(2000)), { code: 'CLUSTER_REFUSED', message: /wait/ });
+  receive('third');
+  const full = /3 frames of a loop wait for a module that it imports/;
+  assert.throws(() => receive('fourth'), { code: 'CLUSTER_REFUSED', message: full });
+  assert.deepEqual(got, []);
+  await waitFor(() => got.length > 0);
+  receive('fifth');
+  const [code, text, ...others] = got;
+  assert.equal(code, 'TRANSFER_IMPORT_FAILED');
+  assert.match(String(text), /data:text\/javascript,await .* has not ended loading/);
+  assert.deepEqual(others, ['second', 'third', 'fifth']);
+  assert.match(why.join(), /has not been loaded within 300 ms/);
+  got.length = 0;
+  receive(() => waitFor, true);
+  receive('x'.repeat(1000)); // there is room again
+  await waitFor(() => got.length > 0);
+  assert.equal(got.at(-1), 'x'.repeat(1000));
+});
+
+/** A definition as it is, but for one of a module: that never ends loading. */
+function hanging(definition: Uint8Array): Uint8Array {
+  const { value } = read(definition, undefined);
+  if (Object(value).kind !== 'module') return definition;
+  const specifier = 'data:text/javascript,await new Promise(() => {})';
+  return write(format.definition, { ...Object(value), specifier, parent: '' }, undefined).bytes;
+}
 
 test('another version is named', () => {
   const frame = frameOf([], new Uint8Array(1));

@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NatsMessage } from '../../src/cluster/nats.js';
-import { writeFrame, writeNode } from '../../src/cluster/protocol.js';
+import { clusterFrame, writeFrame, writeNode } from '../../src/cluster/protocol.js';
+import { ClusterValues } from '../../src/cluster/values.js';
 import { waitFor } from '../support/index.js';
 import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
 
@@ -64,6 +65,37 @@ test('without a secret no code is taken, and what is no frame is refused', { ski
   await eventually(() => assert.equal(why.length, 3));
   assert.match(why[2] ?? '', /a frame has functions or classes in it/);
   assert.deepEqual(got, []);
+});
+
+test('frames of kinds that do not belong where they come are no messages, and no answers', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const { bus } = await joinBus(t, server);
+  const got: unknown[] = [];
+  bus.consumer('door', ({ body }) => void got.push(body));
+  await bus.drained();
+  const why = refusals(t);
+  const other = await stranger(t, server.url);
+  const { bytes } = new ClusterValues(false).encode('let me in');
+  const frameOf = (kind: number): Buffer =>
+    writeFrame({ kind, sender: 'a'.repeat(32), number: 1, time: Date.now() }, [], bytes, 0);
+  const { message, messageWithHeaders, probe, reply, replyWithHeaders, failure } = clusterFrame;
+  const noMessages = [0, reply, replyWithHeaders, failure, 7, 255];
+  for (const kind of [...noMessages, message]) other.publish('manycore.send.door', frameOf(kind));
+  await eventually(() => assert.deepEqual(got, ['let me in']));
+  assert.equal(why.length, noMessages.length);
+  assert.match(why.at(-1) ?? '', /a frame of kind 255 is no message/);
+  const noAnswers = [0, message, messageWithHeaders, probe, 7, 255];
+  other.subscribe('manycore.send.ask', {
+    callback: (_error, { reply: to = '' }) => {
+      for (const kind of [...noAnswers, reply]) other.publish(to, frameOf(kind));
+    },
+  });
+  await other.flush();
+  assert.equal((await bus.request('ask', 0)).body, 'let me in');
+  assert.equal(why.length, noMessages.length + noAnswers.length);
+  assert.match(why.at(-1) ?? '', /a frame of kind 255 is no answer/);
 });
 
 test('a node of another version is refused by its name', { skip }, async (t) => {

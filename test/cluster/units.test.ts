@@ -110,6 +110,36 @@ test('a unit that moves is reached from other machines all the while', { skip },
   assert.equal(bus.stats.undelivered, 0);
 });
 
+test('a unit that moves gets each publication once, from near and from far', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const loops = startLoops(t, { cluster: { nats: server.url, secret } });
+  const deployment = await loops.deploy(sums);
+  const { bus } = await joinBus(t, server, { secret });
+  let [published, isMoving] = [0, true];
+  const publishing = (async () => {
+    while (isMoving) {
+      for (const each of [bus, loops.bus]) each.publish('add', 1);
+      published += 2;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  })();
+  const numbers = loops.loops.map(({ loop }) => loop);
+  for (let move = 0; move < 10; move += 1) {
+    const [{ loop } = { loop: 0 }] = await deployment.status();
+    await deployment.move(0, numbers.find((each) => each !== loop) ?? 0);
+  }
+  isMoving = false;
+  await publishing;
+  for (const each of [bus, loops.bus]) each.publish('last', 0);
+  await eventually(async () => {
+    const [, sum, last] = (await bus.request<[string, number, number]>('sum', 0)).body;
+    assert.equal(last, 2, 'all that was published before has come');
+    assert.equal(sum, published);
+  });
+});
+
 test('a unit that may block is in the cluster as well', { skip }, async (t) => {
   const server = await startServer(t);
   const loops = startLoops(t, { cluster: { nats: server.url, secret } });

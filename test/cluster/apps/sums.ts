@@ -4,11 +4,15 @@ import type { UnitContext, UnitObject } from '../../../src/index.js';
 
 export default function start({ bus, loop }: UnitContext): UnitObject {
   let sum = 0;
+  let last = 0;
   const who = (): string => `${process.pid} ${loop}`;
   bus.consumer<number>('add', ({ body }) => {
     sum += body;
   });
-  bus.consumer('sum', (message) => message.reply([who(), sum]));
+  bus.consumer('last', () => {
+    last += 1;
+  });
+  bus.consumer('sum', (message) => message.reply([who(), sum, last]));
   bus.consumer('ask others', async (message) => {
     const answers = new Set<unknown>();
     for (let at = 0; at < Number(message.body); at += 1) {
