@@ -42,11 +42,16 @@ export class Member {
     this.ask = ask;
   }
 
+  /** What it was told of this kind, the first first. */
+  async told(type: Told['type']): Promise<Told[]> {
+    const told = await this.ask((inside) => inside.told);
+    return told.filter((each) => each.type === type);
+  }
+
   /** How often it was told so. */
   async count(type: Told['type'], pid?: number): Promise<number> {
-    const told = await this.ask(({ told }) => told);
-    return told.filter((each) => each.type === type && (pid === undefined || each.pid === pid))
-      .length;
+    const told = await this.told(type);
+    return told.filter((each) => pid === undefined || each.pid === pid).length;
   }
 }
 

@@ -86,11 +86,11 @@ export async function startServer(t: TestContext, flags: readonly string[] = [])
 }
 
 /** Waits until `check` throws no more. */
-export async function eventually(check: () => unknown): Promise<void> {
+export async function eventually(check: () => unknown, deadlineMs?: number): Promise<void> {
   await waitFor(async () => {
     await check();
     return true;
-  });
+  }, deadlineMs);
 }
 
 export interface Joined {
