@@ -27,6 +27,7 @@ import { announcements, messageOf } from '../internal/index.js';
 import { clusterClosed, refused } from './errors.js';
 import { guarded } from './guarded.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
+import { Probes } from './probes.js';
 import { clusterFrame } from './protocol.js';
 import type { Seal } from './seal.js';
 import { Subjects } from './subjects.js';
@@ -36,9 +37,6 @@ import { ClusterWire } from './wire.js';
 const queueGroup = 'consumers';
 /** The number of those who want no answer, and hear only that nobody was there. */
 const nobody = 0;
-/** So often is asked whether the other end of a stream is there, in ms. */
-const probeMs = 2000;
-
 const messageKinds: readonly number[] = [clusterFrame.message, clusterFrame.messageWithHeaders];
 const answerKinds: readonly number[] = [
   clusterFrame.reply,
@@ -91,11 +89,10 @@ export class ClusterPeer implements Uplink {
   readonly #attached: AttachedUplink;
   readonly #subscriptions = new Map<string, Subscriptions>();
   readonly #pending = new Map<number, Pending>();
-  readonly #watched = new Map<string, Set<() => void>>();
-  readonly #probes = new Map<number, string>();
-  /** Where nobody was the last time. */
-  readonly #missed = new Set<string>();
-  #probeTimer: NodeJS.Timeout | undefined;
+  readonly #probes = new Probes({
+    newNumber: () => this.#newNumber(),
+    ask: (address, number) => this.#probe(address, number),
+  });
   #lastRequest = nobody;
 
   /** Throws as `EventBus.attachUplink`: then whoever has the connection closes it. */
@@ -112,7 +109,7 @@ export class ClusterPeer implements Uplink {
     });
     this.#wire.onDrain = this.#attached.drained;
     this.#wire.onError = (error) => this.#hearError(error);
-    this.#wire.onLost = () => this.#loseWatched();
+    this.#wire.onLost = () => this.#probes.loseAll(); // nobody knows what has arrived
   }
 
   /** A server that permits not everything says so some time later. */
@@ -178,10 +175,14 @@ export class ClusterPeer implements Uplink {
     } else this.#withNumber(address, waiter, send);
   }
 
+  #newNumber(): number {
+    this.#lastRequest += 1;
+    return this.#lastRequest;
+  }
+
   /** Calls `send` with a number for `waiter`, which is free again once that hears or gives up. */
   #withNumber(address: string, waiter: Waiter, send: (number: number) => void): void {
-    this.#lastRequest += 1;
-    const number = this.#lastRequest;
+    const number = this.#newNumber();
     this.#pending.set(number, { address, waiter });
     waiter.whenOver(() => this.#pending.delete(number));
     try {
@@ -194,7 +195,10 @@ export class ClusterPeer implements Uplink {
 
   #receive(message: NatsMessage, address: string, isPublished: boolean): void {
     this.#wire.open(message, ({ kind, sender, number }, read) => {
-      if (kind === clusterFrame.probe) return; // who hears it is there
+      if (kind === clusterFrame.probe) {
+        this.#present(message.reply, address);
+        return;
+      }
       checkKind(kind, messageKinds, 'message');
       const origin = isPublished ? { sender, number } : undefined;
       const waiter = this.#waiterAt(message.reply, address);
@@ -207,6 +211,11 @@ export class ClusterPeer implements Uplink {
         else waiter.settle({ isDone: false, error: why });
       }
     });
+  }
+
+  #present(reply: string | undefined, address: string): void {
+    if (reply === undefined || this.#connection.isClosed()) return;
+    this.#wire.post(clusterFrame.present, reply, undefined, undefined, address);
   }
 
   /** Who waits for an answer at `reply`. */
@@ -251,6 +260,10 @@ export class ClusterPeer implements Uplink {
 
   #readAnswer(message: NatsMessage, number: number): void {
     this.#wire.open(message, ({ kind }, read) => {
+      if (kind === clusterFrame.present) {
+        this.#probes.heard(number);
+        return;
+      }
       checkKind(kind, answerKinds, 'answer');
       const outcome = this.#outcomeOf(kind, message, read);
       const pending = this.#takePending(number);
@@ -281,63 +294,26 @@ export class ClusterPeer implements Uplink {
   }
 
   #nobodyThere(number: number): void {
-    const probed = this.#probes.get(number);
-    if (probed !== undefined) {
-      if (!this.#missed.has(probed)) {
-        this.#missed.add(probed); // once it may be late, after the server was away
-        return;
-      }
-      const watchers = this.#watched.get(probed) ?? [];
-      this.#watched.delete(probed);
-      for (const onGone of watchers) onGone();
-      return;
-    }
+    if (this.#probes.missed(number)) return;
     if (number === nobody) this.#attached.undelivered();
     const pending = this.#takePending(number);
     pending?.waiter.settle({ isDone: false, error: noHandlers(pending.address) });
   }
 
   watch(address: string, onGone: () => void): () => void {
-    const watchers = this.#watched.get(address) ?? new Set();
-    this.#watched.set(address, watchers);
-    watchers.add(onGone);
-    this.#probeTimer ??= setInterval(this.#probe, probeMs).unref();
-    return () => {
-      watchers.delete(onGone);
-      if (watchers.size === 0 && this.#watched.get(address) === watchers) {
-        this.#watched.delete(address);
-      }
-    };
+    return this.#probes.watch(address, onGone);
   }
 
-  readonly #probe = (): void => {
-    for (const address of this.#missed) {
-      const wasAsked = [...this.#probes.values()].includes(address);
-      if (!wasAsked) this.#missed.delete(address);
+  #probe(address: string, number: number): boolean {
+    if (!this.#wire.isConnected) return false;
+    const subject = this.#subjects.send(address);
+    try {
+      this.#wire.post(clusterFrame.probe, subject, undefined, `${this.#inbox}.${number}`, address);
+      return true;
+    } catch {
+      return false;
     }
-    this.#probes.clear();
-    if (!this.#wire.isConnected) return;
-    if (this.#watched.size === 0) {
-      clearInterval(this.#probeTimer);
-      this.#probeTimer = undefined;
-    }
-    for (const address of this.#watched.keys()) {
-      this.#lastRequest += 1;
-      this.#probes.set(this.#lastRequest, address);
-      const reply = `${this.#inbox}.${this.#lastRequest}`;
-      try {
-        this.#wire.post(
-          clusterFrame.probe,
-          this.#subjects.send(address),
-          undefined,
-          reply,
-          address,
-        );
-      } catch {
-        return; // no room now, or no connection: at the next turn
-      }
-    }
-  };
+  }
 
   flush(): Promise<void> {
     return this.#wire.flush();
@@ -354,20 +330,13 @@ export class ClusterPeer implements Uplink {
   }
 
   #ended(): void {
-    clearInterval(this.#probeTimer);
+    this.#probes.close();
     this.#wire.ended();
     this.#attached.ended();
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
-    this.#loseWatched();
-  }
-
-  /** Of a stream nobody knows then what has arrived. */
-  #loseWatched(): void {
-    const all = [...this.#watched.values()];
-    this.#watched.clear();
-    for (const watchers of all) for (const onGone of watchers) onGone();
+    this.#probes.loseAll();
   }
 }
 

@@ -26,8 +26,9 @@ export const clusterFrame = Object.freeze({
   replyWithHeaders: 4,
   /** Value: a `FailureBody` of the bus. */
   failure: 5,
-  /** Is anybody there? Without a value. */
+  /** Is anybody there? Somebody is. Both without a value. */
   probe: 6,
+  present: 7,
 });
 
 export interface FrameHead {

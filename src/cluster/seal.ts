@@ -16,7 +16,7 @@ import { type FrameHead, sealBytes } from './protocol.js';
 /** A frame that is older was held back by somebody, or the clocks of the machines differ; in ms. */
 export const oldestMs = 60_000;
 /** Numbers behind the highest that may still come. */
-const windowSize = 4096;
+export const windowSize = 4096;
 
 export class Seal {
   /** Not the bytes: Node 24 takes five times as long for them. */
@@ -49,19 +49,24 @@ export class Seal {
   }
 }
 
+/** Of what is signed. Throws `CLUSTER_REFUSED`. */
+export function checkAge({ time }: FrameHead, now: number): void {
+  if (Math.abs(now - time) <= oldestMs) return;
+  const seconds = Math.round((now - time) / 1000);
+  throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
+}
+
 /** Which frames of one sender came. */
 export class ReplayWindow {
   #highest = -1;
   readonly #seen = new Uint8Array(windowSize);
 
   /** Once for each frame. Throws `CLUSTER_REFUSED`. */
-  check({ number, time }: FrameHead, now: number): void {
-    if (!(Math.abs(now - time) <= oldestMs)) {
-      const seconds = Math.round((now - time) / 1000);
-      throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
-    }
+  check({ number }: FrameHead): void {
     if (!Number.isSafeInteger(number) || number < 0) throw refused('a frame has no number');
-    if (number <= this.#highest - windowSize) throw refused('a frame was sent again');
+    if (number <= this.#highest - windowSize) {
+      throw refused('a frame was sent again, or comes late from a connection that is over');
+    }
     if (number > this.#highest) {
       const passed = Math.min(number - this.#highest, windowSize);
       for (let at = number - passed + 1; at <= number; at += 1) this.#seen[at % windowSize] = 0;

@@ -7,7 +7,7 @@ import { announcements, messageOf } from '../internal/index.js';
 import type { NatsConnection, NatsMessage } from './nats.js';
 import { Outbox } from './outbox.js';
 import { type FrameHead, readHead, sealBytes, stampFrame, writeFrame } from './protocol.js';
-import { ReplayWindow, type Seal } from './seal.js';
+import { checkAge, ReplayWindow, type Seal, windowSize } from './seal.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
 /** Loops whose frames are known; without a secret anybody may make up new ones. */
@@ -53,6 +53,8 @@ export class ClusterWire {
     for await (const { type, error } of this.#connection.status()) {
       if (type === 'disconnect') {
         announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
+        // What is still on its way there may come behind what goes out next: then it is refused.
+        this.#lastFrame += windowSize;
         this.onLost();
       } else if (type === 'reconnect') {
         this.#outbox.reconnected();
@@ -104,7 +106,8 @@ export class ClusterWire {
       const reader = new ByteReader(bytes);
       const head = readHead(reader);
       const { values, window } = this.#senderOf(head);
-      if (this.#seal !== undefined) window.check(head, Date.now());
+      if (this.#seal !== undefined) checkAge(head, Date.now());
+      window.check(head);
       values.receive(reader, (read) => use(head, read));
     } catch (error) {
       announcements.clusterRefused.publish({ why: messageOf(error) });

@@ -19,12 +19,12 @@ import { announcements } from '../../src/internal/index.js';
 import { waitFor } from '../support/index.js';
 
 /** Set by scripts/test.mjs; empty where no server can be had. */
-const program = process.env['MANYCORE_TEST_NATS'] ?? '';
+export const natsProgram = process.env['MANYCORE_TEST_NATS'] ?? '';
 const why =
   process.env['MANYCORE_TEST_WAYS'] === 'few'
     ? 'left out where few ways are tested'
     : 'needs nats-server (Debian: apt-get install nats-server)';
-export const skip = program === '' && why;
+export const skip = natsProgram === '' && why;
 
 export interface Server {
   readonly url: string;
@@ -57,7 +57,7 @@ export async function startServer(t: TestContext, flags: readonly string[] = [])
   const store = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
   const args = ['-a', '127.0.0.1', '-p', String(port), '-sd', store, ...flags];
   const start = async (): Promise<ChildProcess> => {
-    const started = spawn(program, args, { stdio: 'ignore' });
+    const started = spawn(natsProgram, args, { stdio: 'ignore' });
     await waitFor(() => answers(port));
     return started;
   };
@@ -86,11 +86,11 @@ export async function startServer(t: TestContext, flags: readonly string[] = [])
 }
 
 /** Waits until `check` throws no more. */
-export async function eventually(check: () => unknown): Promise<void> {
+export async function eventually(check: () => unknown, deadlineMs?: number): Promise<void> {
   await waitFor(async () => {
     await check();
     return true;
-  });
+  }, deadlineMs);
 }
 
 export interface Joined {

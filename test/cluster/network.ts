@@ -1,0 +1,122 @@
+// Machines of a network that exists while its test runs: Linux network namespaces on one bridge, in a user
+// namespace of their own, so that this needs no right and touches nothing of the machine's own network.
+// What is cut off gets no packets any more, and no word that it is so: nothing is closed or refused.
+//
+// A namespace lives as long as a process in it: `cat`, which ends when the pipe to this process does. So
+// nothing is left, whatever happens to the test. Not here: what runs on the machines (member.ts).
+
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { waitFor } from '../support/index.js';
+import { natsProgram, skip as noServer } from './server.js';
+
+const newUser = ['--user', '--map-root-user', '--net'];
+
+function whyNone(): string | false {
+  if (noServer !== false) return noServer;
+  const script = 'ip link add sw type bridge && unshare --net true && nsenter --version';
+  const { status } = spawnSync('unshare', [...newUser, 'sh', '-c', script], { stdio: 'ignore' });
+  return (
+    status !== 0 && 'needs network namespaces: ip, unshare, nsenter, and the right to make them'
+  );
+}
+
+/** Why there can be no network here; `false` when there can. */
+export const skip = whyNone();
+
+/** In the namespaces that `pid` is in. */
+function inside(pid: number, command: readonly string[]): [string, string[]] {
+  return ['nsenter', ['-t', String(pid), '-U', '-n', '--preserve-credentials', '--', ...command]];
+}
+
+function must(pid: number, line: string): void {
+  const { status, stderr } = spawnSync(...inside(pid, line.split(' ')), { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${line}: ${stderr}`);
+}
+
+/** Starts a process that keeps namespaces, and answers its number once it is in them. */
+async function keep(t: TestContext, command: string, args: readonly string[]): Promise<number> {
+  const keeper = spawn(command, [...args, 'sh', '-c', 'echo in; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  t.after(async () => {
+    keeper.stdin.end();
+    if (keeper.exitCode === null) await once(keeper, 'exit');
+  });
+  await once(keeper.stdout, 'data');
+  return Number(keeper.pid);
+}
+
+export class Machine {
+  readonly address: string;
+  readonly #t: TestContext;
+  readonly #pid: number;
+  readonly #network: number;
+  readonly #port: string;
+
+  constructor(t: TestContext, pid: number, network: number, number: number) {
+    this.#t = t;
+    this.#pid = pid;
+    this.#network = network;
+    this.#port = `port${number}`;
+    this.address = `10.0.0.${number}`;
+    must(network, `ip link add ${this.#port} type veth peer name eth0 netns ${pid}`);
+    must(network, `ip link set ${this.#port} up`);
+    must(pid, 'ip link set lo up');
+    must(pid, `ip addr add ${this.address}/24 dev eth0`);
+    must(pid, 'ip link set eth0 up');
+    this.heal();
+  }
+
+  /** Packets to it and from it are lost from now on, in silence. */
+  cut(): void {
+    must(this.#network, `ip link set ${this.#port} nomaster`);
+  }
+
+  heal(): void {
+    must(this.#network, `ip link set ${this.#port} master sw`);
+  }
+
+  /** Starts a process there, which is killed after the test. */
+  start(command: readonly string[], options: SpawnOptions): ChildProcess {
+    const child = spawn(...inside(this.#pid, command), options);
+    this.#t.after(async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    });
+    return child;
+  }
+
+  /** Starts a NATS server there, with these lines in its configuration; answers its URL. */
+  async startServer(configuration: readonly string[] = []): Promise<string> {
+    const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
+    this.#t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, 'nats.conf');
+    writeFileSync(file, ['port: 4222', ...configuration, ''].join('\n'));
+    const server = this.start([natsProgram, '-c', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    server.stderr?.on('data', (bytes) => {
+      said += bytes;
+    });
+    await waitFor(() => said.includes('Server is ready'));
+    return `nats://${this.address}:4222`;
+  }
+}
+
+/** So many machines that reach each other, until the test is over. */
+export async function openNetwork(t: TestContext, count: number): Promise<Machine[]> {
+  const network = await keep(t, 'unshare', newUser);
+  must(network, 'ip link add sw type bridge forward_delay 0');
+  must(network, 'ip link set sw up');
+  const machines: Machine[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    const [command, args] = inside(network, ['unshare', '--net']);
+    machines.push(new Machine(t, await keep(t, command, args), network, number));
+  }
+  return machines;
+}
