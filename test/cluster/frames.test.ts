@@ -223,7 +223,7 @@ test('a user in a URL is a user of the NATS client, and in no URL any more', () 
     user: 'anna',
     pass: 'p@ss',
   });
-  assert.deepEqual(filled(['tls://a', 'host:1']), { servers: ['tls://a', 'host:1'] });
+  assert.deepEqual(filled(['tls://a', 'host:1']), { servers: ['tls://a', 'host:1'], tls: {} });
 });
 
 test('what waits for a connection is finished when it goes out', () => {

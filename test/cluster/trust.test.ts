@@ -78,15 +78,18 @@ test('frames of kinds that do not belong where they come are no messages, and no
   const why = refusals(t);
   const other = await stranger(t, server.url);
   const { bytes } = new ClusterValues(false).encode('let me in');
-  const frameOf = (kind: number): Buffer =>
-    writeFrame({ kind, sender: 'a'.repeat(32), number: 1, time: Date.now() }, [], bytes, 0);
+  let number = 0;
+  const frameOf = (kind: number): Buffer => {
+    number += 1;
+    return writeFrame({ kind, sender: 'a'.repeat(32), number, time: Date.now() }, [], bytes, 0);
+  };
   const { message, messageWithHeaders, probe, reply, replyWithHeaders, failure } = clusterFrame;
-  const noMessages = [0, reply, replyWithHeaders, failure, 7, 255];
+  const noMessages = [0, reply, replyWithHeaders, failure, 8, 255];
   for (const kind of [...noMessages, message]) other.publish('manycore.send.door', frameOf(kind));
   await eventually(() => assert.deepEqual(got, ['let me in']));
   assert.equal(why.length, noMessages.length);
   assert.match(why.at(-1) ?? '', /a frame of kind 255 is no message/);
-  const noAnswers = [0, message, messageWithHeaders, probe, 7, 255];
+  const noAnswers = [0, message, messageWithHeaders, probe, 8, 255];
   other.subscribe('manycore.send.ask', {
     callback: (_error, { reply: to = '' }) => {
       for (const kind of [...noAnswers, reply]) other.publish(to, frameOf(kind));
