@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import type { NatsMessage } from '../../src/cluster/nats.js';
 import { clusterFrame, writeFrame, writeNode } from '../../src/cluster/protocol.js';
 import { ClusterValues } from '../../src/cluster/values.js';
+import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
 
@@ -119,6 +120,40 @@ test('a node of another version is refused by its name', { skip }, async (t) => 
     code: 'CLUSTER_REFUSED',
     message: /the node at old-host, process 77, runs manycore 9\.9\.9, this one manycore \d/,
   });
+});
+
+test('a node that is refused after it has joined is told, and its program can end', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const earlier = await stranger(t, server.url);
+  const own = { node: 'a'.repeat(24), host: 'first-host', pid: 77, version: '9.9.9' };
+  const message = { ...own, protocol: 1, startedAt: 0, isSealed: true };
+  earlier.subscribe('manycore.nodes', {
+    callback: (_error, { data }) => {
+      const { type } = JSON.parse(Buffer.from(data).toString());
+      if (type !== 'alive') return; // that is what one says who has joined
+      earlier.publish('manycore.nodes', writeNode({ type: 'alive', ...message, time: Date.now() }));
+    },
+  });
+  await earlier.flush();
+  const { stdout, stderr, status } = await runProgram(
+    t,
+    `import { bus, cluster } from '${library}';
+    const node = await cluster({ nats: '${server.url}' });
+    console.log('joined');
+    bus.consumer('who', (message) => message.reply('here'));
+    await node.closed.catch(({ code, message }) => console.log(code, message));
+    console.log((await bus.request('who', 0)).body);`,
+  );
+  const [joined, why, who] = stdout.split('\n');
+  assert.equal(joined, 'joined');
+  assert.match(
+    why ?? '',
+    /^CLUSTER_REFUSED the node at first-host, process 77, has another secret/,
+  );
+  assert.equal(who, 'here', 'its bus is one machine again');
+  assert.deepEqual([stderr, status], ['', 0]);
 });
 
 test('nobody without the secret can say that a node has left', { skip }, async (t) => {
