@@ -140,6 +140,8 @@ export interface NativeSeat {
   wake(): void;
   /** Leaves, unless a connection waits to be taken; for a loop whose row says that it drains. */
   tryLeave(): boolean;
+  /** Whether no connection of a socket comes any more; for one that the row does not listen to. */
+  isDoneWith(socket: number): boolean;
   /** Connections that were not taken go to other loops of this process. */
   close(): void;
 }

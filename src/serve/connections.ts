@@ -14,6 +14,8 @@ interface Known {
   waiting: number;
   /** What it had read when the last answer went. */
   answeredBytes: number;
+  /** `undefined` for one that does not listen. */
+  readonly server: Server | undefined;
 }
 
 /** How an HTTP/2 session is used. */
@@ -55,7 +57,7 @@ export class Connections {
   /** From now on the connections of a web server are known. */
   watch(server: Server): void {
     const event = server instanceof TlsServer ? 'secureConnection' : 'connection';
-    server.on(event, (socket: Socket) => this.#know(socket));
+    server.on(event, (socket: Socket) => this.#know(socket, server));
   }
 
   /** From now on the requests of an HTTP/2 session are counted, in what is returned, too. */
@@ -77,17 +79,18 @@ export class Connections {
 
   /**
    * Those over which nothing is under way: nothing came at all, or since the last answer. What was upgraded,
-   * or has sent half a request, is not idle.
+   * or has sent half a request, is not idle. Of one server, or of all.
    */
-  idle(): Socket[] {
+  idle(server?: Server): Socket[] {
     return [...this.#sockets].filter(({ [known]: its, bytesRead }) => {
-      return its?.waiting === 0 && its.answeredBytes === bytesRead;
+      const isMeant = server === undefined || its?.server === server;
+      return isMeant && its?.waiting === 0 && its.answeredBytes === bytesRead;
     });
   }
 
-  #know(socket: KnownSocket): Known {
+  #know(socket: KnownSocket, server?: Server): Known {
     if (socket[known] !== undefined) return socket[known];
-    const its: Known = { waiting: 0, answeredBytes: 0 };
+    const its: Known = { waiting: 0, answeredBytes: 0, server };
     socket[known] = its;
     this.#sockets.add(socket);
     socket.on('close', this.#onClose);

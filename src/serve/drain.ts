@@ -58,6 +58,13 @@ export class Drain {
     if (this.#isDraining) this.#lookWhetherDone();
   }
 
+  /** One server alone: its connections end with their next answer, and idle ones after a moment. */
+  quiet(server: NetServer): void {
+    if (!isWebServer(server) || this.#isDraining) return;
+    closeAfterAnswers(server);
+    this.#closeIdle(server);
+  }
+
   /** Nothing new comes in any more: closes what is open, within `deadlineMs`. */
   begin(deadlineMs: number): void {
     if (this.#isDraining) return;
@@ -75,8 +82,9 @@ export class Drain {
     this.#lookWhetherDone();
   }
 
-  #closeIdle(): void {
-    const before = new Map(this.#connections.idle().map((socket) => [socket, socket.bytesRead]));
+  #closeIdle(server?: NetServer): void {
+    const idle = this.#connections.idle(server);
+    const before = new Map(idle.map((socket) => [socket, socket.bytesRead]));
     setTimeout(() => {
       for (const [socket, bytesRead] of before) {
         if (socket.bytesRead === bytesRead) socket.destroy();
@@ -108,6 +116,17 @@ export class Drain {
     for (const session of this.#sessions.keys()) session.destroy();
     this.#onDone();
   }
+}
+
+/**
+ * Closes a server that is quiet; resolves when its connections have ended. Not by its own `close()`, which
+ * ends idle connections at once. @hidden
+ */
+export async function closeServer(server: NetServer): Promise<void> {
+  await new Promise((resolve) => {
+    Reflect.apply(NetServer.prototype.close, server, [resolve]); // an error: it was closed before
+  });
+  if (isWebServer(server)) server.close(() => {}); // what it watches connections with
 }
 
 function isWebServer(server: NetServer): server is WebServer {

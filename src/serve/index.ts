@@ -1,5 +1,6 @@
 export type { LoopState } from './board.js';
 export type { ServerStatus } from './control.js';
+export { closeServer } from './drain.js';
 export { foldersApp } from './folders-app.js';
 export type { SideThread } from './loop-threads.js';
 export { Mesh, type OnMember, supervisorMember } from './mesh.js';

@@ -85,6 +85,10 @@ export class ListenHandle {
     this.#hooks = hooks;
   }
 
+  serves(server: unknown): boolean {
+    return this.#server === server;
+  }
+
   listen(): number {
     this.#hooks.onListening(this, this.#server);
     return 0;

@@ -4,6 +4,7 @@
 import { closeSync } from 'node:fs';
 import { Server as HttpServer } from 'node:http';
 import { Server as NetServer } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
 import { useSharedHosts } from '../host/index.js';
 import type { NativeSeat } from '../native.js';
@@ -67,6 +68,8 @@ export class Loop {
   readonly #row: Row;
   /** By socket. Several where parts of the program share it: they get connections by turns. */
   readonly #handles: ListenHandle[][] = Array.from({ length: mostSockets }, () => []);
+  /** Those that get a connection only when there is no other for it. */
+  readonly #quieted = new Set<ListenHandle>();
   readonly #asked = new Map<number, (answer: ListenAnswer) => void>();
   readonly #drain: Drain;
   readonly #places: Places;
@@ -108,6 +111,7 @@ export class Loop {
       ready: () => this.#ready(),
       failed: this.#failed,
       ownerOf: () => undefined,
+      quiet: (server) => this.#quiet(server),
       onDrain: async () => {},
     };
     setProgramLoop(this.#program);
@@ -224,8 +228,26 @@ export class Loop {
     this.#options.post({ type: 'ready' });
   }
 
+  /** As `ProgramLoop.quiet`. */
+  async #quiet(server: NetServer): Promise<void> {
+    this.#drain.quiet(server);
+    const handle = this.#handles.flat().find((each) => each.serves(server));
+    if (handle === undefined) return;
+    const { number } = handle;
+    this.#quieted.add(handle);
+    this.#publish();
+    // What was placed meanwhile is taken in the next turns, by this one unless another listens there.
+    while (!this.#isWanted(number) && !this.#seat.isDoneWith(number)) await setImmediate();
+  }
+
+  /** Whether somebody here wants connections of a socket. */
+  #isWanted(number: number): boolean {
+    return this.#handles[number]?.some((each) => !this.#quieted.has(each)) === true;
+  }
+
   #closed(handle: ListenHandle): void {
     const { number } = handle;
+    this.#quieted.delete(handle);
     const others = this.#handles[number]?.filter((each) => each !== handle) ?? [];
     this.#handles[number] = others;
     if (others.length === 0) {
@@ -243,8 +265,8 @@ export class Loop {
   /** Tells the listener thread which sockets are wanted. */
   #publish(): void {
     let bits = 0;
-    for (const [number, handles] of this.#handles.entries()) {
-      if (handles.length > 0) bits |= 1 << number;
+    for (const number of this.#handles.keys()) {
+      if (this.#isWanted(number)) bits |= 1 << number;
     }
     this.#row.set(boardAt.listens, bits);
     this.#seat.wake();
@@ -282,11 +304,12 @@ export class Loop {
     }
   }
 
-  /** The first goes to the end of the row. */
+  /** The first that wants it goes to the end of the row. */
   #nextHandle(number: number): ListenHandle | undefined {
     const handles = this.#handles[number] ?? [];
     if (handles.length < 2) return handles[0];
-    const next = handles.shift();
+    const at = handles.findIndex((each) => !this.#quieted.has(each));
+    const [next] = handles.splice(Math.max(at, 0), 1);
     if (next !== undefined) handles.push(next);
     return next;
   }

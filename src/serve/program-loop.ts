@@ -20,6 +20,11 @@ export interface ProgramLoop {
   failed(error: unknown): void;
   /** Called in the `listen()` of a server: whose it is, where several parts of the program share ports. */
   ownerOf: (server: Server) => ListenOwner | undefined;
+  /**
+   * A server is to be closed: it gets no new connection, and ends those that it has with their next answer.
+   * Resolves when none is on its way to it any more.
+   */
+  quiet(server: Server): Promise<void>;
   /** Called once when the loop is to leave, within so long; it does when this has resolved. */
   onDrain: (deadlineMs: number) => Promise<void>;
 }

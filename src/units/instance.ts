@@ -9,6 +9,7 @@ import type { Server } from 'node:net';
 import { type Bus, type EventBus, ScopedBus, type Welcome } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, Lifecycle, messageOf } from '../internal/index.js';
+import { closeServer } from '../serve/index.js';
 import { BlockingQueue, type BlockingThreads } from './blocking.js';
 import type { InstanceId } from './protocol.js';
 import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from './types.js';
@@ -26,6 +27,8 @@ export interface InstanceOptions {
   /** Of the loop. */
   readonly bus: EventBus;
   readonly threads: BlockingThreads;
+  /** As `ProgramLoop.quiet`. */
+  readonly quiet: (server: Server) => Promise<void>;
   /** Deploys a child. */
   readonly deploy: UnitContext['deploy'];
 }
@@ -47,6 +50,7 @@ export class Instance {
   readonly #context: UnitContext;
   readonly #abort = new AbortController();
   readonly #servers = new Set<Server>();
+  readonly #quiet: (server: Server) => Promise<void>;
   readonly #life: Lifecycle<State>;
   #unit: UnitObject = {};
   #ending: Promise<void> | undefined;
@@ -54,8 +58,9 @@ export class Instance {
   /** Of one that comes: settles when it has its state, or will not. */
   #restored: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, name, config, isComing, bus, threads, deploy }: InstanceOptions) {
+  constructor({ id, name, config, isComing, bus, threads, quiet, deploy }: InstanceOptions) {
     this.id = id;
+    this.#quiet = quiet;
     this.name = name;
     this.#isComing = isComing;
     this.#bus = new ScopedBus(bus, { makesHeirs: isComing });
@@ -212,6 +217,7 @@ export class Instance {
     this.#life.tryTransition('stopping');
     this.#abort.abort();
     const finish = async (): Promise<void> => {
+      await Promise.all([...this.#servers].map(this.#quiet)); // before stop() closes them
       await this.#bus.end();
       if (hasStarted) await current.run(this, async () => await this.#unit.stop?.());
       await Promise.all([...this.#servers].map(closeServer));
@@ -241,14 +247,6 @@ export class Instance {
       return { instance, isWell: false, detail: messageOf(error) };
     }
   }
-}
-
-/** Resolves when its connections have ended. */
-function closeServer(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve()); // an error says that it was closed before
-    if (isWebServer(server)) server.closeIdleConnections();
-  });
 }
 
 function destroyServer(server: Server): void {

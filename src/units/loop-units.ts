@@ -4,7 +4,7 @@ import type { Server } from 'node:net';
 import type { EventBus, Welcome } from '../bus/index.js';
 import { ask } from './ask.js';
 import { BlockingThreads } from './blocking.js';
-import { currentInstance, Instance } from './instance.js';
+import { currentInstance, Instance, type InstanceOptions } from './instance.js';
 import { unitMaker } from './make-unit.js';
 import { loopAddress, parseWelcome, type ToUnits } from './protocol.js';
 import { remoteDeploy } from './remote.js';
@@ -21,12 +21,19 @@ export class LoopUnits {
   readonly #loop: number;
   readonly #bus: EventBus;
   readonly #copy: (value: unknown) => unknown;
+  readonly #quiet: InstanceOptions['quiet'];
   /** By deployment, then by number. */
   readonly #instances = new Map<number, Map<number, Instance>>();
   /** By deployment. */
   readonly #threads = new Map<number, BlockingThreads>();
 
-  constructor(loop: number, bus: EventBus, copy: (value: unknown) => unknown) {
+  constructor(
+    loop: number,
+    bus: EventBus,
+    copy: (value: unknown) => unknown,
+    quiet: InstanceOptions['quiet'],
+  ) {
+    this.#quiet = quiet;
     this.#loop = loop;
     this.#bus = bus;
     this.#copy = copy;
@@ -76,6 +83,7 @@ export class LoopUnits {
           isComing,
           bus: this.#bus,
           threads,
+          quiet: this.#quiet,
           deploy: remoteDeploy(this.#bus, { deployment, instance, loop }),
         }),
     );

@@ -28,7 +28,7 @@ try {
     void link.closed.then(() => links.delete(id));
   });
   const far = new Far(bus, number);
-  const units = new LoopUnits(number, bus, copy);
+  const units = new LoopUnits(number, bus, copy, (server) => loop.quiet(server));
   const entry = new URL('./units-thread.js', import.meta.url);
   const sides = new SideUnits({
     loop: number,

@@ -33,7 +33,7 @@ const member = await side.join((id, end) => {
   link.ref(); // who waits for nobody sleeps at once, and is woken late
   void link.closed.then(() => links.delete(id));
 });
-const units = new LoopUnits(loop, bus, copy);
+const units = new LoopUnits(loop, bus, copy, async () => {});
 const far = new Far(bus, member);
 answer(bus, loopAddress(member), async (message) => {
   const said = parseToUnits(message);

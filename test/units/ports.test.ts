@@ -1,6 +1,7 @@
 // Several instances on one port, in several loops and in one.
 
 import assert from 'node:assert/strict';
+import { Agent, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
@@ -49,3 +50,62 @@ test('two deployments have different sockets for port 0', { skip }, async (t) =>
   assert.equal((await loops.addresses()).length, 2);
   await answers(port, 2);
 });
+
+/** Asks over and over, eight at a time, until it is stopped. */
+function load(port: number, agent: Agent) {
+  let [isOver, answered] = [false, 0];
+  const ask = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, agent };
+      const asked = request(options, (response) => response.resume().on('end', resolve));
+      asked.on('error', reject).end();
+    });
+  const askOn = async (): Promise<void> => {
+    while (!isOver) {
+      await ask();
+      answered += 1;
+    }
+  };
+  const all = Promise.all(Array.from({ length: 8 }, askOn));
+  return {
+    /** So many more were answered. Rejects when one was lost. */
+    more: async (count: number): Promise<void> => {
+      const wanted = answered + count;
+      await Promise.race([all, waitFor(() => answered >= wanted)]);
+    },
+    stop: async (): Promise<void> => {
+      isOver = true;
+      await all;
+    },
+  };
+}
+
+for (const [app, processes, loops, keepAlive] of [
+  ['hello', 1, 2, false],
+  ['hello', 2, 1, false],
+  ['hello', 1, 2, true],
+  ['hello', 2, 1, true],
+  ['closing', 1, 2, false],
+  ['closing', 2, 1, false],
+] as const) {
+  const how = `${app}, ${keepAlive ? 'kept' : 'short'} connections, ${processes} × ${loops} loops`;
+  test(`no request is lost while instances come and go: ${how}`, { skip }, async (t) => {
+    const running = startLoops(t, { processes, loops });
+    const deployment = await running.deploy(appUrl(app), {
+      instances: 2,
+      config: { port: 0 },
+    });
+    const [address] = await running.addresses();
+    assert.ok(typeof address === 'object');
+    const agent = new Agent({ keepAlive });
+    t.after(() => agent.destroy());
+    const asking = load(address.port, agent);
+    for (let round = 0; round < 40; round += 1) {
+      await deployment.scale(1);
+      await asking.more(16);
+      await deployment.scale(2);
+      await asking.more(16);
+    }
+    await asking.stop();
+  });
+}

@@ -193,6 +193,19 @@ impl NativeSeat {
         has_left
     }
 
+    /// Whether no connection of `socket` waits to be taken, and none will. To be asked once the row says
+    /// that the loop does not listen to it.
+    #[napi]
+    pub fn is_done_with(&self, socket: u32) -> bool {
+        match &*self.inner.borrow() {
+            Some(inner) => match &*inner.acceptor.borrow() {
+                Some(acceptor) => acceptor.is_done_with(&inner.seat, socket),
+                None => true,
+            },
+            None => true,
+        }
+    }
+
     /// Leaves: connections that were not taken go to other loops of this process.
     #[napi]
     pub fn close(&self) {

@@ -105,6 +105,14 @@ impl Acceptor {
         true
     }
 
+    /// Whether no connection of `socket` waits for the loop, and none will: to be asked once its row says
+    /// that it does not listen to it any more.
+    pub fn is_done_with(&self, seat: &Seat, socket: u32) -> bool {
+        // Who places one holds the lock from the look at the row to the hand-over.
+        let _state = self.shared.lock();
+        !seat.has_untaken(socket)
+    }
+
     /// The loop is gone: what it has not taken goes to the others of this process.
     pub fn remove_seat(&self, seat: &Arc<Seat>) {
         let mut state = self.shared.lock();
@@ -355,6 +363,20 @@ mod tests {
         assert!(!server.acceptors[0].try_leave(seat));
         assert!(seat.take().is_some());
         assert!(server.acceptors[0].try_leave(seat));
+    }
+
+    #[test]
+    fn a_loop_is_done_with_a_socket_when_nothing_of_it_waits() {
+        let mut server = serve(1, 1);
+        server.listen(0, 0);
+        server.connect(1);
+        wait_until("placed", || server.open(0, 0) == 1);
+        let seat = &server.seats[0][0];
+        seat.word(word::LISTENS).store(0, Release);
+        assert!(!server.acceptors[0].is_done_with(seat, SOCKET));
+        assert!(server.acceptors[0].is_done_with(seat, SOCKET + 1), "another socket");
+        assert!(seat.take().is_some());
+        assert!(server.acceptors[0].is_done_with(seat, SOCKET));
     }
 
     #[test]

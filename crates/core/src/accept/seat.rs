@@ -240,6 +240,11 @@ impl Seat {
         !self.lock().is_empty()
     }
 
+    /// Whether a connection of this socket waits to be taken.
+    pub fn has_untaken(&self, socket: u32) -> bool {
+        self.lock().iter().any(|arrival| arrival.socket == socket)
+    }
+
     /// How long the loop has left a connection untaken or a question unanswered.
     pub fn silent_ms(&self, now_ms: u32) -> u32 {
         let age = |offset| age_ms(self.word(offset).load(Relaxed), now_ms);
