@@ -142,7 +142,6 @@ class ClusterPlace implements HostHandle {
     this.#options = options;
     this.#events = events;
     this.#own = subjects.tunnel(tunnel, 'pool');
-    const given = Object.entries(env).filter(([, value]) => value !== undefined);
     this.#request = {
       tunnel,
       hostId,
@@ -150,7 +149,7 @@ class ClusterPlace implements HostHandle {
       maxRssBytes,
       maxHeapMb,
       execArgv,
-      env: Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
+      env,
     };
     this.pipe = new Tunnel({
       connection,

@@ -262,7 +262,8 @@ export interface HostRequest {
   readonly maxRssBytes: number;
   readonly maxHeapMb: number;
   readonly execArgv: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  /** `undefined` takes a variable away. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** What the ends of a tunnel tell each other beside the stream. */
@@ -298,13 +299,25 @@ export function parseToldByPool(value: unknown): ToldByPool | undefined {
 
 /** With room for its seal. */
 export function writeHostRequest(request: HostRequest): Buffer {
-  return Buffer.concat([Buffer.from(JSON.stringify(request)), Buffer.alloc(sealBytes)]);
+  const env = mapValues(request.env, (value) => value ?? null); // JSON has no undefined
+  const text = JSON.stringify({ ...request, env });
+  return Buffer.concat([Buffer.from(text), Buffer.alloc(sealBytes)]);
 }
 
 /** Throws `TRANSFER_CORRUPT`. */
 export function parseHostRequest(bytes: Uint8Array): HostRequest {
   const value: unknown = JSON.parse(Buffer.from(bytes).toString());
   const isRequest = typeof value === 'object' && value !== null && 'tunnel' in value;
-  if (isRequest && typeof value.tunnel === 'string') return value as HostRequest;
+  if (isRequest && typeof value.tunnel === 'string') {
+    const request = value as HostRequest;
+    return { ...request, env: mapValues(request.env, (each) => each ?? undefined) };
+  }
   throw corrupt('what asks for a host');
+}
+
+function mapValues<From, To>(
+  object: Readonly<Record<string, From>>,
+  change: (value: From) => To,
+): Record<string, To> {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value)]));
 }

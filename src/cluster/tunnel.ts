@@ -4,7 +4,8 @@
 //
 // Every second each side asks whether the other is there, and says how far it has come: what was lost is
 // sent again, also after the server was away. Where the server says for some time that nobody is there
-// (503), or nothing comes for longer, the stream is destroyed.
+// (503), or nothing comes for longer, the stream is destroyed. Its end counts as a byte, so that it is
+// acknowledged: a side that has ended stays until the other knows.
 
 import { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
@@ -63,10 +64,14 @@ export class Tunnel extends Duplex {
   #written = 0;
   #acknowledged = 0;
   #onWindow: (() => void) | undefined;
+  /** All was written, and the other side does not know. */
+  #onEnd: (() => void) | undefined;
   /** What has come in order, and how much of it the other side knows. */
   #received = 0;
   #told = 0;
   #isReading = true;
+  /** The other side has ended. */
+  #hasEnd = false;
   /** The other side was asked for what is missing from here on. */
   #asked = -1;
   #lastHeard = Date.now();
@@ -131,8 +136,18 @@ export class Tunnel extends Duplex {
   }
 
   override _final(done: Done): void {
-    this.#post(tunnelFrame.end, this.#written, Buffer.alloc(0));
-    done();
+    this.#onEnd = done;
+    this.#postEnd();
+  }
+
+  #postEnd(): void {
+    if (this.#onEnd !== undefined) this.#post(tunnelFrame.end, this.#written, Buffer.alloc(0));
+  }
+
+  #ended(): void {
+    const done = this.#onEnd;
+    this.#onEnd = undefined;
+    done?.();
   }
 
   override _read(): void {
@@ -158,11 +173,16 @@ export class Tunnel extends Duplex {
     }
     const now = Date.now();
     const isAbsent = this.#absentSince !== undefined && now - this.#absentSince > absentMs;
+    if (isAbsent && this.#hasEnd && this.#onEnd !== undefined) {
+      this.#ended(); // it goes when it has all: only its last word was lost
+      return;
+    }
     if (this.#other !== undefined && (isAbsent || now - this.#lastHeard > silentMs)) {
       this.destroy(new CodedError('CLUSTER_HOST_LOST', 'the other end of a tunnel is gone'));
       return;
     }
     this.#post(tunnelFrame.ask, this.#written, Buffer.alloc(0), this.#own);
+    this.#postEnd();
   };
 
   #hear({ subject, data, headers }: NatsMessage): void {
@@ -203,15 +223,28 @@ export class Tunnel extends Duplex {
         for (const each of this.#sent) {
           if (each.offset >= offset) this.#post(tunnelFrame.data, each.offset, each.bytes);
         }
+        this.#postEnd();
         break;
       case tunnelFrame.told:
         this.#onTold(parsed(bytes));
         break;
       case tunnelFrame.end:
-        if (offset === this.#received) this.push(null);
-        else this.#missing();
+        this.#takeEnd(offset);
         break;
     }
+  }
+
+  #takeEnd(offset: number): void {
+    if (offset > this.#received) {
+      this.#missing();
+      return;
+    }
+    if (!this.#hasEnd) {
+      this.#hasEnd = true;
+      this.#received += 1;
+      this.push(null);
+    }
+    this.#acknowledge();
   }
 
   #takeData(offset: number, bytes: Buffer): void {
@@ -231,8 +264,10 @@ export class Tunnel extends Duplex {
   }
 
   #takeAck(offset: number): void {
-    if (!(offset > this.#acknowledged && offset <= this.#written)) return;
+    const last = this.#onEnd === undefined ? this.#written : this.#written + 1;
+    if (!(offset > this.#acknowledged && offset <= last)) return;
     this.#acknowledged = offset;
+    if (offset > this.#written) this.#ended();
     const kept = this.#sent.findIndex((each) => each.offset >= offset);
     this.#sent.splice(0, kept < 0 ? this.#sent.length : kept);
     if (this.#written - this.#acknowledged >= windowBytes) return;

@@ -51,9 +51,9 @@ export interface PoolOptions {
   readonly maxHeapMb?: number | undefined;
   /** Flags of Node for the hosts, after those of this process. */
   readonly execArgv?: readonly string[] | undefined;
-  /** Environment of the hosts, on top of this process's own; `undefined` removes a variable. */
+  /** Environment of the hosts, on top of this process's own (or its worker's); `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** `spread` pins each host to one of the granted cores, in turn. Default `none`. */
+  /** `spread` pins each host to one of the granted cores, in turn; not in a cluster. Default `none`. */
   readonly affinity?: 'none' | 'spread' | undefined;
   /** Runs once in each host before it takes tasks. */
   readonly setup?: (() => unknown) | undefined;
@@ -227,11 +227,18 @@ function fillDurable({ durable = false, whenBusy, priority }: CallOptions) {
   throw invalid('durable.id', durable.id, 'a text that is not empty');
 }
 
-function fillRemote({ cluster, host = 'process', channel = 'auto' }: PoolOptions): RemoteHosts {
+function fillRemote({
+  cluster,
+  host = 'process',
+  channel = 'auto',
+  affinity = 'none',
+}: PoolOptions): RemoteHosts {
   if (host !== 'process') throw invalid('host', host, '"process" for a pool with a cluster');
   if (channel !== 'auto' && channel !== 'socket') {
     throw invalid('channel', channel, '"auto" or "socket" for a pool with a cluster');
   }
+  // Which cores a host over there may have, only its machine knows.
+  if (affinity !== 'none') throw invalid('affinity', affinity, '"none" for a pool with a cluster');
   const hosts = cluster?.hosts;
   if (isRemoteHosts(hosts)) return hosts;
   throw invalid('cluster', cluster, 'what `cluster()` resolved with');

@@ -14,9 +14,15 @@ import { eventually, joinBus, type Server, skip, startServer } from './server.js
 
 const secret = 'nobody else knows this';
 
-async function startWorker(t: TestContext, { url }: Server, hosts: number): Promise<ChildProcess> {
+async function startWorker(
+  t: TestContext,
+  { url }: Pick<Server, 'url'>,
+  hosts: number,
+  env: NodeJS.ProcessEnv = {},
+): Promise<ChildProcess> {
   const args = [url, secret, String(hosts)];
-  const child = fork(new URL('./apps/worker.js', import.meta.url), args);
+  const program = new URL('./apps/worker.js', import.meta.url);
+  const child = fork(program, args, { env: { ...process.env, ...env } });
   t.after(() => child.kill('SIGKILL'));
   await once(child, 'message');
   return child;
@@ -198,6 +204,19 @@ test('the server is restarted while tasks run', { skip }, async (t) => {
   }
 });
 
+test('variables that a pool sets for its hosts, and those that it takes away', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const worker = await startWorker(t, server, 1, { MC_TAKEN: 'by the worker', MC_KEPT: 'too' });
+  const pool = await openPool(t, server, { env: { MC_TAKEN: undefined, MC_SET: 'by the pool' } });
+  const found = await pool.run(() => {
+    const { MC_TAKEN, MC_KEPT, MC_SET } = process.env;
+    return [process.ppid, MC_TAKEN, MC_KEPT, MC_SET];
+  });
+  assert.deepEqual(found, [worker.pid, undefined, 'too', 'by the pool']);
+});
+
 test('the command lends hosts, until it is told to end', { skip }, async (t) => {
   const server = await startServer(t);
   const args = ['worker', '--nats', server.url, '--hosts', '1'];
@@ -229,6 +248,10 @@ test('what a pool on a cluster cannot be', { skip }, async (t) => {
   const invalid = { code: 'OPTION_INVALID' };
   assert.throws(() => new Pool({ cluster, host: 'thread' }), invalid);
   assert.throws(() => new Pool({ cluster, channel: 'shm' }), invalid);
+  assert.throws(() => new Pool({ cluster, affinity: 'spread' }), {
+    ...invalid,
+    message: /affinity is "spread": it must be "none" for a pool with a cluster/,
+  });
   assert.throws(() => Reflect.construct(Pool, [{ cluster: {} }]), invalid);
   await assert.rejects(cluster.lendHosts(0), invalid);
   const other = await startServer(t);

@@ -1,0 +1,94 @@
+// A NATS server that is none: it carries frames between connections of this process, and the test decides what
+// becomes of each. So what a network does once in a year it does here in every run.
+
+import type { NatsConnection, NatsMessage } from '../../src/cluster/nats.js';
+
+type Callback = (error: Error | null, message: NatsMessage) => void;
+
+interface Subscription {
+  readonly subject: string;
+  readonly queue: string | undefined;
+  readonly callback: Callback;
+  readonly connection: NatsConnection;
+}
+
+export interface Frame extends NatsMessage {
+  /** Who gets it. */
+  readonly connection: NatsConnection;
+}
+
+export class LossyNetwork {
+  /** How many of this frame arrive; all do, once, if nothing else is said. */
+  copies: (frame: Frame) => number = () => 1;
+  /** Which of so many that are on their way arrives next; the first, if nothing else is said. */
+  next: (count: number) => number = () => 0;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #way: (() => void)[] = [];
+  #isRunning = false;
+
+  /** Nothing is on its way. */
+  get isIdle(): boolean {
+    return this.#way.length === 0;
+  }
+
+  connect(maxPayload = 2 ** 20): NatsConnection {
+    let isClosed = false;
+    const connection: NatsConnection = {
+      info: { max_payload: maxPayload },
+      publish: (subject, bytes, { reply } = {}) => {
+        // A copy, as on a wire.
+        this.publish({
+          subject,
+          data: Uint8Array.from(bytes),
+          ...(reply !== undefined && { reply }),
+        });
+      },
+      subscribe: (subject, { queue, callback }) => {
+        const subscription = { subject, queue, callback, connection };
+        this.#subscriptions.add(subscription);
+        const unsubscribe = (): void => void this.#subscriptions.delete(subscription);
+        return { unsubscribe, drain: async () => unsubscribe() };
+      },
+      flush: async () => {},
+      drain: async () => {},
+      close: async () => {
+        isClosed = true;
+      },
+      closed: () => new Promise(() => {}),
+      isClosed: () => isClosed,
+      status: async function* () {},
+    };
+    return connection;
+  }
+
+  publish(message: NatsMessage): void {
+    const here = [...this.#subscriptions].filter(({ subject }) => subject === message.subject);
+    const single = here.filter(({ queue }) => queue === undefined);
+    const queued = here.filter(({ queue }) => queue !== undefined);
+    const one = queued[this.next(queued.length)];
+    const receivers = one === undefined ? single : [...single, one];
+    for (const receiver of receivers) this.#send(receiver, message);
+    const { reply } = message;
+    if (receivers.length > 0 || reply === undefined) return;
+    this.publish({ subject: reply, data: new Uint8Array(), headers: { code: 503 } });
+  }
+
+  #send(receiver: Subscription, message: NatsMessage): void {
+    const count = this.copies({ ...message, connection: receiver.connection });
+    for (let sent = 0; sent < count; sent += 1) {
+      this.#way.push(() => {
+        if (this.#subscriptions.has(receiver)) receiver.callback(null, message);
+      });
+    }
+    if (!this.#isRunning) setImmediate(this.#carry);
+    this.#isRunning = true;
+  }
+
+  /** One frame a turn. */
+  readonly #carry = (): void => {
+    const [arrive] = this.#way.splice(this.next(this.#way.length), 1);
+    arrive?.();
+    this.#isRunning = this.#way.length > 0;
+    if (this.#isRunning) setImmediate(this.#carry);
+  };
+}
