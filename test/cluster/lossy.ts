@@ -56,6 +56,7 @@ export class LossyNetwork {
       },
       closed: () => new Promise(() => {}),
       isClosed: () => isClosed,
+      isDraining: () => false,
       status: async function* () {},
     };
     return connection;
