@@ -55,7 +55,10 @@ export async function moveInstance(
     const isLost = placed.loop === undefined;
     placed.state = isLost ? 'lost' : 'running';
     if (isLost) parts.lose();
-    const then = isLost ? 'its loop has ended, and it is started again' : 'it goes on where it was';
+    const home = deployment.options.on === 'blocking' ? 'thread' : 'loop';
+    const then = isLost
+      ? `its ${home} has ended, and it is started again`
+      : 'it goes on where it was';
     const text = `${what} could not go to loop ${target.loop}, ${then}: ${messageOf(cause)}`;
     throw new CodedError('UNIT_MOVE_FAILED', text, { cause });
   }

@@ -4,7 +4,7 @@
 // Not here: what runs in the thread (units-thread.ts), what becomes of one that died (director.ts).
 
 import type { Bus } from '../bus/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { beforeDeadline, defer, messageOf } from '../internal/index.js';
 import type { SideThread } from '../serve/index.js';
 import { ask } from './ask.js';
@@ -67,7 +67,7 @@ export class SideUnits {
       case 'exit':
         return undefined; // for threads
       default:
-        return await this.#askOf(this.#find(message.deployment, message.instance), message);
+        return await this.#relay(this.#find(message.deployment, message.instance), message);
     }
   }
 
@@ -76,6 +76,23 @@ export class SideUnits {
       if (side.deployment === deployment && side.instance === instance) return side;
     }
     throw new Error(`instance ${instance} is not here any more`);
+  }
+
+  /** As `#askOf`; where its thread ends meanwhile, this rejects when the director was told. */
+  async #relay(side: Side, message: ToUnits): Promise<unknown> {
+    const died = side.thread.ended.then((error): never => {
+      throw new Error(whyEnded(error));
+    });
+    died.catch(() => {});
+    try {
+      return await Promise.race([this.#askOf(side, message), died]);
+    } catch (error) {
+      const isGone = hasCode(error, 'BUS_CONSUMER_LOST') || hasCode(error, 'BUS_NO_HANDLERS');
+      if (!isGone) throw error;
+      // Its channel has ended: perhaps before its thread, perhaps it was another's that it needed.
+      const onDeadline = (): Error => asError(error);
+      return await beforeDeadline(died, { deadlineMs: exitMs, onDeadline });
+    }
   }
 
   /** It has deadlines of its own. */
@@ -110,8 +127,8 @@ export class SideUnits {
     this.#sides.add(side);
     this.#awaited.set(number, here.resolve);
     const died = thread.ended.then((error): never => {
-      this.#ended(side, name, error?.message);
-      throw new Error(`its thread has ended: ${error?.message ?? 'it called process.exit()'}`);
+      this.#ended(side, name, whyEnded(error));
+      throw new Error(`its thread has ended: ${whyEnded(error)}`);
     });
     died.catch(() => {}); // where nobody waits for it any more
     const begin = async (): Promise<void> => {
@@ -133,7 +150,7 @@ export class SideUnits {
     }
   }
 
-  #ended(side: Side, name: string, why = 'it called process.exit()'): void {
+  #ended(side: Side, name: string, why: string): void {
     this.#sides.delete(side);
     if (!side.isRunning) return;
     const { deployment, instance } = side;
@@ -211,4 +228,12 @@ export class SideUnits {
     );
     await Promise.all(all);
   }
+}
+
+function whyEnded(error: { readonly message: string } | undefined): string {
+  return error?.message ?? 'it called process.exit()';
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(messageOf(error));
 }
