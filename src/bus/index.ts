@@ -18,7 +18,6 @@ export {
   type Delivery,
   headersOf,
   noHeaders,
-  type Origin,
   type Outcome,
   type ReplyOptions,
   type ReplyRequestOptions,

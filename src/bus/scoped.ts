@@ -174,6 +174,11 @@ export class ScopedBus implements Bus {
     this.#isHeld = true;
     for (const each of this.#consumers.keys()) each.hold();
     await Promise.allSettled(this.#atWork);
+    await this.arrived();
+  }
+
+  /** Resolves when nothing comes from an old home any more, and all know of its consumers. @internal */
+  async arrived(): Promise<void> {
     await this.#bus.handovers.arrived(new Set(this.#consumers.keys()));
   }
 

@@ -186,10 +186,12 @@ export class Instance {
     return restored;
   }
 
-  /** Whether it has its state, once that is decided. */
+  /** Whether it has its state, of one whose old loop is lost: once that is decided, and known here. */
   async isRestored(): Promise<boolean> {
     await this.#restored;
-    return this.#life.is('running');
+    if (!this.#life.is('running')) return false;
+    await this.#bus.arrived();
+    return true;
   }
 
   /** It is there for those outside. */

@@ -380,6 +380,7 @@ test('a port is never closed while its only server moves', { skip }, async (t) =
   const [address] = await loops.addresses();
   assert.ok(typeof address === 'object');
   let isOver = false;
+  let asked = 0;
   const seen = new Set<string>();
   const failures: unknown[] = [];
   const asking = (async () => {
@@ -390,9 +391,14 @@ test('a port is never closed while its only server moves', { skip }, async (t) =
       } catch (error) {
         failures.push(Object(Object(error).cause).code); // it was placed on the old one as that ended
       }
+      asked += 1;
     }
   })();
-  for (const { loop } of [...loops.loops, ...loops.loops]) await deployment.move(0, loop);
+  for (const { loop } of [...loops.loops, ...loops.loops]) {
+    await deployment.move(0, loop);
+    const before = asked;
+    await waitFor(() => asked > before + 1); // the first was perhaps on its way
+  }
   isOver = true;
   await asking;
   assert.equal(seen.size, 2);
