@@ -9,8 +9,8 @@ import type { Bus } from '../bus/index.js';
 import type { ClusterTicket } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
-import { placesIn } from '../serve/index.js';
 import { ask } from './ask.js';
+import { culprits } from './culprits.js';
 import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
 import { startFailed, stopFailed } from './errors.js';
 import { Losses } from './losses.js';
@@ -385,20 +385,6 @@ export class Director {
     const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
     await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
   }
-}
-
-/** The names of those whose module is on the stack, with where in it; where there is none, of all. */
-function culprits(
-  here: readonly DirectedDeployment[],
-  { place, stack }: Pick<ServerBlockedMessage, 'place' | 'stack'>,
-) {
-  const places = placesIn(stack);
-  const isIn = ({ source }: DirectedDeployment, at: string): boolean =>
-    source.kind === 'module' && at.startsWith(`${source.url}:`);
-  const own = here.filter((each) => places.some((at) => isIn(each, at)));
-  const named = own.length === 0 ? here : own;
-  const units = [...new Set(named.map(({ name }) => name))];
-  return { units, place: places.find((at) => own.some((each) => isIn(each, at))) ?? place };
 }
 
 /** In which a loop says who of its threads has not answered, in ms. */
