@@ -28,6 +28,7 @@ export type {
   ClusterEvents,
   ClusterNode,
   ClusterOptions,
+  LendOptions,
   NatsOptions,
   Worker,
 } from './cluster/index.js';
