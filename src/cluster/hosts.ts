@@ -129,6 +129,8 @@ class ClusterPlace implements HostHandle {
   readonly #own: string;
   readonly #request: Omit<HostRequest, 'time'>;
   readonly #events: PlaceEvents;
+  /** Where the host is. */
+  #other: string | undefined;
   #hasEnded = false;
 
   constructor(
@@ -189,9 +191,14 @@ class ClusterPlace implements HostHandle {
     const message = parseToldByHost(told);
     switch (message?.type) {
       case 'granted':
-        if (!this.isWaiting) break; // the answer to a request that was repeated
+        if (!this.isWaiting) {
+          // The request was repeated, and another answers it, too: it may take its host back.
+          if (message.subject !== this.#other) this.#tell({ type: 'refuse' }, message.subject);
+          break;
+        }
         this.pid = message.pid;
-        this.pipe.connect(message.subject);
+        this.#other = message.subject;
+        this.pipe.connect(message.subject, true);
         if (this.#hasEnded) this.#tell({ type: 'kill' });
         this.#events.onGranted();
         break;
@@ -210,8 +217,8 @@ class ClusterPlace implements HostHandle {
     }
   }
 
-  #tell(message: ToldByPool): void {
-    this.pipe.tell(message);
+  #tell(message: ToldByPool, other?: string): void {
+    this.pipe.tell(message, other);
   }
 
   terminate(): void {

@@ -33,6 +33,8 @@ interface Lent {
   readonly handle: HostHandle;
   readonly granted: ToldByHost;
   readonly tunnel: Tunnel;
+  /** When the pool asked last. */
+  askedAt: number;
 }
 
 export class Lender {
@@ -40,8 +42,8 @@ export class Lender {
   readonly #slots: Slots;
   /** By the name of the tunnel. */
   readonly #lent = new Map<string, Lent>();
-  /** Tunnels that have ended, and when. */
-  readonly #over = new Map<string, number>();
+  /** Tunnels that have ended, when, and when their pools had asked last. */
+  readonly #over = new Map<string, { readonly since: number; readonly askedAt: number }>();
   #subscription: NatsSubscription | undefined;
   readonly #drainTimeoutMs: number;
   #closing: Promise<void> | undefined;
@@ -95,7 +97,10 @@ export class Lender {
   /** What the pool hears. */
   #lend(request: HostRequest, pool: string): ToldByHost {
     const known = this.#lent.get(request.tunnel);
-    if (known !== undefined) return known.granted;
+    if (known !== undefined) {
+      known.askedAt = Math.max(known.askedAt, request.time);
+      return known.granted;
+    }
     if (this.#isOld(request)) throw new Error('a request for a host came again');
     if (this.#closing !== undefined || !this.#slots.isFree) return { type: 'busy' };
     const { connection, seal, subjects } = this.#options;
@@ -109,15 +114,16 @@ export class Lender {
         connection,
         seal,
         own,
-        onTold: (told) => this.#obey(handle, told),
+        onTold: (told) => this.#obey(handle, tunnel, told),
+        onUntaken: () => this.#answer(granted, pool), // the first answer may be lost
       });
       const granted = { type: 'granted', subject: own, pid, host: hostname() } as const;
-      this.#lent.set(request.tunnel, { handle, granted, tunnel });
+      this.#lent.set(request.tunnel, { handle, granted, tunnel, askedAt: request.time });
       this.#slots.take();
       pipe.on('error', () => {}); // its process has ended, which is told
       tunnel.on('error', () => handle.kill());
       pipe.pipe(tunnel).pipe(pipe);
-      tunnel.connect(pool);
+      tunnel.connect(pool, false);
       handle.onExit = ({ exitCode, signal }) => {
         tunnel.tell({ type: 'exit', exitCode, signal });
         this.#back(request.tunnel);
@@ -128,17 +134,21 @@ export class Lender {
     }
   }
 
-  /** Its host has ended: whoever sends it again is not the pool. */
-  #isOld({ tunnel }: HostRequest): boolean {
+  /** Its host has ended: who asks again is the pool, which had not taken it, only if it asks later. */
+  #isOld({ tunnel, time }: HostRequest): boolean {
     const now = Date.now();
-    for (const [old, since] of this.#over) if (now - since > 2 * oldestMs) this.#over.delete(old);
-    return this.#over.has(tunnel);
+    for (const [old, { since }] of this.#over) {
+      if (now - since > 2 * oldestMs) this.#over.delete(old);
+    }
+    const over = this.#over.get(tunnel);
+    return over !== undefined && time <= over.askedAt;
   }
 
-  #obey(handle: HostHandle, told: unknown): void {
+  #obey(handle: HostHandle, tunnel: Tunnel, told: unknown): void {
     const message = parseToldByPool(told);
-    if (message?.type === 'kill') handle.kill();
-    else if (message?.type === 'terminate') handle.terminate();
+    if (message?.type === 'refuse') tunnel.abandon();
+    if (message?.type === 'terminate') handle.terminate();
+    else if (message !== undefined) handle.kill();
   }
 
   #answer(told: ToldByHost, pool: string): void {
@@ -146,14 +156,18 @@ export class Lender {
     const bytes = Buffer.from(JSON.stringify(told));
     const frame = writeTunnelFrame({ kind: tunnelFrame.told, offset: 0, bytes });
     seal.seal(frame, tunnelTarget(pool, ''));
-    connection.publish(pool, frame);
+    try {
+      connection.publish(pool, frame);
+    } catch {
+      // the connection is being closed
+    }
   }
 
   /** The host has ended, and another may be lent. */
   #back(name: string): void {
     const lent = this.#lent.get(name);
     this.#lent.delete(name);
-    this.#over.set(name, Date.now());
+    this.#over.set(name, { since: Date.now(), askedAt: lent?.askedAt ?? Infinity });
     // What it had sent last is still to be acknowledged.
     setTimeout(() => lent?.tunnel.destroy(), endMs).unref();
     this.#slots.giveBack();

@@ -280,7 +280,11 @@ export type ToldByHost =
   /** It is to get nothing more, and to end after what it has. */
   | { readonly type: 'retire' }
   | { readonly type: 'exit'; readonly exitCode: number | null; readonly signal: string | null };
-export type ToldByPool = { readonly type: 'terminate' } | { readonly type: 'kill' };
+export type ToldByPool =
+  | { readonly type: 'terminate' }
+  | { readonly type: 'kill' }
+  /** Another host was granted, too: this one is not wanted. */
+  | { readonly type: 'refuse' };
 
 function hasType(value: unknown, types: readonly string[]): boolean {
   return typeof value === 'object' && value !== null && types.includes(Reflect.get(value, 'type'));
@@ -294,7 +298,7 @@ export function parseToldByHost(value: unknown): ToldByHost | undefined {
 }
 
 export function parseToldByPool(value: unknown): ToldByPool | undefined {
-  return hasType(value, ['terminate', 'kill']) ? (value as ToldByPool) : undefined;
+  return hasType(value, ['terminate', 'kill', 'refuse']) ? (value as ToldByPool) : undefined;
 }
 
 /** With room for its seal. */

@@ -26,6 +26,8 @@ const askMs = 1000;
 /** Nobody there for so long, or nothing heard for so long: it is gone. */
 const absentMs = 3000;
 const silentMs = 20_000;
+/** The same where nothing was ever heard: nobody has taken it. */
+const untakenMs = 5000;
 
 type Done = (error?: Error | null) => void;
 
@@ -38,6 +40,8 @@ export interface TunnelOptions {
   readonly onTold: (told: unknown) => void;
   /** The server says that nobody hears what was published with `own` to answer to. */
   readonly onNobody?: () => void;
+  /** Every second until the other side is heard for the first time. */
+  readonly onUntaken?: () => void;
 }
 
 /** What a frame is sealed for: where it goes, and from whom. */
@@ -56,6 +60,7 @@ export class Tunnel extends Duplex {
   readonly #own: string;
   readonly #onTold: (told: unknown) => void;
   readonly #onNobody: () => void;
+  readonly #onUntaken: () => void;
   readonly #subscription: NatsSubscription;
   readonly #timer: NodeJS.Timeout;
   #other: string | undefined;
@@ -74,16 +79,25 @@ export class Tunnel extends Duplex {
   #hasEnd = false;
   /** The other side was asked for what is missing from here on. */
   #asked = -1;
+  #isTaken = false;
   #lastHeard = Date.now();
   #absentSince: number | undefined;
 
-  constructor({ connection, seal, own, onTold, onNobody = () => {} }: TunnelOptions) {
+  constructor({
+    connection,
+    seal,
+    own,
+    onTold,
+    onNobody = () => {},
+    onUntaken = () => {},
+  }: TunnelOptions) {
     super({ highWaterMark: windowBytes, autoDestroy: true });
     this.#connection = connection;
     this.#seal = seal;
     this.#own = own;
     this.#onTold = onTold;
     this.#onNobody = onNobody;
+    this.#onUntaken = onUntaken;
     this.#subscription = connection.subscribe(own, {
       callback: (error, message) => {
         try {
@@ -97,20 +111,28 @@ export class Tunnel extends Duplex {
     this.#timer = setInterval(this.#ask, askMs);
   }
 
-  /** The other side is there, from now on. */
-  connect(other: string): void {
+  /** The other side is there, from now on; `isTaken` where it was heard already, which it is told. */
+  connect(other: string, isTaken: boolean): void {
     this.#other = other;
+    this.#isTaken = isTaken;
     this.#lastHeard = Date.now();
+    this.#absentSince = undefined;
+    if (isTaken) this.#ask();
     for (const { offset, bytes } of this.#sent) this.#post(tunnelFrame.data, offset, bytes);
   }
 
-  /** Beside the stream, at once, at most once. */
-  tell(message: object): void {
-    this.#post(tunnelFrame.told, 0, Buffer.from(JSON.stringify(message)));
+  /** Nobody is there: nothing goes to the other side any more, and the stream is destroyed. */
+  abandon(): void {
+    this.#other = undefined;
+    this.destroy();
   }
 
-  #post(kind: number, offset: number, bytes: Buffer, reply?: string): void {
-    const other = this.#other;
+  /** Beside the stream, at once, at most once; to another who would be the other side, too. */
+  tell(message: object, other = this.#other): void {
+    this.#post(tunnelFrame.told, 0, Buffer.from(JSON.stringify(message)), undefined, other);
+  }
+
+  #post(kind: number, offset: number, bytes: Buffer, reply?: string, other = this.#other): void {
     if (other === undefined || this.#connection.isClosed()) return;
     const frame = writeTunnelFrame({ kind, offset, bytes });
     this.#seal.seal(frame, tunnelTarget(other, this.#own));
@@ -177,8 +199,13 @@ export class Tunnel extends Duplex {
       this.#ended(); // it goes when it has all: only its last word was lost
       return;
     }
-    if (this.#other !== undefined && (isAbsent || now - this.#lastHeard > silentMs)) {
+    const mostMs = this.#isTaken ? silentMs : untakenMs;
+    if (this.#other !== undefined && (isAbsent || now - this.#lastHeard > mostMs)) {
       this.destroy(new CodedError('CLUSTER_HOST_LOST', 'the other end of a tunnel is gone'));
+      return;
+    }
+    if (!this.#isTaken) {
+      this.#onUntaken();
       return;
     }
     this.#post(tunnelFrame.ask, this.#written, Buffer.alloc(0), this.#own);
@@ -191,22 +218,36 @@ export class Tunnel extends Duplex {
       this.#onNobody();
       return;
     }
-    let frame: TunnelFrame;
     try {
       const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-      // Before it is connected it hears those who grant it, who name themselves.
-      const target = tunnelTarget(subject, this.#other ?? '');
-      frame = readTunnelFrame(this.#seal.open(sealed, target));
+      const frame = this.#open(sealed, subject);
+      if (frame !== undefined) this.#take(frame);
     } catch (error) {
       announcements.clusterRefused.publish({ why: messageOf(error) });
-      return;
     }
-    this.#lastHeard = Date.now();
-    this.#absentSince = undefined;
-    this.#take(frame);
+  }
+
+  /** What the other side sends; who grants it is no side yet, and is heard here. */
+  #open(sealed: Buffer, subject: string): TunnelFrame | undefined {
+    const other = this.#other;
+    const openFrom = (sender: string): TunnelFrame =>
+      readTunnelFrame(this.#seal.open(sealed, tunnelTarget(subject, sender)));
+    if (other !== undefined) {
+      try {
+        return openFrom(other);
+      } catch {
+        // where two grant it
+      }
+    }
+    const { kind, bytes } = openFrom('');
+    if (kind === tunnelFrame.told) this.#onTold(parsed(bytes));
+    return undefined;
   }
 
   #take({ kind, offset, bytes }: TunnelFrame): void {
+    this.#lastHeard = Date.now();
+    this.#isTaken = true;
+    this.#absentSince = undefined;
     switch (kind) {
       case tunnelFrame.data:
         this.#takeData(offset, bytes);

@@ -20,8 +20,8 @@ function openTunnel(t: TestContext, network: LossyNetwork): [Tunnel, Tunnel] {
     return tunnel;
   };
   const ends: [Tunnel, Tunnel] = [open('one'), open('other')];
-  ends[0].connect('other');
-  ends[1].connect('one');
+  ends[0].connect('other', true);
+  ends[1].connect('one', true);
   return ends;
 }
 

@@ -1,0 +1,142 @@
+// Who gives a host to a pool, where frames are lost or come again: a network of this process between a pool and
+// workers whose hosts are real processes.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { ClusterHosts, type HostsOptions } from '../../src/cluster/hosts.js';
+import { Lender } from '../../src/cluster/lender.js';
+import { Seal } from '../../src/cluster/seal.js';
+import { Slots } from '../../src/cluster/slots.js';
+import { Subjects } from '../../src/cluster/subjects.js';
+import { Pool } from '../../src/index.js';
+import { childrenOf } from '../support/index.js';
+import { type Frame, LossyNetwork } from './lossy.js';
+import { eventually, refusals } from './server.js';
+
+const seal = new Seal('nobody else knows this', 'name');
+const subjects = new Subjects('name');
+
+function options(network: LossyNetwork): HostsOptions {
+  return { connection: network.connect(), name: 'name', seal, subjects };
+}
+
+function openPool(t: TestContext, network: LossyNetwork): Pool {
+  const cluster = { hosts: new ClusterHosts(options(network)) };
+  const pool = new Pool({ cluster, size: { min: 0, max: 1 } });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+function startLender(network: LossyNetwork, count: number): Lender {
+  return new Lender(options(network), new Slots(count), 0);
+}
+
+function startWorker(t: TestContext, network: LossyNetwork): Lender {
+  const worker = startLender(network, 1);
+  t.after(() => worker.close());
+  return worker;
+}
+
+/** What goes to those that have hosts, with who gets it. */
+function requestsOf(network: LossyNetwork): Frame[] {
+  const requests: Frame[] = [];
+  network.copies = (frame) => {
+    if (frame.subject === subjects.hosts) requests.push(frame);
+    return 1;
+  };
+  return requests;
+}
+
+test('a request for a host that is played again starts no second process', async (t) => {
+  const network = new LossyNetwork();
+  const requests = requestsOf(network);
+  startWorker(t, network);
+  const pool = openPool(t, network);
+  const pid = await pool.run(() => process.pid);
+  const [request] = requests;
+  assert.ok(request !== undefined);
+  const why = refusals(t);
+  network.publish(request); // nobody listens: its only host is lent
+  await pool.destroy();
+  await eventually(() => assert.deepEqual(childrenOf(process.pid), []));
+  await eventually(() => {
+    network.publish(request); // once the worker listens again
+    assert.match(why.join(), /a request for a host came again/);
+  });
+  assert.deepEqual(childrenOf(process.pid), []);
+  assert.equal(await openPool(t, network).run(() => 'another'), 'another');
+  assert.notEqual(pid, process.pid);
+});
+
+test('a worker with room starts no second process for a request that comes twice', async (t) => {
+  const network = new LossyNetwork();
+  const worker = startLender(network, 2);
+  t.after(() => worker.close());
+  network.copies = ({ subject }) => (subject === subjects.hosts ? 2 : 1);
+  const pool = openPool(t, network);
+  assert.equal(await pool.run(() => 1), 1);
+  assert.equal(worker.lentHosts, 1);
+});
+
+test('a grant that is lost: it is said again, and the pool has the same host', async (t) => {
+  const network = new LossyNetwork();
+  const worker = startWorker(t, network);
+  let lost = 0;
+  network.copies = ({ data }) => {
+    if (lost > 0 || !Buffer.from(data).includes('granted')) return 1;
+    lost += 1;
+    return 0;
+  };
+  const why = refusals(t);
+  const pool = openPool(t, network);
+  const pid = await pool.run(() => process.pid);
+  assert.equal(lost, 1);
+  assert.deepEqual(
+    childrenOf(process.pid).map((child) => child.pid),
+    [pid],
+  );
+  assert.equal(worker.lentHosts, 1);
+  assert.deepEqual(why, []);
+});
+
+test('a host that nobody takes is given back, and lent again', async (t) => {
+  const network = new LossyNetwork();
+  const worker = startWorker(t, network);
+  let isLosing = true;
+  network.copies = ({ data }) => (isLosing && Buffer.from(data).includes('granted') ? 0 : 1);
+  const pool = openPool(t, network);
+  const running = pool.run(() => 'at last');
+  await eventually(() => assert.equal(worker.lentHosts, 1));
+  await eventually(() => assert.equal(worker.lentHosts, 0));
+  isLosing = false;
+  assert.equal(await running, 'at last'); // for the same request, asked anew
+});
+
+test('where two workers grant one request, the pool gives one host back', async (t) => {
+  const network = new LossyNetwork();
+  const workers = [startWorker(t, network), startWorker(t, network)];
+  const grants = new Set<string>();
+  const refused: string[] = [];
+  network.copies = ({ data, subject }) => {
+    const text = Buffer.from(data).toString('latin1');
+    if (text.includes('"refuse"')) refused.push(subject);
+    const granted = /"subject":"([^"]*)"/.exec(text)?.[1];
+    if (granted === undefined) return 1;
+    grants.add(granted);
+    return grants.size > 1 ? 1 : 0; // what the first says is lost until the second has said it
+  };
+  const why = refusals(t);
+  const pool = openPool(t, network);
+  const pid = await pool.run(() => process.pid);
+  assert.equal(grants.size, 2);
+  await eventually(() =>
+    assert.deepEqual(workers.map(({ lentHosts }) => lentHosts).sort(), [0, 1]),
+  );
+  assert.deepEqual(refused, [[...grants][0]]);
+  await eventually(() => {
+    const running = childrenOf(process.pid).map((child) => child.pid);
+    assert.deepEqual(running, [pid]);
+  });
+  assert.equal(await pool.run(() => process.pid), pid);
+  assert.deepEqual(why, []);
+});
