@@ -154,9 +154,14 @@ test('what waits longer for the server than a frame may be old is taken when it 
   here.bus.send('count', 'before');
   await eventually(() => assert.deepEqual(got, ['before']));
   const why = refusals(t);
-  const lost = nextLost();
+  let lost = 0;
+  const tell = (): void => {
+    lost += 1;
+  };
+  announcements.clusterLost.subscribe(tell);
+  t.after(() => announcements.clusterLost.unsubscribe(tell));
   await server.kill();
-  await lost;
+  await waitFor(() => lost === 2); // both nodes are of this process
   assert.equal(here.bus.send('count', 'meanwhile'), false); // it waits
   // The clocks of both go on by more than a frame may be old.
   const now = Date.now.bind(Date);

@@ -36,9 +36,6 @@ class Counter {
     if (how === 'throws') throw new Error(`${what} does not want to`);
     if (how === 'hangs') await new Promise(() => {});
     if (how === 'dies') process.kill(process.pid, 'SIGKILL');
-    if (how === 'exits') process.exit(3);
-    const kept: number[][] = [];
-    while (how === 'exhausts') kept.push(new Array<number>(2 ** 16).fill(0.5));
   }
 
   async save(): Promise<unknown> {
@@ -84,7 +81,6 @@ async function deployCounter(t: TestContext, config = '', options = {}) {
 interface Counted {
   readonly count: number;
   readonly loop: number;
-  readonly instance: number;
 }
 
 async function counted(loops: Loops): Promise<Counted> {
@@ -248,87 +244,6 @@ test('the old loop dies when the new one has the state: that one is kept', { ski
   const goOn = await restoring;
   process.kill(pid ?? -1, 'SIGKILL');
   await waitFor(() => loops.loops.every(({ loop }) => loop !== from));
-  goOn();
-  await moved;
-  assert.deepEqual(await isWhere(deployment), [to, 'running']);
-  assert.deepEqual(await counted(loops), { count: 2, loop: to });
-});
-
-/** Of what is started in this test: it is not to take all of the machine's. */
-function limitMemory(t: TestContext, isWanted: boolean): void {
-  const before = process.env['NODE_OPTIONS'];
-  if (!isWanted) return;
-  process.env['NODE_OPTIONS'] = `${before ?? ''} --max-old-space-size=128`;
-  t.after(() => {
-    if (before === undefined) delete process.env['NODE_OPTIONS'];
-    else process.env['NODE_OPTIONS'] = before;
-  });
-}
-
-for (const [how, why] of [
-  ['exits', 'it called process\\.exit\\(\\)'],
-  ['exhausts', 'Worker terminated due to reaching memory limit'],
-] as const) {
-  test(`save ${how} in a thread: the instance is started again in another one`, {
-    skip,
-  }, async (t) => {
-    limitMemory(t, how === 'exhausts');
-    const options = { on: 'blocking' } as const;
-    const { loops, deployment, from, to } = await deployCounter(t, `save ${how}`, options);
-    const pids = loops.loops.map(({ pid }) => pid);
-    await counted(loops);
-    await assert.rejects(deployment.move(0, to), {
-      code: 'UNIT_MOVE_FAILED',
-      message: new RegExp(`its thread has ended, and it is started again: ${why}`),
-    });
-    const again = await waitFor(() => counted(loops));
-    assert.deepEqual([again.count, again.instance], [1, 0]);
-    await waitFor(async () => (await deployment.status())[0]?.state === 'running');
-    assert.deepEqual(
-      loops.loops.map(({ pid }) => pid),
-      pids,
-      'no process was lost with it',
-    );
-    assert.ok([from, to].includes(again.loop));
-  });
-}
-
-test('the old thread dies when the new one has the state: that one is kept', {
-  skip,
-}, async (t) => {
-  const loops = startLoops(t);
-  const asked = (what: string): Promise<() => void> =>
-    new Promise((resolve) => {
-      loops.bus.consumer(what, (message) => resolve(() => message.reply(0)));
-    });
-  const [dying, restoring] = [asked('dying'), asked('restoring')];
-  const deployment = await loops.deploy(
-    ({ bus, loop }: UnitContext) => {
-      let count = 0;
-      bus.consumer('count', (message) => {
-        count += 1;
-        message.reply({ count, loop });
-      });
-      return {
-        save: () => {
-          void bus.request('dying', 0).then(() => process.exit(3));
-          return count;
-        },
-        restore: async (saved: number) => {
-          count = saved;
-          await bus.request('restoring', 0);
-        },
-      };
-    },
-    { on: 'blocking' },
-  );
-  await counted(loops);
-  const [{ loop: from } = { loop: -1 }] = await deployment.status();
-  const to = loops.loops.find(({ loop }) => loop !== from)?.loop ?? -1;
-  const moved = deployment.move(0, to);
-  const [die, goOn] = await Promise.all([dying, restoring]);
-  die();
-  await waitFor(async () => (await deployment.status())[0]?.loop !== from);
   goOn();
   await moved;
   assert.deepEqual(await isWhere(deployment), [to, 'running']);
