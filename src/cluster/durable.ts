@@ -10,11 +10,12 @@ import { CodedError } from '../errors.js';
 import type { DurableOptions } from '../host/index.js';
 import { abortError, type Deferred, defer } from '../internal/index.js';
 import { clusterClosed, notDurable } from './errors.js';
-import { guarded } from './guarded.js';
 import type { TaskOptions } from './hosts.js';
 import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
-import type { NatsConnection } from './nats.js';
+import { follow, guarded, listen } from './listen.js';
+import type { NatsConnection, NatsMessage } from './nats.js';
 import { protocolVersion, sealBytes } from './protocol.js';
+import { opened } from './seal.js';
 import { writeTask } from './task-frames.js';
 import { ClusterValues } from './values.js';
 
@@ -40,7 +41,11 @@ export class DurableTasks {
   constructor(cluster: TaskOptions) {
     this.#cluster = cluster;
     this.#values = new ClusterValues(cluster.seal !== undefined);
-    void this.#follow().catch(() => {}); // it ends with the connection
+    follow(cluster.connection, ({ type }) => {
+      if (type !== 'reconnect') return;
+      // What was published while there was no connection has to be looked up.
+      for (const waiting of this.#waiting) void this.#lookUpAgain(waiting);
+    });
     void cluster.connection.closed().then(() => {
       for (const { outcome } of this.#waiting) outcome.reject(clusterClosed());
     });
@@ -82,12 +87,8 @@ export class DurableTasks {
     const onAbort = (): void => reject(abortError(signal));
     signal?.addEventListener('abort', onAbort);
     this.#waiting.add(waiting);
-    const subscription = connection.subscribe(subjects.result, {
-      callback: (error, { data }) => {
-        if (error === null) this.#take(waiting, data);
-        else reject(error);
-      },
-    });
+    const hear = ({ data }: NatsMessage): void => this.#take(waiting, data);
+    const subscription = listen(connection, subjects.result, hear, { onError: reject });
     const put = this.#put(waiting);
     put.catch(reject);
     try {
@@ -104,10 +105,8 @@ export class DurableTasks {
   }
 
   /** What is not signed is told, and waited on for more. */
-  #take({ subjects, outcome }: Waiting, { buffer, byteOffset, byteLength }: Uint8Array): void {
-    const { seal } = this.#cluster;
-    const sealed = Buffer.from(buffer, byteOffset, byteLength);
-    guarded(() => outcome.resolve(seal?.open(sealed, subjects.result) ?? sealed));
+  #take({ subjects, outcome }: Waiting, sealed: Uint8Array): void {
+    guarded(() => outcome.resolve(opened(this.#cluster.seal, sealed, subjects.result)));
   }
 
   async #opened(): Promise<TaskStore> {
@@ -146,14 +145,6 @@ export class DurableTasks {
     const kept = await (await this.#opened()).result(waiting.subjects.result);
     if (kept !== undefined) this.#take(waiting, kept);
     return kept !== undefined;
-  }
-
-  /** What was published while there was no connection has to be looked up. */
-  async #follow(): Promise<void> {
-    for await (const { type } of this.#cluster.connection.status()) {
-      if (type !== 'reconnect') continue;
-      for (const waiting of this.#waiting) void this.#lookUpAgain(waiting);
-    }
   }
 
   async #lookUpAgain(waiting: Waiting): Promise<void> {

@@ -7,8 +7,9 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { offerChannel } from '../channels/index.js';
 import { type HostHandle, startProcess } from '../host/index.js';
-import { announcements, defer, messageOf } from '../internal/index.js';
+import { defer, messageOf } from '../internal/index.js';
 import type { HostsOptions } from './hosts.js';
+import { listen } from './listen.js';
 import type { NatsMessage, NatsSubscription } from './nats.js';
 import {
   type HostRequest,
@@ -18,7 +19,7 @@ import {
   tunnelFrame,
   writeTunnelFrame,
 } from './protocol.js';
-import { oldestMs } from './seal.js';
+import { oldestMs, opened } from './seal.js';
 import type { Slots } from './slots.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
@@ -70,28 +71,19 @@ export class Lender {
       this.#subscription?.drain().catch(() => {}); // what is on its way is told that we are busy
       this.#subscription = undefined;
     } else if (!connection.isClosed()) {
-      this.#subscription ??= connection.subscribe(subjects.hosts, {
+      this.#subscription ??= listen(connection, subjects.hosts, (message) => this.#hear(message), {
         queue: queueGroup,
-        callback: (error, message) => {
-          if (error === null) this.#hear(message);
-          else announcements.clusterRefused.publish({ why: messageOf(error) });
-        },
       });
     }
   }
 
+  /** Throws for what asks for no host. */
   #hear({ subject, data, reply }: NatsMessage): void {
-    try {
-      const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-      const request = parseHostRequest(this.#options.seal.open(sealed, subject));
-      if (Math.abs(Date.now() - request.time) > oldestMs)
-        throw new Error('a request for a host is old');
-      if (reply === undefined || !reply.includes(request.tunnel))
-        throw new Error('it names no pool');
-      this.#answer(this.#lend(request, reply), reply);
-    } catch (error) {
-      announcements.clusterRefused.publish({ why: messageOf(error) });
-    }
+    const request = parseHostRequest(opened(this.#options.seal, data, subject));
+    if (Math.abs(Date.now() - request.time) > oldestMs)
+      throw new Error('a request for a host is old');
+    if (reply === undefined || !reply.includes(request.tunnel)) throw new Error('it names no pool');
+    this.#answer(this.#lend(request, reply), reply);
   }
 
   /** What the pool hears. */

@@ -29,7 +29,7 @@ export interface NatsSubscription {
 type OnNatsMessage = (error: Error | null, message: NatsMessage) => void;
 
 /** `type` is `disconnect`, `reconnect`, `error` and others; `error` is there for the last. */
-interface NatsStatus {
+export interface NatsStatus {
   readonly type: string;
   readonly error?: Error;
 }

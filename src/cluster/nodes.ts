@@ -10,10 +10,10 @@ import { hostname } from 'node:os';
 import type { CodedError } from '../errors.js';
 import { announcements, messageOf, packageVersion } from '../internal/index.js';
 import { refused } from './errors.js';
-import { guarded } from './guarded.js';
+import { follow, listen } from './listen.js';
 import type { Connected, NatsConnection, NatsMessage } from './nats.js';
 import { type NodeMessage, parseNode, protocolVersion, sealBytes, writeNode } from './protocol.js';
-import { oldestMs, type Seal } from './seal.js';
+import { oldestMs, opened, type Seal } from './seal.js';
 import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
@@ -73,29 +73,22 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   /** Resolves when the servers have heard of this node; the others answer when they do. */
   async join(): Promise<void> {
-    const listen = (subject: string, hear: (message: NatsMessage) => void): void => {
-      this.#connection.subscribe(subject, {
-        callback: (error, message) => {
-          if (error === null) guarded(() => hear(message));
-        },
-      });
-    };
-    listen(this.#subjects.nodes, this.#hear);
-    listen(this.#subjects.node(this.own.id), this.#hear);
-    listen(`${this.#inbox}.*`, this.#hearSilence);
-    void this.#follow().catch(() => {}); // it ends with the connection
+    const connection = this.#connection;
+    listen(connection, this.#subjects.nodes, this.#hear);
+    listen(connection, this.#subjects.node(this.own.id), this.#hear);
+    listen(connection, `${this.#inbox}.*`, this.#hearSilence);
+    follow(connection, ({ type }) => {
+      if (type === 'reconnect') this.#heardNobody();
+    });
     this.#say('joined', this.#subjects.nodes);
     this.#timer = setInterval(this.#beat, beatMs).unref();
     await this.#connection.flush();
   }
 
   /** While there was no connection nobody could be heard. */
-  async #follow(): Promise<void> {
-    for await (const { type } of this.#connection.status()) {
-      if (type !== 'reconnect') continue;
-      for (const each of this.#known.values()) each.lastHeard = Date.now();
-      this.#say('joined', this.#subjects.nodes);
-    }
+  #heardNobody(): void {
+    for (const each of this.#known.values()) each.lastHeard = Date.now();
+    this.#say('joined', this.#subjects.nodes);
   }
 
   #say(type: NodeMessage['type'], subject: string, reply?: string): void {
@@ -166,7 +159,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   #isOurs(data: Uint8Array, seal: Seal): boolean {
     try {
-      seal.open(Buffer.from(data), sealTarget);
+      opened(seal, data, sealTarget);
       return true;
     } catch {
       return false;

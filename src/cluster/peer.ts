@@ -25,7 +25,7 @@ import { CodedError } from '../errors.js';
 import { readError } from '../host/index.js';
 import { announcements, messageOf } from '../internal/index.js';
 import { clusterClosed, refused } from './errors.js';
-import { guarded } from './guarded.js';
+import { listen } from './listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { Probes } from './probes.js';
 import { clusterFrame } from './protocol.js';
@@ -102,7 +102,7 @@ export class ClusterPeer implements Uplink {
     this.#subjects = new Subjects(name);
     this.#wire = new ClusterWire(this.#connection, seal, sender);
     this.#attached = bus.attachUplink(this, local);
-    this.#connection.subscribe(`${this.#inbox}.*`, { callback: this.#receiveAnswer });
+    listen(this.#connection, `${this.#inbox}.*`, this.#receiveAnswer);
     this.closed = this.#connection.closed().then((error) => {
       this.#ended();
       return error;
@@ -150,13 +150,8 @@ export class ClusterPeer implements Uplink {
 
   #subscribe(subject: string, address: string, queue?: string): NatsSubscription {
     const isPublished = queue === undefined;
-    return this.#connection.subscribe(subject, {
-      ...(queue !== undefined && { queue }),
-      callback: (error, message) => {
-        if (error === null) guarded(() => this.#receive(message, address, isPublished));
-        else announcements.clusterRefused.publish({ why: messageOf(error) });
-      },
-    });
+    const hear = (message: NatsMessage): void => this.#receive(message, address, isPublished);
+    return listen(this.#connection, subject, hear, { queue });
   }
 
   take({ address, body, headers, waiter, isPublished }: Delivery): void {
@@ -245,17 +240,11 @@ export class ClusterPeer implements Uplink {
     }
   }
 
-  readonly #receiveAnswer = (error: Error | null, message: NatsMessage): void => {
-    if (error !== null) {
-      announcements.clusterRefused.publish({ why: messageOf(error) });
-      return;
-    }
+  readonly #receiveAnswer = (message: NatsMessage): void => {
     const number = Number(message.subject.slice(this.#inbox.length + 1));
-    if (message.data.byteLength === 0 && message.headers?.code === 503) {
-      guarded(() => this.#nobodyThere(number));
-      return;
-    }
-    guarded(() => this.#readAnswer(message, number));
+    const isNobody = message.data.byteLength === 0 && message.headers?.code === 503;
+    if (isNobody) this.#nobodyThere(number);
+    else this.#readAnswer(message, number);
   };
 
   #readAnswer(message: NatsMessage, number: number): void {

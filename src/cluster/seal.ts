@@ -56,6 +56,16 @@ export function checkAge({ time }: FrameHead, now: number): void {
   throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
 }
 
+/** What came, without its seal where there is a secret. Throws `CLUSTER_REFUSED`. */
+export function opened(
+  seal: Seal | undefined,
+  { buffer, byteOffset, byteLength }: Uint8Array,
+  target: string,
+): Buffer {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  return seal === undefined ? bytes : seal.open(bytes, target);
+}
+
 /** Which frames of one sender came. */
 export class ReplayWindow {
   #highest = -1;

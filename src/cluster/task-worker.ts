@@ -10,7 +10,9 @@ import { Pool } from '../pool/index.js';
 import { refused } from './errors.js';
 import type { TaskOptions } from './hosts.js';
 import { type GivenTask, keptMs, silentMs, TaskStore } from './jetstream.js';
+import { guarded } from './listen.js';
 import { sealBytes } from './protocol.js';
+import { opened } from './seal.js';
 import type { Slots } from './slots.js';
 import type { runTask } from './task-entry.js';
 import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
@@ -84,10 +86,10 @@ export class TaskWorker {
   #take(given: GivenTask): void {
     const { slots } = this.#options;
     if (this.#isClosing || !slots.take()) {
-      given.nak(); // a pool was faster
+      guarded(() => given.nak()); // a pool was faster
       return;
     }
-    const beat = setInterval(() => given.working(), beatMs);
+    const beat = setInterval(() => guarded(() => given.working()), beatMs);
     const running = this.#work(given)
       .catch((error: unknown) => announcements.clusterRefused.publish({ why: messageOf(error) }))
       .finally(() => {
@@ -102,10 +104,10 @@ export class TaskWorker {
     const { subject, info } = given;
     const { connection, name, seal } = this.#options.cluster;
     const resultSubject = `${name}.results${subject.slice(`${name}.tasks`.length)}`;
-    const opened = this.#open(given);
+    const task = this.#open(given);
     if (!(await this.#hasResult(resultSubject))) {
       const outcome =
-        info.deliveryCount > mostDeliveries ? this.#thrown(lost()) : await this.#run(opened);
+        info.deliveryCount > mostDeliveries ? this.#thrown(lost()) : await this.#run(task);
       if (outcome === undefined) return given.nak();
       seal?.seal(outcome, resultSubject);
       await this.#keep(resultSubject, outcome);
@@ -116,10 +118,8 @@ export class TaskWorker {
   /** Throws `CLUSTER_REFUSED` for what nobody of this cluster has asked for, and nobody gets it again. */
   #open(given: GivenTask): Buffer {
     const { seal } = this.#options.cluster;
-    const { buffer, byteOffset, byteLength } = given.data;
-    const sealed = Buffer.from(buffer, byteOffset, byteLength);
     try {
-      return seal?.open(sealed, given.subject) ?? sealed;
+      return opened(seal, given.data, given.subject);
     } catch (error) {
       given.term();
       throw error;
@@ -131,7 +131,7 @@ export class TaskWorker {
     const kept = await this.#store.result(subject);
     if (kept === undefined) return false;
     try {
-      seal?.open(Buffer.from(kept.buffer, kept.byteOffset, kept.byteLength), subject);
+      opened(seal, kept, subject);
       return true;
     } catch {
       return false; // somebody has put it there, without the secret

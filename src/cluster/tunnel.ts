@@ -11,9 +11,10 @@ import { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
 import { announcements, messageOf } from '../internal/index.js';
 import { clusterClosed } from './errors.js';
+import { listen } from './listen.js';
 import type { NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { readTunnelFrame, type TunnelFrame, tunnelFrame, writeTunnelFrame } from './protocol.js';
-import type { Seal } from './seal.js';
+import { opened, type Seal } from './seal.js';
 
 /** So much may be on its way, and so much goes in one message, in bytes. */
 const windowBytes = 2 ** 20;
@@ -98,15 +99,9 @@ export class Tunnel extends Duplex {
     this.#onTold = onTold;
     this.#onNobody = onNobody;
     this.#onUntaken = onUntaken;
-    this.#subscription = connection.subscribe(own, {
-      callback: (error, message) => {
-        try {
-          if (error !== null) throw error;
-          this.#hear(message);
-        } catch (thrown) {
-          this.destroy(thrown instanceof Error ? thrown : new Error(messageOf(thrown)));
-        }
-      },
+    this.#subscription = listen(connection, own, (message) => this.#hear(message), {
+      onError: (thrown) =>
+        this.destroy(thrown instanceof Error ? thrown : new Error(messageOf(thrown))),
     });
     this.#timer = setInterval(this.#ask, askMs);
   }
@@ -219,8 +214,7 @@ export class Tunnel extends Duplex {
       return;
     }
     try {
-      const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-      const frame = this.#open(sealed, subject);
+      const frame = this.#open(data, subject);
       if (frame !== undefined) this.#take(frame);
     } catch (error) {
       announcements.clusterRefused.publish({ why: messageOf(error) });
@@ -228,10 +222,10 @@ export class Tunnel extends Duplex {
   }
 
   /** What the other side sends; who grants it is no side yet, and is heard here. */
-  #open(sealed: Buffer, subject: string): TunnelFrame | undefined {
+  #open(data: Uint8Array, subject: string): TunnelFrame | undefined {
     const other = this.#other;
     const openFrom = (sender: string): TunnelFrame =>
-      readTunnelFrame(this.#seal.open(sealed, tunnelTarget(subject, sender)));
+      readTunnelFrame(opened(this.#seal, data, tunnelTarget(subject, sender)));
     if (other !== undefined) {
       try {
         return openFrom(other);

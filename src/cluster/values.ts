@@ -14,7 +14,7 @@ import { CodedError } from '../errors.js';
 import { encodedOf } from '../host/index.js';
 import { announcements, beforeDeadline, messageOf } from '../internal/index.js';
 import { refused } from './errors.js';
-import { guarded } from './guarded.js';
+import { guarded } from './listen.js';
 import { type FrameDefinition, readDefinitions } from './protocol.js';
 
 /** What waits while a module is loaded that a loop's functions import. */

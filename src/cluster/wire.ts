@@ -4,10 +4,11 @@
 import { ByteReader } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, messageOf } from '../internal/index.js';
-import type { NatsConnection, NatsMessage } from './nats.js';
+import { follow } from './listen.js';
+import type { NatsConnection, NatsMessage, NatsStatus } from './nats.js';
 import { Outbox } from './outbox.js';
 import { type FrameHead, readHead, sealBytes, stampFrame, writeFrame } from './protocol.js';
-import { checkAge, ReplayWindow, type Seal, windowSize } from './seal.js';
+import { checkAge, opened, ReplayWindow, type Seal, windowSize } from './seal.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
 /** Loops whose frames are known; without a secret anybody may make up new ones. */
@@ -45,23 +46,21 @@ export class ClusterWire {
     this.#values = new ClusterValues(seal !== undefined);
     this.#outbox = new Outbox(connection, (...frame) => this.#finish(...frame));
     this.#outbox.onDrain = () => this.onDrain();
-    void this.#follow().catch(() => {}); // it ends with the connection
+    follow(connection, this.#hearStatus);
   }
 
   /** What the client says of its connection. */
-  async #follow(): Promise<void> {
-    for await (const { type, error } of this.#connection.status()) {
-      if (type === 'disconnect') {
-        announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
-        // What is still on its way there may come behind what goes out next: then it is refused.
-        this.#lastFrame += windowSize;
-        this.onLost();
-      } else if (type === 'reconnect') {
-        this.#outbox.reconnected();
-        announcements.clusterBack.publish({});
-      } else if (type === 'error') this.onError(error);
-    }
-  }
+  readonly #hearStatus = ({ type, error }: NatsStatus): void => {
+    if (type === 'disconnect') {
+      announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
+      // What is still on its way there may come behind what goes out next: then it is refused.
+      this.#lastFrame += windowSize;
+      this.onLost();
+    } else if (type === 'reconnect') {
+      this.#outbox.reconnected();
+      announcements.clusterBack.publish({});
+    } else if (type === 'error') this.onError(error);
+  };
 
   get isClosed(): boolean {
     return this.#connection.isClosed();
@@ -101,9 +100,7 @@ export class ClusterWire {
   open(message: NatsMessage, use: (head: FrameHead, read: () => unknown) => void): void {
     const { subject, reply, data } = message;
     try {
-      const sealed = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-      const bytes = this.#seal?.open(sealed, targetOf(subject, reply)) ?? sealed;
-      const reader = new ByteReader(bytes);
+      const reader = new ByteReader(opened(this.#seal, data, targetOf(subject, reply)));
       const head = readHead(reader);
       const { values, window } = this.#senderOf(head);
       if (this.#seal !== undefined) checkAge(head, Date.now());

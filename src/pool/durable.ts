@@ -1,5 +1,5 @@
 // Calls of a pool that are durable: kept in the cluster until some worker has run them. None of the pool's
-// hosts is on their way, so what the pool says of hosts goes for none of them, and its counts leave them out.
+// hosts is on their way, so what the pool wants of its hosts is refused, and its counts leave them out.
 
 import { setMaxListeners } from 'node:events';
 import type { AnyFunction } from '../context/index.js';
@@ -8,25 +8,27 @@ import { invalid } from '../internal/index.js';
 import type { FilledCallOptions, FilledPoolOptions } from './options.js';
 
 export class DurableCalls {
-  readonly #remote: FilledPoolOptions['remote'];
+  readonly #options: FilledPoolOptions;
   readonly #ending = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor({ remote }: FilledPoolOptions) {
+  constructor(options: FilledPoolOptions) {
     setMaxListeners(0, this.#ending.signal); // one for each call
-    this.#remote = remote;
+    this.#options = options;
   }
 
   /** Rejects as `fn` does, with `OPTION_INVALID` without a cluster, and with `CLUSTER_…`. */
   async run(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     const { durable, timeoutMs, retry } = options;
-    if (this.#remote === undefined || durable === undefined) {
+    const { remote } = this.#options;
+    if (remote === undefined || durable === undefined) {
       throw invalid('durable', true, 'used with a pool that has a cluster: new Pool({ cluster })');
     }
+    checkHosts(this.#options);
     const ending = this.#ending.signal;
     const signal =
       options.signal === undefined ? ending : AbortSignal.any([options.signal, ending]);
-    const running = this.#remote.runDurably(fn, args, { id: durable.id, timeoutMs, retry, signal });
+    const running = remote.runDurably(fn, args, { id: durable.id, timeoutMs, retry, signal });
     this.#running.add(running);
     try {
       return await running;
@@ -45,5 +47,19 @@ export class DurableCalls {
   /** Nobody waits for them any more. */
   end(error: CodedError): void {
     this.#ending.abort(error);
+  }
+}
+
+/** A worker starts its hosts for all who ask it, so none of them can be made as one pool wants it. */
+function checkHosts({ setup, env, execArgv, maxHeapMb, maxRssBytes }: FilledPoolOptions): void {
+  const wanted = {
+    setup: setup !== undefined,
+    env: Object.keys(env).length > 0,
+    execArgv: execArgv.length > 0,
+    maxHeapMb: maxHeapMb > 0,
+    maxRssBytes: maxRssBytes > 0,
+  };
+  for (const [name, isWanted] of Object.entries(wanted)) {
+    if (isWanted) throw invalid('durable', true, `used with a pool that has no ${name}`);
   }
 }

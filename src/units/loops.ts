@@ -153,7 +153,7 @@ export class Loops implements AsyncDisposable {
   #stop(): void {
     const started = this.#started;
     this.#started = undefined;
-    void started?.then((served) => served.close());
+    void started?.then((served) => served.close()).catch(() => {}); // told to who started them
   }
 
   /**
@@ -166,7 +166,10 @@ export class Loops implements AsyncDisposable {
 
   #running(): Promise<ServedApp> {
     if (this.#closed !== undefined) return Promise.reject(loopsClosed());
-    this.#started ??= this.#start();
+    this.#started ??= this.#start().catch((error: unknown) => {
+      this.#started = undefined; // the next call may do better
+      throw error;
+    });
     return this.#started;
   }
 
@@ -228,9 +231,10 @@ export class Loops implements AsyncDisposable {
 
   /** Ends the processes at once, whatever they do. */
   kill(): void {
-    void this.#started?.then((served) => {
+    const killAll = (served: ServedApp): void => {
       for (const pid of served.pids) process.kill(pid, 'SIGKILL');
-    });
+    };
+    void this.#started?.then(killAll).catch(() => {}); // told to who started them
   }
 
   /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */

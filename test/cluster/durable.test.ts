@@ -190,6 +190,11 @@ test('what a durable task cannot be', { skip }, async (t) => {
   ]) {
     assert.throws(() => Reflect.apply(pool.with, pool, [options]), invalid);
   }
+  await using special = new Pool({ cluster, setup: () => {}, env: { A: 'b' } });
+  await assert.rejects(special.with({ durable: true }).run(double, 1), {
+    ...invalid,
+    message: /a pool that has no setup/,
+  });
   await using local = new Pool({ size: 1 });
   await assert.rejects(local.with({ durable: true }).run(double, 1), invalid);
   assert.throws(() => run.with({ durable: true }), invalid);

@@ -33,6 +33,16 @@ async function runSums(t: TestContext, flags: readonly string[]) {
   return { child, lines };
 }
 
+test('loops that could not start do so when they can', { skip }, async (t) => {
+  const server = await startServer(t);
+  await server.kill();
+  const loops = startLoops(t, { cluster: { nats: server.url, secret } });
+  await assert.rejects(loops.deploy(sums), { code: 'CLUSTER_UNREACHABLE' });
+  await server.restart();
+  const deployment = await loops.deploy(sums);
+  assert.equal((await deployment.status()).length, 1);
+});
+
 test('units of several programs are one', { skip }, async (t) => {
   const server = await startServer(t);
   const first = await runSums(t, ['--cluster', server.url]);
