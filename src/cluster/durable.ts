@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ByteReader } from '../channels/index.js';
 import { type AnyFunction, taskTarget } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import type { DurableOptions } from '../host/index.js';
 import { abortError, type Deferred, defer } from '../internal/index.js';
 import { clusterClosed, notDurable } from './errors.js';
@@ -22,14 +22,16 @@ import { ClusterValues } from './values.js';
 const retryMs = 1000;
 /** JetStream may refuse for a moment: it starts, or has to choose a leader. */
 const mostRefusals = 5;
+/** So often tasks are looked after whose results do not come, in ms. */
+const againMs = 60_000;
 
 interface Waiting {
   readonly subjects: TaskSubjects;
   readonly frame: Buffer;
-  /** Somebody else may have asked for the same. */
-  readonly hasId: boolean;
-  /** The outcome, without its seal. */
+  /** Without its seal. */
   readonly outcome: Deferred<Buffer>;
+  /** Its number among the tasks, once it is kept. */
+  seq: number | undefined;
 }
 
 export class DurableTasks {
@@ -37,14 +39,13 @@ export class DurableTasks {
   readonly #values: ClusterValues;
   readonly #waiting = new Set<Waiting>();
   #store: Promise<TaskStore> | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(cluster: TaskOptions) {
     this.#cluster = cluster;
     this.#values = new ClusterValues(cluster.seal !== undefined);
     follow(cluster.connection, ({ type }) => {
-      if (type !== 'reconnect') return;
-      // What was published while there was no connection has to be looked up.
-      for (const waiting of this.#waiting) void this.#lookUpAgain(waiting);
+      if (type === 'reconnect') void this.#putAgain();
     });
     void cluster.connection.closed().then(() => {
       for (const { outcome } of this.#waiting) outcome.reject(clusterClosed());
@@ -82,79 +83,85 @@ export class DurableTasks {
     { id, signal }: DurableOptions,
   ): Promise<Buffer> {
     const { connection } = this.#cluster;
-    const waiting = { subjects, frame, hasId: id !== undefined, outcome: defer<Buffer>() };
+    const waiting: Waiting = { subjects, frame, outcome: defer(), seq: undefined };
     const { promise, reject } = waiting.outcome;
     const onAbort = (): void => reject(abortError(signal));
     signal?.addEventListener('abort', onAbort);
     this.#waiting.add(waiting);
-    const hear = ({ data }: NatsMessage): void => this.#take(waiting, data);
+    const hear = ({ data }: NatsMessage): void => void this.#take(waiting, data);
     const subscription = listen(connection, subjects.result, hear, { onError: reject });
-    const put = this.#put(waiting);
+    const put = this.#put(waiting, id !== undefined);
     put.catch(reject);
+    this.#timer ??= setInterval(() => void this.#putAgain(), againMs).unref();
     try {
       return await promise;
     } catch (error) {
       // Whoever gave it an id may ask for it again.
-      if (id === undefined) void put.then((seq) => this.#remove(seq)).catch(() => {});
+      if (id === undefined) void put.then(() => this.#remove(waiting)).catch(() => {});
       throw error;
     } finally {
       signal?.removeEventListener('abort', onAbort);
       this.#waiting.delete(waiting);
+      if (this.#waiting.size === 0) {
+        clearInterval(this.#timer);
+        this.#timer = undefined;
+      }
       if (!connection.isClosed()) subscription.unsubscribe();
     }
   }
 
-  /** What is not signed is told, and waited on for more. */
-  #take({ subjects, outcome }: Waiting, sealed: Uint8Array): void {
-    guarded(() => outcome.resolve(opened(this.#cluster.seal, sealed, subjects.result)));
+  /** Whether it is one: what is not signed is told, and waited on for more. */
+  #take({ subjects, outcome }: Waiting, sealed: Uint8Array): boolean {
+    let isSound = false;
+    guarded(() => {
+      outcome.resolve(opened(this.#cluster.seal, sealed, subjects.result));
+      isSound = true;
+    });
+    return isSound;
   }
 
   async #opened(): Promise<TaskStore> {
     const { connection, name } = this.#cluster;
     this.#store ??= TaskStore.open(connection, name);
-    try {
-      return await this.#store;
-    } catch (error) {
-      this.#store = undefined; // the next one tries again
-      throw connection.isDraining() || connection.isClosed() ? clusterClosed() : error;
-    }
+    return await this.#store;
   }
 
-  /** Resolves with its number when it is kept; with `undefined` where it, or its result, was there. */
-  async #put(waiting: Waiting): Promise<number | undefined> {
-    const store = await this.#opened();
-    if (waiting.hasId && (await this.#lookUp(waiting))) return undefined;
+  /** Tries until it is kept, or was done. Rejects with `CLUSTER_NOT_DURABLE`, `CLUSTER_CLOSED`. */
+  async #put(waiting: Waiting, mayBeDone: boolean): Promise<void> {
     for (let refusals = 0; this.#waiting.has(waiting); ) {
       try {
-        return await store.putTask(waiting.subjects.task, waiting.frame);
+        await this.#tryPut(waiting, mayBeDone);
+        return;
       } catch (error) {
-        if (isRefusal(error)) refusals += 1;
-        if (refusals > mostRefusals) throw notDurable(error);
+        const { connection } = this.#cluster;
+        if (connection.isDraining() || connection.isClosed()) throw clusterClosed();
+        if (hasCode(error, 'CLUSTER_CLIENT_MISSING')) throw error;
+        this.#store = undefined; // the streams may be gone
+        if (isRefusal(error)) refusals += connection.info?.jetstream === true ? 1 : mostRefusals;
+        if (refusals >= mostRefusals) throw notDurable(error);
       }
       await wait(retryMs);
     }
-    return undefined;
   }
 
-  async #remove(seq: number | undefined): Promise<void> {
+  async #tryPut(waiting: Waiting, mayBeDone: boolean): Promise<void> {
+    const { subjects, frame } = waiting;
+    const store = await this.#opened();
+    if (mayBeDone) {
+      const kept = await store.result(subjects.result);
+      if (kept !== undefined && this.#take(waiting, kept.data)) return;
+    }
+    waiting.seq = (await store.putTask(subjects.task, frame)) ?? waiting.seq;
+  }
+
+  async #remove({ seq }: Waiting): Promise<void> {
     if (seq !== undefined) await (await this.#opened()).removeTask(seq);
   }
 
-  /** Whether there is a result by now. */
-  async #lookUp(waiting: Waiting): Promise<boolean> {
-    const kept = await (await this.#opened()).result(waiting.subjects.result);
-    if (kept !== undefined) this.#take(waiting, kept);
-    return kept !== undefined;
-  }
-
-  async #lookUpAgain(waiting: Waiting): Promise<void> {
-    while (this.#waiting.has(waiting)) {
-      try {
-        await this.#lookUp(waiting);
-        return;
-      } catch {
-        await wait(retryMs); // JetStream starts, or is away again
-      }
+  /** A result may have been missed, or the server has lost what it had. */
+  async #putAgain(): Promise<void> {
+    for (const waiting of this.#waiting) {
+      await this.#put(waiting, true).catch(waiting.outcome.reject);
     }
   }
 

@@ -41,6 +41,7 @@ export function connectError(servers: string, cause: unknown): CodedError {
 
 /** Why nothing durable can be done. */
 export function notDurable(cause: unknown): CodedError {
+  if (cause instanceof CodedError && cause.code === 'CLUSTER_NOT_DURABLE') return cause;
   const wayOut = 'start nats-server with -js, and allow $JS.API.> and $JS.ACK.>';
   const message = `durable tasks need JetStream: ${messageOf(cause)}: ${wayOut}`;
   return new CodedError('CLUSTER_NOT_DURABLE', message, { cause });

@@ -2,7 +2,7 @@
 // to one worker and is gone once that one has acknowledged it, and a stream of results. Its client is an
 // optional peer like that of NATS. Not here: what tasks and results say (task-frames.ts).
 
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { notDurable } from './errors.js';
 import type { NatsConnection } from './nats.js';
@@ -18,8 +18,8 @@ export interface GivenTask {
   readonly info: { readonly deliveryCount: number };
   /** Resolves when the server has heard that it is done. */
   ackAck(): Promise<boolean>;
-  /** Somebody else, please. */
-  nak(): void;
+  /** Somebody else, please, after so long in ms. */
+  nak(delayMs?: number): void;
   /** It is being worked on. */
   working(): void;
   /** Nobody, ever. */
@@ -42,6 +42,11 @@ interface JetStream {
   };
 }
 
+interface StoredResult {
+  readonly seq: number;
+  readonly data: Uint8Array;
+}
+
 interface JetStreamManager {
   readonly streams: {
     add(config: object): Promise<unknown>;
@@ -50,7 +55,7 @@ interface JetStreamManager {
     getMessage(
       stream: string,
       query: { readonly last_by_subj: string },
-    ): Promise<{ readonly data: Uint8Array } | null>;
+    ): Promise<StoredResult | null>;
   };
   readonly consumers: { add(stream: string, config: object): Promise<unknown> };
 }
@@ -110,15 +115,20 @@ export class TaskStore {
     try {
       const manager = await client.jetstreamManager(connection);
       const { streams, consumers } = manager;
-      const kept = { storage: 'file', max_msgs_per_subject: 1, max_age: keptMs * nsPerMs };
+      // One message for each id, and a second is refused: nobody can overwrite the first.
+      const kept = {
+        storage: 'file',
+        max_age: keptMs * nsPerMs,
+        max_msgs_per_subject: 1,
+        discard: 'new',
+        discard_new_per_subject: true,
+      };
       await unlessDifferent(
         streams.add({
           ...kept,
           name: `${name}-tasks`,
           subjects: [`${name}.tasks.>`],
           retention: 'workqueue',
-          discard: 'new',
-          discard_new_per_subject: true,
         }),
       );
       await unlessDifferent(
@@ -159,14 +169,14 @@ export class TaskStore {
       await this.#stream.publish(subject, result, { expect: { lastSubjectSequence: 0 } });
       return true;
     } catch (error) {
-      if (codeOf(error) === apiError.wrongLastSequence) return false;
+      const code = codeOf(error);
+      if (code === apiError.wrongLastSequence || code === apiError.subjectIsFull) return false;
       throw error;
     }
   }
 
-  /** Instead of the one that is there. */
-  async replaceResult(subject: string, result: Uint8Array): Promise<void> {
-    await this.#stream.publish(subject, result);
+  async removeResult(seq: number): Promise<void> {
+    await this.#manager.streams.deleteMessage(`${this.#name}-results`, seq);
   }
 
   /** Those that nobody has done yet. */
@@ -174,9 +184,10 @@ export class TaskStore {
     return (await this.#manager.streams.info(`${this.#name}-tasks`)).state.messages;
   }
 
-  async result(subject: string): Promise<Uint8Array | undefined> {
+  async result(subject: string): Promise<StoredResult | undefined> {
     const query = { last_by_subj: subject };
-    return (await this.#manager.streams.getMessage(`${this.#name}-results`, query))?.data;
+    const kept = await this.#manager.streams.getMessage(`${this.#name}-results`, query);
+    return kept ?? undefined;
   }
 
   /** A task that nobody works on; `undefined` when none came for some time. */
@@ -210,7 +221,7 @@ async function unlessDifferent(adding: Promise<unknown>): Promise<void> {
   }
 }
 
-/** JetStream itself has answered, and refuses. */
+/** JetStream itself has answered, and refuses; or there is none. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof Error && error.name === 'JetStreamApiError';
+  return hasCode(error, 'CLUSTER_NOT_DURABLE') || typeof codeOf(error) === 'number';
 }

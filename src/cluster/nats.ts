@@ -36,7 +36,7 @@ export interface NatsStatus {
 
 export interface NatsConnection {
   /** Of the server; `undefined` while there is none. */
-  readonly info?: { readonly max_payload: number };
+  readonly info?: { readonly max_payload: number; readonly jetstream?: boolean };
   publish(subject: string, bytes: Uint8Array, options?: { readonly reply?: string }): void;
   subscribe(
     subject: string,

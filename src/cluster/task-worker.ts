@@ -20,6 +20,9 @@ import { ClusterValues } from './values.js';
 
 const beatMs = silentMs / 4;
 const retryMs = 1000;
+const mostPauseMs = 60_000;
+/** So long nobody is given what was given back, in ms. */
+const giveBackMs = 1000;
 /** A task that was given out so often, and never done, is one that workers do not survive. */
 const mostDeliveries = 20;
 
@@ -39,11 +42,18 @@ export interface TaskWorkerOptions {
 
 export class TaskWorker {
   readonly #options: TaskWorkerOptions;
-  readonly #store: TaskStore;
   readonly #pool: Pool;
   readonly #values: ClusterValues;
   readonly #running = new Set<Promise<void>>();
+  /** Opened anew after a failure. */
+  #store: TaskStore | undefined;
+  /** Why tasks wait, as it was told last. */
+  #told: string | undefined;
+  /** No host could be started the last times: so long nothing is asked for, in ms. */
+  #pauseMs = 0;
   #isClosing = false;
+  /** What it still has is for others. */
+  #isLate = false;
 
   private constructor(options: TaskWorkerOptions, store: TaskStore) {
     this.#options = options;
@@ -68,51 +78,90 @@ export class TaskWorker {
     const { cluster, slots } = this.#options;
     while (!this.#isClosing && !cluster.connection.isClosed()) {
       await slots.free();
+      if (this.#pauseMs > 0) await wait(this.#pauseMs, undefined, { ref: false });
       if (this.#isClosing) return;
-      const given = await this.#next();
+      const given = await this.#withStore((store) => store.nextTask());
       if (given !== undefined) this.#take(given);
     }
   }
 
-  async #next(): Promise<GivenTask | undefined> {
+  /** `undefined` where that failed: the server is away or starts, or has lost its streams. */
+  async #withStore<T>(work: (store: TaskStore) => Promise<T>): Promise<T | undefined> {
+    const { connection, name } = this.#options.cluster;
     try {
-      return await this.#store.nextTask();
-    } catch {
-      await wait(retryMs); // the server is away, or JetStream starts
+      this.#store ??= await TaskStore.open(connection, name);
+      const done = await work(this.#store);
+      this.#told = undefined;
+      return done;
+    } catch (error) {
+      this.#store = undefined;
+      this.#tell(error);
+      if (!connection.isClosed()) await wait(retryMs, undefined, { ref: false });
       return undefined;
     }
   }
 
+  /** Once, until it goes on. */
+  #tell(error: unknown): void {
+    const why = `durable tasks wait: ${messageOf(error)}`;
+    if (this.#told === why) return;
+    this.#told = why;
+    announcements.clusterRefused.publish({ why });
+  }
+
   #take(given: GivenTask): void {
-    const { slots } = this.#options;
-    if (this.#isClosing || !slots.take()) {
-      guarded(() => given.nak()); // a pool was faster
-      return;
-    }
     const beat = setInterval(() => guarded(() => given.working()), beatMs);
-    const running = this.#work(given)
+    const running = this.#inSlot(given)
       .catch((error: unknown) => announcements.clusterRefused.publish({ why: messageOf(error) }))
       .finally(() => {
         clearInterval(beat);
         this.#running.delete(running);
-        slots.giveBack();
       });
     this.#running.add(running);
   }
 
+  /** A pool may have taken the last host meanwhile. */
+  async #inSlot(given: GivenTask): Promise<void> {
+    const { slots } = this.#options;
+    while (!slots.take()) {
+      if (this.#mayGiveBack(given)) return given.nak(giveBackMs);
+      await slots.free();
+    }
+    try {
+      await this.#work(given);
+    } finally {
+      slots.giveBack();
+    }
+  }
+
+  /** What is given back counts as given out: often enough it is kept until it can be done. */
+  #mayGiveBack({ info }: GivenTask): boolean {
+    return this.#isClosing || info.deliveryCount < mostDeliveries / 2;
+  }
+
   async #work(given: GivenTask): Promise<void> {
     const { subject, info } = given;
-    const { connection, name, seal } = this.#options.cluster;
+    const { name, seal } = this.#options.cluster;
     const resultSubject = `${name}.results${subject.slice(`${name}.tasks`.length)}`;
     const task = this.#open(given);
-    if (!(await this.#hasResult(resultSubject))) {
-      const outcome =
-        info.deliveryCount > mostDeliveries ? this.#thrown(lost()) : await this.#run(task);
-      if (outcome === undefined) return given.nak();
-      seal?.seal(outcome, resultSubject);
-      await this.#keep(resultSubject, outcome);
+    while (!this.#isOver) {
+      const hasResult = await this.#withStore((store) => this.#hasResult(store, resultSubject));
+      if (hasResult === undefined) continue;
+      const outcome = hasResult
+        ? undefined
+        : info.deliveryCount > mostDeliveries
+          ? this.#thrown(lost())
+          : await this.#run(task);
+      if (outcome !== undefined) {
+        seal?.seal(outcome, resultSubject);
+        await this.#keep(resultSubject, outcome);
+      } else if (!hasResult) {
+        if (this.#mayGiveBack(given)) return given.nak(giveBackMs);
+        continue;
+      }
+      if (!this.#isOver) await given.ackAck().catch(() => {}); // else it comes again, and has a result
+      return;
     }
-    if (!connection.isClosed()) await given.ackAck();
   }
 
   /** Throws `CLUSTER_REFUSED` for what nobody of this cluster has asked for, and nobody gets it again. */
@@ -126,19 +175,20 @@ export class TaskWorker {
     }
   }
 
-  async #hasResult(subject: string): Promise<boolean> {
-    const { seal } = this.#options.cluster;
-    const kept = await this.#store.result(subject);
+  /** What is not signed somebody has put there, without the secret: it goes. */
+  async #hasResult(store: TaskStore, subject: string): Promise<boolean> {
+    const kept = await store.result(subject);
     if (kept === undefined) return false;
     try {
-      opened(seal, kept, subject);
+      opened(this.#options.cluster.seal, kept.data, subject);
       return true;
     } catch {
-      return false; // somebody has put it there, without the secret
+      await store.removeResult(kept.seq);
+      return false;
     }
   }
 
-  /** `undefined`: it was not done, and somebody else should. */
+  /** `undefined`: no host could begin it, here and now. */
   async #run(task: Buffer): Promise<Buffer | undefined> {
     const { cluster, modules } = this.#options;
     const { connection, seal } = cluster;
@@ -150,10 +200,16 @@ export class TaskWorker {
       const bytes = await this.#pool
         .with(options)
         .run(inHost(name), call, target, seal !== undefined);
+      this.#pauseMs = 0;
       if (bytes.byteLength > (connection.info?.max_payload ?? Infinity)) throw tooLarge(bytes);
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     } catch (error) {
-      return this.#isClosing && hasCode(error, 'POOL_CLOSED') ? undefined : this.#thrown(error);
+      if (hasCode(error, 'POOL_CLOSED')) return undefined;
+      if (!hasCode(error, 'HOST_START_FAILED')) return this.#thrown(error);
+      this.#tell(error);
+      this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, retryMs), mostPauseMs);
+      await wait(retryMs, undefined, { ref: false });
+      return undefined;
     }
   }
 
@@ -162,26 +218,30 @@ export class TaskWorker {
     return writeOutcome(true, this.#values.encodeThrown(error), seal === undefined ? 0 : sealBytes);
   }
 
-  /** It has cost time: it is not given up while there is a connection, or one may come back. */
+  /** It has cost time: it is kept as soon as the server is back, unless this worker has to end before. */
   async #keep(subject: string, outcome: Buffer): Promise<void> {
-    const { connection } = this.#options.cluster;
-    while (!connection.isClosed()) {
-      try {
-        if (await this.#store.putResult(subject, outcome)) return;
-        if (!(await this.#hasResult(subject))) await this.#store.replaceResult(subject, outcome);
-        return;
-      } catch {
-        await wait(retryMs);
-      }
+    let isKept: boolean | undefined;
+    while (isKept !== true && !this.#isOver) {
+      isKept = await this.#withStore(
+        async (store) =>
+          (await store.putResult(subject, outcome)) || (await this.#hasResult(store, subject)),
+      );
     }
+  }
+
+  get #isOver(): boolean {
+    return this.#isLate || this.#options.cluster.connection.isClosed();
   }
 
   /** Takes no more. What runs may take so long, in ms; then others do it. */
   async close(drainTimeoutMs: number): Promise<void> {
     this.#isClosing = true;
-    const deadline = setTimeout(() => void this.#pool.destroy(), drainTimeoutMs);
-    await Promise.all(this.#running);
-    clearTimeout(deadline);
+    const late = async (): Promise<void> => {
+      await wait(drainTimeoutMs, undefined, { ref: false });
+      this.#isLate = true;
+      await this.#pool.destroy();
+    };
+    await Promise.race([Promise.all(this.#running), late()]);
     await this.#pool.destroy();
   }
 }
@@ -196,7 +256,7 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
 }
 
 function lost(): CodedError {
-  const message = `${mostDeliveries} workers were given it, and none has said that it is done`;
+  const message = `it was given out ${mostDeliveries} times, and no worker has said that it is done`;
   return new CodedError('HOST_EXITED', `a durable task is given up: ${message}`);
 }
 

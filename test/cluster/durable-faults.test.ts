@@ -2,6 +2,7 @@
 // are forged or come again.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { taskSubjects } from '../../src/cluster/jetstream.js';
@@ -18,6 +19,7 @@ import {
   secret,
   startDurable,
   startWorker,
+  untilGo,
 } from './durables.js';
 import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
 
@@ -61,12 +63,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   await server.restart();
   await startWorker(t, server);
   assert.equal(await waiting, 2);
-  const slow = caller.run(async (path: string) => {
-    const { appendFileSync, existsSync } = await import('node:fs');
-    appendFileSync(path, 'began\n');
-    while (!existsSync(`${path}.go`)) await new Promise((resolve) => setTimeout(resolve, 20));
-    return 'done';
-  }, file);
+  const slow = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   await server.kill();
   writeFileSync(`${file}.go`, '');
@@ -107,7 +104,9 @@ test('a task that is put there again is not done again', { skip }, async (t) => 
   await pool.with({ durable: { id: 'replayed' } }).run(note, file, 'first');
   const store = await openStore(t, server);
   await eventually(async () => assert.equal(await store.waitingTasks(), 0));
-  const { task: subject } = taskSubjects('manycore', 'replayed');
+  const { task: subject, result } = taskSubjects('manycore', 'replayed');
+  connection.publish(result, Buffer.of(1)); // so that nothing is known of it any more
+  await connection.flush();
   const [frame] = heard;
   assert.ok(frame);
   assert.notEqual(await store.putTask(subject, frame), undefined);
@@ -115,14 +114,14 @@ test('a task that is put there again is not done again', { skip }, async (t) => 
   assert.deepEqual(notesIn(file), ['first']);
 });
 
-test('a task that no worker survives is given up', { skip }, async (t) => {
+test('a task that was given out 20 times and never done is given up', { skip }, async (t) => {
   const server = await startDurable(t);
   const caller = await durable(t, server);
   const called = caller.run(double, 1);
   const store = await openStore(t, server);
   for (let given = 0; given < 20; given += 1) {
     const task = await waitFor(() => store.nextTask());
-    task.nak();
+    task.nak(); // as if its worker had been lost
   }
   await startWorker(t, server);
   await assert.rejects(called, { code: 'HOST_EXITED' });
@@ -168,4 +167,73 @@ test('what waits ends with its pool or its cluster', { skip }, async (t) => {
   await left;
   await assert.rejects(other.with({ durable: true }).run(double, 1), { code: 'CLUSTER_CLOSED' });
   await other.close();
+});
+
+test('a result that is not signed and was there first is replaced', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const store = await openStore(t, server);
+  const { result } = taskSubjects('manycore', 'planted');
+  await store.putResult(result, Buffer.alloc(100));
+  await startWorker(t, server);
+  const pool = await openPool(t, server);
+  const planted = pool.with({ durable: { id: 'planted' } });
+  assert.equal(await planted.run(double, 4), 8);
+  assert.equal(await planted.run(double, 5), 8);
+});
+
+test('a worker that can start no host leaves tasks undone until it can', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const worker = await startWorker(t, server, { env: { MANYCORE_TEST_SICK: 'yes' } });
+  const pool = await openPool(t, server);
+  const heard = once(worker, 'message');
+  const called = pool.with({ durable: { id: 'sick' } }).run(double, 4);
+  assert.match(String(await heard), /durable tasks wait: .*host/);
+  worker.send('get well');
+  assert.equal(await called, 8);
+});
+
+test('streams that are gone are made again, by who asks and by who works', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const pool = await openPool(t, server);
+  const lost = pool.with({ durable: true }).run(double, 1);
+  const store = await openStore(t, server);
+  await eventually(async () => assert.equal(await store.waitingTasks(), 1));
+  const connection = await stranger(t, server.url);
+  const answers: string[] = [];
+  connection.subscribe('removed', {
+    callback: (_error, { data }) => answers.push(Buffer.from(data).toString()),
+  });
+  const removeAll = async (): Promise<void> => {
+    await eventually(() => store.waitingTasks());
+    answers.length = 0;
+    for (const name of ['manycore-tasks', 'manycore-results']) {
+      const subject = `$JS.API.STREAM.DELETE.${name}`;
+      connection.publish(subject, Buffer.alloc(0), { reply: 'removed' });
+    }
+    await eventually(() => assert.equal(answers.length, 2));
+    for (const answer of answers) assert.match(answer, /"success":true/);
+  };
+  await removeAll();
+  await server.restart(); // who waits looks after its task then
+  await startWorker(t, server);
+  assert.equal(await lost, 2);
+  await removeAll();
+  assert.equal(await pool.with({ durable: true }).run(double, 2), 4);
+});
+
+test('a worker ends at its deadline with a result that it cannot hand in', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const worker = await cluster.lendHosts(1, { durable: true, drainTimeoutMs: 500 });
+  const caller = await durable(t, server);
+  const file = notesFile(t);
+  const running = caller.run(untilGo, file);
+  await eventually(() => assert.deepEqual(notesIn(file), ['began']));
+  await server.kill();
+  writeFileSync(`${file}.go`, '');
+  await worker.close();
+  await server.restart();
+  await startWorker(t, server);
+  assert.equal(await running, 'done');
+  assert.deepEqual(notesIn(file), ['began', 'began']); // another had to do it again
 });

@@ -22,6 +22,7 @@ import {
   startDurable,
   startWorker,
   tasksUrl,
+  untilGo,
 } from './durables.js';
 import { eventually, joinBus, skip } from './server.js';
 
@@ -116,11 +117,7 @@ test('a worker has one host for a pool or a durable task', { skip }, async (t) =
   await startWorker(t, server);
   const pool = await openPool(t, server);
   const file = notesFile(t);
-  const held = pool.run(async (path: string) => {
-    const { appendFileSync, existsSync } = await import('node:fs');
-    appendFileSync(path, 'began\n');
-    while (!existsSync(`${path}.go`)) await new Promise((resolve) => setTimeout(resolve, 20));
-  }, file);
+  const held = pool.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   const waiting = pool.with({ durable: true }).run(note, file, 'after');
   const store = await openStore(t, server);
@@ -210,12 +207,7 @@ test('a worker that is to end does what it has begun', { skip }, async (t) => {
   const worker = await startWorker(t, server);
   const caller = await durable(t, server);
   const file = notesFile(t);
-  const running = caller.run(async (path: string) => {
-    const { appendFileSync, existsSync } = await import('node:fs');
-    appendFileSync(path, 'began\n');
-    while (!existsSync(`${path}.go`)) await new Promise((resolve) => setTimeout(resolve, 20));
-    return 'done';
-  }, file);
+  const running = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   worker.kill('SIGTERM');
   const later = caller.run(double, 1); // for another

@@ -15,6 +15,8 @@ export const tasksUrl = new URL('./apps/tasks.js', import.meta.url);
 export const note = task<(file: string, line: string) => string>(tasksUrl, 'note');
 export const double = task<(n: number) => number>(tasksUrl, 'double');
 
+export const untilGo = task<(file: string) => Promise<string>>(tasksUrl, 'untilGo');
+
 export function startDurable(t: TestContext): Promise<Server> {
   return startServer(t, ['-js']);
 }
@@ -24,19 +26,18 @@ export interface WorkerNeeds {
   readonly hosts?: number;
   /** `durable`, or the URL of a module whose exports may be called. */
   readonly tasks?: string;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 export async function startWorker(
   t: TestContext,
   { url }: Server,
-  { secret: known = secret, hosts = 1, tasks = 'durable' }: WorkerNeeds = {},
+  { secret: known = secret, hosts = 1, tasks = 'durable', env }: WorkerNeeds = {},
 ): Promise<ChildProcess> {
-  const worker = fork(new URL('./apps/worker.js', import.meta.url), [
-    url,
-    known,
-    String(hosts),
-    tasks,
-  ]);
+  const args = [url, known, String(hosts), tasks];
+  const worker = fork(new URL('./apps/worker.js', import.meta.url), args, {
+    env: { ...process.env, ...env },
+  });
   t.after(() => worker.kill('SIGKILL'));
   await once(worker, 'message');
   return worker;

@@ -3,6 +3,7 @@
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
+import { announcements } from '../../../src/internal/index.js';
 
 const [, , nats = '', secret, hosts, tasks] = process.argv;
 const bus = new EventBus({ copy: createCopy() });
@@ -10,5 +11,11 @@ const cluster = await joinCluster(bus, fillClusterOptions({ nats, secret: secret
 const modules = tasks === undefined || tasks === 'durable' ? undefined : [tasks];
 await cluster.lendHosts(Number(hosts), { durable: tasks !== undefined, modules });
 await bus.drained();
+// No host of it starts until it hears something.
+if (process.env['MANYCORE_TEST_SICK'] !== undefined) {
+  process.env['NODE_OPTIONS'] = '--no-such-flag';
+  announcements.clusterRefused.subscribe((message) => process.send?.(Object(message).why));
+  process.on('message', () => delete process.env['NODE_OPTIONS']);
+}
 process.on('SIGTERM', () => void cluster.close());
 process.send?.('ready');
