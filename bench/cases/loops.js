@@ -74,6 +74,19 @@ export default {
       ...against('large-shared', 'message-port'),
       timesFaster: 100,
     },
+    {
+      says: '16 MiB of an ordinary Buffer to a loop in another process, p50, against a MessagePort',
+      figure: 'p50Us',
+      of: { setting: 'large-copied', contender: 'manycore-process' },
+      ...against('large-copied', 'message-port'),
+      atMost: 1,
+    },
+    ...mine.map((contender) => ({
+      says: `${units} units deployed, in ms (${contender})`,
+      figure: 'deployMs',
+      of: { setting: 'units', contender },
+      atMost: 3000,
+    })),
   ],
   async measure({ contender, setting, scale }) {
     const { loops, measure } = await openLoops(contender);
