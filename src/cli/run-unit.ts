@@ -139,9 +139,15 @@ function endAtSignals(loops: Loops): void {
       process.exit(1);
     }
     isEnding = true;
+    const count = loops.deployments.length;
+    if (count > 0) console.log(`ends ${plural(count, 'unit')}; once more ends everything at once`);
     loops.close().then(
       () => process.exit(0),
-      () => process.exit(1),
+      (error: unknown) => {
+        const code = error instanceof CodedError ? ` (${error.code})` : '';
+        console.error(`manycore: ${messageOf(error)}${code}`);
+        process.exit(1);
+      },
     );
   };
   process.on('SIGTERM', end);

@@ -137,7 +137,8 @@ export class DurableTasks {
         if (connection.isDraining() || connection.isClosed()) throw clusterClosed();
         if (hasCode(error, 'CLUSTER_CLIENT_MISSING')) throw error;
         this.#store = undefined; // the streams may be gone
-        if (isRefusal(error)) refusals += connection.info?.jetstream === true ? 1 : mostRefusals;
+        const { info } = connection;
+        if (isRefusal(error) && info !== undefined) refusals += info.jetstream ? 1 : mostRefusals;
         if (refusals >= mostRefusals) throw notDurable(error);
       }
       await wait(retryMs);

@@ -50,7 +50,8 @@ export interface HostsOptions extends TaskOptions {
 export function signed(options: TaskOptions, what: string): HostsOptions {
   const { seal, name } = options;
   if (seal !== undefined) return { ...options, seal, subjects: new Subjects(name) };
-  throw new CodedError('CLUSTER_UNSIGNED', `${what}: it needs cluster({ secret })`);
+  const wayOut = 'cluster({ secret }), --cluster-secret FILE or MANYCORE_CLUSTER_SECRET';
+  throw new CodedError('CLUSTER_UNSIGNED', `${what}, which needs a secret: ${wayOut}`);
 }
 
 export class ClusterHosts implements RemoteHosts {

@@ -144,7 +144,8 @@ export class TaskStore {
       );
       return new TaskStore(client.jetstream(connection), manager, name);
     } catch (cause) {
-      throw notDurable(cause);
+      const isMissing = cause instanceof Error && cause.name === 'JetStreamNotEnabled';
+      throw isMissing || isRefusal(cause) ? notDurable(cause) : cause; // the server may be away
     }
   }
 

@@ -45,6 +45,8 @@ export class TaskWorker {
   readonly #pool: Pool;
   readonly #values: ClusterValues;
   readonly #running = new Set<Promise<void>>();
+  /** Subjects of those that it has in hand. */
+  readonly #inHand = new Set<string>();
   /** Opened anew after a failure. */
   #store: TaskStore | undefined;
   /** Why tasks wait, as it was told last. */
@@ -55,7 +57,7 @@ export class TaskWorker {
   /** What it still has is for others. */
   #isLate = false;
 
-  private constructor(options: TaskWorkerOptions, store: TaskStore) {
+  private constructor(options: TaskWorkerOptions, store: TaskStore | undefined) {
     this.#options = options;
     this.#store = store;
     this.#pool = new Pool({ size: { min: 0, max: options.slots.count } });
@@ -66,7 +68,11 @@ export class TaskWorker {
   /** Takes tasks from now on. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`. */
   static async start(options: TaskWorkerOptions): Promise<TaskWorker> {
     const { connection, name } = options.cluster;
-    return new TaskWorker(options, await TaskStore.open(connection, name));
+    const store = await TaskStore.open(connection, name).catch((error: unknown) => {
+      if (error instanceof CodedError) throw error;
+      return undefined; // the server is away: it is tried again
+    });
+    return new TaskWorker(options, store);
   }
 
   /** Tasks that run now. */
@@ -110,11 +116,16 @@ export class TaskWorker {
   }
 
   #take(given: GivenTask): void {
+    const { subject } = given;
+    // A server that was away gives out again what it had given out before.
+    if (this.#inHand.has(subject)) return;
+    this.#inHand.add(subject);
     const beat = setInterval(() => guarded(() => given.working()), beatMs);
     const running = this.#inSlot(given)
       .catch((error: unknown) => announcements.clusterRefused.publish({ why: messageOf(error) }))
       .finally(() => {
         clearInterval(beat);
+        this.#inHand.delete(subject);
         this.#running.delete(running);
       });
     this.#running.add(running);

@@ -223,8 +223,8 @@ function fillDurable({ durable = false, whenBusy, priority }: CallOptions) {
   if (priority !== undefined) throw invalid('priority', priority, 'left out for a durable task');
   if (durable === true) return { id: undefined };
   checkObject('durable', durable, new Set(['id']));
-  if (string('durable.id', durable.id, 'a text') !== '') return { id: durable.id };
-  throw invalid('durable.id', durable.id, 'a text that is not empty');
+  if (durable.id === '') throw invalid('durable.id', '', 'a text that is not empty');
+  return { id: string('durable.id', durable.id, 'a text') };
 }
 
 function fillRemote({

@@ -380,10 +380,11 @@ export class Director {
     await this.#start(deployment, [placed]);
   }
 
-  /** Undeploys all, the last one first. */
+  /** Undeploys all, the last one first; then rejects with the first failure. */
   async close(): Promise<void> {
     const roots = [...this.#deployments.values()].filter(({ parent }) => parent === undefined);
-    await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
+    const ends = await Promise.allSettled(roots.reverse().map((each) => each.undeploy()));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 }
 

@@ -80,6 +80,7 @@ export class Loops implements AsyncDisposable {
   #cluster: Promise<Cluster> | undefined;
   #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
+  #served: ServedApp | undefined;
   #closed: Promise<void> | undefined;
 
   /** Starts nothing yet. Throws `OPTION_INVALID`. */
@@ -192,7 +193,8 @@ export class Loops implements AsyncDisposable {
     });
     const entry = fileURLToPath(new URL('./units-entry.js', import.meta.url));
     const title = process.argv[1] ?? 'manycore';
-    return await serveProgram(entry, fillServeOptions(this.#options), { mesh, title });
+    this.#served = await serveProgram(entry, fillServeOptions(this.#options), { mesh, title });
+    return this.#served;
   }
 
   /**
@@ -231,10 +233,8 @@ export class Loops implements AsyncDisposable {
 
   /** Ends the processes at once, whatever they do. */
   kill(): void {
-    const killAll = (served: ServedApp): void => {
-      for (const pid of served.pids) process.kill(pid, 'SIGKILL');
-    };
-    void this.#started?.then(killAll).catch(() => {}); // told to who started them
+    const pids = new Set(this.#served?.status().map(({ pid }) => pid));
+    for (const pid of pids) if (pid !== undefined) process.kill(pid, 'SIGKILL');
   }
 
   /** Resolves after `close()`; rejects with `SERVE_FAILED` when processes end too often in a row. */
@@ -242,7 +242,7 @@ export class Loops implements AsyncDisposable {
     await (await this.#running()).closed;
   }
 
-  /** Undeploys everything, and ends the loops. */
+  /** Undeploys everything, and ends the loops. Rejects at the end with `UNIT_STOP_FAILED`, as `undeploy`. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -251,12 +251,13 @@ export class Loops implements AsyncDisposable {
   async #close(): Promise<void> {
     announcements.serverBlocked.unsubscribe(this.#tellBlocked);
     const served = await this.#started?.catch(() => undefined);
-    await this.#director.close();
+    const stopped = await this.#director.close().catch((error: unknown) => ({ error }));
     await served?.close();
     await this.#ownBus.end();
     await (await this.#cluster?.catch(() => undefined))?.close();
     for (const link of this.#links) link.close();
     this.#bus.close();
+    if (stopped !== undefined) throw stopped.error;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -7,14 +7,16 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { takeUnitFlags } from '../../src/cli/run-unit.js';
 import { runCommand } from '../faults/child.js';
-import { waitFor } from '../support/index.js';
+import { childrenOf, isRunning, waitFor } from '../support/index.js';
 import { skip } from '../units/loops.js';
 import { command } from './serving.js';
 
+const stubborn = fileURLToPath(new URL('../units/apps/stubborn.js', import.meta.url));
 const hello = fileURLToPath(new URL('../units/apps/hello.js', import.meta.url));
 
 test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip }, async (t) => {
@@ -33,6 +35,38 @@ test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip 
   assert.match(await response.text(), /^\d \d \d+$/);
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
+test('a unit that does not stop well is told of at the end', { skip }, async (t) => {
+  const flags = ['--instances', '2', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', stubborn, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, MANYCORE_TEST_THROWS: 'yes' },
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const said = text(child.stderr);
+  await once(createInterface({ input: child.stdout }), 'line');
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
+  assert.match(await said, /did not stop well: it will not.*\(UNIT_STOP_FAILED\)/);
+});
+
+test('a second signal ends a unit that does not end, with its processes', { skip }, async (t) => {
+  const flags = ['--instances', '2', '--processes', '2', '--loops', '1'];
+  const child = spawn(process.execPath, [command, 'run', stubborn, ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  await waitFor(() => lines[0]);
+  const pids = childrenOf(child.pid ?? 0).map(({ pid }) => pid);
+  assert.equal(pids.length, 2);
+  child.kill('SIGTERM');
+  await waitFor(() => lines.includes('ends 1 unit; once more ends everything at once'));
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [1, null]);
+  await waitFor(() => !pids.some(isRunning), 10_000);
 });
 
 test('requests that a unit has at SIGTERM are answered', { skip }, async (t) => {

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { taskSubjects } from '../../src/cluster/jetstream.js';
+import { setTimeout as wait } from 'node:timers/promises';
+import { silentMs, taskSubjects } from '../../src/cluster/jetstream.js';
 import { Pool } from '../../src/index.js';
 import { waitFor } from '../support/index.js';
 import {
@@ -60,15 +61,21 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   const waiting = caller.run(double, 1);
   const store = await openStore(t, server);
   await eventually(async () => assert.notEqual(await store.waitingTasks(), 0));
+  await server.kill();
+  const asked = caller.run(double, 2); // while nobody is there
   await server.restart();
-  await startWorker(t, server);
-  assert.equal(await waiting, 2);
+  await startWorker(t, server, { hosts: 2 });
+  assert.deepEqual(await Promise.all([waiting, asked]), [2, 4]);
   const slow = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   await server.kill();
-  writeFileSync(`${file}.go`, '');
+  await wait(silentMs); // it will give the task out again
   await server.restart();
+  await wait(silentMs / 2);
+  writeFileSync(`${file}.go`, '');
   assert.equal(await slow, 'done');
+  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  assert.deepEqual(notesIn(file), ['began']); // not in the worker's other host, too
 });
 
 test('what is not signed is neither done nor believed', { skip }, async (t) => {

@@ -238,7 +238,10 @@ test('the command lends hosts, until it is told to end', { skip }, async (t) => 
     '--cluster-name',
     'other',
   ]);
-  assert.match(unsigned.stderr, /a worker takes functions: .*\(CLUSTER_UNSIGNED\)/);
+  assert.match(
+    unsigned.stderr,
+    /a worker takes functions, .*--cluster-secret FILE .*\(CLUSTER_UNSIGNED\)/,
+  );
   assert.equal(unsigned.status, 2);
 });
 
