@@ -128,7 +128,9 @@ function natsOptions(client: NatsClient, { credsFile, ...nats }: NatsOptions): o
 
 function credentials(client: NatsClient, path: string): unknown {
   try {
-    return client.credsAuthenticator(readFileSync(path));
+    const text = readFileSync(path);
+    if (!text.includes('-----BEGIN NATS USER JWT-----')) throw new Error('it holds no credentials');
+    return client.credsAuthenticator(text);
   } catch (cause) {
     const message = `nats.credsFile ${path} cannot be read: ${messageOf(cause)}`;
     throw new CodedError('OPTION_INVALID', message, { cause });

@@ -56,7 +56,8 @@ export class Director {
   }
 
   get loops(): readonly LoopEntry[] {
-    return [...this.#loops.values()].filter(({ isLeaving }) => !isLeaving);
+    const loops = [...this.#loops.values()].filter(({ isLeaving }) => !isLeaving);
+    return loops.sort((a, b) => a.loop - b.loop);
   }
 
   get deployments(): readonly Deployment[] {

@@ -9,6 +9,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { oldestMs } from '../../src/cluster/seal.js';
 import { announcements } from '../../src/internal/index.js';
 import { library, runProgram } from '../faults/child.js';
@@ -72,6 +73,11 @@ test('credentials that the server does not take', { skip }, async (t) => {
   await assert.rejects(joinBus(t, server, { nats: creds }), {
     code: 'OPTION_INVALID',
     message: /credsFile \/nowhere\/at\.all cannot be read/,
+  });
+  const noCreds = { servers: server.url, credsFile: fileURLToPath(import.meta.url) };
+  await assert.rejects(joinBus(t, server, { nats: noCreds }), {
+    code: 'OPTION_INVALID',
+    message: /it holds no credentials/,
   });
 });
 
