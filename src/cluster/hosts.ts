@@ -71,7 +71,10 @@ export class ClusterHosts implements RemoteHosts {
   }
 
   #signed(): HostsOptions {
-    return signed(this.#options, 'a pool on a cluster sends functions');
+    return signed(
+      this.#options,
+      'a pool on a cluster sends functions (durable ones may go by name, see task)',
+    );
   }
 
   runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown> {
