@@ -40,6 +40,7 @@ export class DurableTasks {
   readonly #waiting = new Set<Waiting>();
   #store: Promise<TaskStore> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isPuttingAgain = false;
 
   constructor(cluster: TaskOptions) {
     this.#cluster = cluster;
@@ -161,9 +162,12 @@ export class DurableTasks {
 
   /** A result may have been missed, or the server has lost what it had. */
   async #putAgain(): Promise<void> {
+    if (this.#isPuttingAgain) return;
+    this.#isPuttingAgain = true;
     for (const waiting of this.#waiting) {
       await this.#put(waiting, true).catch(waiting.outcome.reject);
     }
+    this.#isPuttingAgain = false;
   }
 
   async #read(outcome: Buffer): Promise<unknown> {

@@ -49,8 +49,8 @@ export class TaskWorker {
   readonly #inHand = new Set<string>();
   /** Opened anew after a failure. */
   #store: TaskStore | undefined;
-  /** Why tasks wait, as it was told last. */
-  #told: string | undefined;
+  /** Why tasks wait, as it was told last: for the server, for a host. */
+  readonly #told = new Map<'server' | 'host', string>();
   /** No host could be started the last times: so long nothing is asked for, in ms. */
   #pauseMs = 0;
   #isClosing = false;
@@ -97,21 +97,21 @@ export class TaskWorker {
     try {
       this.#store ??= await TaskStore.open(connection, name);
       const done = await work(this.#store);
-      this.#told = undefined;
+      this.#told.delete('server');
       return done;
     } catch (error) {
       this.#store = undefined;
-      this.#tell(error);
+      this.#tell('server', error);
       if (!connection.isClosed()) await wait(retryMs, undefined, { ref: false });
       return undefined;
     }
   }
 
   /** Once, until it goes on. */
-  #tell(error: unknown): void {
+  #tell(what: 'server' | 'host', error: unknown): void {
     const why = `durable tasks wait: ${messageOf(error)}`;
-    if (this.#told === why) return;
-    this.#told = why;
+    if (this.#told.get(what) === why) return;
+    this.#told.set(what, why);
     announcements.clusterRefused.publish({ why });
   }
 
@@ -212,12 +212,13 @@ export class TaskWorker {
         .with(options)
         .run(inHost(name), call, target, seal !== undefined);
       this.#pauseMs = 0;
+      this.#told.delete('host');
       if (bytes.byteLength > (connection.info?.max_payload ?? Infinity)) throw tooLarge(bytes);
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     } catch (error) {
       if (hasCode(error, 'POOL_CLOSED')) return undefined;
       if (!hasCode(error, 'HOST_START_FAILED')) return this.#thrown(error);
-      this.#tell(error);
+      this.#tell('host', error);
       this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, retryMs), mostPauseMs);
       await wait(retryMs, undefined, { ref: false });
       return undefined;
