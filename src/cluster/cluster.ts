@@ -50,7 +50,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly ticket: ClusterTicket;
   /**
    * Resolves after `close()`; rejects when the connection is over for good: with `CLUSTER_REFUSED` because a
-   * node or a server wants it so.
+   * node wants it so, or a server that takes the credentials no more.
    */
   readonly closed: Promise<void>;
   readonly #peer: ClusterPeer;
@@ -75,8 +75,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
       void this.close();
     });
     this.closed = peer.closed.then((error) => {
-      const reason = this.#refusal ?? (this.#closing === undefined ? error : undefined);
-      if (reason !== undefined) throw reason;
+      if (this.#refusal !== undefined) throw this.#refusal;
+      if (this.#closing === undefined && error !== undefined) throw codedError(ticket, error);
     });
     this.closed.catch(() => {}); // whoever wants to know asks
   }
@@ -163,8 +163,13 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
     return cluster;
   } catch (error) {
     await cluster.close(); // an open connection keeps the program alive
-    throw error instanceof CodedError ? error : connectError(serversOf(options), error);
+    throw codedError(ticket, error);
   }
+}
+
+/** What has ended a connection, or kept it from being made. */
+function codedError({ options }: ClusterTicket, error: unknown): CodedError {
+  return error instanceof CodedError ? error : connectError(serversOf(options), error);
 }
 
 /** Connects a loop and its bus, as the program was. Rejects as `joinCluster`. */
