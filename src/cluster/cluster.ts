@@ -8,8 +8,8 @@ import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { grantedCores, type RemoteHosts } from '../host/index.js';
 import { integer, invalid } from '../internal/index.js';
-import { connectError } from './errors.js';
-import { ClusterHosts, signed, type TaskOptions } from './hosts.js';
+import { clusterClosed, connectError } from './errors.js';
+import { ClusterHosts, checkOpen, signed, type TaskOptions } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
 import {
@@ -99,8 +99,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
 
   /**
    * Lends so many hosts of this machine to the pools of the cluster, until what it resolves with is closed, or
-   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with `CLUSTER_UNSIGNED`,
-   * `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with
+   * `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
   async lendHosts(
     count: number = grantedCores().count,
@@ -118,12 +118,29 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
       seal === undefined && modules.size > 0
         ? undefined
         : signed(this.#tasks, 'a worker takes functions');
-    const tasks = durable
-      ? await TaskWorker.start({ cluster: this.#tasks, slots, modules })
-      : undefined;
-    const worker = new Worker({ slots, lending, tasks, drainTimeoutMs });
+    this.#checkOpen();
+    const tasks = durable ? await this.#takeTasks(slots, modules) : undefined;
+    const onClosed = (): void => void this.#workers.delete(worker);
+    const worker = new Worker({ slots, lending, tasks, drainTimeoutMs, onClosed });
     this.#workers.add(worker);
     return worker;
+  }
+
+  /** The cluster may be left while it starts. */
+  async #takeTasks(slots: Slots, modules: ReadonlySet<string>): Promise<TaskWorker> {
+    const starting = TaskWorker.start({ cluster: this.#tasks, slots, modules });
+    const tasks = await starting.catch((error: unknown) => {
+      this.#checkOpen();
+      throw error;
+    });
+    if (this.#closing === undefined) return tasks;
+    await tasks.close(0);
+    throw clusterClosed();
+  }
+
+  #checkOpen(): void {
+    checkOpen(this.#tasks);
+    if (this.#closing !== undefined) throw clusterClosed();
   }
 
   /**
