@@ -17,9 +17,12 @@ import { oldestMs, opened, type Seal } from './seal.js';
 import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
-/** Silent for so long it is asked, and for so long it has left, in ms. */
-const silentMs = 5000;
-const goneMs = 15_000;
+/**
+ * Unheard for more beats than this it is asked, and has left: within 6 and 16 seconds. Beats of this node: while
+ * its own event loop is blocked it hears nobody, and has none.
+ */
+const mostSilent = 2;
+const mostUnheard = 7;
 /** So long a node that has come listens to others who say that it must not be there, in ms. */
 const joiningMs = 10_000;
 
@@ -42,7 +45,8 @@ interface NodeEvents {
 }
 
 interface Known extends ClusterNode {
-  lastHeard: number;
+  /** Beats since it was heard. */
+  unheard: number;
 }
 
 export class Nodes extends EventEmitter<NodeEvents> {
@@ -87,7 +91,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   /** While there was no connection nobody could be heard. */
   #heardNobody(): void {
-    for (const each of this.#known.values()) each.lastHeard = Date.now();
+    for (const each of this.#known.values()) each.unheard = 0;
     this.#say('joined', this.#subjects.nodes);
   }
 
@@ -128,10 +132,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
   #note({ node: id, host, pid, version }: NodeMessage): void {
     const known = this.#known.get(id);
     if (known !== undefined) {
-      known.lastHeard = Date.now();
+      known.unheard = 0;
       return;
     }
-    this.#known.set(id, { id, host, pid, version, lastHeard: Date.now() });
+    this.#known.set(id, { id, host, pid, version, unheard: 0 });
     this.emit('join', { id, host, pid, version });
   }
 
@@ -181,10 +185,11 @@ export class Nodes extends EventEmitter<NodeEvents> {
   readonly #beat = (): void => {
     if (this.#connection.isClosed()) return;
     this.#say('alive', this.#subjects.nodes);
-    const now = Date.now();
-    for (const { id, lastHeard } of [...this.#known.values()]) {
-      if (now - lastHeard > goneMs) this.#forget(id);
-      else if (now - lastHeard > silentMs) {
+    for (const known of [...this.#known.values()]) {
+      known.unheard += 1;
+      const { id, unheard } = known;
+      if (unheard > mostUnheard) this.#forget(id);
+      else if (unheard > mostSilent) {
         this.#say('joined', this.#subjects.node(id), `${this.#inbox}.${id}`);
       }
     }
