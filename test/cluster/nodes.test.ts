@@ -1,4 +1,5 @@
-// Who has left, as the other nodes see it: over a network that loses frames.
+// Who has left, as the other nodes see it: over a network that loses frames, and with a stranger in it who says
+// that nobody is there.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -55,10 +56,20 @@ class Neighbours {
     }
   }
 
-  /** Nothing that goes to `node` or comes from it arrives any more. */
-  cut({ id, connection }: Node): void {
+  /** Nothing that goes to `node` or comes from it arrives any more; answers what undoes it. */
+  cut({ id, connection }: Node): () => void {
     this.network.copies = (frame) =>
       frame.connection === connection || Buffer.from(frame.data).includes(`"${id}"`) ? 0 : 1;
+    return () => {
+      this.network.copies = () => 1;
+    };
+  }
+
+  /** As a server says it, where `node` has asked for `other`. */
+  async sayNobody({ id }: Node, other: Node): Promise<void> {
+    const subject = `inbox-${id}.node.${other.id}`;
+    this.network.publish({ subject, data: new Uint8Array(), headers: { code: 503 } });
+    await this.arrive();
   }
 
   /** How many seconds go by until `isSo`. */
@@ -82,6 +93,33 @@ test('a node whose connection has ended leaves sooner than one that is cut off',
   neighbours.cut(cutOff);
   const cutSeconds = await neighbours.secondsUntil(() => here.told.includes(`leave ${cutOff.id}`));
   assert.ok(cutSeconds > endedSeconds);
+});
+
+test('a stranger who says that nobody is there takes no node away that is heard', async (t) => {
+  const neighbours = new Neighbours(t);
+  const [here, there] = [await neighbours.join(), await neighbours.join()];
+  await neighbours.sayNobody(here, there);
+  await neighbours.pass(manySeconds);
+  assert.deepEqual(here.told, [`join ${there.id}`]);
+});
+
+test('nor one that is heard again after it was silent, and was asked for', async (t) => {
+  const neighbours = new Neighbours(t);
+  const here = await neighbours.join();
+  await neighbours.pass(1); // so that each speaks between two beats of the other
+  const there = await neighbours.join();
+  let isAsked = false;
+  const heal = neighbours.cut(there);
+  const { copies } = neighbours.network;
+  neighbours.network.copies = (frame) => {
+    isAsked ||= frame.subject === `name.node.${there.id}`;
+    return copies(frame);
+  };
+  await neighbours.secondsUntil(() => isAsked);
+  await neighbours.sayNobody(here, there);
+  heal();
+  await neighbours.pass(manySeconds);
+  assert.deepEqual(here.told, [`join ${there.id}`]);
 });
 
 test('who could hear nothing, because its own event loop was blocked, takes nobody for gone', async (t) => {
