@@ -1,5 +1,6 @@
 // What `run` and `worker` are told of a cluster, and what they tell of it. Everybody can read command lines:
-// what is secret comes from a file or from the environment, and flags hold paths.
+// what is secret comes from a file or from the environment, and flags hold paths. What comes from the environment
+// is taken out of it: hosts and loops, and what they start, would inherit it.
 
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -57,31 +58,49 @@ export function clusterFlagIn(flags: ClusterFlags): string | undefined {
   return given && `--${clusterFlags[given][0]}`;
 }
 
-/** `nats`: URLs with commas between them. Throws `OPTION_INVALID`. */
+/** `nats`: URLs with commas between them. Can be called once: see `takeSecrets`. Throws `OPTION_INVALID`. */
 export function clusterOptions(nats: string, flags: ClusterFlags): ClusterOptions {
+  const { secret, password, token } = takeSecrets();
   return {
-    nats: { servers: nats.split(','), ...credentials(flags), tls: tlsOptions(flags) },
+    nats: {
+      servers: nats.split(','),
+      ...credentials(flags, password, token),
+      tls: tlsOptions(flags),
+    },
     name: flags.clusterName,
-    secret: secretIn('clusterSecret', flags) ?? process.env[secretVariable],
+    secret: secretIn('clusterSecret', flags) ?? secret,
   };
 }
 
-function credentials(flags: ClusterFlags): Partial<NatsOptions> {
+/** What the environment has of them, and has no more afterwards. Processes that are started get what they need. */
+function takeSecrets() {
+  const {
+    [secretVariable]: secret,
+    [passwordVariable]: password,
+    [tokenVariable]: token,
+  } = process.env;
+  for (const name of [secretVariable, passwordVariable, tokenVariable]) delete process.env[name];
+  return { secret, password, token };
+}
+
+/** `password` and `token` are those of the environment. */
+function credentials(
+  flags: ClusterFlags,
+  password: string | undefined,
+  token: string | undefined,
+): Partial<NatsOptions> {
   const { clusterUser: user } = flags;
   const pass = secretIn('clusterPassword', flags);
   if (user === undefined && pass !== undefined) throw needs('clusterPassword', 'clusterUser');
-  const token = secretIn('clusterToken', flags) ?? process.env[tokenVariable];
   const credsFile = readable('clusterCreds', flags);
   return {
-    ...(user !== undefined && { user, pass: pass ?? fromEnvironment(user) }),
-    token,
+    ...(user !== undefined && { user, pass: pass ?? password ?? missingPassword(user) }),
+    token: secretIn('clusterToken', flags) ?? token,
     credsFile,
   };
 }
 
-function fromEnvironment(user: string): string {
-  const pass = process.env[passwordVariable];
-  if (pass !== undefined) return pass;
+function missingPassword(user: string): never {
   const way = `give --cluster-password FILE, or ${passwordVariable}`;
   throw new CodedError('OPTION_INVALID', `--cluster-user ${user} has no password: ${way}`);
 }

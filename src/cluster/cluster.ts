@@ -8,8 +8,8 @@ import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { grantedCores, type RemoteHosts } from '../host/index.js';
 import { integer, invalid } from '../internal/index.js';
-import { connectError } from './errors.js';
-import { ClusterHosts, signed, type TaskOptions } from './hosts.js';
+import { clusterClosed, connectError } from './errors.js';
+import { ClusterHosts, checkOpen, signed, type TaskOptions } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
 import {
@@ -50,7 +50,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly ticket: ClusterTicket;
   /**
    * Resolves after `close()`; rejects when the connection is over for good: with `CLUSTER_REFUSED` because a
-   * node or a server wants it so.
+   * node wants it so, or a server that takes the credentials no more.
    */
   readonly closed: Promise<void>;
   readonly #peer: ClusterPeer;
@@ -75,8 +75,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
       void this.close();
     });
     this.closed = peer.closed.then((error) => {
-      const reason = this.#refusal ?? (this.#closing === undefined ? error : undefined);
-      if (reason !== undefined) throw reason;
+      if (this.#refusal !== undefined) throw this.#refusal;
+      if (this.#closing === undefined && error !== undefined) throw codedError(ticket, error);
     });
     this.closed.catch(() => {}); // whoever wants to know asks
   }
@@ -99,8 +99,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
 
   /**
    * Lends so many hosts of this machine to the pools of the cluster, until what it resolves with is closed, or
-   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with `CLUSTER_UNSIGNED`,
-   * `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with
+   * `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
   async lendHosts(
     count: number = grantedCores().count,
@@ -118,12 +118,29 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
       seal === undefined && modules.size > 0
         ? undefined
         : signed(this.#tasks, 'a worker takes functions');
-    const tasks = durable
-      ? await TaskWorker.start({ cluster: this.#tasks, slots, modules })
-      : undefined;
-    const worker = new Worker({ slots, lending, tasks, drainTimeoutMs });
+    this.#checkOpen();
+    const tasks = durable ? await this.#takeTasks(slots, modules) : undefined;
+    const onClosed = (): void => void this.#workers.delete(worker);
+    const worker = new Worker({ slots, lending, tasks, drainTimeoutMs, onClosed });
     this.#workers.add(worker);
     return worker;
+  }
+
+  /** The cluster may be left while it starts. */
+  async #takeTasks(slots: Slots, modules: ReadonlySet<string>): Promise<TaskWorker> {
+    const starting = TaskWorker.start({ cluster: this.#tasks, slots, modules });
+    const tasks = await starting.catch((error: unknown) => {
+      this.#checkOpen();
+      throw error;
+    });
+    if (this.#closing === undefined) return tasks;
+    await tasks.close(0);
+    throw clusterClosed();
+  }
+
+  #checkOpen(): void {
+    checkOpen(this.#tasks);
+    if (this.#closing !== undefined) throw clusterClosed();
   }
 
   /**
@@ -163,8 +180,13 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
     return cluster;
   } catch (error) {
     await cluster.close(); // an open connection keeps the program alive
-    throw error instanceof CodedError ? error : connectError(serversOf(options), error);
+    throw codedError(ticket, error);
   }
+}
+
+/** What has ended a connection, or kept it from being made. */
+function codedError({ options }: ClusterTicket, error: unknown): CodedError {
+  return error instanceof CodedError ? error : connectError(serversOf(options), error);
 }
 
 /** Connects a loop and its bus, as the program was. Rejects as `joinCluster`. */

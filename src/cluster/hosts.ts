@@ -46,6 +46,11 @@ export interface HostsOptions extends TaskOptions {
   readonly subjects: Subjects;
 }
 
+/** Throws `CLUSTER_CLOSED`. */
+export function checkOpen({ connection }: TaskOptions): void {
+  if (connection.isClosed() || connection.isDraining()) throw clusterClosed();
+}
+
 /** Throws `CLUSTER_UNSIGNED`. */
 export function signed(options: TaskOptions, what: string): HostsOptions {
   const { seal, name } = options;
@@ -71,6 +76,7 @@ export class ClusterHosts implements RemoteHosts {
   }
 
   #signed(): HostsOptions {
+    checkOpen(this.#options);
     return signed(
       this.#options,
       'a pool on a cluster sends functions (durable ones may go by name, see task)',
@@ -178,16 +184,12 @@ class ClusterPlace implements HostHandle {
 
   ask(): void {
     const { connection, seal, subjects } = this.#options;
-    if (connection.isClosed()) {
-      this.#end({ exitCode: null, signal: null, error: clusterClosed() });
-      return;
-    }
     const request = writeHostRequest({ ...this.#request, time: Date.now() });
     seal.seal(request, subjects.hosts);
     try {
       connection.publish(subjects.hosts, request, { reply: this.#own });
     } catch {
-      // the connection is being closed: the next time it is
+      // the connection is being closed, which ends the tunnel
     }
   }
 

@@ -1,6 +1,7 @@
 // Who else is in the cluster. A node says so every other second, and when it leaves; one that is silent is
-// asked, and where the NATS server says that nobody is there (its connection has ended), it has left. There
-// is no registry: who comes asks all, and all answer.
+// asked, and where the NATS server says that nobody is there (its connection has ended), and nothing is heard
+// until the next beat, it has left. Anybody can say so who speaks to the server: nobody who is heard goes by it.
+// There is no registry: who comes asks all, and all answer.
 //
 // Nodes of another version, or with another secret, cannot understand each other: the one that came later
 // leaves, and says whom it met. Not here: the bus (peer.ts).
@@ -17,9 +18,12 @@ import { oldestMs, opened, type Seal } from './seal.js';
 import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
-/** Silent for so long it is asked, and for so long it has left, in ms. */
-const silentMs = 5000;
-const goneMs = 15_000;
+/**
+ * Unheard for more beats than this it is asked, and has left: within 6 and 16 seconds. Beats of this node: while
+ * its own event loop is blocked it hears nobody, and has none.
+ */
+const mostSilent = 2;
+const mostUnheard = 7;
 /** So long a node that has come listens to others who say that it must not be there, in ms. */
 const joiningMs = 10_000;
 
@@ -42,7 +46,10 @@ interface NodeEvents {
 }
 
 interface Known extends ClusterNode {
-  lastHeard: number;
+  /** Beats since it was heard. */
+  unheard: number;
+  /** A server has said that nobody is there, since it was heard. */
+  isAbsent: boolean;
 }
 
 export class Nodes extends EventEmitter<NodeEvents> {
@@ -87,7 +94,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   /** While there was no connection nobody could be heard. */
   #heardNobody(): void {
-    for (const each of this.#known.values()) each.lastHeard = Date.now();
+    for (const each of this.#known.values()) heard(each);
     this.#say('joined', this.#subjects.nodes);
   }
 
@@ -128,10 +135,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
   #note({ node: id, host, pid, version }: NodeMessage): void {
     const known = this.#known.get(id);
     if (known !== undefined) {
-      known.lastHeard = Date.now();
+      heard(known);
       return;
     }
-    this.#known.set(id, { id, host, pid, version, lastHeard: Date.now() });
+    this.#known.set(id, { id, host, pid, version, unheard: 0, isAbsent: false });
     this.emit('join', { id, host, pid, version });
   }
 
@@ -181,23 +188,30 @@ export class Nodes extends EventEmitter<NodeEvents> {
   readonly #beat = (): void => {
     if (this.#connection.isClosed()) return;
     this.#say('alive', this.#subjects.nodes);
-    const now = Date.now();
-    for (const { id, lastHeard } of [...this.#known.values()]) {
-      if (now - lastHeard > goneMs) this.#forget(id);
-      else if (now - lastHeard > silentMs) {
+    for (const known of [...this.#known.values()]) {
+      known.unheard += 1;
+      const { id, unheard, isAbsent } = known;
+      if (isAbsent || unheard > mostUnheard) this.#forget(id);
+      else if (unheard > mostSilent) {
         this.#say('joined', this.#subjects.node(id), `${this.#inbox}.${id}`);
       }
     }
   };
 
-  /** A server says that nobody is where a node was asked. */
+  /** A server says that nobody is where a node was asked, or somebody else does. */
   readonly #hearSilence = ({ subject, data, headers }: NatsMessage): void => {
     if (data.byteLength > 0 || headers?.code !== 503) return;
-    this.#forget(subject.slice(this.#inbox.length + 1));
+    const known = this.#known.get(subject.slice(this.#inbox.length + 1));
+    if (known !== undefined) known.isAbsent = known.unheard > mostSilent;
   };
 
   leave(): void {
     clearInterval(this.#timer);
     if (!this.#connection.isClosed()) this.#say('left', this.#subjects.nodes);
   }
+}
+
+function heard(known: Known): void {
+  known.unheard = 0;
+  known.isAbsent = false;
 }

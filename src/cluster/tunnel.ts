@@ -4,7 +4,8 @@
 //
 // Every second each side asks whether the other is there, and says how far it has come: what was lost is
 // sent again, also after the server was away. Where the server says for some time that nobody is there
-// (503), or nothing comes for longer, the stream is destroyed. Its end counts as a byte, so that it is
+// (503), or nothing comes for longer, the stream is destroyed. That time is counted in questions: while the own
+// event loop is blocked none is asked, and what came meanwhile is read before the next. Its end counts as a byte, so that it is
 // acknowledged: a side that has ended stays until the other knows.
 
 import { Duplex } from 'node:stream';
@@ -24,11 +25,11 @@ const headroomBytes = 64;
 /** So much is taken before it is acknowledged. */
 const ackBytes = 2 ** 17;
 const askMs = 1000;
-/** Nobody there for so long, or nothing heard for so long: it is gone. */
-const absentMs = 3000;
-const silentMs = 20_000;
+/** Asked so often since the server said that nobody is there, or since anything was heard: it is gone. */
+const mostAbsent = 3;
+const mostUnheard = 20;
 /** The same where nothing was ever heard: nobody has taken it. */
-const untakenMs = 5000;
+const mostUntaken = 5;
 
 type Done = (error?: Error | null) => void;
 
@@ -81,8 +82,10 @@ export class Tunnel extends Duplex {
   /** The other side was asked for what is missing from here on. */
   #asked = -1;
   #isTaken = false;
-  #lastHeard = Date.now();
-  #absentSince: number | undefined;
+  /** So often it was asked since it was heard. */
+  #unheard = 0;
+  /** The same since the server said that nobody is there; `undefined`: it does not. */
+  #absent: number | undefined;
 
   constructor({
     connection,
@@ -110,10 +113,14 @@ export class Tunnel extends Duplex {
   connect(other: string, isTaken: boolean): void {
     this.#other = other;
     this.#isTaken = isTaken;
-    this.#lastHeard = Date.now();
-    this.#absentSince = undefined;
+    this.#heard();
     if (isTaken) this.#ask();
     for (const { offset, bytes } of this.#sent) this.#post(tunnelFrame.data, offset, bytes);
+  }
+
+  #heard(): void {
+    this.#unheard = 0;
+    this.#absent = undefined;
   }
 
   /** Nobody is there: nothing goes to the other side any more, and the stream is destroyed. */
@@ -188,14 +195,15 @@ export class Tunnel extends Duplex {
       this.destroy(clusterClosed());
       return;
     }
-    const now = Date.now();
-    const isAbsent = this.#absentSince !== undefined && now - this.#absentSince > absentMs;
+    this.#unheard += 1;
+    if (this.#absent !== undefined) this.#absent += 1;
+    const isAbsent = this.#absent !== undefined && this.#absent > mostAbsent;
     if (isAbsent && this.#hasEnd && this.#onEnd !== undefined) {
       this.#ended(); // it goes when it has all: only its last word was lost
       return;
     }
-    const mostMs = this.#isTaken ? silentMs : untakenMs;
-    if (this.#other !== undefined && (isAbsent || now - this.#lastHeard > mostMs)) {
+    const most = this.#isTaken ? mostUnheard : mostUntaken;
+    if (this.#other !== undefined && (isAbsent || this.#unheard > most)) {
       this.destroy(new CodedError('CLUSTER_HOST_LOST', 'the other end of a tunnel is gone'));
       return;
     }
@@ -209,7 +217,7 @@ export class Tunnel extends Duplex {
 
   #hear({ subject, data, headers }: NatsMessage): void {
     if (data.byteLength === 0 && headers?.code === 503) {
-      this.#absentSince ??= Date.now();
+      this.#absent ??= 0;
       this.#onNobody();
       return;
     }
@@ -239,9 +247,8 @@ export class Tunnel extends Duplex {
   }
 
   #take({ kind, offset, bytes }: TunnelFrame): void {
-    this.#lastHeard = Date.now();
+    this.#heard();
     this.#isTaken = true;
-    this.#absentSince = undefined;
     switch (kind) {
       case tunnelFrame.data:
         this.#takeData(offset, bytes);

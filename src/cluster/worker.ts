@@ -13,6 +13,8 @@ export interface WorkerParts {
   /** `undefined`: it takes none. */
   readonly tasks: TaskWorker | undefined;
   readonly drainTimeoutMs: number;
+  /** Its hosts have ended. */
+  readonly onClosed: () => void;
 }
 
 export class Worker implements AsyncDisposable {
@@ -20,13 +22,15 @@ export class Worker implements AsyncDisposable {
   readonly #lender: Lender | undefined;
   readonly #tasks: TaskWorker | undefined;
   readonly #drainTimeoutMs: number;
+  readonly #onClosed: () => void;
 
   /** @internal Begins to lend. */
-  constructor({ slots, lending, tasks, drainTimeoutMs }: WorkerParts) {
+  constructor({ slots, lending, tasks, drainTimeoutMs, onClosed }: WorkerParts) {
     this.#slots = slots;
     this.#lender = lending && new Lender(lending, slots, drainTimeoutMs);
     this.#tasks = tasks;
     this.#drainTimeoutMs = drainTimeoutMs;
+    this.#onClosed = onClosed;
   }
 
   /** Hosts that work for a pool now. */
@@ -47,11 +51,13 @@ export class Worker implements AsyncDisposable {
   /** Takes nothing more; resolves when its hosts have ended, each after what it does, or at the deadline. */
   async close(): Promise<void> {
     await Promise.all([this.#lender?.close(), this.#tasks?.close(this.#drainTimeoutMs)]);
+    this.#onClosed();
   }
 
   /** As `close()`, with the hosts ended at once: durable tasks are done by others. */
   async destroy(): Promise<void> {
     await Promise.all([this.#lender?.destroy(), this.#tasks?.close(0)]);
+    this.#onClosed();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

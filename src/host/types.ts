@@ -49,7 +49,7 @@ export interface DurableOptions {
 
 /** Where hosts come from that run on other machines. */
 export interface RemoteHosts {
-  /** Throws `CLUSTER_UNSIGNED` where functions cannot be sent. */
+  /** Throws `CLUSTER_CLOSED`, or `CLUSTER_UNSIGNED` where functions cannot be sent. */
   check(): void;
   runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown>;
   /** Its `pipe` is there at once; it carries what a socket would. */

@@ -136,22 +136,27 @@ export class Fleet {
     }
   }
 
+  /** Throws where no call can be taken, on a cluster. */
+  check(): void {
+    this.#options.remote?.check();
+  }
+
   /** Starts hosts until `count` are idle or on their way, though nothing waits for them. */
   warm(count: number): void {
-    this.#options.remote?.check();
     this.#wantedIdle = count;
     this.grow();
     this.#wantedIdle = 0;
   }
 
-  /** A call is being prepared: while no host is ready, one more may start beside that. */
+  /** A call is being prepared: while no host is ready, one more may start beside that. Throws as `check`. */
   anticipate(): void {
+    this.check();
     if (!this.hosts.some((host) => host.state === 'ready')) this.warm(this.#waitingTasks() + 1);
   }
 
-  /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`. */
+  /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`, or as `check`. */
   async warmUp(): Promise<void> {
-    this.#options.remote?.check();
+    this.check();
     if (this.#isAllReady) return;
     // It waits before anything starts: a start may fail at once, and is repeated for who waits.
     const ready = new Promise<void>((resolve, reject) => {

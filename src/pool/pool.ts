@@ -170,6 +170,7 @@ export class Pool implements Caller, AsyncDisposable {
 
   #callWhenBusy(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     const { fleet } = this.#dispatcher;
+    fleet.check();
     fleet.warm(1);
     if (options.whenBusy === 'inline') return callInline(fn, args, options);
     throw new CodedError(

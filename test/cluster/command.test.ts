@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { Pool } from '../../src/index.js';
 import { command } from '../cli/serving.js';
 import { runCommand } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';
@@ -20,6 +21,7 @@ import { joinBus, skip as noServer, type Server, startServer } from './server.js
 
 const secret = 'nobody else knows this';
 const slow = fileURLToPath(new URL('../units/apps/slow.js', import.meta.url));
+const names = fileURLToPath(new URL('./apps/names.js', import.meta.url));
 const sums = fileURLToPath(new URL('./apps/sums.js', import.meta.url));
 
 /** A folder with these files, gone after the test. */
@@ -101,6 +103,24 @@ test('a unit has its password from the environment, and no command line shows it
   for (const pid of pids) {
     assert.doesNotMatch(readFileSync(`/proc/${pid}/cmdline`, 'latin1'), /sesame/);
   }
+});
+
+test('what is secret in the environment stays in the command: hosts and loops do not inherit it', {
+  skip: noServer || noBinary,
+}, async (t) => {
+  const server = await startServer(t, ['-js']);
+  const env = { MANYCORE_CLUSTER_PASSWORD: 'open sesame', MANYCORE_CLUSTER_TOKEN: 'let-me-in' };
+  const user = ['--cluster-user', 'anna'];
+  await joined(t, worker(server, '--durable', ...user), env);
+  await joined(t, ['run', names, ...unit(server, ...user).slice(2)], env);
+  const { bus, cluster } = await joinBus(t, server, { secret });
+  await using pool = new Pool({ cluster });
+  const find = () => Object.keys(process.env).filter((name) => name.startsWith('MANYCORE_CLUSTER'));
+  assert.deepEqual(await pool.run(find), []);
+  await pool.close(); // its worker has one host
+  await using durable = new Pool({ cluster });
+  assert.deepEqual(await durable.with({ durable: true }).run(find), []);
+  assert.deepEqual((await bus.request('names', 0)).body, []);
 });
 
 test('a token from a file, or from the environment', { skip: noServer }, async (t) => {

@@ -81,6 +81,26 @@ test('credentials that the server does not take', { skip }, async (t) => {
   });
 });
 
+test('credentials that the server takes no more: the cluster is left with CLUSTER_REFUSED', {
+  skip,
+}, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-nats-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'nats.conf');
+  const write = (password: string): void =>
+    writeFileSync(file, `authorization: { user: anna, password: ${password} }\n`);
+  write('right');
+  const server = await startServer(t, ['-c', file]);
+  const nats = { servers: server.url, user: 'anna', pass: 'right' };
+  const { cluster } = await joinBus(t, server, { nats });
+  write('changed');
+  server.child.kill('SIGHUP'); // it reads the file again
+  await assert.rejects(cluster.closed, {
+    code: 'CLUSTER_REFUSED',
+    message: /^the NATS server at nats:\/\/127\.0\.0\.1:\d+ refuses these credentials: /,
+  });
+});
+
 test('what the server does not permit is told to whoever waits', { skip }, async (t) => {
   const file = join(tmpdir(), `manycore-nats-${process.pid}.conf`);
   const may = 'publish: { deny: "manycore.send.secret" }';

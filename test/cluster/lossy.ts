@@ -17,6 +17,13 @@ export interface Frame extends NatsMessage {
   readonly connection: NatsConnection;
 }
 
+/** Whether who subscribes to `pattern`, which may end with `.*`, gets what goes to `subject`. */
+function includes(pattern: string, subject: string): boolean {
+  if (!pattern.endsWith('.*')) return pattern === subject;
+  const start = pattern.slice(0, -1);
+  return subject.startsWith(start) && !subject.slice(start.length).includes('.');
+}
+
 export class LossyNetwork {
   /** How many of this frame arrive; all do, once, if nothing else is said. */
   copies: (frame: Frame) => number = () => 1;
@@ -53,6 +60,9 @@ export class LossyNetwork {
       drain: async () => {},
       close: async () => {
         isClosed = true;
+        for (const each of this.#subscriptions) {
+          if (each.connection === connection) this.#subscriptions.delete(each);
+        }
       },
       closed: () => new Promise(() => {}),
       isClosed: () => isClosed,
@@ -63,7 +73,9 @@ export class LossyNetwork {
   }
 
   publish(message: NatsMessage): void {
-    const here = [...this.#subscriptions].filter(({ subject }) => subject === message.subject);
+    const here = [...this.#subscriptions].filter(({ subject }) =>
+      includes(subject, message.subject),
+    );
     const single = here.filter(({ queue }) => queue === undefined);
     const queued = here.filter(({ queue }) => queue !== undefined);
     const one = queued[this.next(queued.length)];

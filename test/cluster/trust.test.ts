@@ -2,13 +2,22 @@
 // whom they cannot understand.
 
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { NatsMessage } from '../../src/cluster/nats.js';
 import { clusterFrame, writeFrame, writeNode } from '../../src/cluster/protocol.js';
 import { ClusterValues } from '../../src/cluster/values.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
-import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
+import {
+  eventually,
+  joinBus,
+  refusals,
+  type Server,
+  skip,
+  startServer,
+  stranger,
+} from './server.js';
 
 const secret = 'nobody else knows this';
 
@@ -156,7 +165,23 @@ test('a node that is refused after it has joined is told, and its program can en
   assert.deepEqual([stderr, status], ['', 0]);
 });
 
-test('nobody without the secret can say that a node has left', { skip }, async (t) => {
+/** Says to `subject` what a server says where nobody subscribes, until the server has had it. */
+async function sayNobody({ port }: Server, subject: string): Promise<void> {
+  const status = 'NATS/1.0 503\r\n\r\n';
+  const head = `HPUB ${subject} ${status.length} ${status.length}`;
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`CONNECT {"verbose":false,"headers":true}\r\n${head}\r\n${status}\r\nPING\r\n`);
+  let said = '';
+  socket.on('data', (bytes) => {
+    said += bytes;
+  });
+  await waitFor(() => said.includes('PONG\r\n'));
+  socket.destroy();
+}
+
+test('nobody without the secret makes a node leave that is heard, not even as if a server said it', {
+  skip,
+}, async (t) => {
   const server = await startServer(t);
   const [here, there] = [
     await joinBus(t, server, { secret }),
@@ -172,6 +197,20 @@ test('nobody without the secret can say that a node has left', { skip }, async (
     writeNode({ type: 'left', ...own, time: Date.now(), isSealed: true }),
   );
   await eventually(() => assert.match(why.join(), /another secret/));
+  let reply: string | undefined;
+  thief.subscribe('manycore.send.>', {
+    callback: (_error, message) => {
+      reply = message.reply;
+    },
+  });
+  await thief.flush();
+  here.bus.send('any', 0);
+  const inbox = (await waitFor(() => reply)).replace(/\.\d+$/, '');
+  const left = t.mock.fn();
+  here.cluster.on('leave', left);
+  await sayNobody(server, `${inbox}.node.${node}`);
+  await here.bus.drained(); // it has come
+  assert.equal(left.mock.callCount(), 0);
   assert.deepEqual(here.cluster.nodes, [there.cluster.node]);
 });
 

@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Seal } from '../../src/cluster/seal.js';
 import { Tunnel } from '../../src/cluster/tunnel.js';
-import { random } from '../support/index.js';
+import { random, waitFor } from '../support/index.js';
 import { LossyNetwork } from './lossy.js';
 
 const seal = new Seal('nobody else knows this', 'name');
@@ -30,6 +31,52 @@ function digest(chunks: readonly Uint8Array[]): string {
   for (const each of chunks) hash.update(each);
   return hash.digest('hex');
 }
+
+/** The event loop did nothing for so long: the clock has gone on, and timers come once, late. */
+function blockLoop(t: TestContext, ms: number): void {
+  const now = Date.now.bind(Date);
+  t.mock.method(Date, 'now', () => now() + ms);
+}
+
+test('who could hear nothing, because its own event loop was blocked, gives nobody up', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const network = new LossyNetwork();
+  const [one, other] = openTunnel(t, network);
+  await waitFor(() => network.isIdle);
+  blockLoop(t, 3_600_000);
+  t.mock.timers.tick(1000);
+  await waitFor(() => network.isIdle);
+  t.mock.timers.tick(1000);
+  assert.deepEqual([one.errored, other.errored], [null, null]);
+  one.write('still there');
+  const [bytes] = await once(other, 'data');
+  assert.equal(String(bytes), 'still there');
+});
+
+test('an other end that is silent for long is given up', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
+  const network = new LossyNetwork();
+  const ends = openTunnel(t, network);
+  await waitFor(() => network.isIdle);
+  network.copies = () => 0;
+  const failed = ends.map((end) => once(end, 'error'));
+  t.mock.timers.tick(60_000);
+  for (const [error] of await Promise.all(failed)) assert.equal(error.code, 'CLUSTER_HOST_LOST');
+});
+
+test('one of which the server says that nobody is there is given up sooner', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
+  const network = new LossyNetwork();
+  const [one, other] = openTunnel(t, network);
+  await waitFor(() => network.isIdle);
+  one.on('error', () => {});
+  other.destroy(); // nobody hears what is sent to it
+  for (let second = 0; second < 10; second += 1) {
+    t.mock.timers.tick(1000);
+    await waitFor(() => network.isIdle);
+  }
+  assert.equal(Object(one.errored).code, 'CLUSTER_HOST_LOST');
+});
 
 for (let run = 1; run <= 5; run += 1) {
   test(`whatever becomes of frames, all bytes arrive in order, and the end: run ${run}`, async (t) => {

@@ -1,0 +1,92 @@
+// What can be asked no more of a cluster that was left, and what becomes of what was asked before.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Pool, pmap } from '../../src/index.js';
+import { defer } from '../../src/internal/index.js';
+import { secret, startDurable, startWorker } from './durables.js';
+import { joinBus, skip, startServer } from './server.js';
+
+const closed = { code: 'CLUSTER_CLOSED' };
+
+test('a cluster that was left lends no hosts', { skip }, async (t) => {
+  const server = await startServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const left = cluster.close();
+  await assert.rejects(cluster.lendHosts(1), closed);
+  await left;
+  await assert.rejects(cluster.lendHosts(1), closed);
+  await assert.rejects(cluster.lendHosts(1, { durable: true }), closed);
+});
+
+test('hosts that are about to be lent when the cluster is left are not', { skip }, async (t) => {
+  const server = await startDurable(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const lending = assert.rejects(cluster.lendHosts(1, { durable: true }), closed);
+  await cluster.close();
+  await lending;
+});
+
+test('nor are they where the cluster still waits for the tasks of another worker', {
+  skip,
+}, async (t) => {
+  const server = await startDurable(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const { promise, resolve } = defer<void>();
+  t.mock.method(await cluster.lendHosts(1), 'close', () => promise);
+  const lending = assert.rejects(cluster.lendHosts(1, { durable: true }), closed);
+  const left = cluster.close();
+  await lending;
+  resolve();
+  await left;
+});
+
+test('a cluster forgets a worker that was closed', { skip }, async (t) => {
+  const server = await startServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  const workers = [await cluster.lendHosts(1), await cluster.lendHosts(1)];
+  const [first, second] = workers.map((each) => t.mock.method(each, 'close').mock);
+  await workers[0]?.close();
+  await cluster.close();
+  assert.deepEqual([first?.callCount(), second?.callCount()], [1, 1]);
+});
+
+test('a pool on a cluster that was left rejects at once, with or without hosts', {
+  skip,
+}, async (t) => {
+  const server = await startDurable(t);
+  await startWorker(t, server);
+  const { cluster } = await joinBus(t, server, { secret });
+  await using used = new Pool({ cluster });
+  assert.equal(await used.run(() => 'there'), 'there');
+  await cluster.close();
+  await using unused = new Pool({ cluster });
+  for (const pool of [used, unused]) {
+    const run = () => 1;
+    await assert.rejects(pool.run(run), closed);
+    await assert.rejects(pool.with({ whenBusy: 'reject' }).run(run), closed);
+    await assert.rejects(pool.with({ durable: true }).run(run), closed);
+    await assert.rejects(
+      pmap([1], (n) => n, { pool }),
+      closed,
+    );
+    await assert.rejects(pool.warm(), closed);
+  }
+});
+
+test('a task that waits for a host when the cluster is left is told so', { skip }, async (t) => {
+  const server = await startServer(t);
+  const { cluster } = await joinBus(t, server, { secret });
+  await using pool = new Pool({ cluster });
+  const waiting = [pool.run(() => 1), pool.warm()];
+  const told = waiting.map((each) =>
+    assert.rejects(each, (error: Error) => {
+      assert.equal(Object(error).code, 'HOST_START_FAILED');
+      assert.match(error.message, /the connection to the NATS server is closed/);
+      assert.equal(Object(error.cause).code, 'CLUSTER_CLOSED');
+      return true;
+    }),
+  );
+  await cluster.close();
+  await Promise.all(told);
+});

@@ -1,0 +1,132 @@
+// Who has left, as the other nodes see it: over a network that loses frames, and with a stranger in it who says
+// that nobody is there.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { NatsConnection } from '../../src/cluster/nats.js';
+import { Nodes } from '../../src/cluster/nodes.js';
+import { Seal } from '../../src/cluster/seal.js';
+import { waitFor } from '../support/index.js';
+import { LossyNetwork } from './lossy.js';
+
+const secondMs = 1000;
+const manySeconds = 60;
+
+interface Node {
+  readonly id: string;
+  readonly connection: NatsConnection;
+  /** `join` or `leave`, each with the other's id. */
+  readonly told: string[];
+}
+
+class Neighbours {
+  readonly network = new LossyNetwork();
+  readonly #t: TestContext;
+  #count = 0;
+
+  constructor(t: TestContext) {
+    this.#t = t;
+    t.mock.timers.enable({ apis: ['setInterval', 'Date'] });
+  }
+
+  async join(): Promise<Node> {
+    this.#count += 1;
+    const id = String(this.#count).padStart(24, '0');
+    const connection = this.network.connect();
+    const seal = new Seal('nobody else knows this', 'name');
+    const nodes = new Nodes(id, 'name', { connection, inbox: `inbox-${id}` }, seal);
+    const told: string[] = [];
+    nodes.on('join', (node) => told.push(`join ${node.id}`));
+    nodes.on('leave', (node) => told.push(`leave ${node.id}`));
+    await nodes.join();
+    this.#t.after(() => nodes.leave());
+    await this.arrive();
+    return { id, connection, told };
+  }
+
+  /** All that is on its way. */
+  async arrive(): Promise<void> {
+    await waitFor(() => this.network.isIdle);
+  }
+
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      this.#t.mock.timers.tick(secondMs);
+      await this.arrive();
+    }
+  }
+
+  /** Nothing that goes to `node` or comes from it arrives any more; answers what undoes it. */
+  cut({ id, connection }: Node): () => void {
+    this.network.copies = (frame) =>
+      frame.connection === connection || Buffer.from(frame.data).includes(`"${id}"`) ? 0 : 1;
+    return () => {
+      this.network.copies = () => 1;
+    };
+  }
+
+  /** As a server says it, where `node` has asked for `other`. */
+  async sayNobody({ id }: Node, other: Node): Promise<void> {
+    const subject = `inbox-${id}.node.${other.id}`;
+    this.network.publish({ subject, data: new Uint8Array(), headers: { code: 503 } });
+    await this.arrive();
+  }
+
+  /** How many seconds go by until `isSo`. */
+  async secondsUntil(isSo: () => boolean): Promise<number> {
+    let seconds = 0;
+    for (; !isSo(); seconds += 1) {
+      assert.ok(seconds < manySeconds, `never so: ${isSo}`);
+      await this.pass(1);
+    }
+    return seconds;
+  }
+}
+
+test('a node whose connection has ended leaves sooner than one that is cut off', async (t) => {
+  const neighbours = new Neighbours(t);
+  const here = await neighbours.join();
+  const ended = await neighbours.join();
+  await ended.connection.close();
+  const endedSeconds = await neighbours.secondsUntil(() => here.told.includes(`leave ${ended.id}`));
+  const cutOff = await neighbours.join();
+  neighbours.cut(cutOff);
+  const cutSeconds = await neighbours.secondsUntil(() => here.told.includes(`leave ${cutOff.id}`));
+  assert.ok(cutSeconds > endedSeconds);
+});
+
+test('a stranger who says that nobody is there takes no node away that is heard', async (t) => {
+  const neighbours = new Neighbours(t);
+  const [here, there] = [await neighbours.join(), await neighbours.join()];
+  await neighbours.sayNobody(here, there);
+  await neighbours.pass(manySeconds);
+  assert.deepEqual(here.told, [`join ${there.id}`]);
+});
+
+test('nor one that is heard again after it was silent, and was asked for', async (t) => {
+  const neighbours = new Neighbours(t);
+  const here = await neighbours.join();
+  await neighbours.pass(1); // so that each speaks between two beats of the other
+  const there = await neighbours.join();
+  let isAsked = false;
+  const heal = neighbours.cut(there);
+  const { copies } = neighbours.network;
+  neighbours.network.copies = (frame) => {
+    isAsked ||= frame.subject === `name.node.${there.id}`;
+    return copies(frame);
+  };
+  await neighbours.secondsUntil(() => isAsked);
+  await neighbours.sayNobody(here, there);
+  heal();
+  await neighbours.pass(manySeconds);
+  assert.deepEqual(here.told, [`join ${there.id}`]);
+});
+
+test('who could hear nothing, because its own event loop was blocked, takes nobody for gone', async (t) => {
+  const neighbours = new Neighbours(t);
+  const [here, there] = [await neighbours.join(), await neighbours.join()];
+  const now = Date.now.bind(Date);
+  t.mock.method(Date, 'now', () => now() + 3_600_000);
+  await neighbours.pass(manySeconds);
+  assert.deepEqual([here.told, there.told], [[`join ${there.id}`], [`join ${here.id}`]]);
+});
