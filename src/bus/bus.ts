@@ -6,7 +6,6 @@
 // Order: messages of one bus to one consumer arrive in the order in which they were sent, but for those
 // that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
 // Vert.x, whose words these are.
-// Long (over 400 lines), because every way that a message takes begins and ends here.
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer, and how
 // a consumer goes to one (handover.ts).
 // Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.

@@ -29,7 +29,8 @@ export class Publications {
 }
 
 function note(numbers: Map<string, number>, sender: string, number: number): void {
-  const [oldest] = numbers.size < mostSenders ? [] : numbers.keys();
+  const isNew = !numbers.has(sender);
+  const [oldest] = isNew && numbers.size >= mostSenders ? numbers.keys() : [];
   if (oldest !== undefined) numbers.delete(oldest);
   numbers.set(sender, number);
 }

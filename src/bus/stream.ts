@@ -61,16 +61,37 @@ export class BusStream extends Duplex {
     else this.#waiting = () => this.#deliver(chunk, done);
   }
 
-  #deliver(chunk: unknown, done: Done): void {
-    try {
-      this.#wire.send({ type: 'item', item: chunk });
-      this.#credit -= 1;
-      done();
-    } catch (error) {
-      if (hasCode(error, 'BUS_FULL'))
-        void this.#wire.drained().then(() => this.#deliver(chunk, done));
-      else this.#fail(error, done);
+  #deliver(item: unknown, done: Done): void {
+    this.#credit -= 1;
+    this.#post({ type: 'item', item }, done);
+  }
+
+  override _final(done: Done): void {
+    this.#post({ type: 'end' }, done);
+  }
+
+  override _read(): void {
+    if (this.#taken < streamWindow / 2 || this.destroyed) return;
+    const items = this.#taken;
+    this.#taken = 0;
+    this.#post({ type: 'credit', items }, ignore);
+  }
+
+  /** Sends it once there is room, unless the stream is destroyed before; any other error destroys it. */
+  #post(frame: StreamFrame, done: Done): void {
+    if (this.destroyed) {
+      done(this.errored ?? unsent());
+      return;
     }
+    try {
+      this.#wire.send(frame);
+    } catch (error) {
+      if (hasCode(error, 'BUS_FULL')) {
+        void this.#wire.drained().then(() => this.#post(frame, done));
+      } else this.#fail(error, done);
+      return;
+    }
+    done();
   }
 
   #fail(error: unknown, done: Done): void {
@@ -79,24 +100,9 @@ export class BusStream extends Duplex {
     done(thrown);
   }
 
-  override _final(done: Done): void {
-    try {
-      this.#wire.send({ type: 'end' });
-      done();
-    } catch (error) {
-      this.#fail(error, done);
-    }
-  }
-
-  override _read(): void {
-    if (this.#taken < streamWindow / 2 || this.destroyed) return;
-    const items = this.#taken;
-    this.#taken = 0;
-    this.#wire.send({ type: 'credit', items });
-  }
-
   override _destroy(error: Error | null, done: Done): void {
     this.#signal?.removeEventListener('abort', this.#abort);
+    if (this.#waiting !== undefined) process.nextTick(this.#waiting); // it hears that it is not sent
     this.#waiting = undefined;
     const isOver = this.#hasEnded && this.writableFinished;
     if (!isOver && !this.#isToldOff) this.#tellOff(error);
@@ -148,6 +154,12 @@ export class BusStream extends Duplex {
     this.#isToldOff = true;
     this.destroy(new CodedError('BUS_CONSUMER_LOST', message));
   }
+}
+
+function ignore(): void {}
+
+function unsent(): CodedError {
+  return new CodedError('ABORTED', 'the stream was destroyed before this was sent');
 }
 
 export function asError(error: unknown): Error {

@@ -60,8 +60,13 @@ function tellCallback(which: string, told: Partial<ServerBlockedMessage>): void 
 }
 
 function tellUnitLost(message: unknown): void {
-  const { why }: Partial<UnitLostMessage> = Object(message);
-  console.error(`manycore: instances wait for another loop (${why})`);
+  const { why, next }: Partial<UnitLostMessage> = Object(message);
+  if (next === 'otherLoop') {
+    console.error(`manycore: instances wait for another loop (${why})`);
+    return;
+  }
+  const then = next === 'again' ? 'it is started again' : 'too often in a row, deploy it again';
+  console.error(`manycore: an instance is lost (${why}): ${then}`);
 }
 
 function tellClusterLost(message: unknown): void {

@@ -79,7 +79,11 @@ export class Outbox {
 
   #give({ subject, bytes, reply }: Frame): void {
     this.#finish(subject, bytes, reply);
-    this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
+    try {
+      this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
+    } catch (error) {
+      throw this.#connection.isDraining() ? clusterClosed() : error; // the last has gone out
+    }
     this.#openFrames += 1;
     this.#openBytes += bytes.byteLength;
     if (this.#openBytes >= confirmBytes) this.#confirm();

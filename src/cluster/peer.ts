@@ -21,7 +21,7 @@ import {
   type Uplink,
   type Waiter,
 } from '../bus/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { readError } from '../host/index.js';
 import { announcements, messageOf } from '../internal/index.js';
 import { clusterClosed, refused } from './errors.js';
@@ -134,7 +134,7 @@ export class ClusterPeer implements Uplink {
 
   tell(address: string, consumers: number): void {
     if (address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix)) return;
-    if (this.#connection.isClosed()) return;
+    if (this.#isLeaving) return; // soon the consumers are those of this machine alone
     const own = this.#subscriptions.get(address) ?? { queue: [], all: undefined };
     this.#subscriptions.set(address, own);
     while (own.queue.length < consumers) {
@@ -146,6 +146,11 @@ export class ClusterPeer implements Uplink {
       drain(own.all);
       this.#subscriptions.delete(address);
     }
+  }
+
+  /** Or left: nothing new comes. Until it is closed what is said still goes out. */
+  get #isLeaving(): boolean {
+    return this.#connection.isDraining() || this.#connection.isClosed();
   }
 
   #subscribe(subject: string, address: string, queue?: string): NatsSubscription {
@@ -167,7 +172,10 @@ export class ClusterPeer implements Uplink {
     else if (waiter instanceof FarWaiter) {
       // It came from afar and goes on: who answers it answers there.
       this.#wire.post(kind, this.#subjects.send(address), value, waiter.reply, address);
-    } else this.#withNumber(address, waiter, send);
+    } else {
+      if (this.#isLeaving) throw clusterClosed(); // no answer would come
+      this.#withNumber(address, waiter, send);
+    }
   }
 
   #newNumber(): number {
@@ -209,8 +217,8 @@ export class ClusterPeer implements Uplink {
   }
 
   #present(reply: string | undefined, address: string): void {
-    if (reply === undefined || this.#connection.isClosed()) return;
-    this.#wire.post(clusterFrame.present, reply, undefined, undefined, address);
+    if (reply === undefined) return;
+    untilClosed(() => this.#wire.post(clusterFrame.present, reply, undefined, undefined, address));
   }
 
   /** Who waits for an answer at `reply`. */
@@ -219,8 +227,14 @@ export class ClusterPeer implements Uplink {
     return new FarWaiter(reply, (outcome) => this.#answer(reply, outcome, address));
   }
 
+  /** Once the cluster is left nobody is answered, as by a loop that has ended. */
   #answer(reply: string, outcome: Outcome, address: string): void {
-    if (this.#connection.isClosed()) return; // as a loop that has ended answers nobody
+    const isSent = untilClosed(() => this.#postAnswer(reply, outcome, address));
+    if (isSent || !outcome.isDone) return;
+    outcome.waiter?.settle({ isDone: false, error: clusterClosed() });
+  }
+
+  #postAnswer(reply: string, outcome: Outcome, address: string): void {
     if (!outcome.isDone) {
       const { code, message } = outcome.error;
       const failureCode: unknown = Reflect.get(outcome.error, 'failureCode') ?? null;
@@ -326,6 +340,17 @@ export class ClusterPeer implements Uplink {
     this.#pending.clear();
     for (const { waiter } of pending) waiter.settle({ isDone: false, error: clusterClosed() });
     this.#probes.loseAll();
+  }
+}
+
+/** Whether it was sent: false when the connection is closed, or will not take it any more. */
+function untilClosed(post: () => void): boolean {
+  try {
+    post();
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'CLUSTER_CLOSED')) return false;
+    throw error;
   }
 }
 

@@ -9,6 +9,7 @@ const mostMissed = 2;
 const mostUnanswered = 10;
 
 interface Watched {
+  readonly address: string;
   /** Where it answers. */
   readonly number: number;
   readonly watchers: Set<() => void>;
@@ -26,6 +27,8 @@ export interface ProbeOptions {
 export class Probes {
   readonly #options: ProbeOptions;
   readonly #watched = new Map<string, Watched>();
+  /** The same, by their numbers: there may be many, and each is answered. */
+  readonly #byNumber = new Map<number, Watched>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ProbeOptions) {
@@ -34,56 +37,62 @@ export class Probes {
 
   /** Calls `onGone` once who consumes `address` is gone, unless what this answers was called before. */
   watch(address: string, onGone: () => void): () => void {
-    const known = this.#watched.get(address);
-    const number = known?.number ?? this.#options.newNumber();
-    const watched = known ?? { number, watchers: new Set(), missed: 0, unanswered: 0 };
-    this.#watched.set(address, watched);
+    const watched = this.#watched.get(address) ?? this.#add(address);
     watched.watchers.add(onGone);
     this.#timer ??= setInterval(this.#ask, askMs).unref();
     return () => {
       watched.watchers.delete(onGone);
-      const isIdle = watched.watchers.size === 0 && this.#watched.get(address) === watched;
-      if (isIdle) this.#watched.delete(address);
+      if (watched.watchers.size === 0) this.#forget(watched);
     };
+  }
+
+  #add(address: string): Watched {
+    const number = this.#options.newNumber();
+    const watched = { address, number, watchers: new Set<() => void>(), missed: 0, unanswered: 0 };
+    this.#watched.set(address, watched);
+    this.#byNumber.set(number, watched);
+    return watched;
+  }
+
+  /** Its address may be watched anew by then. */
+  #forget(watched: Watched): void {
+    const { address, number } = watched;
+    this.#byNumber.delete(number);
+    if (this.#watched.get(address) === watched) this.#watched.delete(address);
   }
 
   readonly #ask = (): void => {
     if (this.#watched.size === 0) this.close();
-    for (const [address, watched] of this.#watched) {
-      if (watched.unanswered >= mostUnanswered) this.#lose(address);
-      else if (this.#options.ask(address, watched.number)) watched.unanswered += 1;
+    for (const watched of this.#watched.values()) {
+      if (watched.unanswered >= mostUnanswered) this.#lose(watched);
+      else if (this.#options.ask(watched.address, watched.number)) watched.unanswered += 1;
       else return; // no room now, or no connection: at the next turn
     }
   };
 
   /** It has answered. */
   heard(number: number): void {
-    const [, watched] = this.#at(number) ?? [];
+    const watched = this.#byNumber.get(number);
     if (watched !== undefined) Object.assign(watched, { missed: 0, unanswered: 0 });
   }
 
   /** The server says that it is not there; answers whether `number` is one of these. */
   missed(number: number): boolean {
-    const [address, watched] = this.#at(number) ?? [];
-    if (address === undefined || watched === undefined) return false;
+    const watched = this.#byNumber.get(number);
+    if (watched === undefined) return false;
     watched.missed += 1;
-    if (watched.missed >= mostMissed) this.#lose(address);
+    if (watched.missed >= mostMissed) this.#lose(watched);
     return true;
   }
 
-  #at(number: number): [string, Watched] | undefined {
-    return [...this.#watched].find(([, watched]) => watched.number === number);
-  }
-
-  #lose(address: string): void {
-    const { watchers } = this.#watched.get(address) ?? { watchers: [] };
-    this.#watched.delete(address);
-    for (const onGone of watchers) onGone();
+  #lose(watched: Watched): void {
+    this.#forget(watched);
+    for (const onGone of watched.watchers) onGone();
   }
 
   /** All are gone, as far as anybody knows. */
   loseAll(): void {
-    for (const address of [...this.#watched.keys()]) this.#lose(address);
+    for (const watched of [...this.#watched.values()]) this.#lose(watched);
   }
 
   close(): void {

@@ -158,6 +158,8 @@ export interface UnitBlockedMessage {
 /** Instances of units whose loop has ended, and which could not be started on another, or whose thread has ended. */
 export interface UnitLostMessage {
   readonly why: string;
+  /** They are started on the next loop that comes, or again in a new thread, or never. */
+  readonly next: 'otherLoop' | 'again' | 'never';
 }
 
 /** Everything that is announced; the key is how code names it, the string how a listener does. */

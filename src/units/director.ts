@@ -365,7 +365,7 @@ export class Director {
     const [first] = failures;
     if (first === undefined) return;
     this.#homeless.push(failures.map(({ placed }) => placed));
-    announcements.unitLost.publish({ why: messageOf(first.reason) });
+    announcements.unitLost.publish({ why: messageOf(first.reason), next: 'otherLoop' });
     throw first.reason;
   }
 

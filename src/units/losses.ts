@@ -18,8 +18,7 @@ export class Losses {
     if (nowMs - row.atMs > wellMs) row.policy.succeeded();
     row.atMs = nowMs;
     const delayMs = row.policy.failed();
-    const then = delayMs === undefined ? ', too often in a row: it is not started again' : '';
-    announcements.unitLost.publish({ why: `${why}${then}` });
+    announcements.unitLost.publish({ why, next: delayMs === undefined ? 'never' : 'again' });
     return delayMs;
   }
 }

@@ -112,5 +112,3 @@ async function endOn(
     if (isThere(loop)) throw stopFailed(name, error); // else it ended with it
   }
 }
-
-/** `cause` as `UNIT_STOP_FAILED`. */

@@ -6,9 +6,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { test } from 'node:test';
 import { EventBus } from '../../src/bus/index.js';
+import type { StreamFrame } from '../../src/bus/protocol.js';
+import { BusStream, type StreamWire } from '../../src/bus/stream.js';
+import { CodedError, type ErrorCode } from '../../src/errors.js';
 import type { UnitContext } from '../../src/index.js';
 import { waitFor } from '../support/index.js';
 import { skip, startLoops } from '../units/loops.js';
+import { turns } from './net.js';
 
 function openBus(): EventBus {
   return new EventBus({ copy: structuredClone });
@@ -95,6 +99,108 @@ test('nobody accepts, too late, or what is no stream', async () => {
   bus.consumer('other', (message) => message.reply(42));
   await assert.rejects(bus.openStream('other'), { code: 'TRANSFER_CORRUPT' });
   assert.throws(() => bus.acceptStreams('x', Object(1)), { code: 'OPTION_INVALID' });
+});
+
+/** The way from one end of a stream to the other, which may refuse what is sent. */
+class Way implements StreamWire {
+  readonly tried: string[] = [];
+  other: BusStream | undefined;
+  closed = 0;
+  #refusal: ErrorCode | undefined;
+  #makesRoom: (() => void)[] = [];
+
+  readonly send = (frame: StreamFrame): void => {
+    this.tried.push(frame.type);
+    if (this.#refusal !== undefined) throw new CodedError(this.#refusal, 'it does not go');
+    setImmediate(() => this.other?.receive(frame));
+  };
+
+  readonly drained = (): Promise<void> =>
+    new Promise((resolve) => {
+      this.#makesRoom.push(resolve);
+    });
+
+  readonly onClose = (): void => {
+    this.closed += 1;
+  };
+
+  /** From now on, until `makeRoom`. */
+  refuse(code: ErrorCode): void {
+    this.#refusal = code;
+  }
+
+  makeRoom(): void {
+    this.#refusal = undefined;
+    for (const resolve of this.#makesRoom.splice(0)) resolve();
+  }
+}
+
+/** Both ends of a stream, and the ways from one to the other. */
+function openEnds() {
+  const [way, back] = [new Way(), new Way()];
+  const [stream, other] = [new BusStream(way), new BusStream(back)];
+  way.other = other;
+  back.other = stream;
+  return { way, stream, other };
+}
+
+test('the end of a stream waits for room on the way', async () => {
+  const { way, stream, other } = openEnds();
+  way.refuse('BUS_FULL');
+  stream.end();
+  await turns(2);
+  assert.deepEqual(way.tried, ['end']);
+  way.makeRoom();
+  assert.deepEqual(await all(other), []);
+  other.end();
+  stream.resume();
+  await once(stream, 'close');
+});
+
+test('what a reader grants waits for room on the way', async () => {
+  const { way, stream, other } = openEnds();
+  way.refuse('BUS_FULL');
+  const numbers = Array.from({ length: 200 }, (_, at) => at);
+  Readable.from(numbers).pipe(other);
+  const seen: unknown[] = [];
+  stream.on('data', (item) => seen.push(item));
+  await waitFor(() => seen.length === 16); // as many as are granted from the start
+  way.makeRoom();
+  await once(stream, 'end');
+  assert.deepEqual(seen, numbers);
+});
+
+test('a reader whose grants cannot be sent is destroyed', async () => {
+  const { way, stream } = openEnds();
+  way.refuse('CLUSTER_CLOSED');
+  const failed = once(stream, 'error');
+  for (let item = 0; item < 16; item += 1) stream.receive({ type: 'item', item });
+  stream.resume();
+  assert.equal((await failed)[0].code, 'CLUSTER_CLOSED');
+  assert.equal(stream.destroyed, true);
+  assert.equal(way.closed, 1);
+  assert.deepEqual(way.tried, ['credit', 'destroyed']);
+});
+
+test('an item that waits for room when its stream is destroyed is not sent', async () => {
+  const { way, stream } = openEnds();
+  way.refuse('BUS_FULL');
+  stream.on('error', () => {});
+  const written = new Promise<unknown>((resolve) => stream.write('item', resolve));
+  stream.destroy(new CodedError('ABORTED', 'no more of it'));
+  way.makeRoom();
+  assert.equal(Object(await written).code, 'ABORTED');
+  assert.deepEqual(way.tried, ['item', 'destroyed']);
+});
+
+test('whose item waits for a reader when the stream is destroyed hears of it', async () => {
+  const { way, stream, other } = openEnds();
+  other.on('error', () => {});
+  for (let item = 0; item < 16; item += 1) stream.write(item);
+  const written = new Promise<unknown>((resolve) => stream.write('one too many', resolve));
+  await waitFor(() => way.tried.length === 16);
+  stream.destroy();
+  assert.equal(Object(await written).code, 'ABORTED');
 });
 
 test('an item that cannot travel fails the stream that it was written to', { skip }, async (t) => {

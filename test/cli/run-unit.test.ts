@@ -123,6 +123,32 @@ test('run with --on blocking starts threads, and ends them at SIGTERM', { skip }
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
+test('run tells of a thread that ends that it is started again, and at last that it is not', {
+  skip,
+}, async (t) => {
+  const unit = fileURLToPath(new URL('../units/apps/dies.js', import.meta.url));
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-run-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const sign = join(folder, 'sign');
+  const flags = ['--instances', '1', '--on', 'blocking', '--processes', '1', '--loops', '1'];
+  const args = [command, 'run', unit, ...flags, '--config', JSON.stringify(sign)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => child.kill('SIGKILL'));
+  const [out, told]: [string[], string[]] = [[], []];
+  createInterface({ input: child.stdout }).on('line', (line) => out.push(line));
+  createInterface({ input: child.stderr }).on('line', (line) => told.push(line));
+  await waitFor(() => out[0], 20_000);
+  writeFileSync(sign, ''); // from now on it dies
+  const last = await waitFor(() => told.find((line) => line.includes('too often')));
+  const why = 'the thread of instance 0 of dies has ended: it was told to';
+  const first = `manycore: an instance is lost (${why}): it is started again`;
+  assert.ok(told.includes(first), told.join('\n'));
+  assert.match(last, /^manycore: an instance is lost \(.*\): too often in a row, deploy it again$/);
+  assert.ok(!told.some((line) => line.includes('wait for another loop')));
+  child.kill('SIGTERM');
+  assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
 test('what a unit fails with is one sentence and exit code 2', { skip }, async (t) => {
   const failing: [args: string[], pattern: RegExp][] = [
     [['/nowhere.js', '--instances', '2'], /there is no unit \/nowhere\.js: .*\(UNIT_INVALID\)/],

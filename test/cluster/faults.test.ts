@@ -241,18 +241,6 @@ test('a server that is away: what waits is bounded, and senders hear of it', {
   await assert.rejects(bus.request('any', 1), { code: 'BUS_NO_HANDLERS' }); // one machine again
 });
 
-test('requests that wait when the cluster is left', { skip }, async (t) => {
-  const server = await startServer(t);
-  const [here, there] = [await joinBus(t, server), await joinBus(t, server)];
-  there.bus.consumer('never', () => {});
-  await there.bus.drained();
-  const asked = here.bus.request('never', 0);
-  await Promise.all([
-    assert.rejects(asked, { code: 'CLUSTER_CLOSED' }),
-    here.bus.drained().then(() => here.cluster.close()),
-  ]);
-});
-
 test('TLS: with the authority of the server, and not without', { skip }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-tls-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { UnitContext } from '../../src/index.js';
 import { waitFor } from '../support/index.js';
@@ -35,9 +38,14 @@ function blocker({ bus, instance, loop, config }: UnitContext<string>) {
   };
 }
 
-function noteLosses(t: TestContext): string[] {
-  const losses: string[] = [];
-  const note = (message: unknown): void => void losses.push(Object(message).why);
+interface Loss {
+  readonly why: string;
+  readonly next: string;
+}
+
+function noteLosses(t: TestContext): Loss[] {
+  const losses: Loss[] = [];
+  const note = (message: unknown): void => void losses.push(Object(message));
   subscribe('manycore:unit:lost', note);
   t.after(() => unsubscribe('manycore:unit:lost', note));
   return losses;
@@ -178,7 +186,8 @@ test('an instance whose thread dies is started again, its process goes on', { sk
   await loops.bus.request('count 1', 0);
   loops.bus.send('throw 0', 0);
   await waitFor(() => losses.length > 0);
-  assert.match(losses[0] ?? '', /the thread of instance 0 of fragile has ended: nobody catches/);
+  assert.equal(losses[0]?.next, 'again');
+  assert.match(losses[0].why, /the thread of instance 0 of fragile has ended: nobody catches/);
   const again = await waitFor(() => loops.bus.request<{ count: number }>('count 0', 0));
   assert.equal(again.body.count, 1);
   assert.equal((await loops.bus.request<{ count: number }>('count 1', 0)).body.count, 2);
@@ -203,13 +212,38 @@ test('an instance whose threads die again and again is given up', { skip }, asyn
     loops.bus.send('die', 0);
     return losses.length >= 5;
   });
-  assert.equal(losses.filter((why) => /too often in a row/.test(why)).length, 1);
-  assert.equal(losses.length, 5);
+  assert.deepEqual(
+    losses.map(({ next }) => next),
+    ['again', 'again', 'again', 'again', 'never'],
+  );
   assert.deepEqual(
     (await deployment.status()).map(({ state }) => state),
     ['lost'],
   );
   await deployment.undeploy();
+});
+
+test('instances that the next loop cannot start wait for another one', { skip }, async (t) => {
+  const losses = noteLosses(t);
+  const loops = startLoops(t, { processes: 1 });
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-lost-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const deployment = await loops.deploy(
+    async ({ bus, config }: UnitContext<string>) => {
+      const { existsSync } = await import('node:fs');
+      if (existsSync(config)) throw new Error('not today');
+      bus.consumer('back', (message) => message.reply('yes'));
+    },
+    { config: join(folder, 'not-today'), name: 'picky' },
+  );
+  writeFileSync(join(folder, 'not-today'), '');
+  const [{ pid } = { pid: undefined }] = await deployment.status();
+  process.kill(pid ?? assert.fail(), 'SIGKILL');
+  await waitFor(() => losses.length > 0);
+  rmSync(join(folder, 'not-today'));
+  assert.equal(losses[0]?.next, 'otherLoop');
+  assert.match(losses[0].why, /picky could not start.*not today/);
+  assert.equal((await waitFor(() => loops.bus.request('back', 0))).body, 'yes');
 });
 
 test('a process that is killed comes back with its threads', { skip }, async (t) => {
