@@ -63,10 +63,10 @@ class ServeCommand {
       await Promise.all(this.#servers.map((server) => server.close()));
       throw error;
     }
+    this.#heedSignals(); // before anybody hears that it is there
     for (const [at, server] of this.#servers.entries()) {
       this.#welcome(server, this.#apps[at]?.options ?? {});
     }
-    this.#heedSignals();
     if (reloadOnChange === true) this.#watchFolders();
     this.#notifier.ready(this.#size());
   }
