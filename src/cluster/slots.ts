@@ -11,10 +11,6 @@ export class Slots {
     this.count = count;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
   get isFree(): boolean {
     return this.#used < this.count;
   }
