@@ -100,7 +100,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   /**
    * Lends so many hosts of this machine to the pools of the cluster, until what it resolves with is closed, or
    * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with
-   * `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and where it is to take durable tasks with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   * `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and where it is to take durable tasks with
+   * `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
   async lendHosts(
     count: number = grantedCores().count,

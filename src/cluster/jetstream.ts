@@ -95,6 +95,11 @@ export function taskSubjects(name: string, id: string): TaskSubjects {
   return { task: `${name}.tasks.${tokens}`, result: `${name}.results.${tokens}` };
 }
 
+/** Where the result of a task goes that lies at `task`. */
+export function resultSubject(name: string, task: string): string {
+  return `${name}.results${task.slice(`${name}.tasks`.length)}`;
+}
+
 export class TaskStore {
   readonly #stream: JetStream;
   readonly #manager: JetStreamManager;

@@ -1,6 +1,6 @@
 // The durable tasks of a worker: while a host is free it asks JetStream for one, runs it there, keeps the
 // result and only then says that it is done. A worker that is lost says nothing, and the task goes to another.
-// Not here: lending hosts to pools (worker.ts), what the host does (task-entry.ts).
+// Not here: lending hosts to pools (lender.ts), what the host does (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { task } from '../context/index.js';
@@ -9,7 +9,7 @@ import { announcements, messageOf } from '../internal/index.js';
 import { Pool } from '../pool/index.js';
 import { refused } from './errors.js';
 import type { TaskOptions } from './hosts.js';
-import { type GivenTask, keptMs, silentMs, TaskStore } from './jetstream.js';
+import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
 import { guarded } from './listen.js';
 import { sealBytes } from './protocol.js';
 import { opened } from './seal.js';
@@ -153,10 +153,10 @@ export class TaskWorker {
   async #work(given: GivenTask): Promise<void> {
     const { subject, info } = given;
     const { name, seal } = this.#options.cluster;
-    const resultSubject = `${name}.results${subject.slice(`${name}.tasks`.length)}`;
+    const result = resultSubject(name, subject);
     const task = this.#open(given);
     while (!this.#isOver) {
-      const hasResult = await this.#withStore((store) => this.#hasResult(store, resultSubject));
+      const hasResult = await this.#withStore((store) => this.#hasResult(store, result));
       if (hasResult === undefined) continue;
       const outcome = hasResult
         ? undefined
@@ -164,8 +164,8 @@ export class TaskWorker {
           ? this.#thrown(lost())
           : await this.#run(task);
       if (outcome !== undefined) {
-        seal?.seal(outcome, resultSubject);
-        await this.#keep(resultSubject, outcome);
+        seal?.seal(outcome, result);
+        await this.#keep(result, outcome);
       } else if (!hasResult) {
         if (this.#mayGiveBack(given)) return given.nak(giveBackMs);
         continue;

@@ -5,8 +5,10 @@
 // Every second each side asks whether the other is there, and says how far it has come: what was lost is
 // sent again, also after the server was away. Where the server says for some time that nobody is there
 // (503), or nothing comes for longer, the stream is destroyed. That time is counted in questions: while the own
-// event loop is blocked none is asked, and what came meanwhile is read before the next. Its end counts as a byte, so that it is
-// acknowledged: a side that has ended stays until the other knows.
+// event loop is blocked none is asked, and what came meanwhile is read before the next.
+//
+// The stream's end counts as a byte, so that it is acknowledged: a side that has ended stays until the other
+// knows.
 
 import { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
