@@ -21,7 +21,12 @@ const libraryName = libraryNames[process.platform];
 if (libraryName === undefined) skip(`${process.platform} is not supported`);
 const probe = spawnSync('cargo', ['--version'], { encoding: 'utf8' });
 if (probe.error !== undefined || probe.status !== 0) skip('cargo is not on PATH');
-const build = spawnSync('cargo', ['build', '--release', '--locked', '-p', 'manycore-node'], {
+const crates = [
+  '-p',
+  'manycore-node',
+  ...(process.platform === 'linux' ? ['-p', 'manycore-preload'] : []),
+];
+const build = spawnSync('cargo', ['build', '--release', '--locked', ...crates], {
   cwd: root,
   stdio: ['ignore', 'inherit', 'inherit'],
 });
@@ -31,6 +36,10 @@ const targetFolder = process.env['CARGO_TARGET_DIR'] ?? join(root, 'target');
 const folder = join(root, 'prebuilds', `${process.platform}-${process.arch}`);
 mkdirSync(folder, { recursive: true });
 // Copied beside and renamed: a process that has the old binary mapped keeps it.
-const fresh = join(folder, `.manycore-${process.pid}.node`);
-copyFileSync(join(targetFolder, 'release', libraryName), fresh);
-renameSync(fresh, join(folder, 'manycore.node'));
+function install(built, name) {
+  const fresh = join(folder, `.${process.pid}.${name}`);
+  copyFileSync(join(targetFolder, 'release', built), fresh);
+  renameSync(fresh, join(folder, name));
+}
+install(libraryName, 'manycore.node');
+if (process.platform === 'linux') install('libmanycore_preload.so', 'manycore-preload.so');

@@ -17,6 +17,7 @@ const needsCargo = async () => {
 
 const steps = [
   { name: 'types', check: () => tool('tsc', '-p', 'tsconfig.json', '--noEmit') },
+  { name: 'page-types', check: () => tool('tsc', '-p', 'web/tsconfig.json') },
   { name: 'lint', check: () => tool('biome', 'ci', '--colors=off', '--error-on-warnings', '.') },
   { name: 'dead-code', check: () => tool('knip') },
   { name: 'lock', check: checkLock },
@@ -24,6 +25,10 @@ const steps = [
   {
     name: 'readme',
     check: () => run(process.execPath, ['scripts/readme-table.mjs', '--check'], capture),
+  },
+  {
+    name: 'evidence',
+    check: () => run(process.execPath, ['scripts/evidence.mjs', '--check'], capture),
   },
   { name: 'docs', check: () => tool('typedoc', '--treatWarningsAsErrors', '--logLevel', 'Warn') },
   { name: 'rust-format', needs: needsCargo, check: () => cargo(['fmt', '--all', '--check']) },

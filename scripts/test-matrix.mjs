@@ -1,6 +1,7 @@
 // npm run test:matrix: the TypeScript tests on every line of Node that is supported, one after the
 // other, and a table at the end. Each version is the npm package `node`, which brings the binary; it
-// is installed once, below node_modules/.cache. `npm run test:matrix -- 22 26` runs only those.
+// is installed once, below node_modules/.cache. `npm run test:matrix -- 22 26` runs only those;
+// `--whole` runs also what takes long and does not differ between them.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './lib/compile.mjs';
@@ -10,7 +11,8 @@ const supported = ['20', '22', '24', '26'];
 const installLimitMs = 300_000;
 const testLimitMs = 1_200_000;
 
-const wanted = process.argv.slice(2);
+const wanted = process.argv.slice(2).filter((each) => each !== '--whole');
+const ways = process.argv.includes('--whole') ? 'all' : 'few';
 const unknown = wanted.filter((line) => !supported.includes(line));
 if (unknown.length > 0) {
   console.error(`not a supported line of Node: ${unknown}. There are: ${supported.join(' ')}`);
@@ -35,7 +37,7 @@ async function testOn(line) {
   const result = await run(binary, ['scripts/test.mjs', '--no-build', '--no-cargo'], {
     capture: true,
     limitMs: testLimitMs,
-    env: { MANYCORE_TEST_WAYS: 'few' },
+    env: { MANYCORE_TEST_WAYS: ways },
   });
   const isPassed = result.status === 0;
   if (!isPassed) console.log(`\n--- Node ${version}${result.output}`);

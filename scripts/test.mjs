@@ -23,8 +23,10 @@ const orphanLimitMs = 3000;
 /** Names this run to every process that it starts, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
 
-/** On further versions of Node: what differs between them is not the cluster, which takes long. */
+/** On further versions of Node: without what takes long and does not differ between them. */
 const isShort = process.env.MANYCORE_TEST_WAYS === 'few';
+const alikeEverywhere =
+  /^test\/(bench|cluster|examples|tune)\/|^test\/(cli\/(doctor|top|tune)|observe\/dashboard|serve\/(blocked|faults|sizes))/;
 /** Tells the tests of the cluster where a nats-server is. */
 const natsVariable = 'MANYCORE_TEST_NATS';
 
@@ -63,6 +65,7 @@ async function testTypeScript() {
   const files = typeScriptFiles()
     .filter((name) => name.startsWith('test') && name.endsWith('.test.ts'))
     .filter((name) => isWhole || parts.some((part) => name.includes(part)))
+    .filter((name) => !(isWhole && isShort && alikeEverywhere.test(name)))
     .map(compiledName);
   if (files.length === 0) {
     console.error(`no test file's name contains ${parts.join(' or ')}`);

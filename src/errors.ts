@@ -11,6 +11,12 @@ export const errorCodes = {
   // native
   NATIVE_MISSING: 'the native binary is not there or does not load on this platform',
   NATIVE_REFUSED: 'the kernel refused what the native core asked for',
+  // other processes
+  PROCESS_ELSEWHERE: 'a process is in another PID namespace, and cannot be seen from this one',
+  PROCESS_GONE: 'there is no process of this number',
+  PROCESS_NOT_NODE: 'a process runs a program that is not Node',
+  PROCESS_REFUSED: 'a process is not open to this user',
+  BLOCKING_POOL_HIDDEN: 'the thread pool of a process cannot be seen',
   // channels
   CHANNEL_CLOSED: 'the channel was closed, by this side or by the peer',
   CHANNEL_FRAME_CORRUPT: 'bytes that arrived are not a frame of this version',
@@ -58,6 +64,7 @@ export const errorCodes = {
   CLUSTER_CLOSED: 'the connection to the cluster is closed',
   CLUSTER_HOST_LOST: 'the machine of a host in the cluster, or the way to it, is gone',
   CLUSTER_NOT_DURABLE: 'durable tasks need JetStream, which no NATS server offers here',
+  CLUSTER_NO_WORKER: 'a pool on a cluster waits, because no worker has a host for it',
   CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
   CLUSTER_UNREACHABLE: 'no NATS server answers',
   CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',
@@ -68,8 +75,28 @@ export const errorCodes = {
   UNIT_START_FAILED: 'an instance of a unit could not start: none of the deployment stays',
   UNIT_STOP_FAILED: 'an instance of a unit did not stop well: it is gone all the same',
   UNIT_UNDEPLOYED: 'the deployment has ended',
+  // observing
+  DASHBOARD_START_FAILED: 'the dashboard cannot listen where it was asked to',
+  METRICS_LISTEN_FAILED: 'the metrics cannot be served at this address',
+  METRIC_NAME_TAKEN: 'a registry has a metric of this name already',
+  OBSERVE_PROGRAM_NOT_FOUND: 'no program of this user that uses manycore has this pid',
+  OPENTELEMETRY_MISSING:
+    'the package @opentelemetry/api, which instrument() needs, is not installed',
+  RUNTIME_FOLDER_REFUSED: 'the private folder in which programs are found cannot be used',
+  TOP_NO_TERMINAL: 'the full-screen view needs a terminal',
+  // tracing
+  TRACE_COMMAND_FAILED: 'the command to trace cannot be started',
+  TRACE_UNAVAILABLE: 'the way of tracing that was asked for cannot work here',
+  TRACE_WRITE_FAILED: 'a file with what was traced cannot be written',
+  // tuning
+  TUNE_LOAD_FAILED: 'the load failed, ended early, or did not say what it measured',
+  TUNE_NOT_READY: 'the program to tune does not answer in time where it is expected',
+  TUNE_PORT_TAKEN: 'something else has the port of the program to tune',
+  TUNE_PROGRAM_FAILED: 'the program to tune ended while it was measured',
+  TUNE_WRITE_FAILED: 'the report or the configuration that tune found cannot be written',
   // command line
   CLI_FILE_NOT_FOUND: 'the program to run, or the folder to serve, is not there',
+  CLI_OUTPUT_FAILED: 'what a command says cannot be written to its standard output',
 } as const;
 
 export type ErrorCode = keyof typeof errorCodes;

@@ -1,8 +1,10 @@
 // Loads the native binary once for each thread and says what is missing when it does not load. All
 // of manycore works without it, over other channels: callers ask `nativeBinding()` and take
-// `undefined` for an answer. Not here: what the binding is used for (channels/shm, host).
+// `undefined` for an answer. Long (over 400 lines): it declares everything that the binary exports.
+// Not here: what the binding is used for (channels/shm, host).
 
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { CodedError, type ErrorCode, errorCodes } from './errors.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
@@ -171,6 +173,45 @@ export interface NativeProgram {
   readonly stdout: number;
 }
 
+/** One system call, of one thread or of child processes of one name; times in ns. */
+export interface NativeTracedCall {
+  /** Its number on this architecture. */
+  readonly number: number;
+  readonly count: number;
+  readonly errors: number;
+  /** From entering to leaving it; calls that have not returned are not in it. */
+  readonly tookNs: number;
+  /** Of `tookNs`, the time off the CPU; 0 where the tracer cannot tell. */
+  readonly blockedNs: number;
+}
+
+/** A thread, or with `tid` 0 all child processes of one name; without a name all that had no room. */
+export interface NativeTracedRecord {
+  readonly pid: number;
+  readonly tid: number;
+  readonly isEnded: boolean;
+  /** Of child processes: whether they ran no program of their own yet. */
+  readonly isStarting: boolean;
+  readonly tasks: number;
+  /** CPU time of those of its tasks that have ended. */
+  readonly runNs: number;
+  readonly name: string;
+  readonly calls: readonly NativeTracedCall[];
+}
+
+/** Counts system calls of other programs in the kernel (crates/core/src/trace/). */
+export interface NativeTracer {
+  /** One more process; 4,096 at once are the most. */
+  follow(pid: number): void;
+  /** One that has ended: its number may be given to another. */
+  unfollow(pid: number): void;
+  read(): NativeTracedRecord[];
+  /** Whether the kernel takes the time of the programs that count. */
+  takeOwnTime(isTaken: boolean): void;
+  ownTimeNs(): number;
+  close(): void;
+}
+
 /** What the kernel says to each feature: empty when it works, else why not. */
 export interface KernelFeatures {
   readonly memfd: string;
@@ -229,6 +270,14 @@ export interface NativeBinding {
     file: number,
     onRoom: () => void,
   ) => NativeFileSender;
+  readonly NativeTracer: {
+    /** `toldApart`: programs whose threads have records of their own as children, for `ebpf`. */
+    start(
+      method: 'ebpf' | 'raw',
+      pids: readonly number[],
+      toldApart: readonly string[],
+    ): NativeTracer;
+  };
   /** Without a copy of this process; standard error is ours. Rejects with the system's reason. */
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
   /** As wait(2) tells it, `null` while it runs; throws for what is no child, or was reaped before. */
@@ -277,6 +326,7 @@ const exportNames = [
   'NativeAcceptor',
   'NativeRouter',
   'NativeSeat',
+  'NativeTracer',
   'boardLayout',
   'boardNowMs',
   'ringBell',
@@ -328,6 +378,12 @@ function load(): Loaded {
     const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
     return missing(`${platform}: ${text}`, error);
   }
+}
+
+/** The library that counts calls in programs it is loaded into (crates/preload); it may be missing. */
+export function preloadPath(): string {
+  const platform = `${process.platform}-${process.arch}`;
+  return fileURLToPath(new URL(`../../prebuilds/${platform}/manycore-preload.so`, import.meta.url));
 }
 
 /** The binary, or `undefined` when it is missing; `nativeProblem` says why. */

@@ -24,10 +24,13 @@ export async function bundle() {
       'units-entry': 'dist/src/units/units-entry.js',
       'units-thread': 'dist/src/units/units-thread.js',
       'task-entry': 'dist/src/cluster/task-entry.js',
+      'tune-entry': 'dist/src/tune/tune-entry.js',
       'stack-thread': 'dist/src/serve/stack-thread.js',
       static: 'dist/src/serve/static/static.js',
       cgi: 'dist/src/serve/cgi/cgi.js',
       folders: 'dist/src/serve/folders.js',
+      metrics: 'dist/src/observe/metrics/metrics.js',
+      opentelemetry: 'dist/src/observe/opentelemetry/opentelemetry.js',
     },
     bundle: true,
     splitting: true,
@@ -43,8 +46,35 @@ export async function bundle() {
     metafile: true,
     logLevel: 'warning',
   });
+  // Loaded by --require into whatever Node `manycore trace` finds in a command.
+  const counter = await build({
+    entryPoints: { 'count-requests': 'dist/src/trace/count-requests.cjs' },
+    format: 'cjs',
+    platform: 'node',
+    target: 'node12',
+    minifyWhitespace: true,
+    minifySyntax: true,
+    outExtension: { '.js': '.cjs' },
+    outdir,
+    metafile: true,
+    logLevel: 'warning',
+  });
+  // The page of the dashboard, for browsers: two files, and no map, which would be larger than both.
+  const page = await build({
+    entryPoints: { 'dashboard-page': 'web/main.tsx' },
+    tsconfig: 'web/tsconfig.json',
+    bundle: true,
+    format: 'esm',
+    target: ['chrome111', 'firefox113', 'safari16.4'],
+    minify: true,
+    legalComments: 'eof',
+    outdir,
+    metafile: true,
+    logLevel: 'warning',
+  });
+  const made = { ...metafile.outputs, ...counter.metafile.outputs, ...page.metafile.outputs };
   // Chunks are named by their content: those of an earlier build go, when nobody needs them any more.
   for (const name of readdirSync(outdir)) {
-    if (!(`${outdir}/${name}` in metafile.outputs)) rmSync(`${outdir}/${name}`);
+    if (!(`${outdir}/${name}` in made)) rmSync(`${outdir}/${name}`);
   }
 }

@@ -20,8 +20,10 @@ const allowed = [
   /^LICENSE$/,
   /^package\.json$/,
   /^dist\/bundle\/.+\.(js|js\.map)$/,
+  /^dist\/bundle\/count-requests\.cjs$/,
+  /^dist\/bundle\/dashboard-page\.css$/,
   /^dist\/src\/.+\.d\.ts$/,
-  /^prebuilds\/.+\.node$/,
+  /^prebuilds\/.+\.(node|so)$/,
 ];
 const required = [
   'README.md',

@@ -17,21 +17,27 @@ export function hasTypeScript() {
 export function typeScriptFiles() {
   return sourceFolders.filter(existsSync).flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
+      .filter((name) => /(?<!\.d)\.c?ts$/.test(name) && !name.includes('node_modules'))
       .map((name) => join(folder, name)),
   );
 }
 
 /** What the compiler makes of a source file. */
 export function compiledName(source) {
-  return join('dist', source.replace(/\.ts$/, '.js'));
+  return join('dist', source.replace(/ts$/, 'js'));
 }
 
 /** Whether a source, or what says how to compile, is newer than what was made of it. */
 export function isStale() {
   const configured = Math.max(mtimeMs('tsconfig.json'), mtimeMs('package-lock.json'));
-  return typeScriptFiles().some(
-    (source) => Math.max(mtimeMs(source), configured) > mtimeMs(compiledName(source)),
+  const isPageStale = readdirSync('web').some(
+    (name) => mtimeMs(join('web', name)) > mtimeMs('dist/bundle/dashboard-page.js'),
+  );
+  return (
+    isPageStale ||
+    typeScriptFiles().some(
+      (source) => Math.max(mtimeMs(source), configured) > mtimeMs(compiledName(source)),
+    )
   );
 }
 
@@ -58,8 +64,8 @@ function removeOrphans() {
     const compiled = join('dist', folder);
     if (!existsSync(compiled)) continue;
     for (const name of readdirSync(compiled, { recursive: true, encoding: 'utf8' })) {
-      const stem = name.replace(/(\.js|\.js\.map|\.d\.ts)$/, '');
-      if (stem === name || existsSync(join(folder, `${stem}.ts`))) continue;
+      const source = name.replace(/(?:\.d)?\.(c?)(?:js|js\.map|ts)$/, '.$1ts');
+      if (source === name || existsSync(join(folder, source))) continue;
       rmSync(join(compiled, name));
     }
   }

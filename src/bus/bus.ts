@@ -11,6 +11,7 @@
 // Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.
 
 import type { Duplex } from 'node:stream';
+import { addSource } from '../agent/index.js';
 import type { CodedError } from '../errors.js';
 import {
   announcements,
@@ -47,6 +48,7 @@ import {
   type StreamHandler,
   type StreamOptions,
 } from './streams.js';
+import { messageTrace } from './trace.js';
 import { TurnQueue } from './turn-queue.js';
 import type { BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
@@ -73,6 +75,7 @@ export class EventBus implements StreamBus {
     encode: (content, codec) => this.#filters.encode(content, codec),
     ask: (address, options, send) => this.#ask(address, options, send),
   };
+  readonly #untell = addSource('bus', this, ({ stats }) => stats);
   #isClosed = false;
   #sent = 0;
   #received = 0;
@@ -231,7 +234,9 @@ export class EventBus implements StreamBus {
   ): Delivery | undefined {
     this.#check(address);
     checkLocal(local);
-    const given = { address, body, headers: headersOf(headers), waiter, isPublished };
+    const own = headersOf(headers);
+    const all = messageTrace(address)?.outbound(own) ?? own;
+    const given = { address, body, headers: all, waiter, isPublished };
     return this.#filters.pass(given, codec);
   }
 
@@ -306,6 +311,7 @@ export class EventBus implements StreamBus {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#untell();
     this.#requests.rejectAll(busClosed());
     for (const each of this.#receivers.here) each.close();
     for (const each of this.handovers.close()) this.#passOn(each);
@@ -405,7 +411,11 @@ export class EventBus implements StreamBus {
       const delivery = this.#filters.receive(decoded);
       if (delivery === undefined) return;
       if (delivery !== decoded) message = new BusMessage<never>(delivery, this.#asker);
-      const result: unknown = Reflect.apply(handler, undefined, [message]);
+      const trace = messageTrace(delivery.address);
+      const result: unknown =
+        trace === undefined
+          ? Reflect.apply(handler, undefined, [message])
+          : trace.inbound(delivery, () => Reflect.apply(handler, undefined, [message]));
       if (result instanceof Promise) result.catch((error: unknown) => failed(message, error));
     } catch (error) {
       failed(message, error);

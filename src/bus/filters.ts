@@ -9,7 +9,7 @@ import {
   intercepted,
 } from './interceptors.js';
 import type { Content, Delivery } from './message.js';
-import { reservedPrefix } from './reserved.js';
+import { isReserved } from './reserved.js';
 
 export class Filters {
   /** Called when an interceptor has stopped a message. */
@@ -56,7 +56,7 @@ export class Filters {
 
   #through(chain: InterceptorChain, delivery: Delivery): Delivery | undefined {
     const { address, waiter } = delivery;
-    if (chain.isEmpty || address.startsWith(reservedPrefix)) return delivery;
+    if (chain.isEmpty || isReserved(address)) return delivery;
     const passed = chain.pass(delivery);
     if (passed !== undefined) return passed;
     this.onStop();

@@ -29,4 +29,5 @@ export type { Locality } from './receivers.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
 export { ScopedBus, type Welcome } from './scoped.js';
 export type { StreamHandler, StreamOptions } from './streams.js';
+export { type HandledMessage, type MessageTrace, traceMessages } from './trace.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

@@ -3,3 +3,7 @@
 export const reservedPrefix = 'manycore:';
 /** Of the ends of streams, which alone may lie on other machines. */
 export const streamPrefix = `${reservedPrefix}stream:`;
+
+export function isReserved(address: string): boolean {
+  return address.startsWith(reservedPrefix);
+}

@@ -58,6 +58,8 @@ export class FramedChannel implements Channel {
   readonly #spare: Buffer[];
   readonly #giveBack: (bytes: Buffer) => void;
   readonly #flushNow: () => void;
+  receivedBytes: number;
+  #handedOverBytes: number;
   #willFlush: boolean;
   /** Inside a body writer: it must not send. */
   #isWriting: boolean;
@@ -84,6 +86,8 @@ export class FramedChannel implements Channel {
     this.#spare = [];
     this.#giveBack = (bytes) => this.#keep(bytes);
     this.#flushNow = () => this.#flush();
+    this.receivedBytes = 0;
+    this.#handedOverBytes = 0;
     this.#willFlush = false;
     this.#isWriting = false;
     this.#wantsDrain = false;
@@ -107,6 +111,10 @@ export class FramedChannel implements Channel {
       onRoom: () => this.#drain(),
       onEnd: (cause) => this.#takeEnd(cause),
     });
+  }
+
+  get sentBytes(): number {
+    return this.#handedOverBytes + this.#batch.sizeBytes;
   }
 
   trySend<T>(
@@ -173,6 +181,7 @@ export class FramedChannel implements Channel {
 
   #handOver(): void {
     if (this.#batch.sizeBytes === 0) return;
+    this.#handedOverBytes += this.#batch.sizeBytes;
     const next = this.#spare.pop() ?? Buffer.allocUnsafeSlow(batchBytes);
     this.#carrier.write(this.#batch.take(next), this.#giveBack);
   }
@@ -195,6 +204,7 @@ export class FramedChannel implements Channel {
 
   #takeIn(piece: Buffer): void {
     if (this.#isOver) return;
+    this.receivedBytes += piece.byteLength;
     try {
       this.#parser.push(piece);
     } catch (error) {

@@ -36,9 +36,13 @@ export type FrameListener = (kind: number, task: number, target: number, body: B
  * 8. No listener runs inside `trySend`; listeners run on this thread's event loop.
  * 9. A listener that throws does not lose or repeat the frames behind it.
  * 10. An open channel keeps the event loop alive only between `ref()` and `unref()`; it starts `unref`.
+ * 11. It counts the bytes of frames, whatever became of the channel.
  */
 export interface Channel {
   readonly kind: ChannelKind;
+  /** Of the frames so far, as they travel: headers are in it, what lies in blocks that they refer to is not. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
   onFrame: FrameListener;
   onDrain: () => void;
   /** Called once, when nothing more will arrive; `error` says why when it was not an orderly close. */
@@ -109,6 +113,8 @@ export interface BlockStore {
    * with the number of references received, to be sent to the peer.
    */
   borrow(block: Block, isShared: boolean): ArrayBuffer;
+  /** All that was borrowed so far. */
+  readonly borrowedBytes: number;
   onUnused: (block: Block, count: number) => void;
 }
 

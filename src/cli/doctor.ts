@@ -1,109 +1,92 @@
-// `manycore doctor`: what this machine grants and allows, found out by trying: each channel is shown to
-// work by a host that answers over it. Every line that is not well says what it costs and how to mend it.
+// `manycore doctor`: what this machine allows, and how the servers of this user do; `manycore doctor PID`:
+// how one program does. Each finding has its own file beside this one. Exit code 1 says that something is
+// missing, or costs something now.
 
-import inspector from 'node:inspector';
-import { release } from 'node:os';
+import { CodedError, hasCode } from '../errors.js';
 import { grantedCores } from '../host/index.js';
-import { nativeBinding, nativeProblem } from '../native.js';
-import { Pool, type PoolOptions } from '../pool/index.js';
+import { messageOf } from '../internal/index.js';
+import { remoteServers, type ServerStatus } from '../serve/index.js';
+import { channelFindings } from './doctor-channels.js';
+import { lookAt } from './doctor-looks.js';
+import { machineFindings } from './doctor-machine.js';
+import { programFindings } from './doctor-program.js';
+import { type Chapter, isWell, report } from './doctor-report.js';
+import { loopsByProcess, serverFindings } from './doctor-server.js';
 
-interface Finding {
-  readonly what: string;
-  readonly state: 'ok' | 'missing' | 'info';
-  readonly detail: string;
-  /** What to do; `undefined` when nothing is to be done. */
-  readonly remedy?: string;
+export interface DoctorOptions {
+  readonly json?: boolean;
 }
 
-/** Prints what was found; resolves with the exit code: 0 all is well, 1 something is missing. */
-export async function doctor(asJson: boolean, version: string): Promise<number> {
-  const findings = [...versions(version), cores(), ...native(), inspectorFinding()];
-  findings.push(await channel('shm', 'process'), await channel('socket', 'process'));
-  findings.push(await channel('shm', 'thread'), await channel('memory', 'thread'));
-  const isWell = findings.every((finding) => finding.state !== 'missing');
-  if (asJson) console.log(JSON.stringify({ isWell, findings }, undefined, 2));
-  else console.log(report(findings, isWell));
-  return isWell ? 0 : 1;
+/**
+ * Prints what was found; resolves with the exit code: 0 all is well, 1 something is not. Throws
+ * `PROCESS_GONE`, `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_ELSEWHERE` for a `pid` that is no program
+ * of Node that can be looked into.
+ */
+export async function doctor(pid: number | undefined, { json }: DoctorOptions): Promise<number> {
+  const chapters = pid === undefined ? await everything() : await program(pid);
+  const isGood = isWell(chapters);
+  if (json === true) console.log(asJson(chapters, isGood));
+  else console.log(report(chapters));
+  return isGood ? 0 : 1;
 }
 
-function versions(version: string): Finding[] {
-  const { platform, arch } = process;
-  const detail = `manycore ${version}, Node ${process.versions.node} (V8 ${process.versions.v8}), ${platform}-${arch}, kernel ${release()}`;
-  return [{ what: 'versions', state: 'info', detail }];
-}
-
-function cores(): Finding {
-  const { count, reason } = grantedCores();
-  return { what: 'cores', state: 'info', detail: `${count} granted: ${reason}` };
-}
-
-function native(): Finding[] {
-  const binding = nativeBinding();
-  if (binding === undefined) {
-    return [
-      {
-        what: 'native binary',
-        state: 'missing',
-        detail: nativeProblem()?.message ?? 'not loaded',
-        remedy:
-          'calls work over sockets, which costs a short call much more; build it with npm run build:native',
-      },
-    ];
+async function everything(): Promise<Chapter[]> {
+  const findings = [...machineFindings(), ...(await channelFindings())];
+  const statuses = await servers();
+  if (statuses instanceof CodedError) {
+    const detail = `no server can be found: ${statuses.message}`;
+    findings.push({ what: 'servers', state: 'missing', detail });
+    return [{ title: 'This machine', findings }];
   }
-  const features = Object.entries(binding.probeKernel()).map(
-    ([what, problem]): Finding =>
-      problem === ''
-        ? { what, state: 'ok', detail: 'works' }
-        : {
-            what,
-            state: 'missing',
-            detail: problem,
-            remedy: 'allow this system call (seccomp profile)',
-          },
-  );
-  return [{ what: 'native binary', state: 'ok', detail: 'loaded' }, ...features];
+  const chapters = await Promise.all(statuses.map((status) => server(status, statuses)));
+  return [{ title: 'This machine', findings }, ...chapters.flat()];
 }
 
-function inspectorFinding(): Finding {
-  const what = 'inspector';
+/** Those that run, or why nobody can know. */
+async function servers(): Promise<ServerStatus[] | CodedError> {
   try {
-    const session = new inspector.Session();
-    session.connect();
-    session.disconnect();
-    return { what, state: 'ok', detail: 'captured variables can be read' };
+    return (await remoteServers()).map(({ status }) => status);
   } catch (error) {
-    const remedy = 'allow it (--allow-inspector from Node 24 on), or pass values as arguments';
-    return { what, state: 'missing', detail: messageOf(error), remedy };
+    if (hasCode(error, 'RUNTIME_FOLDER_REFUSED') && error instanceof CodedError) return error;
+    throw error;
   }
 }
 
-async function channel(
-  kind: NonNullable<PoolOptions['channel']>,
-  host: 'process' | 'thread',
-): Promise<Finding> {
-  const what = `${host} hosts over ${kind}`;
-  try {
-    await using pool = new Pool({ host, channel: kind, size: 1, startTimeoutMs: 10_000 });
-    const answer = await pool.run((a: number, b: number) => a + b, 40, 2);
-    if (answer !== 42) throw new Error(`a host answered ${String(answer)} for 42`);
-    return { what, state: 'ok', detail: 'a host answered' };
-  } catch (error) {
-    const remedy = 'channel "auto" uses the next one that works';
-    return { what, state: 'missing', detail: messageOf(error), remedy };
-  }
+/** A server, one of its processes, or any other program. */
+async function program(pid: number): Promise<Chapter[]> {
+  const found = await servers();
+  const statuses = found instanceof CodedError ? [] : found;
+  const own = statuses.filter((status) => status.pid === pid);
+  if (own.length > 0) return (await Promise.all(own.map((each) => server(each, statuses)))).flat();
+  const loops = statuses.map((status) => loopsByProcess(status).get(pid)).find(Boolean) ?? 0;
+  const looks = await lookAt(pid);
+  const findings = programFindings(looks, grantedCores().count, loops);
+  return [{ title: `${looks.command} (process ${pid})`, pid, findings }];
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-function report(findings: readonly Finding[], isWell: boolean): string {
-  const width = Math.max(...findings.map((finding) => finding.what.length));
-  const marks = { ok: 'ok     ', missing: 'MISSING', info: '       ' };
-  const lines = findings.flatMap(({ what, state, detail, remedy }) => {
-    const line = `${marks[state]} ${what.padEnd(width)}  ${detail}`;
-    return remedy === undefined ? [line] : [line, `${' '.repeat(width + 10)}→ ${remedy}`];
+async function server(status: ServerStatus, all: readonly ServerStatus[]): Promise<Chapter[]> {
+  const { app, pid } = status;
+  const cores = grantedCores().count;
+  const title = `${app}, served by process ${pid}`;
+  const processes = [...loopsByProcess(status)].map(async ([each, loops]): Promise<Chapter[]> => {
+    try {
+      const findings = programFindings(await lookAt(each), cores, loops);
+      return [{ title: `${app}, process ${each}`, pid: each, findings }];
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      if (error.code === 'PROCESS_GONE') return []; // replaced meanwhile
+      const detail = messageOf(error);
+      const findings = [{ what: 'process', state: 'info', detail } as const];
+      return [{ title: `${app}, process ${each}`, pid: each, findings }];
+    }
   });
-  const verdict = isWell ? 'Everything works here.' : 'It works here, with what is MISSING above.';
-  return [...lines, '', verdict].join('\n');
+  const own: Chapter = { title, pid, findings: serverFindings(status, cores, all) };
+  return [own, ...(await Promise.all(processes)).flat()];
+}
+
+/** `findings` are those of the machine. */
+function asJson(chapters: readonly Chapter[], isGood: boolean): string {
+  const findings = chapters.filter(({ pid }) => pid === undefined).flatMap((each) => each.findings);
+  const programs = chapters.filter(({ pid }) => pid !== undefined);
+  return JSON.stringify({ isWell: isGood, findings, programs }, undefined, 2);
 }

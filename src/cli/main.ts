@@ -1,20 +1,29 @@
 #!/usr/bin/env node
 // The command: which subcommands there are and what flags they take. Each has a file of its own that
-// does the work. A wrong command line is one sentence and exit code 2.
+// does the work. A wrong command line is one sentence and exit code 2. The flags of servers and of tune
+// are many, and in serve-flags.ts and tune-flags.ts.
 
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { CodedError } from '../errors.js';
 import { packageVersion } from '../internal/index.js';
-import { programStack, type Range, type StatusAddress } from '../serve/index.js';
+import { programStack } from '../serve/index.js';
+import { traceMethods } from '../trace/index.js';
 import { addClusterFlags } from './cluster-flags.js';
-import { doctor } from './doctor.js';
-import { reloadServer, scaleServer, showStatus } from './remote.js';
+import type { DashboardFlags } from './dashboard.js';
+import { type DoctorOptions, doctor } from './doctor.js';
+import { wholeNumber } from './flag-values.js';
+import { heedOutput, leaveOutput } from './output.js';
 import { runFile } from './run.js';
 import { asksForUnit, runUnit, takeUnitFlags } from './run-unit.js';
-import { type ServeFlags, serveApp } from './serve.js';
+import { addServe, addServerCommands } from './serve-flags.js';
+import type { TopFlags } from './top.js';
+import { type TraceFlags, traceProgram } from './trace.js';
+import { addTuneCommand } from './tune-flags.js';
 import { runWorker, type WorkerFlags } from './worker.js';
 
 const usageExitCode = 2;
+/** What they run goes on whatever becomes of its output. */
+const longRunning = ['run', 'serve', 'worker'];
 
 function program(): Command {
   const root = new Command('manycore')
@@ -22,15 +31,27 @@ function program(): Command {
     .version(packageVersion())
     .enablePositionalOptions()
     .exitOverride()
+    .hook('preAction', (_, command) => {
+      if (longRunning.includes(command.name())) leaveOutput();
+    })
     .configureOutput({ outputError: (text, write) => write(coded(text)) })
-    .showHelpAfterError('(manycore --help shows what there is)');
-  root
-    .command('doctor')
-    .description('what this machine allows, what is missing, and what that costs')
-    .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => {
-      process.exitCode = await doctor(options.json === true, packageVersion());
-    });
+    .showHelpAfterError('(manycore --help shows what there is)')
+    .addHelpText('after', '\nmanycore COMMAND --help shows the flags of a command.');
+  root.commandsGroup('Run programs:');
+  addRun(root);
+  addServe(root);
+  addServerCommands(root);
+  addWorker(root);
+  root.commandsGroup('See and mend:');
+  addTop(root);
+  addDashboard(root);
+  addDoctor(root);
+  addTrace(root);
+  addTuneCommand(root);
+  return root;
+}
+
+function addRun(root: Command): void {
   const run = root
     .command('run')
     .description('run a program with its hosts already starting, or a unit on event loops')
@@ -47,54 +68,9 @@ function program(): Command {
     .allowUnknownOption()
     .action(runProgram);
   addClusterFlags(run);
-  root
-    .command('serve')
-    .description('serve a program from several processes and event loops')
-    .argument('[app]', 'the program: it listens, or exports what can')
-    .argument('[args...]', 'its arguments; those with a dash after --')
-    .option('-P, --processes <count>', 'processes: 4, or 2..8 to follow the load', countOrRange)
-    .option('--max-processes <count>', 'as many as scale may ask for later', wholeNumber)
-    .option('-L, --loops <count>', 'event loops in each process', countOrRange)
-    .addOption(
-      new Option('--plan <name>', 'who comes and goes with the load (default: event)').choices([
-        'event',
-        'prefork',
-        'worker',
-        'perchild',
-      ]),
-    )
-    .addOption(
-      new Option('--placement <name>', 'who gets a connection (default: least-loaded)').choices([
-        'least-loaded',
-        'round-robin',
-        'kernel',
-        'reuseport',
-      ]),
-    )
-    .option(
-      '--port <port>',
-      'where an exported app listens (default: PORT, else 3000)',
-      wholeNumber,
-    )
-    .option('--host <address>', 'and on which address (default: all)')
-    .option('--unix <path>', 'or on which Unix socket')
-    .option('--status <address>', 'show the status as a page at PORT or HOST:PORT', hostAndPort)
-    .option('--tls-cert <file>', 'speak TLS for an exported app: the certificate, as PEM')
-    .option('--tls-key <file>', 'and its key')
-    .option('--http2', 'and HTTP/2')
-    .option('--static <folder>', 'instead of a program: serve files')
-    .option('--cgi <folder>', 'instead of a program: run CGI programs, under /cgi-bin/')
-    .option('--user <name>', 'whose the processes are (for root)')
-    .option('--group <name>', 'and of which group')
-    .option('--reload-on-change', 'reload when a file beside the program changes')
-    .option('--config <file>', 'options as JSON (default: manycore.config.json, without an app)')
-    .option('--pid-file <path>', 'write the number of this process to a file while it runs')
-    .showHelpAfterError(
-      '(manycore serve --help shows the flags; those of the program stand after --)',
-    )
-    .action((app: string | undefined, args: string[], options: ServeFlags) =>
-      serveApp(app, args, options),
-    );
+}
+
+function addWorker(root: Command): void {
   const worker = root
     .command('worker')
     .description('lend hosts of this machine to the pools of a cluster')
@@ -111,26 +87,75 @@ function program(): Command {
       runWorker(nats, flags),
     );
   addClusterFlags(worker);
+}
+
+function addTop(root: Command): void {
   root
-    .command('status')
-    .description('what the loops of the running servers do')
-    .argument('[pid]', 'of one server', wholeNumber)
+    .command('top')
+    .description('what the programs do that run and use manycore, in this terminal')
+    .argument('[pid]', 'of one program', wholeNumber)
+    .option('--once', 'print one table, and end')
+    .option('--json', 'print JSON, once')
+    .showHelpAfterError('(manycore top --help shows the flags; manycore dashboard is a web page)')
+    .action(async (pid: number | undefined, flags: TopFlags) => {
+      const { showPrograms } = await import('./top.js');
+      await showPrograms(pid, flags);
+    });
+}
+
+function addDashboard(root: Command): void {
+  root
+    .command('dashboard')
+    .description('the same as a live page for your browser')
+    .option(
+      '--port <port>',
+      'where it listens (default: 7420, or any where that is taken)',
+      wholeNumber,
+    )
+    .option('--host <address>', 'and on which address (default: 127.0.0.1, this machine alone)')
+    .action(async (flags: DashboardFlags) => {
+      const { showDashboard } = await import('./dashboard.js');
+      await showDashboard(flags);
+    });
+}
+
+const doctorExitCodes = `
+Exit code:
+  0  all is well, or could be better (ADVICE)
+  1  something does not work (MISSING) or costs something now (PROBLEM)
+  2  the program cannot be looked into`;
+
+function addDoctor(root: Command): void {
+  root
+    .command('doctor')
+    .description('what is wrong here or with a program that runs, and what mends it')
+    .argument(
+      '[pid]',
+      'of one program of Node (default: the machine and all your servers)',
+      wholeNumber,
+    )
+    .option('--json', 'print the findings as JSON')
+    .addHelpText('after', doctorExitCodes)
+    .action(async (pid: number | undefined, options: DoctorOptions) => {
+      process.exitCode = await doctor(pid, options);
+    });
+}
+
+function addTrace(root: Command): void {
+  root
+    .command('trace')
+    .description('what a program asks of the kernel: system calls by name, thread and role')
+    .argument('<target...>', 'a process number, or after -- a command to start')
+    .option('--seconds <count>', 'so long (default: 5; a command: until it ends)', wholeNumber)
+    .addOption(
+      new Option('--method <name>', 'how (default: the best that works)').choices(traceMethods),
+    )
     .option('--json', 'print JSON')
-    .action((pid: number | undefined, options: { json?: boolean }) =>
-      showStatus(pid, options.json === true),
-    );
-  root
-    .command('reload')
-    .description('start every process of a running server anew, without losing a request')
-    .argument('[pid]', 'of the server, where several run', wholeNumber)
-    .action(reloadServer);
-  root
-    .command('scale')
-    .description('serve from so many processes from now on')
-    .argument('<processes>', '4, or 2..8 to follow the load', countOrRange)
-    .argument('[pid]', 'of the server, where several run', wholeNumber)
-    .action(scaleServer);
-  return root;
+    .option('-o, --output <file>', 'write the report to a file')
+    .option('--folded <file>', 'write times as folded stacks, for a flame graph')
+    .option('--folded-counts <file>', 'and counts of calls')
+    .showHelpAfterError('(manycore trace --help shows the flags; a command stands after --)')
+    .action((target: string[], flags: TraceFlags) => traceProgram(target, flags));
 }
 
 /** Flags of a unit stand before or behind its file; a program has its own behind it. */
@@ -167,27 +192,7 @@ function coded(text: string): string {
   return text.replace(/^error: (.*)/, 'manycore: $1 (OPTION_INVALID)');
 }
 
-/** `4`, or `2..8`. */
-function countOrRange(text: string): number | Range {
-  const [, min, max] = /^(\d+)\.\.(\d+)$/.exec(text) ?? [];
-  if (min !== undefined && max !== undefined) return { min: Number(min), max: Number(max) };
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number, or two of them: 2..8');
-}
-
-/** `9000`, or `10.0.0.1:9000`. */
-function hostAndPort(text: string): number | StatusAddress {
-  const [, host, port] = /^(?:(.+):)?(\d+)$/.exec(text) ?? [];
-  if (port === undefined) throw new InvalidArgumentError('It must be PORT or HOST:PORT');
-  if (host === undefined) return Number(port);
-  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
-}
-
-function wholeNumber(text: string): number {
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number');
-}
-
+heedOutput();
 try {
   await program().parseAsync();
 } catch (error) {

@@ -72,6 +72,6 @@ function table({ pid, app, addresses, loops }: ServerStatus): string {
     return statusColumns[at]?.isText ? cell.padEnd(width) : cell.padStart(width);
   };
   const text = lines.map((line) => line.map(padded).join('  ').trimEnd());
-  const where = addresses.map(addressText).join(', ');
-  return [`${app} at ${where}, served by process ${pid}`, ...text, ''].join('\n');
+  const where = addresses.length === 0 ? '' : ` at ${addresses.map(addressText).join(', ')}`;
+  return [`${app}${where}, served by process ${pid}`, ...text, ''].join('\n');
 }

@@ -1,6 +1,7 @@
 // `manycore run UNIT --instances N`: a unit on event loops of its own, in the foreground. TERM and INT
 // undeploy it; a second one ends everything at once.
 
+import { resolve } from 'node:path';
 import type { ClusterOptions } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
@@ -99,6 +100,8 @@ function wrongFlag(name: string, what: string): CodedError {
 export async function runUnit(file: string, flags: UnitFlags): Promise<void> {
   const { processes, loops: loopsPerProcess, instances, name: ownName, config, on } = flags;
   const cluster = clusterOf(flags);
+  // By it the program is called in `manycore status` and `manycore top`.
+  process.argv[1] = resolve(file);
   const loops = new Loops({ processes, loops: loopsPerProcess, control: true, cluster });
   tellLosses('units');
   endAtSignals(loops);

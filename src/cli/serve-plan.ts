@@ -4,8 +4,15 @@
 import { existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
-import { invalid, messageOf, string } from '../internal/index.js';
-import { foldersApp, type ServeOptions, type TlsOptions } from '../serve/index.js';
+import { integer, invalid, messageOf, string, strings } from '../internal/index.js';
+import type { EndpointOptions } from '../observe/index.js';
+import {
+  fillServeOptions,
+  foldersApp,
+  type ServeOptions,
+  type TlsOptions,
+} from '../serve/index.js';
+import type { StartConfig } from '../tune/index.js';
 
 /** One app to serve. */
 export interface ServedApp {
@@ -17,9 +24,21 @@ export interface ServedApp {
 }
 
 /** Of the whole command. */
-export interface ServeSettings {
+export interface ServeSettings extends ProcessSettings {
   readonly pidFile?: string | undefined;
   readonly reloadOnChange?: boolean | undefined;
+  /** Where Prometheus asks: a port of loopback, or of another address. */
+  readonly metrics?: number | EndpointOptions | undefined;
+}
+
+/** How the processes of all apps are started; `manycore tune` finds such. */
+interface ProcessSettings {
+  /** Variables of their environment, where the command's own does not have them. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** Flags of Node, which those of the command's own come after. */
+  readonly nodeFlags?: readonly string[] | undefined;
+  /** The numbers of the cores that they may run on. */
+  readonly affinity?: readonly number[] | undefined;
 }
 
 /** What a configuration may have for an app, beside options. */
@@ -41,6 +60,8 @@ export interface ServeFlags extends AppConfig, ServeSettings {
 interface Config extends AppConfig, ServeSettings {
   /** Several apps, each with options of its own that count more than those beside `apps`. */
   readonly apps?: readonly AppConfig[];
+  /** Why `manycore tune` has set what: for people. */
+  readonly reasons?: unknown;
 }
 
 const defaultConfig = 'manycore.config.json';
@@ -52,10 +73,11 @@ export function servePlan(
   flags: ServeFlags,
 ): { apps: ServedApp[]; settings: ServeSettings } {
   const { config: configPath, tlsCert, tlsKey, http2, ...rest } = flags;
-  const { pidFile: ownPidFile, reloadOnChange: ownReload, ...given } = rest;
+  const { pidFile: ownPidFile, reloadOnChange: ownReload, metrics: ownMetrics, ...given } = rest;
   const isNamed = app !== undefined || given.static !== undefined || given.cgi !== undefined;
   const config = readConfig(configPath, isNamed);
-  const { apps = [{}], pidFile, reloadOnChange, ...shared } = config.content;
+  const { apps = [{}], pidFile, reloadOnChange, metrics, reasons: _, ...others } = config.content;
+  const { env, nodeFlags, affinity, ...shared } = others;
   if (apps.length === 0) throw nothingToServe(config.file);
   if (apps.length > 1 && (shared.status ?? given.status) !== undefined) {
     throw new CodedError(
@@ -77,6 +99,10 @@ export function servePlan(
     settings: {
       pidFile: ownPidFile ?? (pidFile && resolve(config.folder, pidFile)),
       reloadOnChange: ownReload ?? reloadOnChange,
+      metrics: ownMetrics ?? metrics,
+      env,
+      nodeFlags,
+      affinity,
     },
   };
 }
@@ -100,12 +126,32 @@ function readConfig(
   }
 }
 
+/**
+ * What the configuration says of how programs are started, for one that `manycore serve` does not start.
+ * Throws `OPTION_INVALID` for a file that `manycore serve` would not take either.
+ */
+export function startConfig(path: string): StartConfig {
+  const { content, folder, file = path } = readConfig(path, true);
+  const { apps = [], env = {}, nodeFlags = [], affinity = [], ...shared } = content;
+  for (const each of [{}, ...apps]) checkOptions({ ...shared, ...each });
+  const programs = [shared, ...apps].map(({ app }) => app).filter((app) => app !== undefined);
+  const { processes, loops } = shared;
+  const names = programs.map((app) => resolve(folder, app));
+  return { file, apps: names, env, nodeFlags, affinity, processes, loops };
+}
+
+/** Whose the processes would be, and where certificates lie, is for `serve` alone. */
+function checkOptions(config: Omit<Config, 'apps' | keyof ProcessSettings>): void {
+  const { app, static: files, cgi, pidFile, reloadOnChange, metrics, reasons, ...options } = config;
+  fillServeOptions({ ...options, tls: undefined, user: undefined, group: undefined });
+}
+
 const paths = ['app', 'static', 'cgi', 'unix', 'pidFile', 'cert', 'key'];
 
 /** What is used before `serve` looks at its options. Throws `OPTION_INVALID`. */
 function checkConfig(content: unknown): asserts content is Config {
   if (!isObject(content)) throw invalid('it', content, 'an object');
-  const { apps = [], tls = {}, reloadOnChange = false } = content;
+  const { apps = [], tls = {}, reloadOnChange = false, metrics = 0 } = content;
   if (!isObject(tls)) throw invalid('tls', tls, 'an object');
   for (const [name, value] of Object.entries({ ...tls, ...content })) {
     if (paths.includes(name)) string(name, value, 'a path');
@@ -113,9 +159,26 @@ function checkConfig(content: unknown): asserts content is Config {
   if (typeof reloadOnChange !== 'boolean') {
     throw invalid('reloadOnChange', reloadOnChange, 'true or false');
   }
+  if (typeof metrics !== 'number' && !isObject(metrics)) {
+    throw invalid('metrics', metrics, 'a port, or { host, port }');
+  }
+  checkProcessSettings(content);
   if (!Array.isArray(apps)) throw invalid('apps', apps, 'an array');
   for (const each of apps) checkConfig(each);
 }
+
+function checkProcessSettings(content: ProcessSettings): void {
+  const { env = {}, nodeFlags = [], affinity = [] } = content;
+  if (!isObject(env)) throw invalid('env', env, 'an object');
+  for (const [name, value] of Object.entries(env)) {
+    if (typeof value !== 'string') throw invalid(`env.${name}`, value, 'a string');
+  }
+  strings('nodeFlags', nodeFlags);
+  if (!Array.isArray(affinity)) throw invalid('affinity', affinity, 'an array of numbers of cores');
+  for (const core of affinity) integer('affinity', core, 0, mostCores);
+}
+
+const mostCores = 4095;
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

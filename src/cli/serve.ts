@@ -17,6 +17,8 @@ import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { messageOf, type ServerChangedMessage } from '../internal/index.js';
+import { nativeBinding } from '../native.js';
+import { type MetricsEndpoint, serveMetrics } from '../observe/index.js';
 import {
   addressText,
   programStack,
@@ -37,8 +39,16 @@ export async function serveApp(
   flags: ServeFlags,
 ): Promise<void> {
   const { apps, settings } = servePlan(app, args, flags);
+  prepareProcesses(settings);
   const command = new ServeCommand(apps);
   await command.start(settings);
+}
+
+/** What processes that we start get from us. What was said to this command itself counts more. */
+function prepareProcesses({ env = {}, nodeFlags = [], affinity = [] }: ServeSettings): void {
+  for (const [name, value] of Object.entries(env)) process.env[name] ??= value;
+  process.execArgv.unshift(...nodeFlags);
+  if (affinity.length > 0) nativeBinding()?.pinThread(affinity);
 }
 
 class ServeCommand {
@@ -50,10 +60,15 @@ class ServeCommand {
     this.#apps = apps;
   }
 
-  async start({ pidFile, reloadOnChange }: ServeSettings): Promise<void> {
+  async start({ pidFile, reloadOnChange, metrics }: ServeSettings): Promise<void> {
     const fds = listenFds();
     if (pidFile !== undefined) checkPidFile(pidFile);
+    let endpoint: MetricsEndpoint | undefined;
     try {
+      // First, so that nothing has to be ended when it fails.
+      if (metrics !== undefined) {
+        endpoint = await serveMetrics(typeof metrics === 'number' ? { port: metrics } : metrics);
+      }
       for (const { app, options } of this.#apps) {
         const server = serve(app, { control: true, listenFds: fds, ...options });
         this.#servers.push(await server.catch((error: unknown) => this.#refuse(app, error)));
@@ -61,12 +76,14 @@ class ServeCommand {
       if (pidFile !== undefined) keepPidFile(pidFile);
     } catch (error) {
       await Promise.all(this.#servers.map((server) => server.close()));
+      await endpoint?.close();
       throw error;
     }
     this.#heedSignals(); // before anybody hears that it is there
     for (const [at, server] of this.#servers.entries()) {
       this.#welcome(server, this.#apps[at]?.options ?? {});
     }
+    if (endpoint !== undefined) console.log(`metrics at ${endpoint.url}`);
     if (reloadOnChange === true) this.#watchFolders();
     this.#notifier.ready(this.#size());
   }

@@ -9,7 +9,7 @@ import { CodedError } from '../errors.js';
 import { grantedCores, type RemoteHosts } from '../host/index.js';
 import { integer, invalid } from '../internal/index.js';
 import { clusterClosed, connectError } from './errors.js';
-import { ClusterHosts, checkOpen, signed, type TaskOptions } from './hosts.js';
+import { ClusterHosts } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
 import {
@@ -21,6 +21,7 @@ import {
 import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
 import { Slots } from './slots.js';
+import { checkOpen, signed, type TaskOptions } from './task-options.js';
 import { TaskWorker } from './task-worker.js';
 import { Worker } from './worker.js';
 

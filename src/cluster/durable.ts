@@ -10,13 +10,13 @@ import { CodedError, hasCode } from '../errors.js';
 import type { DurableOptions } from '../host/index.js';
 import { abortError, type Deferred, defer } from '../internal/index.js';
 import { clusterClosed, notDurable } from './errors.js';
-import type { TaskOptions } from './hosts.js';
 import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
 import { follow, guarded, listen } from './listen.js';
 import type { NatsConnection, NatsMessage } from './nats.js';
 import { protocolVersion, sealBytes } from './protocol.js';
 import { opened } from './seal.js';
 import { writeTask } from './task-frames.js';
+import type { TaskOptions } from './task-options.js';
 import { ClusterValues } from './values.js';
 
 const retryMs = 1000;

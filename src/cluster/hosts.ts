@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { AnyFunction } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, type ErrorCode } from '../errors.js';
 import type {
   DurableOptions,
   HostExit,
@@ -14,50 +14,23 @@ import type {
   RemoteHosts,
 } from '../host/index.js';
 import { DurableTasks } from './durable.js';
-import { clusterClosed } from './errors.js';
-import type { NatsConnection } from './nats.js';
 import {
   type HostRequest,
   parseToldByHost,
   type ToldByPool,
   writeHostRequest,
 } from './protocol.js';
-import type { Seal } from './seal.js';
-import { Subjects } from './subjects.js';
+import { checkOpen, type HostsOptions, signed, type TaskOptions } from './task-options.js';
 import { Tunnel } from './tunnel.js';
 
+const noWorker: ErrorCode = 'CLUSTER_NO_WORKER';
 /** After a request that nobody could grant, and after one that nobody answered, in ms. */
 const retryMs = 250;
 const answerMs = 3000;
+/** When nobody has granted a first host after so long, it is said, in ms. */
+const quietMs = 5000;
 /** A host that is to end, and of which nothing is heard, counts as ended after so long, in ms. */
 const endMs = 5000;
-
-/** What tasks and hosts need of a cluster. */
-export interface TaskOptions {
-  readonly connection: NatsConnection;
-  /** The cluster's. */
-  readonly name: string;
-  readonly seal: Seal | undefined;
-}
-
-/** The same where functions may be sent. */
-export interface HostsOptions extends TaskOptions {
-  readonly seal: Seal;
-  readonly subjects: Subjects;
-}
-
-/** Throws `CLUSTER_CLOSED`. */
-export function checkOpen({ connection }: TaskOptions): void {
-  if (connection.isClosed() || connection.isDraining()) throw clusterClosed();
-}
-
-/** Throws `CLUSTER_UNSIGNED`. */
-export function signed(options: TaskOptions, what: string): HostsOptions {
-  const { seal, name } = options;
-  if (seal !== undefined) return { ...options, seal, subjects: new Subjects(name) };
-  const wayOut = 'cluster({ secret }), --cluster-secret FILE or MANYCORE_CLUSTER_SECRET';
-  throw new CodedError('CLUSTER_UNSIGNED', `${what}, which needs a secret: ${wayOut}`);
-}
 
 export class ClusterHosts implements RemoteHosts {
   readonly #options: TaskOptions;
@@ -65,6 +38,8 @@ export class ClusterHosts implements RemoteHosts {
   /** Places that were asked for, and are not granted yet. */
   readonly #waiting: ClusterPlace[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #quiet: NodeJS.Timeout | undefined;
+  #wasGranted = false;
 
   constructor(options: TaskOptions) {
     this.#options = options;
@@ -89,13 +64,27 @@ export class ClusterHosts implements RemoteHosts {
 
   start(ticket: HostTicket, options: HostOptions): HostHandle {
     const place = new ClusterPlace(this.#signed(), ticket, options, {
-      onGranted: () => this.#over(place),
+      onGranted: () => {
+        this.#wasGranted = true;
+        this.#over(place);
+      },
       onNobody: () => this.#again(retryMs),
       onEnd: () => this.#over(place),
     });
     this.#waiting.push(place);
-    if (this.#waiting.length === 1) this.#ask();
+    if (this.#waiting.length > 1) return place;
+    if (!this.#wasGranted) this.#quiet ??= setTimeout(() => this.#warn(), quietMs).unref();
+    this.#ask();
     return place;
+  }
+
+  /** Whoever forgot the workers would wait without a word. */
+  #warn(): void {
+    if (this.#wasGranted || this.#waiting.length === 0) return;
+    process.emitWarning(
+      `no worker of cluster "${this.#options.name}" has a host for this pool, which waits: start one with "manycore worker --nats URL", with the same secret, or give it more --hosts`,
+      { type: 'ManycoreWarning', code: noWorker },
+    );
   }
 
   #ask(): void {

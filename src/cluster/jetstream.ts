@@ -50,7 +50,6 @@ interface StoredResult {
 interface JetStreamManager {
   readonly streams: {
     add(config: object): Promise<unknown>;
-    info(stream: string): Promise<{ readonly state: { readonly messages: number } }>;
     deleteMessage(stream: string, seq: number): Promise<boolean>;
     getMessage(
       stream: string,
@@ -183,11 +182,6 @@ export class TaskStore {
 
   async removeResult(seq: number): Promise<void> {
     await this.#manager.streams.deleteMessage(`${this.#name}-results`, seq);
-  }
-
-  /** Those that nobody has done yet. */
-  async waitingTasks(): Promise<number> {
-    return (await this.#manager.streams.info(`${this.#name}-tasks`)).state.messages;
   }
 
   async result(subject: string): Promise<StoredResult | undefined> {

@@ -8,7 +8,6 @@ import { hostname } from 'node:os';
 import { offerChannel } from '../channels/index.js';
 import { type HostHandle, startProcess } from '../host/index.js';
 import { defer, messageOf } from '../internal/index.js';
-import type { HostsOptions } from './hosts.js';
 import { listen } from './listen.js';
 import type { NatsMessage, NatsSubscription } from './nats.js';
 import {
@@ -21,6 +20,7 @@ import {
 } from './protocol.js';
 import { oldestMs, opened } from './seal.js';
 import type { Slots } from './slots.js';
+import type { HostsOptions } from './task-options.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'workers';

@@ -8,7 +8,6 @@ import { CodedError, hasCode } from '../errors.js';
 import { announcements, messageOf } from '../internal/index.js';
 import { Pool } from '../pool/index.js';
 import { refused } from './errors.js';
-import type { TaskOptions } from './hosts.js';
 import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
 import { guarded } from './listen.js';
 import { sealBytes } from './protocol.js';
@@ -16,6 +15,7 @@ import { opened } from './seal.js';
 import type { Slots } from './slots.js';
 import type { runTask } from './task-entry.js';
 import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
+import type { TaskOptions } from './task-options.js';
 import { ClusterValues } from './values.js';
 
 const beatMs = silentMs / 4;

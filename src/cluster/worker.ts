@@ -1,9 +1,9 @@
 // A machine that works for its cluster: `manycore worker`. Its hosts are lent to pools, and where it takes
 // durable tasks those have the same ones. Not here: how (lender.ts, task-worker.ts).
 
-import type { HostsOptions } from './hosts.js';
 import { Lender } from './lender.js';
 import type { Slots } from './slots.js';
+import type { HostsOptions } from './task-options.js';
 import type { TaskWorker } from './task-worker.js';
 
 export interface WorkerParts {

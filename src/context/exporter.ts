@@ -6,12 +6,13 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import { beginCapture, endCapture } from './captures.js';
 import type { Described } from './describe.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
 import { Identities } from './identities.js';
 import { isPlain } from './plain.js';
-import { type ActiveStores, activeStores, hasRegistered, storeOf } from './propagate.js';
+import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
 import { transferError } from './refuse.js';
 import type {
@@ -162,13 +163,28 @@ export class ContextExporter implements Exporter {
     }
     const what = `the function ${fn.name}`.trimEnd();
     return this.#guard(what, () => {
-      const kept = known ?? this.#keepRoot(fn, what);
-      if (kept !== undefined) {
-        const active = activeStores(kept.captured);
-        return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
+      const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
+      const active = known && (stores ?? activeStores(known.captured));
+      if (known !== undefined && active?.length === 0) return known.snapshot; // has it for nothing
+      const startMs = beginCapture();
+      try {
+        return this.#capture(inner, known, active ?? stores, what);
+      } finally {
+        endCapture(startMs);
       }
-      return this.#exportState(fn, what);
     });
+  }
+
+  #capture(
+    fn: AnyFunction,
+    known: Kept | undefined,
+    stores: ActiveStores | undefined,
+    what: string,
+  ): FunctionSnapshot {
+    const kept = known ?? this.#keepRoot(fn, what);
+    if (kept === undefined) return this.#exportState(fn, stores, what);
+    const active = stores ?? activeStores(kept.captured);
+    return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
   }
 
   /** Tries to keep the root function, whatever it is. */
@@ -230,15 +246,15 @@ export class ContextExporter implements Exporter {
     return this.#withState(kept.id, graph);
   }
 
-  #exportState(fn: AnyFunction, what: string): FunctionSnapshot {
+  #exportState(fn: AnyFunction, stores: ActiveStores | undefined, what: string): FunctionSnapshot {
     const isCode = this.#functions.isCode(fn, [what]);
-    if (isCode) {
+    if (isCode && stores === undefined) {
       const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]));
       if (plain !== undefined) return plain;
     }
     const graph = new Graph(this.#functions, what, false);
     graph.set(graph.root, 0, fn);
-    this.#addStores(graph, activeStores([...graph.captured]));
+    this.#addStores(graph, stores ?? activeStores([...graph.captured]));
     const id = isCode
       ? this.#functions.describe(fn, [what]).codeId
       : this.#intern('call', () => ({ kind: 'call' }));
@@ -269,9 +285,7 @@ export class ContextExporter implements Exporter {
   }
 
   #addStores(graph: Graph, active: ActiveStores): void {
-    for (const [storage, key] of active) {
-      const store = storeOf(storage);
-      if (store === undefined) continue;
+    for (const [storage, key, store] of active) {
       const keyCell = key === undefined ? graph.cell(storage) : [key];
       graph.stores.push(
         keyCell,

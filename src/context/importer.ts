@@ -11,7 +11,7 @@ import { decode, isCallable, type Made, type Memory } from './decode.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
 import { type Exports, loadModule } from './modules.js';
-import { registeredStorage } from './propagate.js';
+import { registeredStorage, runningIn } from './propagate.js';
 import {
   type CodeDefinition,
   type Identity,
@@ -153,7 +153,7 @@ class ContextImporter implements Importer, Memory {
     const { root, stores } = decode(parsePayload(value, state.byteLength), this);
     const fn = callable(root);
     return stores.reduce<(...args: unknown[]) => unknown>(
-      (inner, [key, store]) => runningIn(key, store, inner),
+      (inner, [key, store]) => within(key, store, inner),
       fn,
     );
   }
@@ -253,12 +253,12 @@ function callable(value: unknown): (...args: unknown[]) => unknown {
   return value;
 }
 
-function runningIn(
+function within(
   key: unknown,
   store: unknown,
   inner: (...args: unknown[]) => unknown,
 ): (...args: unknown[]) => unknown {
   const storage = typeof key === 'string' ? registeredStorage(key) : key;
   if (!(storage instanceof AsyncLocalStorage)) return inner; // its module is not loaded here
-  return (...args) => storage.run(store, () => inner(...args));
+  return runningIn([storage, typeof key === 'string' ? key : undefined, store], inner);
 }

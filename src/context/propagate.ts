@@ -4,9 +4,15 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import type { AnyFunction } from './types.js';
 
-/** A storage and, when it was announced, its key. */
-export type ActiveStores = readonly (readonly [AsyncLocalStorage<unknown>, string | undefined])[];
+/** A storage with, when it was announced, its key, and what it holds. */
+export type ActiveStore = readonly [
+  storage: AsyncLocalStorage<unknown>,
+  key: string | undefined,
+  store: unknown,
+];
+export type ActiveStores = readonly ActiveStore[];
 
 const registered = new Map<string, AsyncLocalStorage<unknown>>();
 let anonymousCount = 0;
@@ -37,21 +43,44 @@ export function registeredStorage(key: string): AsyncLocalStorage<unknown> | und
   return registered.get(key);
 }
 
-export function storeOf(storage: AsyncLocalStorage<unknown>): unknown {
-  return storage.getStore();
-}
-
 /**
  * The storages that hold something now: announced ones and those of `captured`. One that is both is
  * there twice: whether the host has imported the module that announces it is not known here.
  */
 export function activeStores(captured: readonly AsyncLocalStorage<unknown>[]): ActiveStores {
-  const active: (readonly [AsyncLocalStorage<unknown>, string | undefined])[] = [];
-  for (const [key, storage] of registered) {
-    if (storage.getStore() !== undefined) active.push([storage, key]);
-  }
-  for (const storage of captured) {
-    if (storage.getStore() !== undefined) active.push([storage, undefined]);
-  }
+  const active: ActiveStore[] = [];
+  const add = (storage: AsyncLocalStorage<unknown>, key: string | undefined): void => {
+    const store = storage.getStore();
+    if (store !== undefined) active.push([storage, key, store]);
+  };
+  for (const [key, storage] of registered) add(storage, key);
+  for (const storage of captured) add(storage, undefined);
   return active;
+}
+
+/** Functions that came with stores, in which they run here, and what they are without. */
+const arrived = new WeakMap<AnyFunction, { inner: AnyFunction; store: ActiveStore }>();
+
+/** `inner` as it runs in `store`. It has the name of `inner`, and gives it to the storage as it is. */
+export function runningIn(
+  [storage, key, store]: ActiveStore,
+  inner: (...args: unknown[]) => unknown,
+): (...args: unknown[]) => unknown {
+  const run = (...args: unknown[]): unknown => storage.run(store, inner, ...args);
+  Object.defineProperty(run, 'name', { value: inner.name });
+  arrived.set(run, { inner, store: [storage, key, store] });
+  return run;
+}
+
+/** A function that came with stores goes on with them, not with those of whoever sends it on. */
+export function arrivedStores(
+  fn: AnyFunction,
+): { inner: AnyFunction; stores: ActiveStores } | undefined {
+  const stores: ActiveStore[] = [];
+  let inner = fn;
+  for (let found = arrived.get(inner); found !== undefined; found = arrived.get(inner)) {
+    stores.unshift(found.store);
+    inner = found.inner;
+  }
+  return stores.length === 0 ? undefined : { inner, stores };
 }

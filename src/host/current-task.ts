@@ -5,11 +5,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Chunk } from './protocol.js';
 
+/** What a task was answered with that has no result. */
+export interface Failure {
+  readonly error: unknown;
+}
+
 /** One task in the host, from its call to its answer. */
 export class RunningTask {
   readonly slot: number;
   /** What it maps, when it is a part of a map. */
   chunk: Chunk | undefined = undefined;
+  /** Called once, when it was answered. */
+  onLeave: ((failure: Failure | undefined) => void) | undefined = undefined;
   #controller: AbortController | undefined;
   #isAborted = false;
 
@@ -45,9 +52,10 @@ export function callInTask<T>(task: RunningTask, isAlone: boolean, work: () => T
   return work();
 }
 
-/** Forgets the task that `callInTask` left behind, when it has ended. */
-export function leaveTask(task: RunningTask): void {
+/** Forgets the task that `callInTask` left behind, when it was answered. */
+export function leaveTask(task: RunningTask, failure: Failure | undefined): void {
   if (synchronous === task) synchronous = undefined;
+  task.onLeave?.(failure);
 }
 
 /**
@@ -55,5 +63,10 @@ export function leaveTask(task: RunningTask): void {
  * `undefined` outside of a task, also in one that runs inline in the caller.
  */
 export function taskSignal(): AbortSignal | undefined {
-  return (storage.getStore() ?? synchronous)?.signal;
+  return runningTask()?.signal;
+}
+
+/** The task that calls this, as `taskSignal`. */
+export function runningTask(): RunningTask | undefined {
+  return storage.getStore() ?? synchronous;
 }

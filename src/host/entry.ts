@@ -65,7 +65,7 @@ function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
   loads.learnt();
 }
 
-markAsHost();
 const ticket = readTicket();
+markAsHost(ticket.hostId);
 prepareProcess(ticket);
 start(ticket);

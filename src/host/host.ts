@@ -13,6 +13,7 @@ import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
+import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
 import { isUnreadable, type StartFailure, startError } from './exit.js';
 import { parentExporter } from './exporter.js';
@@ -20,7 +21,15 @@ import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
 import { NestedMaps } from './nested.js';
 import { startProcess } from './process.js';
-import { frame, type HostTicket, noSetup, parseReady, runTimeUnitsPerMs } from './protocol.js';
+import {
+  frame,
+  type HostMemory,
+  type HostTicket,
+  noSetup,
+  parseMemory,
+  parseReady,
+  runTimeUnitsPerMs,
+} from './protocol.js';
 import type { SharedPlace } from './shared-hosts.js';
 import { startThread } from './thread.js';
 import type { HostExit, HostHandle, HostOptions, HostSettings } from './types.js';
@@ -65,6 +74,8 @@ export class Host<C extends Call> {
   inFlight = 0;
   /** No more calls: it leaves when what it has is answered. */
   isRetiring = false;
+  /** Its owner has ended it. */
+  wasEnded = false;
   readonly #concurrentTasks: number;
   readonly #maxTasks: number;
   readonly #execArgv: readonly string[];
@@ -73,6 +84,7 @@ export class Host<C extends Call> {
   readonly #link: Link;
   readonly #end: ChannelEnd;
   readonly #nested: NestedMaps;
+  readonly #memory: AskedMemory;
   readonly #events: HostEvents<C>;
   readonly #life: Lifecycle<HostState>;
   readonly #calls: (C | undefined)[] = [];
@@ -147,6 +159,7 @@ export class Host<C extends Call> {
         onDefine: () => loads?.sent(),
       },
     });
+    this.#memory = new AskedMemory(this.#link);
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
   }
 
@@ -186,6 +199,25 @@ export class Host<C extends Call> {
 
   get pid(): number | undefined {
     return this.#handle.pid;
+  }
+
+  /** To it and from it, since its start; as `Link` counts them. */
+  get sentBytes(): number {
+    return this.#link.sentBytes;
+  }
+
+  get receivedBytes(): number {
+    return this.#link.receivedBytes;
+  }
+
+  /** What it told of its memory last; `undefined` where nobody has asked, or it has not come to answer. */
+  get memory(): HostMemory | undefined {
+    return this.#memory.last;
+  }
+
+  /** Asks it for its memory: resolves when it has answered or has ended, at once where it is not ready. */
+  async askMemory(): Promise<void> {
+    if (this.#life.state === 'ready') await this.#memory.ask();
   }
 
   get state(): HostState {
@@ -304,11 +336,13 @@ export class Host<C extends Call> {
 
   /** Ends it now; `onExit` follows. */
   kill(): void {
+    this.wasEnded = true;
     this.#handle.ref();
     this.#handle.kill();
   }
 
   terminate(): void {
+    this.wasEnded = true;
     this.#handle.ref();
     this.#handle.terminate();
   }
@@ -354,6 +388,9 @@ export class Host<C extends Call> {
         break;
       case frame.startFailed:
         this.#setupFailed(body);
+        break;
+      case frame.memory:
+        this.#memory.answered(parseMemory(this.#link.codec.read(body)));
         break;
       case frame.retire:
         this.#events.onRetire(this);
@@ -442,6 +479,7 @@ export class Host<C extends Call> {
     if (!this.#life.tryTransition('ended')) return;
     this.#link.unref();
     this.#nested.end();
+    this.#memory.end();
     const unanswered = [...this.calls()];
     this.#lost = this.#calls.splice(0);
     this.inFlight = 0;

@@ -1,16 +1,16 @@
-export { isAlive } from './alive.js';
 export { blocksOf, bufferCarrier, encodedOf } from './buffers.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
 export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
-export { taskSignal } from './current-task.js';
+export { type RunningTask, runningTask, taskSignal } from './current-task.js';
 export { describeExit, mayLackHeap } from './exit.js';
 export { parentBuffers, parentExporter } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
-export { isInsideHost } from './inside.js';
+export { hostNumber, isInsideHost } from './inside.js';
+export { beforeLeaving, finishWork } from './leave.js';
 export { type Call, Link, readError } from './link.js';
 export type { NestedChunk, NestedOwner } from './nested.js';
 export { startProcess } from './process.js';
-export type { HostTicket } from './protocol.js';
+export type { HostMemory, HostTicket } from './protocol.js';
 export {
   type Cells,
   type Chunk,

@@ -1,4 +1,30 @@
-// The end of a host. What it has printed is written first.
+// The end of a host, or a loop. What a host has printed is written first, and what others asked for is done.
+
+/** So long it may take; then the host leaves all the same. */
+const longestMs = 500;
+const works: (() => Promise<unknown>)[] = [];
+
+/** Begins `work` when this thread is to leave, and waits for it a while. */
+export function beforeLeaving(work: () => Promise<unknown>): void {
+  works.push(work);
+}
+
+/** Does that work, and calls `then` once: at once where there is none, after a while at the latest. */
+export function finishWork(then: () => void): void {
+  if (works.length === 0) {
+    then();
+    return;
+  }
+  let isOver = false;
+  const end = (): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    then();
+  };
+  const timer = setTimeout(end, longestMs);
+  void Promise.allSettled(works.map((work) => work())).then(end);
+}
 
 export function leave(isProcess: boolean): void {
   const streams = isProcess ? [process.stdout, process.stderr] : [];
@@ -12,5 +38,5 @@ export function leave(isProcess: boolean): void {
     unwritten += 1;
     stream.write('', oneLess);
   }
-  oneLess();
+  finishWork(oneLess);
 }

@@ -90,6 +90,7 @@ export class Link {
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
   #outboxBytes = 0;
+  #lentBytes = 0;
   /** What came while a definition loads its modules: it may need that definition. */
   #held: (() => void)[] | undefined;
   readonly #writeFast: BodyWriter<unknown>;
@@ -298,7 +299,20 @@ export class Link {
   }
 
   #lend(blocks: readonly Block[]): void {
-    for (const block of blocks) this.#end.blocks?.lend(block);
+    for (const block of blocks) {
+      this.#lentBytes += block.sizeBytes;
+      this.#end.blocks?.lend(block);
+    }
+  }
+
+  /** Frames as they travel, and blocks lent with them. */
+  get sentBytes(): number {
+    return this.#channel.sentBytes + this.#lentBytes;
+  }
+
+  /** Frames as they travelled, and blocks borrowed with them. */
+  get receivedBytes(): number {
+    return this.#channel.receivedBytes + (this.#end.blocks?.borrowedBytes ?? 0);
   }
 
   /** Frames that wait for room. */

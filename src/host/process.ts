@@ -7,53 +7,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
+import { fewestBlockingThreads, withBlockingThreads } from '../blocking-pool/index.js';
 import type { ChannelOffer } from '../channels/index.js';
 import { entryFile } from './entry-file.js';
+import { inheritedFlags } from './flags.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
-
-/** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
-const ownFlags: ReadonlySet<string> = new Set([
-  '-e',
-  '--eval',
-  '-p',
-  '-pe',
-  '--print',
-  '-c',
-  '--check',
-  '-i',
-  '--interactive',
-  '--test',
-  '--watch',
-  '--input-type',
-]);
-const ownFlagPrefixes = [
-  '--inspect',
-  '--test-',
-  '--watch-',
-  '--cpu-prof',
-  '--heap-prof',
-  '--prof',
-  '--input-type=',
-  '--eval=',
-  '--print=',
-];
-
-/** The flags of `execArgv` that make sense in a host as well: loaders, conditions, V8's own. */
-export function inheritedFlags(execArgv: readonly string[]): string[] {
-  const kept: string[] = [];
-  let isKept = true;
-  for (const word of execArgv) {
-    // A word without a dash is the value of the flag before it: these are flags, no program's name.
-    if (word.startsWith('-')) isKept = !isOwnFlag(word);
-    if (isKept) kept.push(word);
-  }
-  return kept;
-}
-
-function isOwnFlag(flag: string): boolean {
-  return ownFlags.has(flag) || ownFlagPrefixes.some((prefix) => flag.startsWith(prefix));
-}
 
 /**
  * Starts a host process; a start that the system refuses is an `onExit` with the error. Throws
@@ -69,7 +28,7 @@ export function startProcess(
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
   const child = spawn(process.execPath, [...flags, entryPath, JSON.stringify(ticket)], {
     stdio: ['ignore', 'inherit', 'inherit', ...offer.stdio],
-    env: { ...process.env, ...options.env },
+    env: { ...withBlockingThreads(process.env, fewestBlockingThreads), ...options.env },
     windowsHide: true,
   });
   child.unref();

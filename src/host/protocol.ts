@@ -3,6 +3,7 @@
 // `task` is a slot of the host's table of tasks in flight, not a number of the pool.
 
 import { CodedError } from '../errors.js';
+import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../internal/index.js';
 
 /** Both ways. */
 export const frame = Object.freeze({
@@ -35,6 +36,8 @@ export const frame = Object.freeze({
   chunk: 15,
   /** The host may drop a pinned function: no call names it again. target: its definition id. */
   forget: 16,
+  /** The host is asked for its memory; `memory` follows when its loop comes to it. */
+  askMemory: 17,
   /** target: how many more items of the stream `task` may be sent; 0 ends it. */
   credit: 14,
 
@@ -54,6 +57,8 @@ export const frame = Object.freeze({
   retire: 26,
   /** Before `error`, for a chunk. target: which of its items failed, counted from 0. */
   failedAt: 27,
+  /** body: a `HostMemory`. */
+  memory: 28,
 });
 
 /** In place of a definition id: the pool has no set-up function. */
@@ -136,6 +141,44 @@ export function parseReady(value: unknown): ReadyMessage {
     return { pid: value[0], nodeVersion: value[1] };
   }
   throw malformed('no ready message', value);
+}
+
+/** What a host tells of itself when it is asked. */
+export interface HostMemory {
+  /** By the host's own clock: of two, the later one is the newer. */
+  readonly atMs: number;
+  readonly heap: HeapFigures;
+  /** Since it was asked for the first time. */
+  readonly gc: GcByKind;
+}
+
+export function parseMemory(value: unknown): HostMemory {
+  const fields = fieldsOf(value, 'memory');
+  const heap = fieldsOf(fields.get('heap'), 'heap');
+  const gc = fieldsOf(fields.get('gc'), 'pauses');
+  const pauses = (kind: GcKind): GcFigures => {
+    const fields = fieldsOf(gc.get(kind), kind);
+    return {
+      count: numberField(fields, 'count'),
+      totalMs: numberField(fields, 'totalMs'),
+      maxMs: numberField(fields, 'maxMs'),
+    };
+  };
+  return {
+    atMs: numberField(fields, 'atMs'),
+    heap: {
+      usedBytes: numberField(heap, 'usedBytes'),
+      totalBytes: numberField(heap, 'totalBytes'),
+      limitBytes: numberField(heap, 'limitBytes'),
+      externalBytes: numberField(heap, 'externalBytes'),
+    },
+    gc: {
+      minor: pauses('minor'),
+      major: pauses('major'),
+      incremental: pauses('incremental'),
+      weakCallbacks: pauses('weakCallbacks'),
+    },
+  };
 }
 
 /** Items by their places: an array, or a typed array. */
@@ -257,7 +300,7 @@ export function newArray(name: string, from: number | ArrayBufferLike): TypedCel
 
 /** What the mapper of pairs returns: the items, and what to call for two of them. */
 export function parsePairs(value: unknown): { items: Cells; map: (...args: unknown[]) => unknown } {
-  const fields = fieldsOf(value);
+  const fields = fieldsOf(value, 'parts of a map');
   return { items: cells(fields.get('items')), map: functionField(fields, 'map') };
 }
 
@@ -266,12 +309,12 @@ export function parseFold(value: unknown): {
   map: (...args: unknown[]) => unknown;
   combine: (...args: unknown[]) => unknown;
 } {
-  const fields = fieldsOf(value);
+  const fields = fieldsOf(value, 'parts of a map');
   return { map: functionField(fields, 'map'), combine: functionField(fields, 'combine') };
 }
 
-function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
-  if (typeof value !== 'object' || value === null) throw malformed('no parts of a map', value);
+function fieldsOf(value: unknown, what: string): ReadonlyMap<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw malformed(`no ${what}`, value);
   return new Map(Object.entries(value));
 }
 

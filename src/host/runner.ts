@@ -7,9 +7,10 @@ import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../context/index.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
-import { callInTask, leaveTask, RunningTask } from './current-task.js';
+import { callInTask, type Failure, leaveTask, RunningTask } from './current-task.js';
 import type { Gate } from './gate.js';
 import { type Link, rest } from './link.js';
+import { tellMemory } from './own-memory.js';
 import { type Chunk, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
 import { generatorOf, StreamSender } from './stream-sender.js';
 
@@ -74,6 +75,11 @@ export class Runner {
       case frame.forget:
         this.#options.importer.forget(target);
         break;
+      case frame.askMemory:
+        tellMemory((memory) => {
+          if (!this.#hasEnded) this.#link.post(frame.memory, 0, 0, memory);
+        });
+        break;
       case frame.setup:
         this.#options.onSetup(target, rest(body));
         break;
@@ -119,20 +125,15 @@ export class Runner {
       );
       unfinished = this.#unfinished(slot, result);
     } catch (error) {
-      this.#leave(task);
-      this.#fail(slot, startedMs, error);
+      this.#leave(task, this.#fail(slot, startedMs, error));
       return;
     }
-    if (unfinished !== undefined) {
-      this.#finishLater(task, startedMs, unfinished);
-      return;
-    }
-    this.#leave(task);
-    this.#succeed(task, startedMs, result);
+    if (unfinished === undefined) this.#leave(task, this.#succeed(task, startedMs, result));
+    else this.#finishLater(task, startedMs, unfinished);
   }
 
-  #leave(task: RunningTask): void {
-    leaveTask(task);
+  #leave(task: RunningTask, failure: Failure | undefined): void {
+    leaveTask(task, failure);
     this.#options.onTurn(false);
   }
 
@@ -169,8 +170,8 @@ export class Runner {
         (value) => this.#succeed(task, startedMs, value),
         (error: unknown) => this.#fail(task.slot, startedMs, error),
       )
-      .finally(() => {
-        this.#leave(task);
+      .then((failure) => {
+        this.#leave(task, failure);
         this.#running.delete(task.slot);
         this.#options.gate.leave();
       });
@@ -185,15 +186,19 @@ export class Runner {
     }
   }
 
-  #succeed({ slot, chunk }: RunningTask, startedMs: number, result: unknown): void {
+  #succeed({ slot, chunk }: RunningTask, startedMs: number, result: unknown): Failure | undefined {
     const endedMs = performance.now();
+    let failure: Failure | undefined;
     try {
       this.#link.post(frame.result, slot, runTime(startedMs, endedMs), result);
     } catch (error) {
-      if (chunk !== undefined) this.#answerItemByItem(slot, startedMs, chunk, result, error);
-      else this.#fail(slot, startedMs, error);
+      failure =
+        chunk === undefined
+          ? this.#fail(slot, startedMs, error)
+          : this.#answerItemByItem(slot, startedMs, chunk, result, error);
     }
     if (this.#options.maxRssBytes > 0) this.#checkMemory(endedMs);
+    return failure;
   }
 
   /** A chunk's answer cannot travel: finds the items whose results are to blame. */
@@ -203,25 +208,27 @@ export class Runner {
     chunk: Chunk,
     answer: unknown,
     thrown: unknown,
-  ): void {
+  ): Failure | undefined {
     try {
       const travelling = withoutUnsendable(chunk, answer, thrown, {
         trySend: (value) => this.#link.codec.release(this.#link.codec.pack(value)),
         reduce: (error) => reduceError(this.#options.exporter, error),
       });
       this.#link.post(frame.result, slot, runTime(startedMs, performance.now()), travelling);
+      return undefined;
     } catch (error) {
-      this.#fail(slot, startedMs, error);
+      return this.#fail(slot, startedMs, error);
     }
   }
 
-  #fail(slot: number, startedMs: number, thrown: unknown): void {
+  #fail(slot: number, startedMs: number, thrown: unknown): Failure {
     const error = thrown instanceof ItemFailure ? thrown.error : thrown;
     if (thrown instanceof ItemFailure) {
       this.#link.post(frame.failedAt, slot, thrown.at, undefined);
     }
     const snapshot = exportError(this.#options.exporter, error);
     this.#link.postSnapshot(frame.error, slot, runTime(startedMs, performance.now()), snapshot);
+    return { error };
   }
 
   #checkMemory(nowMs: number): void {

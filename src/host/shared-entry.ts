@@ -5,7 +5,7 @@
 import { closeSync } from 'node:fs';
 import { acceptChannel, Wire } from '../channels/index.js';
 import { callNative, requireNative } from '../native.js';
-import { isAlive } from './alive.js';
+import { isAlive } from '../proc/index.js';
 import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
 import { leave } from './leave.js';
@@ -22,8 +22,8 @@ import { Turns } from './turns.js';
 const abandonedMs = 1000;
 const lookAgainMs = 100;
 
-markAsHost();
 const ticket = parseSharedHostTicket(JSON.parse(process.argv.splice(2, 1)[0] ?? 'null'));
+markAsHost(ticket.host);
 const native = requireNative();
 process.title = `manycore shared host ${ticket.host}`;
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});

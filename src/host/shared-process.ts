@@ -1,6 +1,7 @@
 // A shared host as whoever started it sees it: its process, the wire to it, and the places in it.
 // Not here: who is given a place in which host (serve/hosts.ts).
 
+import { fewestBlockingThreads } from '../blocking-pool/index.js';
 import type { Wire } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { defer } from '../internal/index.js';
@@ -52,6 +53,7 @@ export class SharedProcess {
       ticket,
       uid,
       gid,
+      blockingThreads: fewestBlockingThreads,
     });
     const { child, wire } = this.#process;
     child.on('error', () => {}); // of one that did not start: thrown here

@@ -7,6 +7,7 @@ import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
+import { threadFlags } from './flags.js';
 import { Loads } from './loads.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
@@ -20,10 +21,13 @@ export function startThread(
   const entryUrl = entryFile();
   try {
     const worker = new Worker(entryUrl, {
+      name: 'manycore host', // the thread has it in the system, from Node 22 on
       workerData: ticket,
       transferList: [...offer.transfer],
       env: { ...process.env, ...options.env },
-      ...(options.execArgv.length > 0 && { execArgv: [...process.execArgv, ...options.execArgv] }),
+      ...(options.execArgv.length > 0 && {
+        execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
+      }),
       ...(options.maxHeapMb > 0 && {
         resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
       }),

@@ -5,10 +5,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { withBlockingThreads } from '../blocking-pool/index.js';
 import { offerChannel, Wire } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
-import { inheritedFlags } from './process.js';
+import { inheritedFlags } from './flags.js';
 
 /** Descriptors of the process: the wire's, the passage's, then those that it is given. */
 const wireAt = 3;
@@ -31,6 +32,8 @@ export interface WiredOptions {
   readonly ticket: (wire: WireTicket, givenFds: readonly number[]) => object;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
+  /** Of its blocking pool, unless the user has said so. */
+  readonly blockingThreads: number;
 }
 
 export class WiredProcess<Message extends object> {
@@ -87,7 +90,7 @@ export class WiredProcess<Message extends object> {
 }
 
 function start(
-  { entry, fds, ticket, uid, gid }: WiredOptions,
+  { entry, fds, ticket, uid, gid, blockingThreads }: WiredOptions,
   wireTicket: WireTicket,
   firstFds: readonly (number | 'pipe')[],
 ): ChildProcess {
@@ -96,6 +99,7 @@ function start(
   const argument = JSON.stringify(ticket(wireTicket, given));
   return spawn(process.execPath, [...flags, fileURLToPath(entry), argument], {
     stdio: ['ignore', 'inherit', 'inherit', ...firstFds, ...fds],
+    env: withBlockingThreads(process.env, blockingThreads),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     // A Ctrl-C at the terminal is for whoever started this process to act on.

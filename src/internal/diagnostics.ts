@@ -58,7 +58,7 @@ export interface HostReadyMessage extends HostMessage {
 export interface HostExitMessage extends HostMessage {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Whether we asked it to leave. */
+  /** Whether we asked it to leave, or ended it. */
   readonly isExpected: boolean;
 }
 

@@ -44,6 +44,20 @@ export {
   type UnitBlockedMessage,
   type UnitLostMessage,
 } from './diagnostics.js';
+export { exitCodeOf } from './exit-code.js';
+export {
+  type GcByKind,
+  type GcFigures,
+  type GcKind,
+  GcPauses,
+  type HeapFigures,
+  heapFigures,
+  watchMs,
+} from './heap.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
+export { onLines } from './lines.js';
 export { messageOf } from './message.js';
+export { replaceFile } from './replace-file.js';
+export { removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
+export { median, quantile } from './statistics.js';
 export { packageVersion } from './version.js';

@@ -67,7 +67,7 @@ export function pmap(
   given?: FillOptions,
 ): MapPromise<unknown> {
   const site = captureSite(pmap);
-  return settle<unknown>(() => {
+  return settle<unknown>(mapper, () => {
     const isTyped = isTypedArray(items);
     const options = fillMapOptions(given, isTyped);
     const request = { items, mapper, options, site };
@@ -153,7 +153,7 @@ function filter<T>(
 ): MapPromise<T[]>;
 function filter(items: unknown, mapper: AnyFunction, given?: MapOptions): MapPromise<unknown> {
   const site = captureSite(filter);
-  return settle(() => {
+  return settle(mapper, () => {
     const options = fillMapOptions(given);
     if (options.settled) throw invalid('settled', true, 'left out: a filter has no outcomes');
     const kept = keeping(options.ordered);
@@ -183,7 +183,7 @@ function pairs<T, R>(
 ): MapPromise<Awaited<R>[]>;
 function pairs(given: unknown, map: AnyFunction, options?: MapOptions): MapPromise<unknown> {
   const site = captureSite(pairs);
-  return settle(() => {
+  return settle(map, () => {
     const filled = fillMapOptions(options);
     checkInput(given, map);
     if (!isIterable(given)) throw invalid('items', given, 'an array or another iterable');

@@ -4,6 +4,7 @@
 import type { AnyFunction, CallSite } from '../context/index.js';
 import type { Cells } from '../host/index.js';
 import { abortError, invalid, notFunction } from '../internal/index.js';
+import { traceMap } from '../pool/index.js';
 import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
 import { MapRun } from './map.js';
@@ -67,7 +68,7 @@ export const statsOfNone: MapStats = Object.freeze({
 });
 
 /** Begins what `prepareRun` prepares, at once, and promises its result. */
-export function settle<R>(prepareRun: () => Prepared<R>): MapPromise<R> {
+export function settle<R>(mapper: AnyFunction, prepareRun: () => Prepared<R>): MapPromise<R> {
   let prepared: Prepared<R> | undefined;
   const work = async (): Promise<R> => {
     prepared = prepareRun();
@@ -76,7 +77,8 @@ export function settle<R>(prepareRun: () => Prepared<R>): MapPromise<R> {
     await run.finished;
     return result();
   };
-  return Object.assign(work(), { stats: () => prepared?.stats() ?? statsOfNone });
+  const stats = (): MapStats => prepared?.stats() ?? statsOfNone;
+  return traceMap(mapper, () => Object.assign(work(), { stats }));
 }
 
 export function isIterable(value: unknown): value is Iterable<unknown> {

@@ -39,7 +39,7 @@ export function reduce(
   ...more: [initial?: unknown, options?: MapOptions]
 ): MapPromise<unknown> {
   const site = captureSite(reduce);
-  return settle(() => {
+  return settle(map, () => {
     const [initial, given] = more;
     const options = fillMapOptions(given);
     checkInput(items, map);

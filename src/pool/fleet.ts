@@ -11,17 +11,17 @@ import { CodedError } from '../errors.js';
 import {
   allowedCores,
   coresToPin,
-  describeExit,
   Host,
   type HostEvents,
   type HostExit,
   type NestedOwner,
   type SharedHosts,
 } from '../host/index.js';
-import { announcements, messageOf, startTimer } from '../internal/index.js';
+import { announcements, startTimer } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import type { FilledPoolOptions } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
+import { asStartFailure, idleEnd } from './start-failure.js';
 import type { Task } from './task.js';
 
 export type TaskHost = Host<Task>;
@@ -53,8 +53,8 @@ export interface FleetOptions {
 
 export class Fleet {
   readonly hosts: TaskHost[] = [];
-  startedHosts = 0;
-  exitedHosts = 0;
+  /** For `stats()`. */
+  readonly counts = { startedHosts: 0, exitedHosts: 0, lostHosts: 0, restarts: 0 };
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
@@ -64,6 +64,8 @@ export class Fleet {
   readonly #shared: SharedHosts | undefined;
   readonly #waitingTasks: () => number;
   readonly #restart = new RestartPolicy();
+  /** Of hosts that have ended. */
+  readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
   readonly #exitWaiters: (() => void)[] = [];
   readonly #warmWaiters: { resolve: () => void; reject: (error: CodedError) => void }[] = [];
   #restartTimer: NodeJS.Timeout | undefined;
@@ -82,6 +84,11 @@ export class Fleet {
     this.#events = events;
     this.#nested = nested;
     this.#waitingTasks = waitingTasks;
+  }
+
+  /** Of all hosts, those that have ended among them. */
+  bytes(which: 'sentBytes' | 'receivedBytes'): number {
+    return this.hosts.reduce((sum, host) => sum + host[which], this.#formerBytes[which]);
   }
 
   #load(): Load {
@@ -203,7 +210,7 @@ export class Fleet {
         this.#hostEvents,
       );
       this.hosts.push(host);
-      this.startedHosts += 1;
+      this.counts.startedHosts += 1;
       announcements.hostStart.publish({ host: host.id, kind: host.kind, pid: host.pid });
       return true;
     } catch (error) {
@@ -280,10 +287,13 @@ export class Fleet {
     startError: CodedError | undefined,
   ): void {
     this.hosts.splice(this.hosts.indexOf(host), 1);
-    this.exitedHosts += 1;
+    this.counts.exitedHosts += 1;
+    this.#formerBytes.sentBytes += host.sentBytes;
+    this.#formerBytes.receivedBytes += host.receivedBytes;
+    const isExpected = this.#isClosing || host.isRetiring || host.wasEnded;
+    if (!isExpected) this.counts.lostHosts += 1;
     if (announcements.hostExit.hasSubscribers) {
       const { exitCode, signal } = exit;
-      const isExpected = this.#isClosing || host.isRetiring;
       announcements.hostExit.publish({
         host: host.id,
         kind: host.kind,
@@ -313,6 +323,7 @@ export class Fleet {
       return;
     }
     if (this.#restartTimer !== undefined) return;
+    this.counts.restarts += 1;
     if (announcements.hostRestart.hasSubscribers) {
       const attempt = this.#restart.failuresInRow;
       const kind = this.#options.host;
@@ -336,17 +347,26 @@ export class Fleet {
   #watchIdle(): void {
     if (this.#idleTimer !== undefined || this.hosts.length <= this.#options.minHosts) return;
     if (this.#isClosing || this.#warmWaiters.length > 0) return; // warm() waits for all to be ready at a time
+    const idle = new Map(this.#idleHosts().map((host) => [host, host.lastUsed]));
     this.#idleTimer = startTimer(this.#options.idleTimeMs, () => {
       this.#idleTimer = undefined;
-      this.#shrink();
+      this.#shrink(idle);
     });
     this.#idleTimer?.unref();
   }
 
-  /** Lets one idle host go, the one that was used longest ago; looks again while there are more. */
-  #shrink(): void {
+  #idleHosts(): TaskHost[] {
+    return this.hosts.filter((host) => host.inFlight === 0 && host.state === 'ready');
+  }
+
+  /**
+   * Lets one host go that has been idle all the time, the one that was used longest ago; looks again while there
+   * are more. `before`: those that were idle when that time began, and when they had been used. No clock is read
+   * for each task.
+   */
+  #shrink(before: ReadonlyMap<TaskHost, number>): void {
     if (this.#isClosing || hostsToStop(this.#load()) === 0) return;
-    const idle = this.hosts.filter((host) => host.inFlight === 0 && host.state === 'ready');
+    const idle = this.#idleHosts().filter((host) => before.get(host) === host.lastUsed);
     idle.sort((a, b) => a.lastUsed - b.lastUsed);
     const oldest = idle[0];
     if (oldest !== undefined) this.#retire(oldest);
@@ -373,21 +393,4 @@ export class Fleet {
     });
     clearTimeout(timer);
   }
-}
-
-/**
- * What ended before it had done anything, and not by a task's doing, counts as a failed start. A shared
- * host may end by a task of others: it has an error when it did not.
- */
-function idleEnd(host: TaskHost, exit: HostExit): CodedError | undefined {
-  if (host.tasksDone > 0 || host.isRetiring) return undefined;
-  if (host.isShared && exit.error === undefined) return undefined;
-  const text = `${host.label} ended ${describeExit(exit)} before it had done anything`;
-  return new CodedError('HOST_START_FAILED', text);
-}
-
-function asStartFailure(error: unknown): CodedError {
-  if (error instanceof CodedError && error.code === 'HOST_START_FAILED') return error;
-  const text = `no host could be started: ${messageOf(error)}`;
-  return new CodedError('HOST_START_FAILED', text, { cause: error });
 }

@@ -8,14 +8,19 @@ const subBucketBits = 4;
 /** Durations are counted in units of 100 ns, up to 2^40 units (30 hours). */
 const unitsPerMs = 10_000;
 const bucketCount = subBuckets * 40;
+/** Bounds for who adds counts up over time or over pools, as Prometheus does. */
+const atMostMs = [0.1, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 30_000] as const;
 
 export interface HistogramSummary {
   readonly count: number;
+  readonly sumMs: number;
   readonly meanMs: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
+  /** How many took at most so long, within the 6 %: `[atMostMs, count]`, each with those before it. */
+  readonly buckets: readonly (readonly [number, number])[];
 }
 
 export class Histogram {
@@ -36,12 +41,25 @@ export class Histogram {
   summary(): HistogramSummary {
     return {
       count: this.#count,
+      sumMs: this.#sumMs,
       meanMs: this.#count === 0 ? 0 : this.#sumMs / this.#count,
       p50Ms: this.#percentile(0.5),
       p95Ms: this.#percentile(0.95),
       p99Ms: this.#percentile(0.99),
       maxMs: this.#maxMs,
+      buckets: this.#buckets(),
     };
+  }
+
+  #buckets(): [number, number][] {
+    let index = 0;
+    let count = 0;
+    return atMostMs.map((ms) => {
+      for (; index < bucketCount && upperBound(index) <= ms * unitsPerMs; index += 1) {
+        count += this.#counts[index] ?? 0;
+      }
+      return [ms, count];
+    });
   }
 
   #percentile(fraction: number): number {

@@ -35,7 +35,7 @@ export interface PoolOptions {
   readonly minSpareHosts?: number | undefined;
   /** Idle hosts above which the longest idle one leaves after `idleTimeMs`. Default 0. */
   readonly maxSpareHosts?: number | undefined;
-  /** How long a spare host above the minimum stays, in ms. Default 10 s. */
+  /** How long a spare host above the minimum stays without work, at least, in ms. Default 10 s. */
   readonly idleTimeMs?: number | undefined;
   /** Tasks that may wait; the next one is rejected with `POOL_QUEUE_FULL`. Default 1,000,000. */
   readonly maxWaitingTasks?: number | undefined;

@@ -2,13 +2,12 @@
 // a call happens here, synchronously, at the call: whatever the caller changes afterwards does not
 // change what the task sees. From then on the task is the dispatcher's.
 
+import { addSource } from '../agent/index.js';
 import { type ChannelKind, isImmutable } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
-import { CodedError } from '../errors.js';
 import {
   type Chunk,
   chunkArgs,
-  grantedCores,
   parentExporter,
   parseChunkAnswer,
   sharedHosts,
@@ -17,7 +16,6 @@ import {
 import { abortError, announcements, notFunction } from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
-import { closedError, destroyedError } from './closed.js';
 import { Dispatcher } from './dispatcher.js';
 import { DurableCalls } from './durable.js';
 import { callInline } from './inline.js';
@@ -33,8 +31,10 @@ import {
 } from './options.js';
 import { Packer } from './packer.js';
 import { type ChunkCall, ChunkFailure, type ChunkResult, type PinnedFunction } from './pinned.js';
-import type { PoolStats } from './stats.js';
+import { busyError, closedError, destroyedError, fullError } from './refusals.js';
+import { type PoolFigures, type PoolStats, poolFigures, poolStats } from './stats.js';
 import { type Estimate, Task } from './task.js';
+import { type CallTrace, callTrace } from './trace.js';
 
 /** What a call of `fn` gives: its result, or for a generator its items as they are made. */
 export type TaskResult<R> =
@@ -60,7 +60,8 @@ const programOptions: PoolOptions = Object.freeze({});
 
 /** Of a pool in a host, which has neither hosts nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ host: 'thread', channel: 'memory' });
-
+const figuresOf = (pool: Pool): PoolFigures => pool.figures();
+const refresh = (pool: Pool): Promise<unknown> => pool.askHosts();
 let lastPoolId = 0;
 let lastTaskId = 0;
 
@@ -77,6 +78,7 @@ export class Pool implements Caller, AsyncDisposable {
   #ending: Promise<void> | undefined;
   /** Maps that have not ended: a pool that closes waits for them. */
   #openMaps = 0;
+  readonly #untell: () => void;
   #onMapsOver: (() => void) | undefined;
 
   /** Starts nothing yet: the first call does, or `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
@@ -111,6 +113,7 @@ export class Pool implements Caller, AsyncDisposable {
         if (task.packed !== undefined) this.#packer.release(task.packed);
       },
     });
+    this.#untell = this.#state === 'open' ? addSource('pool', this, figuresOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
   }
 
@@ -151,6 +154,22 @@ export class Pool implements Caller, AsyncDisposable {
   /** @internal What `run` and `with` do. */
   call<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R>;
   call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
+    const trace = callTrace();
+    const isTraced = trace !== undefined && this.#state !== 'inline';
+    return isTraced ? this.#beginTraced(trace, fn, args, options) : this.#begin(fn, args, options);
+  }
+
+  /** A method of its own: with the function in it, each call would get a place for what that captures. */
+  #beginTraced(
+    trace: CallTrace,
+    fn: AnyFunction,
+    args: unknown[],
+    options: FilledCallOptions,
+  ): Promise<unknown> {
+    return trace.around('call', fn, () => this.#begin(fn, args, options));
+  }
+
+  #begin(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     // Not async: a promise more for each call would show (bench/cases/throughput.js).
     try {
       if (typeof fn !== 'function')
@@ -173,10 +192,7 @@ export class Pool implements Caller, AsyncDisposable {
     fleet.check();
     fleet.warm(1);
     if (options.whenBusy === 'inline') return callInline(fn, args, options);
-    throw new CodedError(
-      'POOL_BUSY',
-      `all ${fleet.hosts.length} hosts are at work: use whenBusy "queue" or "inline", or try later`,
-    );
+    throw busyError(fleet.hosts.length);
   }
 
   async #callInline(
@@ -223,7 +239,8 @@ export class Pool implements Caller, AsyncDisposable {
 
   #hand(task: Task): void {
     if (task.options.signal !== undefined) this.#dispatcher.watchSignal(task);
-    if (!this.#dispatcher.admit(task)) this.#refuse(task);
+    if (this.#dispatcher.admit(task)) return;
+    this.#dispatcher.settleRefused(task, fullError(this.#options.maxWaitingTasks));
   }
 
   /** @internal The most hosts that it may have; 0: its calls run where they are made. */
@@ -289,17 +306,6 @@ export class Pool implements Caller, AsyncDisposable {
     }
   }
 
-  #refuse(task: Task): void {
-    const { maxWaitingTasks } = this.#options;
-    this.#dispatcher.settleRefused(
-      task,
-      new CodedError(
-        'POOL_QUEUE_FULL',
-        `${maxWaitingTasks} tasks wait already: await some or raise maxWaitingTasks`,
-      ),
-    );
-  }
-
   #estimate(functionId: number): Estimate {
     let estimate = this.#estimates.get(functionId);
     if (estimate === undefined) {
@@ -318,27 +324,17 @@ export class Pool implements Caller, AsyncDisposable {
 
   /** What happened so far and what is going on, at this moment. */
   stats(): PoolStats {
-    const { fleet, waited, ran } = this.#dispatcher;
-    return {
-      channel: this.#channel,
-      cores: { ...grantedCores(), used: budget().usedCores },
-      hosts: fleet.hosts.map((host) => ({
-        id: host.id,
-        kind: host.kind,
-        pid: host.pid,
-        state: host.isRetiring ? 'retiring' : host.state,
-        tasksInFlight: host.inFlight,
-        tasksDone: host.tasksDone,
-      })),
-      startedHosts: fleet.startedHosts,
-      exitedHosts: fleet.exitedHosts,
-      waitingTasks: this.#dispatcher.waitingTasks,
-      runningTasks: this.#dispatcher.runningTasks,
-      completedTasks: this.#dispatcher.completedTasks,
-      failedTasks: this.#dispatcher.failedTasks,
-      waited: waited.summary(),
-      ran: ran.summary(),
-    };
+    return poolStats(this.#channel, this.#dispatcher);
+  }
+
+  /** @internal What its agent tells. */
+  figures(): PoolFigures {
+    return poolFigures(this.#channel, this.#dispatcher);
+  }
+
+  /** @internal Asks all hosts for their memory; resolves when the last has answered or ended. */
+  async askHosts(): Promise<void> {
+    await Promise.all(this.#dispatcher.fleet.hosts.map((host) => host.askMemory()));
   }
 
   /**
@@ -380,6 +376,7 @@ export class Pool implements Caller, AsyncDisposable {
   }
 
   async #stop(how: 'close' | 'kill'): Promise<void> {
+    this.#untell();
     await this.#dispatcher.stop(how);
     if (this.#setup !== undefined) this.#packer.letGo(this.#setup);
     this.#packer.close();

@@ -12,6 +12,8 @@ interface StreamEnd {
   readonly error: unknown;
   readonly value: unknown;
   readonly isError: boolean;
+  /** Of the host in which the error was thrown. */
+  readonly hostLabel?: string | undefined;
 }
 
 export class TaskStream implements AsyncIterableIterator<unknown> {
@@ -49,8 +51,7 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
 
   /** The pool's side: the generator threw, or its host ended (`hostLabel`), or the pool gave it up. */
   fail(error: unknown, hostLabel?: string): void {
-    if (hostLabel !== undefined) joinStacks(error, this.site, hostLabel);
-    this.#settle({ error, value: undefined, isError: true });
+    this.#settle({ error, value: undefined, isError: true, hostLabel });
   }
 
   #settle(end: StreamEnd): void {
@@ -60,11 +61,17 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
       this.#takeEnd().then(reader.resolve, reader.reject);
   }
 
-  /** The end for one reader. An error is told once, as by a generator; after it the stream is over. */
+  /**
+   * The end for one reader. An error is told once, as by a generator; after it the stream is over. Stacks are
+   * joined here: the error may have come before it was known where the stream is awaited.
+   */
   #takeEnd(): Promise<IteratorResult<unknown>> {
     const end = this.#end;
     this.#end = { error: undefined, value: undefined, isError: false };
-    if (end?.isError === true) return Promise.reject(end.error);
+    if (end?.isError === true) {
+      if (end.hostLabel !== undefined) joinStacks(end.error, this.site, end.hostLabel);
+      return Promise.reject(end.error);
+    }
     return Promise.resolve({ done: true, value: end?.value });
   }
 

@@ -34,7 +34,7 @@ const loopsAt = 12;
 const wordBytes = 4;
 
 /** What a loop says of itself, by its number in the row. */
-const loopStates: readonly LoopState[] = ['free', 'starting', 'ready', 'draining'];
+export const loopStates: readonly LoopState[] = ['free', 'starting', 'ready', 'draining'];
 export type LoopState = 'free' | 'starting' | 'ready' | 'draining';
 
 /** The words of one row. Another thread may write any of them at any moment. */

@@ -6,11 +6,10 @@ import { rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf, socketPath } from '../internal/index.js';
 import type { Range, StatusAddress } from './options.js';
 import { programStack } from './program-stack.js';
 import type { BoundAddress } from './protocol.js';
-import { nextControlPath } from './runtime-folder.js';
 import type { LoopStatus } from './status.js';
 import { statusPage } from './status-page.js';
 
@@ -28,6 +27,18 @@ export interface Controlled {
   readonly scale: (processes: number | Range) => Promise<void>;
 }
 
+/** Where it is asked by the same user. */
+export const controlSockets = /^serve-\d+(\.\d+)?\.sock$/;
+
+let opened = 0;
+
+/** For the next server of this process. */
+function nextControlPath(): string {
+  opened += 1;
+  const suffix = opened === 1 ? '' : `.${opened}`;
+  return socketPath(`serve-${process.pid}${suffix}.sock`);
+}
+
 export class Control {
   readonly #server: Controlled;
   readonly #open: Server[] = [];
@@ -37,7 +48,7 @@ export class Control {
     this.#server = server;
   }
 
-  /** Listens on the private socket. Rejects with `SERVE_CONTROL_FAILED`. */
+  /** Listens on the private socket. Rejects with `SERVE_CONTROL_FAILED`, `RUNTIME_FOLDER_REFUSED`. */
   async listenForUser(): Promise<void> {
     const path = nextControlPath();
     rmSync(path, { force: true }); // of an earlier process with this number

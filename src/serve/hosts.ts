@@ -7,8 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
 import { type GivenPlace, type HostExit, SharedProcess, Turns } from '../host/index.js';
 import { callNative, type NativeBoard, requireNative } from '../native.js';
+import { rssBytesOf } from '../proc/index.js';
 import type { Owner } from './owner.js';
-import { rssBytesOf } from './status.js';
 
 /** Nobody has had a place in a host for so long: it leaves, in ms. */
 const idleMs = 10_000;

@@ -13,12 +13,12 @@ export {
   type StatusAddress,
   type TlsOptions,
 } from './options.js';
-export { type ProgramLoop, programLoop } from './program-loop.js';
+export { isServedProcess, type ProgramLoop, programLoop } from './program-loop.js';
 export { programStack } from './program-stack.js';
 export type { BoundAddress } from './protocol.js';
 export { RemoteServer, remoteServers } from './remote.js';
-export { type ServedApp, serve, serveProgram } from './serve.js';
+export { type ServedApp, type ServerFigures, serve, serveProgram } from './serve.js';
 export { type SideProgram, sideProgram } from './side-thread.js';
 export { placesIn } from './stack-text.js';
-export type { LoopStatus } from './status.js';
-export { addressText, statusColumns } from './status-page.js';
+export { type LoopStatus, loopsIn } from './status.js';
+export { addressesIn, addressText, statusColumns } from './status-page.js';

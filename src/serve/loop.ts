@@ -5,8 +5,9 @@ import { closeSync } from 'node:fs';
 import { Server as HttpServer } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { addSource } from '../agent/index.js';
 import { CodedError } from '../errors.js';
-import { useSharedHosts } from '../host/index.js';
+import { finishWork, useSharedHosts } from '../host/index.js';
 import type { NativeSeat } from '../native.js';
 import { callNative, requireNative } from '../native.js';
 import { listenWith, loadApp } from './app.js';
@@ -63,6 +64,7 @@ function refuseUnused({ tls, unix, host }: AppSettings): void {
 
 export class Loop {
   readonly #options: LoopOptions;
+  readonly #untell: () => void;
   readonly #seat: NativeSeat;
   readonly #inbox: Uint32Array<ArrayBuffer>;
   readonly #row: Row;
@@ -94,10 +96,12 @@ export class Loop {
     this.#row = new Row(this.#seat.board(), options.process, index);
     this.#row.set(boardAt.limit, options.app.maxConnections);
     this.#row.state = 'starting';
+    const figures = { server: process.ppid, process: options.process, loop: index };
+    this.#untell = addSource('servedLoop', this, () => figures);
     this.#drain = new Drain(
       new Connections(this.#row),
       () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),
-      () => this.#end(),
+      () => finishWork(() => this.#end()),
     );
     const { post, turnsFd } = options;
     this.#places = new Places({ count: options.app.hosts, turnsFd, post });
@@ -315,6 +319,7 @@ export class Loop {
   }
 
   #end(): void {
+    this.#untell();
     this.#seat.close();
     this.#row.state = 'free';
     this.#options.post({ type: 'drained' });

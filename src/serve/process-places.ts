@@ -3,9 +3,9 @@
 // which host that is (hosts.ts), what a loop does with it (places.ts).
 
 import { closeSync } from 'node:fs';
-import { isAlive } from '../host/index.js';
 import { messageOf } from '../internal/index.js';
 import { callNative, requireNative } from '../native.js';
+import { isAlive } from '../proc/index.js';
 import type { FromLoop, FromProcess, ToLoop, ToProcess } from './protocol.js';
 
 const orphanLookMs = 500;

@@ -29,6 +29,18 @@ export interface ProgramLoop {
   onDrain: (deadlineMs: number) => Promise<void>;
 }
 
+let isServed = false;
+
+/** This process is one of a server. */
+export function markAsServed(): void {
+  isServed = true;
+}
+
+/** @hidden */
+export function isServedProcess(): boolean {
+  return isServed;
+}
+
 let ofThread: ProgramLoop | undefined;
 
 export function setProgramLoop(loop: ProgramLoop): void {

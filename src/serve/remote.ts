@@ -1,17 +1,20 @@
 // Speaks to servers of the same user in other processes, over their private sockets (control.ts).
 
-import { rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
-import type { ServerStatus } from './control.js';
+import { removeLeftSocket, socketPaths } from '../internal/index.js';
+import { controlSockets, type ServerStatus } from './control.js';
 import type { Range } from './options.js';
-import { controlPaths } from './runtime-folder.js';
+import { loopsIn } from './status.js';
+import { addressesIn } from './status-page.js';
 
 /** A server in another process. */
 export class RemoteServer {
   readonly #path: string;
   readonly status: ServerStatus;
+  /** When it told that, by `performance.now()`. */
+  readonly answeredMs = performance.now();
 
   constructor(path: string, status: ServerStatus) {
     this.#path = path;
@@ -29,14 +32,13 @@ export class RemoteServer {
   }
 }
 
-/** All that run. Throws `SERVE_CONTROL_FAILED`. */
+/** All that run. Throws `RUNTIME_FOLDER_REFUSED`. */
 export async function remoteServers(): Promise<RemoteServer[]> {
-  const asked = controlPaths().map(async (path) => {
+  const asked = socketPaths(controlSockets).map(async (path) => {
     try {
       return [new RemoteServer(path, await ask(path, 'GET', '/status'))];
     } catch (error) {
-      // Killed: nobody removed its socket.
-      if (Object(error).code === 'ECONNREFUSED') rmSync(path, { force: true });
+      if (Object(error).code === 'ECONNREFUSED') removeLeftSocket(path);
       return [];
     }
   });
@@ -59,8 +61,10 @@ function ask(
     const asked = request(options, async (response) => {
       try {
         const answer: unknown = await json(response);
-        if (response.statusCode === 200) resolve(Object(answer));
-        else reject(refusal(path, answer));
+        const status = statusIn(answer);
+        if (response.statusCode !== 200) reject(refusal(path, answer));
+        else if (status === undefined) reject(refusal(path, { message: 'it told no status' }));
+        else resolve(status);
       } catch (error) {
         reject(error);
       }
@@ -68,6 +72,14 @@ function ask(
     asked.on('error', reject);
     asked.end(body && JSON.stringify(body));
   });
+}
+
+/** It may be of another version: `undefined` for what is no status, and in one only what can be read. */
+function statusIn(value: unknown): ServerStatus | undefined {
+  const { pid, app, addresses, loops }: Partial<Record<keyof ServerStatus, unknown>> =
+    Object(value);
+  if (typeof pid !== 'number' || typeof app !== 'string') return undefined;
+  return { pid, app, addresses: addressesIn(addresses), loops: loopsIn(loops) };
 }
 
 function refusal(path: string, answer: unknown): CodedError {

@@ -5,6 +5,7 @@ import { isMainThread, workerData } from 'node:worker_threads';
 import { acceptChannel, Wire } from '../channels/index.js';
 import { Loop } from './loop.js';
 import { ServeProcess } from './process.js';
+import { markAsServed } from './program-loop.js';
 import { type FromLoop, type LoopTicket, parseTicket } from './protocol.js';
 
 function startLoop(ticket: LoopTicket): void {
@@ -28,6 +29,7 @@ if (ticket.kind === 'loop') {
   syncBuiltinESMExports();
   startLoop(ticket);
 } else if (ticket.kind === 'process') {
+  markAsServed();
   process.title = `manycore serve ${ticket.process}`;
   new ServeProcess(ticket, new URL(import.meta.url)).start();
 }

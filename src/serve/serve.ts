@@ -1,5 +1,6 @@
 // `serve(app, options)`: an unchanged program, or an app that it exports, on processes × event loops.
 
+import { addSource } from '../agent/index.js';
 import { grantedCores } from '../host/index.js';
 import { Control } from './control.js';
 import type { Mesh } from './mesh.js';
@@ -36,6 +37,19 @@ export interface ServedApp extends AsyncDisposable {
   readonly closed: Promise<void>;
   /** Answers what is there, takes nothing new, and ends. */
   close(): Promise<void>;
+}
+
+/**
+ * What a server tells of itself to who asks its supervisor's thread.
+ * @hidden
+ */
+export interface ServerFigures {
+  /** The path of its program. */
+  readonly app: string;
+  readonly addresses: readonly BoundAddress[];
+  /** Processes that ended, or lost a loop, without having been asked to, or did not start. */
+  readonly lostProcesses: number;
+  readonly loops: readonly LoopStatus[];
 }
 
 /** For pools that a program makes itself: P × L of them are not to have hosts for every core. */
@@ -82,7 +96,12 @@ export async function serveProgram(
     reload,
     scale,
   });
+  const untell = addSource('server', supervisor, (of): ServerFigures => {
+    const { addresses, lostProcesses } = of;
+    return { app: title, addresses, lostProcesses, loops: of.status() };
+  });
   const close = async (): Promise<void> => {
+    untell();
     control.close();
     await supervisor.close();
   };
@@ -96,10 +115,11 @@ export async function serveProgram(
     await close();
     throw error;
   }
-  supervisor.closed.then(
-    () => control.close(),
-    () => control.close(),
-  );
+  const ended = (): void => {
+    untell();
+    control.close();
+  };
+  supervisor.closed.then(ended, ended);
   return {
     get addresses() {
       return supervisor.addresses;

@@ -1,7 +1,8 @@
 // Starts a process of a server with what it needs: descriptors, and a ticket that says what they are.
 
+import { blockingThreads } from '../blocking-pool/index.js';
 import { CodedError } from '../errors.js';
-import { WiredProcess, type WireTicket } from '../host/index.js';
+import { grantedCores, WiredProcess, type WireTicket } from '../host/index.js';
 import { messageOf } from '../internal/index.js';
 import type { Hosts } from './hosts.js';
 import type { FilledServeOptions } from './options.js';
@@ -30,13 +31,14 @@ export function startProcess(options: StartOptions): Started {
   try {
     if (options.serve.loops.max === 1) stackWatch = new StackWatch();
     const fds = [options.boardFd, options.hosts.turnsFd, ...options.bellFds];
-    const { owner } = options.serve;
+    const { owner, processes } = options.serve;
     const process = new WiredProcess<ToProcess>({
       entry: new URL('./serve-entry.js', import.meta.url),
       fds: stackWatch === undefined ? fds : [...fds, stackWatch.theirFd],
       ticket: (wire, givenFds) => ticketOf(options, wire, givenFds),
       uid: owner?.uid,
       gid: owner?.gid,
+      blockingThreads: blockingThreads(grantedCores().count, processes.max),
     });
     return { process, stackWatch };
   } catch (error) {

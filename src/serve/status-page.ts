@@ -16,6 +16,20 @@ export function addressText(address: BoundAddress): string {
   return `${family === 'IPv6' ? `[${host}]` : host}:${port}`;
 }
 
+/**
+ * Addresses as another version of manycore may tell them: what is none is left out.
+ * @hidden
+ */
+export function addressesIn(value: unknown): BoundAddress[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((each) => {
+    const { address, port, family }: { address?: unknown; port?: unknown; family?: unknown } =
+      Object(each);
+    const isPlace = typeof address === 'string' && typeof port === 'number';
+    return typeof each === 'string' || (isPlace && (family === 'IPv4' || family === 'IPv6'));
+  });
+}
+
 interface Column {
   readonly head: string;
   readonly text: (line: LoopStatus) => string;

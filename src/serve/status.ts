@@ -1,7 +1,7 @@
 // The scoreboard for people and programs: one line for each loop.
 
-import { readFileSync } from 'node:fs';
-import { boardAt, type LoopState, type Row } from './board.js';
+import { boardAt, type LoopState, loopStates, type Row } from './board.js';
+
 import { silentMs } from './watch.js';
 
 export interface LoopStatus {
@@ -69,12 +69,39 @@ export function figuresOf(
   };
 }
 
-/** Memory of a process, in bytes; 0 for one that has ended. From proc_pid_status(5). */
-export function rssBytesOf(pid: number | undefined): number {
-  try {
-    const text = readFileSync(`/proc/${pid}/status`, 'latin1');
-    return Number(/^VmRSS:\s*(\d+)/m.exec(text)?.[1] ?? 0) * 1024;
-  } catch {
-    return 0;
-  }
+/**
+ * Loops as another version of manycore may tell them: what is no loop is left out, what is no number is 0.
+ * @hidden
+ */
+export function loopsIn(value: unknown): LoopStatus[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((each) => typeof each === 'object' && each !== null).map(loopIn);
+}
+
+function loopIn(told: Readonly<Partial<Record<keyof LoopStatus, unknown>>>): LoopStatus {
+  const { pid, lastExit, state } = told;
+  const number = (name: keyof LoopStatus): number => {
+    const value = told[name];
+    return typeof value === 'number' ? value : 0;
+  };
+  return {
+    process: number('process'),
+    pid: typeof pid === 'number' ? pid : undefined,
+    generation: number('generation'),
+    ageMs: number('ageMs'),
+    rssBytes: number('rssBytes'),
+    lastExit: typeof lastExit === 'string' ? lastExit : undefined,
+    loop: number('loop'),
+    state: loopStates.find((known) => known === state) ?? 'free',
+    utilization: number('utilization'),
+    openConnections: number('openConnections'),
+    connections: number('connections'),
+    requestsInFlight: number('requestsInFlight'),
+    requests: number('requests'),
+    bytesWritten: number('bytesWritten'),
+    acceptsItself: told.acceptsItself === true,
+    lagMs: number('lagMs'),
+    blockedMs: number('blockedMs'),
+    turnedAway: number('turnedAway'),
+  };
 }

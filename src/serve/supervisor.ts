@@ -10,6 +10,7 @@
 import { CodedError } from '../errors.js';
 import { announcements, defer, messageOf } from '../internal/index.js';
 import { callNative, type NativeBoard, type NativeDescriptors, requireNative } from '../native.js';
+import { rssBytesOf } from '../proc/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import { boardAt, type Row, rowsOf } from './board.js';
 import { Hosts } from './hosts.js';
@@ -20,7 +21,7 @@ import { ServerProcess } from './server-process.js';
 import { Silence } from './silence.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
-import { figuresOf, type LoopStatus, rssBytesOf } from './status.js';
+import { figuresOf, type LoopStatus } from './status.js';
 import { Wear } from './wear.js';
 
 /** A process that has served for so long has not failed, whatever ends it later, in ms. */
@@ -77,6 +78,7 @@ export class Supervisor {
   /** Processes that will be started instead of others that were lost. */
   #awaited = 0;
   #failedAtMs = 0;
+  #lostProcesses = 0;
   #rungAtMs = 0;
   /** Until then worn processes are left alone, because the last one could not be replaced. */
   #restUntilMs = 0;
@@ -109,6 +111,11 @@ export class Supervisor {
 
   get pids(): readonly number[] {
     return this.#serving.flatMap(({ pid, state }) => (state === 'ready' ? (pid ?? []) : []));
+  }
+
+  /** That ended, or lost a loop, without having been asked to, or did not start. */
+  get lostProcesses(): number {
+    return this.#lostProcesses;
   }
 
   /** Those that serve, or soon will. */
@@ -331,6 +338,7 @@ export class Supervisor {
     { why, stack, hasServed }: { why: string; stack?: string | undefined; hasServed: boolean },
   ): void {
     this.#failedAtMs = performance.now();
+    this.#lostProcesses += 1;
     // With others that serve well a failure is no reason to end them, too.
     const isAnySound = hasServed || this.#serving.some(({ servedMs }) => servedMs > soundMs);
     const delayMs = this.#policy.failed() ?? (isAnySound ? longestDelayMs : undefined);

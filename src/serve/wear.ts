@@ -2,10 +2,10 @@
 // after so many connections (Apache's MaxConnectionsPerChild), or above so much memory. Both mend leaks
 // of programs that cannot be mended.
 
+import { rssBytesOf } from '../proc/index.js';
 import { boardAt, type Row } from './board.js';
 import type { FilledServeOptions } from './options.js';
 import type { ServerProcess } from './server-process.js';
-import { rssBytesOf } from './status.js';
 
 /** Processes that were started together are not to be replaced together. */
 const jitter = 0.1;

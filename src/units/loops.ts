@@ -2,6 +2,7 @@
 // supervisor of servers, a director for what is deployed, and an end of the bus, as every loop has one.
 
 import { fileURLToPath } from 'node:url';
+import { addSource } from '../agent/index.js';
 import { type Bus, BusLink, createCopy, EventBus, ScopedBus } from '../bus/index.js';
 import {
   type Cluster,
@@ -77,6 +78,7 @@ export class Loops implements AsyncDisposable {
   readonly #ownBus: ScopedBus;
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
+  readonly #untell = addSource('loops', this, (loops) => loops.#figures());
   #cluster: Promise<Cluster> | undefined;
   #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
@@ -221,6 +223,11 @@ export class Loops implements AsyncDisposable {
     return this.#director.loops.map(({ loop, pid }) => ({ loop, pid }));
   }
 
+  #figures(): object {
+    const deployments = this.deployments.map(({ id, name }) => ({ id, name }));
+    return { loops: this.#served?.status() ?? [], deployments };
+  }
+
   /** A line for each loop; empty before the start. */
   async status(): Promise<readonly LoopStatus[]> {
     return (await this.#started)?.status() ?? [];
@@ -249,6 +256,7 @@ export class Loops implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
+    this.#untell();
     announcements.serverBlocked.unsubscribe(this.#tellBlocked);
     const served = await this.#started?.catch(() => undefined);
     const stopped = await this.#director.close().catch((error: unknown) => ({ error }));

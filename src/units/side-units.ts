@@ -181,6 +181,11 @@ export class SideUnits {
     };
     const deadlineMs = stopTimeoutMs + graceMs;
     const gone = thread.ended.then(() => {});
+    // It is only just being started: nothing has begun in it.
+    if (side.member === undefined) {
+      thread.end();
+      return await gone;
+    }
     const asked = this.#askOf(side, { ...stop, instances: [instance] });
     try {
       await beforeDeadline(Promise.race([asked, gone]), { deadlineMs, onDeadline });

@@ -2,8 +2,10 @@
 // has in it what its loop says. Not here: when it ends (side-units.ts).
 
 import { Server } from 'node:net';
+import { agentServers, markAsBlocking } from '../agent/index.js';
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
+import { finishWork } from '../host/index.js';
 import { sideProgram } from '../serve/index.js';
 import { answer, ask } from './ask.js';
 import { setLoopBus } from './current.js';
@@ -12,6 +14,7 @@ import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { loopAddress, parseSideData, parseToUnits } from './protocol.js';
 
+markAsBlocking();
 const side = sideProgram();
 const { loop, thread } = parseSideData(side.data);
 const copy = createCopy();
@@ -19,7 +22,9 @@ const bus = new EventBus({ copy });
 setLoopBus(bus);
 
 // A connection is placed on a loop that has time for it.
-Server.prototype.listen = () => {
+const { listen } = Server.prototype;
+Server.prototype.listen = function (this: Server, ...args: unknown[]) {
+  if (agentServers.has(this)) return Reflect.apply(listen, this, args);
   throw new CodedError(
     'OPTION_INVALID',
     "a unit that is deployed with on: 'blocking' cannot listen: let one on a loop do it, and ask this one",
@@ -54,5 +59,5 @@ async function exit(): Promise<void> {
   await bus.drained();
   await far.close();
   for (const link of links.values()) link.close();
-  process.exit();
+  finishWork(() => process.exit());
 }

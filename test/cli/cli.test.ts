@@ -108,7 +108,8 @@ for (const [what, args, said] of [
   ['an unknown command', ['walk'], /unknown command 'walk'/],
   ['an unknown flag', ['doctor', '--fast'], /unknown option '--fast'/],
   ['an unknown flag before the command', ['--fast', 'doctor'], /unknown option '--fast'/],
-  ['an argument too many', ['doctor', 'now'], /too many arguments/],
+  ['an argument too many', ['doctor', '1', '2'], /too many arguments/],
+  ['a word where a number is wanted', ['doctor', 'now'], /must be a whole number/],
 ] as const) {
   test(`${what} is exit code 2 and one sentence`, async (t) => {
     const { status, stdout, stderr } = await runCommand(t, [...command, ...args]);
@@ -122,7 +123,10 @@ for (const [what, args, said] of [
 test('--help names the commands, --version is that of the package', async (t) => {
   const help = await runCommand(t, [...command, '--help']);
   assert.equal(help.status, 0);
-  assert.match(help.stdout, /doctor[\s\S]*run/);
+  const names = [...help.stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
+  const run = ['run', 'serve', 'status', 'reload', 'scale', 'worker'];
+  assert.deepEqual(names, [...run, 'top', 'dashboard', 'doctor', 'trace', 'tune', 'help']);
+  for (const line of help.stdout.split('\n')) assert.ok(line.length <= 80, line);
   const { version } = JSON.parse(readRepositoryFile('package.json')) as { version: string };
   const said = await runCommand(t, [...command, '--version']);
   assert.deepEqual([said.status, said.stdout.trim()], [0, version]);

@@ -17,6 +17,7 @@ import { skip } from '../units/loops.js';
 import { command } from './serving.js';
 
 const stubborn = fileURLToPath(new URL('../units/apps/stubborn.js', import.meta.url));
+const sleeper = fileURLToPath(new URL('../units/apps/sleeper.js', import.meta.url));
 const hello = fileURLToPath(new URL('../units/apps/hello.js', import.meta.url));
 
 test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip }, async (t) => {
@@ -35,6 +36,23 @@ test('run with --instances deploys a unit, and undeploys it at SIGTERM', { skip 
   assert.match(await response.text(), /^\d \d \d+$/);
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
+});
+
+test('a unit that listens nowhere is shown by its file', { skip }, async (t) => {
+  const env = { XDG_RUNTIME_DIR: mkdtempSync(join(tmpdir(), 'manycore-run-')) };
+  t.after(() => rmSync(env.XDG_RUNTIME_DIR, { recursive: true }));
+  const child = spawn(process.execPath, [command, 'run', sleeper, '--instances', '1'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
+  t.after(() => child.kill('SIGKILL'));
+  await once(createInterface({ input: child.stdout }), 'line');
+  const { stdout } = await runCommand(t, [process.execPath, command, 'status'], env);
+  assert.equal(stdout.split('\n')[0], `${sleeper}, served by process ${child.pid}`);
+  await waitFor(async () => {
+    const top = await runCommand(t, [process.execPath, command, 'top', '--once'], env);
+    return new RegExp(`^ +${child.pid} +sleeper\\.js `, 'm').test(top.stdout);
+  });
 });
 
 test('a unit that does not stop well is told of at the end', { skip }, async (t) => {

@@ -289,6 +289,36 @@ test('a configuration names apps, each with options of its own', { skip }, async
   assert.ok(!existsSync(config.pidFile));
 });
 
+test('processes are started as a configuration says, which manycore tune writes', {
+  skip,
+}, async (t) => {
+  const app = program(
+    t,
+    'app.mjs',
+    `import { availableParallelism } from 'node:os';
+     import { getHeapStatistics } from 'node:v8';
+     const { UV_THREADPOOL_SIZE, TUNED } = process.env;
+     const isSmall = getHeapStatistics().heap_size_limit < 200 * 2 ** 20;
+     const seen = [UV_THREADPOOL_SIZE, TUNED, isSmall, availableParallelism()];
+     export default (request, response) => response.end(seen.join());`,
+  );
+  const config = join(folder(t), 'config.json');
+  const content = {
+    ...{ app, processes: 1, loops: 1, port: 0 },
+    env: { UV_THREADPOOL_SIZE: '7', TUNED: 'by file' },
+    nodeFlags: ['--max-old-space-size=100'],
+    affinity: [0],
+    reasons: { 'env.UV_THREADPOOL_SIZE': 'it was better' },
+  };
+  writeFileSync(config, JSON.stringify(content));
+  const first = await startWith(t, ['--config', config]);
+  assert.equal(await bodyOf(first.port), '7,by file,true,1');
+  // What the command itself has counts more.
+  const env = { ...process.env, TUNED: 'by hand' };
+  const second = await startWith(t, ['--config', config], { env });
+  assert.equal(await bodyOf(second.port), '7,by hand,true,1');
+});
+
 test('a configuration with what is no option is refused in a sentence', async (t) => {
   const config = join(folder(t), 'config.json');
   for (const [content, message] of [
@@ -307,6 +337,11 @@ test('a configuration with what is no option is refused in a sentence', async (t
       /processes is "2": it must be a whole number, or \{ min, max/,
     ],
     [{ app: listens, status: '9000' }, /status is "9000": it must be a port, or \{ host, port/],
+    [{ app: listens, env: [] }, /env is an array: it must be an object/],
+    [{ app: listens, env: { A: 5 } }, /env\.A is 5: it must be a string/],
+    [{ app: listens, nodeFlags: '--x' }, /nodeFlags is "--x": it must be an array of strings/],
+    [{ app: listens, affinity: 0 }, /affinity is 0: it must be an array/],
+    [{ app: listens, affinity: [-1] }, /affinity is -1: it must be an integer/],
     [{ processes: 1 }, /config\.json has nothing to serve/],
   ] as const) {
     writeFileSync(config, JSON.stringify(content));
@@ -334,7 +369,7 @@ test('a pid file that cannot be written is told in a sentence, and nothing is se
   skip,
 }, async (t) => {
   const app = program(t, 'app.mjs', `export default (q, r) => r.end('here');`);
-  const flags = ['-P', '1', '-L', '1', '--port', '0', '--pid-file', '/nonexistent/pid', app];
+  const flags = ['-P', '1', '-L', '1', '--port', '0', '--pid-file', '/proc/nobody/pid', app];
   const ended = await runCommand(t, [process.execPath, command, 'serve', ...flags]);
   assert.match(ended.stderr, /^manycore: the pid file cannot be written: ENOENT.*OPTION_INVALID/);
   assert.doesNotMatch(ended.stderr, /^ +at /m);

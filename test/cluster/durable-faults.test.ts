@@ -15,6 +15,7 @@ import {
   note,
   notesFile,
   notesIn,
+  openCounts,
   openPool,
   openStore,
   secret,
@@ -59,8 +60,8 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   const caller = await durable(t, server);
   const file = notesFile(t);
   const waiting = caller.run(double, 1);
-  const store = await openStore(t, server);
-  await eventually(async () => assert.notEqual(await store.waitingTasks(), 0));
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.notEqual(await undone(), 0));
   await server.kill();
   const asked = caller.run(double, 2); // while nobody is there
   await server.restart();
@@ -74,7 +75,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   await wait(silentMs / 2);
   writeFileSync(`${file}.go`, '');
   assert.equal(await slow, 'done');
-  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  await eventually(async () => assert.equal(await undone(), 0));
   assert.deepEqual(notesIn(file), ['began']); // not in the worker's other host, too
 });
 
@@ -85,8 +86,9 @@ test('what is not signed is neither done nor believed', { skip }, async (t) => {
   const pool = await openPool(t, server);
   const called = pool.with({ durable: { id: 'forged' } }).run(note, file, 'true');
   const store = await openStore(t, server);
+  const undone = await openCounts(t, server);
   const { result } = taskSubjects('manycore', 'forged');
-  await eventually(async () => assert.equal(await store.waitingTasks(), 1));
+  await eventually(async () => assert.equal(await undone(), 1));
   await store.putResult(result, Buffer.alloc(100)); // heard by the caller, and there before the true one
   await eventually(() => assert.equal(told.length, 1));
   assert.match(told[0] ?? '', /not signed with the secret/);
@@ -94,7 +96,7 @@ test('what is not signed is neither done nor believed', { skip }, async (t) => {
   await store.putTask(other.task, Buffer.alloc(100));
   await startWorker(t, server);
   assert.equal(await called, 'true');
-  await eventually(async () => assert.equal(await store.waitingTasks(), 0)); // the forged one as well
+  await eventually(async () => assert.equal(await undone(), 0)); // the forged one as well
   assert.equal(await store.result(other.result), undefined);
   assert.deepEqual(notesIn(file), ['true']);
 });
@@ -110,14 +112,15 @@ test('a task that is put there again is not done again', { skip }, async (t) => 
   await startWorker(t, server);
   await pool.with({ durable: { id: 'replayed' } }).run(note, file, 'first');
   const store = await openStore(t, server);
-  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.equal(await undone(), 0));
   const { task: subject, result } = taskSubjects('manycore', 'replayed');
   connection.publish(result, Buffer.of(1)); // so that nothing is known of it any more
   await connection.flush();
   const [frame] = heard;
   assert.ok(frame);
   assert.notEqual(await store.putTask(subject, frame), undefined);
-  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  await eventually(async () => assert.equal(await undone(), 0));
   assert.deepEqual(notesIn(file), ['first']);
 });
 
@@ -203,15 +206,15 @@ test('streams that are gone are made again, by who asks and by who works', { ski
   const server = await startDurable(t);
   const pool = await openPool(t, server);
   const lost = pool.with({ durable: true }).run(double, 1);
-  const store = await openStore(t, server);
-  await eventually(async () => assert.equal(await store.waitingTasks(), 1));
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.equal(await undone(), 1));
   const connection = await stranger(t, server.url);
   const answers: string[] = [];
   connection.subscribe('removed', {
     callback: (_error, { data }) => answers.push(Buffer.from(data).toString()),
   });
   const removeAll = async (): Promise<void> => {
-    await eventually(() => store.waitingTasks());
+    await eventually(() => undone());
     answers.length = 0;
     for (const name of ['manycore-tasks', 'manycore-results']) {
       const subject = `$JS.API.STREAM.DELETE.${name}`;

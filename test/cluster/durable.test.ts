@@ -16,6 +16,7 @@ import {
   note,
   notesFile,
   notesIn,
+  openCounts,
   openPool,
   openStore,
   secret,
@@ -80,8 +81,8 @@ test('a task outlives its caller, runs once, and its result is kept', { skip }, 
   const args = [server.url, secret, 'the report', file];
   const lost = fork(new URL('./apps/caller.js', import.meta.url), args);
   t.after(() => lost.kill('SIGKILL'));
-  const store = await openStore(t, server);
-  await eventually(async () => assert.equal(await store.waitingTasks(), 1));
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.equal(await undone(), 1));
   lost.kill('SIGKILL');
   await once(lost, 'exit');
   assert.deepEqual(notesIn(file), []);
@@ -102,11 +103,11 @@ test('a task that is aborted before it begins is not done', { skip }, async (t) 
   const pool = await openPool(t, server);
   const controller = new AbortController();
   const aborted = pool.with({ durable: true, signal: controller.signal }).run(note, file, 'no');
-  const store = await openStore(t, server);
-  await eventually(async () => assert.equal(await store.waitingTasks(), 1));
+  const undone = await openCounts(t, server);
+  await eventually(async () => assert.equal(await undone(), 1));
   controller.abort();
   await assert.rejects(aborted, { code: 'ABORTED' });
-  await eventually(async () => assert.equal(await store.waitingTasks(), 0));
+  await eventually(async () => assert.equal(await undone(), 0));
   await startWorker(t, server);
   await pool.with({ durable: true }).run(note, file, 'yes');
   assert.deepEqual(notesIn(file), ['yes']);

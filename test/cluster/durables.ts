@@ -59,6 +59,26 @@ export async function openStore(t: TestContext, { url }: Server): Promise<TaskSt
   return await TaskStore.open(await stranger(t, url), 'manycore');
 }
 
+/**
+ * Counts the tasks that wait for a worker or are with one. The messages in the stream are not that: a server
+ * that is killed has those there again which had been acknowledged just before, and gives them to nobody.
+ */
+export async function openCounts(t: TestContext, { url }: Server): Promise<() => Promise<number>> {
+  const connection = await stranger(t, url);
+  let hear = (_answer: Buffer): void => {};
+  connection.subscribe('counts', { callback: (_error, { data }) => hear(Buffer.from(data)) });
+  return async () => {
+    const answer = await new Promise<Buffer>((resolve) => {
+      hear = resolve;
+      const subject = '$JS.API.CONSUMER.INFO.manycore-tasks.workers';
+      connection.publish(subject, Buffer.alloc(0), { reply: 'counts' });
+    });
+    const { num_pending, num_ack_pending, error } = JSON.parse(answer.toString());
+    if (error !== undefined) throw new Error(error.description);
+    return num_pending + num_ack_pending;
+  };
+}
+
 export function notesFile(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-notes-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -35,6 +35,28 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
   return pool;
 }
 
+test('a pool that no worker has a host for says so once, and goes on waiting', {
+  skip,
+}, async (t) => {
+  const server = await startServer(t);
+  const warnings: string[] = [];
+  const listen = (warning: Error & { code?: string }): void => {
+    if (warning.code === 'CLUSTER_NO_WORKER') warnings.push(warning.message);
+  };
+  process.on('warning', listen);
+  t.after(() => process.off('warning', listen));
+  const pool = await openPool(t, server, { size: 2 });
+  const calls = [pool.run(() => 1), pool.run(() => 2)];
+  await waitFor(() => warnings.length > 0);
+  assert.match(
+    warnings[0] ?? '',
+    /^no worker of cluster "manycore" .* "manycore worker --nats URL"/,
+  );
+  await startWorker(t, server, 2);
+  assert.deepEqual(await Promise.all(calls), [1, 2]);
+  assert.equal(warnings.length, 1);
+});
+
 test('functions run on other machines, with what they captured', { skip }, async (t) => {
   const server = await startServer(t);
   const worker = await startWorker(t, server, 2);

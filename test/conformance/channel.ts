@@ -50,6 +50,26 @@ export function testChannel(subject: Subject): void {
     }
   });
 
+  check('11. the bytes of frames are counted, both ways', async (t) => {
+    const opened = open(t, subject);
+    const bytes = Buffer.alloc(3_000_000);
+    await opened.send(ask.echo, 0, 0, bytes); // larger than what some kinds carry at a time
+    await opened.frameCount(1);
+    const { channel } = opened;
+    const before = [channel.sentBytes, channel.receivedBytes] as const;
+    for (const count of before) assert.ok(count >= 3_000_000 && count < 3_001_000, `${count}`);
+    let bodies = 0;
+    for (let index = 0; index < 3000; index += 1) {
+      const body = bytes.subarray(0, index % 5000);
+      await opened.send(ask.echo, index, 0, body);
+      bodies += body.byteLength;
+    }
+    await opened.frameCount(3001);
+    const [sent, received] = [channel.sentBytes - before[0], channel.receivedBytes - before[1]];
+    assert.equal(sent, received);
+    assert.ok(sent >= bodies && sent < bodies + 3000 * 32, `${sent} for ${bodies}`);
+  });
+
   check('1. the extremes of int32 arrive in the header', async (t) => {
     const opened = open(t, subject);
     await opened.send(ask.echo, 0x7fff_ffff, -0x8000_0000);

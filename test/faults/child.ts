@@ -37,10 +37,12 @@ export async function runProgram(
   return runCommand(t, shell === undefined ? command : ['sh', '-c', shell, 'sh', ...command], env);
 }
 
+/** Ends within the deadline or fails. `onFirstError`: called once it writes to its standard error. */
 export async function runCommand(
   t: TestContext,
   [command = '', ...args]: readonly string[],
   env: Record<string, string> = {},
+  onFirstError?: () => void,
 ): Promise<Ended> {
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -53,6 +55,7 @@ export async function runCommand(
       texts[name] += text;
     });
   }
+  if (onFirstError !== undefined) child.stderr.once('data', onFirstError);
   const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
   const status = await withDeadline(closed, 60_000, `${command} ${args.join(' ')} ends`);
   return { status, ...texts };

@@ -2,11 +2,10 @@
 // slower channel, and that is said once.
 
 import assert from 'node:assert/strict';
-import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { Gate } from '../pool/ways.js';
-import { library, runCommand, runProgram } from './child.js';
+import { library, runProgram } from './child.js';
 
 const twoPools = `
   import { Pool } from ${JSON.stringify(library)};
@@ -114,61 +113,6 @@ for (const feature of ['memfd', 'eventfd', 'futex']) {
     },
   );
 }
-
-for (const [what, body] of [
-  ['a call', 'await new Pool({ size: 1 }).run(() => 1)'],
-  ['a call to a thread', "await new Pool({ size: 1, host: 'thread' }).run(() => 1)"],
-  ['warm()', 'await new Pool({ size: 2 }).warm()'],
-] as const) {
-  test(`bundled into a program, ${what} rejects with what to do about it`, async (t) => {
-    const { folder } = new Gate(t);
-    const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
-    symlinkSync(modules, `${folder}/node_modules`);
-    const text = `import { Pool } from ${JSON.stringify(fileURLToPath(library))};
-      try { ${body}; } catch (error) { console.log(error.code, error.message); }`;
-    writeFileSync(`${folder}/source.mjs`, text);
-    const flags = ['--bundle', '--platform=node', '--format=esm', '--log-level=error'];
-    const output = `--outfile=${folder}/program.mjs`;
-    const built = await runCommand(t, [
-      `${modules}/.bin/esbuild`,
-      `${folder}/source.mjs`,
-      ...flags,
-      output,
-    ]);
-    assert.equal(built.status, 0, built.stderr);
-    const { stdout, stderr } = await runCommand(t, [process.execPath, `${folder}/program.mjs`]);
-    assert.match(
-      stdout,
-      /^HOST_START_FAILED manycore's host program .*--external:manycore/,
-      stderr,
-    );
-  });
-}
-
-test('a bundled program that lies where the host program would is not started without end', async (t) => {
-  const { folder } = new Gate(t);
-  const modules = fileURLToPath(new URL('../../../node_modules', import.meta.url));
-  symlinkSync(modules, `${folder}/node_modules`);
-  writeFileSync(
-    `${folder}/source.mjs`,
-    `export { Pool } from ${JSON.stringify(fileURLToPath(library))};`,
-  );
-  const output = `--outfile=${folder}/chunk.js`;
-  const flags = ['--bundle', '--platform=node', '--format=esm', '--log-level=error', output];
-  await runCommand(t, [`${modules}/.bin/esbuild`, `${folder}/source.mjs`, ...flags]);
-  writeFileSync(`${folder}/package.json`, '{"type":"module"}');
-  const program = `
-    import { Pool } from './chunk.js';
-    const depth = Number(process.env.DEPTH ?? 0);
-    process.env.DEPTH = String(depth + 1);
-    console.log('depth', depth);
-    if (depth > 1) throw new Error('and so on');
-    await new Pool({ size: 1 }).run(() => 1).catch((error) => console.log(error.code));`;
-  writeFileSync(`${folder}/entry.js`, program);
-  const { stdout } = await runCommand(t, [process.execPath, `${folder}/entry.js`]);
-  assert.match(stdout, /depth 0[^]*depth 1[^]*HOST_START_FAILED/);
-  assert.doesNotMatch(stdout, /depth 2/);
-});
 
 test('without descriptors a call fails with a code instead of hanging', async (t) => {
   const text = `

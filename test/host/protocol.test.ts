@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseReady, parseTicket } from '../../src/host/protocol.js';
+import { parseMemory, parseReady, parseTicket } from '../../src/host/protocol.js';
 
 const ticket = {
   hostId: 1,
@@ -32,5 +32,23 @@ test('a ready message is a number and a text, anything else is HOST_PROTOCOL', (
   assert.deepEqual(parseReady([7, 'v22']), { pid: 7, nodeVersion: 'v22' });
   for (const value of [undefined, [7], ['7', 'v22'], {}]) {
     assert.throws(() => parseReady(value), { code: 'HOST_PROTOCOL' });
+  }
+});
+
+test('what a host tells of its memory is numbers, anything else is HOST_PROTOCOL', () => {
+  const pauses = { count: 1, totalMs: 2, maxMs: 3 };
+  const heap = { usedBytes: 1, totalBytes: 2, limitBytes: 3, externalBytes: 4 };
+  const gc = { minor: pauses, major: pauses, incremental: pauses, weakCallbacks: pauses };
+  const told = { atMs: 5, heap, gc };
+  assert.deepEqual(parseMemory(told), told);
+  for (const value of [
+    undefined,
+    { ...told, atMs: 'now' },
+    { ...told, heap: null },
+    { ...told, heap: { ...heap, limitBytes: '3' } },
+    { ...told, gc: { minor: pauses } },
+    { ...told, gc: { ...gc, major: { ...pauses, totalMs: null } } },
+  ]) {
+    assert.throws(() => parseMemory(value), { code: 'HOST_PROTOCOL' });
   }
 });

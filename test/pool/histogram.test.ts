@@ -39,8 +39,10 @@ test('percentiles are within 6 % of the exact ones, from microseconds to hours',
 });
 
 test('an empty histogram is all zero', () => {
-  const zero = { count: 0, meanMs: 0, p50Ms: 0, p95Ms: 0, p99Ms: 0, maxMs: 0 };
-  assert.deepEqual(new Histogram().summary(), zero);
+  const zero = { count: 0, sumMs: 0, meanMs: 0, p50Ms: 0, p95Ms: 0, p99Ms: 0, maxMs: 0 };
+  const { buckets, ...figures } = new Histogram().summary();
+  assert.deepEqual(figures, zero);
+  assert.ok(buckets.every(([, count]) => count === 0));
 });
 
 test('a percentile is never above the largest value', () => {
@@ -58,4 +60,20 @@ test('durations beyond the last bucket and below zero are counted in the outermo
   histogram.record(1e12);
   const { count, maxMs } = histogram.summary();
   assert.deepEqual([count, maxMs], [2, 1e12]);
+});
+
+test('buckets count what took at most so long, each with those before it', () => {
+  const histogram = new Histogram();
+  for (const ms of [0.05, 0.3, 0.4, 7, 7, 20_000, 10_000_000]) histogram.record(ms);
+  const { buckets, count } = histogram.summary();
+  assert.equal(count, 7);
+  assert.deepEqual(
+    buckets.map(([, upTo]) => upTo),
+    [1, 3, 3, 3, 3, 5, 5, 5, 5, 5, 5, 5, 5, 6],
+  );
+  const bounds = buckets.map(([atMostMs]) => atMostMs);
+  assert.deepEqual(
+    bounds,
+    [...bounds].sort((a, b) => a - b),
+  );
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { perHost } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
@@ -143,6 +144,17 @@ test('spare hosts are ready beside those at work, and leave when there is no wor
   gate.open();
   await work;
   await waitFor(() => pool.stats().hosts.length === 2);
+});
+
+test('a host that is used now and then is not idle, and stays', async (t) => {
+  const pool = openPool(t, { size: { min: 0, max: 1 }, idleTimeMs: 1000 });
+  const end = performance.now() + 2500;
+  while (performance.now() < end) {
+    await pool.run(() => 1);
+    await sleep(50);
+  }
+  assert.equal(pool.stats().startedHosts, 1);
+  await waitFor(() => pool.stats().hosts.length === 0);
 });
 
 test('a host that was started for nothing leaves after its idle time', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { task } from '../../src/index.js';
-import { Temperature, TooHotError } from './tasks.js';
+import { spinMs, Temperature, TooHotError } from './tasks.js';
 import { openPool, ways } from './ways.js';
 
 for (const way of ways) {
@@ -99,11 +99,14 @@ for (const way of ways) {
 
   test(`${way.name}: the error of a generator has the frames of the host and of whoever awaited it`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
+    await pool.warm();
     async function readerOfTheStream(): Promise<void> {
-      const stream = await pool.run(function* deepInTheGenerator() {
+      const begun = pool.run(function* deepInTheGenerator() {
         yield 1;
         throw new Error('in the middle');
       });
+      spinMs(200); // all of it comes at a time
+      const stream = await begun;
       for await (const item of stream) assert.equal(item, 1);
     }
     await assert.rejects(readerOfTheStream(), (error: Error) => {

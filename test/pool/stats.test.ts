@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
+import { pmap } from '../../src/index.js';
 import { waitFor } from '../support/index.js';
 import { blockUntil, spinMs } from './tasks.js';
 import { Gate, openPool, ways } from './ways.js';
@@ -50,6 +51,39 @@ test('stats() knows how long tasks ran and waited', async (t) => {
   assert.ok(ran.p50Ms <= ran.maxMs && ran.p50Ms <= ran.p99Ms);
 });
 
+for (const way of ways) {
+  test(`${way.name}: stats() counts the bytes that go to hosts and come from them`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    await pool.run((text: string) => text.length, 'x');
+    const before = pool.stats();
+    await pool.run((text: string) => text.length, 'x'.repeat(10_000));
+    const sent = pool.stats();
+    assert.ok(sent.sentBytes - before.sentBytes >= 10_000);
+    assert.ok(sent.receivedBytes - before.receivedBytes < 10_000);
+    const large = await pool.run((size: number) => new Uint8Array(size), 2 ** 20);
+    assert.equal(large.byteLength, 2 ** 20);
+    const received = pool.stats();
+    assert.ok(received.receivedBytes - sent.receivedBytes >= 2 ** 20);
+    assert.ok(received.sentBytes - sent.sentBytes < 10_000);
+    await pool.run((bytes: Uint8Array) => bytes.byteLength, large);
+    assert.ok(pool.stats().sentBytes - received.sentBytes >= 2 ** 20);
+    await pool.close();
+    assert.ok(pool.stats().sentBytes >= received.sentBytes + 2 ** 20); // those of hosts that are gone
+  });
+}
+
+test('stats() tells hosts that were lost from those that were asked to leave', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  await assert.rejects(
+    pool.run(() => process.kill(process.pid, 'SIGKILL')),
+    { code: 'HOST_EXITED' },
+  );
+  await pool.run(() => 1);
+  await pool.close();
+  const { startedHosts, exitedHosts, lostHosts } = pool.stats();
+  assert.deepEqual([startedHosts, exitedHosts, lostHosts], [2, 2, 1]);
+});
+
 test('the life of tasks, hosts and pool is told on diagnostics channels', async (t) => {
   const heard = listen(t, [
     'manycore:pool:open',
@@ -91,7 +125,51 @@ test('the start of a host that is repeated, and a pool that grows, are told', as
   const restarts = heard.filter(({ name }) => name === 'manycore:host:restart');
   const delays = restarts.map(({ message }) => Reflect.get(message, 'delayMs'));
   assert.deepEqual(delays, [50, 100, 200, 400]);
+  assert.equal(pool.stats().restarts, delays.length);
   const resize = heard.find(({ name }) => name === 'manycore:pool:resize')?.message;
   assert.equal(Reflect.get(resize ?? {}, 'hostsWanted'), 1);
   assert.notEqual(Reflect.get(resize ?? {}, 'pool'), 0);
+});
+
+test('a host that we end after a timeout or an abort is not lost; one that is killed is', async (t) => {
+  const pool = openPool(t, { size: 1, host: 'process', graceMs: 10 });
+  const forever = (): never => {
+    while (true);
+  };
+  const exits = listen(t, ['manycore:host:exit']);
+  await assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' });
+  await waitFor(() => pool.stats().exitedHosts === 1);
+  await assert.rejects(pool.with({ signal: AbortSignal.timeout(500) }).run(forever), {
+    code: 'ABORTED',
+  });
+  await waitFor(() => pool.stats().exitedHosts === 2);
+  assert.equal(pool.stats().lostHosts, 0);
+  assert.deepEqual(
+    exits.map(({ message }) => Reflect.get(message, 'isExpected')),
+    [true, true],
+  );
+  process.kill(await pool.run(() => process.pid), 'SIGKILL');
+  await waitFor(() => pool.stats().exitedHosts === 3);
+  assert.equal(pool.stats().lostHosts, 1);
+});
+
+test('results of nested maps that go on to another host are among what was sent', async (t) => {
+  const pool = openPool(t, { size: 2 });
+  await pool.warm();
+  const outer = async () => {
+    const items = Array.from({ length: 40 }, (_, at) => at);
+    const slow = (): [number, string] => {
+      const end = performance.now() + 5;
+      while (performance.now() < end);
+      return [process.pid, 'x'.repeat(10_000)];
+    };
+    const all = await pmap(items, slow, { chunk: 1 });
+    return all.filter(([pid]) => pid !== process.pid).length;
+  };
+  let elsewhere = 0;
+  await waitFor(async () => {
+    elsewhere += await pool.run(outer);
+    return elsewhere > 0;
+  });
+  assert.ok(pool.stats().sentBytes >= elsewhere * 10_000);
 });

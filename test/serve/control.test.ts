@@ -79,7 +79,7 @@ test('a runtime folder that others can write to is not trusted', { skip }, async
   mkdirSync(runtime, { mode: 0o700 });
   chmodSync(runtime, 0o777);
   await assert.rejects(open(t, listens, { control: true }), {
-    code: 'SERVE_CONTROL_FAILED',
+    code: 'RUNTIME_FOLDER_REFUSED',
     message: /is not a private folder of this user/,
   });
 });

@@ -10,9 +10,9 @@ function repositoryFile(name: string): string {
   return fileURLToPath(new URL(name, root));
 }
 
-/** Every TypeScript file of the product, as `src/part/name.ts`, sorted. */
+/** Every TypeScript file of the product, as `src/part/name.ts`, sorted; those of CommonJS are last. */
 export function sourceFiles(): string[] {
-  return filesBelow('src', '.ts');
+  return [...filesBelow('src', '.ts'), ...filesBelow('src', '.cts')];
 }
 
 /** Files below a folder of the repository whose name ends so, from its root, sorted; `[]` if none. */

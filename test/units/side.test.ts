@@ -195,6 +195,23 @@ test('an instance whose thread dies is started again, its process goes on', { sk
   assert.deepEqual((await deployment.status()).map(({ pid }) => pid).sort(), pids);
 });
 
+test('an instance whose thread is just started again can be undeployed', { skip }, async (t) => {
+  const loops = startLoops(t);
+  for (let round = 0; round < 5; round += 1) {
+    const losses = noteLosses(t);
+    const deployment = await loops.deploy(
+      ({ bus }: UnitContext) => {
+        bus.consumer('die', () => process.exit());
+      },
+      { on: 'blocking' },
+    );
+    loops.bus.send('die', undefined);
+    await waitFor(() => losses.length > 0);
+    await waitFor(async () => (await deployment.status())[0]?.state === 'starting');
+    await deployment.undeploy(); // no instance has anything to end
+  }
+});
+
 test('an instance whose threads die again and again is given up', { skip }, async (t) => {
   const losses = noteLosses(t);
   const loops = startLoops(t);

@@ -16,6 +16,8 @@ pub enum CoreError {
     Version { found: u32 },
     /// No offset or no memory is left for a block.
     Full { size_bytes: u64 },
+    /// System calls cannot be counted in the kernel.
+    TraceUnavailable { reason: String },
 }
 
 impl CoreError {
@@ -34,6 +36,7 @@ impl CoreError {
             CoreError::Corrupt { .. } => "SEGMENT_CORRUPT",
             CoreError::Version { .. } => "SEGMENT_VERSION",
             CoreError::Full { .. } => "SHARED_MEMORY_FULL",
+            CoreError::TraceUnavailable { .. } => "TRACE_UNAVAILABLE",
         }
     }
 }
@@ -59,6 +62,7 @@ impl fmt::Display for CoreError {
             CoreError::Full { size_bytes } => {
                 write!(f, "no shared memory is left for {size_bytes} bytes")
             }
+            CoreError::TraceUnavailable { reason } => write!(f, "{reason}"),
         }
     }
 }

@@ -24,6 +24,8 @@ pub mod slab;
 pub mod sync;
 #[cfg(not(loom))]
 pub mod sys;
+#[cfg(not(loom))]
+pub mod trace;
 pub mod wake;
 
 pub use error::{CoreError, Result};

@@ -16,6 +16,7 @@ mod router;
 mod seat;
 mod segment;
 mod spin;
+mod tracer;
 mod uv;
 
 use napi_derive::module_init;

@@ -341,6 +341,7 @@ export function countOfHost(host: number, isParent: boolean): Counting {
 export class ShmBlocks implements BlockStore {
   readonly thresholdBytes = thresholdBytes;
   onUnused: (block: Block, count: number) => void = ignore;
+  borrowedBytes = 0;
   readonly #table: BlockTable;
   readonly #counts: Counting | undefined;
 
@@ -386,6 +387,8 @@ export class ShmBlocks implements BlockStore {
   }
 
   borrow(block: Block, isShared: boolean): ArrayBuffer {
-    return this.#table.borrow(block, isShared, this, this.#counts?.(block, false) ?? false);
+    const buffer = this.#table.borrow(block, isShared, this, this.#counts?.(block, false) ?? false);
+    this.borrowedBytes += block.sizeBytes;
+    return buffer;
   }
 }

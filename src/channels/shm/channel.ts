@@ -86,6 +86,14 @@ export class ShmChannel implements Channel {
     this.#loop.add(this);
   }
 
+  get sentBytes(): number {
+    return this.#writer.writtenBytes + this.#spill.writtenBytes;
+  }
+
+  get receivedBytes(): number {
+    return this.#reader.readBytes + this.#spill.readBytes;
+  }
+
   trySend<T>(
     kind: number,
     task: number,

@@ -31,6 +31,8 @@ export class RingReader {
   /** int32 that wraps; the segment's word is only a copy for the peer. */
   #head: number;
   #publishedHead: number;
+  /** Of all frames up to `#publishedHead`, padded to eight. */
+  readBytes = 0;
   /** Set by `stop`. */
   #isStopped = false;
   /** Value of the number that could not be right. */
@@ -82,6 +84,7 @@ export class RingReader {
         // A gap up to the end of the ring; a frame follows it.
         if (-size !== this.#capacity - at || -size >= used) return this.#corrupt(size);
         this.#head = (this.#head - size) | 0;
+        this.readBytes += size;
         used += size;
         at = 0;
         first = this.#bytesAt >> 2;
@@ -114,6 +117,7 @@ export class RingReader {
 
   /** Frees what was read. Also repairs the word, should somebody else have written it. */
   #publishHead(): void {
+    this.readBytes += (this.#head - this.#publishedHead) | 0;
     this.#publishedHead = this.#head;
     Atomics.store(this.#words, this.#headAt, this.#head);
   }

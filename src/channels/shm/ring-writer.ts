@@ -25,6 +25,9 @@ export class RingWriter {
   #tail: number;
   /** The head as last seen; only ever behind the real one. */
   #seenHead: number;
+  /** Of all frames up to `#countedTail`: counted where the ring is looked at, not for each frame. */
+  #countedBytes = 0;
+  #countedTail: number;
   #isCorrupt = false;
 
   constructor(memory: SegmentMemory, place: RingPlace) {
@@ -39,6 +42,13 @@ export class RingWriter {
     this.#roomAt = place.roomAt;
     this.#tail = Atomics.load(memory.words, place.tailAt);
     this.#seenHead = Atomics.load(memory.words, place.headAt);
+    this.#countedTail = this.#tail;
+  }
+
+  /** Of all frames so far, padded to eight. */
+  get writtenBytes(): number {
+    this.#count();
+    return this.#countedBytes;
   }
 
   /** Where the next frame will begin, as an int32 that wraps. */
@@ -81,6 +91,7 @@ export class RingWriter {
       if (!this.#writer.overflowed) {
         this.#words[(this.#bytesAt + at) >> 2] = -toEnd;
         this.#tail = (this.#tail + toEnd) | 0;
+        this.#countedBytes -= toEnd;
         return this.#publish(0, kind, task, target, sizeFlags);
       }
       if (roomAtStart === this.#largest) return 'tooLarge';
@@ -110,6 +121,7 @@ export class RingWriter {
   #free(enough: number): number {
     const known = this.#capacity - ((this.#tail - this.#seenHead) | 0);
     if (known >= enough) return known;
+    this.#count();
     const head = Atomics.load(this.#words, this.#headAt);
     const used = (this.#tail - head) | 0;
     if (used < 0 || used > this.#capacity || (head & 7) !== 0) {
@@ -118,6 +130,11 @@ export class RingWriter {
     }
     this.#seenHead = head;
     return this.#capacity - used;
+  }
+
+  #count(): void {
+    this.#countedBytes += (this.#tail - this.#countedTail) | 0;
+    this.#countedTail = this.#tail;
   }
 
   #encode<T>(at: number, room: number, write: BodyWriter<T>, value: T): boolean {

@@ -38,6 +38,9 @@ export class Spill {
   readonly #arena: ArenaShare;
   /** Owner number of the peer: it may name no block but its own. */
   readonly #peerOwner: number;
+  /** Of all bodies so far. */
+  writtenBytes = 0;
+  readBytes = 0;
   #inFlight: InFlight[] = [];
 
   constructor(arena: ArenaShare, peerOwner: number) {
@@ -68,8 +71,10 @@ export class Spill {
     }
     const place: Place = { offset, sizeBytes, owner: table.owner };
     const outcome = ring.write(kind, task, target, writePlace, place, spillFlag);
-    if (outcome === 'sent') this.#inFlight.push({ offset, endsAt: ring.tail });
-    else table.freeUncounted(offset);
+    if (outcome === 'sent') {
+      this.writtenBytes += sizeBytes;
+      this.#inFlight.push({ offset, endsAt: ring.tail });
+    } else table.freeUncounted(offset);
     return outcome === 'tooLarge' ? 'corrupt' : outcome;
   }
 
@@ -80,7 +85,9 @@ export class Spill {
       const sizeBytes = frame.f64();
       const owner = frame.i32();
       if (owner === this.#peerOwner) {
-        return new ByteReader(Buffer.from(this.#arena.native.view(owner, offset, sizeBytes)));
+        const view = this.#arena.native.view(owner, offset, sizeBytes);
+        this.readBytes += sizeBytes;
+        return new ByteReader(Buffer.from(view));
       }
     } catch (error) {
       if (!hasCode(error, 'NATIVE_REFUSED')) throw misplaced(error);

@@ -49,6 +49,7 @@ export function roundTrip(value: unknown, codec = plainCodec): unknown {
 /** Blocks on the heap that count their holders. */
 export class HeapBlocks implements BlockStore {
   readonly thresholdBytes = 1000;
+  readonly borrowedBytes = 0;
   onUnused = (): void => {};
   /** By offset: the memory, and its holders: the sender's holds, and references of peers. */
   readonly memory = new Map<number, ArrayBuffer>();

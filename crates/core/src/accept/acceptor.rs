@@ -156,7 +156,7 @@ impl Drop for Acceptor {
 mod tests {
     use super::*;
     use crate::accept::board::state;
-    use crate::accept::place::Policy;
+    use crate::accept::place::{BLOCKED_MS, Policy};
     use crate::sync::Ordering::{Acquire, Relaxed, Release};
     use crate::sys;
     use std::fs::File;
@@ -449,6 +449,43 @@ mod tests {
         let mut answer = String::new();
         server.clients[0].read_to_string(&mut answer).expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After"), "{answer}");
+    }
+
+    /// How many are turned away while the loop of the first process is in one callback after the other,
+    /// so that clients wait all the time, but each for less than the server's patience. Loops of other
+    /// processes are blocked.
+    fn turned_away_while_one_loop_is_busy(processes: u32) -> u32 {
+        let patience = Some(Duration::from_millis(200));
+        let settings = Settings { policy: Policy::LeastLoaded, patience };
+        let mut server = serve_with(processes, 1, settings);
+        for process in 0..processes as usize {
+            let seat = &server.seats[process][0];
+            seat.word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
+            server.listen(process, 0);
+        }
+        for blocked in server.seats[1..].iter().flatten() {
+            blocked.word(word::ASKED_SINCE).store(sys::now_ms().max(1), Relaxed);
+        }
+        std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
+        for _ in 0..20 {
+            server.connect(1); // it gets this one
+            std::thread::sleep(Duration::from_millis(30));
+            server.connect(2); // these nobody wants
+            std::thread::sleep(Duration::from_millis(20));
+            turn(&server.seats[0][0]);
+        }
+        let turned_away = |process| server.board.word(process, 0, word::TURNED_AWAY).load(Relaxed);
+        (0..processes).map(turned_away).sum()
+    }
+
+    #[test]
+    fn a_queue_that_moves_on_turns_nobody_away() {
+        assert_eq!(turned_away_while_one_loop_is_busy(1), 0);
+    }
+
+    #[test]
+    fn a_queue_that_another_process_takes_from_turns_nobody_away() {
+        assert_eq!(turned_away_while_one_loop_is_busy(2), 0);
     }
 
     /// What a loop does in one turn: takes what it was given and, where it may, what waits. All of it is

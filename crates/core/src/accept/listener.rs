@@ -67,6 +67,10 @@ struct Unwanted {
     since: Instant,
     /// When that was so last; it is looked at again within `LAPSE`, or it is so no more.
     seen: Instant,
+    /// How many waited at `since`: once loops have got so many more, who waits now came later.
+    waiting: u32,
+    /// How many the loops had got at `since`.
+    placed: u32,
 }
 
 /// A process was rung in vain.
@@ -288,12 +292,10 @@ impl Listener {
             }
             match self.accept_one(socket) {
                 Outcome::Placed | Outcome::Not(Accepted::Connection(_) | Accepted::Again) => {}
-                Outcome::Unwanted if self.is_overdue(socket.number()) => {
-                    match self.accept_known(socket) {
-                        Accepted::Connection(fd) => self.turn_away(fd),
-                        _ => return self.pause(BLOCKED_PAUSE),
-                    }
-                }
+                Outcome::Unwanted if self.is_overdue(socket) => match self.accept_known(socket) {
+                    Accepted::Connection(fd) => self.turn_away(fd),
+                    _ => return self.pause(BLOCKED_PAUSE),
+                },
                 Outcome::Unwanted => return self.pause(BLOCKED_PAUSE),
                 Outcome::Not(Accepted::Nobody) => return,
                 Outcome::Not(Accepted::Exhausted) => return self.pause(EXHAUSTED_PAUSE),
@@ -369,18 +371,33 @@ impl Listener {
         if is_known { socket.accept() } else { Accepted::Nobody }
     }
 
-    /// Whether nobody takes connections of a socket for longer than a client should wait. Only where
-    /// its clients understand the answer.
-    fn is_overdue(&mut self, socket: u32) -> bool {
+    /// Whether a connection of a socket has waited for longer than a client should. Only where its
+    /// clients understand the answer.
+    fn is_overdue(&mut self, socket: &Socket) -> bool {
         let Some(patience) = self.shared.settings.patience else { return false };
+        let number = socket.number();
         // Relaxed: written once, when the program begins to listen.
         let speaks_http =
-            |seat: &Arc<Seat>| seat.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << socket) != 0;
+            |seat: &Arc<Seat>| seat.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << number) != 0;
         let now = Instant::now();
-        let known = self.unwanted[socket as usize].filter(|known| known.seen.elapsed() < LAPSE);
-        let since = known.map_or(now, |known| known.since);
-        self.unwanted[socket as usize] = Some(Unwanted { since, seen: now });
-        now - since >= patience && self.seats.iter().any(speaks_http)
+        let placed = self.placed_from(socket);
+        let known = self.unwanted[number as usize].filter(|known| {
+            known.seen.elapsed() < LAPSE && placed.wrapping_sub(known.placed) < known.waiting
+        });
+        let unwanted = known.map_or_else(
+            || Unwanted { since: now, seen: now, waiting: socket.waiting(), placed },
+            |known| Unwanted { seen: now, ..known },
+        );
+        self.unwanted[number as usize] = Some(unwanted);
+        now - unwanted.since >= patience && self.seats.iter().any(speaks_http)
+    }
+
+    /// How many connections the loops have got that accept from the same queue.
+    fn placed_from(&self, socket: &Socket) -> u32 {
+        let Shared { board, process, settings, .. } = &*self.shared;
+        let is_own_queue = socket.is_passage() || settings.policy == Policy::Kernel;
+        let processes = (0..board.processes()).filter(|other| !is_own_queue || other == process);
+        processes.fold(0, |sum, process| sum.wrapping_add(self.shared.placed_by(process)))
     }
 
     fn turn_away(&mut self, connection: OwnedFd) {

@@ -39,6 +39,11 @@ impl Socket {
     pub fn is_anybody_waiting(&self) -> bool {
         sys::is_readable(self.fd.as_fd())
     }
+
+    /// How many wait, of which there is one; 1 where the kernel does not tell.
+    pub fn waiting(&self) -> u32 {
+        sys::accept_queue(self.fd.as_fd()).max(1)
+    }
 }
 
 impl AsFd for Socket {

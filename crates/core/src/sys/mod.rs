@@ -4,13 +4,21 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+mod linux_ebpf;
+#[cfg(target_os = "linux")]
 mod linux_passage;
+#[cfg(target_os = "linux")]
+mod linux_raw_trace;
 #[cfg(target_os = "linux")]
 mod linux_sockets;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 #[cfg(target_os = "linux")]
+pub use linux_ebpf::*;
+#[cfg(target_os = "linux")]
 pub use linux_passage::*;
+#[cfg(target_os = "linux")]
+pub use linux_raw_trace::*;
 #[cfg(target_os = "linux")]
 pub use linux_sockets::*;
 

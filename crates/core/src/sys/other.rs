@@ -195,3 +195,35 @@ pub fn reap(_pid: i32) -> Reaped {
 pub fn send_datagram(_path: &str, _bytes: &[u8]) -> Result<()> {
     unsupported("datagrams to Unix sockets")
 }
+
+/// Stands for both tracers: neither can be started.
+macro_rules! no_tracer {
+    ($name:ident, ($($parameter:ident: $type:ty),*)) => {
+        #[derive(Debug)]
+        pub struct $name(std::convert::Infallible);
+
+        impl $name {
+            pub fn start($($parameter: $type),*) -> Result<$name> {
+                unsupported("bpf(2)")
+            }
+            pub fn follow(&mut self, _pid: u32) -> Result<()> {
+                match self.0 {}
+            }
+            pub fn unfollow(&mut self, _pid: u32) -> Result<()> {
+                match self.0 {}
+            }
+            pub fn read(&self) -> Result<Vec<crate::trace::RecordReading>> {
+                match self.0 {}
+            }
+            pub fn own_time_ns(&self) -> Result<u64> {
+                match self.0 {}
+            }
+        }
+    };
+}
+no_tracer!(EbpfTracer, (_pids: &[u32], _told_apart: &[String]));
+no_tracer!(RawTracer, (_pids: &[u32]));
+
+pub fn enable_program_times() -> Result<OwnedFd> {
+    unsupported("bpf(2)")
+}

@@ -1,0 +1,76 @@
+// What is asked of an agent, a line each, and what it answers, as JSON in a line each. Both ends may be of
+// different versions of manycore: what is not there is left out by who shows it.
+
+import type { SourceFigures, TaskSlice, ThreadFigures } from './figures.js';
+import { hasShape, matching, neededShape, sourceShapes, threadShape } from './shapes.js';
+
+/** Names of the sockets of all threads. */
+export const agentSockets = /^agent-\d+\.\d+(-blocking)?\.sock$/;
+
+export interface AgentName {
+  readonly pid: number;
+  /** 0 for the main thread. */
+  readonly thread: number;
+  /** It is the thread of a unit that may block it for as long as it wants. */
+  readonly mayBlock: boolean;
+}
+
+export function agentSocket({ pid, thread, mayBlock }: AgentName): string {
+  return `agent-${pid}.${thread}${mayBlock ? '-blocking' : ''}.sock`;
+}
+
+/** Of a path whose file is one of `agentSockets`. */
+export function agentNameOf(path: string): AgentName {
+  const [, pid, thread, blocking] = /agent-(\d+)\.(\d+)(-blocking)?\.sock$/.exec(path) ?? [];
+  return { pid: Number(pid), thread: Number(thread), mayBlock: blocking !== undefined };
+}
+
+/**
+ * `figures`: once, as they are now. `probedFigures`: with how long jobs wait for libuv's pool, which costs it
+ * one. `tasks`: from now on, what has run.
+ */
+export type Question = (typeof questions)[number];
+
+const questions = ['figures', 'probedFigures', 'tasks'] as const;
+
+/** A longer line is no question. */
+export const mostQuestionChars = 64;
+
+export function parseQuestion(line: string): Question | undefined {
+  return questions.find((question) => question === line);
+}
+
+/** `undefined` for what is not said by an agent; parts of sources that are not what they should be are left out. */
+export function parseFigures(text: string): ThreadFigures | undefined {
+  const value = parsed(text);
+  if (value === undefined || !hasShape(neededShape, value)) return undefined;
+  const sources = value.sources?.flatMap((each) => parseSource(each) ?? []);
+  return { ...Object(matching(threadShape, value)), sources } as ThreadFigures;
+}
+
+function parseSource(value: unknown): SourceFigures | undefined {
+  const { kind, id, figures }: Partial<SourceFigures> = Object(value);
+  const shape = kind !== undefined && Object.hasOwn(sourceShapes, kind) && sourceShapes[kind];
+  if (!shape || !Number.isFinite(id) || id === undefined || kind === undefined) return undefined;
+  return { kind, id, figures: Object(matching(shape, figures)) };
+}
+
+/** `undefined` for what is not said by an agent. */
+export function parseSlice(text: string): TaskSlice | undefined {
+  const value = parsed(text);
+  if (!Array.isArray(value?.hosts) || !Array.isArray(value.tasks)) return undefined;
+  return { ran: [], waited: [], running: [], ...value } as TaskSlice;
+}
+
+function parsed(text: string): Partial<ThreadFigures & TaskSlice> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,110 @@
+// What figures look like that come from another process, maybe of another version: what is missing there is
+// left out by who shows it, and what is something else must not get so far.
+
+import type { SourceKind } from './figures.js';
+
+/**
+ * The type of a value, the shape of all items of a list, or those of the fields of an object. `any` is left
+ * as it is: who shows it looks at it.
+ */
+type Shape =
+  | 'number'
+  | 'string'
+  | 'boolean'
+  | 'any'
+  | readonly [Shape]
+  | { readonly [name: string]: Shape };
+
+/** What of `value` has this shape; `undefined` for nothing. Numbers are finite, and other fields are left out. */
+export function matching(shape: Shape, value: unknown): unknown {
+  if (shape === 'any') return value;
+  if (shape === 'number') return Number.isFinite(value) ? value : undefined;
+  if (typeof shape === 'string') return typeof value === shape ? value : undefined;
+  if (isList(shape)) {
+    if (!Array.isArray(value)) return undefined;
+    return value.map((item) => matching(shape[0], item)).filter((item) => item !== undefined);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const fields = Object.entries(shape).map(([name, each]) => [
+    name,
+    matching(each, Reflect.get(value, name)),
+  ]);
+  return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
+}
+
+/** Whether all of it is there. */
+export function hasShape(shape: Shape, value: unknown): boolean {
+  if (typeof shape === 'string' || isList(shape)) return matching(shape, value) !== undefined;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(shape).every(([name, each]) => hasShape(each, Reflect.get(value, name)));
+}
+
+function isList(shape: Shape): shape is readonly [Shape] {
+  return Array.isArray(shape);
+}
+
+const numbers = <Name extends string>(...names: Name[]): Record<string, Shape> =>
+  Object.fromEntries(names.map((name) => [name, 'number' as const]));
+
+const pauses = numbers('count', 'totalMs', 'maxMs');
+
+const gc = { minor: pauses, major: pauses, incremental: pauses, weakCallbacks: pauses } as const;
+
+const heap = numbers('usedBytes', 'totalBytes', 'limitBytes', 'externalBytes');
+
+const loopTimes = numbers('idleMs', 'activeMs');
+
+/** What every agent tells. */
+export const neededShape = {
+  ...numbers('pid', 'thread', 'uptimeMs'),
+  title: 'string',
+  loop: loopTimes,
+  heap,
+  gc,
+  sources: [{}],
+} as const satisfies Shape;
+
+/** With what may be missing. */
+export const threadShape: Shape = {
+  ...neededShape,
+  node: 'string',
+  version: 'string',
+  loop: { ...loopTimes, lag: numbers('p50Ms', 'p99Ms', 'maxMs', 'worstMs') },
+  captures: numbers('count', 'totalMs'),
+  process: numbers('rssBytes', 'userMs', 'systemMs', 'poolWaitMs'),
+};
+
+const durations: Shape = {
+  ...numbers('count', 'sumMs', 'meanMs', 'p50Ms', 'p95Ms', 'p99Ms', 'maxMs'),
+  buckets: [['number']],
+};
+const host: Shape = {
+  ...numbers('id', 'pid', 'tasksInFlight', 'tasksDone'),
+  kind: 'string',
+  state: 'string',
+  memory: { atMs: 'number', heap, gc },
+};
+const loop: Shape = {
+  ...numbers('process', 'pid', 'generation', 'ageMs', 'rssBytes', 'loop', 'utilization'),
+  ...numbers('openConnections', 'connections', 'requestsInFlight', 'requests', 'bytesWritten'),
+  ...numbers('lagMs', 'blockedMs', 'turnedAway'),
+  state: 'string',
+  lastExit: 'string',
+  acceptsItself: 'boolean',
+};
+
+export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
+  pool: {
+    ...numbers('startedHosts', 'exitedHosts', 'lostHosts', 'restarts'),
+    ...numbers('waitingTasks', 'runningTasks'),
+    ...numbers('completedTasks', 'failedTasks', 'sentBytes', 'receivedBytes'),
+    channel: 'string',
+    hosts: [host],
+    waited: durations,
+    ran: durations,
+  },
+  bus: numbers('sent', 'received', 'undelivered', 'dropped'),
+  loops: { loops: [loop], deployments: [{ id: 'number', name: 'string' }] },
+  server: { app: 'string', addresses: 'any', lostProcesses: 'number', loops: [loop] },
+  servedLoop: numbers('server', 'process', 'loop'),
+};

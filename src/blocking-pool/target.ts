@@ -1,0 +1,92 @@
+// A process of Node that is looked into. Each way in which it may be none has its own error, with its way
+// out. From proc(5). Not here: what is read there (memory.ts).
+
+import { readFileSync, readlinkSync } from 'node:fs';
+import { CodedError } from '../errors.js';
+import { findProcess, processGone, processRefused, type SeenProcess } from '../proc/index.js';
+import { withFile } from './file.js';
+import { type Executable, executableAt, isNodeAt } from './symbols.js';
+
+export interface NodeProcess extends SeenProcess {
+  /** The path of its executable, for people. */
+  readonly path: string;
+  readonly executable: Executable;
+}
+
+/**
+ * A process of Node, which may be this one. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
+ * `PROCESS_NOT_NODE`, `PROCESS_ELSEWHERE`, and `BLOCKING_POOL_HIDDEN` where there is no Linux.
+ */
+export function nodeProcess(pid: number = process.pid): NodeProcess {
+  if (process.platform !== 'linux') throw notLinux(pid);
+  const seen = findProcess(pid);
+  const path = pathOf(seen);
+  return { ...seen, path, executable: executableOf(seen, path) };
+}
+
+/** How far the program lies from where its linker put it; `undefined` where nobody may know. */
+export function movedBy({ folder }: NodeProcess, entry: number): number | undefined {
+  const atEntry = 9n; // AT_ENTRY of getauxval(3)
+  try {
+    const vector = readFileSync(`${folder}/auxv`);
+    for (let at = 0; at + 16 <= vector.length; at += 16) {
+      if (vector.readBigUInt64LE(at) === atEntry) {
+        return Number(vector.readBigUInt64LE(at + 8)) - entry;
+      }
+    }
+  } catch {
+    // Its memory will not be readable, either.
+  }
+  return undefined;
+}
+
+/** Calls `use` with its memory. `undefined` where that is closed to us, as the kernel may be told to do. */
+export function withMemory<T>(
+  { folder }: NodeProcess,
+  use: Parameters<typeof withFile<T>>[1],
+): T | undefined {
+  try {
+    return withFile(`${folder}/mem`, use);
+  } catch {
+    return undefined;
+  }
+}
+
+function pathOf(seen: SeenProcess): string {
+  const { pid, folder } = seen;
+  try {
+    return readlinkSync(`${folder}/exe`);
+  } catch (cause) {
+    if (isRefusal(cause)) throw processRefused(seen, cause);
+    // Kernel threads have none; nor has what has just ended.
+    findProcess(pid);
+    throw notNode(pid, 'a thread of the kernel');
+  }
+}
+
+function executableOf(seen: SeenProcess, path: string): Executable {
+  const { pid, folder } = seen;
+  try {
+    // What runs this is Node, whatever its file looks like.
+    if (pid !== process.pid && !isNodeAt(`${folder}/exe`)) throw notNode(pid, path);
+    return executableAt(`${folder}/exe`);
+  } catch (cause) {
+    if (cause instanceof CodedError) throw cause;
+    if (isRefusal(cause)) throw processRefused(seen, cause);
+    throw Object(cause).code === 'ENOENT' ? processGone(pid) : notNode(pid, path);
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return ['EACCES', 'EPERM'].includes(Object(error).code);
+}
+
+function notLinux(pid: number): CodedError {
+  const message = `process ${pid} cannot be looked into on ${process.platform}: that needs the /proc of Linux`;
+  return new CodedError('BLOCKING_POOL_HIDDEN', message);
+}
+
+function notNode(pid: number, what: string): CodedError {
+  const message = `process ${pid} is not Node, but ${what}: give the number of one that is (pgrep -l node)`;
+  return new CodedError('PROCESS_NOT_NODE', message);
+}

@@ -1,0 +1,95 @@
+// What the figures of a program that runs mean: which of them cost something, what, and what mends it. All
+// advice follows from a figure that stands beside it. Here is what is seen from outside; the thread pool is
+// in doctor-pool.ts, and what threads tell of themselves in doctor-threads.ts.
+// Not here: where the figures are from (doctor-looks.ts).
+
+import type { Looks } from './doctor-looks.js';
+import { poolFinding } from './doctor-pool.js';
+import { counted, type Finding, percent, usual } from './doctor-report.js';
+import { guessedHeapFinding, threadFindings } from './doctor-threads.js';
+
+/** `cores`: granted to this process; `loops`: event loops in the program, 0 where nobody knows. */
+export function programFindings(looks: Looks, cores: number, loops: number): Finding[] {
+  const count = coresOf(looks, cores);
+  return [
+    poolFinding(looks, count),
+    ...mainThreadFinding(looks, loops),
+    ...threadFindings(looks),
+    ...threadsOnCores(looks, count),
+    ...quotaFinding(looks),
+    ...guessedHeapFinding(looks, Math.max(loops, 1)),
+    ...descriptorsFinding(looks),
+    ...containerFinding(looks),
+  ];
+}
+
+/** It may have fewer than we have, or more: then nobody here knows what it shares them with. */
+function coresOf({ allowedCores, quota }: Looks, cores: number): number {
+  const allowed = allowedCores === 0 ? cores : allowedCores;
+  return Math.max(1, Math.min(cores, allowed, Math.ceil(quota?.cores ?? cores)));
+}
+
+const nearlyAll = 0.9;
+
+/** Nothing where it is said already that it does not answer. */
+function mainThreadFinding({ mainShare, threads }: Looks, loops: number): Finding[] {
+  if (threads.some(({ thread, isSilent }) => thread === 0 && isSilent)) return [];
+  const what = 'main thread';
+  const detail = `at work in ${percent(mainShare)} of the looks`;
+  if (mainShare < nearlyAll || loops > 1) return [{ what, state: 'ok', detail }];
+  const cost = 'while it computes its event loop answers nobody, and one core is all it gets';
+  const remedy =
+    loops === 0
+      ? 'move what computes into run() or pmap(), or serve it with manycore serve'
+      : 'move what computes into run() or pmap(), or add processes: manycore scale';
+  return [{ what, state: 'advice', detail, cost, remedy }];
+}
+
+/** Nothing where there are cores for all, or it wants none. */
+function threadsOnCores(looks: Looks, cores: number): Finding[] {
+  const what = 'threads';
+  const [own, all] = [usual(looks.runnable), usual(looks.machineRunnable)];
+  const cost = 'they take turns: whatever each of them does ends later';
+  if (own > cores) {
+    const detail = `${own} of its threads want a core at a time, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
+    const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, hosts, jobs`;
+    return [{ what, state: 'advice', detail, cost, remedy }];
+  }
+  if (own === 0 || all <= looks.machineCores) return [];
+  const detail = `${all} threads of this machine want one of its ${counted(looks.machineCores, 'core')}, ${own} of them ${own === 1 ? 'is' : 'are'} of this program`;
+  const remedy = 'run less beside it, or keep the others to cores of their own (taskset)';
+  return [{ what, state: 'advice', detail, cost, remedy }];
+}
+
+/** Once in a while every burst uses its quota up. */
+const oftenHalted = 0.2;
+
+function quotaFinding({ quota }: Looks): Finding[] {
+  if (quota === undefined) return [];
+  const what = 'CPU quota';
+  const { cores, periods, halts } = quota;
+  const detail = `${cores.toFixed(2)} cores, used up in ${halts} of ${counted(periods, 'period')}`;
+  if (periods === 0 || halts / periods < oftenHalted) return [{ what, state: 'ok', detail }];
+  const cost =
+    'the kernel halts all its threads until the next period, loops too, however short a request is';
+  const remedy = `raise the quota, or run fewer threads at a time: ${counted(Math.ceil(cores), 'worker')}`;
+  return [{ what, state: 'problem', detail, cost, remedy }];
+}
+
+const fewLeft = 0.8;
+
+function descriptorsFinding({ openDescriptors, mostDescriptors }: Looks): Finding[] {
+  if (openDescriptors === 0) return [];
+  const what = 'descriptors';
+  const detail = `${openDescriptors} of ${mostDescriptors} open`;
+  if (openDescriptors < fewLeft * mostDescriptors) return [{ what, state: 'ok', detail }];
+  const cost = 'at the limit no file opens and no connection is accepted (EMFILE)';
+  const remedy = 'ulimit -Hn 65536 before it is started, or close what it leaves open';
+  return [{ what, state: 'problem', detail, cost, remedy }];
+}
+
+function containerFinding({ isContained }: Looks): Finding[] {
+  if (!isContained) return [];
+  const detail = 'it has a PID namespace of its own: inside, its processes have other numbers';
+  return [{ what: 'container', state: 'info', detail }];
+}

@@ -1,0 +1,73 @@
+// The CPU quota of a process, which its control groups set: how many cores, and how often the kernel has
+// halted the group because it was used up. Version 1 and version 2 of cgroups(7). The quota of this
+// process is known to the native binary (crates/core/src/cpu/cgroup.rs); here it is that of any other.
+
+import { join } from 'node:path';
+import { textOf } from '../proc/index.js';
+
+/** Of the tightest of the groups that a process is in. */
+export interface CpuQuota {
+  readonly cores: number;
+  /** Times that the quota was given out while there was work, and those of them in which it was used up. */
+  readonly periods: number;
+  readonly halts: number;
+}
+
+/** `undefined` without one. */
+export function quotaOf(folder: string): CpuQuota | undefined {
+  const groups = groupsOf(textOf(`${folder}/cgroup`), textOf('/proc/self/mountinfo'));
+  const quotas = groups.flatMap((group) => readQuota(group) ?? []);
+  return quotas.sort((a, b) => a.cores - b.cores)[0];
+}
+
+/** The folders of all groups that limit a process, innermost first; from two files of proc(5). */
+export function groupsOf(membership: string, mounts: string): string[] {
+  return membership.split('\n').flatMap((line) => {
+    const [, id, controllers = '', group = ''] = /^(\d+):([^:]*):(\/.*)$/.exec(line) ?? [];
+    if (id === '0' && controllers === '') return upwards(mountOf(mounts, 'cgroup2', ''), group);
+    if (!controllers.split(',').includes('cpu')) return [];
+    return upwards(mountOf(mounts, 'cgroup', 'cpu'), group);
+  });
+}
+
+interface Mount {
+  /** The group that is seen at `point`. */
+  readonly root: string;
+  readonly point: string;
+}
+
+function mountOf(mounts: string, kind: string, controller: string): Mount | undefined {
+  for (const line of mounts.split('\n')) {
+    const [left = '', right = ''] = line.split(' - ');
+    const [, , , root = '', point = ''] = left.split(' ');
+    const [found, , options = ''] = right.split(' ');
+    const hasController = controller === '' || options.split(',').includes(controller);
+    if (found === kind && hasController) return { root, point };
+  }
+  return undefined;
+}
+
+/** In a container the mount shows the group itself as its root. */
+function upwards(mount: Mount | undefined, group: string): string[] {
+  if (mount === undefined) return [];
+  const root = mount.root.replace(/\/$/, '');
+  const below = group.startsWith(root) ? group.slice(root.length) : '';
+  const names = below.split('/').filter((name) => name !== '');
+  return [...names, '']
+    .map((_, at) => names.slice(0, names.length - at))
+    .map((part) => join(mount.point, ...part));
+}
+
+function readQuota(group: string): CpuQuota | undefined {
+  const [quota = '', period = ''] = textOf(`${group}/cpu.max`).trim().split(' ');
+  const text = {
+    quota: quota === '' ? textOf(`${group}/cpu.cfs_quota_us`) : quota,
+    period: period === '' ? textOf(`${group}/cpu.cfs_period_us`) : period,
+  };
+  const cores = Number(text.quota) / Number(text.period); // "max" and -1: no limit
+  if (!(cores > 0 && cores < Number.POSITIVE_INFINITY)) return undefined;
+  const stat = textOf(`${group}/cpu.stat`);
+  const figure = (name: string): number =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1] ?? 0);
+  return { cores, periods: figure('nr_periods'), halts: figure('nr_throttled') };
+}

@@ -1,0 +1,110 @@
+// What threads that use manycore tell of their loops and heaps, and what follows from it; and of a program
+// that tells nothing the guess that its memory allows.
+
+import type { Looks, SeenHeap, SeenThread } from './doctor-looks.js';
+import { sizeText } from './doctor-machine.js';
+import { type Finding, percent } from './doctor-report.js';
+
+export function threadFindings(looks: Looks): Finding[] {
+  return [
+    ...looks.threads.flatMap((thread) => silentFinding(looks, thread)),
+    ...looks.threads.flatMap(lagFinding),
+    ...looks.threads.flatMap(heapFinding),
+  ];
+}
+
+/** A thread that computes wants a core in more of the looks than that. */
+const computesShare = 0.5;
+
+function silentFinding(looks: Looks, { thread, role, isSilent }: SeenThread): Finding[] {
+  if (!isSilent) return [];
+  const { pid, mainShare, isStopped } = looks;
+  const isMain = thread === 0;
+  const share = isMain ? `; at work in ${percent(mainShare)} of the looks` : '';
+  return [
+    {
+      what: 'blocked loop',
+      state: 'problem',
+      detail: `${role}: no answer within 1 s${share}`,
+      cost: 'whatever comes to this loop waits: requests, timers, results of its pools',
+      remedy: isStopped
+        ? `kill -CONT ${pid}: the process is stopped`
+        : isMain
+          ? silentRemedy(mainShare)
+          : `${computesRemedy}, or ${waitsRemedy}`,
+    },
+  ];
+}
+
+const computesRemedy = 'move what computes into run() or pmap()';
+const waitsRemedy =
+  'find the call that it waits in (execSync, Atomics.wait, a lock), and await one that does not block, or put it into run()';
+
+function silentRemedy(mainShare: number): string {
+  return mainShare > computesShare ? computesRemedy : waitsRemedy;
+}
+
+const longLagMs = 100;
+
+function lagFinding({ role, lag }: SeenThread): Finding[] {
+  if (lag === undefined || lag.p99Ms < longLagMs) return [];
+  const [usual, most] = [lag.p99Ms, lag.maxMs].map(Math.round);
+  return [
+    {
+      what: 'loop lag',
+      state: 'problem',
+      detail: `${role}: ${usual} ms (p99 of the last second, at most ${most} ms)`,
+      cost: 'its timers, answers and results of its pools come so much later',
+      remedy: `${computesRemedy}, and call nothing there that ends in Sync`,
+    },
+  ];
+}
+
+/** V8 begins to collect more often, and has little left for a peak. */
+const nearLimit = 0.75;
+/** What V8 has of the limit for young objects alone, unless it is told otherwise. */
+const youngBytes = 48 * 1024 ** 2;
+
+function heapFinding({ thread, role, heap }: SeenThread): Finding[] {
+  if (heap === undefined) return [];
+  const what = 'heap limit';
+  const { usedBytes, limitBytes } = heap;
+  const detail = `${role}: ${sizeText(usedBytes)} of ${sizeText(limitBytes)} used`;
+  const oldBytes = Math.max(limitBytes / 2, limitBytes - youngBytes);
+  if (usedBytes < nearLimit * oldBytes) return [{ what, state: 'ok', detail }];
+  const cost = 'V8 collects again and again, and ends the program at the limit';
+  return [{ what, state: 'advice', detail, cost, remedy: heapRemedy(thread, role, heap) }];
+}
+
+function heapRemedy(thread: number, role: string, { usedBytes }: SeenHeap): string {
+  const wanted = wantedMiB(usedBytes);
+  const flag = `--max-old-space-size=${wanted}`;
+  if (role.startsWith('loop')) return `"nodeFlags": ["${flag}"] in manycore.config.json`;
+  if (thread === 0) return `start it with ${flag}`;
+  return `resourceLimits: { maxOldGenerationSizeMb: ${wanted} } for its Worker; a flag ${flag} of the program stands above that`;
+}
+
+/**
+ * Nothing where threads tell, or the limit is unknown. From outside nobody sees how much of its memory is
+ * heap: far below the limit it cannot be near it, and else nobody knows. Each loop has a heap with a limit
+ * of its own.
+ */
+export function guessedHeapFinding(
+  { threads, ownBytes, heapLimit }: Looks,
+  heaps: number,
+): Finding[] {
+  if (threads.length > 0 || heapLimit === undefined || ownBytes === 0) return [];
+  const what = 'heap limit';
+  const each = heaps === 1 ? '' : ` for each of ${heaps} loops`;
+  const limit = `${sizeText(heapLimit.bytes)}${each} (${heapLimit.from})`;
+  const detail = `${limit}; its memory is ${sizeText(ownBytes)}, heap and all else`;
+  if (ownBytes < nearLimit * heapLimit.bytes * heaps) return [{ what, state: 'ok', detail }];
+  const remedy = `look at v8.getHeapStatistics() in it; if it is heap, --max-old-space-size=${wantedMiB(ownBytes / heaps)}`;
+  const cost =
+    'a guess, from outside: if most of it is heap, V8 collects again and again, and ends the program at the limit';
+  return [{ what, state: 'advice', detail, cost, remedy }];
+}
+
+function wantedMiB(usedBytes: number): number {
+  return Math.ceil((2 * usedBytes) / 1024 ** 2 / 256) * 256;
+}

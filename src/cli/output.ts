@@ -1,0 +1,39 @@
+// Standard output, for all commands that say something and end. What `console` cannot write it forgets, and
+// what commander cannot write ends Node with a stack; here a full disk is one sentence and exit code 2, and a
+// pipe that nobody reads any more (`| head`) is quiet. A command goes on meanwhile: it may have files to
+// write. Not for programs that we run, and servers: these go on as they do under Node itself.
+
+import { CodedError } from '../errors.js';
+import { defer, messageOf } from '../internal/index.js';
+
+const failedExitCode = 2;
+const lost = defer<void>();
+let isFull = false;
+
+/** Resolves when what was said went nowhere. */
+export const outputLost: Promise<void> = lost.promise;
+
+/** From now on until `leaveOutput`. */
+export function heedOutput(): void {
+  process.stdout.on('error', onError);
+  process.on('exit', onExit);
+}
+
+export function leaveOutput(): void {
+  process.stdout.off('error', onError);
+  process.off('exit', onExit);
+}
+
+function onError(cause: Error): void {
+  const isClosed = Object(cause).code === 'EPIPE';
+  lost.resolve();
+  if (isClosed || isFull || Object(cause).code === 'ERR_STREAM_DESTROYED') return;
+  isFull = true;
+  const message = `standard output cannot be written: ${messageOf(cause)}; make room, or write elsewhere`;
+  const error = new CodedError('CLI_OUTPUT_FAILED', message, { cause });
+  console.error(`manycore: ${error.message} (${error.code})`);
+}
+
+function onExit(): void {
+  if (isFull) process.exitCode = failedExitCode;
+}

@@ -1,0 +1,154 @@
+// What the viewer of `manycore top` has chosen, and what each key changes of it. Pure: keys come by their
+// names, as `node:readline` calls them.
+
+import type { HostView, ProgramView } from '../../observe/index.js';
+
+export interface State {
+  /** The program that is opened; `undefined`: all are shown. */
+  readonly opened: number | undefined;
+  /** The pid of the chosen program. */
+  readonly chosen: number | undefined;
+  readonly sort: SortName;
+  readonly hostSort: HostSortName;
+  /** Lines that are above the part of the opened program that is seen. */
+  readonly scrolled: number;
+  readonly isPaused: boolean;
+  readonly isHelp: boolean;
+}
+
+export const sortNames = ['cpu', 'busy', 'lag', 'memory', 'tasks', 'requests', 'pid'] as const;
+export type SortName = (typeof sortNames)[number];
+
+export const hostSortNames = ['host', 'tasks', 'cpu', 'memory'] as const;
+export type HostSortName = (typeof hostSortNames)[number];
+
+export function firstState(opened: number | undefined): State {
+  return {
+    opened,
+    chosen: opened,
+    sort: 'cpu',
+    hostSort: 'host',
+    scrolled: 0,
+    isPaused: false,
+    isHelp: false,
+  };
+}
+
+const pidOf = ({ pid }: ProgramView): number => pid;
+
+const sortValues: Readonly<Record<SortName, (program: ProgramView) => number>> = {
+  cpu: ({ summary }) => summary.cpuShare ?? 0,
+  busy: ({ summary }) => summary.utilization ?? 0,
+  // One that does not answer is later than any.
+  lag: ({ summary }) => (summary.silentThreads > 0 ? Infinity : (summary.lagP99Ms ?? 0)),
+  memory: ({ summary }) => summary.rssBytes ?? 0,
+  tasks: ({ summary }) => summary.tasksPerSecond ?? 0,
+  requests: ({ summary }) => summary.requestsPerSecond ?? 0,
+  pid: (program) => -pidOf(program),
+};
+
+/** The largest first; equal ones by pid. */
+export function sorted(programs: readonly ProgramView[], by: SortName): ProgramView[] {
+  return descending(programs, sortValues[by], pidOf);
+}
+
+const hostSortValues: Readonly<Record<HostSortName, (host: HostView) => number>> = {
+  host: ({ id }) => -id,
+  tasks: ({ tasksPerSecond }) => tasksPerSecond ?? 0,
+  cpu: ({ cpuShare }) => cpuShare ?? 0,
+  memory: ({ rssBytes }) => rssBytes ?? 0,
+};
+
+export function sortedHosts(hosts: readonly HostView[], by: HostSortName): HostView[] {
+  return descending(hosts, hostSortValues[by], ({ id }) => id);
+}
+
+function descending<T>(
+  items: readonly T[],
+  valueOf: (item: T) => number,
+  idOf: (item: T) => number,
+): T[] {
+  return [...items].sort((a, b) => {
+    const [first, second] = [valueOf(a), valueOf(b)];
+    return first === second ? idOf(a) - idOf(b) : second > first ? 1 : -1;
+  });
+}
+
+/** What a key does besides changing the state. */
+export type Effect = 'quit' | 'suspend';
+
+/** `pageLines`: how many lines are seen at once. */
+export function pressed(
+  state: State,
+  key: string,
+  programs: readonly ProgramView[],
+  pageLines: number,
+): State | Effect {
+  if (key === 'q' || key === 'ctrl-c') return 'quit';
+  if (key === 'ctrl-z') return 'suspend';
+  if (key === '?' || key === 'h') return { ...state, isHelp: !state.isHelp };
+  if (state.isHelp) return { ...state, isHelp: false };
+  if (key === 'p' || key === 'space') return { ...state, isPaused: !state.isPaused };
+  return state.opened === undefined
+    ? pressedInList(state, key, programs, pageLines)
+    : pressedInProgram(state, key, pageLines);
+}
+
+function pressedInList(
+  state: State,
+  key: string,
+  programs: readonly ProgramView[],
+  pageLines: number,
+): State {
+  if (key === 's') return { ...state, sort: after(sortNames, state.sort) };
+  const order = sorted(programs, state.sort).map(pidOf);
+  const chosen = chosenOf(state, order);
+  if (key === 'return' || key === 'right') return { ...state, chosen, opened: chosen, scrolled: 0 };
+  const step = stepOf(key, pageLines);
+  if (step === undefined) return state;
+  const at = chosen === undefined ? 0 : order.indexOf(chosen);
+  const next = Math.min(order.length - 1, Math.max(0, at + step));
+  return { ...state, chosen: order[next] };
+}
+
+/** The first where none is chosen, or it has ended. */
+export function chosenOf({ chosen }: State, order: readonly number[]): number | undefined {
+  return chosen !== undefined && order.includes(chosen) ? chosen : order[0];
+}
+
+function pressedInProgram(state: State, key: string, pageLines: number): State {
+  if (['escape', 'left', 'backspace'].includes(key)) return { ...state, opened: undefined };
+  if (key === 's') return { ...state, hostSort: after(hostSortNames, state.hostSort) };
+  const step = stepOf(key, pageLines);
+  return step === undefined
+    ? state
+    : { ...state, scrolled: Math.max(0, Math.min(state.scrolled, mostScrolled) + step) };
+}
+
+/** More than anybody has lines: `end` goes as far as there are any. */
+const mostScrolled = 1e6;
+
+function stepOf(key: string, pageLines: number): number | undefined {
+  switch (key) {
+    case 'up':
+    case 'k':
+      return -1;
+    case 'down':
+    case 'j':
+      return 1;
+    case 'pageup':
+      return -pageLines;
+    case 'pagedown':
+      return pageLines;
+    case 'home':
+      return -mostScrolled;
+    case 'end':
+      return mostScrolled;
+    default:
+      return undefined;
+  }
+}
+
+function after<T>(names: readonly T[], name: T): T {
+  return names[(names.indexOf(name) + 1) % names.length] ?? name;
+}

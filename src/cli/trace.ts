@@ -1,0 +1,137 @@
+// `manycore trace PID` and `manycore trace -- COMMAND`: traces until the time is over, the program ends
+// or SIGINT comes, then prints the report. A command keeps its terminal: the report goes to standard
+// error, and its exit code is passed on. With --seconds a command is ended then, with all that it started.
+// Not here: the text of the report (trace-report.ts), counting requests (trace-requests.ts).
+
+import { CodedError } from '../errors.js';
+import {
+  endProcesses,
+  foldCounts,
+  foldTimes,
+  startCommand,
+  startTrace,
+  type Trace,
+  type TracedCommand,
+  type TraceMethod,
+  type TraceReport,
+  writeTraceFile,
+} from '../trace/index.js';
+import { needsForwarding } from './terminal.js';
+import { type CountedRequests, requestsText, textReport } from './trace-report.js';
+import { TracedRequests } from './trace-requests.js';
+
+export interface TraceFlags {
+  readonly seconds?: number;
+  readonly method?: TraceMethod;
+  readonly json?: boolean;
+  readonly output?: string;
+  readonly folded?: string;
+  readonly foldedCounts?: string;
+}
+
+const defaultSeconds = 5;
+
+/** Throws `TRACE_…`. */
+export async function traceProgram(target: readonly string[], flags: TraceFlags): Promise<void> {
+  if (flags.seconds === 0) {
+    throw new CodedError('OPTION_INVALID', '--seconds must be 1 or more');
+  }
+  const [first = ''] = target;
+  if (target.length > 1 || !/^\d+$/.test(first)) await traceCommand(target, flags);
+  else await traceProcess(Number(first), flags);
+}
+
+async function traceProcess(pid: number, flags: TraceFlags): Promise<void> {
+  const trace = startTrace(pid, { method: flags.method });
+  const requests = new TracedRequests(trace, false);
+  const interrupted = firstSignal(() => {});
+  const seconds = flags.seconds ?? defaultSeconds;
+  await requests.begin();
+  console.error(
+    `tracing process ${pid} for ${seconds} s by ${trace.method}: Ctrl-C ends it sooner`,
+  );
+  await Promise.race([trace.ended, interrupted, after(seconds)]);
+  const counted = await requests.end();
+  const said = show(trace.stop(), counted, flags);
+  if (said !== '') console.log(said);
+}
+
+async function traceCommand(target: readonly string[], flags: TraceFlags): Promise<void> {
+  const command = await startCommand(target, flags.method);
+  const trace = traceHeld(command, flags);
+  const requests = new TracedRequests(trace, true);
+  void firstSignal(async (signal) => {
+    if (!needsForwarding(signal)) return;
+    await requests.look(); // a server that is asked to end tells nothing any more
+    command.kill(signal);
+  });
+  await requests.begin();
+  command.release();
+  const { seconds } = flags;
+  const isOver = seconds !== undefined && after(seconds).then(() => true);
+  const ends = command.ended.then(() => false);
+  const isCut = await Promise.race(isOver === false ? [ends] : [ends, isOver]);
+  const counted = await requests.end(command.requests);
+  const said = show(trace.stop(), counted, flags);
+  if (said !== '') console.error(said);
+  if (isCut) await endProcesses(trace.running);
+  const exitCode = await command.ended;
+  process.exitCode ??= exitCode;
+}
+
+/** Throws what `startTrace` throws; the command is not left behind then. */
+function traceHeld(command: TracedCommand, flags: TraceFlags): Trace {
+  try {
+    return startTrace(command.pid, { method: flags.method, command });
+  } catch (error) {
+    command.kill('SIGKILL');
+    command.close();
+    throw error;
+  }
+}
+
+/** Resolves at the first of the signals that end programs; `onSignal` hears each. */
+function firstSignal(onSignal: (signal: NodeJS.Signals) => unknown): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        onSignal(signal);
+        resolve();
+      });
+    }
+  });
+}
+
+function after(seconds: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, seconds * 1000).unref());
+}
+
+/** Writes the files; the text that is left to print, empty when it went to a file. */
+function show(
+  report: TraceReport,
+  requests: CountedRequests | undefined,
+  flags: TraceFlags,
+): string {
+  const text = flags.json
+    ? JSON.stringify({ ...report, requests: requests ?? null }, undefined, 2)
+    : textReport(report, requests === undefined ? [] : requestsText(report, requests));
+  const failures: CodedError[] = [];
+  const write = (path: string | undefined, content: () => string): boolean => {
+    if (path === undefined) return false;
+    try {
+      writeTraceFile(path, content());
+      return true;
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      failures.push(error);
+      return false;
+    }
+  };
+  write(flags.folded, () => foldTimes(report));
+  write(flags.foldedCounts, () => foldCounts(report));
+  const isWritten = write(flags.output, () => `${text}\n`);
+  // A trace is not lost because a disk is full.
+  for (const { message, code } of failures) console.error(`manycore: ${message} (${code})`);
+  if (failures.length > 0) process.exitCode = 2;
+  return isWritten ? '' : text;
+}

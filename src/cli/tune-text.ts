@@ -1,0 +1,95 @@
+// The report of `manycore tune` for a terminal of 80 columns.
+
+import { figure, type SettingReport, settingText, type TuneReport } from '../tune/index.js';
+
+const widthChars = 80;
+/** A setting that is longer has a line of its own. */
+const settingChars = 26;
+
+/** Everything but how files were written. */
+export function tuneText(report: TuneReport): string {
+  return [
+    ...head(report),
+    '',
+    ...table(report),
+    ...notes(report),
+    '',
+    ...wrapped(report.verdict, ''),
+    ...report.trials.flatMap(({ knob, setting }) => {
+      const reason = report.reasons[knob];
+      const text = settingText({ [knob]: setting[knob] });
+      return reason === undefined ? [] : wrapped(`${text}: ${reason}`, '  ');
+    }),
+  ].join('\n');
+}
+
+function head({ program, load, cores, node, ...report }: TuneReport): string[] {
+  const { settings, warmUpSeconds, seconds, tookSeconds } = report;
+  const runs = settings.reduce((sum, each) => sum + each.runs, 0);
+  const took = `${Math.floor(tookSeconds / 60)} min ${Math.round(tookSeconds % 60)} s`;
+  return [
+    ...wrapped(program, ''),
+    ...wrapped(`under ${load}`, ''),
+    `Node ${node}, ${cores} core${cores === 1 ? '' : 's'}; ${runs} runs of ${seconds} s after ${warmUpSeconds} s of warm-up, in ${took}`,
+  ];
+}
+
+function table({ settings, unit }: TuneReport): string[] {
+  const columns: [name: string, cell: (report: SettingReport) => string][] = [
+    ['runs', ({ runs }) => String(runs)],
+    [`${unit === 'calls' ? 'calls' : 'req'}/s`, (each) => cell(each.perSecond)],
+    ['spread', (each) => (each.spread === undefined ? '-' : `${(each.spread * 100).toFixed(1)} %`)],
+    ['times', (each) => (each.ratio === undefined ? '' : figure(each.ratio))],
+    ['p50 ms', (each) => cell(each.p50Ms)],
+    ['p99 ms', (each) => cell(each.p99Ms)],
+    ['MiB', (each) => cell(each.memoryMiB)],
+    ['cores', (each) => cell(each.cpuCores)],
+  ];
+  const kept = columns.filter(
+    ([name, text]) => name === 'runs' || settings.some((each) => !['', '-'].includes(text(each))),
+  );
+  const widths = kept.map(([name, text]) =>
+    Math.max(name.length, ...settings.map((each) => text(each).length)),
+  );
+  const line = (texts: readonly string[]): string =>
+    texts.map((text, at) => text.padStart((widths[at] ?? 0) + 1)).join('');
+  const first = 'setting'.padEnd(settingChars) + line(kept.map(([name]) => name));
+  return [
+    first,
+    ...settings.flatMap((each) => {
+      const figures = line(kept.map(([, text]) => text(each)));
+      if (each.problem !== undefined) return [each.text, ...wrapped(`out: ${each.problem}`, '  ')];
+      if (each.text.length < settingChars) return [each.text.padEnd(settingChars) + figures];
+      return [each.text, ' '.repeat(settingChars) + figures];
+    }),
+  ];
+}
+
+function cell(value: number | undefined): string {
+  return value === undefined || Number.isNaN(value) ? '-' : figure(value);
+}
+
+function notes({ notTried, skipped, settings }: TuneReport): string[] {
+  const failing = settings.filter(({ errorsPerSecond = 0 }) => errorsPerSecond > 0);
+  return [
+    ...notTried.flatMap(({ knob, why }) => wrapped(`not tried: ${knob}: ${why}`, '')),
+    ...(skipped.length === 0 ? [] : wrapped(`no time for: ${skipped.join(', ')}`, '')),
+    ...failing.flatMap(({ text, errorsPerSecond = 0 }) =>
+      wrapped(`${text}: ${figure(errorsPerSecond)} errors a second, which do not count`, ''),
+    ),
+  ];
+}
+
+/** Words on lines of the terminal's width, those after the first two further in. */
+function wrapped(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(' ')) {
+    if (line.length + word.length > widthChars && line.trim() !== '') {
+      lines.push(line.trimEnd());
+      line = `${indent}  `;
+    }
+    line += `${word} `;
+  }
+  return [...lines, line.trimEnd()];
+}

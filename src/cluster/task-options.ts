@@ -1,0 +1,35 @@
+// What whoever sends tasks into a cluster, or takes them there, needs of it, and whether it may: hosts run
+// functions that others send, so both ask for a secret.
+
+import { CodedError } from '../errors.js';
+import { clusterClosed } from './errors.js';
+import type { NatsConnection } from './nats.js';
+import type { Seal } from './seal.js';
+import { Subjects } from './subjects.js';
+
+/** What tasks and hosts need of a cluster. */
+export interface TaskOptions {
+  readonly connection: NatsConnection;
+  /** The cluster's. */
+  readonly name: string;
+  readonly seal: Seal | undefined;
+}
+
+/** The same where functions may be sent. */
+export interface HostsOptions extends TaskOptions {
+  readonly seal: Seal;
+  readonly subjects: Subjects;
+}
+
+/** Throws `CLUSTER_CLOSED`. */
+export function checkOpen({ connection }: TaskOptions): void {
+  if (connection.isClosed() || connection.isDraining()) throw clusterClosed();
+}
+
+/** Throws `CLUSTER_UNSIGNED`. */
+export function signed(options: TaskOptions, what: string): HostsOptions {
+  const { seal, name } = options;
+  if (seal !== undefined) return { ...options, seal, subjects: new Subjects(name) };
+  const wayOut = 'cluster({ secret }), --cluster-secret FILE or MANYCORE_CLUSTER_SECRET';
+  throw new CodedError('CLUSTER_UNSIGNED', `${what}, which needs a secret: ${wayOut}`);
+}

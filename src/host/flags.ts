@@ -1,0 +1,58 @@
+// Flags of node that this process was started with, as its hosts have them too.
+
+/** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
+const ownFlags: ReadonlySet<string> = new Set([
+  '-e',
+  '--eval',
+  '-p',
+  '-pe',
+  '--print',
+  '-c',
+  '--check',
+  '-i',
+  '--interactive',
+  '--test',
+  '--watch',
+  '--input-type',
+]);
+const ownFlagPrefixes = [
+  '--inspect',
+  '--test-',
+  '--watch-',
+  '--cpu-prof',
+  '--heap-prof',
+  '--prof',
+  '--input-type=',
+  '--eval=',
+  '--print=',
+];
+
+/**
+ * What says which modules are loaded, and how. A worker that is given flags has no others, and it refuses
+ * those of V8 and of the whole process, with which Node 26 starts each file of a test run.
+ */
+const moduleFlags =
+  /^(-r|-C|--require|--import|--loader|--experimental-loader|--conditions|--enable-source-maps|--preserve-symlinks|--experimental-strip-types|--experimental-transform-types)(=|$)/;
+
+/** The flags of `execArgv` that make sense in a host as well: loaders, conditions, V8's own. */
+export function inheritedFlags(execArgv: readonly string[]): string[] {
+  return withValues(execArgv, (flag) => !isOwnFlag(flag));
+}
+
+/** Those that a thread can have apart from the flags of its process. */
+export function threadFlags(execArgv: readonly string[]): string[] {
+  return withValues(execArgv, (flag) => moduleFlags.test(flag));
+}
+
+/** A word without a dash is the value of the flag before it: these are flags, no program's name. */
+function withValues(execArgv: readonly string[], isMeant: (flag: string) => boolean): string[] {
+  let isKept = true;
+  return execArgv.filter((word) => {
+    if (word.startsWith('-')) isKept = isMeant(word);
+    return isKept;
+  });
+}
+
+function isOwnFlag(flag: string): boolean {
+  return ownFlags.has(flag) || ownFlagPrefixes.some((prefix) => flag.startsWith(prefix));
+}

@@ -1,0 +1,10 @@
+// How a process has ended, as shells tell it.
+
+import { constants } from 'node:os';
+
+const signalBase = 128;
+
+/** The exit code of a child, or 128 and the number of the signal that has ended it. */
+export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {
+  return code ?? signalBase + (signal === null ? 0 : constants.signals[signal]);
+}

@@ -1,0 +1,84 @@
+// The folder in which the programs of a user are found, each by a socket: private, so that nobody else can
+// ask them, stop them or stand in for one. The XDG Base Directory Specification names it; where it is not
+// set, a folder under /tmp, which must be ours. Not here: what is asked over the sockets (serve, agent).
+
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { CodedError } from '../errors.js';
+import { messageOf } from './message.js';
+
+/** Creates it where it is missing. Throws `RUNTIME_FOLDER_REFUSED`. */
+function runtimeFolder(): string {
+  const ofSession = process.env['XDG_RUNTIME_DIR'] ?? '';
+  const way =
+    ofSession === ''
+      ? 'set XDG_RUNTIME_DIR to a folder of your own'
+      : 'unset XDG_RUNTIME_DIR, or set it to a folder of your own';
+  const user = process.getuid?.() ?? 0;
+  const path = ofSession === '' ? join(tmpdir(), `manycore-${user}`) : join(ofSession, 'manycore');
+  try {
+    makeFolder(path, dirname(path));
+    if (isPrivate(path, user)) return path;
+  } catch (cause) {
+    const message = `${path} cannot be made: ${messageOf(cause)}${ownerText(dirname(path), user)}: ${way}`;
+    throw new CodedError('RUNTIME_FOLDER_REFUSED', message, { cause });
+  }
+  const message = `${path} is not a private folder of this user: remove it, or ${way}`;
+  throw new CodedError('RUNTIME_FOLDER_REFUSED', message);
+}
+
+/** One after the other: Node 20 never ends to make folders in /proc by `recursive`. */
+function makeFolder(path: string, parent: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = Object(error);
+    if (code === 'EEXIST') return;
+    // In /proc nothing can be made, although it is there.
+    if (code !== 'ENOENT' || existsSync(parent)) throw error;
+    makeFolder(parent, dirname(parent));
+    makeFolder(path, parent);
+  }
+}
+
+function isPrivate(path: string, user: number): boolean {
+  const found = lstatSync(path);
+  return found.isDirectory() && found.uid === user && (found.mode & 0o077) === 0;
+}
+
+/** As after `su`, which keeps the variable. */
+function ownerText(folder: string, user: number): string {
+  try {
+    const { uid } = statSync(folder);
+    return uid === user ? '' : `, in a folder of another user (number ${uid})`;
+  } catch {
+    return '';
+  }
+}
+
+/** Where a socket of this name is. Throws `RUNTIME_FOLDER_REFUSED`. */
+export function socketPath(name: string): string {
+  return join(runtimeFolder(), name);
+}
+
+/** Sockets of programs that run, or have run, by their names. Throws `RUNTIME_FOLDER_REFUSED`. */
+export function socketPaths(names: RegExp): string[] {
+  const folder = runtimeFolder();
+  return readdirSync(folder)
+    .filter((file) => names.test(file))
+    .map((file) => join(folder, file));
+}
+
+/**
+ * A socket that refuses everybody is removed when the process in its name is gone: killed, it left it
+ * behind. One that runs keeps it, whatever is the reason.
+ */
+export function removeLeftSocket(path: string): void {
+  const pid = Number(/-(\d+)\b/.exec(basename(path))?.[1]);
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (Object(error).code === 'ESRCH') rmSync(path, { force: true });
+  }
+}

@@ -1,0 +1,117 @@
+// Connections to the agents of threads (src/agent), over which they are asked again and again: an agent
+// measures what costs something while a connection that has asked is open.
+
+import { createConnection, type Socket } from 'node:net';
+import { agentNameOf, parseFigures, type ThreadFigures } from '../agent/index.js';
+import { onLines, removeLeftSocket } from '../internal/index.js';
+
+const answerLimitMs = 1000;
+/** A longer answer is none. */
+const mostAnswerChars = 2 ** 24;
+
+class AgentLink {
+  readonly pid: number;
+  readonly thread: number;
+  /** A silent one is not therefore in need of help. */
+  readonly mayBlock: boolean;
+  readonly #socket: Socket;
+  #answer: ((line: string | undefined) => void) | undefined;
+  /** A thread that is blocked is not asked again: it would answer all questions when it is back. */
+  #isAsked = false;
+  #isUnreached = false;
+  isClosed = false;
+  /** The latest answer. */
+  last: ThreadFigures | undefined;
+
+  constructor(path: string) {
+    const { pid, thread, mayBlock } = agentNameOf(path);
+    this.pid = pid;
+    this.thread = thread;
+    this.mayBlock = mayBlock;
+    this.#socket = createConnection(path);
+    this.#socket.unref();
+    let isConnected = false;
+    this.#socket.once('connect', () => {
+      isConnected = true;
+    });
+    this.#socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'ECONNREFUSED') removeLeftSocket(path);
+      // As EAGAIN, where as many wait already as may.
+      else this.#isUnreached = !isConnected && code !== 'ENOENT';
+    });
+    this.#socket.on('close', () => this.close());
+    onLines(this.#socket, mostAnswerChars, (line) => {
+      this.#isAsked = false;
+      this.#answer?.(line);
+    });
+  }
+
+  /** Whether there is no such thread any more. */
+  get isGone(): boolean {
+    return this.isClosed && !this.#isUnreached;
+  }
+
+  /** `probes`: whether it finds out how long jobs wait for libuv's pool. `undefined`: no answer in time. */
+  async ask(probes = false): Promise<ThreadFigures | undefined> {
+    const line = await new Promise<string | undefined>((resolve) => {
+      const timer = setTimeout(() => resolve(undefined), answerLimitMs);
+      this.#answer = (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      };
+      if (this.isClosed) this.#answer(undefined);
+      else if (!this.#isAsked) {
+        this.#isAsked = true;
+        this.#socket.write(probes ? 'probedFigures\n' : 'figures\n');
+      }
+    });
+    this.#answer = undefined;
+    const told = line === undefined ? undefined : parseFigures(line);
+    this.last = told ?? this.last;
+    return told;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.#answer?.(undefined);
+    this.#socket.destroy();
+  }
+}
+
+export interface Answer {
+  readonly link: AgentLink;
+  /** `undefined`: no answer in time; it is blocked, or stopped. */
+  readonly figures: ThreadFigures | undefined;
+}
+
+/** One connection for each thread: one that is blocked accepts no second. */
+export class AgentLinks implements Disposable {
+  readonly #links = new Map<string, AgentLink>();
+
+  /**
+   * Asks the threads behind these sockets, and lets go of all others. Threads that have ended give no answer.
+   * `probes`: as in `AgentLink.ask`.
+   */
+  async ask(
+    paths: readonly string[],
+    probes: (link: AgentLink) => boolean = () => false,
+  ): Promise<Answer[]> {
+    for (const [path, link] of this.#links) {
+      if (paths.includes(path) && !link.isClosed) continue;
+      link.close();
+      this.#links.delete(path);
+    }
+    const asked = paths.map(async (path) => {
+      const link = this.#links.get(path) ?? new AgentLink(path);
+      this.#links.set(path, link);
+      const figures = await link.ask(probes(link));
+      return figures === undefined && link.isGone ? [] : [{ link, figures }];
+    });
+    return (await Promise.all(asked)).flat();
+  }
+
+  [Symbol.dispose](): void {
+    for (const link of this.#links.values()) link.close();
+    this.#links.clear();
+  }
+}

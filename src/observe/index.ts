@@ -1,0 +1,18 @@
+export { Dashboard } from './dashboard/dashboard.js';
+export { bytesText, countText, msText, percentText, shortTitle } from './format.js';
+export { busyConcern, isBlockedFor, lagConcern } from './limits.js';
+export { type EndpointOptions, type MetricsEndpoint, serveMetrics } from './metrics/endpoint.js';
+export { type AskedThread, ProcessThreads, type Program, Programs } from './programs.js';
+export { followTasks } from './tasks.js';
+export { roleOf } from './thread-view.js';
+export type {
+  BusView,
+  HostView,
+  LoopView,
+  PoolView,
+  ProgramView,
+  ServerView,
+  SummaryView,
+  ThreadView,
+} from './view-types.js';
+export { Viewer } from './viewer.js';

@@ -1,0 +1,410 @@
+// All metrics, in one table: what each is, and how it is had from a program. Prometheus (prometheus.ts),
+// OpenTelemetry (opentelemetry/) and the page docs/metrics.md are made from it or held against it. Names
+// and units are those of OpenTelemetry; Prometheus names follow from them by its rules: the unit behind
+// the name, and `_total` behind a counter. Labels are few and have few values at a time: no function
+// names, no addresses.
+// Long (over 400 lines), because it is one table.
+
+import type { ThreadFigures } from '../../agent/index.js';
+import type { PoolFigures } from '../../pool/index.js';
+import type { HostReading } from './hosts.js';
+import {
+  busScope,
+  define,
+  defineDurations,
+  hostScope,
+  type MetricDefinition,
+  poolScope,
+  processScope,
+  servedScope,
+  serverScope,
+  threadScope,
+  upScope,
+  type Values,
+} from './scopes.js';
+import type { Source } from './sources.js';
+
+const seconds = (ms: number | undefined): number | undefined =>
+  ms === undefined ? undefined : ms / 1000;
+
+const hostStates = ['starting', 'ready', 'retiring', 'closing'] as const;
+
+function hostsByState({ figures: { hosts } }: Source<PoolFigures>): Values | undefined {
+  if (hosts === undefined) return undefined;
+  const count = (state: string): number => hosts.filter((host) => host.state === state).length;
+  return Object.fromEntries(hostStates.map((state) => [state, count(state)]));
+}
+
+function gcBy(value: 'count' | 'totalMs', gc: ThreadFigures['gc'] | undefined): Values {
+  return Object.fromEntries(Object.entries(gc ?? {}).map(([kind, each]) => [kind, each[value]]));
+}
+
+type HeapFigure = keyof ThreadFigures['heap'];
+
+const heapOf =
+  (value: HeapFigure) =>
+  ({ memory }: HostReading): number | undefined =>
+    memory?.heap[value];
+
+function secondsBy(values: Values): Values {
+  return Object.fromEntries(Object.entries(values).map(([key, ms]) => [key, seconds(ms)]));
+}
+
+export const metricDefinitions: readonly MetricDefinition[] = [
+  ...define(upScope, [
+    [
+      'thread.up',
+      'gauge',
+      '{thread}',
+      '1 for a thread that answers, 0 for one that is silent',
+      (of) => Number(of.isUp),
+    ],
+  ]),
+  ...define(threadScope, [
+    [
+      'loop.active',
+      'counter',
+      's',
+      'Time in which the event loop had work',
+      (of) => seconds(of.loop.activeMs),
+    ],
+    [
+      'loop.idle',
+      'counter',
+      's',
+      'Time in which the event loop had none',
+      (of) => seconds(of.loop.idleMs),
+    ],
+    [
+      'loop.lag',
+      'gauge',
+      's',
+      'How late timers were in the last second; quantile 1 is the latest',
+      ({ loop: { lag } }) => secondsBy({ '0.5': lag?.p50Ms, '0.99': lag?.p99Ms, '1': lag?.maxMs }),
+      'quantile',
+    ],
+    [
+      'loop.lag.max',
+      'gauge',
+      's',
+      'How late timers were at most in the last minute',
+      (of) => seconds(of.loop.lag?.worstMs),
+    ],
+    ['heap.used', 'gauge', 'By', 'Heap of V8 in use', (of) => of.heap.usedBytes],
+    ['heap.total', 'gauge', 'By', 'Heap that V8 has reserved', (of) => of.heap.totalBytes],
+    ['heap.limit', 'gauge', 'By', 'Heap at which V8 gives up', (of) => of.heap.limitBytes],
+    [
+      'heap.external',
+      'gauge',
+      'By',
+      'Memory outside of the heap that objects in it hold',
+      (of) => of.heap.externalBytes,
+    ],
+    [
+      'gc.pauses',
+      'counter',
+      '{pause}',
+      'Pauses of the garbage collector',
+      (of) => gcBy('count', of.gc),
+      'kind',
+    ],
+    [
+      'gc.pause',
+      'counter',
+      's',
+      'Time in pauses of the garbage collector',
+      (of) => secondsBy(gcBy('totalMs', of.gc)),
+      'kind',
+    ],
+    [
+      'captures',
+      'counter',
+      '{snapshot}',
+      'Snapshots of functions and what they captured',
+      (of) => of.captures?.count,
+    ],
+    [
+      'capture',
+      'counter',
+      's',
+      'Time taken by snapshots of functions',
+      (of) => seconds(of.captures?.totalMs),
+    ],
+  ]),
+  ...define(processScope, [
+    [
+      'process.cpu',
+      'counter',
+      's',
+      'Time on a core, of all threads of a process',
+      ({ cpu }) => secondsBy({ user: cpu?.userMs, system: cpu?.systemMs }),
+      'mode',
+    ],
+    ['process.resident', 'gauge', 'By', 'Resident memory of a process', (of) => of.residentBytes],
+    [
+      'blocking_pool.threads',
+      'gauge',
+      '{thread}',
+      "Threads of libuv's pool",
+      (of) => of.blockingPool.threads,
+    ],
+    [
+      'blocking_pool.waiting',
+      'gauge',
+      '{job}',
+      "Jobs that no thread of libuv's pool has begun",
+      (of) => of.blockingPool.waitingJobs,
+    ],
+    [
+      'blocking_pool.wait',
+      'gauge',
+      's',
+      "How long a job of ours waited for a thread of libuv's pool, where jobs cannot be counted",
+      (of) => seconds(of.blockingPool.waitMs),
+    ],
+  ]),
+  ...define(hostScope, [
+    ['host.heap.used', 'gauge', 'By', 'Heap of V8 in use in a host', heapOf('usedBytes')],
+    ['host.heap.limit', 'gauge', 'By', 'Heap at which V8 gives up in a host', heapOf('limitBytes')],
+    [
+      'host.heap.external',
+      'gauge',
+      'By',
+      'Memory outside of the heap of a host that objects in it hold',
+      heapOf('externalBytes'),
+    ],
+    [
+      'host.gc.pauses',
+      'counter',
+      '{pause}',
+      'Pauses of the garbage collector of a host',
+      ({ memory }) => gcBy('count', memory?.gc),
+      'kind',
+    ],
+    [
+      'host.gc.pause',
+      'counter',
+      's',
+      'Time in pauses of the garbage collector of a host',
+      ({ memory }) => secondsBy(gcBy('totalMs', memory?.gc)),
+      'kind',
+    ],
+  ]),
+  ...define(poolScope, [
+    [
+      'tasks.waiting',
+      'gauge',
+      '{task}',
+      'Tasks that no host has yet',
+      ({ figures }) => figures.waitingTasks,
+    ],
+    [
+      'tasks.running',
+      'gauge',
+      '{task}',
+      'Tasks that hosts have and have not answered',
+      ({ figures }) => figures.runningTasks,
+    ],
+    [
+      'tasks.completed',
+      'counter',
+      '{task}',
+      'Tasks that gave a result',
+      ({ figures }) => figures.completedTasks,
+    ],
+    [
+      'tasks.failed',
+      'counter',
+      '{task}',
+      'Tasks that failed, or were given up',
+      ({ figures }) => figures.failedTasks,
+    ],
+    [
+      'tasks.handed',
+      'counter',
+      '{task}',
+      'Tasks handed to a host',
+      ({ figures }) => figures.waited?.count,
+    ],
+    [
+      'tasks.answered',
+      'counter',
+      '{task}',
+      'Tasks that a host answered',
+      ({ figures }) => figures.ran?.count,
+    ],
+  ]),
+  ...defineDurations(poolScope, [
+    ['task.wait', 'How long tasks waited until a host had them', ({ figures }) => figures.waited],
+    ['task.run', 'How long tasks ran in hosts', ({ figures }) => figures.ran],
+  ]),
+  ...define(poolScope, [
+    ['hosts', 'gauge', '{host}', 'Hosts by state', hostsByState, 'state'],
+    [
+      'hosts.started',
+      'counter',
+      '{host}',
+      'Hosts that were started',
+      ({ figures }) => figures.startedHosts,
+    ],
+    [
+      'hosts.exited',
+      'counter',
+      '{host}',
+      'Hosts that have ended',
+      ({ figures }) => figures.exitedHosts,
+    ],
+    [
+      'hosts.lost',
+      'counter',
+      '{host}',
+      'Hosts that ended without having been asked to',
+      ({ figures }) => figures.lostHosts,
+    ],
+    [
+      'hosts.restarts',
+      'counter',
+      '{restart}',
+      'Starts of hosts that had to wait after one that failed',
+      ({ figures }) => figures.restarts,
+    ],
+    [
+      'transfer.sent',
+      'counter',
+      'By',
+      'Sent to hosts: calls, code and shared memory',
+      ({ figures }) => figures.sentBytes,
+    ],
+    [
+      'transfer.received',
+      'counter',
+      'By',
+      'Received from hosts: results and shared memory',
+      ({ figures }) => figures.receivedBytes,
+    ],
+  ]),
+  ...define(busScope, [
+    [
+      'bus.messages.sent',
+      'counter',
+      '{message}',
+      'Messages sent in this loop',
+      ({ figures }) => figures.sent,
+    ],
+    [
+      'bus.messages.received',
+      'counter',
+      '{message}',
+      'Messages handed to handlers in this loop',
+      ({ figures }) => figures.received,
+    ],
+    [
+      'bus.messages.undelivered',
+      'counter',
+      '{message}',
+      'Messages to an address that nobody consumed',
+      ({ figures }) => figures.undelivered,
+    ],
+    [
+      'bus.messages.dropped',
+      'counter',
+      '{message}',
+      'Messages lost where too many waited',
+      ({ figures }) => figures.dropped,
+    ],
+  ]),
+  ...define(serverScope, [
+    [
+      'server.processes',
+      'gauge',
+      '{process}',
+      'Processes of a server',
+      ({ figures }) => figures.loops && new Set(figures.loops.map(({ pid }) => pid)).size,
+    ],
+    [
+      'server.processes.lost',
+      'counter',
+      '{process}',
+      'Processes that ended unasked, lost a loop, or did not start',
+      ({ figures }) => figures.lostProcesses,
+    ],
+  ]),
+  ...define(servedScope, [
+    [
+      'connections.open',
+      'gauge',
+      '{connection}',
+      'Connections that a loop holds',
+      (of) => of.openConnections,
+    ],
+    [
+      'connections',
+      'counter',
+      '{connection}',
+      'Connections that a loop got',
+      (of) => of.connections,
+    ],
+    [
+      'connections.refused',
+      'counter',
+      '{connection}',
+      'Connections answered by 503 for all loops of a process',
+      (of) => of.turnedAway,
+    ],
+    [
+      'requests.in_flight',
+      'gauge',
+      '{request}',
+      'Requests of HTTP that wait for their answer',
+      (of) => of.requestsInFlight,
+    ],
+    [
+      'requests',
+      'counter',
+      '{request}',
+      'Requests of HTTP that were answered',
+      (of) => of.requests,
+    ],
+    [
+      'written',
+      'counter',
+      'By',
+      'Written to connections that were closed',
+      (of) => of.bytesWritten,
+    ],
+    [
+      'server.loop.lag',
+      'gauge',
+      's',
+      'How long the last question of the listener thread waited for a loop',
+      (of) => seconds(of.lagMs),
+    ],
+    [
+      'server.loop.blocked',
+      'gauge',
+      's',
+      'For so long a loop has given no sign of life',
+      (of) => seconds(of.blockedMs),
+    ],
+    [
+      'server.loop.utilization',
+      'gauge',
+      '1',
+      'The share of the last second in which a loop had work',
+      (of) => of.utilization,
+    ],
+  ]),
+];
+
+const suffixes: Readonly<Record<string, string>> = { s: '_seconds', By: '_bytes', '1': '_ratio' };
+
+/** As Prometheus has it. */
+export function prometheusName({ name, type, unit }: MetricDefinition): string {
+  const base = `manycore_${name.replaceAll('.', '_')}${suffixes[unit] ?? ''}`;
+  return type === 'counter' ? `${base}_total` : base;
+}
+
+/** As OpenTelemetry has it. */
+export function openTelemetryName({ name }: MetricDefinition): string {
+  return `manycore.${name}`;
+}

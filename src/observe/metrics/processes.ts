@@ -1,0 +1,66 @@
+// The processes of a program: its own, those of its servers and its hosts. Memory and processor time are read
+// from /proc, because not every process has a thread that tells them; elsewhere only what is told is there.
+
+import type { ThreadFigures } from '../../agent/index.js';
+import { readBlockingPool } from '../../blocking-pool/index.js';
+import { type CpuTimes, readStat, rssBytesOf } from '../../proc/index.js';
+import type { HostReading } from './hosts.js';
+import { processesOf } from './sources.js';
+
+export interface ProcessReading {
+  readonly pid: number;
+  readonly role: 'program' | 'server' | 'host';
+  /** Of a host: a number that the next one has when this has ended; `undefined` for the others. */
+  readonly slot: number | undefined;
+  readonly residentBytes: number;
+  /** On a core, of all its threads; `undefined` where it cannot be seen. */
+  readonly cpu: CpuTimes | undefined;
+  /** All `undefined` where nothing can be seen. */
+  readonly blockingPool: BlockingPoolFigures;
+}
+
+/** Of libuv's thread pool, on which fs, crypto, zlib and dns.lookup run. */
+export interface BlockingPoolFigures {
+  readonly threads: number | undefined;
+  /** Jobs that no thread has begun. */
+  readonly waitingJobs: number | undefined;
+  /** How long one waited, where they cannot be counted and a thread tells. */
+  readonly waitMs: number | undefined;
+}
+
+export function processReadings(
+  rootPid: number,
+  threads: readonly ThreadFigures[],
+  hosts: readonly HostReading[],
+): ProcessReading[] {
+  const slots = new Map(hosts.map(({ pid, slot }) => [pid, slot]));
+  const all = new Set([
+    rootPid,
+    ...threads.map(({ pid }) => pid),
+    ...processesOf(threads),
+    ...hosts.flatMap(({ pid }) => pid ?? []),
+  ]);
+  return [...all].map((pid) => {
+    const told = threads.find((each) => each.pid === pid && each.process !== undefined)?.process;
+    const role = pid === rootPid ? 'program' : slots.has(pid) ? 'host' : 'server';
+    const residentBytes = rssBytesOf(pid) || (told?.rssBytes ?? 0);
+    return {
+      pid,
+      role,
+      slot: slots.get(pid),
+      residentBytes,
+      // One source for a process: each rounds in its own way, and a counter must not go down.
+      cpu: readStat(`/proc/${pid}`) ?? told,
+      blockingPool: { ...seenPool(pid), waitMs: told?.poolWaitMs },
+    };
+  });
+}
+
+function seenPool(pid: number): Pick<BlockingPoolFigures, 'threads' | 'waitingJobs'> {
+  try {
+    const { threads, waitingJobs } = readBlockingPool(pid);
+    return { threads, waitingJobs };
+  } catch {
+    return { threads: undefined, waitingJobs: undefined }; // it has ended, or cannot be seen
+  }
+}

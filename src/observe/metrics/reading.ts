@@ -1,0 +1,113 @@
+// What all metrics are read from: the program that this thread belongs to, as it is now. A program is what
+// one start has brought about: a process with its threads, or a supervisor with all processes and loops of
+// its servers, and the hosts of both that have pools of their own. The threads are asked over the sockets of
+// their agents, this one directly. Other programs are not asked: a scrape each second would cost them
+// something.
+// Not here: what becomes of it (definitions.ts).
+
+import { threadId } from 'node:worker_threads';
+import {
+  agentNameOf,
+  agentSockets,
+  mayBlock,
+  ownFigures,
+  type ThreadFigures,
+} from '../../agent/index.js';
+import { canCountJobs } from '../../blocking-pool/index.js';
+import { socketPaths } from '../../internal/index.js';
+import { readStat } from '../../proc/index.js';
+import { programLoop } from '../../serve/index.js';
+import { AgentLinks } from '../agent-link.js';
+import { type HostReading, hostPids, hostReadings } from './hosts.js';
+import { type ProcessReading, processReadings } from './processes.js';
+import { processesOf, serverPidOf } from './sources.js';
+
+export interface ProgramReading {
+  readonly threads: readonly ThreadFigures[];
+  /** Those that have a socket, but for threads of units that may block them. */
+  readonly watched: readonly WatchedThread[];
+  readonly processes: readonly ProcessReading[];
+  readonly hosts: readonly HostReading[];
+}
+
+export interface WatchedThread {
+  readonly pid: number;
+  readonly thread: number;
+  /** It has answered in time. */
+  readonly isUp: boolean;
+}
+
+let inFlight: Promise<ProgramReading> | undefined;
+const links = new AgentLinks();
+
+/** Who asks while another does gets the same answer. Rejects with `RUNTIME_FOLDER_REFUSED`. */
+export function readProgram(): Promise<ProgramReading> {
+  inFlight ??= read().finally(() => {
+    inFlight = undefined;
+  });
+  return inFlight;
+}
+
+async function read(): Promise<ProgramReading> {
+  const rootPid = programLoop() === undefined ? process.pid : process.ppid;
+  const others = process.env['MANYCORE_AGENT'] === '0' ? [] : otherThreads(rootPid);
+  const [own, answers] = await Promise.all([
+    ownFigures({ probes: !canCountJobs(process.pid) }),
+    links.ask(others, ({ pid, thread }) => thread === 0 && !canCountJobs(pid)),
+  ]);
+  const told = [own, ...answers.flatMap(({ figures }) => figures ?? [])];
+  const ours = processesIn(rootPid, told);
+  const threads = told.filter(({ pid }) => ours.has(pid));
+  const all = [
+    { pid: own.pid, thread: own.thread, mayBlock: mayBlock(), figures: own },
+    ...answers.map(({ link: { pid, thread, mayBlock }, figures }) => ({
+      pid,
+      thread,
+      mayBlock,
+      figures,
+    })),
+  ];
+  const hosts = hostReadings(threads);
+  const busy = hostPids(threads); // they do not answer then
+  const watched = all.filter((each) => ours.has(each.pid) && !each.mayBlock && !busy.has(each.pid));
+  return {
+    threads,
+    hosts,
+    watched: watched.map(({ pid, thread, figures }) => ({
+      pid,
+      thread,
+      isUp: figures !== undefined,
+    })),
+    processes: processReadings(rootPid, threads, hosts),
+  };
+}
+
+/**
+ * The first process with those of its servers, as it tells of them or, while it is silent, their loops do, and
+ * the hosts of all of them.
+ */
+function processesIn(rootPid: number, told: readonly ThreadFigures[]): ReadonlySet<number> {
+  const ofRoot = told.filter(({ pid }) => pid === rootPid);
+  const loops = told.filter((each) => serverPidOf(each) === rootPid);
+  const ours = new Set([rootPid, ...processesOf(ofRoot), ...loops.map(({ pid }) => pid)]);
+  // Goes on over those that are added: hosts may have hosts.
+  for (const pid of ours) {
+    for (const host of hostPids(told.filter((each) => each.pid === pid))) ours.add(host);
+  }
+  return ours;
+}
+
+/** Sockets of the threads of the first process and of all below it, without this thread's own. */
+function otherThreads(rootPid: number): string[] {
+  return socketPaths(agentSockets).filter((path) => {
+    const { pid, thread } = agentNameOf(path);
+    const isOwn = pid === process.pid && thread === threadId;
+    return !isOwn && isBelow(pid, rootPid);
+  });
+}
+
+function isBelow(pid: number, rootPid: number): boolean {
+  if (pid === rootPid) return true;
+  const parentPid = readStat(`/proc/${pid}`)?.parentPid ?? 0;
+  return parentPid > 1 && isBelow(parentPid, rootPid);
+}

@@ -1,0 +1,162 @@
+// What metrics are of: threads, processes, pools, buses, servers and their loops, each with the labels that
+// tell its samples apart. Not here: the metrics (definitions.ts).
+
+import type { ThreadFigures } from '../../agent/index.js';
+import type { BusStats } from '../../bus/index.js';
+import type { HistogramSummary, PoolFigures } from '../../pool/index.js';
+import type { LoopStatus, ServerFigures } from '../../serve/index.js';
+import type { HostReading } from './hosts.js';
+import type { ProcessReading } from './processes.js';
+import type { ProgramReading, WatchedThread } from './reading.js';
+import { busesOf, loopsOf, poolsOf, type Source, serversOf } from './sources.js';
+
+export type Labels = Readonly<Record<string, string | number>>;
+
+export interface Sample {
+  readonly labels: Labels;
+  readonly value: number;
+}
+
+/** Seconds, bytes, a share of 1, or `{things}` that are counted. */
+export type Unit = 's' | 'By' | '1' | `{${string}}`;
+
+export interface MetricDefinition {
+  /** Behind `manycore.`. */
+  readonly name: string;
+  /** A histogram is one to Prometheus, and to others a counter: its sum. */
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly unit: Unit;
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** In no order; a label set is there once. */
+  readonly read: (program: ProgramReading) => Sample[];
+  /** Of histograms alone. */
+  readonly readDurations?: (program: ProgramReading) => DurationSample[];
+}
+
+export interface DurationSample {
+  readonly labels: Labels;
+  readonly durations: Durations;
+}
+
+/** As a histogram of a pool gives them, or an older version of it. */
+export type Durations = Partial<HistogramSummary>;
+
+/** By the values of one label more; what is `undefined` has no sample. */
+export type Values = Readonly<Record<string, number | undefined>>;
+
+type Row<Of> = readonly [
+  name: string,
+  type: 'counter' | 'gauge',
+  unit: Unit,
+  help: string,
+  read: (of: Of) => number | undefined | Values,
+  /** The label whose values `read` tells apart. */
+  by?: string,
+];
+
+interface Scope<Of> {
+  readonly labels: readonly string[];
+  readonly all: (program: ProgramReading) => readonly Of[];
+  readonly labelsOf: (of: Of) => Labels;
+}
+
+export function define<Of>(
+  { labels, all, labelsOf }: Scope<Of>,
+  rows: readonly Row<Of>[],
+): MetricDefinition[] {
+  return rows.map(([name, type, unit, help, read, by]) => {
+    const samplesOf = (of: Of): Sample[] => {
+      const found = read(of);
+      const values = typeof found === 'object' ? found : { '': found };
+      return Object.entries(values).flatMap(([each, value]) => {
+        if (value === undefined) return [];
+        const labels = labelsOf(of);
+        return [{ labels: by === undefined ? labels : { ...labels, [by]: each }, value }];
+      });
+    };
+    return {
+      name,
+      type,
+      unit,
+      help,
+      labels: by === undefined ? labels : [...labels, by],
+      read: (program) => all(program).flatMap(samplesOf),
+    };
+  });
+}
+
+/** Histograms of durations. */
+export function defineDurations<Of>(
+  { labels, all, labelsOf }: Scope<Of>,
+  rows: readonly (readonly [name: string, help: string, read: (of: Of) => Durations | undefined])[],
+): MetricDefinition[] {
+  return rows.map(([name, help, read]) => {
+    const readDurations = (program: ProgramReading): DurationSample[] =>
+      all(program).flatMap((of) => {
+        const durations = read(of);
+        return durations === undefined ? [] : [{ labels: labelsOf(of), durations }];
+      });
+    return {
+      name,
+      type: 'histogram',
+      unit: 's',
+      help,
+      labels,
+      readDurations,
+      read: (program) =>
+        readDurations(program).map(({ labels: of, durations }) => ({
+          labels: of,
+          value: (durations.sumMs ?? 0) / 1000,
+        })),
+    };
+  });
+}
+
+export const upScope: Scope<WatchedThread> = {
+  labels: ['pid', 'thread'],
+  all: ({ watched }) => watched,
+  labelsOf: ({ pid, thread }) => ({ pid, thread }),
+};
+
+export const threadScope: Scope<ThreadFigures> = {
+  labels: ['pid', 'thread'],
+  all: ({ threads }) => threads,
+  labelsOf: ({ pid, thread }) => ({ pid, thread }),
+};
+
+export const processScope: Scope<ProcessReading> = {
+  labels: ['pid', 'role', 'slot'],
+  all: ({ processes }) => processes,
+  labelsOf: ({ pid, role, slot }) => (slot === undefined ? { pid, role } : { role, slot }),
+};
+
+export const hostScope: Scope<HostReading> = {
+  labels: ['slot'],
+  all: ({ hosts }) => hosts,
+  labelsOf: ({ slot }) => ({ slot }),
+};
+
+export const poolScope: Scope<Source<PoolFigures>> = {
+  labels: ['pid', 'thread', 'pool'],
+  all: ({ threads }) => poolsOf(threads),
+  labelsOf: ({ pid, thread, id }) => ({ pid, thread, pool: id }),
+};
+
+export const busScope: Scope<Source<BusStats>> = {
+  labels: ['pid', 'thread', 'bus'],
+  all: ({ threads }) => busesOf(threads),
+  labelsOf: ({ pid, thread, id }) => ({ pid, thread, bus: id }),
+};
+
+export const serverScope: Scope<Source<ServerFigures>> = {
+  labels: ['pid', 'thread', 'server'],
+  all: ({ threads }) => serversOf(threads),
+  labelsOf: ({ pid, thread, id }) => ({ pid, thread, server: id }),
+};
+
+export const servedScope: Scope<LoopStatus & { readonly pid: number }> = {
+  labels: ['pid', 'loop'],
+  all: ({ threads }) => loopsOf(threads),
+  labelsOf: ({ pid, loop }) => ({ pid, loop }),
+};

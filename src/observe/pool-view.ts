@@ -1,0 +1,142 @@
+// The row of a pool and those of its hosts, from its stats at two looks.
+
+import type { ThreadFigures } from '../agent/index.js';
+import { type Processes, perSecond, type Rate, total } from './rates.js';
+import { figuresOf, numberIn, objectsIn, textIn } from './told.js';
+import type { HostView, PoolView } from './view-types.js';
+
+interface HostFigures {
+  readonly id: number;
+  readonly kind: string;
+  /** `undefined` for a thread: it is in the process of its pool. */
+  readonly pid: number | undefined;
+  readonly state: string;
+  readonly tasksInFlight: number;
+  readonly tasksDone: number;
+  readonly memory: MemoryFigures | undefined;
+}
+
+interface MemoryFigures {
+  /** By the host's own clock. */
+  readonly atMs: number;
+  readonly heapUsedBytes: number;
+  readonly heapLimitBytes: number;
+  readonly gcMs: number;
+}
+
+/** What `pool.stats()` returns, as far as it is shown. */
+export type PoolFigures = Omit<
+  PoolView,
+  keyof At | 'busyHosts' | `${string}PerSecond` | 'hosts'
+> & {
+  readonly hosts: readonly HostFigures[];
+  readonly completedTasks: number;
+};
+
+type At = Pick<PoolView, 'pid' | 'thread' | 'id' | 'isSilent'>;
+
+/** Of what another version may tell, what can be read. */
+export function poolFiguresIn(told: unknown): PoolFigures {
+  const { waited, ran }: { waited?: unknown; ran?: unknown } = Object(told);
+  return {
+    channel: textIn(told, 'channel'),
+    hosts: objectsIn(told, 'hosts').map(hostFiguresIn),
+    startedHosts: numberIn(told, 'startedHosts'),
+    endedHosts: numberIn(told, 'exitedHosts'),
+    lostHosts: numberIn(told, 'lostHosts'),
+    waitingTasks: numberIn(told, 'waitingTasks'),
+    runningTasks: numberIn(told, 'runningTasks'),
+    completedTasks: numberIn(told, 'completedTasks'),
+    failedTasks: numberIn(told, 'failedTasks'),
+    waitP50Ms: numberIn(waited, 'p50Ms'),
+    waitP99Ms: numberIn(waited, 'p99Ms'),
+    runP50Ms: numberIn(ran, 'p50Ms'),
+    runP99Ms: numberIn(ran, 'p99Ms'),
+  };
+}
+
+function hostFiguresIn(told: object): HostFigures {
+  const kind = textIn(told, 'kind');
+  const pid = numberIn(told, 'pid');
+  return {
+    id: numberIn(told, 'id'),
+    kind,
+    pid: kind === 'process' && pid > 0 ? pid : undefined,
+    state: textIn(told, 'state'),
+    tasksInFlight: numberIn(told, 'tasksInFlight'),
+    tasksDone: numberIn(told, 'tasksDone'),
+    memory: memoryIn(told),
+  };
+}
+
+function memoryIn(told: object): MemoryFigures | undefined {
+  const { memory }: { memory?: unknown } = Object(told);
+  const { heap, gc }: { heap?: unknown; gc?: unknown } = Object(memory);
+  if (heap === undefined || gc === undefined) return undefined;
+  return {
+    atMs: numberIn(memory, 'atMs'),
+    heapUsedBytes: numberIn(heap, 'usedBytes'),
+    heapLimitBytes: numberIn(heap, 'limitBytes'),
+    gcMs: total(Object.values(Object(gc)).map((each) => numberIn(each, 'totalMs'))) ?? 0,
+  };
+}
+
+/** Hosts of all pools of a thread that are processes. */
+export function processHosts(
+  thread: ThreadFigures,
+): { readonly id: number; readonly pid: number }[] {
+  return figuresOf(thread, 'pool').flatMap(({ figures }) =>
+    poolFiguresIn(figures).hosts.flatMap(({ id, pid }) => (pid === undefined ? [] : [{ id, pid }])),
+  );
+}
+
+export function poolView(
+  at: At,
+  now: PoolFigures,
+  last: PoolFigures | undefined,
+  rate: Rate,
+  processes: Processes,
+): PoolView {
+  const before = new Map(last?.hosts.map((host) => [host.id, host]));
+  const hosts = now.hosts.map((host) => hostView(host, before.get(host.id), rate, processes));
+  const { completedTasks, ...shown } = now;
+  return {
+    ...at,
+    ...shown,
+    hosts,
+    busyHosts: hosts.filter(({ tasksInFlight }) => tasksInFlight > 0).length,
+    tasksPerSecond: rate(
+      completedTasks + now.failedTasks,
+      last && last.completedTasks + last.failedTasks,
+    ),
+    failedPerSecond: rate(now.failedTasks, last?.failedTasks),
+  };
+}
+
+function hostView(
+  host: HostFigures,
+  last: HostFigures | undefined,
+  rate: Rate,
+  { cpuShareOf, rssBytesOf }: Processes,
+): HostView {
+  const { memory, ...shown } = host;
+  const { pid } = host;
+  return {
+    ...shown,
+    tasksPerSecond: rate(host.tasksDone, last?.tasksDone),
+    cpuShare: pid === undefined ? undefined : cpuShareOf(pid),
+    rssBytes: pid === undefined ? undefined : rssBytesOf(pid),
+    heapUsedBytes: memory?.heapUsedBytes,
+    heapLimitBytes: memory?.heapLimitBytes,
+    gcShare: gcShareOf(memory, last?.memory),
+  };
+}
+
+function gcShareOf(
+  now: MemoryFigures | undefined,
+  last: MemoryFigures | undefined,
+): number | undefined {
+  if (now === undefined || last === undefined) return undefined;
+  const msPerS = perSecond(now.gcMs, last.gcMs, now.atMs - last.atMs);
+  return msPerS === undefined ? undefined : Math.min(1, msPerS / 1000);
+}

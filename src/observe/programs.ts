@@ -1,0 +1,199 @@
+// All programs of this user that use manycore, as they are now: agents of threads answer over their sockets
+// (agent-link.ts), servers over theirs (src/serve), and what belongs together is put together.
+
+import { agentSockets, type ThreadFigures } from '../agent/index.js';
+import { socketPaths } from '../internal/index.js';
+import { programPath } from '../proc/index.js';
+import { remoteServers, type ServerStatus } from '../serve/index.js';
+import { AgentLinks, type Answer } from './agent-link.js';
+import { processHosts } from './pool-view.js';
+
+export interface FoundServer extends ServerStatus {
+  /** When it answered, by `performance.now()`. */
+  readonly answeredMs: number;
+}
+
+/** A thread that has a socket and did not answer in time: it is blocked, or stopped. */
+export interface SilentThread {
+  readonly pid: number;
+  readonly thread: number;
+  /** A host, or a unit that may block: its silence says nothing. */
+  readonly mayBlock: boolean;
+  /** What it told before. */
+  readonly last: ThreadFigures | undefined;
+}
+
+/** What one start of a program has brought about: a process, or a supervisor with its processes. */
+export interface Program {
+  /** Of the process that was started by hand. */
+  readonly pid: number;
+  /** The path of the program. */
+  readonly title: string;
+  readonly servers: readonly FoundServer[];
+  /** Those that answered, main threads first. */
+  readonly threads: readonly ThreadFigures[];
+  readonly silent: readonly SilentThread[];
+}
+
+/** The threads of one process; none where it does not use manycore. */
+export class ProcessThreads implements Disposable {
+  readonly #pid: number;
+  readonly #links = new AgentLinks();
+
+  constructor(pid: number) {
+    this.#pid = pid;
+  }
+
+  /**
+   * Main thread first; takes a second where one is silent. `probes`: as in `AgentLink.ask`. Rejects with
+   * `RUNTIME_FOLDER_REFUSED`.
+   */
+  async ask(probes: boolean): Promise<AskedThread[]> {
+    const paths = socketPaths(agentSockets).filter((path) => path.includes(`/agent-${this.#pid}.`));
+    const answers = await this.#links.ask(paths, () => probes);
+    return answers
+      .map(({ link: { thread, mayBlock }, figures }) => ({ thread, mayBlock, figures }))
+      .sort((a, b) => a.thread - b.thread);
+  }
+
+  [Symbol.dispose](): void {
+    this.#links[Symbol.dispose]();
+  }
+}
+
+/** A thread that has been asked for its figures. */
+export interface AskedThread {
+  readonly thread: number;
+  /** It is that of a unit that may block it: a silent one is not therefore in need of help. */
+  readonly mayBlock: boolean;
+  /** `undefined`: no answer in time; it is blocked, or stopped. */
+  readonly figures: ThreadFigures | undefined;
+}
+
+/** Asks again and again, over connections that are kept. */
+export class Programs implements Disposable {
+  readonly #links = new AgentLinks();
+
+  /** Throws `RUNTIME_FOLDER_REFUSED`. */
+  async look(): Promise<Program[]> {
+    const paths = socketPaths(agentSockets);
+    const [answers, servers] = await Promise.all([this.#links.ask(paths), remoteServers()]);
+    const parents = hostParents(answers.flatMap(({ link }) => link.last ?? []));
+    const grown = new Grown(parents);
+    for (const { status, answeredMs } of servers) grown.addServer({ ...status, answeredMs });
+    // Loops first: they say whose they are, and other threads of their processes go with them. Hosts last.
+    const rank = (thread: ThreadFigures): number =>
+      isLoop(thread) ? 0 : parents.has(thread.pid) ? 2 : 1;
+    const threads = answers.flatMap(({ figures }) => figures ?? []);
+    for (const thread of threads.sort((a, b) => rank(a) - rank(b))) grown.addThread(thread);
+    for (const { link, figures } of answers) if (figures === undefined) grown.addSilent(link);
+    return grown.programs();
+  }
+
+  [Symbol.dispose](): void {
+    this.#links[Symbol.dispose]();
+  }
+}
+
+/** Programs while their parts come in: first servers, then threads, last those that are silent. */
+class Grown {
+  readonly #programs = new Map<
+    number,
+    { title: string; servers: FoundServer[]; threads: ThreadFigures[]; silent: Answer['link'][] }
+  >();
+  readonly #parents: ReadonlyMap<number, number>;
+
+  /** `parents`: the process of each host's pool. */
+  constructor(parents: ReadonlyMap<number, number>) {
+    this.#parents = parents;
+  }
+
+  #program(pid: number, title: () => string) {
+    let program = this.#programs.get(pid);
+    if (program === undefined) {
+      program = { title: title(), servers: [], threads: [], silent: [] };
+      this.#programs.set(pid, program);
+    }
+    return program;
+  }
+
+  addServer(server: FoundServer): void {
+    this.#program(server.pid, () => server.app).servers.push(server);
+  }
+
+  addThread(thread: ThreadFigures): void {
+    const owner = this.#ownerOf(thread);
+    this.#program(owner, () => titleOf(owner, thread)).threads.push(thread);
+  }
+
+  addSilent(link: Answer['link']): void {
+    const { pid, last } = link;
+    const owner = this.#ownerOf(last ?? { pid, sources: [] });
+    this.#program(owner, () => titleOf(owner, last)).silent.push(link);
+  }
+
+  /** The pid of the program that a thread belongs to. */
+  #ownerOf({ pid, sources }: Pick<ThreadFigures, 'pid' | 'sources'>): number {
+    const server = serverOf(sources);
+    if (server !== undefined) return server;
+    const process = this.#firstOf(pid);
+    const known = [...this.#programs].find(([pid, { servers, threads }]) => {
+      const ofServers = servers.flatMap(({ loops }) => loops.map((loop) => loop.pid));
+      return [pid, ...ofServers, ...threads.map((thread) => thread.pid)].includes(process);
+    });
+    return known?.[0] ?? process;
+  }
+
+  /** Of a host the process that is none, and has started it, or the host that has. */
+  #firstOf(pid: number): number {
+    const seen = new Set<number>(); // what is told need not be true
+    let first = pid;
+    for (let at: number | undefined = pid; at !== undefined && !seen.has(at); ) {
+      first = at;
+      seen.add(at);
+      at = this.#parents.get(at);
+    }
+    return first;
+  }
+
+  programs(): Program[] {
+    return [...this.#programs]
+      .map(([pid, { title, servers, threads, silent }]) => ({
+        pid,
+        title,
+        servers,
+        threads: threads.sort((a, b) => a.pid - b.pid || a.thread - b.thread),
+        silent: silent.map(({ pid, thread, mayBlock, last }) => ({
+          pid,
+          thread,
+          mayBlock: mayBlock || this.#parents.has(pid),
+          last,
+        })),
+      }))
+      .sort((a, b) => a.pid - b.pid);
+  }
+}
+
+function isLoop({ sources }: ThreadFigures): boolean {
+  return serverOf(sources) !== undefined;
+}
+
+/** Of each host that is a process, the one of its pool; of one in several pools, any of theirs. */
+function hostParents(threads: readonly ThreadFigures[]): ReadonlyMap<number, number> {
+  return new Map(
+    threads.flatMap((thread) => processHosts(thread).map(({ pid }) => [pid, thread.pid] as const)),
+  );
+}
+
+/** `thread`: one of the program, as far as it has told something. */
+function titleOf(owner: number, thread: ThreadFigures | undefined): string {
+  const isItsMain = thread?.pid === owner && thread.thread === 0;
+  return (isItsMain ? thread.title : programPath(owner)) || (thread?.title ?? '');
+}
+
+/** The pid of the server, where a thread is one of its loops. */
+function serverOf(sources: ThreadFigures['sources']): number | undefined {
+  const served = sources.find(({ kind }) => kind === 'servedLoop');
+  const { server }: { server?: unknown } = Object(served?.figures);
+  return typeof server === 'number' ? server : undefined;
+}

@@ -1,0 +1,142 @@
+// The rows of servers and their loops. A server is known by its control socket, by what the agent of its
+// supervisor's thread tells (also where it has no such socket), or as loops with units on them; often by
+// several of these, and is shown once.
+
+import type { ThreadFigures } from '../agent/index.js';
+import { addressesIn, addressText, type LoopStatus, loopsIn } from '../serve/index.js';
+import type { FoundServer, Program } from './programs.js';
+import { perSecond, type Rate, total } from './rates.js';
+import { figuresOf, type KnownThread, numberIn, objectsIn, textIn } from './told.js';
+import type { LoopView, ServerView } from './view-types.js';
+
+/** What is told of one, by whatever way. */
+interface Told {
+  readonly app: string;
+  readonly addresses: readonly string[];
+  readonly units: readonly string[];
+  readonly loops: readonly LoopStatus[];
+  readonly lostProcesses: number;
+}
+
+/** With the same at the look before. */
+interface Pair {
+  readonly now: Told;
+  readonly last: Told | undefined;
+  readonly rate: Rate;
+}
+
+/** The processes of all loops. */
+export function loopPids(
+  servers: readonly FoundServer[],
+  threads: readonly ThreadFigures[],
+): number[] {
+  const told = threads.flatMap((thread) => [...serversIn(thread), ...unitsIn(thread)]);
+  return [...servers, ...told].flatMap((server) => pidsOf(server));
+}
+
+function pidsOf({ loops }: { readonly loops: readonly LoopStatus[] }): number[] {
+  return loops.flatMap(({ pid }) => pid ?? []);
+}
+
+export function serverViews(
+  program: Program,
+  earlier: Program | undefined,
+  threads: readonly KnownThread[],
+): ServerView[] {
+  const byAgent = threads.flatMap((thread) => pairs(thread, serversIn));
+  const found = program.servers.map((server) => foundPair(server, earlier));
+  const units = threads
+    .flatMap((thread) => pairs(thread, unitsIn))
+    .filter(({ now }) => now.loops.length > 0 && !found.some((pair) => isSame(pair.now, now)));
+  const shown = [...found, ...units];
+  const others = byAgent.filter(({ now }) => !shown.some((pair) => isSame(pair.now, now)));
+  const lostOf = (server: Told): number =>
+    byAgent.find(({ now }) => isSame(now, server))?.now.lostProcesses ?? server.lostProcesses;
+  return [...shown, ...others].map((pair) => serverView(pair, lostOf(pair.now)));
+}
+
+/** One process may serve several programs, and one program several times. */
+function isSame(one: Told, other: Told): boolean {
+  const pids = new Set(pidsOf(one));
+  if (pidsOf(other).some((pid) => pids.has(pid))) return true;
+  const isPlaced = one.addresses.length > 0 && one.app === other.app;
+  return isPlaced && one.addresses.join() === other.addresses.join();
+}
+
+function foundPair(server: FoundServer, earlier: Program | undefined): Pair {
+  const now = toldBy(server);
+  const before = earlier?.servers.find((other) => isSame(toldBy(other), now));
+  const elapsedMs = before === undefined ? 0 : server.answeredMs - before.answeredMs;
+  const rate: Rate = (count, was) => perSecond(count, was, elapsedMs);
+  return { now, last: before && toldBy(before), rate };
+}
+
+function toldBy({ app, addresses, loops }: FoundServer): Told {
+  return { app, addresses: addresses.map(addressText), units: [], loops, lostProcesses: 0 };
+}
+
+function pairs(
+  { thread, last, rate }: KnownThread,
+  toldIn: (thread: ThreadFigures) => readonly Told[],
+): Pair[] {
+  const before = last === undefined ? [] : toldIn(last);
+  return toldIn(thread).map((now) => {
+    return { now, last: before.find((other) => isSame(other, now)), rate };
+  });
+}
+
+function serversIn(thread: ThreadFigures): Told[] {
+  return figuresOf(thread, 'server').map(({ figures }) => {
+    const { addresses, loops }: { addresses?: unknown; loops?: unknown } = Object(figures);
+    return {
+      app: textIn(figures, 'app'),
+      addresses: addressesIn(addresses).map(addressText),
+      units: [],
+      loops: loopsIn(loops),
+      lostProcesses: numberIn(figures, 'lostProcesses'),
+    };
+  });
+}
+
+function unitsIn(thread: ThreadFigures): Told[] {
+  return figuresOf(thread, 'loops').map(({ figures }) => {
+    const { loops }: { loops?: unknown } = Object(figures);
+    const units = objectsIn(figures, 'deployments').map((unit) => textIn(unit, 'name'));
+    return { app: 'units', addresses: [], units, loops: loopsIn(loops), lostProcesses: 0 };
+  });
+}
+
+function serverView({ now, last, rate }: Pair, lostProcesses: number): ServerView {
+  const { app, addresses, units } = now;
+  const loops = now.loops.map((loop) => loopView(loop, last?.loops, rate));
+  return {
+    app,
+    addresses,
+    units,
+    loops,
+    openConnections: total(loops.map(({ openConnections }) => openConnections)) ?? 0,
+    requestsPerSecond: total(loops.map(({ requestsPerSecond }) => requestsPerSecond)),
+    turnedAway: total(now.loops.map(({ turnedAway }) => turnedAway)) ?? 0,
+    lostProcesses,
+  };
+}
+
+function loopView(loop: LoopStatus, last: readonly LoopStatus[] | undefined, rate: Rate): LoopView {
+  const before = last?.find(
+    (other) => other.process === loop.process && other.loop === loop.loop && other.pid === loop.pid,
+  );
+  return {
+    process: loop.process,
+    loop: loop.loop,
+    pid: loop.pid,
+    state: loop.state,
+    utilization: loop.utilization,
+    lagMs: loop.lagMs,
+    blockedMs: loop.blockedMs,
+    openConnections: loop.openConnections,
+    requestsInFlight: loop.requestsInFlight,
+    requestsPerSecond: rate(loop.requests, before?.requests),
+    rssBytes: loop.rssBytes,
+    lastExit: loop.lastExit,
+  };
+}

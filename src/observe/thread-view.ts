@@ -1,0 +1,87 @@
+// The row of a thread: its loop, its heap and its collector, from its figures at two looks.
+
+import type { ThreadFigures } from '../agent/index.js';
+import type { GcFigures } from '../internal/index.js';
+import type { SilentThread } from './programs.js';
+import { most, type Processes, total } from './rates.js';
+import type { ThreadView } from './view-types.js';
+
+/** `isFirst`: of its process, whose CPU and memory stand in this row. */
+export function threadView(
+  now: ThreadFigures,
+  last: ThreadFigures | undefined,
+  isFirst: boolean,
+  { cpuShareOf, rssBytesOf }: Processes,
+): ThreadView {
+  const { pid, thread, loop, heap } = now;
+  const activeMs = loop.activeMs - (last?.loop.activeMs ?? 0);
+  const wholeMs = activeMs + loop.idleMs - (last?.loop.idleMs ?? 0);
+  const elapsedMs = now.uptimeMs - (last?.uptimeMs ?? 0);
+  return {
+    pid,
+    thread,
+    role: roleOf(now),
+    isSilent: false,
+    utilization: last === undefined || wholeMs <= 0 ? undefined : share(activeMs / wholeMs),
+    lagP50Ms: loop.lag?.p50Ms,
+    lagP99Ms: loop.lag?.p99Ms,
+    lagMaxMs: loop.lag?.maxMs,
+    heapUsedBytes: heap.usedBytes,
+    heapLimitBytes: heap.limitBytes,
+    gcShare: last && share((gcMs(now) - gcMs(last)) / elapsedMs),
+    gcMaxMs: most(Object.values(now.gc).map(({ maxMs }: GcFigures) => maxMs)),
+    rssBytes: isFirst ? (rssBytesOf(pid) ?? now.process?.rssBytes) : undefined,
+    cpuShare: isFirst ? (cpuShareOf(pid) ?? ownCpuShare(now, last)) : undefined,
+  };
+}
+
+/** Where there is no /proc. */
+function ownCpuShare(now: ThreadFigures, last: ThreadFigures | undefined): number | undefined {
+  if (now.process === undefined || last?.process === undefined) return undefined;
+  const usedMs =
+    now.process.userMs + now.process.systemMs - last.process.userMs - last.process.systemMs;
+  return usedMs / (now.uptimeMs - last.uptimeMs);
+}
+
+function gcMs({ gc }: ThreadFigures): number {
+  return total(Object.values(gc).map(({ totalMs }: GcFigures) => totalMs)) ?? 0;
+}
+
+function share(value: number): number {
+  return Math.min(1, Math.max(0, value));
+}
+
+/** What people call it: `main`, `thread 2`, or in a server `loop 0.1`. */
+export function roleOf({ thread, sources }: Pick<ThreadFigures, 'thread' | 'sources'>): string {
+  const served = sources.find(({ kind }) => kind === 'servedLoop');
+  const { process, loop }: { process?: number; loop?: number } = Object(served?.figures);
+  if (process !== undefined && loop !== undefined) return `loop ${process}.${loop}`;
+  return nameOf(thread);
+}
+
+function nameOf(thread: number): string {
+  return thread === 0 ? 'main' : `thread ${thread}`;
+}
+
+export function silentView(
+  { pid, thread, last }: SilentThread,
+  isFirst: boolean,
+  { cpuShareOf, rssBytesOf }: Processes,
+): ThreadView {
+  return {
+    pid,
+    thread,
+    role: last === undefined ? nameOf(thread) : roleOf(last),
+    isSilent: true,
+    utilization: undefined,
+    lagP50Ms: undefined,
+    lagP99Ms: undefined,
+    lagMaxMs: undefined,
+    heapUsedBytes: undefined,
+    heapLimitBytes: undefined,
+    gcShare: undefined,
+    gcMaxMs: undefined,
+    rssBytes: isFirst ? rssBytesOf(pid) : undefined,
+    cpuShare: isFirst ? cpuShareOf(pid) : undefined,
+  };
+}

@@ -1,0 +1,185 @@
+// From two looks at the programs that run to what people see of them: counts become rates, threads, pools
+// and servers get their rows. Pure: what is measured comes in, nothing is asked here. Figures come from
+// programs with other versions of manycore, too: what is not there counts as nothing.
+// Not here: asking (programs.ts), /proc (usage.ts), what is shown of it and how (the command line, web/).
+
+import type { SourceFigures, ThreadFigures } from '../agent/index.js';
+import { poolFiguresIn, poolView, processHosts } from './pool-view.js';
+import type { Program } from './programs.js';
+import { most, type Processes, perSecond, total } from './rates.js';
+import { loopPids, serverViews } from './server-view.js';
+import { silentView, threadView } from './thread-view.js';
+import { figuresOf, type KnownThread, numberIn } from './told.js';
+import type { Usage } from './usage.js';
+import type { BusView, PoolView, ProgramView, SummaryView, ThreadView } from './view-types.js';
+
+/** What was found at one moment. */
+export interface Look {
+  /** When the usage was read, by a clock that never goes back. */
+  readonly atMs: number;
+  readonly programs: readonly Program[];
+  /** By pid. */
+  readonly usage: ReadonlyMap<number, Usage>;
+}
+
+/** All processes whose CPU and memory are asked for. */
+export function pidsOf(programs: readonly Program[]): Set<number> {
+  return new Set(programs.flatMap(programPids));
+}
+
+function programPids({ pid, threads, servers, silent }: Program): number[] {
+  const told = [...threads, ...silent.flatMap(({ last }) => last ?? [])];
+  const ofThreads = told.flatMap((thread) => [
+    thread.pid,
+    ...processHosts(thread).map((host) => host.pid),
+  ]);
+  return [...new Set([pid, ...loopPids(servers, told), ...ofThreads])];
+}
+
+/** One view for each program, in the order of the look. */
+export function viewOf(now: Look, before: Look | undefined): ProgramView[] {
+  const earlier = new Map(before?.programs.map((program) => [program.pid, program]));
+  const processes = processesOf(now, before);
+  return now.programs.map((program) => programView(program, earlier.get(program.pid), processes));
+}
+
+function processesOf(now: Look, before: Look | undefined): Processes {
+  const elapsedMs = before === undefined ? 0 : now.atMs - before.atMs;
+  return {
+    cpuShareOf: (pid = 0) => {
+      const usedMs = now.usage.get(pid)?.cpuMs ?? 0;
+      const perS = perSecond(usedMs, before?.usage.get(pid)?.cpuMs, elapsedMs);
+      return perS === undefined ? undefined : perS / 1000;
+    },
+    rssBytesOf: (pid = 0) => now.usage.get(pid)?.rssBytes,
+  };
+}
+
+function programView(
+  program: Program,
+  earlier: Program | undefined,
+  processes: Processes,
+): ProgramView {
+  const known = knownThreads(program, earlier);
+  const hosts = new Map(
+    known.flatMap(({ thread }) => processHosts(thread)).map(({ pid, id }) => [pid, id]),
+  );
+  const threads = threadViews(program, known, hosts, processes);
+  const loops = threads.filter(({ pid }) => !hosts.has(pid));
+  const pools = known.flatMap((thread) => poolViews(thread, processes));
+  const servers = serverViews(program, earlier, known);
+  const buses = known.flatMap(busViews);
+  const pids = programPids(program);
+  const summary: SummaryView = {
+    loops: loops.length,
+    utilization: most([
+      ...loops.map(({ utilization }) => utilization),
+      ...servers.flatMap(({ loops }) => loops.map(({ utilization }) => utilization)),
+    ]),
+    lagP99Ms: most(loops.map(({ lagP99Ms }) => lagP99Ms)),
+    silentThreads: program.silent.filter(({ mayBlock }) => !mayBlock).length,
+    hosts: total(pools.map(({ hosts }) => hosts.length)) ?? 0,
+    busyHosts: total(pools.map(({ busyHosts }) => busyHosts)) ?? 0,
+    waitingTasks: total(pools.map(({ waitingTasks }) => waitingTasks)) ?? 0,
+    tasksPerSecond: total(pools.map(({ tasksPerSecond }) => tasksPerSecond)),
+    requestsPerSecond: total(servers.map(({ requestsPerSecond }) => requestsPerSecond)),
+    lost:
+      (total(pools.map(({ lostHosts }) => lostHosts)) ?? 0) +
+      (total(servers.map(({ lostProcesses }) => lostProcesses)) ?? 0),
+    cpuShare: total(pids.map(processes.cpuShareOf)),
+    rssBytes: total(pids.map(processes.rssBytesOf)),
+  };
+  const { pid, title } = program;
+  return { pid, title, summary, threads, pools, servers, buses };
+}
+
+/** All that have ever told something, with what they told at the look before. */
+function knownThreads(
+  { threads, silent }: Program,
+  earlier: Program | undefined,
+): readonly KnownThread[] {
+  const before = [
+    ...(earlier?.threads ?? []),
+    ...(earlier?.silent ?? []).flatMap(({ last }) => last ?? []),
+  ];
+  const answered = threads.map((thread): KnownThread => {
+    const last = sameThread(thread, before);
+    const elapsedMs = last === undefined ? 0 : thread.uptimeMs - last.uptimeMs;
+    const rate: KnownThread['rate'] = (count, was) => perSecond(count, was, elapsedMs);
+    return { thread, last, isSilent: false, rate };
+  });
+  const silenced = silent.flatMap(({ last }): KnownThread[] =>
+    last === undefined
+      ? []
+      : [{ thread: last, last: undefined, isSilent: true, rate: () => undefined }],
+  );
+  return [...answered, ...silenced];
+}
+
+/** The same thread at the last look; not an earlier one with its numbers. */
+function sameThread(
+  { pid, thread, uptimeMs }: ThreadFigures,
+  all: readonly ThreadFigures[],
+): ThreadFigures | undefined {
+  return all.find(
+    (other) => other.pid === pid && other.thread === thread && other.uptimeMs < uptimeMs,
+  );
+}
+
+/** `hosts`: those that are processes, by pid. */
+function threadViews(
+  { silent }: Program,
+  known: readonly KnownThread[],
+  hosts: ReadonlyMap<number, number>,
+  processes: Processes,
+): ThreadView[] {
+  const seen = new Set<number>();
+  const isFirst = (pid: number): boolean => {
+    const isNew = !seen.has(pid);
+    seen.add(pid);
+    return isNew;
+  };
+  return [
+    ...known
+      .filter(({ isSilent }) => !isSilent)
+      .map(({ thread, last }) => threadView(thread, last, isFirst(thread.pid), processes)),
+    ...silent.map((each) => silentView(each, isFirst(each.pid), processes)),
+  ].map((row) => ({ ...row, role: roleIn(row, hosts.get(row.pid)) }));
+}
+
+function roleIn({ role, thread }: ThreadView, host: number | undefined): string {
+  if (host === undefined) return role;
+  return thread === 0 ? `host ${host}` : `host ${host} ${role}`;
+}
+
+function poolViews(
+  { thread, last, isSilent, rate }: KnownThread,
+  processes: Processes,
+): PoolView[] {
+  const { pid, thread: number } = thread;
+  const before = figuresOf(last, 'pool');
+  return figuresOf(thread, 'pool').map(({ id, figures }) => {
+    const was = before.find((pool) => pool.id === id);
+    const lastFigures = was && poolFiguresIn(was.figures);
+    const at = { pid, thread: number, id, isSilent };
+    return poolView(at, poolFiguresIn(figures), lastFigures, rate, processes);
+  });
+}
+
+function busViews({ thread, last, rate }: KnownThread): BusView[] {
+  const before = figuresOf(last, 'bus');
+  return figuresOf(thread, 'bus').map(({ id, figures }: SourceFigures) => {
+    const was = before.find((bus) => bus.id === id)?.figures;
+    const rateOf = (name: string): number | undefined =>
+      rate(numberIn(figures, name), was && numberIn(was, name));
+    return {
+      pid: thread.pid,
+      thread: thread.thread,
+      id,
+      sentPerSecond: rateOf('sent'),
+      receivedPerSecond: rateOf('received'),
+      undelivered: numberIn(figures, 'undelivered'),
+      dropped: numberIn(figures, 'dropped'),
+    };
+  });
+}

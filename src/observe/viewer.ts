@@ -1,0 +1,25 @@
+// Looks at all programs again and again, and tells what people see of them.
+
+import { Programs } from './programs.js';
+import { usageOf } from './usage.js';
+import { type Look, pidsOf, viewOf } from './view.js';
+import type { ProgramView } from './view-types.js';
+
+export class Viewer implements Disposable {
+  readonly #programs = new Programs();
+  #before: Look | undefined;
+
+  /** Rates are those since the call before. Rejects with `RUNTIME_FOLDER_REFUSED`. */
+  async look(): Promise<ProgramView[]> {
+    const programs = await this.#programs.look();
+    const usage = usageOf(pidsOf(programs));
+    const now: Look = { atMs: performance.now(), programs, usage };
+    const view = viewOf(now, this.#before);
+    this.#before = now;
+    return view;
+  }
+
+  [Symbol.dispose](): void {
+    this.#programs[Symbol.dispose]();
+  }
+}

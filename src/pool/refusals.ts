@@ -1,0 +1,28 @@
+// What callers of a pool hear whose call it does not take, or does not end.
+
+import { CodedError } from '../errors.js';
+
+export function closedError(): CodedError {
+  return new CodedError('POOL_CLOSED', 'the pool is closed: make a new Pool for further calls');
+}
+
+export function destroyedError(): CodedError {
+  return new CodedError(
+    'POOL_CLOSED',
+    'the pool was destroyed before the task ended: close() waits for what was called',
+  );
+}
+
+export function busyError(hosts: number): CodedError {
+  return new CodedError(
+    'POOL_BUSY',
+    `all ${hosts} hosts are at work: use whenBusy "queue" or "inline", or try later`,
+  );
+}
+
+export function fullError(maxWaitingTasks: number): CodedError {
+  return new CodedError(
+    'POOL_QUEUE_FULL',
+    `${maxWaitingTasks} tasks wait already: await some or raise maxWaitingTasks`,
+  );
+}

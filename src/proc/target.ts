@@ -1,0 +1,94 @@
+// A process that is to be looked into: whether it is there and lets us, in the same words wherever that is
+// tried. Each way in which it may not be so has its own error, with its way out.
+
+import { readlinkSync } from 'node:fs';
+import { CodedError } from '../errors.js';
+import { hasEnded } from './stat.js';
+import { readText, textOf } from './text.js';
+
+export interface SeenProcess {
+  readonly pid: number;
+  /** Its folder in /proc. */
+  readonly folder: string;
+  /** Whether its numbers of processes are others than ours, as in a container. */
+  readonly isContained: boolean;
+}
+
+/** Throws `PROCESS_GONE` and `PROCESS_ELSEWHERE`. */
+export function findProcess(pid: number): SeenProcess {
+  const isThis = pid === process.pid;
+  const folder = isThis ? '/proc/self' : `/proc/${pid}`;
+  if (!isThis) checkProc(pid);
+  const status = readText(`${folder}/status`);
+  if (status === undefined) throw processGone(pid);
+  const state = /^State:\s*(\S)/m.exec(status)?.[1] ?? '';
+  if (hasEnded({ state })) throw processGone(pid);
+  const numbers = /^NSpid:\s*(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? [];
+  return { pid, folder, isContained: !isThis && numbers.length > 1 };
+}
+
+/** In a namespace without a /proc of its own, its numbers are those of other processes. */
+function checkProc(pid: number): void {
+  let numberHere = '';
+  try {
+    numberHere = readlinkSync('/proc/self');
+  } catch {
+    // No /proc at all.
+  }
+  if (numberHere === String(process.pid)) return;
+  const message = `process ${pid} cannot be found, because /proc does not show the processes of this PID namespace: mount it, as unshare --mount-proc does`;
+  throw new CodedError('PROCESS_ELSEWHERE', message);
+}
+
+export function processGone(pid: number): CodedError {
+  const message = `there is no process ${pid} here: it has ended, or has another number in this container; ps -e shows those that run`;
+  return new CodedError('PROCESS_GONE', message);
+}
+
+/**
+ * The kernel shows what a process does to its own user and to root only: `PROCESS_REFUSED`, or
+ * `PROCESS_ELSEWHERE` for one in a container.
+ */
+export function processRefused(
+  { pid, folder, isContained }: SeenProcess,
+  cause?: unknown,
+): CodedError {
+  if (isContained) {
+    const message = `process ${pid} runs in another PID namespace, which is closed to user ${process.getuid?.()}: run this inside of its container, or as root`;
+    return new CodedError('PROCESS_ELSEWHERE', message, { cause });
+  }
+  return new CodedError('PROCESS_REFUSED', `process ${pid} ${whyRefused(folder)}`, { cause });
+}
+
+/** Root is refused, too, where it has fewer capabilities: in a container, for example. */
+function wayPast(status: string): string {
+  const why = 'has rights that this one has not, or may not be dumped';
+  if (process.geteuid?.() !== 0) return `${why}: do this as root`;
+  const missing = capabilitiesOf(status) & ~capabilitiesOf(textOf('/proc/self/status'));
+  if (missing === 0n) return `${why}: root may not look here, so do this outside of the container`;
+  const has = (at: number): boolean => ((missing >> BigInt(at)) & 1n) === 1n;
+  const names = capabilityNames.filter((_, at) => has(at)).map((name) => `CAP_${name}`);
+  return `has capabilities that root lacks here (${names.join(', ')}): do this outside of the container, or with them`;
+}
+
+/** In the order of their numbers, from 0 on. */
+const capabilityNames = (
+  'CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE ' +
+  'NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT ' +
+  'SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE ' +
+  'AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ ' +
+  'PERFMON BPF CHECKPOINT_RESTORE'
+).split(' ');
+
+function capabilitiesOf(status: string): bigint {
+  return BigInt(`0x${/^CapPrm:\s*([\da-f]+)$/m.exec(status)?.[1] ?? '0'}`);
+}
+
+function whyRefused(folder: string): string {
+  const status = textOf(`${folder}/status`);
+  const owner = /^Uid:\s*\d+\s+(\d+)/m.exec(status)?.[1] ?? 'unknown';
+  if (owner === String(process.geteuid?.())) {
+    return wayPast(status);
+  }
+  return `belongs to another user (number ${owner}): do this as that user, or as root`;
+}

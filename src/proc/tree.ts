@@ -1,0 +1,38 @@
+// Which threads and children a process has.
+
+import { readStat } from './stat.js';
+import { namesIn, readText, textOf } from './text.js';
+
+/** Whether the kernel lists the children of each thread (CONFIG_PROC_CHILDREN). */
+const listsChildren = readText('/proc/thread-self/children') !== undefined;
+
+/** Numbers of the threads of a process, ascending. */
+export function threadsOf(pid: number): number[] {
+  return namesIn(`/proc/${pid}/task`)
+    .map(Number)
+    .sort((a, b) => a - b);
+}
+
+/** `pid` and all that it started, directly or not; what lost its parent is not among them. */
+export function readTree(pid: number): number[] {
+  const childrenOf = listsChildren ? listedChildren : searchedChildren();
+  const found = [pid];
+  for (const each of found) found.push(...childrenOf(each));
+  return found;
+}
+
+function listedChildren(pid: number): number[] {
+  const texts = threadsOf(pid).map((tid) => textOf(`/proc/${pid}/task/${tid}/children`));
+  return texts.flatMap((text) => text.split(' ').filter(Boolean).map(Number));
+}
+
+/** Looks at every process of the machine once. */
+function searchedChildren(): (pid: number) => number[] {
+  const childrenOf = new Map<number, number[]>();
+  for (const name of namesIn('/proc')) {
+    const parentPid = /^\d+$/.test(name) ? readStat(`/proc/${name}`)?.parentPid : undefined;
+    if (parentPid === undefined) continue;
+    childrenOf.set(parentPid, [...(childrenOf.get(parentPid) ?? []), Number(name)]);
+  }
+  return (pid) => childrenOf.get(pid) ?? [];
+}

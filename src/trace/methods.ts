@@ -1,0 +1,125 @@
+// Which way of tracing works here, and what would have to be granted for a better one. Found out by
+// asking and, in the end, by trying: the kernel has the last word.
+
+import { readlinkSync } from 'node:fs';
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { callNative, type NativeTracer, nativeBinding, nativeProblem } from '../native.js';
+import { missingTraceRights, readText, textOf } from '../proc/index.js';
+
+/** From the best to the one that always works. */
+export const traceMethods = ['ebpf', 'raw', 'counters'] as const;
+export type TraceMethod = (typeof traceMethods)[number];
+
+/** A better way than the one that is used, and why it is not used. */
+export interface MissingMethod {
+  readonly method: TraceMethod;
+  readonly reason: string;
+  readonly wayOut: string;
+  /** What it costs to grant it. */
+  readonly cost: string;
+}
+
+/** The way that is used; `tracer` counts in the kernel, and is not there for `counters`. */
+export interface ChosenMethod {
+  readonly method: TraceMethod;
+  readonly tracer: NativeTracer | undefined;
+  readonly missing: readonly MissingMethod[];
+}
+
+const grant =
+  'run it as root (sudo), or give a copy of node that only you may run the two ' +
+  '(sudo setcap cap_bpf,cap_perfmon=ep COPY) and trace with that';
+const grantCost =
+  'whoever has CAP_BPF and CAP_PERFMON can read the memory of the kernel and of all programs';
+
+/** Of the machine's first PID namespace; the kernel counts by the numbers of that one. */
+const firstPidNamespace = 'pid:[4026531836]';
+
+/** Where the kernel says what its structs look like; compiled programs need it. */
+const btfPath = '/sys/kernel/btf/vmlinux';
+
+/** What keeps this process from counting in the kernel, as far as it can be known without trying. */
+function findProblem(method: TraceMethod): Omit<MissingMethod, 'method'> | undefined {
+  if (nativeBinding() === undefined) {
+    const reason = nativeProblem()?.message ?? 'the native binary is missing';
+    return { reason, wayOut: 'npm run build:native in the package', cost: 'nothing but the build' };
+  }
+  const lacking = missingTraceRights(textOf('/proc/self/status'));
+  if (lacking.length > 0) {
+    const are = lacking.length === 1 ? 'is' : 'are';
+    return { reason: `${lacking.join(' and ')} ${are} missing`, wayOut: grant, cost: grantCost };
+  }
+  if (pidNamespace() !== firstPidNamespace) {
+    return {
+      reason: 'this is another PID namespace (a container), and the kernel counts by outer numbers',
+      wayOut: 'run manycore trace outside, with the number that the process has there',
+      cost: 'a shell on the machine itself',
+    };
+  }
+  if (method === 'ebpf' && readText(btfPath) === undefined) {
+    return {
+      reason: `the kernel has no BTF (${btfPath})`,
+      wayOut: 'boot a kernel built with CONFIG_DEBUG_INFO_BTF',
+      cost: 'a few MB of kernel memory',
+    };
+  }
+  return undefined;
+}
+
+/** Whether nothing but counters is to be had, as far as it can be known without trying. */
+export function hasOnlyCounters(wanted: TraceMethod | undefined): boolean {
+  if (wanted !== undefined) return wanted === 'counters';
+  return findProblem('raw') !== undefined;
+}
+
+export function pidNamespace(pid: number | 'self' = 'self'): string {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * Starts the best way that works, or the one that was asked for. Throws `TRACE_UNAVAILABLE` when that
+ * one does not work.
+ */
+export function chooseMethod(
+  wanted: TraceMethod | undefined,
+  pids: readonly number[],
+  toldApart: readonly string[],
+): ChosenMethod {
+  const missing: MissingMethod[] = [];
+  for (const method of wanted === undefined ? traceMethods : [wanted]) {
+    if (method === 'counters') return { method, tracer: undefined, missing };
+    const started = tryMethod(method, pids, toldApart);
+    if ('tracer' in started) return { method, tracer: started.tracer, missing };
+    missing.push({ method, ...started });
+  }
+  const [{ method, reason, wayOut } = { method: wanted, reason: 'unknown', wayOut: '' }] = missing;
+  throw new CodedError(
+    'TRACE_UNAVAILABLE',
+    `tracing by ${method} cannot work here: ${reason}; ${wayOut}, or leave --method away`,
+  );
+}
+
+function tryMethod(
+  method: 'ebpf' | 'raw',
+  pids: readonly number[],
+  toldApart: readonly string[],
+): { readonly tracer: NativeTracer } | Omit<MissingMethod, 'method'> {
+  const problem = findProblem(method);
+  const binding = nativeBinding();
+  if (problem !== undefined) return problem;
+  if (binding === undefined) return { reason: 'no binary', wayOut: 'build it', cost: 'the build' };
+  try {
+    return { tracer: callNative(() => binding.NativeTracer.start(method, pids, toldApart)) };
+  } catch (error) {
+    return {
+      reason: `the kernel refuses it: ${messageOf(error)}`,
+      wayOut: 'allow bpf(2) (a seccomp profile, or a locked-down kernel, forbids it)',
+      cost: grantCost,
+    };
+  }
+}

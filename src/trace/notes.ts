@@ -1,0 +1,66 @@
+// What a reader of a report has to know beside its figures: a sentence each.
+
+import type { TraceMethod } from './methods.js';
+
+export interface Circumstances {
+  readonly method: TraceMethod;
+  readonly isNode: boolean;
+  /** In another PID namespace. */
+  readonly isElsewhere: boolean;
+  /** The traced process, where it was no command and has ended. */
+  readonly endedPid: number | undefined;
+  /** By a library that is loaded into the command. */
+  readonly isCountedInside: boolean;
+  /** Why there is no such library in a command that should have it. */
+  readonly uncounted: string | undefined;
+  /** Why Node programs of a command count no requests. */
+  readonly uncountedRequests: string | undefined;
+  /** Threads and programs that found no room in its counts. */
+  readonly lost: number;
+  /** Whether something found no record of its own. */
+  readonly hasOthers: boolean;
+  readonly refusedProcesses: number;
+}
+
+export function notesOn(what: Circumstances): string[] {
+  const { method, endedPid, refusedProcesses } = what;
+  const notes: string[] = [];
+  if (!what.isNode) notes.push('This is no Node program: what its threads are for is not known.');
+  if (what.isElsewhere) {
+    notes.push('It runs in another PID namespace (a container): numbers here are those outside.');
+  }
+  if (endedPid !== undefined) notes.push(`Process ${endedPid} has ended while it was traced.`);
+  if (what.hasOthers) {
+    notes.push('There is room for 1,023 threads and programs: what came later is in "others".');
+  }
+  if (refusedProcesses > 0) {
+    notes.push(
+      `There is room for 4,096 processes at once: the calls of ${refusedProcesses} are not counted.`,
+    );
+  }
+  if (method === 'counters' && what.isCountedInside) {
+    notes.push(
+      'Calls were counted in the C library: those of files, sockets, epoll, poll and mmap, and what ' +
+        'goes by syscall(2). Those that it makes by itself (futex, brk, clone) are not there.',
+    );
+  }
+  if (what.lost > 0) {
+    notes.push(`${what.lost} threads and programs found no room: their calls are missing.`);
+  }
+  if (method === 'counters' && what.uncounted !== undefined) {
+    notes.push(`Calls are not counted: ${what.uncounted}.`);
+  }
+  if (what.uncountedRequests !== undefined) {
+    notes.push(`Requests are not counted: ${what.uncountedRequests}.`);
+  }
+  if (method === 'raw') {
+    notes.push('Children that lived shorter than a second may be missing.');
+  }
+  if (method !== 'ebpf') {
+    notes.push(
+      'User and system time are guessed by the clock of the kernel: of children that live for less ' +
+        'than 4 ms (CGI) nearly all is booked as user time. The line of the machine is right.',
+    );
+  }
+  return notes;
+}

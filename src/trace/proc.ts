@@ -1,0 +1,159 @@
+// What /proc says of a process, its threads and of the machine at a moment. No right is
+// needed for programs of the same user. Not here: what the numbers mean over time (tree.ts).
+
+import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
+import { basename } from 'node:path';
+import {
+  type CpuTimes,
+  msPerTick,
+  readStat,
+  readText,
+  runningStat,
+  textOf,
+  threadsOf,
+} from '../proc/index.js';
+
+export interface ThreadSample extends CpuTimes {
+  readonly tid: number;
+  readonly name: string;
+  /** More exact than `userMs` and `systemMs` together, in ns. */
+  readonly runNs: number;
+}
+
+export interface ProcessSample extends CpuTimes {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly name: string;
+  /** Of children that have ended and were waited for. */
+  readonly children: CpuTimes;
+  readonly threads: readonly ThreadSample[];
+}
+
+/** Who a process is: what changes at most once, when it starts another program. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly args: readonly string[];
+  /** The file name of its program; empty when it belongs to somebody else. */
+  readonly program: string;
+}
+
+/** Times of all cores together since the machine started, in ms. */
+export interface MachineTimes {
+  readonly userMs: number;
+  readonly systemMs: number;
+  readonly softInterruptMs: number;
+  readonly idleMs: number;
+  /** Interrupts, and what other virtual machines took. */
+  readonly otherMs: number;
+}
+
+/** What a thread does at a moment. */
+export type Doing = 'running' | 'unknown' | { readonly call: number };
+
+function readThread(pid: number, tid: number): ThreadSample | undefined {
+  const folder = `/proc/${pid}/task/${tid}`;
+  const stat = readStat(folder);
+  if (stat === undefined) return undefined;
+  const { name, userMs, systemMs } = stat;
+  const runNs = Number(textOf(`${folder}/schedstat`).split(' ')[0]);
+  return { tid, name, userMs, systemMs, runNs };
+}
+
+/** `undefined` for one that has ended. */
+export function readProcess(pid: number): ProcessSample | undefined {
+  const stat = runningStat(pid);
+  if (stat === undefined) return undefined;
+  const { name, parentPid, userMs, systemMs, children } = stat;
+  const threads = threadsOf(pid).flatMap((tid) => readThread(pid, tid) ?? []);
+  return { pid, parentPid, name, userMs, systemMs, children, threads };
+}
+
+/** CPU time of the children of this process that were waited for. */
+export function childrenTimes(): CpuTimes {
+  return readStat('/proc/self')?.children ?? { userMs: 0, systemMs: 0 };
+}
+
+export function readIdentity(pid: number): ProcessIdentity {
+  // Node writes a title over its arguments: behind it stand spaces.
+  const text = textOf(`/proc/${pid}/cmdline`).replace(/[ \0]+$/, '');
+  let program = '';
+  try {
+    program = basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, '');
+  } catch {
+    // It belongs to somebody else, or has ended.
+  }
+  return { pid, args: text.split('\0'), program };
+}
+
+export function readMachine(): MachineTimes {
+  const line = textOf('/proc/stat').split('\n', 1)[0] ?? '';
+  const ms = line
+    .split(/\s+/)
+    .slice(1)
+    .map((ticks) => Number(ticks) * msPerTick);
+  const [
+    user = 0,
+    nice = 0,
+    system = 0,
+    idle = 0,
+    waiting = 0,
+    interrupt = 0,
+    soft = 0,
+    stolen = 0,
+  ] = ms;
+  return {
+    userMs: user + nice,
+    systemMs: system,
+    softInterruptMs: soft,
+    idleMs: idle + waiting,
+    otherMs: interrupt + stolen,
+  };
+}
+
+/** What a thread does, again and again: its file stays open, because opening costs more than reading. */
+export class DoingFile {
+  readonly #bytes = Buffer.alloc(16);
+  #fd: number | undefined;
+
+  constructor(pid: number, tid: number) {
+    try {
+      this.#fd = openSync(`/proc/${pid}/task/${tid}/syscall`, 'r');
+    } catch {
+      // It has ended, or belongs to somebody else.
+    }
+  }
+
+  /** `unknown` for threads that have ended, and those of other users. */
+  read(): Doing {
+    if (this.#fd === undefined) return 'unknown';
+    try {
+      const text = this.#bytes.toString('latin1', 0, readSync(this.#fd, this.#bytes, 0, 16, 0));
+      if (text.startsWith('running')) return 'running';
+      const call = Number.parseInt(text, 10);
+      return call >= 0 ? { call } : 'unknown';
+    } catch {
+      this.close();
+      return 'unknown';
+    }
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#fd = undefined;
+  }
+}
+
+/** Calls that read and that write, so far. */
+export interface IoCounts {
+  readonly reads: number;
+  readonly writes: number;
+}
+
+/** `undefined` for processes of other users. */
+export function readIo(pid: number): IoCounts | undefined {
+  const text = readText(`/proc/${pid}/io`);
+  if (text === undefined) return undefined;
+  const figure = (name: string): number =>
+    Number(new RegExp(`^${name}: (\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  return { reads: figure('syscr'), writes: figure('syscw') };
+}

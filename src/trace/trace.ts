@@ -1,0 +1,294 @@
+// One trace: starts the best way that works, looks at the processes while it runs, and makes the report
+// when it is stopped. Not here: what a process is (proc.ts), which way works (methods.ts), printing.
+
+import { cpus } from 'node:os';
+import { basename } from 'node:path';
+import { CodedError } from '../errors.js';
+import { defer } from '../internal/index.js';
+import type { NativeTracedRecord } from '../native.js';
+import { type CpuTimes, findProcess, processRefused } from '../proc/index.js';
+import { assembleThreads } from './assemble.js';
+import { isHeld, type TracedCommand } from './command.js';
+import { type ChosenMethod, chooseMethod, pidNamespace, type TraceMethod } from './methods.js';
+import { notesOn } from './notes.js';
+import { childrenTimes, type MachineTimes, readIo, readMachine } from './proc.js';
+import {
+  joinCalls,
+  joinRoles,
+  type MachineShares,
+  type TracedThread,
+  type TraceReport,
+} from './report.js';
+import { isNode } from './roles.js';
+import { othersRole } from './shared-records.js';
+import { ProcessTree } from './tree.js';
+
+/** How often threads are looked at. */
+const tickMs = 100;
+/** So many ticks pass between two looks at who is there: fewer at first, for programs that end soon. */
+const ticksPerLook = { first: 2, later: 10 } as const;
+const firstTicks = 20;
+/** In so many ticks the kernel takes the time of its programs once, because taking it costs, too. */
+const ticksPerOwnTime = 20;
+const ownTimeMs = 50;
+
+export interface TraceOptions {
+  /** The best that works, unless it is said. */
+  readonly method?: TraceMethod | undefined;
+  /** Where the process is a command that waits to be let go. */
+  readonly command?: TracedCommand | undefined;
+}
+
+/**
+ * Traces a process and all that it starts, from now on. Throws `PROCESS_GONE`, `PROCESS_REFUSED` and
+ * `TRACE_UNAVAILABLE`.
+ */
+export function startTrace(pid: number, options: TraceOptions = {}): Trace {
+  checkTarget(pid);
+  const tree = new ProcessTree(pid);
+  tree.look();
+  // Programs whose threads are told apart when they are started as children.
+  const programs = [...new Set(['node', basename(process.execPath)])];
+  return new Trace(pid, options, tree, chooseMethod(options.method, tree.pids, programs));
+}
+
+function checkTarget(pid: number): void {
+  if (process.platform !== 'linux') {
+    const message = `${process.platform} does not say what a program asks of it: trace on Linux`;
+    throw new CodedError('TRACE_UNAVAILABLE', message);
+  }
+  const seen = findProcess(pid);
+  // Where it lets us we know what it reads and writes, unless the kernel counts that for nobody.
+  if (readIo(pid) === undefined && readIo(process.pid) !== undefined) throw processRefused(seen);
+}
+
+export class Trace {
+  readonly method: TraceMethod;
+  readonly #pid: number;
+  readonly #command: TracedCommand | undefined;
+  readonly #tree: ProcessTree;
+  readonly #chosen: ChosenMethod;
+  readonly #begunMs = performance.now();
+  readonly #machine: MachineTimes = readMachine();
+  readonly #ownCpu = process.cpuUsage();
+  readonly #children: CpuTimes = childrenTimes();
+  readonly #timer: NodeJS.Timeout;
+  readonly #gone = defer<void>();
+  readonly #followed: Set<number>;
+  /** Those of them that have ended. */
+  readonly #left = new Set<number>();
+  #refused = 0;
+  #ticks = 0;
+  #ownTimer: NodeJS.Timeout | undefined;
+  #ownTime: { ns: number; ms: number } | undefined;
+  #report: TraceReport | undefined;
+
+  /** By `startTrace`. */
+  constructor(pid: number, { command }: TraceOptions, tree: ProcessTree, chosen: ChosenMethod) {
+    this.method = chosen.method;
+    this.#pid = pid;
+    this.#command = command;
+    this.#tree = tree;
+    this.#chosen = chosen;
+    this.#followed = new Set(tree.pids);
+    this.#timer = setInterval(() => this.#tick(), tickMs);
+    // What was started between the first look and the first count.
+    do tree.look();
+    while (this.#followNew() > 0);
+  }
+
+  /** Resolves when the traced process has ended. */
+  get ended(): Promise<void> {
+    return this.#gone.promise;
+  }
+
+  /** Processes that were seen so far. */
+  get pids(): number[] {
+    return this.#tree.pids;
+  }
+
+  /** Those of them that ran at the last look; `stop` has one. */
+  get running(): number[] {
+    return this.#tree.pids.filter((pid) => !this.#tree.hasEnded(pid));
+  }
+
+  #tick(): void {
+    this.#ticks += 1;
+    if (this.#chosen.tracer === undefined) this.#tree.lookAtCalls();
+    const { first, later } = ticksPerLook;
+    if (this.#ticks % (this.#ticks < firstTicks ? first : later) === 0) this.#look();
+    if (this.#ticks % ticksPerOwnTime === 1) this.#takeOwnTime();
+  }
+
+  #look(): void {
+    this.#tree.look();
+    if (!this.#tree.isRunning) this.#gone.resolve();
+    this.#leaveEnded();
+    // The compiled program follows by itself what is started from now on.
+    if (this.method === 'raw') this.#followNew();
+  }
+
+  /** How many there were. */
+  #followNew(): number {
+    const fresh = this.#tree.pids.filter((pid) => !this.#followed.has(pid));
+    for (const pid of fresh) {
+      this.#followed.add(pid);
+      try {
+        this.#chosen.tracer?.follow(pid);
+      } catch {
+        this.#refused += 1;
+      }
+    }
+    return fresh.length;
+  }
+
+  /** Their numbers may be given to others. */
+  #leaveEnded(): void {
+    for (const pid of this.#followed) {
+      if (this.#left.has(pid) || !this.#tree.hasEnded(pid)) continue;
+      this.#left.add(pid);
+      this.#chosen.tracer?.unfollow(pid);
+    }
+  }
+
+  /** For a moment, now and then. Only root may ask for it: without it there is no such figure. */
+  #takeOwnTime(): void {
+    const { tracer } = this.#chosen;
+    if (tracer === undefined || this.#ownTimer !== undefined) return;
+    const before = tracer.ownTimeNs();
+    const begun = performance.now();
+    try {
+      tracer.takeOwnTime(true);
+    } catch {
+      return;
+    }
+    this.#ownTimer = setTimeout(() => {
+      this.#ownTimer = undefined;
+      tracer.takeOwnTime(false);
+      const known = this.#ownTime ?? { ns: 0, ms: 0 };
+      const ns = known.ns + tracer.ownTimeNs() - before;
+      this.#ownTime = { ns, ms: known.ms + performance.now() - begun };
+    }, ownTimeMs);
+  }
+
+  /** Ends the trace and makes its report; the same one at each call. */
+  stop(): TraceReport {
+    this.#report ??= this.#makeReport();
+    return this.#report;
+  }
+
+  #makeReport(): TraceReport {
+    clearInterval(this.#timer);
+    clearTimeout(this.#ownTimer);
+    const { tracer, method, missing } = this.#chosen;
+    const inside = this.#command?.counts?.read();
+    this.#command?.close();
+    const records = tracer?.read() ?? inside?.records ?? [];
+    const tookMs = performance.now() - this.#begunMs;
+    const machine = sharesOf(this.#machine, readMachine());
+    this.#tree.look();
+    this.#tree.close();
+    const io = this.#tree.io();
+    tracer?.close();
+    const root = this.#identity();
+    const threads = assembleThreads({
+      method,
+      tree: this.#tree,
+      records: this.#ownRecords(records),
+      root,
+      followed: this.#followed,
+    });
+    const own = process.cpuUsage(this.#ownCpu);
+    const byTicks = this.#ticksOfProgram();
+    const total = (part: 'userMs' | 'systemMs'): number =>
+      threads.reduce((sum, thread) => sum + thread[part], 0);
+    const byCalls = { userMs: total('userMs'), systemMs: total('systemMs'), by: 'calls' as const };
+    return {
+      method,
+      missing,
+      tookMs,
+      pid: this.#pid,
+      command: root.args.join(' ').trim(),
+      isNode: isNode(root),
+      machine,
+      program: {
+        ...(method === 'ebpf' ? byCalls : { ...byTicks, by: 'ticks' as const }),
+        reads: io?.reads ?? null,
+        writes: io?.writes ?? null,
+      },
+      calls: joinCalls(threads.map(({ calls }) => calls)),
+      roles: joinRoles(threads),
+      threads,
+      overhead: {
+        kernelShare: this.#ownTime === undefined ? null : this.#ownTime.ns / 1e6 / this.#ownTime.ms,
+        processShare: (own.user + own.system) / 1000 / tookMs,
+      },
+      notes: this.#notes(isNode(root), threads, inside?.lost ?? 0),
+    };
+  }
+
+  /** Of a command all that is not the shell that held it back. */
+  #ownRecords(records: readonly NativeTracedRecord[]): readonly NativeTracedRecord[] {
+    if (this.#command === undefined || this.method === 'raw') return records;
+    const shell = records.findIndex(({ tid }) => tid === this.#pid);
+    return records.filter((_, at) => at !== shell);
+  }
+
+  #identity() {
+    const seen = this.#tree.identityOf(this.#pid);
+    const command = this.#command;
+    const isSeen = seen !== undefined && !isHeld(seen) && seen.args[0] !== '';
+    if (isSeen || command === undefined) return seen ?? { pid: this.#pid, args: [], program: '' };
+    // It has ended before anybody looked.
+    return { pid: this.#pid, args: command.args, program: basename(command.args[0] ?? '') };
+  }
+
+  /** A command that has ended was waited for by this process, with all its children. */
+  #ticksOfProgram(): CpuTimes {
+    if (this.#command === undefined || this.#tree.isRunning) return this.#tree.times();
+    const { userMs, systemMs } = childrenTimes();
+    return {
+      userMs: userMs - this.#children.userMs,
+      systemMs: systemMs - this.#children.systemMs,
+    };
+  }
+
+  #notes(isRootNode: boolean, threads: readonly TracedThread[], lost: number): string[] {
+    const { calls, requests } = this.#command?.counting ?? {};
+    const other = pidNamespace(this.#pid);
+    return notesOn({
+      method: this.method,
+      isNode: isRootNode,
+      isElsewhere: other !== '' && other !== pidNamespace(),
+      endedPid: this.#command === undefined && !this.#tree.isRunning ? this.#pid : undefined,
+      isCountedInside: typeof calls === 'object',
+      uncounted: typeof calls === 'string' ? calls : undefined,
+      uncountedRequests: typeof requests === 'string' ? requests : undefined,
+      lost,
+      hasOthers: threads.some(({ role }) => role === othersRole),
+      refusedProcesses: this.#refused,
+    });
+  }
+}
+
+function sharesOf(before: MachineTimes, after: MachineTimes): MachineShares {
+  const delta = {
+    user: after.userMs - before.userMs,
+    system: after.systemMs - before.systemMs,
+    softInterrupt: after.softInterruptMs - before.softInterruptMs,
+    idle: after.idleMs - before.idleMs,
+    other: after.otherMs - before.otherMs,
+  };
+  const all = Math.max(
+    1,
+    Object.values(delta).reduce((total, each) => total + each, 0),
+  );
+  return {
+    cores: cpus().length,
+    user: delta.user / all,
+    system: delta.system / all,
+    softInterrupt: delta.softInterrupt / all,
+    idle: delta.idle / all,
+    other: delta.other / all,
+  };
+}

@@ -1,0 +1,46 @@
+// Runs a program with what was found as if it had been started by hand: in the foreground, with our streams,
+// and it gets once the signals that we get.
+
+import { spawn } from 'node:child_process';
+import { CodedError } from '../errors.js';
+import { allowedCores } from '../host/index.js';
+import { exitCodeOf } from '../internal/index.js';
+import { nativeBinding } from '../native.js';
+import { launchOf, type Program, programOf } from './launch.js';
+import type { TuneOptions } from './options.js';
+import type { Start } from './start.js';
+
+const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const;
+
+/**
+ * Resolves with its exit code, as a shell has it. `needsForwarding`: whether the program hears a signal only
+ * from us. Rejects with `OPTION_INVALID`, `TUNE_PROGRAM_FAILED`, and with what `startFor` throws.
+ */
+export async function runTuned(
+  { command, serve = false, main }: Pick<TuneOptions, 'command' | 'serve' | 'main'>,
+  startFor: (program: Program) => Start,
+  needsForwarding: (signal: NodeJS.Signals) => boolean,
+): Promise<number> {
+  const program = programOf(command, { serve, main });
+  const launch = launchOf(program, startFor(program));
+  const [file = '', ...args] = launch.command;
+  const before = allowedCores();
+  if (launch.cores !== undefined) nativeBinding()?.pinThread(launch.cores);
+  const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...launch.env } });
+  if (launch.cores !== undefined) nativeBinding()?.pinThread(before);
+  const forward = (signal: NodeJS.Signals): void => {
+    if (needsForwarding(signal)) child.kill(signal);
+  };
+  for (const signal of forwarded) process.on(signal, forward);
+  try {
+    return await new Promise((resolve, reject) => {
+      child.once('error', (cause) => {
+        const message = `${file} cannot be started: ${cause.message}; give the program as a shell finds it`;
+        reject(new CodedError('TUNE_PROGRAM_FAILED', message, { cause }));
+      });
+      child.once('exit', (code, signal) => resolve(exitCodeOf(code, signal)));
+    });
+  } finally {
+    for (const signal of forwarded) process.off(signal, forward);
+  }
+}

@@ -1,0 +1,114 @@
+// What tuning found, in a configuration file: its settings beside whatever the file has already, and for
+// each of them its reason. JSON has no comments, so the reasons are an object of the same keys, `reasons`;
+// `manycore serve` reads past it. A file is replaced whole or stays as it was.
+
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { CodedError } from '../errors.js';
+import { messageOf, replaceFile } from '../internal/index.js';
+import { flagName, flagNamesOf, flagsOf, type Knob, type Setting, variablesOf } from './setting.js';
+import type { NamedApp } from './use.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the file has; `{}` where there is none. Throws `OPTION_INVALID` for one that cannot be read. */
+export function readConfigFile(path: string): Fields {
+  const file = resolve(path);
+  if (!isFile(file)) return {};
+  try {
+    const content: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (isFields(content)) return content;
+    throw new TypeError('it has to be an object');
+  } catch (cause) {
+    const message = `${file} cannot be read as a configuration: ${messageOf(cause)}`;
+    throw new CodedError('OPTION_INVALID', message, { cause });
+  }
+}
+
+/** A device is none: what it has is not read. */
+function isFile(path: string): boolean {
+  return existsSync(path) && statSync(path).isFile();
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The configuration with what was found; what is not of it stays. `app`: for one that serves nothing yet. */
+export function mergedConfig(
+  before: Fields,
+  advice: Setting,
+  reasons: Readonly<Partial<Record<Knob, string>>>,
+  app?: NamedApp,
+): Fields {
+  const { loops, affinity } = advice;
+  const env = variablesOf(advice);
+  const flags = flagsOf(advice);
+  const kept = flagList(before).filter((flag) => !flagNamesOf(advice).includes(flagName(flag)));
+  const changes: Record<string, unknown> = {
+    ...(loops !== undefined && { processes: loops.processes, loops: loops.loops }),
+    ...(Object.keys(env).length > 0 && { env: { ...fieldsIn(before, 'env'), ...env } }),
+    ...(flags.length > 0 && { nodeFlags: [...kept, ...flags] }),
+    ...(affinity !== undefined && { affinity }),
+  };
+  const own = Object.entries(reasons).flatMap(([knob, reason]) =>
+    keysOf(knob, advice).map((key) => [key, reason]),
+  );
+  const oldReasons = Object.entries(fieldsIn(before, 'reasons')).filter(
+    ([key]) => !decides(advice, key),
+  );
+  const serves = ['app', 'static', 'cgi', 'apps'].some((key) => Object.hasOwn(before, key));
+  return {
+    ...(!serves && app),
+    ...before,
+    ...changes,
+    reasons: Object.fromEntries([...oldReasons, ...own]),
+  };
+}
+
+function flagList(config: Fields): readonly string[] {
+  const flags = config['nodeFlags'];
+  return Array.isArray(flags) ? flags.filter((flag) => typeof flag === 'string') : [];
+}
+
+function fieldsIn(config: Fields, name: string): Fields {
+  const fields = config[name];
+  return isFields(fields) ? fields : {};
+}
+
+/** What the reason of a knob stands beside. */
+function keysOf(knob: string, { loops, affinity, ...rest }: Setting): string[] {
+  if (knob === 'loops' && loops !== undefined) return ['processes', 'loops'];
+  if (knob === 'affinity' && affinity !== undefined) return ['affinity'];
+  const { poolHosts, blockingThreads, heapLimit, semiSpace, gcThreads } = rest;
+  const one: Readonly<Record<string, Setting>> = {
+    ...(poolHosts !== undefined && { poolHosts: { poolHosts } }),
+    ...(blockingThreads !== undefined && { blockingThreads: { blockingThreads } }),
+    ...(heapLimit !== undefined && { heapLimit: { heapLimit } }),
+    ...(semiSpace !== undefined && { semiSpace: { semiSpace } }),
+    ...(gcThreads !== undefined && { gcThreads: { gcThreads } }),
+  };
+  const setting = one[knob] ?? {};
+  return [
+    ...Object.keys(variablesOf(setting)).map((name) => `env.${name}`),
+    ...flagsOf(setting).map((flag) => `nodeFlags.${flagName(flag)}`),
+  ];
+}
+
+/** Whether an older reason is for something that the advice sets anew. */
+function decides(advice: Setting, key: string): boolean {
+  const flag = key.replace(/^nodeFlags\./, '');
+  if (flag !== key) return flagNamesOf(advice).includes(flag);
+  return Object.keys(advice).some((knob) => keysOf(knob, advice).includes(key));
+}
+
+/** Throws `TUNE_WRITE_FAILED`, and leaves what was there as it was. */
+export function writeJson(path: string, value: unknown): void {
+  const text = `${JSON.stringify(value, undefined, 2)}\n`;
+  try {
+    replaceFile(path, text);
+  } catch (cause) {
+    const message = `${resolve(path)} cannot be written: ${messageOf(cause)}; make room, or name another file`;
+    throw new CodedError('TUNE_WRITE_FAILED', message, { cause });
+  }
+}

@@ -1,0 +1,158 @@
+// A command in a process group of its own, with all that it starts: the program that is tuned, or the
+// load. It is ended as a whole, first asked and then killed, and what has left the group by then is
+// looked for in the tree of processes. What still runs when this process ends is killed, too.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { allowedCores } from '../host/index.js';
+import { nativeBinding } from '../native.js';
+import { isRunning, type TreeProcess, treeOf } from './process-tree.js';
+
+export interface GroupOptions {
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly cores?: readonly number[] | undefined;
+  /** The command is one line for the shell. */
+  readonly isShell?: boolean;
+  /** It speaks with us (`child.send`). */
+  readonly hasIpc?: boolean;
+  /** Called with what it prints; else that goes nowhere. */
+  readonly onOutput?: (text: string) => void;
+}
+
+export interface GroupExit {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  /** It could not be started. */
+  readonly error?: Error;
+}
+
+/** How long it may take to end once it is asked, and how often we look, in ms. */
+const graceMs = 2000;
+const goneMs = 5000;
+const pauseMs = 5;
+const keptErrorChars = 4096;
+
+const running = new Set<Group>();
+process.on('exit', () => {
+  for (const group of running) group.killNow();
+});
+
+export class Group {
+  readonly child: ChildProcess;
+  readonly ended: Promise<GroupExit>;
+  #errors = '';
+  /** What ran of it when it was last looked at. */
+  #known: readonly TreeProcess[] = [];
+  #hasEnded = false;
+
+  constructor(options: GroupOptions) {
+    this.child = start(options);
+    running.add(this);
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#errors = (this.#errors + text).slice(-keptErrorChars);
+    });
+    const { onOutput } = options;
+    if (onOutput !== undefined) this.child.stdout?.setEncoding('utf8').on('data', onOutput);
+    this.ended = new Promise((resolve) => {
+      const settle = (exit: GroupExit): void => {
+        this.#hasEnded = true;
+        resolve(exit);
+      };
+      this.child.once('error', (error) => settle({ exitCode: null, signal: null, error }));
+      // What it printed is read then, but a child of its own may hold the pipe for ever.
+      this.child.once('exit', (exitCode, signal) => {
+        const onClosed = (): void => settle({ exitCode, signal });
+        this.child.once('close', onClosed);
+        setTimeout(onClosed, closeMs).unref();
+      });
+    });
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** The process that was started, and its descendants; `[]` once it has ended. */
+  get tree(): TreeProcess[] {
+    const tree = this.child.pid === undefined ? [] : treeOf(this.child.pid);
+    if (tree.length > 0) this.#known = tree;
+    return tree;
+  }
+
+  /** What it said last on stderr that tells something, else ''. */
+  get lastWords(): string {
+    const lines = this.#errors.split('\n').map((line) => line.trim());
+    const told = lines.filter(
+      (line) => line !== '' && !/^(at |Node\.js v|\^|-+ |\d+: 0x)/.test(line),
+    );
+    const error = told.findLast((line) => /\b(error|fatal|cannot|fail)/i.test(line));
+    return error ?? told.at(-1) ?? '';
+  }
+
+  /** Resolves when nothing of it runs any more, or what does cannot be ended. */
+  async end(): Promise<void> {
+    void this.tree; // while they are still to be found
+    this.#signal('SIGTERM');
+    await waitUntil(() => !this.#runs, graceMs);
+    this.killNow();
+    await waitUntil(() => !this.#runs && !this.#known.some(isRunning), goneMs);
+    running.delete(this);
+    for (const stream of [this.child.stdout, this.child.stderr]) stream?.destroy();
+    if (this.child.connected) this.child.disconnect();
+  }
+
+  /** For when there is no time to wait. */
+  killNow(): void {
+    this.#signal('SIGKILL');
+    for (const each of this.#known) if (isRunning(each)) kill(each.pid, 'SIGKILL');
+  }
+
+  /** The process that was started. */
+  get #runs(): boolean {
+    const { pid, exitCode, signalCode } = this.child;
+    return pid !== undefined && exitCode === null && signalCode === null;
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (this.child.pid !== undefined) kill(-this.child.pid, signal);
+  }
+}
+
+/** How long after its end its output may take to be read, in ms. */
+const closeMs = 500;
+
+function start({ command, env, cores, isShell, hasIpc, onOutput }: GroupOptions): ChildProcess {
+  const [file = '', ...args] = command;
+  const before = allowedCores();
+  // A child may run where the thread that starts it may.
+  if (cores !== undefined) nativeBinding()?.pinThread(cores);
+  try {
+    return spawn(file, args, {
+      detached: true,
+      shell: isShell === true,
+      env: { ...process.env, ...env },
+      stdio: [
+        'ignore',
+        onOutput === undefined ? 'ignore' : 'pipe',
+        'pipe',
+        ...(hasIpc === true ? (['ipc'] as const) : []),
+      ],
+    });
+  } finally {
+    if (cores !== undefined) nativeBinding()?.pinThread(before);
+  }
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // it has ended already
+  }
+}
+
+async function waitUntil(condition: () => boolean, deadlineMs: number): Promise<void> {
+  const end = performance.now() + deadlineMs;
+  while (!condition() && performance.now() < end) await sleep(pauseMs);
+}

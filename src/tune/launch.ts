@@ -1,0 +1,167 @@
+// The program that is tuned: what its command line says, and the command, environment and cores with
+// which a setting is started. Flags of Node stand in the command where it is ours to write, because they
+// count more there than in NODE_OPTIONS; a flag that the setting decides is taken out wherever it was.
+// Not here: starting it (program.ts).
+
+import { basename } from 'node:path';
+import { CodedError } from '../errors.js';
+import { decidedBy, flagName } from './setting.js';
+import type { Start } from './start.js';
+
+export interface Program {
+  /** Up to where flags of Node belong, and where there are none: up to its end. */
+  readonly executable: readonly string[];
+  /** Those that it is started with now. */
+  readonly nodeFlags: readonly string[];
+  readonly rest: readonly string[];
+  /** `node`: started by node. `serve`: by `manycore serve`. `other`: by a script, or another program. */
+  readonly kind: 'node' | 'serve' | 'other';
+}
+
+/** How it is started. */
+export interface Launch {
+  readonly command: readonly string[];
+  /** On top of our own; `undefined` removes a variable. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The cores that it may run on; `undefined`: all that we may. */
+  readonly cores: readonly number[] | undefined;
+}
+
+export interface ProgramOptions {
+  /** A program that is started by node is to run under `manycore serve`. */
+  readonly serve: boolean;
+  /** The command `manycore`, as a file. */
+  readonly main: string;
+}
+
+/** Flags of Node whose value is the next word. */
+const withValue = new Set(
+  '-r --require --import --loader --experimental-loader -C --conditions --env-file --title'.split(
+    ' ',
+  ),
+);
+
+/** Throws `OPTION_INVALID`. */
+export function programOf(command: readonly string[], { serve, main }: ProgramOptions): Program {
+  const [executable = '', ...words] = command;
+  const name = basename(executable).replace(/\.exe$/, '');
+  const served = servedBy(name, words);
+  if (served !== undefined) return serveProgram([], served, main);
+  if (name !== 'node') {
+    if (!serve) return { executable: command, nodeFlags: [], rest: [], kind: 'other' };
+    const message = `${executable} cannot be served: with --serve the command is "node FILE"`;
+    throw new CodedError('OPTION_INVALID', message);
+  }
+  const end = endOfFlags(words);
+  const [nodeFlags, rest] = [words.slice(0, end), words.slice(end)];
+  if (!serve) {
+    const underNode = servedBy(basename(rest[0] ?? ''), rest.slice(1));
+    if (underNode !== undefined) return serveProgram(nodeFlags, underNode, main);
+    return { executable: [executable], nodeFlags, rest, kind: 'node' };
+  }
+  const [app, ...args] = rest;
+  return serveProgram(nodeFlags, app === undefined ? [] : [app, '--', ...args], main);
+}
+
+function serveProgram(nodeFlags: string[], args: readonly string[], main: string): Program {
+  return {
+    executable: [process.execPath],
+    nodeFlags,
+    rest: [main, 'serve', ...args],
+    kind: 'serve',
+  };
+}
+
+/** The arguments of `manycore serve`, where that is what these words start. */
+function servedBy(name: string, words: readonly string[]): readonly string[] | undefined {
+  if (/^manycore(\.js)?$/.test(name) && words[0] === 'serve') return words.slice(1);
+  if (name !== 'npx') return undefined;
+  const at = words.indexOf('manycore');
+  const isFirst = at >= 0 && words.slice(0, at).every((word) => word.startsWith('-'));
+  return isFirst && words[at + 1] === 'serve' ? words.slice(at + 2) : undefined;
+}
+
+function endOfFlags(words: readonly string[]): number {
+  let at = 0;
+  while (words[at]?.startsWith('-') === true) at += withValue.has(words[at] ?? '') ? 2 : 1;
+  return Math.min(at, words.length);
+}
+
+export function launchOf(program: Program, { flags, variables, counts, cores }: Start): Launch {
+  const { executable, kind } = program;
+  const decided = decidedBy(flags);
+  const keeps = (flag: string): boolean => !decided.includes(flagName(flag));
+  const ownFlags = program.nodeFlags.filter(keeps);
+  const { NODE_OPTIONS: optionsBefore = '' } = { ...process.env, ...variables };
+  const inherited = optionsBefore.split(/\s+/).filter(Boolean).filter(keeps);
+  const options = kind === 'other' ? [...inherited, ...flags] : inherited;
+  const command =
+    kind === 'other'
+      ? [...executable]
+      : [...executable, ...flags, ...ownFlags, ...restWith(program, counts)];
+  const nodeOptions = options.length === 0 ? undefined : options.join(' ');
+  return {
+    command,
+    env: { ...variables, NODE_OPTIONS: nodeOptions },
+    cores,
+  };
+}
+
+const countFlags = /^(-P|-L|--processes|--loops)(=.*)?$/;
+
+/** What stands behind the flags of Node. */
+function restWith({ rest, kind }: Program, counts: readonly string[]): readonly string[] {
+  if (kind !== 'serve' || counts.length === 0) return rest;
+  const [main = '', serve = '', ...args] = rest;
+  return [main, serve, ...counts, ...(counts.length === 2 ? withoutCounts(args) : args)];
+}
+
+/** Arguments of `manycore serve`; behind `--` they are the program's own, and stay. */
+export function withoutCounts(args: readonly string[]): string[] {
+  const end = args.indexOf('--');
+  const ours = end < 0 ? args : args.slice(0, end);
+  const kept = ours.filter((word, at) => {
+    const before = ours[at - 1] ?? '';
+    return !countFlags.test(word) && !(countFlags.test(before) && !before.includes('='));
+  });
+  return [...kept, ...args.slice(ours.length)];
+}
+
+/** What the command line and the environment say now, for what is set there. */
+export interface Current {
+  readonly loops: { readonly processes?: number; readonly loops?: number };
+  readonly poolHosts: number | undefined;
+  readonly blockingThreads: number | undefined;
+  readonly heapLimitMb: number | undefined;
+  readonly semiSpaceMb: number | undefined;
+  readonly gcThreads: number | undefined;
+}
+
+export function currentOf({ nodeFlags, rest, kind }: Program): Current {
+  const inherited = (process.env['NODE_OPTIONS'] ?? '').split(/\s+/);
+  const flags = [...inherited, ...nodeFlags]; // the last one counts
+  const valueOf = (name: string): number | undefined =>
+    positive(flags.findLast((flag) => flagName(flag) === name)?.replace(/^.*?=/, ''));
+  const count = (short: string, long: string): number | undefined => {
+    if (kind !== 'serve') return undefined;
+    const at = rest.findIndex((word) => word === short || word === long);
+    const joined = rest.find((word) => word.startsWith(`${long}=`));
+    return positive(at >= 0 ? rest[at + 1] : joined?.slice(long.length + 1));
+  };
+  const processes = count('-P', '--processes');
+  const loops = count('-L', '--loops');
+  const isSingle = flags.some((flag) => flagName(flag) === '--single-threaded-gc');
+  return {
+    loops: { ...(processes && { processes }), ...(loops && { loops }) },
+    poolHosts: positive(process.env['MANYCORE_CORES']),
+    blockingThreads: positive(process.env['UV_THREADPOOL_SIZE']),
+    heapLimitMb: valueOf('--max-old-space-size'),
+    semiSpaceMb: valueOf('--max-semi-space-size'),
+    gcThreads: isSingle ? 0 : valueOf('--v8-pool-size'),
+  };
+}
+
+function positive(text: string | undefined): number | undefined {
+  const value = Number(text ?? '');
+  return Number.isInteger(value) && value > 0 ? value : undefined;
+}

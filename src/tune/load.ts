@@ -1,0 +1,183 @@
+// The load, in its three forms: a command of the user's, a script of theirs, or a task, where the program
+// that is tuned is its own load. Each loads for some seconds and says what it measured.
+
+import { fileURLToPath } from 'node:url';
+import { CodedError } from '../errors.js';
+import { describeExit } from '../host/index.js';
+import { beforeDeadline } from '../internal/index.js';
+import { Group, type GroupExit } from './group.js';
+import { type LoadResult, parseLoadOutput } from './load-output.js';
+import { type FromRunner, parseFromRunner, type RunMessage } from './protocol.js';
+
+/** Where the program is. */
+export interface Target {
+  readonly url: string;
+  readonly port: number;
+}
+
+export interface LoadRun extends Target {
+  readonly seconds: number;
+  /** What it measures counts for nothing. */
+  readonly isWarmUp: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with `TUNE_LOAD_FAILED`, `ABORTED`. */
+export type Load = (run: LoadRun) => Promise<LoadResult>;
+
+const entryPath = fileURLToPath(new URL('./tune-entry.js', import.meta.url));
+
+/** How much longer than it was told a load may take, in ms. */
+const lateMs = 30_000;
+/** A command that is not told how long takes as long as it likes, but not for ever. */
+const untoldMs = 600_000;
+/** A load that took less than this share of its time ended early. */
+const earlyShare = 0.5;
+
+/** `wrk -d{seconds} --latency {url}`: for the shell, with placeholders. */
+export function commandLoad(line: string): Load {
+  const isTold = line.includes('{seconds}');
+  return async ({ url, port, seconds, isWarmUp, signal }) => {
+    const told = Math.max(1, Math.round(seconds));
+    const values: Readonly<Record<string, string>> = {
+      url,
+      port: String(port),
+      seconds: String(told),
+    };
+    const command = line.replace(
+      /\{(url|port|seconds)\}/g,
+      (_, name: string) => values[name] ?? '',
+    );
+    let output = '';
+    const group = new Group({
+      command: [command],
+      isShell: true,
+      onOutput: (text) => {
+        output += text;
+      },
+    });
+    const begin = performance.now();
+    // One that knows its own length warms up as long as it should, and is ended.
+    const isCut = isWarmUp && !isTold;
+    const timer = isCut ? setTimeout(() => void group.end(), seconds * 1000) : undefined;
+    try {
+      const exit = await waitFor(group.ended, isTold ? told * 1000 + lateMs : untoldMs, signal);
+      if (isCut) return { requests: 1, errors: 0 };
+      const tookMs = performance.now() - begin;
+      return resultOf(command, { exit, output, words: group.lastWords }, isTold ? told : 0, tookMs);
+    } finally {
+      clearTimeout(timer);
+      await group.end();
+    }
+  };
+}
+
+interface Said {
+  readonly exit: GroupExit;
+  readonly output: string;
+  readonly words: string;
+}
+
+/** `toldSeconds` 0: it was not told. */
+function resultOf(
+  command: string,
+  { exit, output, words }: Said,
+  toldSeconds: number,
+  tookMs: number,
+): LoadResult {
+  const said = (words || output.trim().split('\n').at(-1)) ?? '';
+  if (exit.exitCode !== 0) throw failed(`"${command}" ended ${howIt(exit)}`, said);
+  if (tookMs < toldSeconds * 1000 * earlyShare) {
+    const took = (tookMs / 1000).toFixed(1);
+    throw failed(`"${command}" ended after ${took} s of ${toldSeconds}`, said);
+  }
+  const result = parseLoadOutput(output);
+  if (result === undefined) {
+    const wanted =
+      'what wrk or autocannon --json print, or {"requests": …, "p50Ms": …, "p99Ms": …}';
+    throw failed(`"${command}" printed nothing that can be read, which would be ${wanted}`, said);
+  }
+  return checked({ ...result, seconds: result.seconds ?? tookMs / 1000 }, `"${command}"`);
+}
+
+function howIt(exit: GroupExit): string {
+  return exit.error === undefined
+    ? describeExit({ ...exit, error: undefined })
+    : `before it began (${exit.error.message})`;
+}
+
+/** A load without an answer measures nothing. */
+function checked(result: LoadResult, what: string): LoadResult {
+  if (result.requests > 0) return result;
+  const errors = result.errors > 0 ? `${result.errors} errors` : 'no answer at all';
+  throw failed(`${what} had no request that was answered well, and ${errors}`, '');
+}
+
+function failed(what: string, said: string): CodedError {
+  const words = said === '' ? '' : `, and said "${said.slice(0, 200)}"`;
+  return new CodedError(
+    'TUNE_LOAD_FAILED',
+    `the load ${what}${words}: run it by hand against the program first`,
+  );
+}
+
+/** A module whose default export loads. */
+export function scriptLoad(path: string): Load {
+  return async (run) => {
+    const group = runnerGroup(['load', path]);
+    try {
+      return await runIn(group, run, `script ${path}`);
+    } finally {
+      await group.end();
+    }
+  };
+}
+
+/** The arguments of node for a task; it is ready when it has said so. */
+export function taskCommand(path: string, concurrency: number): string[] {
+  return [process.execPath, entryPath, 'task', path, String(concurrency)];
+}
+
+function runnerGroup(args: readonly string[]): Group {
+  return new Group({ command: [process.execPath, entryPath, ...args], hasIpc: true });
+}
+
+/** Lets a script or a task that runs in `group` load once. */
+export async function runIn(group: Group, run: LoadRun, what: string): Promise<LoadResult> {
+  const { url, port, seconds, signal } = run;
+  const message: RunMessage = { type: 'run', url, port, seconds };
+  const answer = answerOf(group);
+  group.child.send(message, () => {}); // one that has ended says so below
+  const ended = group.ended.then((exit): FromRunner => {
+    const words = group.lastWords === '' ? '' : `: ${group.lastWords}`;
+    return { type: 'failed', message: `it ended ${howIt(exit)}${words}` };
+  });
+  const said = await waitFor(Promise.race([answer, ended]), seconds * 1000 + lateMs, signal);
+  if (said.type === 'failed') throw failed(`${what} failed`, said.message);
+  if (said.type === 'ready' || said.result === undefined) {
+    throw failed(`${what} has to resolve with { requests, p50Ms, p99Ms }, and did not`, '');
+  }
+  return checked({ ...said.result, seconds: said.result.seconds ?? seconds }, what);
+}
+
+/** The next that is not that it is ready. */
+function answerOf(group: Group): Promise<FromRunner> {
+  return new Promise((resolve) => {
+    const onMessage = (value: unknown): void => {
+      const message = parseFromRunner(value);
+      if (message === undefined || message.type === 'ready') return;
+      group.child.off('message', onMessage);
+      resolve(message);
+    };
+    group.child.on('message', onMessage);
+  });
+}
+
+function waitFor<T>(work: Promise<T>, deadlineMs: number, signal: AbortSignal): Promise<T> {
+  const seconds = Math.round(deadlineMs / 1000);
+  return beforeDeadline(work, {
+    deadlineMs,
+    signal,
+    onDeadline: () => failed(`did not end within ${seconds} s`, ''),
+  });
+}

@@ -1,0 +1,119 @@
+// What `tune` can be told, checked and filled.
+
+import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { CodedError } from '../errors.js';
+import { boolean, integer, invalid, number, oneOf, string } from '../internal/index.js';
+import { type Goal, goals } from './figures.js';
+import { type Program, programOf } from './launch.js';
+import { commandLoad, type Load, scriptLoad, taskCommand } from './load.js';
+import { type Knob, knobs } from './setting.js';
+
+export interface TuneOptions {
+  /** The program and its arguments; none with a task. */
+  readonly command: readonly string[];
+  /** A command with `{url}`, `{port}`, `{seconds}`, or the path of a script. */
+  readonly load?: string | undefined;
+  /** Instead of both: a module whose default export is called again and again. */
+  readonly task?: string | undefined;
+  /** So many calls of it at a time. Default: 1. */
+  readonly concurrency?: number | undefined;
+  /** Where the program listens. Default: at a port that it finds in `PORT`. */
+  readonly url?: string | undefined;
+  /** Default: `throughput`. */
+  readonly goal?: Goal | undefined;
+  /** For all of it, about. Default: 10. */
+  readonly minutes?: number | undefined;
+  /** Of a run, with half of that before it as its warm-up. Default: what the minutes allow. */
+  readonly seconds?: number | undefined;
+  /** What is tried. Default: all that may help. */
+  readonly only?: readonly string[] | undefined;
+  /** Run the program under `manycore serve`. Default: false. */
+  readonly serve?: boolean | undefined;
+  /** How long it may take to be ready. Default: 30. */
+  readonly readySeconds?: number | undefined;
+  /** The command `manycore`, as a file. */
+  readonly main: string;
+}
+
+export interface FilledTuneOptions {
+  readonly program: Program;
+  readonly load: Load | 'task';
+  /** For people. */
+  readonly programText: string;
+  readonly loadText: string;
+  readonly url: string | undefined;
+  readonly goal: Goal;
+  readonly minutes: number;
+  readonly seconds: number | undefined;
+  readonly only: readonly Knob[] | undefined;
+  readonly readyTimeoutMs: number;
+}
+
+/** Throws `OPTION_INVALID`, `CLI_FILE_NOT_FOUND`. */
+export function fillTuneOptions(given: TuneOptions): FilledTuneOptions {
+  const { command, load, task, url } = given;
+  const shared = {
+    url: url === undefined ? undefined : checkUrl(url),
+    goal: oneOf('goal', given.goal ?? 'throughput', goals),
+    minutes: number('minutes', given.minutes ?? 10, 0),
+    seconds: given.seconds === undefined ? undefined : positive('seconds', given.seconds),
+    only: given.only?.map(knob),
+    readyTimeoutMs: 1000 * positive('readySeconds', given.readySeconds ?? 30),
+  };
+  const serve = boolean('serve', given.serve ?? false);
+  if (task !== undefined) {
+    if (command.length > 0 || load !== undefined || url !== undefined || serve) {
+      const message =
+        'a task is program and load in one: give --task alone, or --load and a program';
+      throw new CodedError('OPTION_INVALID', message);
+    }
+    const path = fileAt(task, 'the module of the task');
+    const concurrency = integer('concurrency', given.concurrency ?? 1, 1, 100_000);
+    const program = programOf(taskCommand(path, concurrency), { serve, main: given.main });
+    const loadText = concurrency === 1 ? 'one call at a time' : `${concurrency} calls at a time`;
+    return { ...shared, program, load: 'task', programText: task, loadText };
+  }
+  if (command.length === 0) {
+    throw new CodedError('OPTION_INVALID', 'there is no program to tune: give it behind --');
+  }
+  if (load === undefined) {
+    const message = "there is no load: give --load 'wrk -d{seconds} --latency {url}', or a script";
+    throw new CodedError('OPTION_INVALID', message);
+  }
+  return {
+    ...shared,
+    program: programOf(command, { serve, main: given.main }),
+    load: loadOf(string('load', load, 'a command or the path of a script')),
+    programText: command.join(' '),
+    loadText: load,
+  };
+}
+
+/** A word that names a module is a script, all else a command. */
+function loadOf(load: string): Load {
+  if (!/^\S+\.[cm]?[jt]s$/.test(load)) return commandLoad(load);
+  return scriptLoad(fileAt(load, 'the script of the load'));
+}
+
+function fileAt(given: string, what: string): string {
+  const path = resolve(given);
+  if (existsSync(path) && statSync(path).isFile()) return path;
+  throw new CodedError('CLI_FILE_NOT_FOUND', `there is no file ${path}: give ${what}`);
+}
+
+function checkUrl(url: string): string {
+  if (URL.canParse(url) && new URL(url).hostname !== '') return url;
+  throw invalid('url', url, 'where the program listens, as http://127.0.0.1:3000/');
+}
+
+function positive(name: string, value: number): number {
+  if (value > 0 && Number.isFinite(value)) return value;
+  throw invalid(name, value, 'a number above 0');
+}
+
+function knob(name: string): Knob {
+  const found = knobs.find((each) => each === name);
+  if (found !== undefined) return found;
+  throw invalid('only', name, `some of ${knobs.join(',')}`);
+}

@@ -1,0 +1,44 @@
+// What `tune` and the process that runs a load script or a task for it say to each other, and the one
+// place that parses it.
+
+import { CodedError } from '../errors.js';
+import { type LoadResult, parseResult } from './load-output.js';
+
+/** To the process: load for so long. */
+export interface RunMessage {
+  readonly type: 'run';
+  /** Of the program; '' for a task. */
+  readonly url: string;
+  readonly port: number;
+  readonly seconds: number;
+}
+
+export type FromRunner =
+  /** The module is there. */
+  | { readonly type: 'ready' }
+  | { readonly type: 'done'; readonly result: LoadResult | undefined }
+  | { readonly type: 'failed'; readonly message: string };
+
+export function parseRunMessage(value: unknown): RunMessage {
+  const fields = new Map<string, unknown>(Object.entries(Object(value)));
+  const { type, url, port, seconds } = Object.fromEntries(fields);
+  if (
+    type === 'run' &&
+    typeof url === 'string' &&
+    typeof port === 'number' &&
+    typeof seconds === 'number'
+  ) {
+    return { type, url, port, seconds };
+  }
+  throw new CodedError('INTERNAL_STATE', `no message for a load: ${JSON.stringify(value)}`);
+}
+
+/** A program's own messages are none of ours: `undefined`. */
+export function parseFromRunner(value: unknown): FromRunner | undefined {
+  const fields = new Map<string, unknown>(Object.entries(Object(value)));
+  const { type, result, message } = Object.fromEntries(fields);
+  if (type === 'ready') return { type };
+  if (type === 'done') return { type, result: parseResult(result) };
+  if (type === 'failed' && typeof message === 'string') return { type, message };
+  return undefined;
+}

@@ -1,0 +1,182 @@
+// What a search found, as one value: every figure that an advice rests on is in it. Written as JSON it is
+// the report file, and what `--json` prints. Not here: how it looks on a terminal (cli/).
+
+import { median } from '../internal/index.js';
+import { type Figures, type Goal, scoreOf } from './figures.js';
+import { type Candidate, leastGain, type Search, type SettingRuns, type Trial } from './search.js';
+import { asItIs, type Knob, type Setting, settingText } from './setting.js';
+import type { NotTried } from './space.js';
+import { spread } from './statistics.js';
+
+export interface TuneReport {
+  readonly program: string;
+  readonly load: string;
+  readonly goal: Goal;
+  /** What is counted. */
+  readonly unit: 'requests' | 'calls';
+  /** The version of the program's Node. */
+  readonly node: string;
+  readonly cores: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+  readonly tookSeconds: number;
+  /** Whether the search came to its end. */
+  readonly isComplete: boolean;
+  /** Why not, where something failed. */
+  readonly problem?: { readonly code: string; readonly message: string };
+  /** What to set; `{}`: leave it as it is. */
+  readonly advice: Setting;
+  /** In one sentence. */
+  readonly verdict: string;
+  /** For each knob of the advice. */
+  readonly reasons: Readonly<Partial<Record<Knob, string>>>;
+  readonly trials: readonly Trial[];
+  readonly settings: readonly SettingReport[];
+  readonly notTried: readonly NotTried[];
+  /** There was no time for these. */
+  readonly skipped: readonly string[];
+}
+
+/** Medians of its runs. */
+export interface SettingReport extends Partial<Figures> {
+  readonly setting: Setting;
+  readonly text: string;
+  readonly runs: number;
+  /** The middle half of the goal's figure, by its median. */
+  readonly spread?: number;
+  /** The goal against the setting in force when it was tried; above 1 is better. */
+  readonly ratio?: number;
+  /** Why it is out. */
+  readonly problem?: string;
+}
+
+/** How it is first, then the best, and last what is out. */
+export function settingReports(search: Search, goal: Goal): SettingReport[] {
+  return search.measured
+    .filter(({ runs, problem }) => runs.length > 0 || problem !== undefined)
+    .map((each) => settingReport(each, goal))
+    .sort((a, b) => placeOf(b) - placeOf(a));
+}
+
+function placeOf({ setting, ratio = 1, problem }: SettingReport): number {
+  if (settingText(setting) === settingText(asItIs)) return Infinity;
+  return problem === undefined ? ratio : 0;
+}
+
+function settingReport({ setting, runs, ratios, problem }: SettingRuns, goal: Goal): SettingReport {
+  const of = (pick: (figures: Figures) => number | undefined): number | undefined => {
+    const values = runs.map(pick).filter((value) => value !== undefined);
+    return values.length === 0 ? undefined : median(values);
+  };
+  const scores = runs.map((figures) => scoreOf(figures, goal));
+  const perSecond = of((each) => each.perSecond);
+  return {
+    setting,
+    text: settingText(setting),
+    runs: runs.length,
+    ...(perSecond !== undefined && { perSecond }),
+    ...(runs.length > 1 && { spread: spread(scores) }),
+    errorsPerSecond: of((each) => each.errorsPerSecond) ?? 0,
+    p50Ms: of((each) => each.p50Ms),
+    p99Ms: of((each) => each.p99Ms),
+    memoryMiB: of((each) => each.memoryMiB),
+    cpuCores: of((each) => each.cpuCores),
+    ...(ratios.length > 0 && { ratio: median(ratios) }),
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+/** What the goal is, in words. */
+function goalText(goal: Goal, unit: string): string {
+  if (goal === 'p99') return 'speed at the 99th percentile';
+  return goal === 'cpu' ? `${unit} per CPU second` : `${unit} per second`;
+}
+
+const percent = `${Math.round((leastGain - 1) * 100)} %`;
+
+/** Why what was adopted was. */
+export function reasonOf(
+  trial: Trial,
+  settings: readonly SettingReport[],
+  goal: Goal,
+  unit: string,
+): string {
+  const { ratio, low, high, pairs, wins } = trial;
+  const how =
+    `${ratio.toFixed(2)} times the ${goalText(goal, unit)} (${low.toFixed(2)} to ${high.toFixed(2)} ` +
+    `in the middle half of ${pairs} pairs of runs, ${wins} of them better by more than ${percent})`;
+  const find = (setting: Setting): SettingReport | undefined =>
+    settings.find(({ text }) => text === settingText(setting));
+  const [before, after] = [find(trial.base), find(trial.setting)];
+  const from = (name: string, pick: (report: SettingReport) => number | undefined): string[] => {
+    const [old, now] = [before && pick(before), after && pick(after)];
+    if (old === undefined || now === undefined) return [];
+    return [`${name.replace('#', figure(old)).replace('#', figure(now))}`];
+  };
+  const figures = [
+    ...from(`from # to # ${unit}/s`, (each) => each.perSecond),
+    ...from('p99 from # to # ms', (each) => each.p99Ms),
+    ...from('memory from # to # MiB', (each) => each.memoryMiB),
+    ...from('CPU from # to # cores', (each) => each.cpuCores),
+  ];
+  return [how, ...figures].join('; ');
+}
+
+/** Three digits, and thousands apart. */
+export function figure(value: number): string {
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(value, 0.01))));
+  const fixed = value.toFixed(Math.min(2, digits));
+  return value >= 1000 ? Math.round(value).toLocaleString('en') : fixed;
+}
+
+/** What to do, and why: one sentence. */
+export function verdictOf(
+  search: Search,
+  settings: readonly SettingReport[],
+  { goal, unit, isComplete }: { goal: Goal; unit: string; isComplete: boolean },
+): string {
+  if (settingText(search.best) !== settingText(asItIs)) {
+    const adopted = search.trials.filter(({ isAdopted }) => isAdopted);
+    const gain = adopted.reduce((product, { ratio }) => product * ratio, 1);
+    const rest = isComplete ? '' : ' so far: the search was not over';
+    return `Set ${settingText(search.best)}: ${gain.toFixed(2)} times the ${goalText(goal, unit)}${rest}.`;
+  }
+  if (!isComplete) return 'No advice: the search was not over.';
+  return `Leave it as it is: ${whyNot(search, settings)}.`;
+}
+
+function whyNot(search: Search, settings: readonly SettingReport[]): string {
+  const last = search.trials.at(-1);
+  if (last !== undefined) {
+    const { setting, wins, pairs, isDecided } = last;
+    const how = `better by more than ${percent} in only ${wins} of ${pairs} pairs of runs`;
+    const end = isDecided ? 'which is within noise' : `and ${noTime}`;
+    return `${settingText(setting)} looked best, but was ${how}, ${end}`;
+  }
+  const out = settings.filter(({ problem }) => problem !== undefined);
+  const tried = settings.filter(
+    ({ ratio, problem }) => ratio !== undefined && problem === undefined,
+  );
+  const [first, ...others] = tried;
+  if (first === undefined) {
+    if (search.lacksTime) return noTime;
+    return out.length === 0 ? 'there is nothing else that may help' : 'all that was tried is out';
+  }
+  const best = others.reduce((a, b) => ((b.ratio ?? 0) > (a.ratio ?? 0) ? b : a), first);
+  const times = `${(best.ratio ?? 0).toFixed(2)} times`;
+  if (search.lacksTime) return `${best.text} looked best (${times}), and ${noTime}`;
+  const rest =
+    out.length === 0 ? '' : `, and ${out.length} more ${out.length === 1 ? 'is' : 'are'} out`;
+  return `of ${tried.length} settings none was better by more than ${percent} (the best, ${best.text}: ${times})${rest}`;
+}
+
+const noTime = 'there was no time for more runs: raise --minutes';
+
+/** What was never tried for want of time; a second time beside another setting does not count. */
+export function skippedTexts(
+  skipped: readonly Candidate[],
+  settings: readonly SettingReport[],
+): string[] {
+  const texts = new Set(skipped.map(({ setting }) => settingText(setting)));
+  return [...texts].filter((each) => !settings.some(({ text }) => text === each));
+}

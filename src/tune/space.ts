@@ -1,0 +1,139 @@
+// Which settings are worth trying for a program on this machine, and why others are not: each costs runs.
+// The first ones are tried first where time is short.
+
+import { blockingThreads, fewestBlockingThreads } from '../blocking-pool/index.js';
+import type { Figures } from './figures.js';
+import type { Current, Program } from './launch.js';
+import type { Candidate } from './search.js';
+import { type Knob, knobs, type LoopCounts, type Setting } from './setting.js';
+
+export interface SpaceOptions {
+  readonly kind: Program['kind'];
+  readonly current: Current;
+  /** Granted to us. */
+  readonly cores: number;
+  /** Their numbers; empty where a program cannot be kept to some of them. */
+  readonly allowedCores: readonly number[];
+  /** V8's own limit of the heap in the program's Node, in MiB. */
+  readonly defaultHeapMb: number;
+  /** Of the program's Node. */
+  readonly nodeMajor: number;
+  /** Of a run as it is. */
+  readonly figures: Figures;
+  /** Whether it has hosts of a pool. */
+  readonly hasHosts: boolean;
+  /** Only these, also where they seem to be of no use; `undefined`: what seems to be. */
+  readonly only: readonly Knob[] | undefined;
+}
+
+export interface Space {
+  readonly candidates: readonly Candidate[];
+  readonly notTried: readonly NotTried[];
+}
+
+export interface NotTried {
+  readonly knob: Knob;
+  readonly why: string;
+}
+
+/** Candidates of one knob, cheapest first, or why there are none. */
+type Choices = readonly Setting[] | string;
+
+/** Node's own semi-space is larger from this release on. */
+const largeSemiSpaceFrom = 24;
+/** A process with less than this share of the limit in all its memory is far from it. */
+const nearShare = 0.5;
+
+export function spaceOf(options: SpaceOptions): Space {
+  const candidates: Candidate[] = [];
+  const notTried: NotTried[] = [];
+  for (const knob of knobs) {
+    if (options.only?.includes(knob) === false) continue;
+    const choices = choicesOf[knob](options);
+    if (typeof choices === 'string') notTried.push({ knob, why: choices });
+    else candidates.push(...choices.map((setting, cost) => ({ knob, setting, cost })));
+  }
+  return { candidates, notTried };
+}
+
+const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
+  loops({ kind, cores, current }) {
+    if (kind !== 'serve') return 'it does not run under manycore serve: --serve tries that';
+    const halves: LoopCounts[] = cores < 4 ? [] : [{ processes: 2, loops: Math.ceil(cores / 2) }];
+    const all: LoopCounts[] = [
+      { processes: 1, loops: 1 },
+      { processes: 1, loops: cores },
+      ...halves,
+      { processes: cores, loops: 1 },
+    ];
+    const { processes, loops } = current.loops;
+    const others = all.filter((each) => each.processes !== processes || each.loops !== loops);
+    return distinct(others).map((each) => ({ loops: each }));
+  },
+
+  blockingThreads({ kind, cores, current }) {
+    const own = kind === 'serve' ? servedThreads(cores, current) : fewestBlockingThreads;
+    const now = current.blockingThreads ?? own;
+    const counts = distinct([cores, fewestBlockingThreads, 2 * cores, 4 * cores, 16]);
+    return counts
+      .filter((count) => count !== now && count <= 1024)
+      .sort((a, b) => a - b)
+      .map((blockingThreads) => ({ blockingThreads }));
+  },
+
+  heapLimit({ current, defaultHeapMb, figures, only }) {
+    const limit = current.heapLimitMb ?? defaultHeapMb;
+    const used = figures.largestMiB;
+    const isFar = used !== undefined && used < limit * nearShare;
+    if (isFar && only === undefined) {
+      const whose = current.heapLimitMb === undefined ? "V8's own limit" : 'the limit';
+      return `${whose} of ${Math.round(limit)} MiB is far from the ${Math.round(used)} MiB that a process has`;
+    }
+    const limits = distinct([2 * limit, 4 * limit, defaultHeapMb].map(Math.round));
+    return limits
+      .filter((each) => each > limit)
+      .sort((a, b) => a - b)
+      .map((heapLimit) => ({ heapLimit }));
+  },
+
+  poolHosts({ kind, cores, current, hasHosts, only }) {
+    if (kind === 'serve') return 'the loops of a server share its hosts, one for each core';
+    if (!hasHosts && only === undefined) return 'no host of a pool was seen';
+    const now = current.poolHosts ?? cores;
+    return distinct([1, cores - 1, cores, 2 * cores])
+      .filter((count) => count > 0 && count !== now)
+      .map((poolHosts) => ({ poolHosts }));
+  },
+
+  gcThreads({ kind, current }) {
+    const counts = kind === 'other' ? [1] : [1, 0]; // NODE_OPTIONS refuses --single-threaded-gc
+    const others = counts.filter((count) => count !== current.gcThreads);
+    return others.map((gcThreads) => ({ gcThreads }));
+  },
+
+  semiSpace({ nodeMajor, current }) {
+    const sizes = nodeMajor >= largeSemiSpaceFrom ? [16, 128] : [32, 64];
+    const others = sizes.filter((size) => size !== current.semiSpaceMb);
+    return others.map((semiSpace) => ({ semiSpace }));
+  },
+
+  affinity({ allowedCores }) {
+    if (allowedCores.length === 0) return 'the native binary is missing, which keeps it to cores';
+    if (allowedCores.length === 1) return 'there is one core';
+    return [{ affinity: allowedCores.slice(0, Math.ceil(allowedCores.length / 2)) }];
+  },
+};
+
+/**
+ * What `manycore serve` gives each of its processes; `undefined` where only it knows how many there are, and
+ * that matters.
+ */
+function servedThreads(cores: number, { loops: { processes } }: Current): number | undefined {
+  if (processes !== undefined) return blockingThreads(cores, processes);
+  return cores <= fewestBlockingThreads ? fewestBlockingThreads : undefined;
+}
+
+function distinct<T>(values: readonly T[]): T[] {
+  const seen = new Map(values.map((value) => [JSON.stringify(value), value]));
+  return [...seen.values()];
+}

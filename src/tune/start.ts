@@ -1,0 +1,93 @@
+// What a program is started with: a setting that is tried, or all that a configuration says of it. A
+// configuration counts as far as `manycore serve` would heed it, also what was not tuned; what it can not
+// be heeded for is refused, so that nobody believes it is in force. Not here: the command (launch.ts).
+
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { CodedError } from '../errors.js';
+import type { Program } from './launch.js';
+import { flagsOf, type Setting, variablesOf } from './setting.js';
+
+export interface Start {
+  /** Of Node. */
+  readonly flags: readonly string[];
+  readonly variables: Readonly<Record<string, string>>;
+  /** Flags of `manycore serve`: `--processes=2`, `--loops=1`. */
+  readonly counts: readonly string[];
+  /** The cores that it may run on; `undefined`: all that we may. */
+  readonly cores: readonly number[] | undefined;
+}
+
+type Count = number | { readonly min: number; readonly max: number };
+
+/** What a configuration says of the start of programs, all of it checked. */
+export interface StartConfig {
+  /** Where it was read. */
+  readonly file: string;
+  /** The programs that it is for, as whole paths; `[]` where it names none. */
+  readonly apps: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly nodeFlags: readonly string[];
+  readonly affinity: readonly number[];
+  readonly processes?: Count | undefined;
+  readonly loops?: Count | undefined;
+}
+
+export function startOf(setting: Setting): Start {
+  const { loops, affinity } = setting;
+  return {
+    flags: flagsOf(setting),
+    variables: variablesOf(setting),
+    counts: loops === undefined ? [] : countsOf(loops),
+    cores: affinity,
+  };
+}
+
+/** Throws `OPTION_INVALID` for a configuration of another program, or of another kind of program. */
+export function startIn(config: StartConfig, program: Program): Start {
+  const { file, apps, nodeFlags, env, affinity } = config;
+  if (apps.length > 0 && isAnother(program, apps)) {
+    const message = `${file} is for ${apps.join(', ')}, and not for this program: name its own with --config, or take app out of the file`;
+    throw new CodedError('OPTION_INVALID', message);
+  }
+  const counts = countsOf(config);
+  if (counts.length > 0 && program.kind === 'node') {
+    const message = `${file} sets processes or loops, which only manycore serve has: give --serve, or take them out of the file`;
+    throw new CodedError('OPTION_INVALID', message);
+  }
+  const cores = affinity.length === 0 ? undefined : affinity;
+  return { flags: nodeFlags, variables: env, counts, cores };
+}
+
+function countsOf({ processes, loops }: Pick<StartConfig, 'processes' | 'loops'>): string[] {
+  return [
+    ...(processes === undefined ? [] : [`--processes=${countText(processes)}`]),
+    ...(loops === undefined ? [] : [`--loops=${countText(loops)}`]),
+  ];
+}
+
+function countText(count: Count): string {
+  return typeof count === 'number' ? String(count) : `${count.min}..${count.max}`;
+}
+
+/** Where the command names no file, as `npm start` does, nobody can know: it is taken at its word. */
+function isAnother({ executable, rest, kind }: Program, apps: readonly string[]): boolean {
+  const [first = '.'] = rest; // a folder has its program in its package.json
+  const words = kind === 'other' ? executable.slice(1) : rest.slice(kind === 'serve' ? 2 : 0);
+  const scripts = words.map(scriptAt).filter((path) => path !== undefined);
+  if (scripts.some((path) => apps.includes(path))) return false;
+  return scripts.length > 0 || (kind === 'node' && !isFolder(first));
+}
+
+/** Node finds `app.js` for `app`. */
+function scriptAt(word: string): string | undefined {
+  return [word, `${word}.js`].map((path) => resolve(path)).find(isScript);
+}
+
+function isScript(path: string): boolean {
+  return /\.[cm]?[jt]s$/.test(path) && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}

@@ -1,0 +1,197 @@
+// `tune`: from a program and a load to a report. A first run shows that both work, how large the program
+// is and what a run takes beside its load; from that follow what is tried (space.ts) and how long each run
+// is (pace.ts), then the search decides (search.ts).
+
+import { CodedError, hasCode } from '../errors.js';
+import { allowedCores, grantedCores } from '../host/index.js';
+import { messageOf } from '../internal/index.js';
+import { missingFigure, type RunLength, scoreOf } from './figures.js';
+import { currentOf, launchOf } from './launch.js';
+import { type FilledTuneOptions, fillTuneOptions, type TuneOptions } from './options.js';
+import { lengthFor } from './pace.js';
+import { type RunResult, runOnce } from './program.js';
+import { type ProgramNode, programNode } from './program-node.js';
+import { reasonOf, settingReports, skippedTexts, type TuneReport, verdictOf } from './report.js';
+import { Search } from './search.js';
+import { asItIs, type Knob, type Setting } from './setting.js';
+import { type Space, spaceOf } from './space.js';
+import { startOf } from './start.js';
+
+export interface TuneHooks {
+  readonly signal: AbortSignal;
+  /** Before the first run, which shows that all works. */
+  readonly onBegin?: () => void;
+  /** Before each further run. */
+  readonly onRun?: (run: RunNews) => void;
+}
+
+export interface RunNews {
+  readonly number: number;
+  readonly setting: Setting;
+  readonly length: RunLength;
+  readonly secondsLeft: number;
+}
+
+/** How much longer than its time a search may take to end what it has begun. */
+const slack = 1.1;
+const firstLength: RunLength = Object.freeze({ warmUpSeconds: 1, seconds: 1 });
+
+/**
+ * Rejects with `OPTION_INVALID`, `CLI_FILE_NOT_FOUND`, and with what the first run fails with: `TUNE_…`,
+ * `ABORTED`. What ends the search later is in the report.
+ */
+export async function tune(given: TuneOptions, hooks: TuneHooks): Promise<TuneReport> {
+  const options = fillTuneOptions(given);
+  const tuning = new Tuning(options, hooks);
+  return tuning.run();
+}
+
+class Tuning {
+  readonly #options: FilledTuneOptions;
+  readonly #hooks: TuneHooks;
+  readonly #begin = performance.now();
+  readonly #budgetMs: number;
+  readonly #node: ProgramNode;
+  #runs = 0;
+  /** What a run takes, on average. */
+  #runMs = 0;
+
+  constructor(options: FilledTuneOptions, hooks: TuneHooks) {
+    this.#options = options;
+    this.#hooks = hooks;
+    this.#budgetMs = options.minutes * 60_000;
+    this.#node = programNode(options.program);
+  }
+
+  async run(): Promise<TuneReport> {
+    const { goal, seconds } = this.#options;
+    const given = seconds === undefined ? undefined : { warmUpSeconds: seconds / 2, seconds };
+    this.#hooks.onBegin?.();
+    const first = await this.#measure(asItIs, given ?? firstLength);
+    if (Number.isNaN(scoreOf(first.figures, goal))) throw missingFigure(goal);
+    const space = this.#space(first);
+    const left = this.#budgetMs - this.#tookMs;
+    const length = given ?? lengthFor(left, space.candidates.length, first.overheadMs);
+    this.#runMs = 1000 * (length.warmUpSeconds + length.seconds) + first.overheadMs;
+    const search = this.#search(length);
+    let problem: CodedError | undefined;
+    try {
+      await search.run(space.candidates);
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      problem = error;
+    }
+    const isEmpty = search.measured.every(({ runs }) => runs.length === 0);
+    if (problem === undefined && search.lacksTime && isEmpty) throw this.#nothingMeasured();
+    return this.#report(search, space, length, problem);
+  }
+
+  get #tookMs(): number {
+    return performance.now() - this.#begin;
+  }
+
+  #nothingMeasured(): CodedError {
+    const took = `a first run took ${(this.#tookMs / 1000).toFixed(1)} s`;
+    const message = `nothing was measured: ${took}, and ${this.#options.minutes} min leave no time for a search: raise --minutes, or name few things by --only`;
+    return new CodedError('OPTION_INVALID', message);
+  }
+
+  #search(length: RunLength): Search {
+    const { goal } = this.#options;
+    const { signal, onRun } = this.#hooks;
+    let took = 0;
+    let count = 0;
+    return new Search(asItIs, {
+      goal,
+      length,
+      signal,
+      measure: async (setting, each) => {
+        const from = performance.now();
+        try {
+          return (await this.#measure(setting, each)).figures;
+        } finally {
+          took += performance.now() - from;
+          count += 1;
+          this.#runMs = took / count;
+        }
+      },
+      runsLeft: () => {
+        const left = this.#budgetMs - this.#tookMs;
+        const isOver = this.#tookMs > this.#budgetMs * slack;
+        return isOver ? 0 : Math.max(1, Math.floor(left / this.#runMs));
+      },
+      onRun: (setting) => {
+        const secondsLeft = Math.max(0, (this.#budgetMs - this.#tookMs) / 1000);
+        onRun?.({ number: this.#runs + 1, setting, length, secondsLeft });
+      },
+    });
+  }
+
+  async #measure(setting: Setting, length: RunLength): Promise<RunResult> {
+    const { program, load, url, readyTimeoutMs } = this.#options;
+    this.#runs += 1;
+    const { signal } = this.#hooks;
+    return runOnce({
+      launch: launchOf(program, startOf(setting)),
+      load,
+      url,
+      length,
+      readyTimeoutMs,
+      signal,
+    });
+  }
+
+  #space({ figures, hasHosts }: RunResult): Space {
+    const { program, only } = this.#options;
+    return spaceOf({
+      kind: program.kind,
+      current: currentOf(program),
+      cores: grantedCores().count,
+      allowedCores: allowedCores(),
+      defaultHeapMb: this.#node.defaultHeapMb,
+      nodeMajor: Number(this.#node.version.split('.')[0]),
+      figures,
+      hasHosts,
+      only,
+    });
+  }
+
+  #report(
+    search: Search,
+    { notTried }: Space,
+    { warmUpSeconds, seconds }: RunLength,
+    problem: CodedError | undefined,
+  ): TuneReport {
+    const { programText, loadText, goal, load } = this.#options;
+    const unit = load === 'task' ? 'calls' : 'requests';
+    const settings = settingReports(search, goal);
+    const isComplete = problem === undefined;
+    const reasons: Partial<Record<Knob, string>> = {};
+    for (const trial of search.trials) {
+      if (trial.isAdopted) reasons[trial.knob] = reasonOf(trial, settings, goal, unit);
+    }
+    return {
+      program: programText,
+      load: loadText,
+      goal,
+      unit,
+      node: this.#node.version,
+      cores: grantedCores().count,
+      warmUpSeconds,
+      seconds,
+      tookSeconds: this.#tookMs / 1000,
+      isComplete,
+      ...(problem !== undefined &&
+        !hasCode(problem, 'ABORTED') && {
+          problem: { code: problem.code, message: messageOf(problem) },
+        }),
+      advice: search.best,
+      verdict: verdictOf(search, settings, { goal, unit, isComplete }),
+      reasons,
+      trials: search.trials,
+      settings,
+      notTried,
+      skipped: skippedTexts(search.skipped, settings),
+    };
+  }
+}

@@ -1,0 +1,194 @@
+// What answers who asks a thread for its figures: when it is there, what it leaves, and what it does not take.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import type { ThreadFigures } from '../../src/agent/index.js';
+import { addSource, ownFigures, sourceFigures } from '../../src/agent/live.js';
+import { parseFigures, parseQuestion, parseSlice } from '../../src/agent/protocol.js';
+import { threadSampler } from '../../src/agent/sampler.js';
+import { ownRuntime } from '../observe/runtime.js';
+import { waitFor } from '../support/index.js';
+
+/** Calls a host and ends by itself, after so long in ms. */
+function startBrief(t: TestContext, ms: number): ChildProcess {
+  const child = fork(new URL('./apps/brief.js', import.meta.url), [String(ms)]);
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+/** Waits for the socket of a program that was begun. */
+async function socketOf(t: TestContext): Promise<{ child: ChildProcess; path: string }> {
+  const runtime = ownRuntime(t);
+  const child = startBrief(t, 60_000);
+  const path = join(runtime, `agent-${child.pid}.0.sock`);
+  await waitFor(() => readdirSync(runtime).includes(`agent-${child.pid}.0.sock`));
+  return { child, path };
+}
+
+test('a program that ends by itself leaves no socket, and is not held up by it', async (t) => {
+  const runtime = ownRuntime(t);
+  const child = startBrief(t, 1500);
+  await waitFor(() => readdirSync(runtime).length > 0);
+  const [exitCode] = await once(child, 'exit');
+  assert.equal(exitCode, 0);
+  assert.deepEqual(readdirSync(runtime), []);
+});
+
+test('who asks does not keep the program alive either', async (t) => {
+  const runtime = ownRuntime(t);
+  const child = startBrief(t, 1500);
+  const name = await waitFor(() => readdirSync(runtime)[0]);
+  const connection = createConnection(join(runtime, name));
+  t.after(() => connection.destroy());
+  connection.on('error', () => {});
+  connection.write('tasks\n');
+  connection.resume();
+  const [exitCode] = await once(child, 'exit');
+  assert.equal(exitCode, 0);
+});
+
+test('what is no question ends the connection, and the program goes on', async (t) => {
+  const { child, path } = await socketOf(t);
+  for (const text of ['restart\n', 'x'.repeat(1000), '\n', 'FIGURES\n']) {
+    const connection = createConnection(path);
+    connection.on('error', () => {});
+    connection.write(text);
+    await once(connection, 'close');
+  }
+  const connection = createConnection(path);
+  t.after(() => connection.destroy());
+  connection.write('figures\nfigures\n');
+  let heard = '';
+  connection.on('data', (bytes) => {
+    heard += String(bytes);
+  });
+  await waitFor(() => heard.split('\n').length === 3);
+  assert.equal(parseFigures(heard.split('\n')[1] ?? '')?.pid, child.pid);
+});
+
+test('a source that nobody holds any more is not held by its figures', async () => {
+  const before = sourceFigures().length;
+  addSource('pool', { value: 1 }, ({ value }) => ({ value }));
+  assert.equal(sourceFigures().length, before + 1);
+  setFlagsFromString('--expose-gc');
+  await waitFor(() => {
+    runInNewContext('gc()');
+    return sourceFigures().length === before;
+  });
+});
+
+test('a source that has to ask elsewhere is waited for, but not for ever', async (t) => {
+  const owner = { value: 1 };
+  const never = new Promise(() => {});
+  const told = async (): Promise<unknown> =>
+    (await ownFigures()).sources.find(({ kind }) => kind === 'bus')?.figures;
+  const refresh = async (of: typeof owner): Promise<void> => {
+    await null;
+    of.value += 1;
+  };
+  const read = ({ value }: typeof owner): object => ({ value });
+  const remove = addSource('bus', owner, read, refresh);
+  assert.deepEqual(await told(), { value: 2 });
+  remove();
+  t.after(addSource('bus', owner, read, () => never));
+  assert.deepEqual(await told(), { value: 2 });
+});
+
+/** Of all timers that keep this thread alive. */
+function heldTimers(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+}
+
+test('waiting for what is asked elsewhere keeps alive who reads here, not who is asked', async (t) => {
+  const runtime = ownRuntime(t);
+  const added: number[] = [];
+  const refresh = async (): Promise<void> => {
+    const before = heldTimers();
+    await null; // until the wait has begun
+    added.push(heldTimers() - before);
+  };
+  t.after(addSource('bus', {}, () => ({}), refresh)); // with it the socket opens
+  const name = await waitFor(() => readdirSync(runtime)[0]);
+  const connection = createConnection(join(runtime, name));
+  t.after(() => connection.destroy());
+  connection.on('error', () => {});
+  connection.write('figures\n');
+  await once(connection, 'data');
+  await ownFigures();
+  assert.deepEqual(added, [0, 1]);
+});
+
+/** Asks once over a connection of its own. */
+async function askOnce(path: string): Promise<ThreadFigures | undefined> {
+  const connection = createConnection(path);
+  connection.write('figures\n');
+  let heard = '';
+  for await (const bytes of connection) {
+    heard += String(bytes);
+    if (heard.endsWith('\n')) break; // which ends the connection
+  }
+  return parseFigures(heard);
+}
+
+test('who has asked over a connection watches until it is closed', async (t) => {
+  const { path } = await socketOf(t);
+  const connection = createConnection(path);
+  t.after(() => connection.destroy());
+  let heard = '';
+  connection.on('data', (bytes) => {
+    heard += String(bytes);
+  });
+  await waitFor(() => {
+    connection.write('figures\n');
+    return heard.split('\n').some((line) => parseFigures(line)?.loop.lag !== undefined);
+  });
+  for (let count = 0; count < 3; count += 1) {
+    assert.ok((await askOnce(path))?.loop.lag !== undefined);
+  }
+  connection.destroy();
+  await waitFor(async () => {
+    const told = await askOnce(path);
+    return told !== undefined && told.loop.lag === undefined;
+  });
+});
+
+test('who asks within the program watches on when others have gone', async () => {
+  const sampler = threadSampler(sourceFigures);
+  sampler.stop();
+  await waitFor(async () => (await ownFigures()).loop.lag !== undefined);
+  const other = {};
+  sampler.look(other);
+  sampler.leave(other);
+  assert.ok((await ownFigures()).loop.lag !== undefined);
+});
+
+test('how late a loop was is told for a minute, not for a second alone', async () => {
+  await waitFor(async () => (await ownFigures()).loop.lag !== undefined);
+  const end = performance.now() + 300;
+  while (performance.now() < end);
+  await waitFor(async () => {
+    const { lag } = (await ownFigures()).loop;
+    return lag !== undefined && lag.worstMs > 200 && lag.maxMs < lag.worstMs;
+  });
+});
+
+test('whatever comes over a socket is figures, a slice, a question, or nothing', () => {
+  const texts = fc.oneof(fc.string(), fc.json(), fc.constantFrom('', '{}', 'null', '{"pid":1}'));
+  fc.assert(
+    fc.property(texts, (text) => {
+      const figures = parseFigures(text);
+      assert.ok(figures === undefined || Array.isArray(figures.sources));
+      const slice = parseSlice(text);
+      assert.ok(slice === undefined || Array.isArray(slice.tasks));
+      assert.ok([undefined, 'figures', 'probedFigures', 'tasks'].includes(parseQuestion(text)));
+    }),
+  );
+});

@@ -1,0 +1,122 @@
+// What a listener hears of the tasks of a thread: also one that takes nothing, and of tasks that do not end.
+
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readdirSync } from 'node:fs';
+import { createConnection, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { TaskSlice } from '../../src/agent/index.js';
+import { openSocket } from '../../src/agent/socket.js';
+import { TaskFeed } from '../../src/agent/task-feed.js';
+import { announcements } from '../../src/internal/index.js';
+import { ownRuntime } from '../observe/runtime.js';
+import { waitFor } from '../support/index.js';
+
+const work = { pool: 1, name: 'work' };
+
+/** Hears each slice while it `hasRoom`. */
+function listen(t: TestContext) {
+  const heard = { slices: [] as TaskSlice[], hasRoom: true, isGone: false, looks: 0 };
+  const feed = new TaskFeed({
+    tell: (slice) => heard.slices.push(slice),
+    hasRoom: () => {
+      heard.looks += 1;
+      return heard.hasRoom;
+    },
+    letGo: () => {
+      heard.isGone = true;
+    },
+  });
+  t.after(() => feed.end());
+  return heard;
+}
+
+test('a listener without room hears one slice later, with all that happened', async (t) => {
+  const heard = listen(t);
+  heard.hasRoom = false;
+  for (let task = 1; task <= 3; task += 1) {
+    const before = heard.looks;
+    announcements.taskStart.publish({ ...work, task, host: 1, waitedMs: 3 });
+    announcements.taskEnd.publish({ ...work, task, host: 1, ranMs: 2 });
+    await waitFor(() => heard.looks > before);
+  }
+  assert.deepEqual(heard.slices, []);
+  heard.hasRoom = true;
+  const slice = await waitFor(() => heard.slices[0]);
+  assert.equal(slice.hosts[0]?.tasks, 3);
+  assert.equal(slice.tasks.length, 3);
+  assert.deepEqual(slice.ran, [[2, 3]]);
+  assert.deepEqual(slice.waited, [[4, 3]]);
+  const next = await waitFor(() => heard.slices[1]);
+  assert.equal(next.fromMs, slice.toMs);
+  assert.deepEqual(next.hosts, []);
+});
+
+test('a task that does not end keeps its host busy, and is told as far as it has come', async (t) => {
+  const heard = listen(t);
+  announcements.taskStart.publish({ ...work, task: 7, host: 2, waitedMs: 0 });
+  await waitFor(() => heard.slices.length > 3);
+  const slices = heard.slices.splice(0);
+  const [first] = slices;
+  assert.ok(first !== undefined);
+  for (const { fromMs, toMs, hosts, running, tasks } of slices.slice(1)) {
+    assert.deepEqual(hosts, [{ host: 2, tasks: 0, failed: 0, busyMs: toMs - fromMs }]);
+    assert.equal(running[0]?.task, 7);
+    assert.equal(running[0].endMs, toMs);
+    assert.ok(running[0].startMs < fromMs);
+    assert.deepEqual(tasks, []);
+  }
+  // It is given up: nobody knows what its host does from now on.
+  announcements.taskError.publish({
+    ...work,
+    task: 7,
+    host: 0,
+    ranMs: 0,
+    error: new Error('late'),
+  });
+  const failed = await waitFor(() => heard.slices.find(({ hosts }) => hosts[0]?.failed === 1));
+  assert.equal(failed.hosts[0]?.host, 2);
+  assert.deepEqual(failed.running, []);
+});
+
+test('a long task that ends counts in each slice as long as it ran there', async (t) => {
+  const heard = listen(t);
+  await waitFor(() => heard.slices.length > 0);
+  announcements.taskEnd.publish({ ...work, task: 1, host: 1, ranMs: 60_000 });
+  const slice = await waitFor(() => heard.slices.find(({ hosts }) => hosts.length > 0));
+  const { busyMs = 0 } = slice.hosts[0] ?? {};
+  assert.ok(busyMs >= 0 && busyMs <= slice.toMs - slice.fromMs);
+  assert.equal(slice.tasks[0] && slice.tasks[0].endMs - slice.tasks[0].startMs, 60_000);
+});
+
+test('who never reads is let go, and what waits for him does not grow until then', async (t) => {
+  const runtime = ownRuntime(t);
+  t.after(
+    openSocket(
+      () => [],
+      async () => {},
+    ),
+  );
+  let served: Socket | undefined;
+  const onServed = (message: unknown): void => {
+    served = Object(message).socket;
+  };
+  subscribe('net.server.socket', onServed);
+  t.after(() => unsubscribe('net.server.socket', onServed));
+  const name = await waitFor(() => readdirSync(runtime)[0]);
+  const reader = createConnection(join(runtime, name));
+  t.after(() => reader.destroy());
+  reader.on('error', () => {});
+  reader.write('tasks\n');
+  const socket = await waitFor(() => served);
+  const unsentBytes: number[] = [];
+  const long = 'x'.repeat(20_000);
+  await waitFor(() => {
+    if (socket.writableNeedDrain && !socket.destroyed) unsentBytes.push(socket.writableLength);
+    announcements.taskEnd.publish({ pool: 1, task: 1, host: 1, ranMs: 5, name: long });
+    return socket.destroyed;
+  });
+  const [fullBytes = 0] = unsentBytes;
+  assert.ok(fullBytes > 0 && Math.max(...unsentBytes) === fullBytes, unsentBytes.join(' '));
+});

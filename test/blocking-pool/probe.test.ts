@@ -1,0 +1,30 @@
+// How long a job waits for a thread of the pool: at most one job of ours, and none before a question.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PoolProbe } from '../../src/blocking-pool/index.js';
+import { waitFor } from '../support/index.js';
+
+test('a look tells of the job that the one before has begun, and there is one at a time', async () => {
+  const ends: (() => void)[] = [];
+  const probe = new PoolProbe(() => new Promise<void>((resolve) => ends.push(resolve)));
+  assert.equal(ends.length, 0);
+  assert.equal(probe.look(), undefined);
+  const first = probe.look() ?? Number.NaN;
+  await waitFor(() => (probe.look() ?? 0) > first); // grows while it waits
+  assert.equal(ends.length, 1);
+  ends[0]?.();
+  await waitFor(() => {
+    probe.look();
+    return ends.length === 2;
+  });
+});
+
+test('a job that fails has been done, too', async () => {
+  const probe = new PoolProbe(() => Promise.reject(new Error('as it should')));
+  assert.equal(probe.look(), undefined);
+  await new Promise(setImmediate);
+  const waitMs = probe.look();
+  await new Promise(setImmediate);
+  assert.ok(waitMs !== undefined && waitMs >= 0);
+});

@@ -1,0 +1,189 @@
+// The thread pool of programs that run, and what is said where it cannot be read.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { readBlockingPool } from '../../src/blocking-pool/index.js';
+import { hasCode } from '../../src/errors.js';
+import { childrenOf, waitFor } from '../support/index.js';
+import {
+  changing,
+  idle,
+  saturated,
+  skip,
+  skipCounting,
+  startProgram,
+  withoutSymbols,
+} from './programs.js';
+
+test('of nine long jobs for four threads five wait', { skip: skip || skipCounting }, async (t) => {
+  const { pid } = await startProgram(t, saturated());
+  await waitFor(() => readBlockingPool(pid).waitingJobs === 5);
+  assert.deepEqual(readBlockingPool(pid), {
+    threads: 4,
+    idleThreads: 0,
+    waitingJobs: 5,
+    waitingLookups: 0,
+    method: 'memory',
+    problem: '',
+  });
+});
+
+test('lookups that wait are counted one by one', { skip: skip || skipCounting }, async (t) => {
+  const { pid } = await startProgram(t, saturated({ jobs: 6, lookups: 3 }));
+  // The last thread may still be on its way to its job when all lookups are there.
+  await waitFor(() => {
+    const { waitingJobs, waitingLookups } = readBlockingPool(pid);
+    return waitingJobs === 5 && waitingLookups === 3;
+  });
+  assert.equal(readBlockingPool(pid).idleThreads, 0);
+});
+
+test('of a program with nothing to do no job waits', { skip: skip || skipCounting }, async (t) => {
+  const { pid } = await startProgram(t, idle);
+  await waitFor(
+    () => readBlockingPool(pid).threads === 4 && readBlockingPool(pid).idleThreads === 4,
+  );
+  assert.equal(readBlockingPool(pid).waitingJobs, 0);
+});
+
+test('the pool of this process is read, too', { skip: skip || skipCounting }, () => {
+  const { threads, waitingJobs } = readBlockingPool();
+  assert.deepEqual(readBlockingPool(process.pid).threads, threads);
+  assert.equal(waitingJobs, 0);
+});
+
+test('what is read while it changes is never more than there can be', {
+  skip: skip || skipCounting,
+}, async (t) => {
+  const { pid } = await startProgram(t, changing);
+  await waitFor(() => readBlockingPool(pid).threads === 4);
+  for (let at = 0; at < 3000; at += 1) {
+    const { threads, idleThreads, waitingJobs = -1 } = readBlockingPool(pid);
+    assert.equal(threads, 4);
+    assert.ok(idleThreads >= 0 && idleThreads <= 4, String(idleThreads));
+    // Of 50: one that is taken and put there anew while the list is walked is met twice.
+    assert.ok(waitingJobs >= 0 && waitingJobs <= 100, String(waitingJobs));
+  }
+});
+
+test('of an executable without symbols the threads are seen, where they have names', {
+  skip,
+}, async (t) => {
+  const { pid } = await startProgram(t, saturated(), { command: [withoutSymbols(t)] });
+  if (Number(process.versions.node.split('.')[0]) < 22) {
+    assert.throws(
+      () => readBlockingPool(pid),
+      ({ code, message }) =>
+        code === 'BLOCKING_POOL_HIDDEN' &&
+        /stripped of symbols.*Node from nodejs\.org/.test(message),
+    );
+    return;
+  }
+  await waitFor(() => readBlockingPool(pid).threads === 4);
+  await waitFor(() => readBlockingPool(pid).idleThreads === 0);
+  const { waitingJobs, method: how, problem } = readBlockingPool(pid);
+  assert.equal(waitingJobs, undefined);
+  assert.equal(how, 'threads');
+  assert.match(problem, /stripped of symbols/);
+});
+
+test('a process that has ended is PROCESS_GONE', { skip }, async (t) => {
+  const { child, pid } = await startProgram(t, '');
+  await waitFor(() => child.exitCode === 0);
+  throwsCode(pid, 'PROCESS_GONE');
+  throwsCode(2 ** 31 - 1, 'PROCESS_GONE');
+});
+
+test('a process that has ended, and nobody has asked how, is PROCESS_GONE', { skip }, async (t) => {
+  const text = `
+    const child = require('node:child_process').spawn('true');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;
+  const { pid } = await startProgram(t, text);
+  const child = await waitFor(() => zombieOf(pid));
+  throwsCode(child, 'PROCESS_GONE');
+});
+
+function zombieOf(parent: number): number | undefined {
+  const { stdout } = spawnSync('ps', ['-o', 'pid=,stat=', '--ppid', String(parent)]);
+  const [pid, state] = stdout.toString().trim().split(/\s+/);
+  return state?.startsWith('Z') ? Number(pid) : undefined;
+}
+
+test('a process of another program is PROCESS_NOT_NODE', { skip }, async (t) => {
+  const { pid } = await startProgram(t, '', {
+    command: ['sh', '-c', 'read line'],
+    stdio: ['pipe'],
+  });
+  throwsCode(pid, 'PROCESS_NOT_NODE');
+});
+
+function throwsCode(pid: number, code: 'PROCESS_GONE' | 'PROCESS_NOT_NODE'): void {
+  assert.throws(
+    () => readBlockingPool(pid),
+    (error: unknown) => hasCode(error, code),
+  );
+}
+
+const isRoot = process.getuid?.() === 0;
+const nobody = 65534;
+const index = new URL('../../src/blocking-pool/index.js', import.meta.url).href;
+const reader = `
+  import { readBlockingPool } from ${JSON.stringify(index)};
+  try {
+    console.log(JSON.stringify(readBlockingPool(Number(process.argv[1]))));
+  } catch ({ code, message }) {
+    console.log(JSON.stringify({ code, message }));
+  }`;
+
+/** What a process of its own reads, or the error; `undefined` where it could not be started. */
+function readElsewhere(
+  pid: number,
+  command: readonly string[],
+  uid?: number,
+): { code?: string } | undefined {
+  const [file = '', ...args] = [...command, process.execPath];
+  const options = uid === undefined ? {} : { uid, gid: uid };
+  const module = ['--input-type=module', '-e', reader, String(pid)];
+  const { stdout, status } = spawnSync(file, [...args, ...module], options);
+  return status === 0 ? JSON.parse(stdout.toString()) : undefined;
+}
+
+test("another user's process is PROCESS_REFUSED", { skip }, async (t) => {
+  // The first process of all is root's, and whoever runs this as root has nobody ask.
+  const pid = isRoot ? (await startProgram(t, idle)).pid : 1;
+  const read = isRoot ? readElsewhere(pid, [], nobody) : readElsewhere(pid, []);
+  if (read === undefined) t.skip('another user cannot read these files');
+  else assert.equal(read.code, 'PROCESS_REFUSED');
+});
+
+const unshare = [
+  'unshare',
+  ...(isRoot ? [] : ['--user', '--map-root-user']),
+  '--pid',
+  '--fork',
+  '--kill-child',
+];
+const canUnshare = !skip && spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
+const skipNamespaces = !canUnshare && 'no PID namespace can be made here';
+
+test('in a namespace whose /proc is that of another a process is PROCESS_ELSEWHERE', {
+  skip: skip || skipNamespaces,
+}, async (t) => {
+  const { pid } = await startProgram(t, idle);
+  assert.equal(readElsewhere(pid, unshare)?.code, 'PROCESS_ELSEWHERE');
+  assert.equal(readElsewhere(pid, [...unshare, '--mount-proc'])?.code, 'PROCESS_GONE');
+});
+
+test('from outside a process in a namespace of its own is read, if it is open', {
+  skip: skip || skipNamespaces || skipCounting,
+}, async (t) => {
+  const { pid: outer } = await startProgram(t, saturated(), {
+    command: [...unshare, process.execPath],
+  });
+  const pid = await waitFor(() => childrenOf(outer)[0]?.pid);
+  await waitFor(() => readBlockingPool(pid).waitingJobs === 5);
+  if (!isRoot) return;
+  const read = readElsewhere(pid, [], nobody);
+  if (read !== undefined) assert.equal(read.code, 'PROCESS_ELSEWHERE');
+});

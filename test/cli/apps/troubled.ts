@@ -1,0 +1,39 @@
+// A program with a pool, which gets into trouble when it is told to: its loop stands still, or is late, or
+// memory is near a limit, of buffers or of the heap of a thread, or libuv's pool has too much to do.
+
+import { pbkdf2 } from 'node:crypto';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
+import { Pool } from '../../../src/index.js';
+
+const kept: unknown[] = [];
+
+const troubles: Readonly<Record<string, () => void>> = {
+  blocked: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0),
+  late: () => void setInterval(compute, 10),
+  buffers: () => void kept.push(Buffer.alloc(400 * 2 ** 20, 1)),
+  jobs: () => {
+    for (let at = 0; at < 9; at += 1) pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', () => {});
+  },
+  heap: () => void kept.push(...Array.from({ length: 165 }, () => new Array(131_072).fill(1.5))),
+};
+
+function compute(): void {
+  const end = performance.now() + 250;
+  while (performance.now() < end);
+}
+
+const pool = new Pool({ size: 1, host: 'thread' });
+await pool.run(() => 1);
+if (isMainThread) process.on('message', ([trouble, where]) => begin(trouble, where));
+else {
+  begin(workerData, 'main');
+  setInterval(() => {}, 1000);
+}
+
+function begin(trouble: string, where: string): void {
+  if (where === 'main') troubles[trouble]?.();
+  else {
+    const resourceLimits = { maxOldGenerationSizeMb: 200 };
+    new Worker(new URL(import.meta.url), { workerData: trouble, resourceLimits });
+  }
+}

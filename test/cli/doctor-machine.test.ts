@@ -1,0 +1,110 @@
+// What the figures of a machine mean for `manycore doctor`.
+
+import assert from 'node:assert/strict';
+import { totalmem } from 'node:os';
+import { test } from 'node:test';
+import {
+  coresFinding,
+  debuggingFinding,
+  descriptorsFinding,
+  memoryFinding,
+  poolSizeFinding,
+  traceFinding,
+} from '../../src/cli/doctor-machine.js';
+import { groupsOf } from '../../src/cli/doctor-quota.js';
+import { missingTraceRights } from '../../src/proc/index.js';
+import { unwell } from './findings.js';
+
+const MiB = 1024 ** 2;
+
+// Rows of what Node says under a quota, by line of Node, for a machine with four cores.
+for (const [quota, granted, seen, state] of [
+  ['0.50', 1, 4, 'advice'],
+  ['1.50', 2, 4, 'advice'],
+  ['1.50', 2, 1, 'info'],
+  ['2.50', 3, 4, 'advice'],
+  ['2.50', 3, 2, 'info'],
+] as const) {
+  test(`under a quota of ${quota} cores ${granted} count, and Node that says ${seen} is ${state}`, () => {
+    const finding = coresFinding({ count: granted, reason: `quota ${quota}` }, seen, 4);
+    assert.equal(finding.state, state);
+    assert.match(
+      finding.detail,
+      RegExp(`^${granted} granted: .*availableParallelism\\(\\) says ${seen}`),
+    );
+    assert.equal(finding.remedy === undefined, state === 'info');
+  });
+}
+
+test('cores that Node counts right, or was told by MANYCORE_CORES, need nothing', () => {
+  assert.equal(coresFinding({ count: 4, reason: 'affinity' }, 4, 4).detail, '4 granted: affinity');
+  assert.equal(coresFinding({ count: 1, reason: 'MANYCORE_CORES=1' }, 4, 4).state, 'info');
+});
+
+for (const [given, cores, expected] of [
+  [undefined, 2, []],
+  ['8', 2, []],
+  ['16', 2, []],
+  ['64', 2, ['UV_THREADPOOL_SIZE: advice']],
+  ['64', 16, []],
+  ['', 2, ['UV_THREADPOOL_SIZE: advice']],
+  ['many', 2, ['UV_THREADPOOL_SIZE: advice']],
+] as const) {
+  test(`UV_THREADPOOL_SIZE=${given} on ${cores} cores`, () => {
+    assert.deepEqual(unwell(poolSizeFinding(given, cores)), expected);
+  });
+}
+
+test('few descriptors are said, with how many', () => {
+  const limits = (most: string) =>
+    `Limit  Soft Limit  Hard Limit\nMax open files            1024                 ${most}                 files`;
+  assert.deepEqual(unwell(descriptorsFinding(limits('1024'))), ['descriptors: advice']);
+  assert.deepEqual(unwell(descriptorsFinding(limits('524288'))), []);
+  assert.deepEqual(unwell(descriptorsFinding(limits('unlimited'))), []);
+  assert.deepEqual(descriptorsFinding(''), []);
+});
+
+test('a heap that may grow beyond the memory that is granted is said', () => {
+  assert.deepEqual(unwell(memoryFinding(512 * MiB, 4096 * MiB)), ['memory: advice']);
+  assert.match(memoryFinding(512 * MiB, 4096 * MiB)[0]?.remedy ?? '', /--max-old-space-size=384$/);
+  assert.deepEqual(unwell(memoryFinding(512 * MiB, 256 * MiB)), []);
+  for (const none of [0, totalmem(), 2 ** 64])
+    assert.deepEqual(memoryFinding(none, 4096 * MiB), []);
+});
+
+test('rights are read from the mask of capabilities', () => {
+  assert.deepEqual(missingTraceRights('CapEff:\t0000000000000000\n'), ['CAP_BPF', 'CAP_PERFMON']);
+  assert.deepEqual(missingTraceRights('CapEff:\t000000c000000000\n'), []);
+  assert.deepEqual(missingTraceRights('CapEff:\t0000004000000000\n'), ['CAP_BPF']);
+  assert.deepEqual(missingTraceRights('CapEff:\t0000000000200000\n'), []); // CAP_SYS_ADMIN
+});
+
+test('rights that trace lacks are named with what they cost, and so is a kernel without BTF', () => {
+  const rights = { missing: [], hasTypes: true, paranoid: '2', isTracefsReadable: true };
+  assert.equal(traceFinding(rights)[0]?.state, 'ok');
+  const without = traceFinding({ ...rights, missing: ['CAP_BPF'] })[0];
+  assert.match(without?.remedy ?? '', /CAP_BPF/);
+  assert.match(without?.cost ?? '', /trace -- COMMAND counts system calls/);
+  const old = traceFinding({ ...rights, hasTypes: false })[0];
+  assert.match(old?.remedy ?? '', /CONFIG_DEBUG_INFO_BTF/);
+  assert.deepEqual(traceFinding(undefined), []);
+});
+
+test('a kernel that closes processes to each other is told of', () => {
+  assert.deepEqual(debuggingFinding(''), []);
+  assert.deepEqual(debuggingFinding('0\n'), []);
+  assert.match(debuggingFinding('1\n')[0]?.detail ?? '', /ptrace_scope is 1$/);
+});
+
+test('the groups of a process lead up to the mount, in version 1 and 2, also in a container', () => {
+  const v1 = '40 30 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct';
+  assert.deepEqual(groupsOf('4:memory:/x\n3:cpu,cpuacct:/a/b\n', v1), [
+    '/sys/fs/cgroup/cpu,cpuacct/a/b',
+    '/sys/fs/cgroup/cpu,cpuacct/a',
+    '/sys/fs/cgroup/cpu,cpuacct',
+  ]);
+  const v2 = '31 24 0:27 /docker/x /sys/fs/cgroup ro,nosuid - cgroup2 cgroup2 rw';
+  assert.deepEqual(groupsOf('0::/docker/x\n', v2), ['/sys/fs/cgroup']);
+  assert.deepEqual(groupsOf('0::/docker/x/y\n', v2), ['/sys/fs/cgroup/y', '/sys/fs/cgroup']);
+  assert.deepEqual(groupsOf('nonsense', 'more nonsense'), []);
+});

@@ -1,0 +1,159 @@
+// What `manycore top` shows of made-up programs, and what keys change of it.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { screenOf } from '../../src/cli/top/screen.js';
+import { firstState, pressed, type State, sorted } from '../../src/cli/top/state.js';
+import { clean, type Line, tableLines } from '../../src/cli/top/table.js';
+import type { ProgramView, SummaryView } from '../../src/observe/index.js';
+
+function program(pid: number, summary: Partial<SummaryView> = {}): ProgramView {
+  return {
+    pid,
+    title: `/app/${pid}.js`,
+    summary: {
+      loops: 1,
+      utilization: undefined,
+      lagP99Ms: undefined,
+      silentThreads: 0,
+      hosts: 0,
+      busyHosts: 0,
+      waitingTasks: 0,
+      tasksPerSecond: undefined,
+      requestsPerSecond: undefined,
+      lost: 0,
+      cpuShare: undefined,
+      rssBytes: undefined,
+      ...summary,
+    },
+    threads: [],
+    pools: [],
+    servers: [],
+    buses: [],
+  };
+}
+
+const size = { columns: 80, rows: 10 };
+
+function press(state: State, key: string, programs: readonly ProgramView[]): State {
+  const next = pressed(state, key, programs, 7);
+  assert.ok(typeof next === 'object');
+  return next;
+}
+
+const textOf = (line: Line | undefined): string => line?.map(({ text }) => text).join('') ?? '';
+
+test('the busiest program is first, one that is silent is the latest', () => {
+  const all = [
+    program(1, { cpuShare: 0.1, lagP99Ms: 5 }),
+    program(2, { cpuShare: 0.9, lagP99Ms: 1 }),
+    program(3, { silentThreads: 1 }),
+    program(4),
+  ];
+  const pids = (by: Parameters<typeof sorted>[1]) => sorted(all, by).map(({ pid }) => pid);
+  assert.deepEqual(pids('cpu'), [2, 1, 3, 4]);
+  assert.deepEqual(pids('lag'), [3, 1, 2, 4]);
+  assert.deepEqual(pids('pid'), [1, 2, 3, 4]);
+});
+
+test('the chosen program stays chosen when another takes its place in the list', () => {
+  const before = [program(1, { cpuShare: 0.9 }), program(2, { cpuShare: 0.1 })];
+  const after = [program(1, { cpuShare: 0.1 }), program(2, { cpuShare: 0.9 })];
+  const state = press(firstState(undefined), 'down', before);
+  assert.equal(state.chosen, 2);
+  const { lines } = screenOf(after, state, size);
+  assert.match(textOf(lines[2]), /^> +2 /);
+  assert.equal(press(state, 'return', after).opened, 2);
+});
+
+test('a list longer than the screen scrolls with what is chosen', () => {
+  const all = Array.from({ length: 30 }, (_, at) => program(at + 1));
+  const state = press(firstState(undefined), 'end', all);
+  const { lines } = screenOf(all, state, size);
+  assert.equal(lines.length, size.rows);
+  assert.ok(lines.some((line) => /^> +30 /.test(textOf(line))));
+  const first = screenOf(all, press(state, 'home', all), size);
+  assert.ok(first.lines.some((line) => /^> +1 /.test(textOf(line))));
+});
+
+test('nobody scrolls past the end of an opened program', () => {
+  const all = [program(1)];
+  const opened = press(firstState(undefined), 'return', all);
+  const far = press(opened, 'end', all);
+  const { state } = screenOf(all, far, size);
+  assert.equal(state.scrolled, 0);
+});
+
+test('columns that matter less go first where there is little room', () => {
+  const columns = [
+    { head: 'a', text: () => 'aaaa' },
+    { head: 'b', text: () => 'bbbb', spare: 1 },
+    { head: 'c', text: () => 'cccc', spare: 2 },
+  ];
+  const headAt = (width: number) => textOf(tableLines(columns, [{}], width)[0]).replace(/ +/g, '');
+  assert.equal(headAt(18), 'ABC');
+  assert.equal(headAt(17), 'AB');
+  assert.equal(headAt(11), 'A');
+});
+
+test('a name cannot steer the terminal', () => {
+  assert.equal(clean('a\u001b[2Jb\nc\u202ed\ud800'), 'a?[2Jb?c?d?');
+  assert.equal(clean('a\u061cb\u2028c\u2029d\u2067e\u200f\u009b'), 'a?b?c?d?e??');
+  const evil = 'x\u001b]0;title\u0007\u061c\u2028y';
+  const all = [{ ...program(1), title: evil }];
+  for (const state of [firstState(undefined), firstState(1)]) {
+    const text = screenOf(all, state, size).lines.map(textOf).join('\n');
+    assert.match(text, /x\?\]0;title\?\?\?y/);
+  }
+});
+
+test('at 60 columns the hints and the columns that are left are whole', () => {
+  const pool = {
+    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', hosts: [] },
+    ...{ busyHosts: 64, waitingTasks: 10_000, runningTasks: 64, startedHosts: 9 },
+    ...{ tasksPerSecond: 12_000, failedPerSecond: 12_000, failedTasks: 5 },
+    ...{ waitP50Ms: 9999, waitP99Ms: 9999, runP50Ms: 9999, runP99Ms: 9999 },
+    ...{ endedHosts: 1234, lostHosts: 5678 },
+  };
+  const all = [{ ...program(1), pools: [pool] }];
+  const narrow = { columns: 60, rows: 20 };
+  const list = screenOf(all, { ...firstState(undefined), sort: 'requests' }, narrow);
+  assert.equal(
+    textOf(list.lines.at(-1)),
+    'q quit   ? help   Enter open   s sort: requests   p pause',
+  );
+  const text = screenOf(all, firstState(1), narrow).lines.map(textOf).join('\n');
+  assert.match(text, /LOST\n.* 5678\n/);
+  assert.ok(!text.includes('~'));
+});
+
+test('hosts have heap and collections where there is room, and nothing is cut', () => {
+  const host = {
+    ...{ id: 12, kind: 'process', pid: 54_321, state: 'ready' },
+    ...{ tasksInFlight: 1, tasksDone: 12_000, tasksPerSecond: 123 },
+    ...{ cpuShare: 0.95, rssBytes: 162e6, heapUsedBytes: 61e6, heapLimitBytes: 4e9, gcShare: 0.12 },
+  };
+  const pool = {
+    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', hosts: [host] },
+    ...{ busyHosts: 1, waitingTasks: 0, runningTasks: 1, startedHosts: 1, failedTasks: 0 },
+    ...{ tasksPerSecond: 1, failedPerSecond: 0, endedHosts: 0, lostHosts: 0 },
+    ...{ waitP50Ms: 1, waitP99Ms: 1, runP50Ms: 1, runP99Ms: 1 },
+  };
+  const heads = (columns: number): string => {
+    const all = [{ ...program(1), pools: [pool] }];
+    const { lines } = screenOf(all, firstState(1), { columns, rows: 20 });
+    const shown = lines.map(textOf);
+    assert.ok(shown.every((line) => !line.includes('~')));
+    return shown.find((line) => line.includes('HOST '))?.replaceAll(/ +/g, ' ') ?? '';
+  };
+  assert.match(heads(100), / DONE GC HEAP OF CPU MEM$/);
+  assert.match(heads(80), / TASKS\/S GC HEAP OF CPU MEM$/);
+  assert.match(heads(60), / TASKS\/S CPU MEM$/);
+});
+
+test('before the first look it says so, and without a program, too', () => {
+  const shown = (programs: readonly ProgramView[] | undefined) =>
+    screenOf(programs, firstState(undefined), size).lines.map(textOf).join('\n');
+  assert.match(shown(undefined), /looking for programs/);
+  assert.match(shown([]), /no program that uses manycore runs/);
+});

@@ -1,0 +1,21 @@
+// A program whose host opens a pool of its own, which has a host too.
+
+import { Pool } from '../../../src/index.js';
+
+const pool = new Pool({ size: 1 });
+await pool.run(
+  async (library) => {
+    const { Pool: NestedPool } = await import(library);
+    const nested = new NestedPool({ size: 1 });
+    await nested.run(() => 1);
+    Object.assign(globalThis, { nested });
+  },
+  new URL('../../../src/index.js', import.meta.url).href,
+);
+setInterval(() => {}, 1000);
+process.once('message', () => {
+  // Nothing is answered any more in this time.
+  void pool.run(() => {
+    for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  });
+});

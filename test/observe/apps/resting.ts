@@ -1,0 +1,20 @@
+// A program with a pool that has no host but while it is told to work.
+
+import { Pool } from '../../../src/index.js';
+
+function spin(): void {
+  const end = performance.now() + 5;
+  while (performance.now() < end);
+}
+
+const pool = new Pool({ size: { min: 0, max: 1 }, idleTimeMs: 100 });
+let isWorking = false;
+
+async function work(): Promise<void> {
+  while (isWorking) await pool.run(spin);
+}
+
+process.on('message', (message) => {
+  isWorking = message === 'work';
+  void work();
+});

@@ -1,0 +1,20 @@
+// A unit that answers with the trace that it is in, where its own task is, and how much its SDK was told.
+
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import { run, type UnitContext } from '../../../src/index.js';
+import { instrument } from '../../../src/observe/opentelemetry/opentelemetry.js';
+import { Reader } from '../opentelemetry/reader.js';
+import { spinInSpan } from '../opentelemetry/tracing.js';
+
+const reader = new Reader();
+instrument({ meterProvider: new MeterProvider({ readers: [reader] }) });
+
+export default ({ bus }: UnitContext): void => {
+  bus.consumer('where', async (message) => {
+    const handler = spinInSpan(0);
+    const inTask = await run(() => spinInSpan(0));
+    const { resourceMetrics } = await reader.collect();
+    const told = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics).length;
+    message.reply({ handler, task: inTask, told });
+  });
+};

@@ -1,0 +1,203 @@
+// What hosts tell of their heaps and collections, when they are asked, and when nobody asks them.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { ThreadFigures } from '../../../src/agent/index.js';
+import { ownFigures } from '../../../src/agent/index.js';
+import { Link } from '../../../src/host/link.js';
+import { hostReadings } from '../../../src/observe/metrics/hosts.js';
+import { metricsText } from '../../../src/observe/metrics/metrics.js';
+import { Gate, openPool, ways } from '../../pool/ways.js';
+import { waitFor } from '../../support/index.js';
+import { ownRuntime } from '../runtime.js';
+import { type Line, linesOf, valuesOf } from './scrape.js';
+
+const mib = 2 ** 20;
+const used = 'manycore_host_heap_used_bytes';
+
+async function scraped(): Promise<Line[]> {
+  return linesOf(await metricsText());
+}
+
+/** Waits until so many hosts have told of their heaps. */
+function toldBy(hosts: number): Promise<Line[]> {
+  return waitFor(async () => {
+    const lines = await scraped();
+    return valuesOf(lines, used).length === hosts && lines;
+  });
+}
+
+/** A task: keeps about so much in the host, in MiB, and returns its process. */
+function keep(mibs: number): number {
+  const kept = Array.from({ length: mibs }, () => Array.from({ length: 2 ** 17 }, () => 1.5));
+  Reflect.set(globalThis, 'kept', kept);
+  return process.pid;
+}
+
+/** A task: blocks its host until there is a file. */
+async function block(here: string, file: string): Promise<void> {
+  const { existsSync, writeFileSync } = await import('node:fs');
+  writeFileSync(here, '');
+  const words = new Int32Array(new SharedArrayBuffer(4));
+  while (!existsSync(file)) Atomics.wait(words, 0, 0, 10);
+}
+
+/** A task: leaves much for the collector. */
+function litter(): number {
+  let length = 0;
+  for (let round = 0; round < 50; round += 1) {
+    length += Array.from({ length: 10_000 }, (_, at) => ({ at })).length;
+  }
+  return length;
+}
+
+for (const way of ways) {
+  test(`${way.name}: each host tells of its heap and its collections`, async (t) => {
+    ownRuntime(t);
+    const pool = openPool(t, { size: 2 }, way);
+    await pool.warm();
+    const lines = await toldBy(2);
+    const slots = lines.filter(({ name }) => name === used).map(({ labels }) => labels);
+    assert.deepEqual(slots, [{ slot: '1' }, { slot: '2' }]);
+    const limits = valuesOf(lines, 'manycore_host_heap_limit_bytes');
+    const heaps = valuesOf(lines, used);
+    assert.ok(heaps.every((heap, at) => heap > mib && heap < (limits[at] ?? 0)));
+    assert.equal(valuesOf(lines, 'manycore_host_heap_external_bytes').length, 2);
+    await waitFor(async () => {
+      await pool.run(litter);
+      const kinds = valuesOf(await scraped(), 'manycore_host_gc_pauses_total', { kind: 'minor' });
+      return kinds.some((count) => count > 0);
+    });
+    const pauses = valuesOf(await scraped(), 'manycore_host_gc_pause_seconds_total');
+    assert.ok(pauses.some((seconds) => seconds > 0));
+  });
+
+  test(`${way.name}: a host that is at work has the figures that it told last`, async (t) => {
+    ownRuntime(t);
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    await pool.warm();
+    await toldBy(1);
+    await pool.run(keep, 64);
+    await waitFor(async () => (valuesOf(await scraped(), used)[0] ?? 0) > 64 * mib);
+    const questions = questionsOf(t);
+    const working = pool.run(block, gate.mark('here'), gate.file);
+    await gate.reached('here');
+    const [last = 0] = valuesOf(await scraped(), used);
+    assert.ok(last > 64 * mib);
+    assert.deepEqual(valuesOf(await scraped(), used), [last]);
+    assert.ok(questions.count <= 1); // the one before that may be on its way
+    gate.open();
+    await working;
+    await pool.run(keep, 1);
+    await pool.run(litter);
+    await waitFor(async () => valuesOf(await scraped(), used)[0] !== last);
+    assert.ok(questions.count > 1);
+  });
+}
+
+/** Counts what a pool asks its hosts, or tells them beside calls. */
+function questionsOf(t: TestContext): { count: number } {
+  const posts = t.mock.method(Link.prototype, 'post').mock;
+  return {
+    get count() {
+      return posts.callCount();
+    },
+  };
+}
+
+test('while nobody reads no host is asked, and each host once for each reading', async (t) => {
+  ownRuntime(t);
+  const pool = openPool(t, { size: 2, host: 'process' });
+  await pool.warm();
+  const questions = questionsOf(t);
+  for (let count = 0; count < 100; count += 1) await pool.run(() => count);
+  pool.stats();
+  assert.equal(questions.count, 0);
+  await ownFigures();
+  assert.equal(questions.count, 2);
+});
+
+test('a host observes its collector from the first question on', async (t) => {
+  ownRuntime(t);
+  const pool = openPool(t, { size: 1, host: 'process' });
+  await pool.run(async () => {
+    const { PerformanceObserver } = await import('node:perf_hooks');
+    const { observe } = PerformanceObserver.prototype;
+    Reflect.set(globalThis, 'observed', 0);
+    PerformanceObserver.prototype.observe = function (options) {
+      Reflect.set(globalThis, 'observed', Reflect.get(globalThis, 'observed') + 1);
+      observe.call(this, options);
+    };
+  });
+  const observed = (): Promise<number> => pool.run(() => Reflect.get(globalThis, 'observed'));
+  await pool.run(litter);
+  assert.equal(await observed(), 0);
+  await toldBy(1);
+  await toldBy(1);
+  assert.equal(await observed(), 1);
+});
+
+test('a host that was killed is told no more', async (t) => {
+  ownRuntime(t);
+  const pool = openPool(t, { size: 1, host: 'process' });
+  const pid = await pool.run(keep, 64);
+  await waitFor(async () => valuesOf(await scraped(), used).some((heap) => heap > 64 * mib));
+  process.kill(pid, 'SIGKILL');
+  await waitFor(() => pool.stats().lostHosts === 1);
+  assert.ok(valuesOf(await scraped(), used).every((heap) => heap < 64 * mib));
+  await pool.run(() => true);
+  await toldBy(1);
+});
+
+const none = { count: 0, totalMs: 0, maxMs: 0 };
+
+function memory(atMs: number, count: number) {
+  const heap = { usedBytes: count, totalBytes: 9, limitBytes: 9, externalBytes: 9 };
+  return { atMs, heap, gc: { minor: { ...none, count } } };
+}
+
+interface GivenHost {
+  readonly id: number;
+  readonly kind: string;
+  readonly pid?: number;
+  readonly memory?: unknown;
+}
+
+function threadWith(thread: number, hosts: readonly GivenHost[]): ThreadFigures {
+  const sources = [{ kind: 'pool', id: 1, figures: { hosts } }];
+  return Object({ pid: 5, thread, sources });
+}
+
+/** Slots, and how many pauses each has. */
+function pausesIn(threads: readonly ThreadFigures[]): (number | undefined)[][] {
+  return hostReadings(threads).map(({ slot, memory: told }) => [slot, told?.gc.minor.count]);
+}
+
+test('of a host that several loops share the latest of what it told counts', () => {
+  const shared = { id: 1, kind: 'process', pid: 70 };
+  const newer = threadWith(1, [{ ...shared, memory: memory(20, 8) }]);
+  const older = threadWith(2, [{ ...shared, memory: memory(10, 5) }]);
+  assert.deepEqual(pausesIn([newer, older]), [[1, 8]]);
+  assert.deepEqual(pausesIn([older, newer]), [[1, 8]]);
+  assert.deepEqual(pausesIn([older]), [[1, 8]]);
+  assert.deepEqual(pausesIn([]), []);
+  assert.deepEqual(pausesIn([older]), [[1, 5]]);
+  assert.deepEqual(pausesIn([]), []);
+});
+
+test('hosts that are threads or on other machines have slots, too', () => {
+  const hosts = [
+    { id: 1, kind: 'thread', pid: 5, memory: memory(1, 1) },
+    { id: 2, kind: 'process', memory: memory(1, 2) },
+    { id: 3, kind: 'process', pid: 71, memory: 'nothing' },
+  ];
+  const other = threadWith(1, [{ id: 1, kind: 'thread', pid: 5, memory: memory(1, 4) }]);
+  assert.deepEqual(pausesIn([threadWith(0, hosts), other]), [
+    [1, 1],
+    [2, 2],
+    [3, undefined],
+    [4, 4],
+  ]);
+  assert.deepEqual(pausesIn([other]), [[4, 4]]);
+});

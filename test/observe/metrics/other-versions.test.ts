@@ -1,0 +1,86 @@
+// Figures come from processes that may run another version of manycore, or from somebody else.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ownFigures, parseFigures, type SourceKind } from '../../../src/agent/index.js';
+import { addSource } from '../../../src/agent/live.js';
+import { Pool } from '../../../src/index.js';
+import { metricDefinitions } from '../../../src/observe/metrics/definitions.js';
+import { hostReadings } from '../../../src/observe/metrics/hosts.js';
+import { processReadings } from '../../../src/observe/metrics/processes.js';
+import { viewOf } from '../../../src/observe/view.js';
+import { ownRuntime } from '../runtime.js';
+
+const loop = {
+  ...{
+    process: 1,
+    pid: process.pid,
+    generation: 0,
+    ageMs: 5,
+    rssBytes: 9,
+    lastExit: 'no',
+    loop: 1,
+  },
+  ...{ state: 'ready', utilization: 0.5, openConnections: 1, connections: 2, requestsInFlight: 1 },
+  ...{ requests: 3, bytesWritten: 4, acceptsItself: false, lagMs: 1, blockedMs: 0, turnedAway: 0 },
+};
+const others: readonly { kind: SourceKind; figures: object }[] = [
+  { kind: 'bus', figures: { sent: 1, received: 2, undelivered: 0, dropped: 0 } },
+  { kind: 'loops', figures: { loops: [loop], deployments: [{ id: 1, name: 'unit' }] } },
+  { kind: 'server', figures: { app: 'app.js', lostProcesses: 0, loops: [loop] } },
+  { kind: 'servedLoop', figures: { server: process.ppid, process: 1, loop: 1 } },
+];
+
+type Path = readonly (string | number)[];
+
+/** Of all values in `value`. */
+function pathsIn(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
+  return [path, ...[...keys].flatMap((key) => pathsIn(Reflect.get(value, key), [...path, key]))];
+}
+
+/** The text of `value` with another text in place of what is at `path`. */
+function changed(value: unknown, path: Path, text: string): string {
+  const mark = 'what is changed';
+  const copy: unknown = structuredClone(value);
+  const last = path.at(-1);
+  if (last === undefined) return text;
+  let at: unknown = copy;
+  for (const key of path.slice(0, -1)) at = Reflect.get(Object(at), key);
+  Reflect.set(Object(at), last, mark);
+  return JSON.stringify(copy).replace(JSON.stringify(mark), text);
+}
+
+test('figures in which anything is something else are read, as far as they are right', async (t) => {
+  ownRuntime(t);
+  const pool = new Pool({ size: 1, host: 'process' });
+  t.after(() => pool.close());
+  await pool.run(() => 1);
+  for (const { kind, figures } of others) t.after(addSource(kind, figures, () => figures));
+  const real: unknown = JSON.parse(JSON.stringify(await ownFigures()));
+  const whole = parseFigures(JSON.stringify(real));
+  assert.equal(whole?.sources.length, 5);
+  const texts = fc.oneof(fc.json(), fc.constantFrom('null', '1e999', '"x"', '[null]', '{}', '5'));
+  const wrong = fc.tuple(fc.constantFrom(...pathsIn(real)), texts);
+  fc.assert(
+    fc.property(wrong, ([path, text]) => {
+      const figures = parseFigures(changed(real, path, text));
+      if (figures === undefined) return;
+      const threads = [figures];
+      const hosts = hostReadings(threads);
+      const processes = processReadings(process.pid, threads, hosts);
+      const watched = [{ pid: figures.pid, thread: figures.thread, isUp: true }];
+      for (const { name, read, readDurations } of metricDefinitions) {
+        const reading = { threads, processes, watched, hosts };
+        readDurations?.(reading);
+        for (const { value } of read(reading)) assert.ok(Number.isFinite(value), name);
+      }
+      const program = { pid: figures.pid, title: '', servers: [], threads, silent: [] };
+      const look = { programs: [program], usage: new Map() };
+      JSON.stringify(viewOf({ ...look, atMs: 1 }, { ...look, atMs: 0 }));
+    }),
+    { numRuns: 500 },
+  );
+});

@@ -1,0 +1,101 @@
+// What of a call is in its trace that no host can tell: its failures outside of a host, and its tries.
+
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { type Pool, type PoolOptions, pmap } from '../../../src/index.js';
+import { openPool } from '../../pool/ways.js';
+import { folder } from '../../serve/served.js';
+import { inSpan, type SpanFacts, takeSpans } from './tracing.js';
+
+const execArgv = ['--import', new URL('./tracing.js', import.meta.url).href];
+
+function tracedPool(t: TestContext, options: PoolOptions = {}): Pool {
+  return openPool(t, { size: 1, host: 'process', execArgv, ...options });
+}
+
+/** The spans that `work` leaves here, but for that in which it was called. */
+async function spansIn(work: () => Promise<unknown>): Promise<readonly SpanFacts[]> {
+  takeSpans();
+  await inSpan('request', work);
+  return takeSpans().filter(({ name }) => name !== 'request');
+}
+
+const told = (spans: readonly SpanFacts[]): unknown[] =>
+  spans.map(({ name, attributes, exceptions }) => [name, attributes['error.type'], exceptions]);
+
+const forever = (): never => {
+  while (true);
+};
+
+test('a call that is given up after its time is an error in the trace of its caller', async (t) => {
+  const pool = tracedPool(t, { graceMs: 10 });
+  const spans = await spansIn(() =>
+    assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' }),
+  );
+  assert.deepEqual(told(spans), [['call forever', 'TASK_TIMED_OUT', 1]]);
+});
+
+test('so is one that is aborted, before a host has it and after', async (t) => {
+  const pool = tracedPool(t, { graceMs: 10 });
+  await pool.warm();
+  const spans = await spansIn(async () => {
+    const { signal } = new AbortController();
+    const ended = AbortSignal.abort();
+    await assert.rejects(pool.with({ signal: ended }).run(forever), { code: 'ABORTED' });
+    const aborted = AbortSignal.any([signal, AbortSignal.timeout(50)]);
+    await assert.rejects(pool.with({ signal: aborted }).run(forever), { code: 'ABORTED' });
+  });
+  assert.deepEqual(told(spans), [
+    ['call forever', 'ABORTED', 1],
+    ['call forever', 'ABORTED', 1],
+  ]);
+});
+
+test('so is one for which the queue has no room, and one whose host is killed', async (t) => {
+  const pool = tracedPool(t, { maxWaitingTasks: 1, maxTasksAhead: 1 });
+  const spans = await spansIn(async () => {
+    const all = Array.from({ length: 5 }, () =>
+      pool.run(function leave() {
+        process.kill(process.pid, 'SIGKILL');
+      }),
+    );
+    await Promise.allSettled(all);
+  });
+  assert.equal(spans.length, 5);
+  const types = new Set(spans.map(({ attributes }) => attributes['error.type']));
+  assert.deepEqual(types, new Set(['POOL_QUEUE_FULL', 'HOST_EXITED']));
+});
+
+test('a call that is tried again is one, and what ran is its child', async (t) => {
+  const pool = tracedPool(t);
+  const mark = join(folder(t), 'tried');
+  const spans = await spansIn(() =>
+    pool.with({ retry: 1 }).run(function again() {
+      if (existsSync(mark)) return;
+      writeFileSync(mark, '');
+      process.kill(process.pid, 'SIGKILL');
+    }),
+  );
+  assert.deepEqual(told(spans), [['call again', undefined, 0]]);
+  const [ran] = await pool.run(() => takeSpans()); // the first try had no time to tell
+  assert.deepEqual([ran?.name, ran?.parentId], ['task again', spans[0]?.spanId]);
+});
+
+test('a map that fails is an error in the trace of its caller', async (t) => {
+  const pool = tracedPool(t);
+  const spans = await spansIn(() =>
+    assert.rejects(
+      pmap(
+        [1, 2],
+        function leave() {
+          process.kill(process.pid, 'SIGKILL');
+        },
+        { pool },
+      ),
+      { code: 'HOST_EXITED' },
+    ),
+  );
+  assert.deepEqual(told(spans), [['map leave', 'HOST_EXITED', 1]]);
+});

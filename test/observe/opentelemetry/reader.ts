@@ -1,0 +1,8 @@
+// A reader of metrics that collects when it is told to.
+
+import { MetricReader } from '@opentelemetry/sdk-metrics';
+
+export class Reader extends MetricReader {
+  protected override async onShutdown(): Promise<void> {}
+  protected override async onForceFlush(): Promise<void> {}
+}

@@ -1,0 +1,74 @@
+// How a program starts OpenTelemetry, here with spans that stay in memory: loaded by tests, and by their
+// hosts with --import.
+
+import { context, propagation, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { instrument } from '../../../src/observe/opentelemetry/opentelemetry.js';
+
+const exporter = new InMemorySpanExporter();
+const spanProcessors = [new SimpleSpanProcessor(exporter)];
+trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
+context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+instrument();
+
+/** What tests ask of a span; it can travel. */
+export interface SpanFacts {
+  readonly name: string;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId: string | undefined;
+  readonly pid: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly error: string | undefined;
+  readonly exceptions: number;
+}
+
+function factsOf(span: ReadableSpan): SpanFacts {
+  const { traceId, spanId } = span.spanContext();
+  return {
+    name: span.name,
+    traceId,
+    spanId,
+    parentId: span.parentSpanContext?.spanId,
+    pid: process.pid,
+    attributes: { ...span.attributes },
+    error: span.status.message,
+    exceptions: span.events.filter(({ name }) => name === 'exception').length,
+  };
+}
+
+/** Those that have ended in this process since the last call. */
+export function takeSpans(): SpanFacts[] {
+  const spans = exporter.getFinishedSpans().map(factsOf);
+  exporter.reset();
+  return spans;
+}
+
+/** Runs `work` in a span of the program, and answers with its result and that span's numbers. */
+export async function inSpan<R>(
+  name: string,
+  work: () => R,
+): Promise<{ result: Awaited<R>; traceId: string; spanId: string }> {
+  return await trace.getTracer('program').startActiveSpan(name, async (span) => {
+    try {
+      return { result: await work(), ...span.spanContext() };
+    } finally {
+      span.end();
+    }
+  });
+}
+
+/** Where this runs, for a while, and in which span. */
+export function spinInSpan(ms: number): { pid: number; traceId?: string; spanId?: string } {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+  return { pid: process.pid, ...trace.getActiveSpan()?.spanContext() };
+}

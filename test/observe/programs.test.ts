@@ -1,0 +1,271 @@
+// Programs that run are found, with what they tell of themselves.
+
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { TaskSlice } from '../../src/agent/index.js';
+import { followTasks, type Program, Programs, Viewer } from '../../src/observe/index.js';
+import { waitFor } from '../support/index.js';
+import { ownRuntime } from './runtime.js';
+
+const skip = process.platform !== 'linux' && 'there is no /proc';
+const app = new URL('./apps/busy.js', import.meta.url);
+
+function start(t: TestContext, env: NodeJS.ProcessEnv = {}): ChildProcess {
+  const child = fork(app, { env: { ...process.env, ...env } });
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((all, each) => all + each, 0);
+}
+
+function isEmpty(folder: string): boolean {
+  return readdirSync(folder).length === 0;
+}
+
+async function found(programs: Programs, isMeant: (program: Program) => boolean): Promise<Program> {
+  return await waitFor(async () => (await programs.look()).find(isMeant));
+}
+
+test('a program is found by its pool, and tells what its loop and its hosts did', async (t) => {
+  const runtime = ownRuntime(t);
+  const child = start(t);
+  using programs = new Programs();
+  const program = await found(programs, ({ threads }) => threads[0]?.loop.lag !== undefined);
+  assert.equal(program.pid, child.pid);
+  assert.match(program.title, /busy\.js$/);
+  const [main] = program.threads;
+  assert.ok(main !== undefined);
+  assert.equal(main.thread, 0);
+  assert.ok(main.loop.activeMs > 0);
+  assert.ok(main.heap.usedBytes > 0 && main.heap.usedBytes < main.heap.limitBytes);
+  assert.ok((main.process?.rssBytes ?? 0) > 2 ** 20);
+  const pool = main.sources.find(({ kind }) => kind === 'pool');
+  const { completedTasks }: { completedTasks?: number } = Object(pool?.figures);
+  assert.ok((completedTasks ?? 0) > 0);
+  const later = await found(programs, ({ threads }) => (threads[0]?.gc.minor.count ?? 0) > 0);
+  assert.ok((later.threads[0]?.gc.minor.totalMs ?? 0) > 0);
+  child.send('end');
+  await waitFor(async () => (await programs.look()).length === 0);
+  assert.deepEqual(readdirSync(runtime), []);
+});
+
+test('a thread that does not answer is named', async (t) => {
+  ownRuntime(t);
+  const child = start(t);
+  using programs = new Programs();
+  await found(programs, ({ threads }) => threads.length > 0);
+  child.kill('SIGSTOP');
+  const program = await found(programs, ({ silent }) => silent.length > 0);
+  const [silent] = program.silent;
+  assert.ok(silent !== undefined);
+  assert.equal(silent.pid, child.pid);
+  assert.equal(silent.thread, 0);
+  assert.ok(silent.last?.sources.some(({ kind }) => kind === 'pool'));
+  assert.match(program.title, /busy\.js$/);
+  child.kill('SIGCONT');
+  await found(programs, ({ threads, silent }) => threads.length > 0 && silent.length === 0);
+});
+
+test('a program that is blocked when it is first seen has its name', { skip }, async (t) => {
+  const runtime = ownRuntime(t);
+  const child = start(t);
+  await waitFor(() => readdirSync(runtime).length > 0);
+  child.kill('SIGSTOP');
+  using programs = new Programs();
+  const program = await found(programs, ({ silent }) => silent.length > 0);
+  assert.equal(program.title, fileURLToPath(app));
+});
+
+test('a host that opens a pool belongs to the program of its own pool', async (t) => {
+  ownRuntime(t);
+  const child = fork(new URL('./apps/nested.js', import.meta.url));
+  t.after(() => child.kill('SIGKILL'));
+  using viewer = new Viewer();
+  const look = async () => {
+    const programs = await viewer.look();
+    const [program] = programs.filter(({ pools }) => pools.length === 2);
+    return program === undefined ? undefined : { program, programs };
+  };
+  const { program, programs } = await waitFor(look);
+  assert.deepEqual(
+    programs.map(({ pid, title }) => [pid, title]),
+    [[child.pid, fileURLToPath(new URL('./apps/nested.js', import.meta.url))]],
+  );
+  assert.equal(program.summary.hosts, 2);
+  assert.equal(program.summary.loops, 1);
+  assert.deepEqual(
+    program.threads.map(({ role }) => role),
+    ['main', 'host 1'],
+  );
+  child.send('block');
+  const blocked = await waitFor(async () => {
+    const found = await look();
+    const isSeen = found?.program.threads.some(({ isSilent }) => isSilent);
+    return isSeen ? found : undefined;
+  });
+  assert.equal(blocked.programs.length, 1);
+  assert.equal(blocked.program.summary.silentThreads, 0); // hosts may be busy
+});
+
+test('a socket that a killed program left behind is removed', async (t) => {
+  const runtime = ownRuntime(t);
+  const child = start(t);
+  using programs = new Programs();
+  await found(programs, ({ threads }) => threads.length > 0);
+  child.kill('SIGKILL');
+  await waitFor(async () => (await programs.look()).length === 0 && isEmpty(runtime));
+  writeFileSync(join(runtime, 'agent-999999.0.sock'), '');
+  await waitFor(async () => (await programs.look()).length === 0 && isEmpty(runtime));
+});
+
+test('what is said by no agent is not believed', async (t) => {
+  const runtime = ownRuntime(t);
+  const liar = createServer((connection) => {
+    connection.on('error', () => {});
+    connection.on('data', () => connection.write('{"pid":1}\n[]\nnothing\n'));
+  });
+  liar.listen(join(runtime, 'agent-1.0.sock'));
+  t.after(() => liar.close());
+  using programs = new Programs();
+  const program = await found(programs, ({ silent }) => silent.length > 0);
+  assert.deepEqual(program.threads, []);
+});
+
+test('one that tells something odd is shown as far as it can be read, and the others as ever', async (t) => {
+  const runtime = ownRuntime(t);
+  const heap = { usedBytes: 1, totalBytes: 2, limitBytes: 3, externalBytes: 0 };
+  const loop = { idleMs: 1, activeMs: 1, lag: 'none' };
+  const none = { count: 0, totalMs: 0, maxMs: 0 };
+  const gc = { minor: none, major: none, incremental: none, weakCallbacks: none };
+  const told = { pid: 1, thread: 0, title: 'odd.js', uptimeMs: 5, loop, heap, gc };
+  const sources = [null, 7, { kind: 'pool', id: 1, figures: { hosts: [null, 3, {}], ran: null } }];
+  const agent = createServer((connection) => {
+    connection.on('error', () => {});
+    connection.on('data', () => connection.write(`${JSON.stringify({ ...told, sources })}\n`));
+  });
+  agent.listen(join(runtime, 'agent-1.0.sock'));
+  t.after(() => agent.close());
+  const statuses = [
+    { pid: 2, app: '/odd/server.js' },
+    { pid: 3, app: '/odd/lists.js', addresses: [null, 3, '/a/socket'], loops: [null, { pid: 4 }] },
+    { app: '/odd/nobody.js', loops: null },
+    null,
+  ];
+  for (const [at, status] of statuses.entries()) {
+    const server = createHttpServer((_, response) => response.end(JSON.stringify(status)));
+    server.listen(join(runtime, `serve-1.${at}.sock`));
+    t.after(() => server.close());
+  }
+  const child = start(t);
+  using viewer = new Viewer();
+  const views = await waitFor(async () => {
+    const all = await viewer.look();
+    return all.some(({ pid }) => pid === child.pid) && all;
+  });
+  const shown = new Map(views.map((view) => [view.pid, view]));
+  assert.deepEqual(
+    [...shown.keys()],
+    [1, 2, 3, child.pid].sort((a = 0, b = 0) => a - b),
+  );
+  assert.equal(shown.get(1)?.pools[0]?.hosts.length, 1);
+  assert.deepEqual(shown.get(2)?.servers[0]?.loops, []);
+  assert.deepEqual(shown.get(3)?.servers[0]?.addresses, ['/a/socket']);
+  assert.equal(shown.get(3)?.servers[0]?.loops[0]?.pid, 4);
+});
+
+test('a socket that refuses is left where its process runs', async (t) => {
+  const runtime = ownRuntime(t);
+  const names = [`agent-${process.pid}.0.sock`, `serve-${process.pid}.sock`];
+  for (const name of names) writeFileSync(join(runtime, name), '');
+  const ofDead = ['agent-999999.0.sock', 'serve-999999.2.sock'];
+  for (const name of ofDead) writeFileSync(join(runtime, name), '');
+  using programs = new Programs();
+  await waitFor(async () => {
+    await programs.look();
+    return readdirSync(runtime).length === 2;
+  });
+  assert.deepEqual(readdirSync(runtime), names);
+});
+
+test('a server that a program has opened is shown once, with its restarts', async (t) => {
+  ownRuntime(t);
+  for (const control of [true, false]) {
+    const child = fork(new URL('./apps/serving.js', import.meta.url), [String(control)]);
+    t.after(() => child.kill('SIGKILL'));
+    // A loop says that it is ready before its supervisor has heard of it: killed then, the start has failed.
+    await once(child, 'message');
+    using viewer = new Viewer();
+    const serverOf = async () => {
+      const program = (await viewer.look()).find(({ pid }) => pid === child.pid);
+      assert.ok(program === undefined || program.servers.length <= 1);
+      return program?.servers[0];
+    };
+    const server = await waitFor(async () => {
+      const found = await serverOf();
+      return found?.loops[0]?.state === 'ready' && found;
+    });
+    assert.match(server.app, /answer\.js$/);
+    assert.equal(server.addresses.length, 1);
+    assert.equal(server.lostProcesses, 0);
+    process.kill(server.loops[0]?.pid ?? 0, 'SIGKILL');
+    await waitFor(async () => (await serverOf())?.lostProcesses === 1);
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+  }
+});
+
+test('what runs in the hosts is told while somebody listens', async (t) => {
+  ownRuntime(t);
+  const child = start(t);
+  using programs = new Programs();
+  await found(programs, ({ threads }) => threads.length > 0);
+  const slices: TaskSlice[] = [];
+  let isOver = false;
+  const stop = followTasks(
+    { pid: child.pid ?? 0, thread: 0 },
+    (slice) => slices.push(slice),
+    () => {
+      isOver = true;
+    },
+  );
+  t.after(stop);
+  const withTasks = await waitFor(() => slices.find(({ hosts }) => hosts.length > 0));
+  const [host] = withTasks.hosts;
+  assert.ok(host !== undefined && host.host > 0 && host.tasks > 0 && host.busyMs > 0);
+  assert.equal(sum(withTasks.ran.map(([, count]) => count)), host.tasks);
+  await waitFor(() => slices.some(({ tasks }) => tasks.some(({ isFailed }) => isFailed)));
+  // On a machine that is busy a quick task takes long enough to be told by name, too.
+  const span = await waitFor(() =>
+    slices.flatMap(({ tasks }) => tasks).find(({ name }) => name.startsWith('slow')),
+  );
+  assert.ok(span.endMs - span.startMs >= 1);
+  const failed = await waitFor(() =>
+    slices.flatMap(({ hosts }) => hosts).find((each) => each.failed > 0),
+  );
+  assert.ok(failed.host > 0 && failed.failed < failed.tasks);
+  const all = slices.flatMap(({ tasks }) => tasks);
+  assert.ok(all.every(({ isFailed, name }) => isFailed === (name === 'slowFail')));
+  child.kill('SIGKILL');
+  await waitFor(() => isOver);
+});
+
+test('who does not want to be seen is not', async (t) => {
+  const runtime = ownRuntime(t);
+  const hidden = start(t, { MANYCORE_AGENT: '0' });
+  const seen = start(t);
+  using programs = new Programs();
+  await found(programs, ({ pid }) => pid === seen.pid);
+  assert.deepEqual(
+    readdirSync(runtime).filter((name) => name.includes(String(hidden.pid))),
+    [],
+  );
+});

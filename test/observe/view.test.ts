@@ -1,0 +1,367 @@
+// What people see of two looks with made-up figures.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ThreadFigures } from '../../src/agent/index.js';
+import type { FoundServer, Program } from '../../src/observe/programs.js';
+import { type Look, pidsOf, viewOf } from '../../src/observe/view.js';
+
+const mib = 2 ** 20;
+const noGc = { count: 0, totalMs: 0, maxMs: 0 };
+
+function thread(changes: Partial<ThreadFigures> = {}): ThreadFigures {
+  return {
+    pid: 10,
+    thread: 0,
+    title: '/app/main.js',
+    node: '20.20.2',
+    version: '0.1.0',
+    uptimeMs: 5000,
+    loop: { idleMs: 4000, activeMs: 1000, lag: { p50Ms: 1, p99Ms: 9, maxMs: 12, worstMs: 12 } },
+    heap: { usedBytes: 3 * mib, totalBytes: 5 * mib, limitBytes: 100 * mib, externalBytes: 0 },
+    gc: { minor: noGc, major: noGc, incremental: noGc, weakCallbacks: noGc },
+    process: { rssBytes: 50 * mib, userMs: 900, systemMs: 100 },
+    captures: { count: 0, totalMs: 0 },
+    sources: [],
+    ...changes,
+  };
+}
+
+function program(changes: Partial<Program> = {}): Program {
+  return {
+    pid: 10,
+    title: '/app/main.js',
+    servers: [],
+    threads: [thread()],
+    silent: [],
+    ...changes,
+  };
+}
+
+function look(atMs: number, programs: Program[], usage: Look['usage'] = new Map()): Look {
+  return { atMs, programs, usage };
+}
+
+function pool(figures: object): ThreadFigures['sources'][number] {
+  return { kind: 'pool', id: 1, figures };
+}
+
+test('the first look has no rates, and says what is so at a moment', () => {
+  const [view] = viewOf(look(0, [program()]), undefined);
+  const [main] = view?.threads ?? [];
+  assert.equal(main?.utilization, undefined);
+  assert.equal(main?.gcShare, undefined);
+  assert.equal(main?.cpuShare, undefined);
+  assert.equal(main?.role, 'main');
+  assert.equal(main?.lagP99Ms, 9);
+  assert.equal(main?.rssBytes, 50 * mib);
+  assert.equal(view?.summary.lagP99Ms, 9);
+  assert.equal(view?.summary.loops, 1);
+});
+
+test('utilization, garbage and CPU of a loop are those between the looks', () => {
+  const later = thread({
+    uptimeMs: 7000,
+    loop: { idleMs: 4500, activeMs: 2500, lag: undefined },
+    gc: {
+      minor: { count: 3, totalMs: 100, maxMs: 40 },
+      major: { count: 1, totalMs: 400, maxMs: 400 },
+      incremental: noGc,
+      weakCallbacks: noGc,
+    },
+    process: { rssBytes: 60 * mib, userMs: 2400, systemMs: 600 },
+  });
+  const before = look(0, [program()]);
+  const [view] = viewOf(look(2000, [program({ threads: [later] })]), before);
+  const [main] = view?.threads ?? [];
+  assert.equal(main?.utilization, 0.75);
+  assert.equal(main?.gcShare, 0.25);
+  assert.equal(main?.gcMaxMs, 400);
+  assert.equal(main?.cpuShare, 1);
+  assert.equal(view?.summary.utilization, 0.75);
+});
+
+test('CPU and memory come from the system where it tells them, those of hosts always', () => {
+  const hosts = [
+    { id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1, tasksDone: 5 },
+    { id: 2, kind: 'thread', pid: 10, state: 'ready', tasksInFlight: 0, tasksDone: 5 },
+  ];
+  const one = program({ threads: [thread({ sources: [pool({ hosts })] })] });
+  assert.deepEqual([...pidsOf([one])], [10, 20]);
+  const usage = (ownMs: number, hostMs: number): Look['usage'] =>
+    new Map([
+      [10, { cpuMs: ownMs, rssBytes: 70 * mib }],
+      [20, { cpuMs: hostMs, rssBytes: 30 * mib }],
+    ]);
+  const later = program({ threads: [thread({ uptimeMs: 6000, sources: [pool({ hosts })] })] });
+  const [view] = viewOf(look(1000, [later], usage(600, 900)), look(0, [one], usage(500, 100)));
+  assert.equal(view?.threads[0]?.cpuShare, 0.1);
+  assert.equal(view?.threads[0]?.rssBytes, 70 * mib);
+  const [process, inThread] = view?.pools[0]?.hosts ?? [];
+  assert.equal(process?.cpuShare, 0.8);
+  assert.equal(process?.rssBytes, 30 * mib);
+  assert.equal(inThread?.pid, undefined);
+  assert.equal(inThread?.cpuShare, undefined);
+  assert.ok(Math.abs((view?.summary.cpuShare ?? 0) - 0.9) < 1e-9);
+  assert.equal(view?.summary.rssBytes, 100 * mib);
+});
+
+test('a host has the heap that it told last, and collected for a share of the time between', () => {
+  const told = (atMs: number, usedBytes: number, gcMs: number): object => {
+    const pauses = { count: 1, totalMs: gcMs / 2, maxMs: 1 };
+    const heap = { usedBytes, totalBytes: 9, limitBytes: 2048 * mib, externalBytes: 9 };
+    return { atMs, heap, gc: { minor: pauses, major: pauses } };
+  };
+  const at = (uptimeMs: number, memory: unknown): Program => {
+    const host = { id: 1, kind: 'thread', state: 'ready', tasksInFlight: 1, tasksDone: 2, memory };
+    return program({ threads: [thread({ uptimeMs, sources: [pool({ hosts: [host] })] })] });
+  };
+  const seen = (now: unknown, before: unknown) => {
+    const [view] = viewOf(look(2000, [at(7000, now)]), look(0, [at(5000, before)]));
+    const { heapUsedBytes, heapLimitBytes, gcShare } = view?.pools[0]?.hosts[0] ?? {};
+    return [heapUsedBytes, heapLimitBytes, gcShare];
+  };
+  const limit = 2048 * mib;
+  assert.deepEqual(seen(told(3000, 8 * mib, 500), told(1000, 5, 100)), [8 * mib, limit, 0.2]);
+  const same = told(3000, 8 * mib, 500);
+  assert.deepEqual(seen(same, same), [8 * mib, limit, undefined]);
+  assert.deepEqual(seen(same, undefined), [8 * mib, limit, undefined]);
+  assert.deepEqual(seen(undefined, same), [undefined, undefined, undefined]);
+});
+
+test('a pool has its tasks per second, and so has each of its hosts', () => {
+  const figures = (done: number, failed: number, of: readonly number[]): object => ({
+    channel: 'shm',
+    hosts: of.map((tasksDone, at) => ({
+      id: at + 1,
+      kind: 'thread',
+      state: 'ready',
+      tasksInFlight: at,
+      tasksDone,
+    })),
+    startedHosts: 4,
+    exitedHosts: 2,
+    waitingTasks: 7,
+    runningTasks: 1,
+    completedTasks: done,
+    failedTasks: failed,
+    waited: { p50Ms: 1, p99Ms: 2 },
+    ran: { p50Ms: 3, p99Ms: 4 },
+  });
+  const at = (uptimeMs: number, of: object): Program =>
+    program({ threads: [thread({ uptimeMs, sources: [pool(of)] })] });
+  const [view] = viewOf(
+    look(2000, [at(7000, figures(300, 20, [150, 170]))]),
+    look(0, [at(5000, figures(100, 10, [50, 60]))]),
+  );
+  const [found] = view?.pools ?? [];
+  assert.equal(found?.tasksPerSecond, 105);
+  assert.equal(found?.failedPerSecond, 5);
+  assert.deepEqual(
+    found?.hosts.map(({ tasksPerSecond }) => tasksPerSecond),
+    [50, 55],
+  );
+  assert.equal(found?.busyHosts, 1);
+  assert.equal(found?.endedHosts, 2);
+  assert.equal(found?.waitP99Ms, 2);
+  assert.equal(found?.runP99Ms, 4);
+  assert.equal(view?.summary.waitingTasks, 7);
+  assert.equal(view?.summary.hosts, 2);
+  assert.equal(view?.summary.busyHosts, 1);
+});
+
+test('a pool of another version of manycore counts what it does not tell as nothing', () => {
+  const [view] = viewOf(
+    look(0, [program({ threads: [thread({ sources: [pool({})] })] })]),
+    undefined,
+  );
+  assert.deepEqual(view?.pools[0]?.hosts, []);
+  assert.equal(view?.pools[0]?.waitingTasks, 0);
+  assert.equal(view?.pools[0]?.runP99Ms, 0);
+});
+
+function server(requests: number, changes: Partial<FoundServer> = {}): FoundServer {
+  return {
+    answeredMs: 0,
+    pid: 10,
+    app: '/app/main.js',
+    addresses: [{ address: '::', port: 3000, family: 'IPv6' }],
+    loops: [
+      {
+        process: 0,
+        pid: 30,
+        generation: 0,
+        ageMs: 1000,
+        rssBytes: 40 * mib,
+        lastExit: undefined,
+        loop: 0,
+        state: 'ready',
+        utilization: 0.9,
+        openConnections: 3,
+        connections: 9,
+        requestsInFlight: 2,
+        requests,
+        bytesWritten: 0,
+        acceptsItself: false,
+        lagMs: 1,
+        blockedMs: 0,
+        turnedAway: 4,
+      },
+    ],
+    ...changes,
+  };
+}
+
+test('a server has its requests per second, and the busiest loop is that of the program', () => {
+  const before = look(0, [program({ servers: [server(1000)] })]);
+  const [view] = viewOf(
+    look(500, [program({ servers: [server(1600, { answeredMs: 500 })] })]),
+    before,
+  );
+  const [found] = view?.servers ?? [];
+  assert.equal(found?.requestsPerSecond, 1200);
+  assert.deepEqual(found?.addresses, ['[::]:3000']);
+  assert.equal(found?.turnedAway, 4);
+  assert.equal(found?.openConnections, 3);
+  assert.equal(view?.summary.utilization, 0.9);
+  assert.equal(view?.summary.requestsPerSecond, 1200);
+});
+
+test('a process that takes the place of another begins with no rate', () => {
+  const restarted = server(5);
+  const [loop] = restarted.loops;
+  assert.ok(loop !== undefined);
+  const after = server(5, { answeredMs: 500, loops: [{ ...loop, pid: 31 }] });
+  const before = look(0, [program({ servers: [server(1000)] })]);
+  const [view] = viewOf(look(500, [program({ servers: [after] })]), before);
+  assert.equal(view?.servers[0]?.loops[0]?.requestsPerSecond, undefined);
+  assert.equal(view?.servers[0]?.requestsPerSecond, undefined);
+});
+
+test('another program with the same pid begins with no rate', () => {
+  const before = look(0, [program()]);
+  const young = program({ threads: [thread({ uptimeMs: 100 })] });
+  const [view] = viewOf(look(1000, [young]), before);
+  assert.equal(view?.threads[0]?.utilization, undefined);
+});
+
+test('loops with units on them are a server, but where they answer for themselves', () => {
+  const { loops } = server(10);
+  const source = {
+    kind: 'loops' as const,
+    id: 2,
+    figures: { loops, deployments: [{ id: 'a', name: 'counter' }] },
+  };
+  const threads = [thread({ sources: [source] })];
+  const [view] = viewOf(look(0, [program({ threads })]), undefined);
+  assert.deepEqual(view?.servers[0]?.units, ['counter']);
+  assert.equal(view?.servers[0]?.loops.length, 1);
+  const [known] = viewOf(look(0, [program({ threads, servers: [server(10)] })]), undefined);
+  assert.equal(known?.servers.length, 1);
+  assert.equal(known?.servers[0]?.app, '/app/main.js');
+});
+
+test('a thread that says nothing has a row, and counts as silent', () => {
+  const usage = new Map([[10, { cpuMs: 5, rssBytes: 9 * mib }]]);
+  const silent = program({
+    threads: [],
+    silent: [{ pid: 10, thread: 0, mayBlock: false, last: undefined }],
+  });
+  const [view] = viewOf(look(0, [silent], usage), undefined);
+  const [row] = view?.threads ?? [];
+  assert.equal(row?.isSilent, true);
+  assert.equal(row?.rssBytes, 9 * mib);
+  assert.equal(view?.summary.silentThreads, 1);
+});
+
+test('a served loop is called by its process and its number', () => {
+  const source = {
+    kind: 'servedLoop' as const,
+    id: 1,
+    figures: { server: 10, process: 1, loop: 2 },
+  };
+  const [view] = viewOf(
+    look(0, [program({ threads: [thread({ sources: [source] })] })]),
+    undefined,
+  );
+  assert.equal(view?.threads[0]?.role, 'loop 1.2');
+});
+
+test('CPU and memory of a process stand in the row of the first of its threads', () => {
+  const usage = new Map([[10, { cpuMs: 5, rssBytes: 9 * mib }]]);
+  const threads = [2, 3].map((number) => thread({ thread: number, process: undefined }));
+  const [view] = viewOf(look(0, [program({ threads })], usage), undefined);
+  assert.deepEqual(
+    view?.threads.map(({ rssBytes }) => rssBytes),
+    [9 * mib, undefined],
+  );
+});
+
+test('a bus has its messages per second', () => {
+  const at = (uptimeMs: number, sent: number): Program =>
+    program({
+      threads: [
+        thread({
+          uptimeMs,
+          sources: [
+            {
+              kind: 'bus',
+              id: 3,
+              figures: { sent, received: 2 * sent, undelivered: 1, dropped: 2 },
+            },
+          ],
+        }),
+      ],
+    });
+  const [view] = viewOf(look(1000, [at(6000, 30)]), look(0, [at(5000, 10)]));
+  assert.deepEqual(view?.buses, [
+    {
+      pid: 10,
+      thread: 0,
+      id: 3,
+      sentPerSecond: 20,
+      receivedPerSecond: 40,
+      undelivered: 1,
+      dropped: 2,
+    },
+  ]);
+});
+
+test('a rate is one of the clock of who counts, whenever the looks were', () => {
+  const of = (uptimeMs: number, completedTasks: number): ThreadFigures =>
+    thread({ uptimeMs, sources: [pool({ completedTasks })] });
+  const before = look(0, [
+    program({ threads: [of(5000, 100)], servers: [server(0, { answeredMs: 100 })] }),
+  ]);
+  // The look waited for another thread: it ended 2 s later, and this one had answered after 1.
+  const later = program({
+    threads: [of(6000, 200)],
+    servers: [server(500, { answeredMs: 1100 })],
+    silent: [{ pid: 10, thread: 4, mayBlock: false, last: undefined }],
+  });
+  const [view] = viewOf(look(2000, [later]), before);
+  assert.equal(view?.pools[0]?.tasksPerSecond, 100);
+  assert.equal(view.servers[0]?.requestsPerSecond, 500);
+});
+
+test('a program that does not answer keeps its pools, as they were, without rates', () => {
+  const hosts = [{ id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1 }];
+  const of = (uptimeMs: number, completedTasks: number): ThreadFigures =>
+    thread({ uptimeMs, sources: [pool({ completedTasks, hosts })] });
+  const silent = program({
+    threads: [],
+    silent: [{ pid: 10, thread: 0, mayBlock: false, last: of(5000, 100) }],
+  });
+  assert.deepEqual([...pidsOf([silent])], [10, 20]);
+  const [view] = viewOf(look(2000, [silent]), look(0, [program({ threads: [of(5000, 100)] })]));
+  assert.equal(view?.pools[0]?.isSilent, true);
+  assert.equal(view.pools[0].tasksPerSecond, undefined);
+  assert.equal(view.pools[0].hosts[0]?.pid, 20);
+  assert.equal(view.threads[0]?.isSilent, true);
+  assert.equal(view.summary.hosts, 1);
+  // It is back: its rate is that of the whole time.
+  const back = program({ threads: [of(15_000, 1100)] });
+  const [again] = viewOf(look(9000, [back]), look(2000, [silent]));
+  assert.equal(again?.pools[0]?.tasksPerSecond, 100);
+  assert.equal(again.pools[0].isSilent, false);
+});

@@ -1,0 +1,97 @@
+// Programs that start others: that nothing of a child is lost, however many there are, and whether they
+// have ended or not when the trace does.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseStat } from '../../src/proc/index.js';
+import type { TraceReport } from '../../src/trace/index.js';
+import { cannotCount, compile, countOf, noCompiler, trace } from './tracing.js';
+
+function roleIn({ roles }: TraceReport, name: string) {
+  return roles.find(({ role }) => role === name);
+}
+
+test('ebpf tells threads of Node children apart while it has room, then counts them by name', {
+  skip: cannotCount.ebpf,
+}, async (t) => {
+  const children = 130;
+  const text = "for (let i = 0; i < 200; i++) require('fs').statSync('/')";
+  const loop = `i=0; while [ $i -lt ${children} ]; do i=$((i+1)); "$0" -e "${text}"; done`;
+  const args = ['--method', 'ebpf', '--', 'sh', '-c', loop, process.execPath];
+  const { report } = await trace(t, args);
+  const count = countOf(report, 'statx') + countOf(report, 'stat');
+  assert.ok(count >= children * 200 && count < children * 230, `${count}`);
+  const mains = roleIn(report, 'main loop');
+  assert.ok(mains !== undefined && mains.threads > 10 && mains.threads < children);
+  const joined = roleIn(report, 'child node');
+  const statOf = joined?.calls.find(({ name }) => /^statx?$/.test(name));
+  assert.ok((statOf?.count ?? 0) >= (children - mains.threads) * 200, `${statOf?.count}`);
+  assert.equal(roleIn(report, 'others'), undefined);
+});
+
+const manyThreads = `
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+enum { most = 1200 };
+pthread_barrier_t start, end;
+void *work(void *nothing) {
+  pthread_barrier_wait(&start);
+  for (int i = 0; i < 10000; i++) syscall(SYS_getppid);
+  pthread_barrier_wait(&end);
+}
+int main(void) {
+  pthread_t threads[most];
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 65536);
+  pthread_barrier_init(&start, 0, most);
+  pthread_barrier_init(&end, 0, most);
+  for (int i = 0; i < most; i++) if (pthread_create(&threads[i], &small, work, 0)) return 1;
+  for (int i = 0; i < most; i++) pthread_join(threads[i], 0);
+  return 0;
+}`;
+
+test('ebpf counts threads beyond its records together, loses no call of theirs, and says so', {
+  skip: cannotCount.ebpf || noCompiler,
+}, async (t) => {
+  const { report, status } = await trace(t, ['--method', 'ebpf', '--', compile(t, manyThreads)]);
+  assert.equal(status, 0);
+  const count = countOf(report, 'getppid');
+  assert.equal(count, 1200 * 10_000);
+  const others = roleIn(report, 'others');
+  assert.ok(others !== undefined && others.threads > 100, `${others?.threads}`);
+  assert.match(report.notes.join(), /1,023 threads .* "others"/);
+});
+
+test('user time of a child that is no Node and still runs is in its line, and in the program', {
+  skip: cannotCount.ebpf,
+}, async (t) => {
+  const shell = 'sh -c "while :; do :; done" & wait';
+  const args = ['--method', 'ebpf', '--seconds', '2', '--', 'sh', '-c', shell];
+  const { report } = await trace(t, args);
+  const children = report.threads.filter(({ role }) => role === 'child sh');
+  const busy = children.find(({ userMs }) => userMs > 10);
+  assert.equal(busy?.hasEnded, false, JSON.stringify(children));
+  assert.ok(report.program.userMs >= (busy?.userMs ?? 1e9));
+});
+
+test('ebpf has the CPU time of children that live for moments, as their parent is told it', {
+  skip: cannotCount.ebpf,
+}, async (t) => {
+  const children = 800;
+  // A shell has the figures of the children that it has waited for, in hundredths of a second.
+  const loop = `i=0; while [ $i -lt ${children} ]; do i=$((i+1)); /bin/true; done; read -r line < /proc/$$/stat; echo "$line"`;
+  const { report, stdout } = await trace(t, ['--method', 'ebpf', '--', 'sh', '-c', loop]);
+  const told = parseStat(stdout).children;
+  const toldMs = told.userMs + told.systemMs;
+  const lines = report.threads.filter(({ tid }) => tid === 0);
+  const tracedMs = lines.reduce((sum, { userMs, systemMs }) => sum + userMs + systemMs, 0);
+  assert.ok(Math.abs(tracedMs / toldMs - 1) < 0.1, `told ${toldMs} ms, traced ${tracedMs} ms`);
+  // Neither returns to the program that made it.
+  for (const name of ['execve', 'exit_group']) {
+    const calls = lines.flatMap((line) => line.calls.filter((call) => call.name === name));
+    const each = calls.map(({ count, onCpuMs }) => [count, (onCpuMs ?? 0) > 0]);
+    assert.deepEqual(each, [[children, true]], name);
+  }
+});

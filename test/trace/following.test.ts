@@ -1,0 +1,91 @@
+// Which processes are followed: those that are there, and no others that are given their numbers.
+
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { test } from 'node:test';
+import { callNative, type NativeTracer, nativeBinding } from '../../src/native.js';
+import { Trace } from '../../src/trace/trace.js';
+import { ProcessTree } from '../../src/trace/tree.js';
+import { waitFor } from '../support/index.js';
+import { cannotCount, notLinux, start } from './tracing.js';
+
+test('raw: a number that is left is not counted any more, and leaving it twice is fine', {
+  skip: cannotCount.raw,
+}, () => {
+  const binding = nativeBinding();
+  assert.ok(binding !== undefined);
+  const tracer = callNative(() => binding.NativeTracer.start('raw', [process.pid], []));
+  const count = () =>
+    tracer
+      .read()
+      .filter(({ tid }) => tid === process.pid)
+      .flatMap(({ calls }) => calls)
+      .reduce((sum, call) => sum + call.count, 0);
+  for (let i = 0; i < 1000; i += 1) statSync('/');
+  assert.ok(count() >= 1000);
+  tracer.unfollow(process.pid);
+  tracer.unfollow(process.pid);
+  const before = count();
+  for (let i = 0; i < 1000; i += 1) statSync('/');
+  assert.ok(count() - before < 100);
+  tracer.close();
+});
+
+/** Counts nothing; has room for so many. */
+class FullTracer implements NativeTracer {
+  readonly followed = new Set<number>();
+  readonly left = new Set<number>();
+  readonly #most: number;
+  constructor(most: number) {
+    this.#most = most;
+  }
+  follow(pid: number): void {
+    if (this.followed.size === this.#most) throw new Error('E2BIG');
+    this.followed.add(pid);
+  }
+  unfollow(pid: number): void {
+    this.left.add(pid);
+  }
+  read() {
+    return [];
+  }
+  takeOwnTime(): void {}
+  ownTimeNs(): number {
+    return 0;
+  }
+  close(): void {}
+}
+
+test('what the kernel has no room to follow is said in the report, and the numbers of what has ended are left', {
+  skip: notLinux,
+}, async (t) => {
+  const shell = 'sleep 0.5 & sleep 100 & echo here; wait';
+  const { pid } = await start(t, ['sh', '-c', shell]);
+  const tree = new ProcessTree(pid);
+  const tracer = new FullTracer(1);
+  // Looked at only now: as if its children had been started after the first look.
+  const trace = new Trace(pid, {}, tree, { method: 'raw', tracer, missing: [] });
+  t.after(() => {
+    for (const each of trace.running) process.kill(each, 'SIGKILL');
+  });
+  const children = () => trace.pids.filter((each) => each !== pid);
+  assert.equal(trace.pids.length, 3);
+  await waitFor(() => tracer.left.size === 1, 20_000);
+  assert.ok(children().includes([...tracer.left][0] ?? 0));
+  const { notes } = trace.stop();
+  assert.match(notes.join(), /room for 4,096 processes at once: the calls of 2 are not counted/);
+});
+
+test('a program that starts others while a trace of it begins is followed with all of them', {
+  skip: notLinux,
+}, async (t) => {
+  const { pid } = await start(t, ['sh', '-c', `${'sleep 100 & '.repeat(3)} echo here; wait`]);
+  const tracer = new FullTracer(100);
+  const tree = new ProcessTree(pid);
+  const trace = new Trace(pid, {}, tree, { method: 'ebpf', tracer, missing: [] });
+  t.after(() => {
+    for (const each of trace.running) process.kill(each, 'SIGKILL');
+  });
+  assert.equal(tracer.followed.size, 4);
+  trace.stop();
+});

@@ -1,0 +1,121 @@
+// Requests of a server that is traced: as many as it answered meanwhile.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { TracedRequests } from '../../src/cli/trace-requests.js';
+import { remoteServers } from '../../src/serve/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
+import { command, notLinux, scratch, trace } from './tracing.js';
+
+const skip = notLinux;
+
+const text = `require('node:http').createServer((request, response) => response.end('x'))
+  .listen(Number(process.env.PORT), '127.0.0.1');`;
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(Object(address).port));
+    });
+  });
+}
+
+function isAnswered(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asked = get({ port, host: '127.0.0.1', agent: false }, (response) => {
+      response.resume().on('end', () => resolve(true));
+    });
+    asked.on('error', () => resolve(false));
+  });
+}
+
+/** Resolves when so many requests were answered; one at a time. */
+async function ask(port: number, count: number): Promise<void> {
+  for (let left = count; left > 0; ) if (await isAnswered(port)) left -= 1;
+}
+
+/** As the server at this port tells it. */
+async function countOf(port: number): Promise<number> {
+  const servers = await remoteServers();
+  const own = servers.filter(({ status: { addresses } }) =>
+    addresses.some((address) => Object(address).port === port),
+  );
+  const loops = own.flatMap(({ status }) => status.loops);
+  return loops.reduce((sum, { requests }) => sum + requests, 0);
+}
+
+/** `manycore serve`, behind other arguments. */
+function startServer(t: TestContext, port: number, before: readonly string[]) {
+  const app = join(scratch(t), 'app.cjs');
+  writeFileSync(app, text);
+  const args = [...before, command, 'serve', '-P', '1', '-L', '1', app];
+  const env = { ...process.env, PORT: `${port}` };
+  const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
+  t.after(() => child.kill('SIGTERM'));
+  return { child, ended: new Promise((resolve) => child.once('exit', resolve)) };
+}
+
+test('requests of a server that runs are those that it answers while it is traced', {
+  skip,
+}, async (t) => {
+  const port = await freePort();
+  const { child, ended } = startServer(t, port, []);
+  await withDeadline(ask(port, 20), 20_000, 'it serves');
+  let asked: Promise<void> | undefined;
+  const onBegin = () => {
+    asked = ask(port, 30);
+  };
+  const args = ['--method', 'counters', '--seconds', '3', `${child.pid}`];
+  const { report } = await trace(t, args, { onBegin });
+  await asked;
+  assert.deepEqual(report.requests, { count: 30 });
+  child.kill('SIGTERM');
+  await withDeadline(ended, 20_000, 'the server ends');
+});
+
+test('requests of a server that is traced from its start are all that it answered', {
+  skip,
+}, async (t) => {
+  const port = await freePort();
+  const file = join(scratch(t), 'report.json');
+  const flags = ['--method', 'counters', '--json', '--output', file];
+  const { child, ended } = startServer(t, port, [
+    command,
+    'trace',
+    ...flags,
+    '--',
+    process.execPath,
+  ]);
+  await withDeadline(ask(port, 40), 30_000, 'it serves');
+  // A loop counts a request when it has forgotten it, which may be after the client has its answer.
+  await waitFor(async () => (await countOf(port)) === 40);
+  child.kill('SIGTERM');
+  await withDeadline(ended, 20_000, 'the trace ends');
+  assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).requests, { count: 40 });
+});
+
+test('loops that appear meanwhile, and those that are replaced, count from 0', async () => {
+  let loops = [{ pid: 11, loop: 0, requests: 500 }];
+  const servers = async () => [
+    { status: { pid: 10, loops } },
+    { status: { pid: 20, loops: [{ pid: 21, loop: 0, requests: 7 }] } },
+  ];
+  const requests = new TracedRequests({ pids: [10, 11] }, false, servers);
+  await requests.begin();
+  loops = [{ pid: 11, loop: 0, requests: 510 }];
+  await requests.look();
+  loops = [
+    { pid: 11, loop: 0, requests: 3 },
+    { pid: 12, loop: 0, requests: 40 },
+  ];
+  assert.deepEqual(await requests.end(), { count: 10 + 3 + 40 });
+  const others = new TracedRequests({ pids: [30] }, false, servers);
+  await others.begin();
+  assert.equal(await others.end(), undefined);
+});

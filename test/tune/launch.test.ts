@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { currentOf, type Launch, launchOf, programOf } from '../../src/tune/launch.js';
+import type { Setting } from '../../src/tune/setting.js';
+import { startOf } from '../../src/tune/start.js';
+
+const main = '/bin/manycore';
+const plain = { serve: false, main };
+const served = { serve: true, main };
+const node = process.execPath;
+
+/** A variable of our environment, for this test. */
+function withVariable(t: TestContext, name: string, value: string | undefined): void {
+  const before = process.env[name];
+  if (value === undefined) delete process.env[name];
+  else process.env[name] = value;
+  t.after(() => {
+    if (before === undefined) delete process.env[name];
+    else process.env[name] = before;
+  });
+}
+
+function commandOf(words: string, setting: Setting, options = plain): string {
+  return launched(words, setting, options).command.join(' ');
+}
+
+function launched(words: string, setting: Setting, options = plain): Launch {
+  return launchOf(programOf(words.split(' '), options), startOf(setting));
+}
+
+test('as it is, a command is what was given', () => {
+  for (const words of [
+    'node app.js --max-old-space-size=1',
+    './start.sh -x',
+    '/opt/node --a b.js',
+  ]) {
+    assert.equal(commandOf(words, {}), words);
+  }
+});
+
+test('flags of Node go between node and the program', () => {
+  const setting = { heapLimit: 512, gcThreads: 0, semiSpace: 64 };
+  assert.equal(
+    commandOf('node app.js arg', setting),
+    'node --max-old-space-size=512 --max-semi-space-size=64 --single-threaded-gc app.js arg',
+  );
+});
+
+test('a flag that the setting decides does not stay, also with underscores and behind others', () => {
+  assert.equal(
+    commandOf('node -r ./hook.js --max_old_space_size=60 --no-warnings app.js', { heapLimit: 512 }),
+    'node --max-old-space-size=512 -r ./hook.js --no-warnings app.js',
+  );
+  assert.equal(
+    commandOf('node --v8-pool-size=3 app.js --v8-pool-size=9', { gcThreads: 0 }),
+    'node --single-threaded-gc app.js --v8-pool-size=9',
+  );
+});
+
+test('what NODE_OPTIONS said of it does not stay, and the rest does', (t) => {
+  withVariable(t, 'NODE_OPTIONS', '--max-old-space-size=60 --no-warnings');
+  const launch = launched('node app.js', { heapLimit: 512 });
+  assert.equal(launch.env['NODE_OPTIONS'], '--no-warnings');
+  const asItIs = launched('node app.js', {});
+  assert.equal(asItIs.env['NODE_OPTIONS'], '--max-old-space-size=60 --no-warnings');
+});
+
+test('what is not started by node gets flags in NODE_OPTIONS', (t) => {
+  withVariable(t, 'NODE_OPTIONS', '--no-warnings');
+  const { command, env } = launched('npm start', { heapLimit: 512 });
+  assert.deepEqual(command, ['npm', 'start']);
+  assert.equal(env['NODE_OPTIONS'], '--no-warnings --max-old-space-size=512');
+});
+
+test('threads, hosts and cores go where the program finds them', () => {
+  const setting = { blockingThreads: 8, poolHosts: 3, affinity: [0, 1] };
+  const { env, cores } = launched('node app.js', setting);
+  assert.deepEqual([env['UV_THREADPOOL_SIZE'], env['MANYCORE_CORES']], ['8', '3']);
+  assert.deepEqual(cores, [0, 1]);
+});
+
+const loops = { loops: { processes: 1, loops: 2 } };
+for (const words of [
+  'manycore serve -P 8 --loops=4 app.js --port 80 -- -P 3',
+  'npx manycore serve --processes 8 -L 4 app.js --port 80 -- -P 3',
+  'npx -y manycore serve --processes=8 app.js --port 80 -- -P 3',
+  'node /x/node_modules/.bin/manycore serve -L 4 app.js --port 80 -- -P 3',
+]) {
+  test(`${words}: processes and loops are those of the setting, and the rest stays`, () => {
+    assert.equal(
+      commandOf(words, loops),
+      `${node} ${main} serve --processes=1 --loops=2 app.js --port 80 -- -P 3`,
+    );
+  });
+}
+
+test('with --serve a program runs under manycore serve, with its flags and arguments', () => {
+  assert.equal(
+    commandOf('node --no-warnings app.js -x', { ...loops, heapLimit: 64 }, served),
+    `${node} --max-old-space-size=64 --no-warnings ${main} serve --processes=1 --loops=2 app.js -- -x`,
+  );
+});
+
+test('only what node starts can be served', () => {
+  assert.throws(() => programOf(['npm', 'start'], served), { code: 'OPTION_INVALID' });
+});
+
+test('what is set now is read from command line and environment', (t) => {
+  withVariable(t, 'NODE_OPTIONS', '--max-old-space-size=60 --max-semi-space-size=8');
+  withVariable(t, 'UV_THREADPOOL_SIZE', '1');
+  withVariable(t, 'MANYCORE_CORES', undefined);
+  const current = currentOf(programOf('node --max-old-space-size=70 app.js'.split(' '), plain));
+  assert.deepEqual(current, {
+    loops: {},
+    poolHosts: undefined,
+    blockingThreads: 1,
+    heapLimitMb: 70,
+    semiSpaceMb: 8,
+    gcThreads: undefined,
+  });
+  const { loops: now } = currentOf(programOf('manycore serve -P 4 --loops=2 a'.split(' '), plain));
+  assert.deepEqual(now, { processes: 4, loops: 2 });
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { programOf } from '../../src/tune/launch.js';
+import { type ProgramNode, programNode } from '../../src/tune/program-node.js';
+import { folderWith } from './running.js';
+
+const noShell = process.platform === 'win32' && 'there is no shell';
+
+function nodeOf(command: readonly string[]): ProgramNode {
+  return programNode(programOf(command, { serve: false, main: '' }));
+}
+
+/** A program that is called node and says this, whatever it is asked. */
+function nodeThatSays(t: TestContext, text: string): string {
+  const file = join(folderWith(t, { node: `#!/bin/sh\n${text}\n` }), 'node');
+  chmodSync(file, 0o755);
+  return file;
+}
+
+test('the Node of the program says what it is, and not ours', { skip: noShell }, (t) => {
+  const file = nodeThatSays(t, `echo '["99.1.0", 104857600]'`);
+  assert.deepEqual(nodeOf([file, 'app.js']), { version: '99.1.0', defaultHeapMb: 100 });
+});
+
+test('what says nothing of itself is taken for ours', { skip: noShell }, (t) => {
+  const { node } = process.versions;
+  for (const text of ['exit 3', 'echo hello', "echo '{}'", "echo '[1, 2]'"]) {
+    assert.equal(nodeOf([nodeThatSays(t, text), 'app.js']).version, node, text);
+  }
+  assert.equal(nodeOf(['/nowhere/node', 'app.js']).version, node);
+  assert.equal(nodeOf(['npm', 'start']).version, node);
+});
+
+test('a limit that was set for all is not the one that V8 has by itself', (t) => {
+  const before = process.env['NODE_OPTIONS'];
+  process.env['NODE_OPTIONS'] = '--max-old-space-size=100';
+  t.after(() => {
+    if (before === undefined) delete process.env['NODE_OPTIONS'];
+    else process.env['NODE_OPTIONS'] = before;
+  });
+  const { version, defaultHeapMb } = nodeOf([process.execPath, 'app.js']);
+  assert.equal(version, process.versions.node);
+  assert.ok(defaultHeapMb > 200, String(defaultHeapMb));
+});

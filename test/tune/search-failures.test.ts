@@ -1,0 +1,220 @@
+// The search when runs fail, or time ends: what is out, what has its turn instead, and what the report says.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CodedError } from '../../src/errors.js';
+import type { Figures, Goal } from '../../src/tune/figures.js';
+import { settingReports, verdictOf } from '../../src/tune/report.js';
+import { type Candidate, runsOfHalving, Search } from '../../src/tune/search.js';
+import { asItIs, type Setting, settingText } from '../../src/tune/setting.js';
+import { seeded } from '../support/index.js';
+
+const candidates = [2, 4, 8].map(
+  (blockingThreads, cost): Candidate => ({
+    knob: 'blockingThreads',
+    setting: { blockingThreads },
+    cost,
+  }),
+);
+
+interface Run {
+  readonly setting: Setting;
+  /** Of this setting, from 1 on. */
+  readonly number: number;
+  /** Of all. */
+  readonly total: number;
+}
+
+interface Outcome {
+  readonly search: Search;
+  readonly verdict: string;
+}
+
+/** `measure` may throw; `lastRun`: after so many runs there is no time any more, which nobody knew. */
+async function searchWith(
+  measure: (run: Run) => Partial<Figures>,
+  { lastRun = 1000, goal = 'throughput' }: { lastRun?: number; goal?: Goal } = {},
+): Promise<Outcome> {
+  const counts = new Map<string, number>();
+  const random = seeded(1);
+  let total = 0;
+  const search = new Search(asItIs, {
+    goal,
+    length: { warmUpSeconds: 1, seconds: 1 },
+    random: () => random.next(),
+    runsLeft: () => (total >= lastRun ? 0 : 200),
+    measure: async (setting) => {
+      const number = (counts.get(settingText(setting)) ?? 0) + 1;
+      counts.set(settingText(setting), number);
+      total += 1;
+      return { perSecond: 1, errorsPerSecond: 0, ...measure({ setting, number, total }) };
+    },
+  });
+  await search.run(candidates);
+  const settings = settingReports(search, goal);
+  return {
+    search,
+    verdict: verdictOf(search, settings, { goal, unit: 'requests', isComplete: true }),
+  };
+}
+
+function crash(): never {
+  throw new CodedError('TUNE_PROGRAM_FAILED', 'it crashed');
+}
+
+/** The more threads the better. */
+function speedOf({ blockingThreads = 1 }: Setting): number {
+  return blockingThreads;
+}
+
+function problemOf(search: Search, text: string): string | undefined {
+  return search.measured.find(({ setting }) => settingText(setting) === text)?.problem;
+}
+
+for (const failing of [1, 3, 8]) {
+  test(`one run that fails, its number ${failing}, puts nothing out`, async () => {
+    const { search } = await searchWith(({ setting, number }) => {
+      if (setting.blockingThreads === 8 && number === failing) crash();
+      return { perSecond: speedOf(setting) };
+    });
+    assert.deepEqual(search.best, { blockingThreads: 8 });
+    assert.equal(problemOf(search, 'UV_THREADPOOL_SIZE=8'), undefined);
+  });
+}
+
+test('where the best fails when it meets the setting in force, the next best has its turn', async () => {
+  const { search, verdict } = await searchWith(({ setting, number }) => {
+    if (setting.blockingThreads === 8 && number > 5) crash();
+    return { perSecond: speedOf(setting) };
+  });
+  assert.deepEqual(search.best, { blockingThreads: 4 });
+  assert.equal(problemOf(search, 'UV_THREADPOOL_SIZE=8'), 'it crashed');
+  assert.match(verdict, /^Set UV_THREADPOOL_SIZE=4: 4\.00 times/);
+});
+
+test('what halving left behind has its turn, too', async () => {
+  const { search } = await searchWith(({ setting, number }) => {
+    if (speedOf(setting) > 2 && number > 4) crash();
+    return { perSecond: speedOf(setting) };
+  });
+  assert.deepEqual(search.best, { blockingThreads: 2 });
+});
+
+test('the verdict does not call best what is out', async () => {
+  const { search, verdict } = await searchWith(({ setting, number }) => {
+    if (setting.blockingThreads === 8 && number > 5) crash();
+    return { perSecond: setting.blockingThreads === 8 ? 3 : 1 };
+  });
+  assert.deepEqual(search.best, {});
+  assert.match(
+    verdict,
+    /none was better by more than 3 % \(the best, .*: 1\.00 times\), and 1 more is out/,
+  );
+  assert.doesNotMatch(verdict, /3\.00/);
+});
+
+test('with all that was tried out, that is the verdict', async () => {
+  const { verdict } = await searchWith(({ setting }) => (setting === asItIs ? {} : crash()));
+  assert.equal(verdict, 'Leave it as it is: all that was tried is out.');
+});
+
+const beforePairs = runsOfHalving(candidates.length);
+for (const [pairs, isAdopted] of [
+  [5, false],
+  [6, true],
+  [8, true],
+] as const) {
+  test(`${pairs} of ${pairs} pairs when time ends ${isAdopted ? 'are enough' : 'are too few, which is said'}`, async () => {
+    const { search, verdict } = await searchWith(
+      ({ setting }) => ({ perSecond: speedOf(setting) }),
+      {
+        lastRun: beforePairs + 2 * pairs,
+      },
+    );
+    const [trial] = search.trials;
+    assert.deepEqual([trial?.pairs, trial?.wins], [pairs, pairs]);
+    assert.deepEqual([trial?.isAdopted, trial?.isDecided], [isAdopted, isAdopted]);
+    const said = isAdopted
+      ? /^Set/
+      : /in only 5 of 5 pairs of runs, and there was no time.*--minutes/;
+    assert.match(verdict, said);
+    assert.doesNotMatch(verdict, /noise/);
+  });
+}
+
+test('pairs that say nothing are within noise, and no want of time', async () => {
+  // Better only while all of them are compared.
+  const { search, verdict } = await searchWith(({ setting, total }) => ({
+    perSecond: total > beforePairs ? 1 : speedOf(setting),
+  }));
+  assert.deepEqual(
+    search.trials.map(({ isAdopted, isDecided }) => [isAdopted, isDecided]),
+    [[false, true]],
+  );
+  assert.match(
+    verdict,
+    /better by more than 3 % in only 0 of 3 pairs of runs, which is within noise/,
+  );
+});
+
+test('time that ends before the best is confirmed is said', async () => {
+  const { verdict } = await searchWith(({ setting }) => ({ perSecond: speedOf(setting) }), {
+    lastRun: beforePairs,
+  });
+  assert.match(
+    verdict,
+    /^Leave it as it is: UV_THREADPOOL_SIZE=8 looked best \(\d.\d\d times\), and there was no time/,
+  );
+});
+
+for (const goal of ['throughput', 'p99', 'cpu'] as const) {
+  test(`a setting under which requests fail is out, whatever it has of the goal: ${goal}`, async () => {
+    const { search } = await searchWith(
+      ({ setting }) => {
+        const isRefused = setting.blockingThreads === 8;
+        const perSecond = 100 * speedOf(setting);
+        return {
+          perSecond,
+          errorsPerSecond: isRefused ? 800 : 0,
+          p99Ms: 100 / perSecond,
+          cpuCores: 1,
+        };
+      },
+      { goal },
+    );
+    assert.deepEqual(search.best, { blockingThreads: 4 });
+    const problem = problemOf(search, 'UV_THREADPOOL_SIZE=8') ?? '';
+    assert.equal(problem, '50.0 % of its requests failed, against 0.0 % without it');
+  });
+}
+
+test('requests that fail as often as they do now put nothing out', async () => {
+  const { search } = await searchWith(({ setting }) => {
+    const perSecond = speedOf(setting);
+    return { perSecond, errorsPerSecond: perSecond };
+  });
+  assert.deepEqual(search.best, { blockingThreads: 8 });
+});
+
+for (const [what, goal, figures] of [
+  ['no CPU time', 'cpu', { cpuCores: 0 }],
+  ['no CPU figure', 'cpu', {}],
+  ['no percentile', 'p99', {}],
+  ['a percentile of 0', 'p99', { p99Ms: 0 }],
+] as const) {
+  test(`a setting that has ${what} under the goal ${goal} is out, and no best of all`, async () => {
+    const { search } = await searchWith(
+      ({ setting }) =>
+        setting.blockingThreads === 8
+          ? figures
+          : { cpuCores: 1, p99Ms: 1 / speedOf(setting), perSecond: speedOf(setting) },
+      { goal },
+    );
+    assert.deepEqual(search.best, { blockingThreads: 4 });
+    assert.match(
+      problemOf(search, 'UV_THREADPOOL_SIZE=8') ?? '',
+      new RegExp(`^the goal is ${goal}`),
+    );
+    for (const { ratios } of search.measured) assert.ok(ratios.every(Number.isFinite));
+  });
+}

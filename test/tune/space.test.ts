@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Knob } from '../../src/tune/setting.js';
+import { type SpaceOptions, spaceOf } from '../../src/tune/space.js';
+
+const nothingSet: SpaceOptions['current'] = {
+  loops: {},
+  poolHosts: undefined,
+  blockingThreads: undefined,
+  heapLimitMb: undefined,
+  semiSpaceMb: undefined,
+  gcThreads: undefined,
+};
+const ofNode: SpaceOptions = {
+  kind: 'node',
+  current: nothingSet,
+  cores: 2,
+  allowedCores: [0, 1],
+  defaultHeapMb: 4144,
+  nodeMajor: 20,
+  figures: { perSecond: 1, errorsPerSecond: 0, largestMiB: 100 },
+  hasHosts: false,
+  only: undefined,
+};
+
+function valuesOf(knob: Knob, options: Partial<SpaceOptions>): unknown[] {
+  const { candidates } = spaceOf({ ...ofNode, ...options });
+  return candidates.filter((each) => each.knob === knob).map(({ setting }) => setting[knob]);
+}
+
+function whyNot(knob: Knob, options: Partial<SpaceOptions>): string | undefined {
+  return spaceOf({ ...ofNode, ...options }).notTried.find((each) => each.knob === knob)?.why;
+}
+
+test('each candidate changes one knob, and costs more than the one before it', () => {
+  const { candidates } = spaceOf({ ...ofNode, kind: 'serve' });
+  for (const { knob, setting } of candidates) assert.deepEqual(Object.keys(setting), [knob]);
+  const costs = candidates.filter(({ knob }) => knob === 'blockingThreads').map(({ cost }) => cost);
+  assert.deepEqual(costs, [0, 1, 2]);
+});
+
+test('of a server what manycore serve gives each process is there now', () => {
+  const under = (processes: number): SpaceOptions['current'] => ({
+    ...nothingSet,
+    loops: { processes },
+  });
+  const values = (processes: number): unknown[] =>
+    valuesOf('blockingThreads', { kind: 'serve', cores: 8, current: under(processes) });
+  assert.deepEqual(values(1), [4, 16, 32]);
+  assert.deepEqual(values(8), [8, 16, 32]);
+  assert.deepEqual(valuesOf('blockingThreads', { cores: 8 }), [8, 16, 32]);
+  assert.deepEqual(valuesOf('blockingThreads', { kind: 'serve' }), [2, 8, 16]);
+  // Without a number of processes any of them may be there now.
+  assert.deepEqual(valuesOf('blockingThreads', { kind: 'serve', cores: 8 }), [4, 8, 16, 32]);
+});
+
+test('of blocking threads what is there now is not tried', () => {
+  assert.deepEqual(valuesOf('blockingThreads', {}), [2, 8, 16]);
+  const current = { ...nothingSet, blockingThreads: 1 };
+  assert.deepEqual(valuesOf('blockingThreads', { current }), [2, 4, 8, 16]);
+  assert.deepEqual(valuesOf('blockingThreads', { cores: 72 }), [16, 72, 144, 288]);
+});
+
+test('loops are tried under manycore serve only', () => {
+  assert.deepEqual(valuesOf('loops', {}), []);
+  assert.match(whyNot('loops', {}) ?? '', /--serve/);
+  assert.deepEqual(valuesOf('loops', { kind: 'serve' }), [
+    { processes: 1, loops: 1 },
+    { processes: 1, loops: 2 },
+    { processes: 2, loops: 1 },
+  ]);
+  const current = { ...nothingSet, loops: { processes: 1, loops: 2 } };
+  assert.equal(valuesOf('loops', { kind: 'serve', current }).length, 2);
+  assert.deepEqual(valuesOf('loops', { kind: 'serve', cores: 1 }), [{ processes: 1, loops: 1 }]);
+  assert.equal(valuesOf('loops', { kind: 'serve', cores: 8 }).length, 4);
+});
+
+test('a heap limit is tried where the program is near it, and never a lower one', () => {
+  assert.deepEqual(valuesOf('heapLimit', {}), []);
+  assert.match(whyNot('heapLimit', {}) ?? '', /far from the 100 MiB/);
+  const current = { ...nothingSet, heapLimitMb: 128 };
+  assert.deepEqual(valuesOf('heapLimit', { current }), [256, 512, 4144]);
+  assert.deepEqual(valuesOf('heapLimit', { defaultHeapMb: 150 }), [300, 600]);
+  assert.deepEqual(valuesOf('heapLimit', { only: ['heapLimit'] }), [8288, 16576]);
+  const unknown = { perSecond: 1, errorsPerSecond: 0 };
+  assert.deepEqual(valuesOf('heapLimit', { figures: unknown }), [8288, 16576]);
+});
+
+test('hosts are tried where there are some', () => {
+  assert.deepEqual(valuesOf('poolHosts', {}), []);
+  assert.deepEqual(valuesOf('poolHosts', { hasHosts: true }), [1, 4]);
+  assert.deepEqual(valuesOf('poolHosts', { only: ['poolHosts'] }), [1, 4]);
+  assert.match(whyNot('poolHosts', { hasHosts: true, kind: 'serve' }) ?? '', /share/);
+});
+
+test('a program that node does not start is not told what NODE_OPTIONS refuses', () => {
+  assert.deepEqual(valuesOf('gcThreads', {}), [1, 0]);
+  assert.deepEqual(valuesOf('gcThreads', { kind: 'other' }), [1]);
+});
+
+test('semi-spaces are other ones than Node’s own', () => {
+  assert.deepEqual(valuesOf('semiSpace', {}), [32, 64]);
+  assert.deepEqual(valuesOf('semiSpace', { nodeMajor: 24 }), [16, 128]);
+});
+
+test('affinity needs the binary and more than one core', () => {
+  assert.deepEqual(valuesOf('affinity', {}), [[0]]);
+  assert.deepEqual(valuesOf('affinity', { allowedCores: [1, 3, 5, 7] }), [[1, 3]]);
+  assert.match(whyNot('affinity', { allowedCores: [] }) ?? '', /native binary/);
+  assert.match(whyNot('affinity', { allowedCores: [3] }) ?? '', /one core/);
+});
+
+test('with --only nothing else is tried, and nothing is said of it', () => {
+  const { candidates, notTried } = spaceOf({ ...ofNode, only: ['semiSpace', 'loops'] });
+  assert.deepEqual([...new Set(candidates.map(({ knob }) => knob))], ['semiSpace']);
+  assert.deepEqual(
+    notTried.map(({ knob }) => knob),
+    ['loops'],
+  );
+});

@@ -1,0 +1,59 @@
+// How a program went in the last two minutes: the lag of its loops, and its tasks.
+
+import { countText, msText } from '../src/observe/format.js';
+import { Chart } from './chart.js';
+import type { History, Moment } from './history.js';
+
+/** As many as there are colours. */
+const mostLoops = 6;
+
+export function Charts({
+  history,
+  hasPools,
+}: {
+  readonly history: History;
+  readonly hasPools: boolean;
+}) {
+  const moments = history.momentsWithGaps();
+  const seconds = moments.map((moment) => moment.seconds);
+  const { worst, others } = worstLoops(moments);
+  return (
+    <section class="two">
+      <Chart
+        label="Lag of the event loops, p99"
+        seconds={seconds}
+        series={worst.map((name) => ({
+          name,
+          values: moments.map(({ lagMs }) => lagMs.get(name)),
+        }))}
+        format={msText}
+        note={others === 0 ? '' : `The worst ${mostLoops}: ${others} more are in the table.`}
+      />
+      {hasPools && (
+        <Chart
+          label="Tasks"
+          seconds={seconds}
+          series={[
+            { name: 'done/s', values: moments.map(({ tasksPerSecond }) => tasksPerSecond) },
+            { name: 'waiting', values: moments.map(({ waitingTasks }) => waitingTasks) },
+          ]}
+          format={countText}
+        />
+      )}
+    </section>
+  );
+}
+
+/** Those that were late the most, in the order in which they are told: they keep their colours so. */
+function worstLoops(moments: readonly Moment[]): { worst: readonly string[]; others: number } {
+  const peaks = new Map<string, number>();
+  for (const { lagMs } of moments) {
+    for (const [name, ms = 0] of lagMs) peaks.set(name, Math.max(ms, peaks.get(name) ?? 0));
+  }
+  const byLag = [...peaks.keys()].sort((a, b) => (peaks.get(b) ?? 0) - (peaks.get(a) ?? 0));
+  const worst = new Set(byLag.slice(0, mostLoops));
+  return {
+    worst: [...peaks.keys()].filter((name) => worst.has(name)),
+    others: peaks.size - worst.size,
+  };
+}

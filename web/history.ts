@@ -1,0 +1,169 @@
+// What was told lately of the opened program, as long as charts and the time line reach back.
+
+import type { TaskSlice } from '../src/agent/figures.js';
+import type { TasksEvent } from '../src/observe/dashboard/protocol.js';
+import { shortTitle } from '../src/observe/format.js';
+import type { PoolView, ProgramView, ServerView } from '../src/observe/view-types.js';
+import { ThreadClock } from './clock.js';
+
+export const windowMs = 30_000;
+const chartMs = 120_000;
+/** A look comes each second, and may wait a second for a thread: after that nothing came. */
+const gapMs = 4000;
+const mostNotes = 8;
+const longestCount = 8;
+
+/** A slice on the clock of the page. */
+export interface PlacedSlice {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** What is to be added to times of its tasks. */
+  readonly offsetMs: number;
+  readonly slice: TaskSlice;
+}
+
+export interface LongTask {
+  readonly name: string;
+  readonly host: number;
+  readonly ranMs: number;
+  readonly isFailed: boolean;
+}
+
+/** A moment of the charts. */
+export interface Moment {
+  readonly seconds: number;
+  readonly lagMs: ReadonlyMap<string, number | undefined>;
+  readonly tasksPerSecond: number | undefined;
+  readonly waitingTasks: number | undefined;
+}
+
+const nothing = { lagMs: new Map(), tasksPerSecond: undefined, waitingTasks: undefined };
+
+export class History {
+  readonly #slices = new Map<string, PlacedSlice[]>();
+  readonly #clocks = new Map<string, ThreadClock>();
+  #moments: Moment[] = [];
+  /** What happened to hosts and processes, the latest first. */
+  readonly notes: { readonly at: string; readonly text: string }[] = [];
+  /** Of each pool that has answered, its hosts. */
+  readonly #hosts = new Map<string, ReadonlySet<number>>();
+  /** The pid of each process of a server. */
+  readonly #processes = new Map<string, number>();
+
+  noteTasks(
+    { pid, thread, slice }: TasksEvent,
+    nowMs: number,
+  ): { key: string; placed: PlacedSlice } {
+    const key = `${pid}.${thread}`;
+    const clock = this.#clocks.get(key) ?? new ThreadClock();
+    this.#clocks.set(key, clock);
+    clock.note(slice.toMs, nowMs);
+    const toMs = clock.toPage(slice.toMs);
+    const offsetMs = toMs - slice.toMs;
+    const placed = { fromMs: slice.fromMs + offsetMs, toMs, offsetMs, slice };
+    const slices = this.#slices.get(key) ?? [];
+    this.#slices.set(key, slices);
+    slices.push(placed);
+    this.#forget(nowMs);
+    return { key, placed };
+  }
+
+  /** Of all threads: one that is gone tells nothing more. */
+  #forget(nowMs: number): void {
+    for (const [key, slices] of this.#slices) {
+      const from = slices.findIndex((each) => each.toMs > nowMs - windowMs);
+      if (from === -1) this.#slices.delete(key);
+      else if (from > 0) slices.splice(0, from);
+    }
+  }
+
+  slicesOf(key: string): readonly PlacedSlice[] {
+    return this.#slices.get(key) ?? [];
+  }
+
+  noteView({ threads, summary, pools, servers }: ProgramView, now: Date): void {
+    this.#moments.push({
+      seconds: now.getTime() / 1000,
+      lagMs: new Map(threads.map(({ pid, role, lagP99Ms }) => [`${pid} ${role}`, lagP99Ms])),
+      tasksPerSecond: summary.tasksPerSecond,
+      waitingTasks: summary.waitingTasks,
+    });
+    const oldest = (now.getTime() - chartMs) / 1000;
+    this.#moments = this.#moments.filter(({ seconds }) => seconds >= oldest);
+    for (const pool of pools) this.#noteHosts(pool, now);
+    for (const server of servers) this.#noteProcesses(server, now);
+  }
+
+  /** Moments of the charts; where nothing came for a while there is an empty one. */
+  momentsWithGaps(): Moment[] {
+    return this.#moments.flatMap((moment, at) => {
+      const before = this.#moments[at - 1]?.seconds ?? moment.seconds;
+      const isAfterGap = (moment.seconds - before) * 1000 > gapMs;
+      return isAfterGap
+        ? [{ ...nothing, seconds: (before + moment.seconds) / 2 }, moment]
+        : [moment];
+    });
+  }
+
+  /** A pool that does not answer says nothing about its hosts; what is new with a pool did not just start. */
+  #noteHosts({ pid, thread, id, hosts, isSilent }: PoolView, now: Date): void {
+    if (isSilent) return;
+    const key = `${pid}.${thread}.${id}`;
+    const before = this.#hosts.get(key);
+    const ids = new Set(hosts.map((host) => host.id));
+    this.#hosts.set(key, ids);
+    if (before === undefined) return;
+    const name = (host: number): string => `host ${host} of pool ${id}`;
+    for (const host of before) if (!ids.has(host)) this.#note(now, `${name(host)} has ended`);
+    for (const host of ids) if (!before.has(host)) this.#note(now, `${name(host)} has started`);
+  }
+
+  #noteProcesses({ app, addresses, loops }: ServerView, now: Date): void {
+    for (const { process, pid, lastExit } of loops) {
+      const key = `${app} ${addresses.join()} ${process}`;
+      const before = this.#processes.get(key);
+      if (pid === undefined || pid === before) continue;
+      this.#processes.set(key, pid);
+      if (before === undefined) continue;
+      const why = lastExit === undefined ? '' : ` (${lastExit})`;
+      this.#note(now, `process ${process} of ${shortTitle(app)} was replaced${why}`);
+    }
+  }
+
+  #note(now: Date, text: string): void {
+    this.notes.unshift({ at: now.toLocaleTimeString(), text });
+    this.notes.length = Math.min(this.notes.length, mostNotes);
+  }
+
+  /** Of the window, over all threads. */
+  longestTasks(): LongTask[] {
+    const all = [...this.#slices.values()].flatMap((slices) =>
+      slices.flatMap(({ slice }) => slice.tasks),
+    );
+    return all
+      .map(({ name, host, startMs, endMs, isFailed }) => {
+        return { name, host, ranMs: endMs - startMs, isFailed };
+      })
+      .sort((a, b) => b.ranMs - a.ranMs)
+      .slice(0, longestCount);
+  }
+
+  /** Tasks of the window by how long they ran, or waited: `[upper bound in ms, count]`, by rising bounds, without gaps. */
+  durations(what: 'ran' | 'waited'): [number, number][] {
+    const counts = new Map<number, number>();
+    for (const slices of this.#slices.values()) {
+      for (const { slice } of slices) {
+        for (const [upperMs, count] of slice[what]) {
+          counts.set(upperMs, (counts.get(upperMs) ?? 0) + count);
+        }
+      }
+    }
+    const bounds = [...counts.keys()].sort((a, b) => a - b);
+    const [first, last] = [bounds[0], bounds.at(-1)];
+    const found: [number, number][] = [];
+    if (first === undefined || last === undefined) return found;
+    // Bounds are powers of two.
+    for (let bound = first; bound <= last; bound *= 2) found.push([bound, counts.get(bound) ?? 0]);
+    return found;
+  }
+}

@@ -1,0 +1,137 @@
+// The hosts of a pool as lanes: what they are beside what they did.
+
+import type { RefObject } from 'preact';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { countText } from '../src/observe/format.js';
+import type { HostView, PoolView } from '../src/observe/view-types.js';
+import type { OnSlice } from './app.js';
+import { type History, windowMs } from './history.js';
+import { laneHeight, Timeline } from './timeline.js';
+
+interface Props {
+  readonly pool: PoolView;
+  readonly history: History;
+  readonly listeners: Set<OnSlice>;
+}
+
+const seconds = windowMs / 1000;
+
+/** A pool has no host before its first call, and may have none any more while it rests. */
+export function Lanes({ pool, history, listeners }: Props) {
+  if (pool.hosts.length === 0) return <p>No host runs.</p>;
+  return (
+    <>
+      <div class="lanes">
+        <HostNames hosts={pool.hosts} />
+        <TimelineCanvas pool={pool} history={history} listeners={listeners} />
+        <p class="axis" aria-hidden="true">
+          <span>{seconds} s ago</span>
+          <span>now</span>
+        </p>
+      </div>
+      <p class="key">
+        <span class="swatch shade" /> busy <span class="swatch task" /> a long task{' '}
+        <span class="swatch failed" /> failed
+      </p>
+    </>
+  );
+}
+
+function HostNames({ hosts }: Pick<PoolView, 'hosts'>) {
+  return (
+    <ol class="lane-names" aria-label="Hosts, and their tasks per second">
+      {hosts.map((host) => (
+        <li key={host.id} style={{ height: `${laneHeight}px` }}>
+          <span>host {host.id}</span> <span class="rate">{rateText(host)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function rateText({ state, tasksPerSecond, tasksInFlight }: HostView): string {
+  if (state !== 'ready') return state;
+  if (tasksPerSecond === 0 && tasksInFlight > 0) return 'busy';
+  return `${countText(tasksPerSecond)}/s`;
+}
+
+/** Needs a host, from its first moment on: what draws is made for the canvas that is there then. */
+function TimelineCanvas({ pool, history, listeners }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const key = `${pool.pid}.${pool.thread}`;
+  const timeline = useTimeline(canvas, key, history, listeners);
+  useShape(canvas, timeline, pool.hosts.map(({ id }) => id).join(' '), key);
+  return (
+    <div class="lane-canvas">
+      <canvas
+        ref={canvas}
+        role="img"
+        style={{ height: `${pool.hosts.length * laneHeight}px` }}
+        aria-label={`What ${pool.hosts.length} hosts did in the last ${seconds} seconds`}
+      />
+    </div>
+  );
+}
+
+/** Draws a frame whenever the browser shows one. `key`: of the thread whose tasks are drawn. */
+function useTimeline(
+  canvas: RefObject<HTMLCanvasElement | null>,
+  key: string,
+  history: History,
+  listeners: Set<OnSlice>,
+): RefObject<Timeline | null> {
+  const timeline = useRef<Timeline>(null);
+  useLayoutEffect(() => {
+    if (canvas.current === null) return;
+    const drawn = new Timeline(canvas.current, () => history.slicesOf(key));
+    timeline.current = drawn;
+    const onSlice: OnSlice = (of, slice) => {
+      if (of === key) drawn.add(slice);
+    };
+    listeners.add(onSlice);
+    let frame = 0;
+    const draw = (): void => {
+      drawn.draw(performance.now());
+      frame = requestAnimationFrame(draw);
+    };
+    frame = requestAnimationFrame(draw);
+    return () => {
+      listeners.delete(onSlice);
+      cancelAnimationFrame(frame);
+    };
+  }, [canvas, key, history, listeners]);
+  return timeline;
+}
+
+/** As wide as its place, in the colours of the page. `ids`: of the hosts, with spaces between them. */
+function useShape(
+  canvas: RefObject<HTMLCanvasElement | null>,
+  timeline: RefObject<Timeline | null>,
+  ids: string,
+  key: string,
+): void {
+  useEffect(() => {
+    const element = canvas.current;
+    const parent = element?.parentElement;
+    if (!element || !parent) return;
+    const shape = () => {
+      const style = getComputedStyle(element);
+      const color = (name: string): string => style.getPropertyValue(name).trim();
+      const colors = {
+        shade: color('--accent'),
+        task: color('--task'),
+        failed: color('--alarm'),
+      };
+      const hosts = ids.split(' ').map(Number);
+      timeline.current?.shape(hosts, parent.clientWidth, devicePixelRatio, colors);
+    };
+    const resized = new ResizeObserver(shape);
+    resized.observe(parent);
+    const scheme = matchMedia('(prefers-color-scheme: dark)');
+    scheme.addEventListener('change', shape);
+    return () => {
+      resized.disconnect();
+      scheme.removeEventListener('change', shape);
+    };
+  }, [canvas, timeline, ids, key]);
+}

@@ -1,0 +1,197 @@
+// One program: its pools with their hosts, its loops, its servers, and how all of it went lately.
+
+import type { RefObject } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { bytesText, countText, msText, percentText, shortTitle } from '../src/observe/format.js';
+import type { PoolView, ProgramView, ServerView, SummaryView } from '../src/observe/view-types.js';
+import type { OnSlice } from './app.js';
+import { Charts } from './charts.js';
+import { busColumns, hostColumns, loopColumns, threadColumns } from './columns.js';
+import { Durations } from './durations.js';
+import type { History } from './history.js';
+import { Lanes } from './lanes.js';
+import { Table } from './table.js';
+
+interface Props {
+  readonly program: ProgramView;
+  readonly history: History;
+  readonly onSlice: RefObject<OnSlice>;
+}
+
+export function Program({ program, history, onSlice }: Props) {
+  const listeners = useListeners(onSlice);
+  const { servers, threads, pools, buses, summary } = program;
+  const hasPools = pools.length > 0;
+  return (
+    <>
+      <Summary summary={summary} />
+      {servers.map((server) => (
+        <Server key={server.app + server.addresses.join()} server={server} />
+      ))}
+      {pools.map((pool) => (
+        <Pool key={numbersOf(pool)} pool={pool} history={history} listeners={listeners} />
+      ))}
+      {hasPools && <Durations history={history} />}
+      <section>
+        <h2>Event loops</h2>
+        <Table
+          label="Event loops"
+          columns={threadColumns}
+          rows={threads}
+          keyOf={({ pid, thread }) => `${pid}.${thread}`}
+        />
+      </section>
+      <Charts history={history} hasPools={hasPools} />
+      {buses.length > 0 && (
+        <section>
+          <h2>Buses</h2>
+          <Table label="Buses" columns={busColumns} rows={buses} keyOf={numbersOf} />
+        </section>
+      )}
+      <Notes notes={history.notes} />
+    </>
+  );
+}
+
+/** All that are told each slice, as long as this program is shown. */
+function useListeners(onSlice: RefObject<OnSlice>): Set<OnSlice> {
+  const listeners = useRef(new Set<OnSlice>());
+  useEffect(() => {
+    onSlice.current = (key, slice) => {
+      for (const listener of listeners.current) listener(key, slice);
+    };
+    return () => {
+      onSlice.current = () => {};
+    };
+  }, [onSlice]);
+  return listeners.current;
+}
+
+/** What tells pools of a program apart, or its buses. */
+function numbersOf({ pid, thread, id }: Pick<PoolView, 'pid' | 'thread' | 'id'>): string {
+  return `${pid}.${thread}.${id}`;
+}
+
+function Summary({ summary }: { readonly summary: SummaryView }) {
+  return (
+    <Figures
+      label="The whole program"
+      figures={[
+        ['CPU', percentText(summary.cpuShare)],
+        ['Memory', bytesText(summary.rssBytes)],
+        ['Busiest loop', percentText(summary.utilization)],
+        ['Lag p99', msText(summary.lagP99Ms)],
+        ['Tasks/s', countText(summary.tasksPerSecond)],
+        ['Requests/s', countText(summary.requestsPerSecond)],
+      ]}
+    />
+  );
+}
+
+function Notes({ notes }: Pick<History, 'notes'>) {
+  if (notes.length === 0) return null;
+  return (
+    <section>
+      <h2>What happened</h2>
+      <ul class="notes">
+        {notes.map(({ at, text }) => (
+          <li key={at + text}>
+            {at} {text}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Figures({
+  label,
+  figures,
+}: {
+  readonly label: string;
+  readonly figures: readonly (readonly [string, string])[];
+}) {
+  return (
+    <dl class="figures" aria-label={label}>
+      {figures
+        .filter(([, value]) => value !== '-')
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+function Pool({
+  pool,
+  history,
+  listeners,
+}: {
+  readonly pool: PoolView;
+  readonly history: History;
+  readonly listeners: Set<OnSlice>;
+}) {
+  const where =
+    pool.thread === 0 ? `process ${pool.pid}` : `process ${pool.pid}, thread ${pool.thread}`;
+  return (
+    <section>
+      <h2>Pool {pool.id}</h2>
+      <p class="note">
+        In {where}, over {pool.channel}.
+        {pool.isSilent && ' It does not answer: this is as it was before.'}
+      </p>
+      <Figures
+        label={`Pool ${pool.id}`}
+        figures={[
+          ['Hosts busy', `${pool.busyHosts} of ${pool.hosts.length}`],
+          ['Waiting', countText(pool.waitingTasks)],
+          ['Tasks/s', countText(pool.tasksPerSecond)],
+          ['Failed/s', countText(pool.failedPerSecond)],
+          ['Wait p99', msText(pool.waitP99Ms)],
+          ['Run p99', msText(pool.runP99Ms)],
+          ['Hosts ended', String(pool.endedHosts)],
+          ['Hosts lost', String(pool.lostHosts)],
+        ]}
+      />
+      <Lanes pool={pool} history={history} listeners={listeners} />
+      <details>
+        <summary>Hosts as a table</summary>
+        <Table
+          label={`Hosts of pool ${pool.id}`}
+          columns={hostColumns}
+          rows={pool.hosts}
+          keyOf={({ id }) => id}
+        />
+      </details>
+    </section>
+  );
+}
+
+function Server({ server }: { readonly server: ServerView }) {
+  const { app, addresses, units, loops } = server;
+  const title = addresses.length > 0 ? `Server ${shortTitle(app)}` : 'Units';
+  return (
+    <section>
+      <h2>{title}</h2>
+      <p class="note">{addresses.length > 0 ? `At ${addresses.join(', ')}.` : units.join(', ')}</p>
+      <Figures
+        label={title}
+        figures={[
+          ['Requests/s', countText(server.requestsPerSecond)],
+          ['Open connections', countText(server.openConnections)],
+          ['Turned away (503)', countText(server.turnedAway)],
+          ['Lost processes', countText(server.lostProcesses)],
+        ]}
+      />
+      <Table
+        label={`Loops of ${title}`}
+        columns={loopColumns}
+        rows={loops}
+        keyOf={({ process, loop }) => `${process}.${loop}`}
+      />
+    </section>
+  );
+}
