@@ -4,6 +4,7 @@
 //
 // Each measurement is a fresh process and contenders take turns (report/plan.ts). --quick, --rounds
 // and --only give numbers for a look, not for a document: they go to bench/results/quick.
+// `paper` is a name for all cases of docs/evidence.md, which is written anew at the end.
 // A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each
 // in turns: for what differs by less than the machine does from minute to minute.
 // A case may have `plan()`, for settings and runs that depend on the machine, and `report(result)`, for
@@ -11,7 +12,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { caseNames, namedOnly } from './lib/case-names.js';
+import { caseNames, namedOnly, paperNames } from './lib/case-names.js';
 import { endAll, runFresh } from './lib/fresh.js';
 import { ensureInstalled } from './lib/install.js';
 import { allowedCores, describeMachine } from './lib/machine.js';
@@ -55,6 +56,7 @@ for (const name of options.names) {
 }
 console.log(`\n== all bars, after ${Math.round((performance.now() - began) / 1000)} s ==`);
 console.log(summary.join('\n'));
+if (options.isPaper && !options.isLook) await import('../scripts/evidence.mjs');
 
 async function loadCase(name) {
   const { default: bench } = await import(new URL(`./cases/${name}.js`, import.meta.url).href);
@@ -182,8 +184,10 @@ function readCommandLine() {
   }
   const { values, positionals } = parsed;
   const known = [...caseNames, ...namedOnly];
-  const unknown = positionals.find((name) => !known.includes(name));
-  if (unknown !== undefined) stop(`no case is called ${unknown}; there are ${known.join(', ')}`);
+  const asked = positionals.flatMap((name) => (name === 'paper' ? paperNames : [name]));
+  const unknown = asked.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    stop(`no case is called ${unknown}; there are ${known.join(', ')}, paper`);
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
     stop(`--rounds ${values.rounds} is not a whole number above 0`);
@@ -191,7 +195,8 @@ function readCommandLine() {
   return {
     ...values,
     rounds,
-    names: positionals.length > 0 ? positionals : caseNames,
+    names: asked.length > 0 ? asked : caseNames,
+    isPaper: positionals.includes('paper'),
     isLook: values.quick || rounds !== undefined || values.only !== '',
   };
 }

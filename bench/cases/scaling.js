@@ -3,8 +3,8 @@
 // on one core, `no-parent` what the machine gives: n processes that map their share and talk to nobody.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { Pool } from 'manycore';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
+import { grantedHostCounts } from '../lib/host-counts.js';
 import { channelNames, openMapper } from '../scaling/contenders.js';
 import { measureAlone, measureContender } from '../scaling/measure.js';
 import { hasCorpus } from '../scaling/workloads/checker.js';
@@ -25,8 +25,7 @@ export default {
   deadlineMs: 120_000,
   async plan() {
     const workloads = fetchWorkloads();
-    const { hostCounts } = await report();
-    const counts = hostCounts(await grantedCores());
+    const counts = await grantedHostCounts();
     const settings = {};
     const runs = [];
     for (const [workload, { says }] of Object.entries(workloads)) {
@@ -89,12 +88,4 @@ function fetchWorkloads() {
   if (!hasCorpus()) console.log('! the checker is left out: node bench/corpus/fetch.js says why');
   const { checker, ...others } = workloads;
   return hasCorpus() ? workloads : others;
-}
-
-/** What the library would use by itself: the scheduler's affinity, and the control group's quota. */
-async function grantedCores() {
-  const pool = new Pool({ channel: 'socket' });
-  const { count } = pool.stats().cores;
-  await pool.close();
-  return count;
 }

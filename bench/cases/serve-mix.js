@@ -1,23 +1,12 @@
 // What do files and CGI programs in one server cost, against Apache's process models?
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { micros, perSecond, runsOf } from '../lib/figures.js';
-import { apacheCommand, models } from '../serve/apache.js';
-import { startCommand } from '../serve/servers.js';
-import { ensureWrk, runWrk } from '../serve/wrk.js';
+import { counted, micros, perSecond, runsOf } from '../lib/figures.js';
+import { machineTicks } from '../lib/processes.js';
+import { models } from '../serve/apache.js';
+import { connections, settingOf, shares, withMix } from '../serve/mix.js';
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const connections = 16;
 const seconds = 3;
-/** So long, because compiled code comes late where two loops share the requests: after 3 s, not 1. */
-const warmSeconds = 4;
-const pageBytes = 10 * 1024;
-const shares = [0, 25, 50, 75, 100];
 const ours = ['manycore-2x1', 'manycore-1x2'];
 const contenders = [...Object.keys(models).map((model) => `apache-${model}`), ...ours];
-const settingOf = (share) => `${share} % CGI`;
 
 export default {
   figures: {
@@ -25,6 +14,9 @@ export default {
     cpuUs: micros('CPU per request without the programs'),
     p50Us: micros('p50'),
     p99Us: micros('p99'),
+    userShare: counted('user', '%'),
+    systemShare: counted('system', '%'),
+    softirqShare: counted('soft interrupts', '%'),
   },
   settings: Object.fromEntries(
     shares.map((share) => [
@@ -39,45 +31,28 @@ export default {
   runs: shares.flatMap((share) => runsOf(settingOf(share), contenders)),
   bars: [],
   async measure({ contender, setting, scale }) {
-    ensureWrk();
-    // Apache's processes belong to another user, who has to find the files.
-    const root = mkdtempSync(join(tmpdir(), 'manycore-bench-'));
-    chmodSync(root, 0o755);
-    try {
-      for (const folder of ['files', 'programs']) mkdirSync(join(root, folder));
-      writeFileSync(join(root, 'files/page.html'), 'x'.repeat(pageBytes));
-      const program = join(root, 'programs/hello');
-      writeFileSync(program, `#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nhello'\n`);
-      chmodSync(program, 0o755);
-      const { port, cpuUs: totalCpuUs } = await startCommand((free) =>
-        commandOf(contender, root, free),
-      );
-      const load = (length) =>
-        runWrk(`http://127.0.0.1:${port}/`, {
-          connections,
-          seconds: length,
-          flags: ['-s', here('../serve/mix.lua')],
-          toScript: [String(Number.parseInt(setting, 10))],
-        });
-      await load(warmSeconds);
+    return await withMix(contender, setting, async ({ cpuUs: totalCpuUs, load }) => {
       const before = totalCpuUs();
+      const ticksBefore = machineTicks();
       const window = Math.max(1, Math.round(seconds * scale));
       const { requests, p50Us, p99Us } = await load(window);
       const cpuUs = (totalCpuUs() - before) / requests;
-      return { perSecond: requests / window, cpuUs, p50Us, p99Us };
-    } finally {
-      rmSync(root, { recursive: true });
-    }
+      return { perSecond: requests / window, cpuUs, p50Us, p99Us, ...sharesSince(ticksBefore) };
+    });
   },
 };
 
-function commandOf(contender, root, port) {
-  const [, model] = /^apache-(\w+)$/.exec(contender) ?? [];
-  if (model !== undefined) return apacheCommand(model, root, port);
-  const [, processes, loops] = /^manycore-(\d+)x(\d+)$/.exec(contender);
-  return [
-    ...[process.execPath, here('../../dist/bundle/main.js'), 'serve'],
-    ...['-P', processes, '-L', loops, '--host', '127.0.0.1', '--port', String(port)],
-    ...['--static', join(root, 'files'), '--cgi', join(root, 'programs')],
-  ];
+/**
+ * Of the whole machine, the load generator with it: what a program that lives for less than a tick uses is
+ * booked as its parent's user time in figures of processes, and right in those of the machine.
+ */
+function sharesSince(before) {
+  const now = machineTicks();
+  const past = (kind) => now[kind] - before[kind];
+  const all = Object.keys(now).reduce((sum, kind) => sum + past(kind), 0);
+  return {
+    userShare: (100 * past('user')) / all,
+    systemShare: (100 * past('system')) / all,
+    softirqShare: (100 * past('softirq')) / all,
+  };
 }

@@ -18,9 +18,13 @@ export const caseNames = [
   'map-skewed',
   'map-channels',
 ];
-/** Measured only when they are named: one takes longer the more cores there are, others need wrk. */
+/** Measured only when they are named: one takes longer the more cores there are, others need wrk or a browser. */
 export const namedOnly = [
   'scaling',
+  'hosts',
+  'staircase',
+  'gc',
+  'lines',
   'serve',
   'serve-blocked',
   'serve-mixed',
@@ -28,7 +32,24 @@ export const namedOnly = [
   'serve-static',
   'serve-cgi',
   'serve-mix',
+  'mix-calls',
   'loops',
   'hello-units',
   'cluster',
+  'dashboard',
+  'metrics',
+  'trace',
+  'tune',
+];
+/** What docs/evidence.md shows; bench/report/evidence/sections.ts says how. */
+export const paperNames = [
+  'smart-tv',
+  'hosts',
+  'staircase',
+  'scaling',
+  'gc',
+  'serve-mix',
+  'mix-calls',
+  'hello-units',
+  'lines',
 ];

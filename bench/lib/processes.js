@@ -41,6 +41,15 @@ export function cpuTicks(pid) {
   return Number(fields[11]) + Number(fields[12]);
 }
 
+/** Of all cores since the machine's start, in clock ticks: user, system, soft interrupts, idle. proc_stat(5). */
+export function machineTicks() {
+  const [, user, nice, system, idle, iowait, irq, softirq] = readText('/proc/stat')
+    .split('\n', 1)[0]
+    .split(/\s+/)
+    .map(Number);
+  return { user: user + nice, system: system + irq, softirq, idle: idle + iowait };
+}
+
 /** How often the threads of one process went to sleep by themselves, so were woken before. */
 export function wakeups(pid) {
   let total = 0;

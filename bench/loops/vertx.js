@@ -1,6 +1,6 @@
-// Vert.x's own bus: a small Java program, built once by Maven where there is one.
+// Vert.x itself: small Java programs, built once by Maven where there is one.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -8,7 +8,12 @@ const folder = fileURLToPath(new URL('../rivals/vertx/', import.meta.url));
 
 /** Throws where there is no Java or no Maven. */
 export function ensureVertx() {
-  if (existsSync(join(folder, 'target', 'vertx-bus.jar'))) return;
+  const jar = join(folder, 'target', 'vertx-bus.jar');
+  const source = join(folder, 'src', 'main', 'java');
+  const newest = Math.max(
+    ...readdirSync(source).map((file) => statSync(join(source, file)).mtimeMs),
+  );
+  if (existsSync(jar) && statSync(jar).mtimeMs > newest) return;
   execFileSync('mvn', ['-q', '-B', 'package'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -17,4 +22,15 @@ export function ensureVertx() {
 
 export function vertxClasses() {
   return `${join(folder, 'target', 'vertx-bus.jar')}:${join(folder, 'target', 'lib')}/*`;
+}
+
+/** Whether it can be had here; what is missing is told. */
+export function hasVertx() {
+  try {
+    ensureVertx();
+    return true;
+  } catch (error) {
+    console.error(`! Vert.x is left out: ${error.message}`);
+    return false;
+  }
 }

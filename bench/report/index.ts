@@ -1,3 +1,4 @@
+export { evidenceCases, evidenceOf } from './evidence/index.js';
 export { interleave } from './plan.js';
 export { hostCounts, scalingReport } from './scaling/index.js';
 export { insertTable, readmeTable, settingTable, verdictTable } from './table.js';

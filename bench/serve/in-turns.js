@@ -1,5 +1,6 @@
 // Servers that run beside each other, each under load for a second in its turn; those without one are idle.
 import { micros, perSecond } from '../lib/figures.js';
+import { turnsOf } from '../lib/turns.js';
 import { quantile } from './open-loop.js';
 import { startServer } from './servers.js';
 import { ensureWrk, runWrk } from './wrk.js';
@@ -18,19 +19,30 @@ const windows = 3;
 /** So long, because compiled code comes late where two loops share the requests. */
 const warmSeconds = 3;
 
-/** The medians of each contender's windows, by its name. */
-export async function measureInTurns(contenders, { scale, flags = [] }) {
+/**
+ * The medians of each contender's windows, by its name. `start` starts one, `warm(contender, server)`
+ * goes beside its first load, and `beside(contender, server)` begins what goes on in its windows, and returns
+ * what ends it.
+ */
+export async function measureInTurns(
+  contenders,
+  { scale, flags = [], start = startServer, warm = () => {}, beside = () => () => {} },
+) {
   ensureWrk();
-  const servers = await Promise.all(contenders.map((contender) => startServer(contender)));
+  const servers = await Promise.all(contenders.map((contender) => start(contender)));
   const load = ({ port }, seconds) =>
     runWrk(`http://127.0.0.1:${port}/`, { connections, flags, seconds });
-  for (const server of servers) await load(server, warmSeconds);
+  for (const [at, server] of servers.entries()) {
+    await Promise.all([load(server, warmSeconds), warm(contenders[at], server)]);
+  }
   const found = servers.map(() => []);
   for (let window = 0; window < Math.max(1, windows * scale); window += 1) {
-    for (const [at, server] of servers.entries()) {
+    for (const [at, server] of turnsOf(servers, window)) {
+      const end = beside(contenders[at], server);
       const before = server.cpuUs();
       const { requests, p50Us, p99Us } = await load(server, 1);
       const cpuUs = (server.cpuUs() - before) / requests;
+      end();
       found[at].push({ perSecond: requests, cpuUs, p50Us, p99Us });
     }
   }

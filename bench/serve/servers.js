@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ensureInstalled } from '../lib/install.js';
 import { descendants, processCpuUs } from '../lib/processes.js';
+import { ensureVertx, vertxClasses } from '../loops/vertx.js';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -20,7 +21,8 @@ export const hasWatt = since('22.19');
 /**
  * The arguments of `node` that run a program of this folder: `plain`, `cluster-LOOPS`,
  * `reuse-port-threads-LOOPS` and `reuse-port-processes-LOOPS` (each loop with a socket of its own),
- * `pm2-2`, `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, `unit-INSTANCES` (hello.js as a unit).
+ * `pm2-2`, `watt-2` (two loops each), `manycore-PROCESSESxLOOPS`, `unit-INSTANCES` (hello.js as a unit);
+ * and `vertx-INSTANCES`, which is Java's own.
  */
 function commandOf(contender, program) {
   const app = here(program);
@@ -39,6 +41,16 @@ function commandOf(contender, program) {
   const [, loopsOf, number] = /^reuse-port-(threads|processes)-(\d+)$/.exec(contender) ?? [];
   if (loopsOf !== undefined) return [here('reuse-port.js'), loopsOf, number, app];
   return [here('cluster.js'), contender.replace('cluster-', ''), app];
+}
+
+const vertx = /^vertx-(\d+)$/;
+
+/** The whole command line. */
+function argvOf(contender, program) {
+  const [, instances] = vertx.exec(contender) ?? [];
+  if (instances === undefined) return [process.execPath, ...commandOf(contender, program)];
+  ensureVertx();
+  return ['java', '-cp', vertxClasses(), 'Hello', instances];
 }
 
 /** A program of rivals/package.json. */
@@ -67,7 +79,7 @@ let started = 0;
 /** Starts one; resolves as `startCommand` does. */
 export function startServer(contender, program = 'hello.js', env = {}) {
   const own = environmentOf(contender, program);
-  return startCommand(() => [process.execPath, ...commandOf(contender, program)], {
+  return startCommand(() => argvOf(contender, program), {
     ...own,
     ...env,
   });

@@ -1,7 +1,8 @@
 // What the signs of a scaling plot mean, in two rows, measured and fitted apart; below them what has to
 // be said about the fit.
+
+import { element, faint, ink, rule, text, wrap } from '../svg.js';
 import { beyondStyle, drawMark, drawRing, idealStyle, lawStyles, machineColor } from './plane.js';
-import { element, faint, ink, rule, text, wrap } from './svg.js';
 
 export interface LegendContext {
   readonly top: number;

@@ -2,8 +2,8 @@
 // full line where there are marks, a dashed one beyond.
 import type { ScaleContinuousNumeric } from 'd3-scale';
 import { area, line } from 'd3-shape';
+import { type Attributes, element, faint, rule, text } from '../svg.js';
 import type { At, LawLine, Mark } from './series.js';
-import { type Attributes, element, faint, rule, text } from './svg.js';
 import type { Quartiles } from './types.js';
 
 type Scale = ScaleContinuousNumeric<number, number>;

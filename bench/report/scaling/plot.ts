@@ -3,6 +3,7 @@
 // extrapolated one and the ideal is a straight line; below, what each host adds in plain loops, which
 // shows what the pool itself costs. On a light card, so that it reads the same on any page.
 import { scaleLinear, scaleLog } from 'd3-scale';
+import { drawCard, element, faint, text, wrap } from '../svg.js';
 import { machineItself } from './curves.js';
 import { drawLegend } from './legend.js';
 import { extrapolatedCounts } from './plan.js';
@@ -19,7 +20,6 @@ import {
   powersOfTwo,
 } from './plane.js';
 import { type At, type Series, shareSeries, speedUpSeries } from './series.js';
-import { element, faint, text, wrap } from './svg.js';
 import { caveats, mostHostsOf } from './table.js';
 import type { WorkloadCurves } from './types.js';
 
@@ -97,20 +97,6 @@ function extentOf(series: readonly ChannelSeries[], measured: number, reach: num
     leastSpeedUp: 0.9 * Math.min(1, ...speedUps.map(({ min }) => min)),
     mostShare: Math.max(1.1, ...shares.map(({ max }) => 1.04 * max)),
   };
-}
-
-function drawCard(width: number, height: number, content: readonly string[]): string {
-  const sheet = { x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 8 };
-  const background = element('rect', { ...sheet, fill: '#fff', stroke: '#d0d7de' });
-  const card = {
-    xmlns: 'http://www.w3.org/2000/svg',
-    viewBox: `0 0 ${width} ${height}`,
-    width,
-    height,
-    'font-family': 'system-ui, sans-serif',
-    'font-size': 12.5,
-  };
-  return `${element('svg', card, `\n${[background, ...content].join('\n')}\n`)}\n`;
 }
 
 /** Both plots of a channel. */

@@ -13,8 +13,12 @@ export function element(name: string, attributes: Attributes, content = ''): str
 }
 
 export function text(x: number, y: number, content: string, attributes: Attributes = {}): string {
-  const escaped = content.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
-  return element('text', { x, y, fill: ink, ...attributes }, escaped);
+  return element('text', { x, y, fill: ink, ...attributes }, escaped(content));
+}
+
+/** As markup. */
+export function escaped(content: string): string {
+  return content.replace(/[&<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
 /** A line from [x, y] to [x, y]. */
@@ -35,4 +39,19 @@ export function wrap(content: string, most: number): string[] {
     else lines[lines.length - 1] = longer;
   }
   return lines;
+}
+
+/** The whole picture: a light card, so that it reads the same on any page. */
+export function drawCard(width: number, height: number, content: readonly string[]): string {
+  const sheet = { x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 8 };
+  const background = element('rect', { ...sheet, fill: '#fff', stroke: '#d0d7de' });
+  const card = {
+    xmlns: 'http://www.w3.org/2000/svg',
+    viewBox: `0 0 ${width} ${height}`,
+    width,
+    height,
+    'font-family': 'system-ui, sans-serif',
+    'font-size': 12.5,
+  };
+  return `${element('svg', card, `\n${[background, ...content].join('\n')}\n`)}\n`;
 }

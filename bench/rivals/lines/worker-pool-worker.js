@@ -1,0 +1,7 @@
+// What the threads of worker-pool.js load.
+import { readFileSync } from 'node:fs';
+import { similarity } from '../../paper/lines/similarity.js';
+
+export default function compare([a, b]) {
+  return similarity(readFileSync(a, 'utf8'), readFileSync(b, 'utf8'));
+}
