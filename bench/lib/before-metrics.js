@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const commit = 'f27f1d9';
+const commit = 'b13fc45';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = join(root, 'node_modules/.cache/manycore-before-metrics', commit);
 const binaries = `prebuilds/${process.platform}-${process.arch}`;
