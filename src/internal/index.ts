@@ -58,6 +58,6 @@ export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { messageOf } from './message.js';
 export { replaceFile } from './replace-file.js';
-export { removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
+export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
 export { median, quantile } from './statistics.js';
 export { packageVersion } from './version.js';

@@ -70,15 +70,18 @@ export function socketPaths(names: RegExp): string[] {
     .map((file) => join(folder, file));
 }
 
-/**
- * A socket that refuses everybody is removed when the process in its name is gone: killed, it left it
- * behind. One that runs keeps it, whatever is the reason.
- */
-export function removeLeftSocket(path: string): void {
+/** Whether the process in the name of a socket is no more: killed, it left it behind. */
+export function isLeftSocket(path: string): boolean {
   const pid = Number(/-(\d+)\b/.exec(basename(path))?.[1]);
   try {
     process.kill(pid, 0);
+    return false;
   } catch (error) {
-    if (Object(error).code === 'ESRCH') rmSync(path, { force: true });
+    return Object(error).code === 'ESRCH';
   }
+}
+
+/** A socket that refuses everybody is removed when its process is gone; whatever the reason, one that runs keeps it. */
+export function removeLeftSocket(path: string): void {
+  if (isLeftSocket(path)) rmSync(path, { force: true });
 }

@@ -14,7 +14,7 @@ import {
   type ThreadFigures,
 } from '../../agent/index.js';
 import { canCountJobs } from '../../blocking-pool/index.js';
-import { socketPaths } from '../../internal/index.js';
+import { isLeftSocket, socketPaths } from '../../internal/index.js';
 import { readStat } from '../../proc/index.js';
 import { programLoop } from '../../serve/index.js';
 import { AgentLinks } from '../agent-link.js';
@@ -97,12 +97,15 @@ function processesIn(rootPid: number, told: readonly ThreadFigures[]): ReadonlyS
   return ours;
 }
 
-/** Sockets of the threads of the first process and of all below it, without this thread's own. */
+/**
+ * Sockets of the threads of the first process and of all below it, without this thread's own. Those of killed
+ * processes are asked, too, and found to refuse: so each is removed once instead of looked at in every scrape.
+ */
 function otherThreads(rootPid: number): string[] {
   return socketPaths(agentSockets).filter((path) => {
     const { pid, thread } = agentNameOf(path);
     const isOwn = pid === process.pid && thread === threadId;
-    return !isOwn && isBelow(pid, rootPid);
+    return !isOwn && (isBelow(pid, rootPid) || isLeftSocket(path));
   });
 }
 

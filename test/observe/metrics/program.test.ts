@@ -1,7 +1,7 @@
 // Which threads and processes are told as those of a program, and which of them are said to be up.
 
 import assert from 'node:assert/strict';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -136,6 +136,17 @@ test('a silent thread is asked over one connection, however often', async (t) =>
   assert.deepEqual(await up(), [0]);
   assert.equal(connections, 1);
   assert.equal(questions, 'figures\n');
+});
+
+test('a socket that a killed process left is gone after a scrape', async (t) => {
+  const runtime = ownRuntime(t);
+  const left = 'agent-999999.0.sock';
+  const others = [`agent-${process.pid}.78.sock`, 'notes.txt'];
+  for (const name of [left, ...others]) writeFileSync(join(runtime, name), '');
+  const lines = await scrape(await endpointUrl(t));
+  assert.deepEqual(valuesOf(lines, 'manycore_thread_up', { pid: 999_999 }), []);
+  await waitFor(() => !existsSync(join(runtime, left)));
+  for (const name of others) assert.ok(readdirSync(runtime).includes(name));
 });
 
 /** Listens at `workerData`, where one connection may wait, and takes none. */
