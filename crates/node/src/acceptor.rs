@@ -191,7 +191,7 @@ pub fn ring_bell(fd: i32) -> Result<()> {
 /// How many connections wait in a listening socket of TCP to be accepted; 0 for any other descriptor.
 #[napi]
 pub fn accept_queue(fd: i32) -> Result<u32> {
-    Ok(sys::accept_queue(borrow(fd)?))
+    Ok(sys::accept_queue(borrow(fd)?).unwrap_or(0))
 }
 
 /// Passes up to 8 descriptors to whoever reads the other end of the Unix socket `socket`, all or none;

@@ -206,9 +206,10 @@ use libc as calls;
 mod calls {
     pub use libc::*;
     pub use libc::{
-        SYS_epoll_pwait as SYS_epoll_wait, SYS_faccessat as SYS_access, SYS_mkdirat as SYS_mkdir,
+        SYS_dup3 as SYS_dup2, SYS_epoll_pwait as SYS_epoll_wait, SYS_faccessat as SYS_access,
+        SYS_fchmodat as SYS_chmod, SYS_linkat as SYS_link, SYS_mkdirat as SYS_mkdir,
         SYS_ppoll as SYS_poll, SYS_readlinkat as SYS_readlink, SYS_renameat as SYS_rename,
-        SYS_unlinkat as SYS_unlink,
+        SYS_symlinkat as SYS_symlink, SYS_unlinkat as SYS_rmdir, SYS_unlinkat as SYS_unlink,
     };
 }
 
@@ -262,7 +263,10 @@ stand_in! {
     mmap64 = SYS_mmap, munmap = SYS_munmap, mprotect = SYS_mprotect, madvise = SYS_madvise,
     waitpid = SYS_wait4, kill = SYS_kill, nanosleep = SYS_clock_nanosleep,
     mkdir = SYS_mkdir, rename = SYS_rename, unlink = SYS_unlink, readlink = SYS_readlink,
-    access = SYS_access, fchmod = SYS_fchmod, inotify_add_watch = SYS_inotify_add_watch,
+    access = SYS_access, chmod = SYS_chmod, fchmod = SYS_fchmod, rmdir = SYS_rmdir,
+    link = SYS_link, symlink = SYS_symlink, dup = SYS_dup, dup2 = SYS_dup2, dup3 = SYS_dup3,
+    preadv64 = SYS_preadv, pwritev64 = SYS_pwritev, socketpair = SYS_socketpair,
+    inotify_add_watch = SYS_inotify_add_watch,
 }
 
 /// Stands in for syscall(2), by which Node makes calls that its C library may not have (statx, io_uring).

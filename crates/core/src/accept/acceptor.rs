@@ -451,6 +451,27 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("Retry-After"), "{answer}");
     }
 
+    #[test]
+    fn who_comes_after_others_were_turned_away_waits_as_long_as_they_did() {
+        let patience = Duration::from_millis(200);
+        let settings = Settings { policy: Policy::LeastLoaded, patience: Some(patience) };
+        let mut server = serve_with(1, 1, settings);
+        let board = Arc::clone(&server.board);
+        let turned_away = board.word(0, 0, word::TURNED_AWAY);
+        server.seats[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
+        server.listen(0, 0);
+        board.word(0, 0, word::ASKED_SINCE).store(sys::now_ms().max(1), Relaxed); // it is blocked
+        std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
+        server.connect(2);
+        wait_until("turned away", || turned_away.load(Relaxed) == 2);
+        for count in 3..=5 {
+            let began = Instant::now();
+            server.connect(1);
+            wait_until("turned away", || turned_away.load(Relaxed) == count);
+            assert!(began.elapsed() >= patience, "after {:?}", began.elapsed());
+        }
+    }
+
     /// How many are turned away while the loop of the first process is in one callback after the other,
     /// so that clients wait all the time, but each for less than the server's patience. Loops of other
     /// processes are blocked.

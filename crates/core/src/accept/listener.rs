@@ -19,6 +19,7 @@ use super::acceptor::MAX_SOCKETS;
 use super::board::word;
 use super::direct::{Direct, LOOK_MS, Seen, needs_placing};
 use super::place::{self, Policy};
+use super::queue::Queue;
 use super::seat::{Arrival, Seat, load_of, now_ms};
 use super::shared::Shared;
 use super::socket::Socket;
@@ -40,8 +41,6 @@ const SILENCE: Duration = Duration::from_millis(10);
 const MOST_DOUBLINGS: u32 = 6;
 /// Between two looks when no loop here can take anything.
 const BLOCKED_PAUSE: Duration = Duration::from_millis(5);
-/// Many times that: who has not looked for so long had no reason to.
-const LAPSE: Duration = Duration::from_millis(200);
 /// When no descriptor is left: somebody has to close one first.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// Between two questions to a loop.
@@ -59,18 +58,6 @@ enum Outcome {
     Unwanted,
     /// There was none to be had.
     Not(Accepted),
-}
-
-/// A socket with connections that nobody takes.
-#[derive(Debug, Clone, Copy)]
-struct Unwanted {
-    since: Instant,
-    /// When that was so last; it is looked at again within `LAPSE`, or it is so no more.
-    seen: Instant,
-    /// How many waited at `since`: once loops have got so many more, who waits now came later.
-    waiting: u32,
-    /// How many the loops had got at `since`.
-    placed: u32,
 }
 
 /// A process was rung in vain.
@@ -109,8 +96,8 @@ pub struct Listener {
     born_at: Instant,
     /// Whether the loops accept by themselves.
     direct: Direct,
-    /// Sockets whose connections nobody takes, by number.
-    unwanted: [Option<Unwanted>; MAX_SOCKETS as usize],
+    /// Of connections that nobody takes, by the number of their socket.
+    queues: [Queue; MAX_SOCKETS as usize],
     /// Processes that did not come, by number.
     silences: Vec<Option<Silence>>,
     turned_away: TurnedAway,
@@ -136,7 +123,7 @@ impl Listener {
             idle_at: Instant::now(),
             born_at: Instant::now(),
             direct: Direct::default(),
-            unwanted: [None; MAX_SOCKETS as usize],
+            queues: std::array::from_fn(|_| Queue::default()),
             silences: vec![None; processes],
             turned_away: TurnedAway::default(),
         })
@@ -293,7 +280,7 @@ impl Listener {
             match self.accept_one(socket) {
                 Outcome::Placed | Outcome::Not(Accepted::Connection(_) | Accepted::Again) => {}
                 Outcome::Unwanted if self.is_overdue(socket) => match self.accept_known(socket) {
-                    Accepted::Connection(fd) => self.turn_away(fd),
+                    Accepted::Connection(fd) => self.turn_away_unplaced(fd),
                     _ => return self.pause(BLOCKED_PAUSE),
                 },
                 Outcome::Unwanted => return self.pause(BLOCKED_PAUSE),
@@ -371,7 +358,7 @@ impl Listener {
         if is_known { socket.accept() } else { Accepted::Nobody }
     }
 
-    /// Whether a connection of a socket has waited for longer than a client should. Only where its
+    /// Whether the next connection of a socket has waited for longer than a client should. Only where its
     /// clients understand the answer.
     fn is_overdue(&mut self, socket: &Socket) -> bool {
         let Some(patience) = self.shared.settings.patience else { return false };
@@ -379,25 +366,33 @@ impl Listener {
         // Relaxed: written once, when the program begins to listen.
         let speaks_http =
             |seat: &Arc<Seat>| seat.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << number) != 0;
-        let now = Instant::now();
-        let placed = self.placed_from(socket);
-        let known = self.unwanted[number as usize].filter(|known| {
-            known.seen.elapsed() < LAPSE && placed.wrapping_sub(known.placed) < known.waiting
-        });
-        let unwanted = known.map_or_else(
-            || Unwanted { since: now, seen: now, waiting: socket.waiting(), placed },
-            |known| Unwanted { seen: now, ..known },
-        );
-        self.unwanted[number as usize] = Some(unwanted);
-        now - unwanted.since >= patience && self.seats.iter().any(speaks_http)
+        // In this order: a client that leaves in between is counted by neither, so none seems to have come.
+        let gone = self.gone_from(socket, socket.waiting().is_some());
+        // Where the kernel does not tell, all have waited since the last one was placed.
+        let waiting = socket.waiting().unwrap_or(socket.is_anybody_waiting().into());
+        let waits = self.queues[number as usize].oldest_waits(Instant::now(), waiting, gone);
+        waits >= patience && self.seats.iter().any(speaks_http)
     }
 
-    /// How many connections the loops have got that accept from the same queue.
-    fn placed_from(&self, socket: &Socket) -> u32 {
+    /// How many connections have left the queue of a socket, or another one: placed, or also turned away.
+    fn gone_from(&self, socket: &Socket, counts_turned_away: bool) -> u32 {
         let Shared { board, process, settings, .. } = &*self.shared;
         let is_own_queue = socket.is_passage() || settings.policy == Policy::Kernel;
         let processes = (0..board.processes()).filter(|other| !is_own_queue || other == process);
-        processes.fold(0, |sum, process| sum.wrapping_add(self.shared.placed_by(process)))
+        let gone = |process| {
+            // Relaxed: a counter.
+            let turned_away = board.word(process, 0, word::NEVER_PLACED).load(Relaxed);
+            let placed = self.shared.placed_by(process);
+            if counts_turned_away { placed.wrapping_add(turned_away) } else { placed }
+        };
+        processes.fold(0, |sum, process| sum.wrapping_add(gone(process)))
+    }
+
+    fn turn_away_unplaced(&mut self, connection: OwnedFd) {
+        let (board, process) = (&self.shared.board, self.shared.process);
+        // Relaxed: a counter.
+        board.word(process, 0, word::NEVER_PLACED).fetch_add(1, Relaxed);
+        self.turn_away(connection);
     }
 
     fn turn_away(&mut self, connection: OwnedFd) {

@@ -40,9 +40,13 @@ impl Socket {
         sys::is_readable(self.fd.as_fd())
     }
 
-    /// How many wait, of which there is one; 1 where the kernel does not tell.
-    pub fn waiting(&self) -> u32 {
-        sys::accept_queue(self.fd.as_fd()).max(1)
+    /// How many wait; `None` where the kernel does not tell, as of a Unix socket.
+    pub fn waiting(&self) -> Option<u32> {
+        if self.is_passage {
+            sys::passage_queue(self.fd.as_fd())
+        } else {
+            sys::accept_queue(self.fd.as_fd())
+        }
     }
 }
 

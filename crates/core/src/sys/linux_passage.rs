@@ -134,6 +134,14 @@ pub fn send_connection(passage: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> P
     }
 }
 
+/// How many connections are on their way in a passage: each is a message of one byte (unix(7), `SIOCINQ`).
+pub fn passage_queue(passage: BorrowedFd<'_>) -> Option<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: writes an int to `bytes`, which is live for the call.
+    let status = unsafe { libc::ioctl(passage.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    if status == 0 { u32::try_from(bytes).ok() } else { None }
+}
+
 /// Takes the next connection out of a passage, as one would accept it.
 pub fn receive_connection(passage: BorrowedFd<'_>) -> Accepted {
     // The kernel closes what it has no number for: so let there be one. Where another thread takes it
@@ -198,6 +206,7 @@ mod tests {
             sent += 1;
         }
         assert_eq!(send_connection(near.as_fd(), connection.as_fd()), Passed::Full);
+        assert_eq!(passage_queue(far.as_fd()), Some(sent));
         for _ in 0..sent {
             assert!(matches!(receive_connection(far.as_fd()), Accepted::Connection(_)));
         }

@@ -103,6 +103,34 @@ impl RawTracer {
     }
 }
 
+/// While it lives the maps and programs of bpf(2) do not count against what this process may lock in memory,
+/// if it may say so: kernels before 5.11 count them there, and most limits are too low for any.
+#[derive(Debug)]
+pub struct UnlockedMemory(Option<libc::rlimit>);
+
+impl UnlockedMemory {
+    pub fn take() -> UnlockedMemory {
+        let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `before` is a live out-parameter.
+        if unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut before) } != 0 {
+            return UnlockedMemory(None);
+        }
+        let none = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: `none` is live for the call.
+        let status = unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const none) };
+        UnlockedMemory((status == 0).then_some(before))
+    }
+}
+
+impl Drop for UnlockedMemory {
+    fn drop(&mut self) {
+        if let UnlockedMemory(Some(before)) = self {
+            // SAFETY: a live value; lowering a limit is always allowed.
+            unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const *before) };
+        }
+    }
+}
+
 /// The argument of bpf(2), as large as any command wants it.
 type Attribute = [u64; 16];
 

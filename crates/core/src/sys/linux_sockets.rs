@@ -81,8 +81,8 @@ pub fn is_listening(socket: BorrowedFd<'_>) -> Result<bool> {
     })
 }
 
-/// How many connections wait in a listening socket of TCP to be accepted; 0 for any other descriptor.
-pub fn accept_queue(socket: BorrowedFd<'_>) -> u32 {
+/// How many connections wait in a listening socket of TCP to be accepted; `None` for any other descriptor.
+pub fn accept_queue(socket: BorrowedFd<'_>) -> Option<u32> {
     // SAFETY: plain integers, for which zeros are a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut size = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -92,7 +92,7 @@ pub fn accept_queue(socket: BorrowedFd<'_>) -> u32 {
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, value, &mut size)
     };
     // tcp(7) has no word on it; net/ipv4/tcp.c (tcp_get_info) puts the queue there.
-    if status == 0 { info.tcpi_unacked } else { 0 }
+    (status == 0).then_some(info.tcpi_unacked)
 }
 
 /// Waits for several descriptors at once. Each carries a number.

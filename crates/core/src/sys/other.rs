@@ -111,8 +111,8 @@ pub fn is_listening(_socket: BorrowedFd<'_>) -> Result<bool> {
     unsupported("sockets")
 }
 
-pub fn accept_queue(_socket: BorrowedFd<'_>) -> u32 {
-    0
+pub fn accept_queue(_socket: BorrowedFd<'_>) -> Option<u32> {
+    None
 }
 
 #[derive(Debug)]
@@ -160,6 +160,18 @@ pub enum Passed {
 pub fn send_connection(_passage: BorrowedFd<'_>, _connection: BorrowedFd<'_>) -> Passed {
     Passed::Gone
 }
+pub fn passage_queue(_passage: BorrowedFd<'_>) -> Option<u32> {
+    None
+}
+#[derive(Debug)]
+pub struct UnlockedMemory;
+
+impl UnlockedMemory {
+    pub fn take() -> UnlockedMemory {
+        UnlockedMemory
+    }
+}
+
 pub fn receive_connection(_passage: BorrowedFd<'_>) -> Accepted {
     Accepted::Failed(0)
 }

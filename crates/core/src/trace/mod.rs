@@ -63,6 +63,7 @@ impl Tracer {
     /// Counts from now on. `told_apart`: names of programs whose threads have records of their own when
     /// they are started as children; `Raw` follows no children by itself and takes no notice of it.
     pub fn start(method: Method, pids: &[u32], told_apart: &[String]) -> Result<Tracer> {
+        let _memory = crate::sys::UnlockedMemory::take();
         match method {
             Method::Ebpf => EbpfTracer::start(pids, told_apart).map(Tracer::Ebpf),
             Method::Raw => RawTracer::start(pids).map(Tracer::Raw),
