@@ -8,6 +8,7 @@ import { getHeapStatistics } from 'node:v8';
 import { type GrantedCores, grantedCores } from '../host/index.js';
 import { packageVersion } from '../internal/index.js';
 import { missingTraceRights, textOf } from '../proc/index.js';
+import { hasOuterPids } from '../trace/index.js';
 import { counted, type Finding } from './doctor-report.js';
 
 export function machineFindings(): Finding[] {
@@ -131,6 +132,8 @@ function sharedMemoryFinding(): Finding[] {
 export interface TraceRights {
   /** Capabilities that are missing, by name. */
   readonly missing: readonly string[];
+  /** Whether numbers of processes are here what they are to the kernel: not so in a container. */
+  readonly hasOuterPids: boolean;
   readonly hasTypes: boolean;
   /** kernel.perf_event_paranoid; empty where unknown. */
   readonly paranoid: string;
@@ -141,6 +144,7 @@ function rightsHere(): TraceRights | undefined {
   if (process.platform !== 'linux') return undefined;
   return {
     missing: missingTraceRights(textOf('/proc/self/status')),
+    hasOuterPids: hasOuterPids(),
     hasTypes: isReadable('/sys/kernel/btf/vmlinux'),
     paranoid: textOf('/proc/sys/kernel/perf_event_paranoid').trim(),
     isTracefsReadable: isReadable('/sys/kernel/tracing/events'),
@@ -151,24 +155,35 @@ function rightsHere(): TraceRights | undefined {
 export function traceFinding(rights: TraceRights | undefined): Finding[] {
   if (rights === undefined) return [];
   const what = 'rights for trace';
-  const { missing, hasTypes, paranoid, isTracefsReadable } = rights;
+  const { missing, hasOuterPids, hasTypes, paranoid, isTracefsReadable } = rights;
   const facts = [
     `BTF ${hasTypes ? 'is there' : 'is not there'}`,
     ...(paranoid === '' ? [] : [`perf_event_paranoid ${paranoid}`]),
     `tracefs ${isTracefsReadable ? 'readable' : 'closed'}`,
   ].join(', ');
+  const cost =
+    'trace -- COMMAND counts system calls by name and has no times of them; trace PID has neither, and says where threads wait';
+  if (!hasOuterPids) {
+    const detail = `in another PID namespace (a container), where the kernel counts by outer numbers; ${facts}`;
+    const remedy = 'trace from outside, with the number that the process has there';
+    return [{ what, state: 'info', detail, cost, remedy }];
+  }
   if (missing.length > 0) {
-    const cost =
-      'trace -- COMMAND counts system calls by name and has no times of them; trace PID has neither, and says where threads wait';
     const remedy = `run it as root, or allow it: ${missing.join(' and ')}`;
     return [
       { what, state: 'info', detail: `without ${missing.join(', ')}; ${facts}`, cost, remedy },
     ];
   }
   if (hasTypes) return [{ what, state: 'ok', detail: `all there; ${facts}` }];
-  const cost = 'what is traced in the kernel costs more';
-  const remedy = 'a kernel with CONFIG_DEBUG_INFO_BTF';
-  return [{ what, state: 'info', detail: facts, cost, remedy }];
+  return [
+    {
+      what,
+      state: 'info',
+      detail: facts,
+      cost: 'what is traced in the kernel costs more',
+      remedy: 'a kernel with CONFIG_DEBUG_INFO_BTF',
+    },
+  ];
 }
 
 /** Of kernel.yama.ptrace_scope: whether a process may look into others of its user. */

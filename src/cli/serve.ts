@@ -16,8 +16,8 @@ import {
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
+import { keepTo } from '../host/index.js';
 import { messageOf, type ServerChangedMessage } from '../internal/index.js';
-import { nativeBinding } from '../native.js';
 import { type MetricsEndpoint, serveMetrics } from '../observe/index.js';
 import {
   addressText,
@@ -48,7 +48,7 @@ export async function serveApp(
 function prepareProcesses({ env = {}, nodeFlags = [], affinity = [] }: ServeSettings): void {
   for (const [name, value] of Object.entries(env)) process.env[name] ??= value;
   process.execArgv.unshift(...nodeFlags);
-  if (affinity.length > 0) nativeBinding()?.pinThread(affinity);
+  if (affinity.length > 0) keepTo(affinity);
 }
 
 class ServeCommand {

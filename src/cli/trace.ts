@@ -4,6 +4,7 @@
 // Not here: the text of the report (trace-report.ts), counting requests (trace-requests.ts).
 
 import { CodedError } from '../errors.js';
+import { startTimer } from '../internal/index.js';
 import {
   endProcesses,
   foldCounts,
@@ -102,8 +103,9 @@ function firstSignal(onSignal: (signal: NodeJS.Signals) => unknown): Promise<voi
   });
 }
 
+/** Never, where that is longer than timers can be. */
 function after(seconds: number): Promise<void> {
-  return new Promise((resolve) => void setTimeout(resolve, seconds * 1000).unref());
+  return new Promise((resolve) => void startTimer(seconds * 1000, resolve)?.unref());
 }
 
 /** Writes the files; the text that is left to print, empty when it went to a file. */

@@ -47,7 +47,7 @@ const wrongExitCode = 2;
 /** As shells say it of SIGINT. */
 const interruptedExitCode = 130;
 
-/** Resolves with the exit code. Throws what `tune` throws, and `TUNE_WRITE_FAILED`. */
+/** Resolves with the exit code. Throws what `tune` and `runTuned` throw, and `TUNE_WRITE_FAILED`. */
 export async function tuneProgram(
   command: readonly string[],
   flags: TuneFlags,
@@ -68,8 +68,11 @@ export async function tuneProgram(
   if (flags.json === true) console.log(JSON.stringify(report, undefined, 2));
   else console.log(tuneText(report));
   if (!report.isComplete) return tellEnd(report);
-  if (write) writeAll(report, options, flags);
-  return apply ? runTuned(options, () => startOf(report.advice), needsForwarding) : 0;
+  const failures = write ? writeAll(report, options, flags) : [];
+  // What was found in minutes is not lost because a disk is full.
+  for (const { message, code } of failures) console.error(`manycore: ${message} (${code})`);
+  if (apply) return runTuned(options, () => startOf(report.advice), needsForwarding);
+  return failures.length > 0 ? wrongExitCode : 0;
 }
 
 async function search(options: TuneOptions, isJson: boolean): Promise<TuneReport> {
@@ -126,22 +129,35 @@ function tellEnd({ problem }: TuneReport): number {
   return wrongExitCode;
 }
 
+/** What could not be written does not keep the rest from it. */
 function writeAll(
   report: TuneReport,
   options: TuneOptions,
   { config, report: reportFile, json, task }: TuneFlags,
-): void {
-  const tell = (text: string): void => {
-    if (json !== true) console.log(text);
+): CodedError[] {
+  const failures: CodedError[] = [];
+  const write = (text: string, work: () => void): boolean => {
+    try {
+      work();
+      if (json !== true) console.log(text);
+      return true;
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      failures.push(error);
+      return false;
+    }
   };
-  writeJson(reportFile, report);
-  tell(`\nthe whole report: ${reportFile}`);
-  if (Object.keys(report.advice).length === 0) return;
+  write(`\nthe whole report: ${reportFile}`, () => writeJson(reportFile, report));
+  if (Object.keys(report.advice).length === 0) return failures;
   const use = task === undefined ? useOf(options, report.advice, config) : undefined;
-  const before = readConfigFile(config); // it may have been changed meanwhile
-  writeJson(config, mergedConfig(before, report.advice, report.reasons, use?.app));
-  tell(`the settings, with their reasons: ${config}`);
-  if (use !== undefined) tell(`with them it runs by: ${use.command}`);
+  const isWritten = write(`the settings, with their reasons: ${config}`, () => {
+    const before = readConfigFile(config); // it may have been changed meanwhile
+    writeJson(config, mergedConfig(before, report.advice, report.reasons, use?.app));
+  });
+  if (isWritten && use !== undefined && json !== true) {
+    console.log(`with them it runs by: ${use.command}`);
+  }
+  return failures;
 }
 
 /** Before minutes are spent. */

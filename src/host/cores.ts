@@ -2,7 +2,8 @@
 // quota grant (native), else what Node says, which before Node 22 does not see quotas. And which.
 
 import { availableParallelism } from 'node:os';
-import { nativeBinding } from '../native.js';
+import { CodedError } from '../errors.js';
+import { callNative, nativeBinding, nativeProblem } from '../native.js';
 
 export interface GrantedCores {
   /** At least 1. */
@@ -34,6 +35,41 @@ function shareOfCores(): GrantedCores | undefined {
 /** The numbers of the cores that this thread may run on now, ascending; empty when unknown. */
 export function allowedCores(): number[] {
   return nativeBinding()?.allowedCores() ?? [];
+}
+
+/**
+ * Keeps this thread, and what it starts from now on, to `cores`. Throws `NATIVE_MISSING`, and
+ * `OPTION_INVALID` for cores that this process may not use.
+ */
+export function keepTo(cores: readonly number[]): void {
+  const binding = nativeBinding();
+  if (binding === undefined) {
+    const why = nativeProblem()?.message ?? 'the native binary is missing';
+    throw new CodedError('NATIVE_MISSING', `affinity cannot be heeded: ${why}`);
+  }
+  const allowed = binding.allowedCores();
+  const others = cores.filter((core) => !allowed.includes(core));
+  if (others.length > 0) {
+    const message = `affinity names ${coresText(others)}, and this process may use ${coresText(allowed)}: take it out of the configuration, or tune on this machine`;
+    throw new CodedError('OPTION_INVALID', message);
+  }
+  callNative(() => binding.pinThread(cores));
+}
+
+/** Calls `start`, whose child processes may run on `cores` alone; `undefined`: on all that we may use. */
+export function startOn<T>(cores: readonly number[] | undefined, start: () => T): T {
+  if (cores === undefined) return start();
+  const before = allowedCores();
+  keepTo(cores);
+  try {
+    return start();
+  } finally {
+    callNative(() => nativeBinding()?.pinThread(before));
+  }
+}
+
+function coresText(cores: readonly number[]): string {
+  return `${cores.length === 1 ? 'core' : 'cores'} ${cores.join(', ')}`;
 }
 
 /** The core for one more host, where `taken` has a core for each host: the one with the fewest. */

@@ -1,6 +1,13 @@
 export { blocksOf, bufferCarrier, encodedOf } from './buffers.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
-export { allowedCores, coresToPin, type GrantedCores, grantedCores } from './cores.js';
+export {
+  allowedCores,
+  coresToPin,
+  type GrantedCores,
+  grantedCores,
+  keepTo,
+  startOn,
+} from './cores.js';
 export { type RunningTask, runningTask, taskSignal } from './current-task.js';
 export { describeExit, mayLackHeap } from './exit.js';
 export { parentBuffers, parentExporter } from './exporter.js';

@@ -66,7 +66,8 @@ function identityIn(
 ): ProcessIdentity {
   if (pid === root.pid) return root;
   const seen = tree.identityOf(pid);
-  const counted = { pid, args: [], program: byThread.get(pid)?.at(-1)?.name ?? '' };
+  const program = byThread.get(pid)?.at(-1)?.name ?? '';
+  const counted = { pid, args: [], program, isCgi: seen?.isCgi ?? false };
   // It may have been seen before it ran its program.
   const isOutdated = seen !== undefined && !isNode(seen) && isNode(counted);
   return seen === undefined || isOutdated ? counted : seen;

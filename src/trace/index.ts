@@ -2,7 +2,7 @@ export { startCommand, type TracedCommand } from './command.js';
 export { endProcesses } from './ending.js';
 export { writeTraceFile } from './files.js';
 export { foldCounts, foldTimes } from './folded.js';
-export { type MissingMethod, type TraceMethod, traceMethods } from './methods.js';
+export { hasOuterPids, type MissingMethod, type TraceMethod, traceMethods } from './methods.js';
 export type {
   MachineShares,
   TracedCall,

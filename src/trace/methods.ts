@@ -50,7 +50,7 @@ function findProblem(method: TraceMethod): Omit<MissingMethod, 'method'> | undef
     const are = lacking.length === 1 ? 'is' : 'are';
     return { reason: `${lacking.join(' and ')} ${are} missing`, wayOut: grant, cost: grantCost };
   }
-  if (pidNamespace() !== firstPidNamespace) {
+  if (!hasOuterPids()) {
     return {
       reason: 'this is another PID namespace (a container), and the kernel counts by outer numbers',
       wayOut: 'run manycore trace outside, with the number that the process has there',
@@ -67,10 +67,22 @@ function findProblem(method: TraceMethod): Omit<MissingMethod, 'method'> | undef
   return undefined;
 }
 
-/** Whether nothing but counters is to be had, as far as it can be known without trying. */
+/** Whether nothing but counters is to be had: found out by trying. */
 export function hasOnlyCounters(wanted: TraceMethod | undefined): boolean {
   if (wanted !== undefined) return wanted === 'counters';
-  return findProblem('raw') !== undefined;
+  return !works('ebpf') && !works('raw');
+}
+
+function works(method: 'ebpf' | 'raw'): boolean {
+  const started = tryMethod(method, [], []);
+  if (!('tracer' in started)) return false;
+  started.tracer.close();
+  return true;
+}
+
+/** Whether numbers of processes are here those that the kernel counts by. */
+export function hasOuterPids(): boolean {
+  return pidNamespace() === firstPidNamespace;
 }
 
 export function pidNamespace(pid: number | 'self' = 'self'): string {

@@ -17,6 +17,8 @@ export interface Circumstances {
   readonly uncountedRequests: string | undefined;
   /** Threads and programs that found no room in its counts. */
   readonly lost: number;
+  /** Whether there was no room any more for what the assembled programs count. */
+  readonly isFull: boolean;
   /** Whether something found no record of its own. */
   readonly hasOthers: boolean;
   readonly refusedProcesses: number;
@@ -41,11 +43,16 @@ export function notesOn(what: Circumstances): string[] {
   if (method === 'counters' && what.isCountedInside) {
     notes.push(
       'Calls were counted in the C library: those of files, sockets, epoll, poll and mmap, and what ' +
-        'goes by syscall(2). Those that it makes by itself (futex, brk, clone) are not there.',
+        'goes by syscall(2). Those that it makes by itself (futex, brk, clone) are not there, nor are fstat and its like.',
     );
   }
   if (what.lost > 0) {
     notes.push(`${what.lost} threads and programs found no room: their calls are missing.`);
+  }
+  if (what.isFull) {
+    notes.push(
+      'There is room for 65,536 calls by thread and name: what came later is not counted.',
+    );
   }
   if (method === 'counters' && what.uncounted !== undefined) {
     notes.push(`Calls are not counted: ${what.uncounted}.`);

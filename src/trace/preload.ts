@@ -24,6 +24,8 @@ export interface PreloadReading {
   readonly records: readonly NativeTracedRecord[];
   /** Threads and programs that found no row. */
   readonly lost: number;
+  /** Why there is nothing. */
+  readonly problem?: string;
 }
 
 export class PreloadCounts {
@@ -59,6 +61,14 @@ export class PreloadCounts {
   }
 
   read(): PreloadReading {
+    try {
+      return this.#read();
+    } catch (error) {
+      return { records: [], lost: 0, problem: messageOf(error) };
+    }
+  }
+
+  #read(): PreloadReading {
     const fd = openSync(this.#file, 'r');
     try {
       const claimed = bytesAt(fd, 0, headerBytes).readUInt32LE(4);

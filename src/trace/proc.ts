@@ -35,6 +35,8 @@ export interface ProcessIdentity {
   readonly args: readonly string[];
   /** The file name of its program; empty when it belongs to somebody else. */
   readonly program: string;
+  /** Whether it runs to answer one request of a server (RFC 3875, 4.1.4). */
+  readonly isCgi: boolean;
 }
 
 /** Times of all cores together since the machine started, in ms. */
@@ -82,7 +84,8 @@ export function readIdentity(pid: number): ProcessIdentity {
   } catch {
     // It belongs to somebody else, or has ended.
   }
-  return { pid, args: text.split('\0'), program };
+  const isCgi = textOf(`/proc/${pid}/environ`).includes('GATEWAY_INTERFACE=CGI/');
+  return { pid, args: text.split('\0'), program, isCgi };
 }
 
 export function readMachine(): MachineTimes {

@@ -51,11 +51,15 @@ export class RequestCounts {
 
   /** One for each thread that has answered something, until `close`. */
   read(): ThreadRequests[] {
-    return readdirSync(this.#folder).map((name) => {
-      const text = readFileSync(join(this.#folder, name), 'latin1').trim();
-      const count = /^\d+$/.test(text) ? Number(text) : undefined;
-      return { pid: Number.parseInt(name, 10), count };
-    });
+    try {
+      return readdirSync(this.#folder).map((name) => {
+        const text = readFileSync(join(this.#folder, name), 'latin1').trim();
+        const count = /^\d+$/.test(text) ? Number(text) : undefined;
+        return { pid: Number.parseInt(name, 10), count };
+      });
+    } catch {
+      return [{ pid: 0, count: undefined }]; // somebody has cleaned up: how many there were nobody knows
+    }
   }
 
   /** What still runs counts no more. */

@@ -63,7 +63,8 @@ export function rolesOf(
   const roles = new Map<number, string>();
   if (!isNode(identity)) {
     // Nobody saw the name of what lived for moments.
-    for (const { tid, name } of threads) roles.set(tid, name === '' ? 'child' : `thread ${name}`);
+    const named = identity.isCgi ? 'CGI child' : 'thread';
+    for (const { tid, name } of threads) roles.set(tid, name === '' ? 'child' : `${named} ${name}`);
     return roles;
   }
   let loops = 0;

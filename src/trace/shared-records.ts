@@ -34,8 +34,9 @@ export class SharedRecords {
   /** Whether a thread counts into one of these, so that it has no line of its own. */
   take({ pid, seen, records }: Joined, isFollowed: boolean): boolean {
     if (this.#material.method !== 'ebpf' || records.length > 0 || seen === undefined) return false;
-    // Ending is a call: a thread that has ended is in some record, with its time.
-    if (seen.hasEnded) return true;
+    // A thread that has ended is in some record, with its time: the one that it got when it was started,
+    // or at a call, as ending is one. Not so one from before the trace that was killed without a call.
+    if (seen.hasEnded) return !seen.isOlder;
     const others = this.#shared.find(({ record }) => record.name === '');
     const shared = isFollowed ? others : (this.#ofProgram(pid) ?? others);
     if (shared === undefined) return false;
@@ -76,8 +77,7 @@ export class SharedRecords {
   #roleOf({ name, isStarting }: NativeTracedRecord): string {
     if (name === '') return othersRole;
     const { tree, root } = this.#material;
-    const servesCgi = tree.pids.some((pid) => tree.identityOf(pid)?.args.includes('--cgi'));
-    const kind = servesCgi ? 'CGI child' : 'child';
+    const kind = tree.hasCgi ? 'CGI child' : 'child';
     // Of a Node program they are on their way to another; what it is the kernel does not say yet.
     return isStarting && isNode(root) ? `${kind}, before exec` : `${kind} ${name}`;
   }

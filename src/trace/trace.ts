@@ -11,6 +11,7 @@ import { assembleThreads } from './assemble.js';
 import { isHeld, type TracedCommand } from './command.js';
 import { type ChosenMethod, chooseMethod, pidNamespace, type TraceMethod } from './methods.js';
 import { notesOn } from './notes.js';
+import type { PreloadReading } from './preload.js';
 import { childrenTimes, type MachineTimes, readIo, readMachine } from './proc.js';
 import {
   joinCalls,
@@ -31,6 +32,8 @@ const firstTicks = 20;
 /** In so many ticks the kernel takes the time of its programs once, because taking it costs, too. */
 const ticksPerOwnTime = 20;
 const ownTimeMs = 50;
+/** Of thread and call, as `MAX_CELLS` in crates/core/src/sys/linux_raw_trace.rs. */
+const mostRawCells = 65_536;
 
 export interface TraceOptions {
   /** The best that works, unless it is said. */
@@ -128,11 +131,14 @@ export class Trace {
     if (this.method === 'raw') this.#followNew();
   }
 
-  /** How many there were. */
+  /** How many there were. A number that was given to another process is a new one. */
   #followNew(): number {
-    const fresh = this.#tree.pids.filter((pid) => !this.#followed.has(pid));
+    const isNew = (pid: number): boolean =>
+      !this.#followed.has(pid) || (this.#left.has(pid) && !this.#tree.hasEnded(pid));
+    const fresh = this.#tree.pids.filter(isNew);
     for (const pid of fresh) {
       this.#followed.add(pid);
+      this.#left.delete(pid);
       try {
         this.#chosen.tracer?.follow(pid);
       } catch {
@@ -223,7 +229,7 @@ export class Trace {
         kernelShare: this.#ownTime === undefined ? null : this.#ownTime.ns / 1e6 / this.#ownTime.ms,
         processShare: (own.user + own.system) / 1000 / tookMs,
       },
-      notes: this.#notes(isNode(root), threads, inside?.lost ?? 0),
+      notes: this.#notes(isNode(root), threads, inside, method === 'raw' && areFull(records)),
     };
   }
 
@@ -238,9 +244,10 @@ export class Trace {
     const seen = this.#tree.identityOf(this.#pid);
     const command = this.#command;
     const isSeen = seen !== undefined && !isHeld(seen) && seen.args[0] !== '';
-    if (isSeen || command === undefined) return seen ?? { pid: this.#pid, args: [], program: '' };
+    const unseen = { pid: this.#pid, args: [], program: '', isCgi: false };
+    if (isSeen || command === undefined) return seen ?? unseen;
     // It has ended before anybody looked.
-    return { pid: this.#pid, args: command.args, program: basename(command.args[0] ?? '') };
+    return { ...unseen, args: command.args, program: basename(command.args[0] ?? '') };
   }
 
   /** A command that has ended was waited for by this process, with all its children. */
@@ -253,22 +260,34 @@ export class Trace {
     };
   }
 
-  #notes(isRootNode: boolean, threads: readonly TracedThread[], lost: number): string[] {
+  #notes(
+    isRootNode: boolean,
+    threads: readonly TracedThread[],
+    inside: PreloadReading | undefined,
+    isFull: boolean,
+  ): string[] {
     const { calls, requests } = this.#command?.counting ?? {};
+    const uncounted = typeof calls === 'string' ? calls : inside?.problem;
     const other = pidNamespace(this.#pid);
     return notesOn({
       method: this.method,
       isNode: isRootNode,
       isElsewhere: other !== '' && other !== pidNamespace(),
       endedPid: this.#command === undefined && !this.#tree.isRunning ? this.#pid : undefined,
-      isCountedInside: typeof calls === 'object',
-      uncounted: typeof calls === 'string' ? calls : undefined,
+      isCountedInside: typeof calls === 'object' && uncounted === undefined,
+      uncounted,
       uncountedRequests: typeof requests === 'string' ? requests : undefined,
-      lost,
+      lost: inside?.lost ?? 0,
+      isFull,
       hasOthers: threads.some(({ role }) => role === othersRole),
       refusedProcesses: this.#refused,
     });
   }
+}
+
+/** Whether the assembled programs have counted into all the cells that they have. */
+function areFull(records: readonly NativeTracedRecord[]): boolean {
+  return records.reduce((cells, { calls }) => cells + calls.length, 0) >= mostRawCells;
 }
 
 function sharesOf(before: MachineTimes, after: MachineTimes): MachineShares {

@@ -27,6 +27,8 @@ export interface SeenThread {
   readonly tid: number;
   readonly name: string;
   readonly hasEnded: boolean;
+  /** Whether it was there when the trace began. */
+  readonly isOlder: boolean;
   /** Since the trace began. */
   readonly times: CpuTimes;
   readonly runNs: number;
@@ -63,6 +65,8 @@ interface ProcessHistory {
 export class ProcessTree {
   readonly #root: number;
   readonly #processes = new Map<number, ProcessHistory>();
+  /** Those that have ended and whose number another one has got. */
+  readonly #replaced: ProcessHistory[] = [];
   /** How often it was looked. */
   #looks = 0;
 
@@ -87,6 +91,13 @@ export class ProcessTree {
 
   parentOf(pid: number): number | undefined {
     return this.#processes.get(pid)?.last.parentPid;
+  }
+
+  /** Whether something of it answers requests by programs of their own, as far as that was seen. */
+  get hasCgi(): boolean {
+    const isOfCgi = ({ identity: { args, isCgi } }: ProcessHistory): boolean =>
+      isCgi || args.some((word) => word === '--cgi' || word.startsWith('--cgi='));
+    return [...this.#replaced, ...this.#processes.values()].some(isOfCgi);
   }
 
   /** As the kernel calls it; empty for what was not seen. */
@@ -114,7 +125,7 @@ export class ProcessTree {
 
   #lookAt(pid: number): void {
     const sample = readProcess(pid);
-    const known = this.#processes.get(pid);
+    const known = this.#knownAs(pid, sample);
     if (sample === undefined) {
       if (known === undefined) return;
       known.endedAt ??= this.#looks;
@@ -132,6 +143,15 @@ export class ProcessTree {
       seen.last = thread;
       seen.lookedAt = this.#looks;
     }
+  }
+
+  /** What is known of a process; a number that is used again is another process. */
+  #knownAs(pid: number, sample: ProcessSample | undefined): ProcessHistory | undefined {
+    const known = this.#processes.get(pid);
+    if (known?.endedAt === undefined || sample === undefined) return known;
+    this.#replaced.push(known);
+    this.#processes.delete(pid);
+    return undefined;
   }
 
   #add(sample: ProcessSample): ProcessHistory {
@@ -184,6 +204,7 @@ export class ProcessTree {
         tid,
         name: last.name,
         hasEnded: this.hasEnded(pid) || lookedAt !== history?.lookedAt,
+        isOlder: first !== undefined,
         times: since(first, last),
         runNs: last.runNs - (first?.runNs ?? 0),
         samples,
@@ -197,7 +218,7 @@ export class ProcessTree {
    * figures of its parent, if that was seen since.
    */
   get #counted(): ProcessHistory[] {
-    return [...this.#processes.values()].filter(({ endedAt, last }) => {
+    return [...this.#replaced, ...this.#processes.values()].filter(({ endedAt, last }) => {
       const parent = this.#processes.get(last.parentPid);
       return endedAt === undefined || parent === undefined || parent.lookedAt < endedAt;
     });

@@ -3,9 +3,8 @@
 
 import { spawn } from 'node:child_process';
 import { CodedError } from '../errors.js';
-import { allowedCores } from '../host/index.js';
+import { startOn } from '../host/index.js';
 import { exitCodeOf } from '../internal/index.js';
-import { nativeBinding } from '../native.js';
 import { launchOf, type Program, programOf } from './launch.js';
 import type { TuneOptions } from './options.js';
 import type { Start } from './start.js';
@@ -14,20 +13,22 @@ const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const;
 
 /**
  * Resolves with its exit code, as a shell has it. `needsForwarding`: whether the program hears a signal only
- * from us. Rejects with `OPTION_INVALID`, `TUNE_PROGRAM_FAILED`, and with what `startFor` throws.
+ * from us. Rejects with `OPTION_INVALID`, `NATIVE_MISSING`, `TUNE_PROGRAM_FAILED`, and with what `startFor`
+ * throws.
  */
 export async function runTuned(
   { command, serve = false, main }: Pick<TuneOptions, 'command' | 'serve' | 'main'>,
   startFor: (program: Program) => Start,
   needsForwarding: (signal: NodeJS.Signals) => boolean,
 ): Promise<number> {
+  if (command.length === 0) {
+    throw new CodedError('OPTION_INVALID', 'there is no program to run: give it behind --');
+  }
   const program = programOf(command, { serve, main });
   const launch = launchOf(program, startFor(program));
   const [file = '', ...args] = launch.command;
-  const before = allowedCores();
-  if (launch.cores !== undefined) nativeBinding()?.pinThread(launch.cores);
-  const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...launch.env } });
-  if (launch.cores !== undefined) nativeBinding()?.pinThread(before);
+  const env = { ...process.env, ...launch.env };
+  const child = startOn(launch.cores, () => spawn(file, args, { stdio: 'inherit', env }));
   const forward = (signal: NodeJS.Signals): void => {
     if (needsForwarding(signal)) child.kill(signal);
   };

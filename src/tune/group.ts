@@ -2,10 +2,9 @@
 // load. It is ended as a whole, first asked and then killed, and what has left the group by then is
 // looked for in the tree of processes. What still runs when this process ends is killed, too.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allowedCores } from '../host/index.js';
-import { nativeBinding } from '../native.js';
+import { startOn } from '../host/index.js';
 import { isRunning, type TreeProcess, treeOf } from './process-tree.js';
 
 export interface GroupOptions {
@@ -124,24 +123,18 @@ const closeMs = 500;
 
 function start({ command, env, cores, isShell, hasIpc, onOutput }: GroupOptions): ChildProcess {
   const [file = '', ...args] = command;
-  const before = allowedCores();
-  // A child may run where the thread that starts it may.
-  if (cores !== undefined) nativeBinding()?.pinThread(cores);
-  try {
-    return spawn(file, args, {
-      detached: true,
-      shell: isShell === true,
-      env: { ...process.env, ...env },
-      stdio: [
-        'ignore',
-        onOutput === undefined ? 'ignore' : 'pipe',
-        'pipe',
-        ...(hasIpc === true ? (['ipc'] as const) : []),
-      ],
-    });
-  } finally {
-    if (cores !== undefined) nativeBinding()?.pinThread(before);
-  }
+  const options: SpawnOptions = {
+    detached: true,
+    shell: isShell === true,
+    env: { ...process.env, ...env },
+    stdio: [
+      'ignore',
+      onOutput === undefined ? 'ignore' : 'pipe',
+      'pipe',
+      ...(hasIpc === true ? (['ipc'] as const) : []),
+    ],
+  };
+  return startOn(cores, () => spawn(file, args, options));
 }
 
 function kill(pid: number, signal: NodeJS.Signals): void {

@@ -107,7 +107,22 @@ export function launchOf(program: Program, { flags, variables, counts, cores }: 
   };
 }
 
-const countFlags = /^(-P|-L|--processes|--loops)(=.*)?$/;
+/** A flag of `manycore serve` that says how many: `-P 8`, `-P8`, `--processes 8`, `--processes=8`. */
+interface CountFlag {
+  readonly what: 'processes' | 'loops';
+  readonly value: string | undefined;
+  /** How many words it takes. */
+  readonly words: 1 | 2;
+}
+
+function countFlagAt(args: readonly string[], at: number): CountFlag | undefined {
+  const found = /^(?:-([PL])(.+)?|--(processes|loops)(?:=(.*))?)$/s.exec(args[at] ?? '');
+  if (found === null) return undefined;
+  const [, short, shortValue, long, longValue] = found;
+  const what = short === 'P' || long === 'processes' ? 'processes' : 'loops';
+  const joined = shortValue ?? longValue;
+  return { what, value: joined ?? args[at + 1], words: joined === undefined ? 2 : 1 };
+}
 
 /** What stands behind the flags of Node. */
 function restWith({ rest, kind }: Program, counts: readonly string[]): readonly string[] {
@@ -118,13 +133,19 @@ function restWith({ rest, kind }: Program, counts: readonly string[]): readonly 
 
 /** Arguments of `manycore serve`; behind `--` they are the program's own, and stay. */
 export function withoutCounts(args: readonly string[]): string[] {
-  const end = args.indexOf('--');
-  const ours = end < 0 ? args : args.slice(0, end);
-  const kept = ours.filter((word, at) => {
-    const before = ours[at - 1] ?? '';
-    return !countFlags.test(word) && !(countFlags.test(before) && !before.includes('='));
-  });
+  const ours = flagsOfServe(args);
+  const kept: string[] = [];
+  for (let at = 0; at < ours.length; ) {
+    const flag = countFlagAt(ours, at);
+    if (flag === undefined) kept.push(ours[at] ?? '');
+    at += flag?.words ?? 1;
+  }
   return [...kept, ...args.slice(ours.length)];
+}
+
+function flagsOfServe(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--');
+  return end < 0 ? args : args.slice(0, end);
 }
 
 /** What the command line and the environment say now, for what is set there. */
@@ -142,14 +163,12 @@ export function currentOf({ nodeFlags, rest, kind }: Program): Current {
   const flags = [...inherited, ...nodeFlags]; // the last one counts
   const valueOf = (name: string): number | undefined =>
     positive(flags.findLast((flag) => flagName(flag) === name)?.replace(/^.*?=/, ''));
-  const count = (short: string, long: string): number | undefined => {
-    if (kind !== 'serve') return undefined;
-    const at = rest.findIndex((word) => word === short || word === long);
-    const joined = rest.find((word) => word.startsWith(`${long}=`));
-    return positive(at >= 0 ? rest[at + 1] : joined?.slice(long.length + 1));
-  };
-  const processes = count('-P', '--processes');
-  const loops = count('-L', '--loops');
+  const args = kind === 'serve' ? flagsOfServe(rest) : [];
+  const counts = args.flatMap((_, at) => countFlagAt(args, at) ?? []);
+  const count = (of: CountFlag['what']): number | undefined =>
+    positive(counts.findLast(({ what }) => what === of)?.value);
+  const processes = count('processes');
+  const loops = count('loops');
   const isSingle = flags.some((flag) => flagName(flag) === '--single-threaded-gc');
   return {
     loops: { ...(processes && { processes }), ...(loops && { loops }) },

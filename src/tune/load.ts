@@ -8,6 +8,7 @@ import { beforeDeadline } from '../internal/index.js';
 import { Group, type GroupExit } from './group.js';
 import { type LoadResult, parseLoadOutput } from './load-output.js';
 import { type FromRunner, parseFromRunner, type RunMessage } from './protocol.js';
+import { filledLine } from './shell.js';
 
 /** Where the program is. */
 export interface Target {
@@ -33,27 +34,21 @@ const lateMs = 30_000;
 const untoldMs = 600_000;
 /** A load that took less than this share of its time ended early. */
 const earlyShare = 0.5;
+/** Of what a command prints so much is kept. */
+const mostOutputChars = 1_000_000;
 
 /** `wrk -d{seconds} --latency {url}`: for the shell, with placeholders. */
 export function commandLoad(line: string): Load {
   const isTold = line.includes('{seconds}');
   return async ({ url, port, seconds, isWarmUp, signal }) => {
     const told = Math.max(1, Math.round(seconds));
-    const values: Readonly<Record<string, string>> = {
-      url,
-      port: String(port),
-      seconds: String(told),
-    };
-    const command = line.replace(
-      /\{(url|port|seconds)\}/g,
-      (_, name: string) => values[name] ?? '',
-    );
+    const command = filledLine(line, { url, port: String(port), seconds: String(told) });
     let output = '';
     const group = new Group({
       command: [command],
       isShell: true,
       onOutput: (text) => {
-        output += text;
+        output = (output + text).slice(-mostOutputChars); // what is read stands at the end
       },
     });
     const begin = performance.now();
@@ -87,9 +82,8 @@ function resultOf(
 ): LoadResult {
   const said = (words || output.trim().split('\n').at(-1)) ?? '';
   if (exit.exitCode !== 0) throw failed(`"${command}" ended ${howIt(exit)}`, said);
-  if (tookMs < toldSeconds * 1000 * earlyShare) {
-    const took = (tookMs / 1000).toFixed(1);
-    throw failed(`"${command}" ended after ${took} s of ${toldSeconds}`, said);
+  if (isEarly(tookMs, toldSeconds)) {
+    throw failed(`"${command}" ended ${earlyText(tookMs, toldSeconds)}`, said);
   }
   const result = parseLoadOutput(output);
   if (result === undefined) {
@@ -98,6 +92,14 @@ function resultOf(
     throw failed(`"${command}" printed nothing that can be read, which would be ${wanted}`, said);
   }
   return checked({ ...result, seconds: result.seconds ?? tookMs / 1000 }, `"${command}"`);
+}
+
+function isEarly(tookMs: number, toldSeconds: number): boolean {
+  return tookMs < toldSeconds * 1000 * earlyShare;
+}
+
+function earlyText(tookMs: number, toldSeconds: number): string {
+  return `after ${(tookMs / 1000).toFixed(1)} s of ${toldSeconds}`;
 }
 
 function howIt(exit: GroupExit): string {
@@ -157,7 +159,14 @@ export async function runIn(group: Group, run: LoadRun, what: string): Promise<L
   if (said.type === 'ready' || said.result === undefined) {
     throw failed(`${what} has to resolve with { requests, p50Ms, p99Ms }, and did not`, '');
   }
-  return checked({ ...said.result, seconds: said.result.seconds ?? seconds }, what);
+  const { result, tookMs } = said;
+  if (result.seconds === undefined && isEarly(tookMs, seconds)) {
+    throw failed(
+      `${what} returned ${earlyText(tookMs, seconds)}, and told no seconds of its own`,
+      '',
+    );
+  }
+  return checked({ ...result, seconds: result.seconds ?? tookMs / 1000 }, what);
 }
 
 /** The next that is not that it is ready. */

@@ -16,7 +16,8 @@ export interface RunMessage {
 export type FromRunner =
   /** The module is there. */
   | { readonly type: 'ready' }
-  | { readonly type: 'done'; readonly result: LoadResult | undefined }
+  /** `tookMs`: how long it loaded. */
+  | { readonly type: 'done'; readonly result: LoadResult | undefined; readonly tookMs: number }
   | { readonly type: 'failed'; readonly message: string };
 
 export function parseRunMessage(value: unknown): RunMessage {
@@ -36,9 +37,11 @@ export function parseRunMessage(value: unknown): RunMessage {
 /** A program's own messages are none of ours: `undefined`. */
 export function parseFromRunner(value: unknown): FromRunner | undefined {
   const fields = new Map<string, unknown>(Object.entries(Object(value)));
-  const { type, result, message } = Object.fromEntries(fields);
+  const { type, result, tookMs, message } = Object.fromEntries(fields);
   if (type === 'ready') return { type };
-  if (type === 'done') return { type, result: parseResult(result) };
+  if (type === 'done' && typeof tookMs === 'number') {
+    return { type, result: parseResult(result), tookMs };
+  }
   if (type === 'failed' && typeof message === 'string') return { type, message };
   return undefined;
 }

@@ -42,9 +42,10 @@ function isExported(value: unknown): value is Exported {
 
 async function answer(exported: Exported, message: RunMessage): Promise<void> {
   try {
+    const begin = performance.now();
     const result =
       mode === 'task' ? await repeat(exported, message.seconds) : await load(exported, message);
-    process.send?.({ type: 'done', result });
+    process.send?.({ type: 'done', result, tookMs: performance.now() - begin });
   } catch (error) {
     tell({ type: 'failed', message: messageOf(error) });
   }

@@ -80,11 +80,20 @@ test('rights are read from the mask of capabilities', () => {
 });
 
 test('rights that trace lacks are named with what they cost, and so is a kernel without BTF', () => {
-  const rights = { missing: [], hasTypes: true, paranoid: '2', isTracefsReadable: true };
+  const rights = {
+    missing: [],
+    hasOuterPids: true,
+    hasTypes: true,
+    paranoid: '2',
+    isTracefsReadable: true,
+  };
   assert.equal(traceFinding(rights)[0]?.state, 'ok');
   const without = traceFinding({ ...rights, missing: ['CAP_BPF'] })[0];
   assert.match(without?.remedy ?? '', /CAP_BPF/);
   assert.match(without?.cost ?? '', /trace -- COMMAND counts system calls/);
+  const inside = traceFinding({ ...rights, hasOuterPids: false })[0];
+  assert.equal(inside?.state, 'info');
+  assert.match(inside?.remedy ?? '', /from outside/);
   const old = traceFinding({ ...rights, hasTypes: false })[0];
   assert.match(old?.remedy ?? '', /CONFIG_DEBUG_INFO_BTF/);
   assert.deepEqual(traceFinding(undefined), []);

@@ -252,6 +252,43 @@ test('a report that cannot be written is one sentence, and is printed before', {
   assert.match(stderr, /^manycore: \/dev\/full cannot be written: ENOSPC.*\(TUNE_WRITE_FAILED\)$/m);
 });
 
+test('a report that cannot be written keeps neither the settings nor the program back', {
+  skip: !existsSync('/dev/full') && 'there is no /dev/full',
+}, async (t) => {
+  const says = 'if (process.env.PORT === undefined) process.exit(5);';
+  const app = says + server("process.env.UV_THREADPOOL_SIZE === '8' ? 1 : 40");
+  const flags = ['--report', '/dev/full', '--apply'];
+  const { status, stderr, at } = await tuneIn(t, app, flags);
+  assert.equal(status, 5, stderr);
+  assert.match(stderr, /\(TUNE_WRITE_FAILED\)$/m);
+  assert.deepEqual(json(at('config.json'))['env'], { UV_THREADPOOL_SIZE: '8' });
+});
+
+for (const { what, config, program, said } of [
+  {
+    what: 'no program',
+    config: '{}',
+    program: [],
+    said: /^manycore: there is no program to run: give it behind -- \(OPTION_INVALID\)\n$/,
+  },
+  {
+    what: 'cores that are not here',
+    config: '{"affinity":[4095]}',
+    program: [process.execPath, '-e', '0'],
+    said: /^manycore: affinity names core 4095, and this process may use cores? .*\(OPTION_INVALID\)\n$/,
+  },
+]) {
+  test(`--apply with ${what} is one sentence`, {
+    skip: process.platform !== 'linux' && 'processes are kept to cores on Linux',
+  }, async (t) => {
+    const folder = folderWith(t, { 'config.json': config });
+    const flags = ['tune', '--apply', '--config', join(folder, 'config.json'), '--', ...program];
+    const { status, stderr } = await runCommand(t, [process.execPath, main, ...flags]);
+    assert.equal(status, 2);
+    assert.match(stderr, said);
+  });
+}
+
 test('what fails as the program is now is one sentence, before anything is searched', async (t) => {
   const { status, stdout, stderr } = await tuneIn(t, "throw new Error('no database');");
   assert.deepEqual([status, stdout], [2, '']);

@@ -126,6 +126,38 @@ test('a kernel that refuses bpf(2) leaves counters', { skip: cannotCount.raw }, 
     ['ebpf', 'raw'],
   );
   assert.match(report.missing[1]?.reason ?? '', /the kernel refuses it/);
+  assert.ok(
+    report.calls.some(
+      ({ name, count }) => name === 'write' || (name === 'read' && (count ?? 0) > 0),
+    ),
+    'the command counts its calls itself',
+  );
+});
+
+test('a command that cleans up the folder for temporary files is traced all the same', {
+  skip,
+}, async (t) => {
+  const text = `
+    const { readdirSync, rmSync } = require('node:fs');
+    require('node:http').createServer((request, response) => response.end()).listen(0, function () {
+      fetch('http://127.0.0.1:' + this.address().port).then(() => setTimeout(() => {
+        for (const name of readdirSync(process.env.TMPDIR)) {
+          if (name.startsWith('manycore-')) rmSync(process.env.TMPDIR + '/' + name, { recursive: true });
+        }
+        process.exit(3);
+      }, 300));
+    });`;
+  const env = { TMPDIR: scratch(t) };
+  const flags = ['--method', 'counters', '--', node, '-e', text];
+  const { status, report } = await trace(t, flags, { env });
+  assert.deepEqual([status, report.requests], [3, null]);
+  assert.match(report.notes.join(), /Calls are not counted: ENOENT/);
+});
+
+test('a time that is longer than timers can be ends nothing', { skip }, async (t) => {
+  const text = 'setTimeout(() => process.exit(4), 300)';
+  const { status } = await trace(t, ['--seconds', '2592000', '--', node, '-e', text]);
+  assert.equal(status, 4);
 });
 
 const noTaskset =

@@ -9,7 +9,7 @@ import { hostRole, isNode, rolesOf } from '../../src/trace/roles.js';
 import { library } from '../faults/child.js';
 import { cannotCount, notLinux, start, trace } from './tracing.js';
 
-const identity = { pid: 10, program: 'node', args: ['node', 'app.js'] };
+const identity = { pid: 10, program: 'node', args: ['node', 'app.js'], isCgi: false };
 
 /** Threads by their names; `*` behind one that waits for events. */
 function rolesFor(names: readonly string[], args = identity.args): string[] {
@@ -69,7 +69,7 @@ test('hosts are known by their titles, also those that several loops share', () 
 });
 
 test('what is no Node has its own names, and what nobody saw is a child', () => {
-  const other = { pid: 10, program: 'python3', args: ['python3', 'x.py'] };
+  const other = { ...identity, program: 'python3', args: ['python3', 'x.py'] };
   assert.equal(isNode(other), false);
   const threads = ['python3', ''].map((name, at) => ({
     pid: 10,
@@ -79,6 +79,8 @@ test('what is no Node has its own names, and what nobody saw is a child', () => 
   }));
   const roles = rolesOf(other, threads, 'main loop');
   assert.deepEqual([...roles.values()], ['thread python3', 'child']);
+  const ofCgi = rolesOf({ ...other, isCgi: true }, threads, 'main loop');
+  assert.deepEqual([...ofCgi.values()], ['CGI child python3', 'child']);
 });
 
 for (const [method, skip] of [

@@ -85,6 +85,7 @@ for (const words of [
   'npx manycore serve --processes 8 -L 4 app.js --port 80 -- -P 3',
   'npx -y manycore serve --processes=8 app.js --port 80 -- -P 3',
   'node /x/node_modules/.bin/manycore serve -L 4 app.js --port 80 -- -P 3',
+  'manycore serve -P8 -L4 app.js --port 80 -- -P 3',
 ]) {
   test(`${words}: processes and loops are those of the setting, and the rest stays`, () => {
     assert.equal(
@@ -120,4 +121,11 @@ test('what is set now is read from command line and environment', (t) => {
   });
   const { loops: now } = currentOf(programOf('manycore serve -P 4 --loops=2 a'.split(' '), plain));
   assert.deepEqual(now, { processes: 4, loops: 2 });
+  const words = 'manycore serve -P4 -L 2 a -P8 -- -P 3 -L9';
+  const { loops: last } = currentOf(programOf(words.split(' '), plain));
+  assert.deepEqual(
+    last,
+    { processes: 8, loops: 2 },
+    'the last one counts, and not what is behind --',
+  );
 });

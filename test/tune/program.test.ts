@@ -178,6 +178,7 @@ const failingScripts: [what: string, text: string, message: RegExp][] = [
   ['throws', "export default () => { throw new Error('no way'); };", /no way/],
   ['resolves with nothing', 'export default () => undefined;', /has to resolve with \{ requests/],
   ['is no function', 'export default {};', /no function as its default export/],
+  ['returns early', 'export default () => ({ requests: 1 });', /returned after 0\.0 s of 0\./],
   ['ends its process', 'export default () => process.exit(4);', /ended with exit code 4/],
 ];
 for (const [what, text, message] of failingScripts) {
@@ -186,6 +187,22 @@ for (const [what, text, message] of failingScripts) {
     await fails(runWith(t, { files }), 'TUNE_LOAD_FAILED', message);
   });
 }
+
+test('a URL reaches a command as it is, whatever a shell would make of it', async (t) => {
+  const folder = folderWith(t, {
+    ...app,
+    'url.mjs': 'console.log(JSON.stringify(process.argv.slice(2)))',
+  });
+  const line = `${process.execPath} ${join(folder, 'url.mjs')} {url} '{url}' "{url}" >&2; exit 3`;
+  const port = 1;
+  const url = `http://127.0.0.1:${port}/?a='1'&b=$(echo 2);c=\`d\`#"\\`;
+  const load = commandLoad(line);
+  const run = { url, port, seconds: 1, isWarmUp: false, signal: noSignal };
+  await assert.rejects(load(run), (error: CodedError) => {
+    assert.ok(error.message.includes(JSON.stringify([url, url, url])), error.message);
+    return true;
+  });
+});
 
 test('a command gets where the program is and how long, and one that takes longer warms up so', async (t) => {
   const line = `sleep 1; echo '{"requests": 10, "seconds": {seconds}, "p50Ms": {port}}' {url} >&2; echo '{"requests": 10, "p50Ms": {port}}'`;
@@ -200,9 +217,19 @@ test('what a script needs to start is no time of its load', async (t) => {
   const text = `
     import { setTimeout as sleep } from 'node:timers/promises';
     await sleep(500);
-    export default () => ({ requests: 100 });`;
+    export default async ({ seconds }) => {
+      const begin = performance.now();
+      await sleep(seconds * 1000);
+      return { requests: performance.now() - begin };
+    };`;
   const { figures } = await runWith(t, { files: { ...app, 'script.mjs': text } });
-  assert.equal(figures.perSecond, 500); // in the 0.2 s that it was told
+  assert.equal(Math.round(figures.perSecond / 100), 10); // a request each ms that it loaded
+});
+
+test('what a script says of its own time counts', async (t) => {
+  const text = 'export default () => ({ requests: 100, seconds: 4 });';
+  const { figures } = await runWith(t, { files: { ...app, 'script.mjs': text } });
+  assert.equal(figures.perSecond, 25);
 });
 
 test('what a program starts ends with it, also what has left its group or heeds no signal', async (t) => {
