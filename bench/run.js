@@ -6,10 +6,11 @@
 // and --only give numbers for a look, not for a document: they go to bench/results/quick.
 // `paper` is a name for all cases of docs/evidence.md, which is written anew at the end.
 // A case with `isTogether` measures all contenders of a setting in one process of a round, a moment each
-// in turns: for what differs by less than the machine does from minute to minute.
+// in turns: for what differs by less than the machine does from minute to minute. Its bars are judged by the
+// ratios of the rounds.
 // A case may have `plan()`, for settings and runs that depend on the machine, and `report(result)`, for
 // tables of its own, what to store beside the samples, and files in a folder of its name.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { caseNames, namedOnly, paperNames } from './lib/case-names.js';
@@ -29,6 +30,7 @@ prepare();
 const { interleave, judge, settingTable, verdictTable } = await import(
   '../dist/bench/report/index.js'
 );
+const { replaceFile } = await import('../dist/src/internal/replace-file.js');
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     endAll();
@@ -118,7 +120,9 @@ async function measureCase(name, bench) {
       ]),
     ),
     measured,
-    judged: bench.bars.map((bar) => judge(bar, bench.figures, measured)),
+    judged: bench.bars.map((bar) =>
+      judge({ ...bar, isPaired: bench.isTogether }, bench.figures, measured),
+    ),
   };
 }
 
@@ -142,14 +146,15 @@ function store(result, { stored = {}, files = {} } = {}) {
   const folder = here(options.isLook ? './results/quick/' : './results/');
   const filesFolder = `${folder}${result.name}/`;
   mkdirSync(Object.keys(files).length > 0 ? filesFolder : folder, { recursive: true });
-  for (const [name, text] of Object.entries(files)) writeFileSync(`${filesFolder}${name}`, text);
+  // Whole, or as it was: a full disk destroys no earlier result.
+  for (const [name, text] of Object.entries(files)) replaceFile(`${filesFolder}${name}`, text);
   const text = JSON.stringify(
     { ...result, ...stored },
     (_, value) =>
       typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value,
     1,
   );
-  writeFileSync(`${folder}${result.name}.json`, `${text}\n`);
+  replaceFile(`${folder}${result.name}.json`, `${text}\n`);
 }
 
 /** The first line of each case is its question. */

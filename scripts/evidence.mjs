@@ -1,7 +1,8 @@
 // Writes docs/evidence.md and its pictures from bench/results/*.json. With --check nothing is written, and
 // the exit code says whether they are in step with the stored results. Needs the build (dist/).
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { evidenceCases, evidenceOf } from '../dist/bench/report/index.js';
+import { replaceFile } from '../dist/src/internal/replace-file.js';
 
 const results = evidenceCases
   .map((name) => `bench/results/${name}.json`)
@@ -19,5 +20,5 @@ for (const [file, text] of Object.entries(files)) {
     process.exit(1);
   }
   if (text === undefined) rmSync(file);
-  else writeFileSync(file, text);
+  else replaceFile(file, text);
 }

@@ -73,7 +73,12 @@ function useConnection(
         onSlice.current(key, placed);
       },
       onProblem: (problem) => setShown((last) => ({ ...last, problem })),
-      onState: (state, silentMs) => setShown((last) => ({ ...last, state, silentMs })),
+      // What a server said that is silent now is as old as the rest.
+      onState: (state, silentMs) =>
+        setShown((last) => {
+          const problem = state === 'live' ? last.problem : '';
+          return { ...last, state, silentMs, problem };
+        }),
     });
     connection.open(openedPid());
     const onHash = () => {

@@ -33,7 +33,12 @@ export function Chart({ label, seconds, series, format, note = '' }: Props) {
     [...seconds],
     ...series.map(({ values }) => values.map((value) => value ?? null)),
   ];
-  useDrawn(place, data, series.map(({ name }) => name).join('\n'), format);
+  useDrawn(
+    place,
+    data,
+    series.map(({ name }) => name),
+    format,
+  );
   const now = series
     .slice(0, 4)
     .map(({ name, values }) => `${name} ${textOf(values.at(-1), format)}`)
@@ -55,13 +60,13 @@ export function Chart({ label, seconds, series, format, note = '' }: Props) {
   );
 }
 
-/** `names`: of the lines, one in a line. */
 function useDrawn(
   place: RefObject<HTMLElement | null>,
   data: uPlot.AlignedData,
-  names: string,
+  lines: readonly string[],
   format: Props['format'],
 ): void {
+  const names = JSON.stringify(lines); // the same text as long as they are the same
   const chart = useRef<uPlot>(undefined);
   const latest = useRef(data);
   latest.current = data;
@@ -70,7 +75,7 @@ function useDrawn(
     if (element === null) return;
     const make = () => {
       chart.current?.destroy();
-      const options = optionsOf(element, names.split('\n'), format);
+      const options = optionsOf(element, JSON.parse(names), format);
       chart.current = new uPlot(options, latest.current, element);
     };
     make();

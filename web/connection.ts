@@ -63,7 +63,10 @@ export class Connection {
       else location.reload(); // the server is another: its page is, too
     });
     source.addEventListener('tasks', ({ data }) => this.#listener.onTasks(parseTasks(data)));
-    source.addEventListener('problem', ({ data }) => this.#listener.onProblem(parseProblem(data)));
+    source.addEventListener('problem', ({ data }) => {
+      this.#noteAlive();
+      this.#listener.onProblem(parseProblem(data));
+    });
     source.addEventListener('error', () => {
       source.close();
       void this.#noteLost(source);

@@ -118,9 +118,9 @@ export class History {
     for (const host of ids) if (!before.has(host)) this.#note(now, `${name(host)} has started`);
   }
 
-  #noteProcesses({ app, addresses, loops }: ServerView, now: Date): void {
+  #noteProcesses({ key: server, app, loops }: ServerView, now: Date): void {
     for (const { process, pid, lastExit } of loops) {
-      const key = `${app} ${addresses.join()} ${process}`;
+      const key = `${server} ${process}`;
       const before = this.#processes.get(key);
       if (pid === undefined || pid === before) continue;
       this.#processes.set(key, pid);

@@ -26,7 +26,7 @@ export function Program({ program, history, onSlice }: Props) {
     <>
       <Summary summary={summary} />
       {servers.map((server) => (
-        <Server key={server.app + server.addresses.join()} server={server} />
+        <Server key={server.key} server={server} />
       ))}
       {pools.map((pool) => (
         <Pool key={numbersOf(pool)} pool={pool} history={history} listeners={listeners} />

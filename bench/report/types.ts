@@ -25,6 +25,8 @@ export interface Bar {
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly timesFaster?: number;
+  /** Both sides shared each round: the median of the rounds' ratios counts, not the ratio of the medians. */
+  readonly isPaired?: boolean | undefined;
   /** Hoped for, not promised: a miss is shown all the same. */
   readonly isAim?: boolean;
 }
@@ -51,7 +53,7 @@ export interface Spread {
 }
 
 /**
- * `met`: the ratio of the medians reaches the bar. `missed`: it does not, but at least one round
+ * `met`: the ratio of the medians reaches the bar, or the median of the ratios where they are paired. `missed`: it does not, but at least one round
  * did, so noise could be the reason. `refuted`: no round reached it. `unmeasured`: a side has no
  * number.
  */

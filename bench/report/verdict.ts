@@ -1,5 +1,6 @@
 // Whether a bar was reached. The rival is the best one by the median of the same figure in the same
-// run; the verdict is the median's, and the rounds say how sure it is (see `Verdict`).
+// run; the verdict is the median's, and the rounds say how sure it is (see `Verdict`). What shared its rounds
+// is judged by the ratios of the rounds: what slowed one of them slowed both sides.
 import { roundRatios, spreadOf } from './stats.js';
 import type { Bar, Figure, Judged, Measured, Side, Spread, Verdict } from './types.js';
 
@@ -29,10 +30,9 @@ export function judge(
   }
   const isFaster = bar.timesFaster !== undefined;
   const rounds = isFaster ? roundRatios(other, own) : roundRatios(own, other);
-  const reached: Spread = {
-    ...(spreadOf(rounds) ?? { min: Number.NaN, max: Number.NaN }),
-    median: isFaster ? theirs.median / mine.median : mine.median / theirs.median,
-  };
+  const ofMedians = isFaster ? theirs.median / mine.median : mine.median / theirs.median;
+  const ofRounds = spreadOf(rounds) ?? { min: Number.NaN, max: Number.NaN, median: Number.NaN };
+  const reached: Spread = bar.isPaired ? ofRounds : { ...ofRounds, median: ofMedians };
   return { bar, verdict: verdictOf(bar, reached.median, rounds), reached, mine, rival, theirs };
 }
 

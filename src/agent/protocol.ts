@@ -1,8 +1,16 @@
 // What is asked of an agent, a line each, and what it answers, as JSON in a line each. Both ends may be of
 // different versions of manycore: what is not there is left out by who shows it.
 
-import type { SourceFigures, TaskSlice, ThreadFigures } from './figures.js';
-import { hasShape, matching, neededShape, sourceShapes, threadShape } from './shapes.js';
+import type { Bucket, SourceFigures, TaskSlice, TaskSpan, ThreadFigures } from './figures.js';
+import {
+  hasShape,
+  hostSliceShape,
+  matching,
+  neededShape,
+  sourceShapes,
+  spanShape,
+  threadShape,
+} from './shapes.js';
 
 /** Names of the sockets of all threads. */
 export const agentSockets = /^agent-\d+\.\d+(-blocking)?\.sock$/;
@@ -58,8 +66,28 @@ function parseSource(value: unknown): SourceFigures | undefined {
 /** `undefined` for what is not said by an agent. */
 export function parseSlice(text: string): TaskSlice | undefined {
   const value = parsed(text);
-  if (!Array.isArray(value?.hosts) || !Array.isArray(value.tasks)) return undefined;
-  return { ran: [], waited: [], running: [], ...value } as TaskSlice;
+  const { fromMs, toMs, hosts, tasks, running = [], ran = [], waited = [] } = { ...value };
+  if (!Number.isFinite(fromMs) || !Number.isFinite(toMs)) return undefined;
+  if (fromMs === undefined || toMs === undefined) return undefined;
+  const lists = [hosts, tasks, running, ran, waited];
+  if (!lists.every(Array.isArray) || hosts === undefined || tasks === undefined) return undefined;
+  return {
+    fromMs,
+    toMs,
+    hosts: hosts.filter((each) => hasShape(hostSliceShape, each)),
+    tasks: tasks.filter(isSpan),
+    running: running.filter(isSpan),
+    ran: ran.filter(isBucket),
+    waited: waited.filter(isBucket),
+  };
+}
+
+function isSpan(value: TaskSpan): boolean {
+  return hasShape(spanShape, value);
+}
+
+function isBucket(value: Bucket): boolean {
+  return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
 }
 
 function parsed(text: string): Partial<ThreadFigures & TaskSlice> | undefined {

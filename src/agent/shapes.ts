@@ -93,6 +93,14 @@ const loop: Shape = {
   acceptsItself: 'boolean',
 };
 
+/** Of what runs in hosts. */
+export const hostSliceShape: Shape = numbers('host', 'tasks', 'failed', 'busyMs');
+export const spanShape: Shape = {
+  ...numbers('task', 'host', 'startMs', 'endMs'),
+  name: 'string',
+  isFailed: 'boolean',
+};
+
 export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
   pool: {
     ...numbers('startedHosts', 'exitedHosts', 'lostHosts', 'restarts'),

@@ -11,6 +11,7 @@ import type { LoopView, ServerView } from './view-types.js';
 
 /** What is told of one, by whatever way. */
 interface Told {
+  readonly key: string;
   readonly app: string;
   readonly addresses: readonly string[];
   readonly units: readonly string[];
@@ -72,7 +73,14 @@ function foundPair(server: FoundServer, earlier: Program | undefined): Pair {
 }
 
 function toldBy({ app, addresses, loops }: FoundServer): Told {
-  return { app, addresses: addresses.map(addressText), units: [], loops, lostProcesses: 0 };
+  const texts = addresses.map(addressText);
+  const key = keyOfServer(app, texts);
+  return { key, app, addresses: texts, units: [], loops, lostProcesses: 0 };
+}
+
+/** Where it listens nobody else does. */
+function keyOfServer(app: string, addresses: readonly string[]): string {
+  return `${app} ${addresses.join()}`;
 }
 
 function pairs(
@@ -88,9 +96,12 @@ function pairs(
 function serversIn(thread: ThreadFigures): Told[] {
   return figuresOf(thread, 'server').map(({ figures }) => {
     const { addresses, loops }: { addresses?: unknown; loops?: unknown } = Object(figures);
+    const app = textIn(figures, 'app');
+    const texts = addressesIn(addresses).map(addressText);
     return {
-      app: textIn(figures, 'app'),
-      addresses: addressesIn(addresses).map(addressText),
+      key: keyOfServer(app, texts),
+      app,
+      addresses: texts,
       units: [],
       loops: loopsIn(loops),
       lostProcesses: numberIn(figures, 'lostProcesses'),
@@ -99,17 +110,19 @@ function serversIn(thread: ThreadFigures): Told[] {
 }
 
 function unitsIn(thread: ThreadFigures): Told[] {
-  return figuresOf(thread, 'loops').map(({ figures }) => {
+  return figuresOf(thread, 'loops').map(({ id, figures }) => {
     const { loops }: { loops?: unknown } = Object(figures);
     const units = objectsIn(figures, 'deployments').map((unit) => textIn(unit, 'name'));
-    return { app: 'units', addresses: [], units, loops: loopsIn(loops), lostProcesses: 0 };
+    const key = `units ${thread.pid}.${thread.thread}.${id}`;
+    return { key, app: 'units', addresses: [], units, loops: loopsIn(loops), lostProcesses: 0 };
   });
 }
 
 function serverView({ now, last, rate }: Pair, lostProcesses: number): ServerView {
-  const { app, addresses, units } = now;
+  const { key, app, addresses, units } = now;
   const loops = now.loops.map((loop) => loopView(loop, last?.loops, rate));
   return {
+    key,
     app,
     addresses,
     units,

@@ -102,6 +102,8 @@ export interface HostView {
 }
 
 export interface ServerView {
+  /** The same at each look, and of no other. */
+  readonly key: string;
   /** The path of its program; `units` for loops with units on them. */
   readonly app: string;
   readonly addresses: readonly string[];

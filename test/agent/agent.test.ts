@@ -165,7 +165,7 @@ test('who asks within the program watches on when others have gone', async () =>
   sampler.stop();
   await waitFor(async () => (await ownFigures()).loop.lag !== undefined);
   const other = {};
-  sampler.look(other);
+  sampler.look({ asker: other });
   sampler.leave(other);
   assert.ok((await ownFigures()).loop.lag !== undefined);
 });
@@ -188,6 +188,39 @@ test('whatever comes over a socket is figures, a slice, a question, or nothing',
       assert.ok(figures === undefined || Array.isArray(figures.sources));
       const slice = parseSlice(text);
       assert.ok(slice === undefined || Array.isArray(slice.tasks));
+    }),
+  );
+});
+
+test('of a slice only what is whole comes through', () => {
+  const span = { task: 1, host: 2, name: 'x', startMs: 1, endMs: 2, isFailed: false };
+  const host = { host: 2, tasks: 1, failed: 0, busyMs: 1 };
+  const slice = {
+    fromMs: 0,
+    toMs: 9,
+    hosts: [host],
+    tasks: [span],
+    running: [span],
+    ran: [[1, 2]],
+  };
+  const wrong = [null, 5, [], {}, [1], [1, 'x'], { ...span, endMs: null }];
+  const parts = ['hosts', 'tasks', 'running', 'ran', 'waited'] as const;
+  const texts = fc.tuple(fc.constantFrom(...parts), fc.array(fc.constantFrom(...wrong)));
+  fc.assert(
+    fc.property(texts, ([part, items]) => {
+      const whole: unknown[] = Object(slice)[part] ?? [];
+      const told = parseSlice(JSON.stringify({ ...slice, [part]: [...items, ...whole] }));
+      assert.deepEqual(told, { waited: [], ...slice });
+    }),
+  );
+  const texts2 = fc.tuple(fc.constantFrom(...parts, 'fromMs', 'toMs'), fc.json());
+  fc.assert(
+    fc.property(texts2, ([part, text]) => {
+      const told = parseSlice(JSON.stringify({ ...slice, [part]: JSON.parse(text) }));
+      for (const { startMs, endMs } of [...(told?.tasks ?? []), ...(told?.running ?? [])]) {
+        assert.ok(Number.isFinite(endMs - startMs));
+      }
+      for (const [upperMs, count] of told?.ran ?? []) assert.ok(Number.isFinite(upperMs + count));
       assert.ok([undefined, 'figures', 'probedFigures', 'tasks'].includes(parseQuestion(text)));
     }),
   );

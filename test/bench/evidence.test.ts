@@ -47,6 +47,33 @@ test('figures of the page are medians and ranges of the stored rounds, all of a 
   assert.deepEqual(Object.keys(pictures), ['lines.svg']);
 });
 
+test('a rival that is not there does not hide our own figures', () => {
+  const machine = {
+    cpu: 'a CPU',
+    cores: 2,
+    kernel: 'Linux 6',
+    node: 'v24.0.0',
+    commit: 'abc',
+    date: '2026-01-02T03:04:05Z',
+  };
+  const measuredOf = (contender: string) => ({
+    setting: 'kept-alive',
+    contender,
+    samples: { perSecond: [100], cpuUs: [7] },
+    failures: [],
+  });
+  const pageOf = (...contenders: string[]): string => {
+    const measured = contenders.map(measuredOf);
+    return evidenceOf([{ name: 'hello-units', rounds: 1, machine, measured }]).page;
+  };
+  const units = [1, 2, 4, 8].map((count) => `unit-${count}`);
+  const alone = pageOf(...units);
+  assert.match(alone, /instances on two loops: 100, 100, 100, 100/);
+  assert.doesNotMatch(alone, /Vert\.x itself/);
+  const beside = pageOf(...units, ...units.map((name) => name.replace('unit', 'vertx')));
+  assert.match(beside, /Vert\.x itself: 100, 100, 100, 100/);
+});
+
 const chart = {
   title: 'Bars & bars',
   unit: 'ms',

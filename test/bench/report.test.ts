@@ -82,6 +82,15 @@ test('a bar is missed when a round reached it and the median did not, refuted wh
   assert.equal(never.verdict, 'refuted');
 });
 
+test('what shared its rounds is judged by the median of their ratios', () => {
+  const measured = [took(us, [2, 9, 30], []), took(fast, [1, 10, 20], [])];
+  const apart = judge(bar({ atMost: 1 }), figures, measured);
+  assert.deepEqual(apart.reached, { median: 0.9, min: 0.9, max: 2 });
+  const paired = judge(bar({ atMost: 1, isPaired: true }), figures, measured);
+  assert.deepEqual(paired.reached, { median: 1.5, min: 0.9, max: 2 });
+  assert.equal(paired.verdict, 'missed');
+});
+
 test('a bar without a number on one side is unmeasured, whatever the other side did', () => {
   const failed = took(us, [null, null], []);
   const verdict = judge(bar({ atMost: 0.2 }), figures, [failed, took(fast, [1, 1], [])]);

@@ -302,6 +302,20 @@ test('a page is told why nothing can be found, and goes on when it can', async (
   await waitFor(() => events.all('view').length > seen);
 });
 
+test('a program that is opened while nothing can be found harms nobody, and is followed later', async (t) => {
+  const runtime = ownRuntime(t);
+  const child = fork(app);
+  t.after(() => child.kill('SIGKILL'));
+  const { origin, token } = await startDashboard(t, '--port', '0');
+  const list = await listen(t, `${origin}/events`, token);
+  await waitFor(() => Object(list.all('view').at(-1)).programs?.[0]?.pid === child.pid);
+  chmodSync(runtime, 0o755);
+  const one = await listen(t, `${origin}/events?pid=${child.pid}`, token);
+  await waitFor(() => list.all('problem').length > 0 && one.all('problem').length > 0);
+  chmodSync(runtime, 0o700);
+  await waitFor(() => one.all('tasks').length > 0);
+});
+
 for (const { flags, said } of [
   { flags: ['--port', '99999'], said: /port is 99999: it must be an integer.*\(OPTION_INVALID\)/ },
   { flags: ['--host', 'nohost.invalid'], said: /give another --host.*\(DASHBOARD_START_FAILED\)/ },

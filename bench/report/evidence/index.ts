@@ -40,5 +40,5 @@ function sentencesOf({ ours }: Section, stored: Stored): string | undefined {
 
 const intro = `# Evidence
 
-What the sources of manycore's ideas have measured, measured again with manycore. \`npm run bench -- paper\` runs all of it, takes about an hour on two cores, and writes this page; each figure is the median of fresh processes that took turns, with the range of the rounds in brackets. The machines of the sources are others than ours, so it is the shapes that can be compared.
+What the sources of manycore's ideas have measured, measured again with manycore. \`npm run bench -- paper\` runs all of it, takes about an hour on two cores, and writes this page; each figure is the median of fresh processes that took turns, with the range of the rounds in brackets; what is called times or a factor is that of two medians. The machines of the sources are others than ours, so it is the shapes that can be compared.
 `;

@@ -49,6 +49,24 @@ export class Stored {
     return formatSpread(this.#known(name, setting, contender, figure));
   }
 
+  /** The median alone. Throws `NotMeasured`. */
+  median(name: string, setting: string, contender: string, figure: string): number {
+    return this.#known(name, setting, contender, figure).median;
+  }
+
+  /** What a sentence says of a rival that is not everywhere, '' where it was not there. */
+  where(name: string, contender: string, sentence: () => string): string {
+    const measured = this.#results.get(name)?.measured ?? [];
+    return measured.some((one) => one.contender === contender) ? sentence() : '';
+  }
+
+  /** Of the machine that it was measured on. Throws `NotMeasured`. */
+  cores(name: string): number {
+    const result = this.#results.get(name);
+    if (result === undefined) throw new NotMeasured(name);
+    return result.machine.cores;
+  }
+
   /** By the medians: how many times the first the second is, as `2.3`. Throws `NotMeasured`. */
   times(
     name: string,

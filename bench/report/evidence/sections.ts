@@ -76,21 +76,29 @@ function hosts(load: string, title: string, why: (stored: Stored) => string): Se
   };
 }
 
-const whole = (stored: Stored, load: string, count: number): string =>
-  stored.text('hosts', `${load}-${count}`, 'manycore-process', 'totalMs');
+/** The figures that both loads have a sentence of. */
+function hostSentence(stored: Stored, load: string): string {
+  const text = (count: number, figure = 'totalMs'): string =>
+    stored.text('hosts', `${load}-${count}`, 'manycore-process', figure);
+  const total = (count: number): number =>
+    stored.median('hosts', `${load}-${count}`, 'manycore-process', 'totalMs');
+  const best = hostCounts.reduce((one, other) => (total(other) < total(one) ? other : one));
+  const all = `${text(1)} ms with one host, ${text(2)} with two, ${text(4)} with four, ${text(8)} with eight`;
+  const parts = `From one host to eight the starts grow from ${text(1, 'startMs')} ms to ${text(8, 'startMs')}: each is a Node process, and those beyond the cores take turns with the others`;
+  return `on ${stored.cores('hosts')} cores ${all}; the shortest is with ${best}. ${parts}.`;
+}
 
 const fibonacci = hosts(
   'fibonacci',
   'Fibonacci by number of hosts',
-  (stored) =>
-    `On two cores: ${whole(stored, 'fibonacci', 1)} ms with one host, ${whole(stored, 'fibonacci', 2)} with two, ${whole(stored, 'fibonacci', 4)} with four, ${whole(stored, 'fibonacci', 8)} with eight. The best number is that of the cores, as in the source. Beyond it the starts are what grows: each further host is a Node process that two cores have to start one after the other; once they run, eight hosts compute no slower than two.`,
+  (stored) => `Tasks that only compute, ${hostSentence(stored, 'fibonacci')}`,
 );
 
 const mixed = hosts(
   'mixed',
   'A mixed load by number of hosts',
   (stored) =>
-    `A third of these tasks waits for 20 ms, as for a disk: ${whole(stored, 'mixed', 1)} ms with one host, ${whole(stored, 'mixed', 2)} with two, ${whole(stored, 'mixed', 4)} with four, ${whole(stored, 'mixed', 8)} with eight. A host of manycore runs other tasks while one waits, so that waiting needs no further hosts.`,
+    `A third of these tasks waits for 20 ms, as for a disk: ${hostSentence(stored, 'mixed')} A host has one task at a time here, as by default, so that one that waits holds it; \`concurrentTasksPerHost\` lets others run meanwhile.`,
 );
 
 const sizes = [1, 2, 4, 6];
@@ -106,7 +114,7 @@ const staircase: Section = {
   ours: (stored) => {
     const done = (size: number, job: number) =>
       stored.text('staircase', poolOf(size), 'node', `done${job}Ms`);
-    return `With one thread the first is done after ${done(1, 1)} ms and the last after ${done(1, 6)}; with two ${done(2, 1)} and ${done(2, 6)}; with four ${done(4, 1)} and ${done(4, 6)}; with six ${done(6, 1)} and ${done(6, 6)}. The steps are there up to the number of cores, which is two here. More threads than cores take turns: the last is done no sooner, and the first later. So manycore gives what it starts as many threads as cores, and at least the four that Node has, because work on files waits more than it computes.`;
+    return `With one thread the first is done after ${done(1, 1)} ms and the last after ${done(1, 6)}; with two ${done(2, 1)} and ${done(2, 6)}; with four ${done(4, 1)} and ${done(4, 6)}; with six ${done(6, 1)} and ${done(6, 6)}. The machine has ${stored.cores('staircase')} cores: up to so many threads a step is done in the time of one, and more of them take turns. So manycore gives what it starts as many threads as cores, and at least the four that Node has, because work on files waits more than it computes.`;
   },
   chart: (stored) => ({
     title: 'Six pbkdf2 begun together: when each is done',
@@ -197,26 +205,52 @@ const mix: Section = {
   source:
     'The analysis of Apache 2.0: 75 to 78 % of the CPU time are spent in the kernel, and with CGI over half of that is `read()` on pipes.',
   ours: (stored) => {
-    const system = (setting: string, contender: string): string =>
-      stored.text('serve-mix', setting, contender, 'systemShare');
-    const rate = (setting: string, contender: string): string =>
-      stored.text('serve-mix', setting, contender, 'perSecond');
-    return `System time of the whole machine, in percent: ${system('0 % CGI', 'manycore-2x1')} with files alone and ${system('100 % CGI', 'manycore-2x1')} with programs alone under manycore, ${system('0 % CGI', 'apache-worker')} and ${system('100 % CGI', 'apache-worker')} under Apache's worker model. Requests per second with files alone: ${rate('0 % CGI', 'manycore-2x1')} and ${rate('0 % CGI', 'apache-worker')}; with programs alone ${rate('100 % CGI', 'manycore-2x1')} and ${rate('100 % CGI', 'apache-worker')}. With programs it is the kernel that works, in both: starting a process is most of such a request. With files Apache, which is written in C, needs less CPU for a request: ours takes ${stored.times('serve-mix', 'cpuUs', ['0 % CGI', 'apache-worker'], ['0 % CGI', 'manycore-2x1'])} times as much.`;
+    const [files, programs] = ['0 % CGI', '100 % CGI'];
+    const of = (contender: string, figure: string, setting: string): string =>
+      stored.text('serve-mix', setting, contender, figure);
+    const timesOf = (contender: string): string =>
+      `${of(contender, 'systemShare', files)} percent system and ${of(contender, 'userShare', files)} user time with files alone, ${of(contender, 'systemShare', programs)} and ${of(contender, 'userShare', programs)} with programs alone`;
+    const ratesOf = (contender: string): string =>
+      `${of(contender, 'perSecond', files)} requests per second with files, ${of(contender, 'perSecond', programs)} with programs`;
+    const ours = `Of the whole machine, the load generator with it, manycore: ${timesOf('manycore-2x1')}; ${ratesOf('manycore-2x1')}. Starting a process is most of a request to a program, and that is work of the kernel.`;
+    const apache = stored.where('serve-mix', 'apache-worker', () => {
+      const cpu = stored.times(
+        'serve-mix',
+        'cpuUs',
+        [files, 'apache-worker'],
+        [files, 'manycore-2x1'],
+      );
+      return ` Apache's worker model: ${timesOf('apache-worker')}; ${ratesOf('apache-worker')}. It is written in C: for a file ours takes ${cpu} times its CPU.`;
+    });
+    return `${ours}${apache}`;
   },
   chart: (stored) => ({
-    title: 'System time by the share of CGI programs',
+    title: 'System and user time by the share of CGI programs',
     unit: '% of all cores, the load generator with them',
     scale: 'linear',
-    series: stored.contenders('serve-mix', shares[0] ?? ''),
+    series: ['system', 'user'],
     groups: shares.map((setting) => ({
       label: setting,
-      bars: stored
-        .contenders('serve-mix', setting)
-        .map((contender) => stored.spread('serve-mix', setting, contender, 'systemShare')),
+      bars: mixServers(stored).map((contender) => sharesOf(stored, setting, contender)),
     })),
-    notes: ['manycore-2x1: two processes with a loop each; 1x2: one with two.'],
+    notes: [
+      `From the left in each group: ${mixServers(stored).join(', ')}. manycore-2x1: two processes with a loop each.`,
+    ],
   }),
 };
+
+function mixServers(stored: Stored): string[] {
+  const all = stored.contenders('serve-mix', shares[0] ?? '');
+  return all.filter((contender) => contender !== 'manycore-1x2');
+}
+
+function sharesOf(stored: Stored, setting: string, contender: string): BarValue {
+  const spreads = ['systemShare', 'userShare'].map((figure) =>
+    stored.spread('serve-mix', setting, contender, figure),
+  );
+  const known = spreads.filter((spread) => spread !== undefined);
+  return known.length === spreads.length ? known : undefined;
+}
 
 const callGroups = {
   programs: 'fork, exec, wait',
@@ -228,7 +262,7 @@ const callGroups = {
   events: 'epoll, futex',
   others: 'others',
 };
-const callServers = ['apache-worker', 'manycore-2x1'];
+const callServers = (stored: Stored): string[] => stored.contenders('mix-calls', shares[0] ?? '');
 
 const mixCalls: Section = {
   name: 'mix-calls',
@@ -238,7 +272,14 @@ const mixCalls: Section = {
   ours: (stored) => {
     const share = (contender: string, group: string): string =>
       stored.text('mix-calls', '100 % CGI', contender, group);
-    return `Shares of the time that system calls were on a core, counted by \`manycore trace\`, with programs alone: \`read\` has ${share('apache-worker', 'read')} percent in Apache and ${share('manycore-2x1', 'read')} in manycore; starting programs and waiting for their end ${share('apache-worker', 'programs')} and ${share('manycore-2x1', 'programs')}; memory ${share('apache-worker', 'memory')} and ${share('manycore-2x1', 'memory')}. Twenty years after the source a read from a pipe is cheap, and time that a read only waits is not counted here; what a small program costs is its start. Page faults and interrupts, which are system time too, are no calls and are not in these shares.`;
+    const sharesIn = (contender: string): string =>
+      `\`read\` has ${share(contender, 'read')} percent, starting programs and waiting for their end ${share(contender, 'programs')}, memory ${share(contender, 'memory')}`;
+    const apache = stored.where(
+      'mix-calls',
+      'apache-worker',
+      () => ` In Apache's worker model ${sharesIn('apache-worker')}.`,
+    );
+    return `Shares of the time that system calls were on a core, counted by \`manycore trace\`, with programs alone: ${sharesIn('manycore-2x1')}.${apache} Twenty years after the source a read from a pipe is cheap, and time that a read only waits is not counted here; what a small program costs is its start. Page faults and interrupts, which are system time too, are no calls and are not in these shares.`;
   },
   chart: (stored) => ({
     title: 'System calls by the share of CGI programs',
@@ -247,11 +288,9 @@ const mixCalls: Section = {
     series: Object.values(callGroups),
     groups: shares.map((setting) => ({
       label: setting,
-      bars: callServers.map((contender) => partsOf(stored, setting, contender)),
+      bars: callServers(stored).map((contender) => partsOf(stored, setting, contender)),
     })),
-    notes: [
-      'The left one of each pair: Apache, its worker model. The right one: manycore, two processes with a loop each.',
-    ],
+    notes: [`From the left in each group: ${callServers(stored).join(', ')}.`],
   }),
 };
 
@@ -276,22 +315,39 @@ const hello: Section = {
       stored.text('hello-units', 'kept-alive', contender, 'perSecond');
     const cpu = (contender: string): string =>
       stored.text('hello-units', 'kept-alive', contender, 'cpuUs');
-    return `Requests per second with 1, 2, 4 and 8 instances: ${instances.map((count) => rate(`unit-${count}`)).join(', ')} for units, ${instances.map((count) => rate(`vertx-${count}`)).join(', ')} for Vert.x itself. CPU for a request, in µs: ${cpu('unit-2')} and ${cpu('vertx-2')} with two. What is beyond the loops adds nothing, in both. The load generator shares the two cores, so that the second instance gives less than twice the first.`;
+    const ratesOf = (kind: string): string =>
+      instances.map((count) => rate(`${kind}-${count}`)).join(', ');
+    const gain = (kind: string): string => {
+      const from = ['kept-alive', `${kind}-1`] as const;
+      return stored.times('hello-units', 'perSecond', from, ['kept-alive', `${kind}-2`]);
+    };
+    const vertx = stored.where(
+      'hello-units',
+      'vertx-1',
+      () =>
+        ` Vert.x itself: ${ratesOf('vertx')}, ${gain('vertx')} times as many with two as with one; ${cpu('vertx-2')} µs of CPU for a request with two.`,
+    );
+    return `Requests per second of units with 1, 2, 4 and 8 instances on two loops: ${ratesOf('unit')}, ${gain('unit')} times as many with two as with one; ${cpu('unit-2')} µs of CPU for a request with two.${vertx} The load generator shares the ${stored.cores('hello-units')} cores with the server.`;
   },
   chart: (stored) => ({
     title: 'Hello world by instances, 64 connections that are kept',
     unit: 'requests per second',
     scale: 'linear',
-    series: ['units of manycore', 'Vert.x'],
+    series: helloKinds(stored).map((kind) => (kind === 'unit' ? 'units of manycore' : 'Vert.x')),
     groups: instances.map((count) => ({
       label: `${count} instance${count === 1 ? '' : 's'}`,
-      bars: ['unit', 'vertx'].map((kind) =>
+      bars: helloKinds(stored).map((kind) =>
         stored.spread('hello-units', 'kept-alive', `${kind}-${count}`, 'perSecond'),
       ),
     })),
     notes: [],
   }),
 };
+
+function helloKinds(stored: Stored): string[] {
+  const measured = stored.contenders('hello-units', 'kept-alive');
+  return ['unit', 'vertx'].filter((kind) => measured.includes(`${kind}-1`));
+}
 
 const models = ['one process', 'pmap', 'worker pool', 'master and slaves'];
 

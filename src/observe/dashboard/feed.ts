@@ -97,12 +97,16 @@ export class Feed implements Disposable {
     }
     for (const { key, program, pid, thread } of wanted) {
       if (this.#followed.has(key)) continue;
-      const stop = followTasks(
-        { pid, thread },
-        (slice) => this.#tellTasks(program, { pid, thread, slice }),
-        () => this.#followed.delete(key),
-      );
-      this.#followed.set(key, stop);
+      try {
+        const stop = followTasks(
+          { pid, thread },
+          (slice) => this.#tellTasks(program, { pid, thread, slice }),
+          () => this.#followed.delete(key),
+        );
+        this.#followed.set(key, stop);
+      } catch {
+        return; // programs cannot be found now: the next look says why, and the one after that tries again
+      }
     }
   }
 

@@ -7,6 +7,11 @@ import { poolsOf } from './sources.js';
 
 type HostMemory = NonNullable<HostFigures['memory']>;
 
+export interface ThreadPlace {
+  readonly pid: number;
+  readonly thread: number;
+}
+
 export interface HostReading {
   readonly slot: number;
   /** `undefined` for a thread, and for one on another machine. */
@@ -15,26 +20,42 @@ export interface HostReading {
   readonly memory: HostMemory | undefined;
 }
 
-/** Of the last reading. A process is known by its pid, another host by who started it and its number there. */
-const known = new Map<string, HostReading>();
+interface KnownHost extends HostReading {
+  /** Threads with pools that had it, when they told last. */
+  readonly owners: ReadonlySet<string>;
+}
 
-/** All hosts in the pools of these threads; those that several loops share are in the pools of all of them. */
-export function hostReadings(threads: readonly ThreadFigures[]): HostReading[] {
+/** Of the last reading. A process is known by its pid, another host by who started it and its number there. */
+const known = new Map<string, KnownHost>();
+
+/**
+ * All hosts in the pools of these threads; those that several loops share are in the pools of all of them.
+ * Those of threads that are there and `silent` are as they were: a slot is not given away because a loop is
+ * blocked for a while.
+ */
+export function hostReadings(
+  threads: readonly ThreadFigures[],
+  silent: readonly ThreadPlace[] = [],
+): HostReading[] {
   const told = poolsOf(threads).flatMap(({ pid, thread, figures: { hosts = [] } }) =>
     hosts.map((host) => {
       const ofProcess = host.kind === 'process' ? host.pid : undefined;
       const key = ofProcess === undefined ? `${pid}.${thread}.${host.id}` : String(ofProcess);
-      return { key, pid: ofProcess, memory: memoryIn(host) };
+      return { key, owner: `${pid}.${thread}`, pid: ofProcess, memory: memoryIn(host) };
     }),
   );
+  const quiet = new Set(silent.map(({ pid, thread }) => `${pid}.${thread}`));
   const keys = new Set(told.map(({ key }) => key));
-  for (const key of known.keys()) if (!keys.has(key)) known.delete(key);
-  for (const { key, pid, memory } of told) {
+  for (const [key, { owners }] of known) {
+    if (!keys.has(key) && ![...owners].some((owner) => quiet.has(owner))) known.delete(key);
+  }
+  for (const { key, owner, pid, memory } of told) {
     const before = known.get(key);
     known.set(key, {
       slot: before?.slot ?? freeSlot(),
       pid,
       memory: newerOf(before?.memory, memory),
+      owners: new Set(before?.owners).add(owner),
     });
   }
   return [...known.values()];

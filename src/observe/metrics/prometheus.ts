@@ -75,7 +75,9 @@ class ReadHistogram extends Histogram {
   /** What registries ask, and what `get()` is made of. */
   async getForPromString(): Promise<object> {
     const { name, help } = this.#settings;
-    const values = (await this.#read()).flatMap((sample) => linesOf(name, sample));
+    const values = (await this.#read())
+      .flatMap((sample) => linesOf(name, sample))
+      .map((value) => ({ ...value, sharedLabels: {} })); // `get()` adds them to those of each
     return { name, help, type: 'histogram', aggregator: 'sum', values };
   }
 }

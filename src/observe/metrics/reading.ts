@@ -67,7 +67,10 @@ async function read(): Promise<ProgramReading> {
       figures,
     })),
   ];
-  const hosts = hostReadings(threads);
+  const hosts = hostReadings(
+    threads,
+    all.filter(({ figures }) => figures === undefined),
+  );
   const busy = hostPids(threads); // they do not answer then
   const watched = all.filter((each) => ours.has(each.pid) && !each.mayBlock && !busy.has(each.pid));
   return {

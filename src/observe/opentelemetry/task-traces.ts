@@ -32,9 +32,12 @@ export class TaskTraces extends AsyncLocalStorage<Carried> {
 
   /** `undefined` where the caller is in no trace. */
   override getStore(): Carried | undefined {
-    const { context, propagation } = this.#api;
+    const { context, propagation, trace } = this.#api;
+    const active = context.active();
+    // Other propagators have something to say outside of a trace, too, such as baggage.
+    if (trace.getSpanContext(active) === undefined) return undefined;
     const headers: Record<string, string> = {};
-    propagation.inject(context.active(), headers);
+    propagation.inject(active, headers);
     for (const _name in headers) return { headers, sentMs: Date.now() };
     return undefined;
   }

@@ -174,6 +174,30 @@ function pausesIn(threads: readonly ThreadFigures[]): (number | undefined)[][] {
   return hostReadings(threads).map(({ slot, memory: told }) => [slot, told?.gc.minor.count]);
 }
 
+test('hosts of a thread that is silent keep their slots, and lose them when it has ended', () => {
+  const host = (id: number) => ({ id, kind: 'process', pid: 70 + id, memory: memory(10, id) });
+  const first = threadWith(1, [host(1)]);
+  const second = threadWith(2, [host(2)]);
+  assert.deepEqual(pausesIn([first, second]), [
+    [1, 1],
+    [2, 2],
+  ]);
+  const silent = [{ pid: 5, thread: 1 }];
+  const slots = (): number[] => hostReadings([second], silent).map(({ slot }) => slot);
+  assert.deepEqual(slots(), [1, 2]);
+  const grown = threadWith(2, [host(2), host(3)]);
+  assert.deepEqual(
+    hostReadings([grown], silent).map(({ slot, pid }) => [slot, pid]),
+    [
+      [1, 71],
+      [2, 72],
+      [3, 73],
+    ],
+  );
+  assert.deepEqual(pausesIn([second]), [[2, 2]]);
+  assert.deepEqual(pausesIn([]), []);
+});
+
 test('of a host that several loops share the latest of what it told counts', () => {
   const shared = { id: 1, kind: 'process', pid: 70 };
   const newer = threadWith(1, [{ ...shared, memory: memory(20, 8) }]);

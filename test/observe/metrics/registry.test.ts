@@ -9,6 +9,7 @@ import {
   prometheusName,
 } from '../../../src/observe/metrics/definitions.js';
 import { metricsText, registerMetrics } from '../../../src/observe/metrics/metrics.js';
+import { openPool } from '../../pool/ways.js';
 import { waitFor } from '../../support/index.js';
 import { readRepositoryFile } from '../../support/repository.js';
 import { ownRuntime } from '../runtime.js';
@@ -29,6 +30,20 @@ test('a registry of the program has all metrics beside its own', async (t) => {
   const active = sum(again, 'manycore_loop_active_seconds_total');
   const idle = sum(again, 'manycore_loop_idle_seconds_total');
   assert.ok(active > 0 && active + idle <= performance.now() / 1000); // read anew, not added up
+});
+
+test('a registry tells all metrics as JSON, too', async (t) => {
+  ownRuntime(t);
+  const pool = openPool(t, { size: 1 });
+  await pool.run(() => 1);
+  const registry = new Registry();
+  registerMetrics(registry);
+  const metrics = await registry.getMetricsAsJSON();
+  const waits = metrics.find(({ name }) => name === 'manycore_task_wait_seconds');
+  assert.ok(
+    waits?.values.some(({ value }) => value === 1),
+    JSON.stringify(waits),
+  );
 });
 
 test('a name that is taken is METRIC_NAME_TAKEN, and nothing was registered', () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { trace } from '@opentelemetry/api';
+import { context, propagation, trace } from '@opentelemetry/api';
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { type Pool, pmap, run, task } from '../../../src/index.js';
 import { deadlineMs, openPool, type Way, ways } from '../../pool/ways.js';
@@ -56,6 +56,8 @@ test('a task outside of a trace has no span', async (t) => {
   const pool = tracedPool(t);
   takeSpans();
   await pool.run(() => 1);
+  const baggage = propagation.createBaggage({ customer: { value: '7' } });
+  await context.with(propagation.setBaggage(context.active(), baggage), () => pool.run(() => 2));
   assert.deepEqual(takeSpans(), []);
   assert.deepEqual(await spansOf(pool), []);
 });

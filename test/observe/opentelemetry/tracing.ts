@@ -3,7 +3,11 @@
 
 import { context, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import {
+  CompositePropagator,
+  W3CBaggagePropagator,
+  W3CTraceContextPropagator,
+} from '@opentelemetry/core';
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
@@ -16,7 +20,8 @@ const exporter = new InMemorySpanExporter();
 const spanProcessors = [new SimpleSpanProcessor(exporter)];
 trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-propagation.setGlobalPropagator(new W3CTraceContextPropagator());
+const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()]; // as the SDK for Node has them
+propagation.setGlobalPropagator(new CompositePropagator({ propagators }));
 instrument();
 
 /** What tests ask of a span; it can travel. */
