@@ -12,6 +12,9 @@ use std::os::fd::OwnedFd;
 
 const OBJECT: &[u8] = include_bytes_aligned!("../trace/trace.bpf.o");
 
+/// As in `trace.bpf.c`.
+const HINT_WORDS: usize = 64;
+
 /// Program and tracepoint. What tells of threads and cores comes first: no call counts before it.
 const PROGRAMS: [(&str, &str); 6] = [
     ("task_forks", "sched_process_fork"),
@@ -54,9 +57,19 @@ impl EbpfTracer {
     }
 
     pub fn follow(&mut self, pid: u32) -> Result<()> {
+        self.hint(pid)?;
         let map = self.ebpf.map_mut("followed").ok_or_else(|| lacks("followed"))?;
         let mut followed = HashMap::<_, u32, u8>::try_from(map).map_err(unavailable)?;
         followed.insert(pid, 1, 0).map_err(unavailable)
+    }
+
+    /// The bit of a process that is followed. It stays: the number may have it in common with another.
+    fn hint(&mut self, pid: u32) -> Result<()> {
+        let map = self.ebpf.map_mut("followed_hint").ok_or_else(|| lacks("followed_hint"))?;
+        let mut hints = Array::<_, [u64; HINT_WORDS]>::try_from(map).map_err(unavailable)?;
+        let mut words = hints.get(&0, 0).map_err(unavailable)?;
+        words[pid as usize / 64 % HINT_WORDS] |= 1 << (pid % 64);
+        hints.set(0, words, 0).map_err(unavailable)
     }
 
     pub fn unfollow(&mut self, pid: u32) -> Result<()> {

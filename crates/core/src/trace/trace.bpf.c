@@ -21,6 +21,8 @@
 /* So many are in use when programs that start get none for each thread any more. */
 #define TOLD_APART_COUNT (RECORD_COUNT / 2)
 #define COMM_SIZE 16
+/* As HINT_WORDS in linux_ebpf.rs. */
+#define HINT_WORDS 64
 
 /* What a record is of; `record.rs` has the same numbers. */
 #define KIND_THREAD 1
@@ -31,10 +33,13 @@ struct sched_entity {
   __u64 sum_exec_runtime;
 } __attribute__((preserve_access_index));
 
+struct bpf_local_storage;
+
 struct task_struct {
   int pid;
   int tgid;
   struct sched_entity se;
+  struct bpf_local_storage *bpf_storage;
 } __attribute__((preserve_access_index));
 
 struct call {
@@ -109,6 +114,18 @@ struct {
   __type(value, __u8);
 } followed SEC(".maps");
 
+/* A bit for each, by the end of its number: where it is not set the process is none of them. */
+struct followed_hint {
+  __u64 words[HINT_WORDS];
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct followed_hint);
+} followed_hint SEC(".maps");
+
 /* Programs whose threads have records of their own, by the name of the process. */
 struct {
   __uint(type, BPF_MAP_TYPE_HASH);
@@ -166,12 +183,27 @@ static __always_inline void count_into(struct task_state *state, __u32 kind, __u
   if (record) __sync_fetch_and_add(&record->tasks, 1);
 }
 
+/*
+ * The state of a task that was seen before. Most tasks of a machine are not followed and have no storage of
+ * any kind: to see that costs a load, and asking for it a call.
+ */
+static __always_inline struct task_state *known_state(struct task_struct *task) {
+  return task->bpf_storage ? bpf_task_storage_get(&tasks, task, 0, 0) : 0;
+}
+
+static __always_inline int is_followed(__u32 pid) {
+  __u32 zero = 0;
+  struct followed_hint *hint = bpf_map_lookup_elem(&followed_hint, &zero);
+  if (!hint || !(hint->words[(pid / 64) % HINT_WORDS] >> (pid % 64) & 1)) return 0;
+  return bpf_map_lookup_elem(&followed, &pid) != 0;
+}
+
 /* The state of the current task; made when its process is followed and it was not seen before. */
 static __always_inline struct task_state *current_state(struct task_struct *task) {
-  struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct task_state *state = known_state(task);
   if (state) return state;
   __u32 pid = task->tgid;
-  if (!bpf_map_lookup_elem(&followed, &pid)) return 0;
+  if (!is_followed(pid)) return 0;
   struct comm comm = {};
   bpf_get_current_comm(comm.text, COMM_SIZE);
   struct task_state fresh = {};
@@ -229,7 +261,7 @@ int BPF_PROG(call_enters, void *registers, long number) {
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(call_exits, void *registers, long result) {
-  struct task_state *state = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), 0, 0);
+  struct task_state *state = known_state(bpf_get_current_task_btf());
   if (!state || !state->is_in_call) return 0;
   state->is_in_call = 0;
   __u32 at = state->record;
@@ -252,13 +284,13 @@ static __always_inline void credit_ending(struct task_state *state, struct task_
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(core_switches, int is_preempted, struct task_struct *before, struct task_struct *after) {
-  struct task_state *left = bpf_task_storage_get(&tasks, before, 0, 0);
+  struct task_state *left = known_state(before);
   if (left) {
     left->came_ns = 0;
     if (left->is_in_call || left->is_ending) left->left_ns = bpf_ktime_get_ns();
     if (left->is_ending) credit_ending(left, before, left->left_ns);
   }
-  struct task_state *back = bpf_task_storage_get(&tasks, after, 0, 0);
+  struct task_state *back = known_state(after);
   if (!back) return 0;
   back->came_ns = bpf_ktime_get_ns();
   back->came_run_ns = after->se.sum_exec_runtime;
@@ -301,7 +333,7 @@ static __always_inline void credit_until_exec(struct task_state *state, struct t
 /* The program has a record of its own from here on, for the one that was followed from the start, too. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(program_starts, struct task_struct *task) {
-  struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct task_state *state = known_state(task);
   if (!state) return 0;
   __u32 pid = task->tgid;
   struct comm comm = {};
@@ -318,7 +350,7 @@ int BPF_PROG(program_starts, struct task_struct *task) {
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(task_exits, struct task_struct *task) {
-  struct task_state *state = bpf_task_storage_get(&tasks, task, 0, 0);
+  struct task_state *state = known_state(task);
   if (!state) return 0;
   __u32 at = state->record;
   struct record *record = bpf_map_lookup_elem(&records, &at);
