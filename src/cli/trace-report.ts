@@ -164,7 +164,7 @@ function overheadLines({ overhead, method, calls }: TraceReport): string[] {
   }
   const kernel =
     kernelShare === null
-      ? 'not measured in the kernel (that takes root)'
+      ? 'not measured in the kernel (that takes root, and a while)'
       : `${percent(kernelShare)} of a core in the kernel, where it counts (sampled)`;
   return [`overhead  ${kernel}, ${own}`];
 }

@@ -56,16 +56,22 @@ export function programOf(command: readonly string[], { serve, main }: ProgramOp
   const [nodeFlags, rest] = [words.slice(0, end), words.slice(end)];
   if (!serve) {
     const underNode = servedBy(basename(rest[0] ?? ''), rest.slice(1));
-    if (underNode !== undefined) return serveProgram(nodeFlags, underNode, main);
+    if (underNode !== undefined) return serveProgram(nodeFlags, underNode, main, executable);
     return { executable: [executable], nodeFlags, rest, kind: 'node' };
   }
   const [app, ...args] = rest;
-  return serveProgram(nodeFlags, app === undefined ? [] : [app, '--', ...args], main);
+  return serveProgram(nodeFlags, app === undefined ? [] : [app, '--', ...args], main, executable);
 }
 
-function serveProgram(nodeFlags: string[], args: readonly string[], main: string): Program {
+/** `node`: the Node that was named. */
+function serveProgram(
+  nodeFlags: string[],
+  args: readonly string[],
+  main: string,
+  node = process.execPath,
+): Program {
   return {
-    executable: [process.execPath],
+    executable: [node],
     nodeFlags,
     rest: [main, 'serve', ...args],
     kind: 'serve',

@@ -16,6 +16,8 @@ export interface SpaceOptions {
   readonly allowedCores: readonly number[];
   /** V8's own limit of the heap in the program's Node, in MiB. */
   readonly defaultHeapMb: number;
+  /** That the machine has, or the control group grants, in MiB. */
+  readonly memoryMb: number;
   /** Of the program's Node. */
   readonly nodeMajor: number;
   /** Of a run as it is. */
@@ -43,6 +45,9 @@ type Choices = readonly Setting[] | string;
 const largeSemiSpaceFrom = 24;
 /** A process with less than this share of the limit in all its memory is far from it. */
 const nearShare = 0.5;
+
+/** A heap is not all of a process, and a process not all of a machine. */
+const mostMemoryShare = 0.75;
 
 export function spaceOf(options: SpaceOptions): Space {
   const candidates: Candidate[] = [];
@@ -81,7 +86,7 @@ const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
       .map((blockingThreads) => ({ blockingThreads }));
   },
 
-  heapLimit({ current, defaultHeapMb, figures, only }) {
+  heapLimit({ current, defaultHeapMb, memoryMb, figures, only }) {
     const limit = current.heapLimitMb ?? defaultHeapMb;
     const used = figures.largestMiB;
     const isFar = used !== undefined && used < limit * nearShare;
@@ -90,10 +95,12 @@ const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
       return `${whose} of ${Math.round(limit)} MiB is far from the ${Math.round(used)} MiB that a process has`;
     }
     const limits = distinct([2 * limit, 4 * limit, defaultHeapMb].map(Math.round));
-    return limits
-      .filter((each) => each > limit)
-      .sort((a, b) => a - b)
-      .map((heapLimit) => ({ heapLimit }));
+    const higher = limits.filter((each) => each > limit);
+    const affordable = higher.filter((each) => each <= memoryMb * mostMemoryShare);
+    if (affordable.length === 0 && higher.length > 0) {
+      return `a higher limit than ${Math.round(limit)} MiB is more than the ${Math.round(memoryMb)} MiB of memory here allow`;
+    }
+    return affordable.sort((a, b) => a - b).map((heapLimit) => ({ heapLimit }));
   },
 
   poolHosts({ kind, cores, current, hasHosts, only }) {

@@ -2,6 +2,7 @@
 // is and what a run takes beside its load; from that follow what is tried (space.ts) and how long each run
 // is (pace.ts), then the search decides (search.ts).
 
+import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
 import { allowedCores, grantedCores } from '../host/index.js';
 import { messageOf } from '../internal/index.js';
@@ -149,6 +150,7 @@ class Tuning {
       cores: grantedCores().count,
       allowedCores: allowedCores(),
       defaultHeapMb: this.#node.defaultHeapMb,
+      memoryMb: memoryMb(),
       nodeMajor: Number(this.#node.version.split('.')[0]),
       figures,
       hasHosts,
@@ -194,4 +196,10 @@ class Tuning {
       skipped: skippedTexts(search.skipped, settings),
     };
   }
+}
+
+/** A control group without a limit has a number that no machine has. */
+function memoryMb(): number {
+  const granted = process.constrainedMemory() ?? 0;
+  return (granted > 0 ? Math.min(granted, totalmem()) : totalmem()) / 2 ** 20;
 }

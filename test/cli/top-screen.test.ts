@@ -76,6 +76,61 @@ test('a list longer than the screen scrolls with what is chosen', () => {
   assert.ok(first.lines.some((line) => /^> +1 /.test(textOf(line))));
 });
 
+test('servers, units and buses of an opened program fit, at 60 columns too', () => {
+  const loop = {
+    process: 0,
+    loop: 1,
+    pid: 1234567,
+    state: 'ready',
+    utilization: 0.97,
+    lagMs: 12.3,
+    blockedMs: 0,
+    openConnections: 123_456,
+    requestsInFlight: 1234,
+    requestsPerSecond: 98_765,
+    rssBytes: 123_456_789,
+    lastExit: 'exit code 1',
+  };
+  const figures = {
+    loops: [loop, { ...loop, blockedMs: 12_345, lagMs: 99_999 }],
+    openConnections: 5,
+    requestsPerSecond: 98_765,
+    turnedAway: 7,
+    lostProcesses: 2,
+  };
+  const server = {
+    ...figures,
+    key: 'a',
+    app: '/app/server.js',
+    addresses: ['http://127.0.0.1:3000'],
+    units: [],
+  };
+  const units = { ...figures, key: 'b', app: 'units', addresses: [], units: ['hello', 'other'] };
+  const bus = {
+    pid: 1234567,
+    thread: 12,
+    id: 1,
+    sentPerSecond: 1_234_567,
+    receivedPerSecond: 1_234_567,
+    undelivered: 1_234_567,
+    dropped: 1_234_567,
+  };
+  const all = [{ ...program(1), servers: [server, units], buses: [bus] }];
+  const opened = press(press(firstState(undefined), 'home', all), 'return', all);
+  for (const columns of [60, 80]) {
+    const { lines } = screenOf(all, opened, { columns, rows: 40 });
+    const texts = lines.map(textOf);
+    for (const text of texts) assert.ok(text.length <= columns, `${columns}: ${text}`);
+    const whole = texts.join('\n');
+    assert.match(whole, /Server .*server\.js at http:\/\/127\.0\.0\.1:3000/);
+    assert.match(whole, /Units hello, other/);
+    assert.match(whole, /7 turned away|2 lost/);
+    assert.match(whole, /blocked 12/);
+    assert.match(whole, /Buses/);
+    assert.match(whole, /^ *1234567 +12 /m);
+  }
+});
+
 test('nobody scrolls past the end of an opened program', () => {
   const all = [program(1)];
   const opened = press(firstState(undefined), 'return', all);

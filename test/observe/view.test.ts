@@ -365,3 +365,18 @@ test('a program that does not answer keeps its pools, as they were, without rate
   assert.equal(again?.pools[0]?.tasksPerSecond, 100);
   assert.equal(again.pools[0].isSilent, false);
 });
+
+test('two groups of loops with units are told apart', () => {
+  const group = (id: number, name: string) => ({
+    kind: 'loops' as const,
+    id,
+    figures: { loops: [], deployments: [{ id: 1, name }] },
+  });
+  const threads = [thread({ sources: [group(1, 'one'), group(2, 'other')] })];
+  const keys = (): (string | undefined)[] => {
+    const [view] = viewOf(look(0, [program({ threads })]), undefined);
+    return view?.servers.map(({ key }) => key) ?? [];
+  };
+  assert.equal(new Set(keys()).size, 2);
+  assert.deepEqual(keys(), keys());
+});

@@ -11,7 +11,7 @@ import { test } from 'node:test';
 import { preloadPath } from '../../src/native.js';
 import type { TraceReport } from '../../src/trace/index.js';
 import { withDeadline } from '../support/index.js';
-import { cannotCount, countOf, scratch, start, trace, traceText } from './tracing.js';
+import { cannotCount, countOf, notRoot, scratch, start, trace, traceText } from './tracing.js';
 
 const most = 20_000;
 const statMany = `const fs = require('fs'); for (let i = 0; i < ${most}; i++) fs.statSync('/');`;
@@ -28,6 +28,17 @@ for (const method of ['ebpf', 'raw'] as const) {
     const count = countOf(report, 'statx') + countOf(report, 'stat');
     assert.ok(count >= most && count < most + 200, `${count}`);
     assert.equal(countOf(report, 'execve'), method === 'raw' ? 1 : 0); // not the shell that waited
+  });
+
+  test(`${method} says what its programs in the kernel take`, {
+    skip: cannotCount[method] || notRoot,
+  }, async (t) => {
+    const text = `const fs = require('fs');
+      const calls = setInterval(() => { for (let i = 0; i < 1000; i++) fs.statSync('/'); });
+      setTimeout(() => clearInterval(calls), 1000);`;
+    const { report } = await traceText(t, method, text);
+    const { kernelShare } = report.overhead;
+    assert.ok(kernelShare !== null && kernelShare > 0 && kernelShare < 2, `${kernelShare}`);
   });
 
   test(`${method} counts calls that fail as errors, by name`, {

@@ -88,17 +88,18 @@ for (const words of [
   'manycore serve -P8 -L4 app.js --port 80 -- -P 3',
 ]) {
   test(`${words}: processes and loops are those of the setting, and the rest stays`, () => {
+    const by = words.startsWith('node ') ? 'node' : node;
     assert.equal(
       commandOf(words, loops),
-      `${node} ${main} serve --processes=1 --loops=2 app.js --port 80 -- -P 3`,
+      `${by} ${main} serve --processes=1 --loops=2 app.js --port 80 -- -P 3`,
     );
   });
 }
 
 test('with --serve a program runs under manycore serve, with its flags and arguments', () => {
   assert.equal(
-    commandOf('node --no-warnings app.js -x', { ...loops, heapLimit: 64 }, served),
-    `${node} --max-old-space-size=64 --no-warnings ${main} serve --processes=1 --loops=2 app.js -- -x`,
+    commandOf('/n/node --no-warnings app.js -x', { ...loops, heapLimit: 64 }, served),
+    `/n/node --max-old-space-size=64 --no-warnings ${main} serve --processes=1 --loops=2 app.js -- -x`,
   );
 });
 

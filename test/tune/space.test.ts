@@ -17,6 +17,7 @@ const ofNode: SpaceOptions = {
   cores: 2,
   allowedCores: [0, 1],
   defaultHeapMb: 4144,
+  memoryMb: 32_768,
   nodeMajor: 20,
   figures: { perSecond: 1, errorsPerSecond: 0, largestMiB: 100 },
   hasHosts: false,
@@ -82,6 +83,9 @@ test('a heap limit is tried where the program is near it, and never a lower one'
   assert.deepEqual(valuesOf('heapLimit', { current }), [256, 512, 4144]);
   assert.deepEqual(valuesOf('heapLimit', { defaultHeapMb: 150 }), [300, 600]);
   assert.deepEqual(valuesOf('heapLimit', { only: ['heapLimit'] }), [8288, 16576]);
+  assert.deepEqual(valuesOf('heapLimit', { current, memoryMb: 700 }), [256, 512]);
+  assert.deepEqual(valuesOf('heapLimit', { current, memoryMb: 300 }), []);
+  assert.match(whyNot('heapLimit', { current, memoryMb: 300 }) ?? '', /more than the 300 MiB/);
   const unknown = { perSecond: 1, errorsPerSecond: 0 };
   assert.deepEqual(valuesOf('heapLimit', { figures: unknown }), [8288, 16576]);
 });
