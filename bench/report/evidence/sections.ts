@@ -179,7 +179,7 @@ const gc: Section = {
     const settings = stored.settings('gc');
     const last = settings.at(-1) ?? '';
     const uneven = (contender: string): string => stored.text('gc', last, contender, 'unevenness');
-    return `Unevenness of the work done in slices of 50 ms, with ${last}, in percent: ${uneven('default')} with nothing set, ${uneven('semi-space 8 MiB')} and ${uneven('semi-space 128 MiB')} with a small and a large young area, ${uneven('one GC thread')} with one thread that collects. V8 grows its young area by itself, so there is less to set than in the Haskell runtime of the study. What does most harm is a heap near what lives in it. \`manycore tune\` tries these under a program's own load, and says when none of them is worth setting.`;
+    return `Unevenness of the work done in slices of 50 ms, with ${last}, in percent: ${uneven('default')} with nothing set, ${uneven('semi-space 8 MiB')} and ${uneven('semi-space 128 MiB')} with a small and a large young area, ${uneven('one GC thread')} with one thread that collects, ${uneven('heap near the live set')} with a heap near what lives in it. V8 grows its young area by itself, so there is less to set than in the Haskell runtime of the study. \`manycore tune\` tries these under a program's own load, and says when none of them is worth setting.`;
   },
   chart: (stored) => ({
     title: 'How unevenly an allocating load gets on',
