@@ -84,8 +84,10 @@ function hostSentence(stored: Stored, load: string): string {
     stored.median('hosts', `${load}-${count}`, 'manycore-process', 'totalMs');
   const best = hostCounts.reduce((one, other) => (total(other) < total(one) ? other : one));
   const all = `${text(1)} ms with one host, ${text(2)} with two, ${text(4)} with four, ${text(8)} with eight`;
+  const cores = stored.cores('hosts');
+  const share = Number((total(best) / total(Math.min(cores, 8))).toPrecision(2));
   const parts = `From one host to eight the starts grow from ${text(1, 'startMs')} ms to ${text(8, 'startMs')}: each is a Node process, and those beyond the cores take turns with the others`;
-  return `on ${stored.cores('hosts')} cores ${all}; the shortest is with ${best}. ${parts}.`;
+  return `on ${cores} cores ${all}; the shortest is with ${best}, ${share} times that of as many hosts as cores. ${parts}.`;
 }
 
 const fibonacci = hosts(
