@@ -370,7 +370,10 @@ test('two groups of loops with units are told apart', () => {
   const group = (id: number, name: string) => ({
     kind: 'loops' as const,
     id,
-    figures: { loops: [], deployments: [{ id: 1, name }] },
+    figures: {
+      loops: server(0).loops.map((loop) => ({ ...loop, pid: 30 + id })),
+      deployments: [{ id: 1, name }],
+    },
   });
   const threads = [thread({ sources: [group(1, 'one'), group(2, 'other')] })];
   const keys = (): (string | undefined)[] => {
