@@ -55,10 +55,10 @@ pub mod word {
     /// When `IDLE_MS` was written (`sys::now_ms`, never 0), 0 for never. By the listener thread: a process
     /// in which it does not change is stopped.
     pub const LOOKED_AT: usize = 28;
-    /// Of those in `TURNED_AWAY`, as many as no loop had been given. By the listener thread.
-    pub const NEVER_PLACED: usize = 36;
     /// 1 while the loop accepts by itself (`direct.rs`). By the listener thread.
     pub const DIRECT: usize = 32;
+    /// Of those in `TURNED_AWAY`, as many as no loop had been given. By the listener thread.
+    pub const NEVER_PLACED: usize = 36;
     /// A `state`. By the loop; cleared by the supervisor.
     pub const STATE: usize = 128;
     /// One bit for each listening socket on which the loop wants connections. By the loop.

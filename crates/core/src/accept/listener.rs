@@ -366,26 +366,29 @@ impl Listener {
         // Relaxed: written once, when the program begins to listen.
         let speaks_http =
             |seat: &Arc<Seat>| seat.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << number) != 0;
-        // In this order: a client that leaves in between is counted by neither, so none seems to have come.
-        let gone = self.gone_from(socket, socket.waiting().is_some());
-        // Where the kernel does not tell, all have waited since the last one was placed.
-        let waiting = socket.waiting().unwrap_or(socket.is_anybody_waiting().into());
+        // Before the look at the queue: a client that leaves it in between is counted nowhere, so that none
+        // seems to have come.
+        let (placed, turned_away) = self.gone_from(socket);
+        let (waiting, gone) = match socket.waiting() {
+            Some(waiting) => (waiting, placed.wrapping_add(turned_away)),
+            // The kernel does not tell: all have waited since the last one was placed.
+            None => (socket.is_anybody_waiting().into(), placed),
+        };
         let waits = self.queues[number as usize].oldest_waits(Instant::now(), waiting, gone);
         waits >= patience && self.seats.iter().any(speaks_http)
     }
 
-    /// How many connections have left the queue of a socket, or another one: placed, or also turned away.
-    fn gone_from(&self, socket: &Socket, counts_turned_away: bool) -> u32 {
+    /// How many connections have left the queue of a socket, or another one: placed, and turned away.
+    fn gone_from(&self, socket: &Socket) -> (u32, u32) {
         let Shared { board, process, settings, .. } = &*self.shared;
         let is_own_queue = socket.is_passage() || settings.policy == Policy::Kernel;
         let processes = (0..board.processes()).filter(|other| !is_own_queue || other == process);
-        let gone = |process| {
+        processes.fold((0, 0), |(placed, turned_away): (u32, u32), process| {
             // Relaxed: a counter.
-            let turned_away = board.word(process, 0, word::NEVER_PLACED).load(Relaxed);
-            let placed = self.shared.placed_by(process);
-            if counts_turned_away { placed.wrapping_add(turned_away) } else { placed }
-        };
-        processes.fold(0, |sum, process| sum.wrapping_add(gone(process)))
+            let never_placed = board.word(process, 0, word::NEVER_PLACED).load(Relaxed);
+            let placed = placed.wrapping_add(self.shared.placed_by(process));
+            (placed, turned_away.wrapping_add(never_placed))
+        })
     }
 
     fn turn_away_unplaced(&mut self, connection: OwnedFd) {
