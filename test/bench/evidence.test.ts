@@ -17,15 +17,16 @@ test('an experiment without a stored result says so, and has no picture', () => 
   assert.deepEqual(pictures, {});
 });
 
+const machine = {
+  cpu: 'a CPU',
+  cores: 2,
+  kernel: 'Linux 6',
+  node: 'v24.0.0',
+  commit: 'abc',
+  date: '2026-01-02T03:04:05Z',
+};
+
 test('figures of the page are medians and ranges of the stored rounds, all of a section or none', () => {
-  const machine = {
-    cpu: 'a CPU',
-    cores: 2,
-    kernel: 'Linux 6',
-    node: 'v24.0.0',
-    commit: 'abc',
-    date: '2026-01-02T03:04:05Z',
-  };
   const linesOf = (contender: string, lines: (number | null)[]) => ({
     setting: 'compare',
     contender,
@@ -48,14 +49,6 @@ test('figures of the page are medians and ranges of the stored rounds, all of a 
 });
 
 test('a rival that is not there does not hide our own figures', () => {
-  const machine = {
-    cpu: 'a CPU',
-    cores: 2,
-    kernel: 'Linux 6',
-    node: 'v24.0.0',
-    commit: 'abc',
-    date: '2026-01-02T03:04:05Z',
-  };
   const measuredOf = (contender: string) => ({
     setting: 'kept-alive',
     contender,

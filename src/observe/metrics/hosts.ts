@@ -21,7 +21,7 @@ export interface HostReading {
 }
 
 interface KnownHost extends HostReading {
-  /** Threads with pools that had it, when they told last. */
+  /** Threads that have it in a pool, or had it when they told last and are silent now. */
   readonly owners: ReadonlySet<string>;
 }
 
@@ -46,8 +46,10 @@ export function hostReadings(
   );
   const quiet = new Set(silent.map(({ pid, thread }) => `${pid}.${thread}`));
   const keys = new Set(told.map(({ key }) => key));
-  for (const [key, { owners }] of known) {
-    if (!keys.has(key) && ![...owners].some((owner) => quiet.has(owner))) known.delete(key);
+  for (const [key, host] of known) {
+    const owners = new Set([...host.owners].filter((owner) => quiet.has(owner)));
+    if (keys.has(key) || owners.size > 0) known.set(key, { ...host, owners });
+    else known.delete(key);
   }
   for (const { key, owner, pid, memory } of told) {
     const before = known.get(key);
