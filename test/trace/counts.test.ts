@@ -88,6 +88,20 @@ test('time on the CPU and blocked time are apart: a call that waits has the one,
   assert.ok(report.program.by === 'calls' && report.program.userMs > 0);
 });
 
+test('a thread that only computes, and is killed so, keeps its CPU time', {
+  skip: cannotCount.ebpf,
+}, async (t) => {
+  const text = `const { Worker } = require('worker_threads');
+    new Worker('console.log("here"); for (;;);', { eval: true });`;
+  const { pid } = await start(t, [process.execPath, '-e', text]);
+  // Its time is seen once a second.
+  const onBegin = () => void setTimeout(() => process.kill(pid, 'SIGKILL'), 2500);
+  const { report } = await trace(t, ['--method', 'ebpf', '--seconds', '60', `${pid}`], { onBegin });
+  const computed = report.threads.filter((thread) => thread.tid !== pid && thread.userMs > 200);
+  assert.equal(computed.length, 1, JSON.stringify(report.roles));
+  assert.ok(computed[0]?.hasEnded);
+});
+
 test('ebpf follows children that live for moments, and puts those of one program into one line', {
   skip: cannotCount.ebpf,
 }, async (t) => {
