@@ -2,7 +2,7 @@
 // collector, is measured while somebody watches: from the first question on, until all connections that asked
 // are closed, or nobody has asked for a while.
 
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { createHistogram } from 'node:perf_hooks';
 import { isMainThread, threadId } from 'node:worker_threads';
 import { PoolProbe } from '../blocking-pool/index.js';
 import { captureFigures, watchCaptures } from '../context/index.js';
@@ -23,38 +23,49 @@ class Watch {
   lag: LagFigures | undefined;
   /** Of the windows of the last minute. */
   readonly #latest: number[] = [];
-  readonly #delays: IntervalHistogram;
+  readonly #delays = createHistogram();
   readonly #gc: GcPauses;
-  readonly #window: NodeJS.Timeout;
+  /**
+   * Not `monitorEventLoopDelay`: its `reset` forgets when it looked last, and a loop that is held right then
+   * is never told of.
+   */
+  readonly #timer: NodeJS.Timeout;
+  #lookedMs = performance.now();
+  #turnMs = this.#lookedMs + windowMs;
 
   constructor(gc: GcPauses) {
     this.#gc = gc;
-    this.#delays = monitorEventLoopDelay({ resolution: resolutionMs });
-    this.#delays.enable();
     this.#gc.start();
-    this.#window = setInterval(() => this.#turn(), windowMs);
-    this.#window.unref();
+    this.#timer = setInterval(() => this.#look(), resolutionMs);
+    this.#timer.unref();
     watchCaptures(true);
   }
 
-  #turn(): void {
+  #look(): void {
+    const nowMs = performance.now();
+    const lateMs = Math.max(0, nowMs - this.#lookedMs - resolutionMs);
+    this.#delays.record(Math.max(1, Math.round(lateMs * nsPerMs))); // it takes no 0
+    this.#lookedMs = nowMs;
+    if (nowMs >= this.#turnMs) this.#turn(nowMs);
+  }
+
+  #turn(nowMs: number): void {
     const delays = this.#delays;
-    // The histogram has the whole time between two looks.
-    const late = (ns: number): number => Math.max(0, ns / nsPerMs - resolutionMs);
-    const isEmpty = delays.count === 0;
-    const [p50Ms, p99Ms, maxMs] = isEmpty
-      ? [0, 0, 0]
-      : [late(delays.percentile(50)), late(delays.percentile(99)), late(delays.max)];
+    const [p50Ms, p99Ms, maxMs] = [
+      delays.percentile(50) / nsPerMs,
+      delays.percentile(99) / nsPerMs,
+      delays.max / nsPerMs,
+    ];
     this.#latest.push(maxMs);
     if (this.#latest.length > windowsPerMinute) this.#latest.shift();
     this.lag = { p50Ms, p99Ms, maxMs, worstMs: Math.max(...this.#latest) };
     delays.reset();
+    this.#turnMs = nowMs + windowMs;
   }
 
   end(): void {
-    this.#delays.disable();
+    clearInterval(this.#timer);
     this.#gc.stop();
-    clearInterval(this.#window);
     watchCaptures(false);
   }
 }

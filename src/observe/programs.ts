@@ -162,7 +162,9 @@ class Grown {
         pid,
         title,
         servers,
-        threads: threads.sort((a, b) => a.pid - b.pid || a.thread - b.thread),
+        threads: threads.sort(
+          (a, b) => isOf(pid, b) - isOf(pid, a) || a.pid - b.pid || a.thread - b.thread,
+        ),
         silent: silent.map(({ pid, thread, mayBlock, last }) => ({
           pid,
           thread,
@@ -172,6 +174,11 @@ class Grown {
       }))
       .sort((a, b) => a.pid - b.pid);
   }
+}
+
+/** 1 for a thread of that process, otherwise 0. */
+function isOf(pid: number, thread: ThreadFigures): number {
+  return thread.pid === pid ? 1 : 0;
 }
 
 function isLoop({ sources }: ThreadFigures): boolean {

@@ -31,6 +31,25 @@ function isEmpty(folder: string): boolean {
   return readdirSync(folder).length === 0;
 }
 
+/** An agent of a main thread that is none, and answers with these figures and some others. */
+function pretendAgent(
+  t: TestContext,
+  runtime: string,
+  figures: { pid: number; title: string; sources: readonly unknown[] },
+): void {
+  const heap = { usedBytes: 1, totalBytes: 2, limitBytes: 3, externalBytes: 0 };
+  const loop = { idleMs: 1, activeMs: 1, lag: 'none' };
+  const none = { count: 0, totalMs: 0, maxMs: 0 };
+  const gc = { minor: none, major: none, incremental: none, weakCallbacks: none };
+  const answer = JSON.stringify({ thread: 0, uptimeMs: 5, loop, heap, gc, ...figures });
+  const agent = createServer((connection) => {
+    connection.on('error', () => {});
+    connection.on('data', () => connection.write(`${answer}\n`));
+  });
+  agent.listen(join(runtime, `agent-${figures.pid}.0.sock`));
+  t.after(() => agent.close());
+}
+
 async function found(programs: Programs, isMeant: (program: Program) => boolean): Promise<Program> {
   return await waitFor(async () => (await programs.look()).find(isMeant));
 }
@@ -140,20 +159,27 @@ test('what is said by no agent is not believed', async (t) => {
   assert.deepEqual(program.threads, []);
 });
 
+test('a program begins with its own process, also where a host has a lower number', async (t) => {
+  const runtime = ownRuntime(t);
+  const hosts = [{ id: 1, kind: 'process', pid: 999_997 }];
+  const pool = { kind: 'pool', id: 1, figures: { hosts } };
+  pretendAgent(t, runtime, { pid: 999_998, title: 'main', sources: [pool] });
+  pretendAgent(t, runtime, { pid: 999_997, title: 'host', sources: [] });
+  using programs = new Programs();
+  const program = await found(programs, ({ threads }) => threads.length === 2);
+  assert.deepEqual(
+    program.threads.map(({ pid, title }) => [pid, title]),
+    [
+      [999_998, 'main'],
+      [999_997, 'host'],
+    ],
+  );
+});
+
 test('one that tells something odd is shown as far as it can be read, and the others as ever', async (t) => {
   const runtime = ownRuntime(t);
-  const heap = { usedBytes: 1, totalBytes: 2, limitBytes: 3, externalBytes: 0 };
-  const loop = { idleMs: 1, activeMs: 1, lag: 'none' };
-  const none = { count: 0, totalMs: 0, maxMs: 0 };
-  const gc = { minor: none, major: none, incremental: none, weakCallbacks: none };
-  const told = { pid: 1, thread: 0, title: 'odd.js', uptimeMs: 5, loop, heap, gc };
   const sources = [null, 7, { kind: 'pool', id: 1, figures: { hosts: [null, 3, {}], ran: null } }];
-  const agent = createServer((connection) => {
-    connection.on('error', () => {});
-    connection.on('data', () => connection.write(`${JSON.stringify({ ...told, sources })}\n`));
-  });
-  agent.listen(join(runtime, 'agent-1.0.sock'));
-  t.after(() => agent.close());
+  pretendAgent(t, runtime, { pid: 1, title: 'odd.js', sources });
   const statuses = [
     { pid: 2, app: '/odd/server.js' },
     { pid: 3, app: '/odd/lists.js', addresses: [null, 3, '/a/socket'], loops: [null, { pid: 4 }] },
