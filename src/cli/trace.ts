@@ -17,6 +17,7 @@ import {
   type TraceReport,
   writeTraceFile,
 } from '../trace/index.js';
+import { FileWrites } from './file-writes.js';
 import { needsForwarding } from './terminal.js';
 import { type CountedRequests, requestsText, textReport } from './trace-report.js';
 import { TracedRequests } from './trace-requests.js';
@@ -117,23 +118,12 @@ function show(
   const text = flags.json
     ? JSON.stringify({ ...report, requests: requests ?? null }, undefined, 2)
     : textReport(report, requests === undefined ? [] : requestsText(report, requests));
-  const failures: CodedError[] = [];
-  const write = (path: string | undefined, content: () => string): boolean => {
-    if (path === undefined) return false;
-    try {
-      writeTraceFile(path, content());
-      return true;
-    } catch (error) {
-      if (!(error instanceof CodedError)) throw error;
-      failures.push(error);
-      return false;
-    }
-  };
+  const files = new FileWrites();
+  const write = (path: string | undefined, content: () => string): boolean =>
+    path !== undefined && files.do(() => writeTraceFile(path, content()));
   write(flags.folded, () => foldTimes(report));
   write(flags.foldedCounts, () => foldCounts(report));
   const isWritten = write(flags.output, () => `${text}\n`);
-  // A trace is not lost because a disk is full.
-  for (const { message, code } of failures) console.error(`manycore: ${message} (${code})`);
-  if (failures.length > 0) process.exitCode = 2;
+  if (files.tellFailures()) process.exitCode = 2;
   return isWritten ? '' : text;
 }

@@ -20,6 +20,7 @@ import {
   useOf,
   writeJson,
 } from '../tune/index.js';
+import { FileWrites } from './file-writes.js';
 import { startConfig } from './serve-plan.js';
 import { needsForwarding } from './terminal.js';
 import { tuneText } from './tune-text.js';
@@ -68,11 +69,9 @@ export async function tuneProgram(
   if (flags.json === true) console.log(JSON.stringify(report, undefined, 2));
   else console.log(tuneText(report));
   if (!report.isComplete) return tellEnd(report);
-  const failures = write ? writeAll(report, options, flags) : [];
-  // What was found in minutes is not lost because a disk is full.
-  for (const { message, code } of failures) console.error(`manycore: ${message} (${code})`);
+  const isAllWritten = !write || writeAll(report, options, flags);
   if (apply) return runTuned(options, () => startOf(report.advice), needsForwarding);
-  return failures.length > 0 ? wrongExitCode : 0;
+  return isAllWritten ? 0 : wrongExitCode;
 }
 
 async function search(options: TuneOptions, isJson: boolean): Promise<TuneReport> {
@@ -129,35 +128,31 @@ function tellEnd({ problem }: TuneReport): number {
   return wrongExitCode;
 }
 
-/** What could not be written does not keep the rest from it. */
+/** Whether all could be written; what could not is said. */
 function writeAll(
   report: TuneReport,
   options: TuneOptions,
   { config, report: reportFile, json, task }: TuneFlags,
-): CodedError[] {
-  const failures: CodedError[] = [];
+): boolean {
+  const files = new FileWrites();
+  const say = (text: string): void => {
+    if (json !== true) console.log(text);
+  };
   const write = (text: string, work: () => void): boolean => {
-    try {
-      work();
-      if (json !== true) console.log(text);
-      return true;
-    } catch (error) {
-      if (!(error instanceof CodedError)) throw error;
-      failures.push(error);
-      return false;
-    }
+    const isWritten = files.do(work);
+    if (isWritten) say(text);
+    return isWritten;
   };
   write(`\nthe whole report: ${reportFile}`, () => writeJson(reportFile, report));
-  if (Object.keys(report.advice).length === 0) return failures;
-  const use = task === undefined ? useOf(options, report.advice, config) : undefined;
-  const isWritten = write(`the settings, with their reasons: ${config}`, () => {
-    const before = readConfigFile(config); // it may have been changed meanwhile
-    writeJson(config, mergedConfig(before, report.advice, report.reasons, use?.app));
-  });
-  if (isWritten && use !== undefined && json !== true) {
-    console.log(`with them it runs by: ${use.command}`);
+  if (Object.keys(report.advice).length > 0) {
+    const use = task === undefined ? useOf(options, report.advice, config) : undefined;
+    const isWritten = write(`the settings, with their reasons: ${config}`, () => {
+      const before = readConfigFile(config); // it may have been changed meanwhile
+      writeJson(config, mergedConfig(before, report.advice, report.reasons, use?.app));
+    });
+    if (isWritten && use !== undefined) say(`with them it runs by: ${use.command}`);
   }
-  return failures;
+  return !files.tellFailures();
 }
 
 /** Before minutes are spent. */
