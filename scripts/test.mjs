@@ -20,6 +20,8 @@ import { hasCommand, run } from './lib/run.mjs';
 const fileLimitMs = 600_000;
 /** A host leaves within a second after its parent did. */
 const orphanLimitMs = 3000;
+/** Tests wait more than they compute: so many files at a time keep two cores busy. */
+const concurrency = 3;
 /** Names this run to every process that it starts, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
 
@@ -83,7 +85,7 @@ async function testTypeScript() {
     process.execPath,
     [
       ...['--import', resolve('dist/test/support/after-file.js')],
-      ...['--test', '--test-reporter=spec', '--test-concurrency=2'],
+      ...['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`],
       `--test-timeout=${fileLimitMs}`,
       ...files,
     ],

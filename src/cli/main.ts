@@ -18,6 +18,7 @@ import { asksForUnit, runUnit, takeUnitFlags } from './run-unit.js';
 import { addServe, addServerCommands } from './serve-flags.js';
 import type { TopFlags } from './top.js';
 import { type TraceFlags, traceProgram } from './trace.js';
+import { callGroups } from './trace-report.js';
 import { addTuneCommand } from './tune-flags.js';
 import { runWorker, type WorkerFlags } from './worker.js';
 
@@ -150,7 +151,12 @@ function addTrace(root: Command): void {
     .addOption(
       new Option('--method <name>', 'how (default: the best that works)').choices(traceMethods),
     )
-    .option('--json', 'print JSON')
+    .addOption(
+      new Option('--by <what>', 'what has a table of calls of its own (default: program)')
+        .choices(callGroups)
+        .conflicts('json'),
+    )
+    .option('--json', 'print JSON: all of them')
     .option('-o, --output <file>', 'write the report to a file')
     .option('--folded <file>', 'write times as folded stacks, for a flame graph')
     .option('--folded-counts <file>', 'and counts of calls')

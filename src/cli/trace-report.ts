@@ -1,20 +1,31 @@
 // The report of `manycore trace` as text, for a terminal of 80 columns: where the time went, by machine,
 // role and call, and how it was found out. What does not fit is in --json.
 
-import type { TracedCall, TraceReport } from '../trace/index.js';
+import type { TracedCall, TracedThread, TraceReport } from '../trace/index.js';
 
 /** Requests of HTTP that were answered while the trace ran. */
 export interface CountedRequests {
   readonly count: number;
 }
 
+/** What has a table of calls of its own. */
+export const callGroups = ['program', 'role', 'thread'] as const;
+export type CallGroup = (typeof callGroups)[number];
+
 const width = 80;
 /** So many lines of each table. */
 const mostCalls = 15;
 const mostRoles = 12;
 const callsOfRequest = 5;
+/** Where each role or thread has a table of its own: so many tables, and so many lines of each. */
+const mostGroups = 12;
+const callsOfGroup = 5;
 
-export function textReport(report: TraceReport, requests: readonly string[]): string {
+export function textReport(
+  report: TraceReport,
+  requests: readonly string[],
+  by: CallGroup = 'program',
+): string {
   const { command, pid, tookMs, method, threads } = report;
   const count = threads.reduce((total, { tasks }) => total + tasks, 0);
   const what = `process ${pid}, ${whole(count)} thread${count === 1 ? '' : 's'}`;
@@ -22,7 +33,7 @@ export function textReport(report: TraceReport, requests: readonly string[]): st
     [clip(command, width), `${what}, ${seconds(tookMs)}, by ${method}`],
     [machineLine(report), programLine(report)],
     rolesTable(report),
-    callsTable(report),
+    ...callsTables(report, by),
     requests,
     overheadLines(report),
     ...report.notes.map((note) => [note]),
@@ -89,9 +100,45 @@ function rolesTable({ roles, calls }: TraceReport): string[] {
   return table([head, ...lines], new Set([0, head.length - 1]), roles.length - mostRoles);
 }
 
-function callsTable({ calls, method, tookMs, threads }: TraceReport): string[] {
-  const shown = calls.slice(0, mostCalls);
-  const left = calls.length - mostCalls;
+function callsTables(report: TraceReport, by: CallGroup): string[][] {
+  const { calls, roles, threads } = report;
+  if (by === 'program') return [callsTable(report, { calls, threads }, mostCalls)];
+  const cpuMs = ({ userMs, systemMs }: TracedThread): number => userMs + systemMs;
+  const all =
+    by === 'role'
+      ? roles.map(({ role, calls: own }) => ({
+          title: role,
+          calls: own,
+          threads: threads.filter((thread) => thread.role === role),
+        }))
+      : [...threads]
+          .sort((a, b) => cpuMs(b) - cpuMs(a))
+          .map((thread) => ({
+            title: titleOf(thread),
+            calls: thread.calls,
+            threads: [thread],
+          }));
+  const groups = all.filter((group) => group.calls.length > 0);
+  const left = groups.length - mostGroups;
+  return [
+    ...groups
+      .slice(0, mostGroups)
+      .map((group) => [clip(group.title, width), ...callsTable(report, group, callsOfGroup)]),
+    left > 0 ? [`(${left} more ${by}${left === 1 ? '' : 's'} with calls: --json has all)`] : [],
+  ];
+}
+
+function titleOf({ role, pid, tid, tasks }: TracedThread): string {
+  return tid === 0 ? `${role}, ${whole(tasks)} in all` : `${role}, process ${pid}, thread ${tid}`;
+}
+
+function callsTable(
+  { method, tookMs }: TraceReport,
+  { calls, threads }: Pick<TraceReport, 'calls' | 'threads'>,
+  most: number,
+): string[] {
+  const shown = calls.slice(0, most);
+  const left = calls.length - most;
   const rate = (count: number): string => whole((count * 1000) / tookMs);
   const counted = ({ name, count, errors }: TracedCall): string[] => [
     name,
@@ -112,7 +159,7 @@ function callsTable({ calls, method, tookMs, threads }: TraceReport): string[] {
   if (method === 'raw') {
     const byCount = [...calls].sort((a, b) => (b.count ?? 0) - (a.count ?? 0));
     const lines = byCount
-      .slice(0, mostCalls)
+      .slice(0, most)
       .map((call) => [...counted(call), millis(call.tookMs ?? 0)]);
     return table([[...head, 'ms, with waiting'], ...lines], new Set([0]), left);
   }

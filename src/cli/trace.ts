@@ -19,12 +19,13 @@ import {
 } from '../trace/index.js';
 import { FileWrites } from './file-writes.js';
 import { needsForwarding } from './terminal.js';
-import { type CountedRequests, requestsText, textReport } from './trace-report.js';
+import { type CallGroup, type CountedRequests, requestsText, textReport } from './trace-report.js';
 import { TracedRequests } from './trace-requests.js';
 
 export interface TraceFlags {
   readonly seconds?: number;
   readonly method?: TraceMethod;
+  readonly by?: CallGroup;
   readonly json?: boolean;
   readonly output?: string;
   readonly folded?: string;
@@ -117,7 +118,11 @@ function show(
 ): string {
   const text = flags.json
     ? JSON.stringify({ ...report, requests: requests ?? null }, undefined, 2)
-    : textReport(report, requests === undefined ? [] : requestsText(report, requests));
+    : textReport(
+        report,
+        requests === undefined ? [] : requestsText(report, requests),
+        flags.by,
+      );
   const files = new FileWrites();
   const write = (path: string | undefined, content: () => string): boolean =>
     path !== undefined && files.do(() => writeTraceFile(path, content()));

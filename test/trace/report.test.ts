@@ -107,6 +107,28 @@ for (const [method, calls] of [
   });
 }
 
+test('each role or thread may have a table of calls of its own', () => {
+  const byRole = textReport(report, [], 'role').split('\n\n');
+  assert.deepEqual(
+    byRole.slice(3, 5).map((part) => part.split('\n').map((line) => line.split(/ {2,}/)[0])),
+    [
+      ['blocking pool', 'call', 'read'],
+      ['main loop', 'call', 'read', 'epoll_pwait'],
+    ],
+  );
+  assert.match(byRole[3] ?? '', /^read +2,000 +1,000 +2 +10\.0 +5\.0 +0\.0$/m);
+  const many = Array.from({ length: 14 }, (_, at) => ({ ...pool, tid: 20 + at, userMs: at }));
+  const silent = { ...thread, tid: 7, calls: [] };
+  const text = textReport({ ...report, threads: [silent, ...many, thread] }, [], 'thread');
+  const titles = text.split('\n').filter((line) => line.includes(', thread '));
+  assert.deepEqual(titles.slice(0, 2), [
+    'main loop, process 5, thread 5',
+    'blocking pool, process 5, thread 33',
+  ]);
+  assert.equal(titles.length, 12);
+  assert.match(text, /^\(3 more threads with calls: --json has all\)$/m);
+});
+
 test('where a library in the program counts, the line of overhead says that it is not in the figure', () => {
   const [first] = report.calls;
   assert.ok(first !== undefined);
