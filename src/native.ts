@@ -212,6 +212,14 @@ export interface NativeTracer {
   close(): void;
 }
 
+/** Counts the collections of this thread (crates/node/src/collections.rs). */
+export interface NativeCollections {
+  start(): void;
+  stop(): void;
+  /** For each type of V8's `GCType`, by its bit: how many, ms in all, and ms of the longest. */
+  figures(): number[];
+}
+
 /** What the kernel says to each feature: empty when it works, else why not. */
 export interface KernelFeatures {
   readonly memfd: string;
@@ -278,6 +286,8 @@ export interface NativeBinding {
       toldApart: readonly string[],
     ): NativeTracer;
   };
+  /** Throws where this runtime does not tell of collections. */
+  readonly NativeCollections: new () => NativeCollections;
   /** Without a copy of this process; standard error is ours. Rejects with the system's reason. */
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
   /** As wait(2) tells it, `null` while it runs; throws for what is no child, or was reaped before. */
@@ -327,6 +337,7 @@ const exportNames = [
   'NativeRouter',
   'NativeSeat',
   'NativeTracer',
+  'NativeCollections',
   'boardLayout',
   'boardNowMs',
   'ringBell',

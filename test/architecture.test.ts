@@ -18,6 +18,7 @@ const layers: Readonly<Record<string, number>> = {
   'blocking-pool': 2,
   channels: 2,
   context: 2,
+  heap: 2,
   trace: 2,
   agent: 3,
   host: 3,

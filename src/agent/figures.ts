@@ -2,7 +2,7 @@
 // JSON over its socket. Times are in ms, sizes in bytes; what counts up does so from the thread's start.
 
 import type { CaptureFigures } from '../context/index.js';
-import type { GcByKind, HeapFigures } from '../internal/index.js';
+import type { GcByKind, HeapFigures } from '../heap/index.js';
 
 export interface LoopFigures {
   /** In its poller, and with work, as `performance.eventLoopUtilization` counts them. */

@@ -6,7 +6,8 @@ import { createHistogram } from 'node:perf_hooks';
 import { isMainThread, threadId } from 'node:worker_threads';
 import { PoolProbe } from '../blocking-pool/index.js';
 import { captureFigures, watchCaptures } from '../context/index.js';
-import { GcPauses, heapFigures, packageVersion, watchMs } from '../internal/index.js';
+import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
+import { packageVersion } from '../internal/index.js';
 import type { LagFigures, SourceFigures, ThreadFigures } from './figures.js';
 
 const windowMs = 1000;

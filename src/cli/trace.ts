@@ -118,11 +118,7 @@ function show(
 ): string {
   const text = flags.json
     ? JSON.stringify({ ...report, requests: requests ?? null }, undefined, 2)
-    : textReport(
-        report,
-        requests === undefined ? [] : requestsText(report, requests),
-        flags.by,
-      );
+    : textReport(report, requests === undefined ? [] : requestsText(report, requests), flags.by);
   const files = new FileWrites();
   const write = (path: string | undefined, content: () => string): boolean =>
     path !== undefined && files.do(() => writeTraceFile(path, content()));

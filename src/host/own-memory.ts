@@ -1,7 +1,7 @@
 // The host's half of what it tells of its memory (asked-memory.ts): its heap, and the pauses of its collector
 // from the first question on, until nobody has asked for a while. A host that is never asked observes nothing.
 
-import { GcPauses, heapFigures, watchMs } from '../internal/index.js';
+import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
 import type { HostMemory } from './protocol.js';
 
 /** Of this thread: parents that share a host are told the same. */
@@ -15,7 +15,7 @@ export function tellMemory(tell: (memory: HostMemory) => void): void {
   counted.start();
   end ??= setTimeout(() => counted.stop(), watchMs).unref();
   end.refresh();
-  // Node tells of pauses by an immediate of its own, which comes first.
+  // Where Node tells of pauses, it does so by an immediate of its own, which comes first.
   setImmediate(() => {
     tell({ atMs: performance.now(), heap: heapFigures(), gc: counted.figures() });
   });

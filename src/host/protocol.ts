@@ -3,7 +3,7 @@
 // `task` is a slot of the host's table of tasks in flight, not a number of the pool.
 
 import { CodedError } from '../errors.js';
-import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../internal/index.js';
+import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../heap/index.js';
 
 /** Both ways. */
 export const frame = Object.freeze({

@@ -45,15 +45,6 @@ export {
   type UnitLostMessage,
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
-export {
-  type GcByKind,
-  type GcFigures,
-  type GcKind,
-  GcPauses,
-  type HeapFigures,
-  heapFigures,
-  watchMs,
-} from './heap.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { messageOf } from './message.js';

@@ -1,7 +1,7 @@
 // The row of a thread: its loop, its heap and its collector, from its figures at two looks.
 
 import type { ThreadFigures } from '../agent/index.js';
-import type { GcFigures } from '../internal/index.js';
+import type { GcFigures } from '../heap/index.js';
 import type { SilentThread } from './programs.js';
 import { most, type Processes, total } from './rates.js';
 import type { ThreadView } from './view-types.js';

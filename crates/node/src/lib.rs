@@ -5,6 +5,7 @@ mod acceptor;
 mod arena;
 mod call;
 mod channel_end;
+mod collections;
 mod descriptors;
 mod error;
 mod event_loop;
@@ -16,6 +17,7 @@ mod router;
 mod seat;
 mod segment;
 mod spin;
+mod symbols;
 mod tracer;
 mod uv;
 

@@ -1,8 +1,9 @@
 //! The few functions of libuv that the event-loop hooks need. They are looked up by name at run time:
 //! Node exports them, other runtimes may not, and then only the shm channel is missing.
 
+use crate::symbols::find;
 use napi::sys;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 /// `uv_loop_t` and every `uv_*_t`: opaque here, their size is asked from the library.
@@ -57,19 +58,6 @@ struct Elsewhere(*const Loop);
 unsafe impl Send for Elsewhere {}
 // SAFETY: as above.
 unsafe impl Sync for Elsewhere {}
-
-/// # Safety
-/// `T` is the type of a function pointer with the signature that libuv documents for `name`.
-unsafe fn find<T>(name: &CStr) -> Option<T> {
-    // SAFETY: a NUL-terminated name; RTLD_DEFAULT searches what is loaded.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    if address.is_null() {
-        return None;
-    }
-    assert_eq!(size_of::<T>(), size_of::<*mut c_void>());
-    // SAFETY: same size (asserted), and the caller vouches for the signature.
-    Some(unsafe { std::mem::transmute_copy(&address) })
-}
 
 macro_rules! symbol {
     ($name:literal) => {

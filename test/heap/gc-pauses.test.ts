@@ -1,0 +1,137 @@
+// Collections as V8's own callbacks count them, held against what Node tells an observer of them.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Worker } from 'node:worker_threads';
+import { ObservedPauses } from '../../src/heap/gc-pauses.js';
+import { type GcByKind, GcPauses } from '../../src/heap/index.js';
+import { nativeBinding } from '../../src/native.js';
+
+const skip = nativeBinding() === undefined && 'there is no native binary';
+const heapUrl = JSON.stringify(new URL('../../src/heap/index.js', import.meta.url).href);
+
+setFlagsFromString('--expose-gc');
+const collect: (options?: { type: 'minor' }) => void = runInNewContext('gc');
+
+function counts(figures: GcByKind): number[] {
+  return Object.values(figures).map(({ count }) => count);
+}
+
+async function makeGarbage(): Promise<void> {
+  const kept: object[] = [];
+  for (let round = 0; round < 40; round += 1) {
+    for (let at = 0; at < 20_000; at += 1) kept[at % 5000] = { round, at };
+    await setImmediate();
+  }
+}
+
+test('V8 and an observer count the same collections, and pauses that are as long', {
+  skip,
+}, async () => {
+  const [inV8, observed] = [new GcPauses(), new ObservedPauses()];
+  observed.start();
+  inV8.start();
+  await makeGarbage();
+  for (let at = 0; at < 3; at += 1) collect();
+  collect({ type: 'minor' });
+  inV8.stop();
+  await setImmediate(); // Node tells of the last ones now
+  await setImmediate();
+  observed.stop();
+  const [mine, theirs] = [inV8.figures(), observed.figures()];
+  assert.deepEqual(counts(mine), counts(theirs));
+  assert.ok(mine.minor.count > 3 && mine.major.count >= 3, JSON.stringify(mine));
+  for (const kind of ['minor', 'major'] as const) {
+    const [own, told] = [mine[kind], theirs[kind]];
+    // What lies between the two looks at the clock at each end.
+    assert.ok(
+      Math.abs(own.totalMs - told.totalMs) < 1 + told.totalMs / 4,
+      JSON.stringify([own, told]),
+    );
+    assert.ok(own.maxMs > 0 && own.maxMs <= own.totalMs);
+  }
+});
+
+test('what was counted stays while nobody counts, and counting goes on from there', async () => {
+  const pauses = new GcPauses();
+  pauses.start();
+  pauses.start();
+  collect();
+  await setImmediate();
+  await setImmediate();
+  pauses.stop();
+  const { count } = pauses.figures().major;
+  assert.ok(count >= 1);
+  collect();
+  await setImmediate();
+  assert.equal(pauses.figures().major.count, count);
+  pauses.start();
+  collect();
+  await setImmediate();
+  await setImmediate();
+  assert.ok(pauses.figures().major.count > count);
+  pauses.stop();
+  pauses.stop();
+});
+
+test('threads count their own, and end while they count', async () => {
+  const program = `
+    const { parentPort } = require('node:worker_threads');
+    import(${heapUrl}).then(({ GcPauses }) => {
+      globalThis.pauses = new GcPauses();
+      pauses.start();
+      let kept = [];
+      for (let at = 0; at < 2e6; at += 1) kept[at % 5000] = { at };
+      setTimeout(() => parentPort.postMessage(pauses.figures().minor.count), 5);
+    });`;
+  const own = new GcPauses();
+  own.start();
+  for (let round = 0; round < 3; round += 1) {
+    const workers = [0, 1].map(() => new Worker(program, { eval: true }));
+    const told = workers.map(
+      (worker) =>
+        new Promise<number>((resolve, reject) => {
+          worker.once('message', resolve).once('error', reject);
+        }),
+    );
+    for (const count of await Promise.all(told)) assert.ok(count > 0);
+    if (round === 1) for (const worker of workers) await worker.terminate();
+  }
+  collect();
+  await setImmediate();
+  await setImmediate();
+  assert.ok(own.figures().major.count > 0);
+  own.stop();
+});
+
+test('a process ends well while it counts, also after the counter was dropped', () => {
+  const program = `
+    const { GcPauses } = await import(${heapUrl});
+    new GcPauses().start();
+    const other = new GcPauses();
+    other.start();
+    for (let at = 0; at < 5; at += 1) { gc(); await new Promise((next) => setImmediate(next)); }
+    console.log(other.figures().major.count >= 5);`;
+  const line = ['--expose-gc', '--input-type=module', '-e', program];
+  const { status, stdout, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
+  assert.deepEqual([status, stdout, stderr], [0, 'true\n', '']);
+});
+
+test('without the binary an observer counts', () => {
+  const program = `
+    const { GcPauses } = await import(${heapUrl});
+    const pauses = new GcPauses();
+    pauses.start();
+    gc();
+    for (let at = 0; at < 3; at += 1) await new Promise((next) => setImmediate(next));
+    console.log(pauses.figures().major.count);
+    pauses.stop();`;
+  const line = ['--expose-gc', '--input-type=module', '-e', program];
+  const env = { ...process.env, MANYCORE_NATIVE: 'off' };
+  const { status, stdout } = spawnSync(process.execPath, line, { encoding: 'utf8', env });
+  assert.deepEqual([status, stdout], [0, '1\n']);
+});
