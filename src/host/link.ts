@@ -90,6 +90,8 @@ export class Link {
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
   #outboxBytes = 0;
+  /** Whether the owner wants the loop to be alive; what waits in the outbox keeps it alive as well. */
+  #isWanted = false;
   #lentBytes = 0;
   /** What came while a definition loads its modules: it may need that definition. */
   #held: (() => void)[] | undefined;
@@ -279,11 +281,13 @@ export class Link {
   }
 
   ref(): void {
+    this.#isWanted = true;
     this.#channel.ref();
   }
 
   unref(): void {
-    this.#channel.unref();
+    this.#isWanted = false;
+    if (this.#outbox.length === 0) this.#channel.unref();
   }
 
   close(): void {
@@ -327,6 +331,7 @@ export class Link {
 
   #enqueue(send: () => SendOutcome, sizeBytes = 0): void {
     if (this.#outbox.length === 0 && send() !== 'full') return;
+    if (this.#outbox.length === 0) this.#channel.ref();
     this.#outbox.push({ send, sizeBytes });
     this.#outboxBytes += sizeBytes;
   }
@@ -336,7 +341,9 @@ export class Link {
     let sent = 0;
     while (sent < this.#outbox.length && this.#outbox[sent]?.send() !== 'full') sent += 1;
     for (const { sizeBytes } of this.#outbox.splice(0, sent)) this.#outboxBytes -= sizeBytes;
-    return this.#outbox.length === 0;
+    if (this.#outbox.length > 0) return false;
+    if (!this.#isWanted) this.#channel.unref();
+    return true;
   }
 }
 

@@ -47,6 +47,7 @@ export {
 export { exitCodeOf } from './exit-code.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
+export { LoopHold } from './loop-hold.js';
 export { messageOf } from './message.js';
 export { replaceFile } from './replace-file.js';
 export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';

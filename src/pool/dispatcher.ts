@@ -13,7 +13,13 @@ import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import type { CodedError } from '../errors.js';
 import type { HostExit, NestedOwner, SharedHosts } from '../host/index.js';
-import { abortError, announcements, startTimer, timeoutError } from '../internal/index.js';
+import {
+  abortError,
+  announcements,
+  LoopHold,
+  startTimer,
+  timeoutError,
+} from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
@@ -60,6 +66,8 @@ export class Dispatcher {
   #heldCores = 0;
   #sequence = 0;
   readonly #takeBack: TakeBack;
+  /** Held while tasks wait: no host that would hold the loop needs to have one meanwhile. */
+  readonly #loop = new LoopHold();
   #isPatient = true;
   #isPumping = false;
 
@@ -119,6 +127,7 @@ export class Dispatcher {
     if (this.#queue.length >= this.#options.maxWaitingTasks) return false;
     task.queuedMs = performance.now();
     this.#queue.push(task, task.options.priority);
+    this.#loop.hold();
     if (announcements.taskQueued.hasSubscribers) {
       const waitingTasks = this.#queue.length;
       announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
@@ -143,7 +152,8 @@ export class Dispatcher {
       task = this.#queue.peek();
     }
     this.#isPumping = false;
-    if (task !== undefined) this.fleet.grow();
+    if (task === undefined) this.#loop.release();
+    else this.fleet.grow();
   };
 
   /**
@@ -319,6 +329,7 @@ export class Dispatcher {
       const error = abortError(signal);
       if (task.state === 'waiting') {
         this.#queue.remove(task, task.options.priority);
+        if (this.#queue.length === 0) this.#loop.release();
         this.#settle(task, undefined, error, true);
         this.#tellIdle();
         return;
@@ -370,6 +381,7 @@ export class Dispatcher {
     }
     task.state = 'waiting';
     this.#queue.unshift([task], task.options.priority);
+    this.#loop.hold();
   }
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
@@ -401,6 +413,7 @@ export class Dispatcher {
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       this.#settle(task, undefined, error(), true);
     }
+    this.#loop.release();
     this.#tellIdle();
   }
 
@@ -427,6 +440,7 @@ export class Dispatcher {
 
   async stop(how: 'close' | 'kill'): Promise<void> {
     this.#takeBack.stop();
+    this.#loop.end();
     this.#budget.forget(this.pump);
     await this.fleet.stop(how);
   }
