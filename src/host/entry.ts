@@ -15,6 +15,9 @@ import { Loads } from './loads.js';
 import { type HostTicket, parseTicket } from './protocol.js';
 import { Session } from './session.js';
 
+/** It may go on for so long when its parent's process has ended, to leave as it would have, in ms. */
+const orphanMs = 500;
+
 /** A process gets its ticket as its one argument; a thread has none. */
 const ticketText = process.argv[2];
 const isProcess = ticketText !== undefined;
@@ -32,7 +35,7 @@ function prepareProcess(ticket: HostTicket): void {
     process.on('SIGINT', () => {});
     process.title = `manycore host ${ticket.hostId}`;
     process.argv.splice(2, 1);
-    nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, 0);
+    nativeBinding()?.watchParent(ticket.parentPid, ticket.parentThread, orphanMs);
   }
   if (ticket.pinnedCores.length > 0) nativeBinding()?.pinThread([...ticket.pinnedCores]);
 }

@@ -21,6 +21,7 @@ import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
 import { NestedMaps } from './nested.js';
 import { startProcess } from './process.js';
+import { type EndingHost, endsBefore, endsWithProgram } from './program-end.js';
 import {
   frame,
   type HostMemory,
@@ -59,7 +60,7 @@ let lastHostId = 0;
 const channelEndMs = 2_000;
 const noBytes = new Uint8Array(0);
 
-export class Host<C extends Call> {
+export class Host<C extends Call> implements EndingHost {
   readonly id: number;
   readonly kind: HostOptions['kind'];
   readonly pinnedCores: readonly number[];
@@ -168,6 +169,7 @@ export class Host<C extends Call> {
     lastHostId += 1;
     const host = new Host<C>(lastHostId, settings, events);
     host.#begin(settings);
+    if (settings.shared === undefined && settings.remote === undefined) endsWithProgram(host);
     return host;
   }
 
@@ -341,6 +343,25 @@ export class Host<C extends Call> {
     this.#handle.kill();
   }
 
+  /** At the end of the program, as the host that `program-end.ts` sees. */
+  get processId(): number | undefined {
+    return this.kind === 'process' ? this.pid : undefined;
+  }
+
+  get isIdle(): boolean {
+    return this.inFlight === 0;
+  }
+
+  retire(): void {
+    this.#events.onRetire(this);
+  }
+
+  closeNow(): void {
+    this.wasEnded = true;
+    if (this.#life.state === 'starting') this.#handle.kill();
+    else this.#link.close();
+  }
+
   terminate(): void {
     this.wasEnded = true;
     this.#handle.ref();
@@ -477,6 +498,7 @@ export class Host<C extends Call> {
   #finish(exit: HostExit): void {
     const isStart = this.#life.state === 'starting';
     if (!this.#life.tryTransition('ended')) return;
+    endsBefore(this);
     this.#link.unref();
     this.#nested.end();
     this.#memory.end();

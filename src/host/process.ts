@@ -6,7 +6,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { isMainThread } from 'node:worker_threads';
 import { fewestBlockingThreads, withBlockingThreads } from '../blocking-pool/index.js';
 import type { ChannelOffer } from '../channels/index.js';
 import { entryFile } from './entry-file.js';
@@ -32,24 +31,7 @@ export function startProcess(
     windowsHide: true,
   });
   child.unref();
-  if (!isMainThread) endWithThread(child);
   return new ProcessHandle(child);
-}
-
-/** Hosts watch our process, which goes on when this thread ends: its hosts are ended here. */
-const ofThisThread = new Set<ChildProcess>();
-
-function endWithThread(child: ChildProcess): void {
-  if (ofThisThread.size === 0) process.once('exit', endAll);
-  ofThisThread.add(child);
-  child.once('exit', () => {
-    ofThisThread.delete(child);
-    if (ofThisThread.size === 0) process.off('exit', endAll);
-  });
-}
-
-function endAll(): void {
-  for (const child of ofThisThread) child.kill('SIGKILL');
 }
 
 class ProcessHandle implements HostHandle {

@@ -52,4 +52,12 @@ export { messageOf } from './message.js';
 export { replaceFile } from './replace-file.js';
 export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
 export { median, quantile } from './statistics.js';
+export {
+  clearInterval,
+  clearTimeout,
+  nowMs,
+  setImmediate,
+  setInterval,
+  setTimeout,
+} from './timers.js';
 export { packageVersion } from './version.js';

@@ -1,0 +1,9 @@
+// Timers and the clock as they were when this library was loaded. Test frameworks replace the global ones
+// (and the clock) with fakes that nobody advances: waits of ours on another process would never end.
+
+import timers from 'node:timers';
+
+export const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = timers;
+
+/** `performance.now()`, in ms. */
+export const nowMs: () => number = performance.now.bind(performance);
