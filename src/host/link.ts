@@ -160,7 +160,7 @@ export class Link {
   }
 
   #learn(id: number, bytes: Uint8Array): void {
-    const loading = this.importer.define(id, bytes) ?? undefined;
+    const loading = this.#define(id, bytes);
     this.#events.onLearn?.(loading);
     if (loading === undefined) return;
     this.#held = [];
@@ -171,6 +171,15 @@ export class Link {
       for (const deliver of held) this.#afterHeld(deliver);
     };
     void loading.then(resume, resume);
+  }
+
+  /** A module that throws while `require` loads it fails as one that `import()` loads does. */
+  #define(id: number, bytes: Uint8Array): Promise<void> | undefined {
+    try {
+      return this.importer.define(id, bytes) ?? undefined;
+    } catch (error) {
+      return error instanceof CodedError ? Promise.reject(error) : Promise.reject(readError(error));
+    }
   }
 
   /** Now, or in turn after the frames that are held. */
