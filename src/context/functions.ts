@@ -13,9 +13,10 @@ import type { Identities } from './identities.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { perHostFactory } from './per-host.js';
+import { isProgram } from './program.js';
 import { special } from './protocol.js';
 import { originOf } from './recreate.js';
-import { cjsReference, exportAt, type ModuleReference, mainUrl } from './references.js';
+import { cjsReference, exportAt, type ModuleReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
@@ -206,7 +207,7 @@ export class Functions implements FunctionEncoder {
     const { url, isCommonJs } = place.script;
     if (binding?.kind === 'import') {
       const { source = '', imported = '' } = binding;
-      if (resolveUrl(source, url) === mainUrl()) return undefined;
+      if (isProgram(resolveUrl(source, url))) return undefined;
       return this.addImport(
         value,
         { specifier: source, name: imported, isRequired: false },

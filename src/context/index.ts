@@ -7,6 +7,7 @@ export { type ContextExporter, createExporter, type ExporterOptions } from './ex
 export { receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
 export { perHost } from './per-host.js';
+export { isProgram } from './program.js';
 export { propagate } from './propagate.js';
 export { type CallSite, captureSite, joinStacks, settleWhereAwaited } from './stack.js';
 export { type TaskTarget, task, taskTarget } from './task.js';

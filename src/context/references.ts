@@ -3,9 +3,9 @@
 // ES module exports (found by their place in its source). The main module is never imported again:
 // what it defines travels by value. Not here: Node's own modules (intrinsics.ts).
 
-import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { isProgram } from './program.js';
 import { isConstant } from './scope.js';
 import type { Place } from './scripts.js';
 
@@ -16,20 +16,6 @@ export interface ModuleReference {
 }
 
 const require = createRequire(import.meta.url);
-
-let main: string | undefined;
-
-/** The URL of the program that this thread runs; '' when it has none (REPL, -e). */
-export function mainUrl(): string {
-  if (main !== undefined) return main;
-  const path = process.argv[1];
-  try {
-    main = path === undefined ? '' : pathToFileURL(realpathSync(path)).href;
-  } catch {
-    main = '';
-  }
-  return main;
-}
 
 let cjsTable = new WeakMap<object, ModuleReference>();
 let modulesSeen = 0;
@@ -46,7 +32,7 @@ export function cjsReference(value: object): ModuleReference | undefined {
 }
 
 function addCjs(file: string, exports: unknown): void {
-  if (!isReference(exports) || pathToFileURL(file).href === mainUrl()) return;
+  if (!isReference(exports) || isProgram(pathToFileURL(file).href)) return;
   remember(exports, file, '*');
   for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(exports))) {
     if (typeof value === 'function' && name !== 'constructor') remember(value, file, name);
@@ -65,8 +51,7 @@ function isReference(value: unknown): value is object {
 export function exportAt(place: Place): ModuleReference | undefined {
   const { script, start } = place;
   const { analysis, url } = script;
-  if (analysis === undefined || start < 0 || script.isCommonJs || url === mainUrl())
-    return undefined;
+  if (analysis === undefined || start < 0 || script.isCommonJs || isProgram(url)) return undefined;
   if (!url.startsWith('file:') && !url.startsWith('data:')) return undefined;
   for (const { name, local, node } of analysis.exports) {
     const isNode = node?.start === start;

@@ -99,6 +99,10 @@ export interface Analysis {
   readonly identifiers: ReadonlySet<string>;
   /** Whether there is an import or export declaration. */
   readonly hasModuleSyntax: boolean;
+  /** Specifiers that it imports, re-exports or requires by a literal. */
+  readonly sources: ReadonlySet<string>;
+  /** Whether there is an `await` outside of functions. */
+  readonly isAwaitingAtTop: boolean;
 }
 
 /** Walks a tree once. The tree must come from acorn with locations as it makes them. */
@@ -160,6 +164,8 @@ class Walk implements Analysis {
   readonly topLevel = new Map<number, number>();
   readonly identifiers = new Set<string>();
   hasModuleSyntax = false;
+  readonly sources = new Set<string>();
+  isAwaitingAtTop = false;
   #scope: Scope;
 
   constructor(tree: AnyNode) {
@@ -259,7 +265,14 @@ class Walk implements Analysis {
         if (node.callee.type === 'Identifier' && node.callee.name === 'eval') {
           this.#mark('eval', node);
         }
+        if (node.callee.type === 'Identifier' && node.callee.name === 'require') {
+          this.#from(node.arguments[0]);
+        }
         this.#visitChildren(node);
+        return;
+      case 'AwaitExpression':
+        this.#awaits();
+        this.visit(node.argument);
         return;
       case 'ThisExpression':
         this.#mark('this', node);
@@ -285,10 +298,24 @@ class Walk implements Analysis {
         this.#visitExport(node);
         return;
       case 'ExportAllDeclaration':
+        this.#from(node.source);
         return;
       default:
         this.#visitChildren(node);
     }
+  }
+
+  #from(source: AnyNode | null | undefined): void {
+    if (source?.type === 'Literal' && typeof source.value === 'string') {
+      this.sources.add(source.value);
+    }
+  }
+
+  #awaits(): void {
+    for (let at: Scope | undefined = this.#scope; at !== undefined; at = at.parent) {
+      if (/Function|StaticBlock/.test(at.node.type)) return;
+    }
+    this.isAwaitingAtTop = true;
   }
 
   #visitChildren(node: AnyNode): void {
@@ -360,6 +387,7 @@ class Walk implements Analysis {
   #visitFor(
     node: Extract<AnyNode, { type: 'ForStatement' | 'ForInStatement' | 'ForOfStatement' }>,
   ) {
+    if (node.type === 'ForOfStatement' && node.await) this.#awaits();
     this.#within(node, { inLoop: true }, () => {
       if (node.type === 'ForStatement') {
         this.#visitChildren(node);
@@ -446,6 +474,7 @@ class Walk implements Analysis {
 
   #visitImport(node: Extract<AnyNode, { type: 'ImportDeclaration' }>): void {
     const source = String(node.source.value);
+    this.#from(node.source);
     for (const specifier of node.specifiers) {
       const { name, start } = specifier.local;
       const imported =
@@ -483,6 +512,7 @@ class Walk implements Analysis {
       }
       return;
     }
+    this.#from(node.source);
     if (node.source) return;
     for (const { local, exported } of node.specifiers) {
       this.exports.push({ name: nameOf(exported), local: nameOf(local), node: undefined });

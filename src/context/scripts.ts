@@ -205,6 +205,22 @@ function parseModule(source: string): Analysis | undefined {
   return undefined;
 }
 
+const analyses = new Map<string, Analysis | undefined>();
+
+/** What the file at `url` declares and does; `undefined`: unreadable, large, or not JavaScript. */
+export function analysisOf(url: string): Analysis | undefined {
+  if (analyses.has(url)) return analyses.get(url);
+  const file = readFile(url);
+  const isRead = file !== undefined && file.length <= maxFileLength;
+  const source = isRead && /\.[mc]?ts$/.test(url) ? stripTypes(file) : file;
+  const analysis = isRead && source !== undefined ? parseModule(source) : undefined;
+  analyses.set(url, analysis);
+  return analysis;
+}
+
+/** A program that somebody wrote is shorter; a bundle takes a second to parse. */
+const maxFileLength = 1_000_000;
+
 /** The scope in which the function at `place` was written. */
 export function scopeAround(place: Place): Scope | undefined {
   const { analysis } = place.script;

@@ -3,8 +3,8 @@
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
+import { isProgram } from './program.js';
 import { importerFor } from './recreate.js';
-import { mainUrl } from './references.js';
 import type { AnyFunction } from './types.js';
 
 export interface TaskTarget {
@@ -32,7 +32,7 @@ export function task<F extends (...args: never[]) => unknown>(
         'new URL(…, import.meta.url)',
     );
   }
-  if (url.replace(/[?#].*/, '') === mainUrl()) {
+  if (isProgram(url)) {
     throw new CodedError(
       'OPTION_INVALID',
       `task() got the program itself, ${url}, which each host would run again: put ` +

@@ -1,5 +1,10 @@
 // Flags of node that this process was started with, as its hosts have them too.
 
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { isProgram } from '../context/index.js';
+
 /** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
 const ownFlags: ReadonlySet<string> = new Set([
   '-e',
@@ -46,12 +51,33 @@ export function threadFlags(execArgv: readonly string[]): string[] {
 
 /** A word without a dash is the value of the flag before it: these are flags, no program's name. */
 function withValues(execArgv: readonly string[], isMeant: (flag: string) => boolean): string[] {
-  let isKept = true;
-  return execArgv.filter((word) => {
-    if (word.startsWith('-')) isKept = isMeant(word);
-    return isKept;
-  });
+  const kept: string[] = [];
+  for (let at = 0; at < execArgv.length; ) {
+    const [flag = ''] = execArgv.slice(at, at + 1);
+    let end = at + 1;
+    while (end < execArgv.length && execArgv[end]?.startsWith('-') === false) end += 1;
+    const words = execArgv.slice(at, end);
+    if (isMeant(flag) && !loadsProgram(words)) kept.push(...words);
+    at = end;
+  }
+  return kept;
 }
+
+/** `--import ./app.mjs` where that starts tasks: each host would run the program once more. */
+function loadsProgram(words: readonly string[]): boolean {
+  const [, value = words[1]] = /^--(?:import|require)=(.*)$/.exec(words[0] ?? '') ?? [];
+  if (value === undefined || !preloadFlags.test(words[0] ?? '')) return false;
+  if (value.startsWith('file:')) return isProgram(value);
+  if (!/^\.{0,2}\//.test(value)) return false;
+  try {
+    // As `-r` finds it, which may leave the extension out.
+    return isProgram(pathToFileURL(createRequire(import.meta.url).resolve(resolve(value))).href);
+  } catch {
+    return false; // Node has said so already
+  }
+}
+
+const preloadFlags = /^(?:-r|--require|--import)(?:=|$)/;
 
 function isOwnFlag(flag: string): boolean {
   return ownFlags.has(flag) || ownFlagPrefixes.some((prefix) => flag.startsWith(prefix));

@@ -1,0 +1,112 @@
+// However a program is started, no host runs it again: the entry that Node resolved, what a runner
+// imports, what --import and --require load before there is an entry.
+
+import assert from 'node:assert/strict';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { programFolder, runNode } from './programs.js';
+
+const esm = `import { run } from 'manycore';
+console.log('loaded');
+export class Job { go() { return 42 } }
+const job = new Job();
+console.log(await run(() => job.go()), await run((given) => given instanceof Job, job));
+`;
+
+const cjs = `const { run } = require('manycore');
+console.log('loaded');
+class Job { go() { return 42 } }
+module.exports = { Job };
+const job = new Job();
+(async () => {
+  console.log(await run(() => job.go()), await run((given) => given instanceof Job, job));
+})();
+`;
+
+/** A program behind a module of its own: only the runner is the entry. */
+const started = `import { start } from './lib/jobs.mjs';
+console.log('loaded');
+export class Job { go() { return 42 } }
+await start(Job);
+`;
+const jobs = `import { run } from 'manycore';
+export async function start(Job) {
+  const job = new Job();
+  console.log(await run(() => job.go()), await run((given) => given instanceof Job, job));
+}
+`;
+
+const files = {
+  'esm/package.json': '{"type":"module","main":"app.js"}',
+  'esm/app.js': esm,
+  'esm/runner.js': "await import('./app.js');",
+  'esm/static-runner.js': "import './app.js';",
+  'esm/worker.js': "import { Worker } from 'node:worker_threads'; new Worker('./app.js');",
+  'esm/indirect.mjs': started,
+  'esm/lib/jobs.mjs': jobs,
+  'esm/indirect-runner.mjs': "await import('./indirect.mjs');",
+  'cjs/package.json': '{"main":"lib/app"}',
+  'cjs/lib/app.js': cjs,
+  'cjs/index.js': cjs,
+  'cjs/runner.js': "require('./lib/app.js');",
+  'cjs/worker.js': "new (require('node:worker_threads').Worker)('./lib/app.js');",
+};
+
+const starts: readonly (readonly [folder: string, args: readonly string[], stdin?: string])[] = [
+  ['esm', ['app.js']],
+  ['esm', ['.']],
+  ['.', ['esm']],
+  ['esm', ['runner.js']],
+  ['esm', ['static-runner.js']],
+  ['esm', ['indirect-runner.mjs']],
+  ['esm', ['worker.js']],
+  ['esm', ['link.js']],
+  ['esm', ['--import', './app.js', '-e', '0']],
+  ['esm', ['--import=./indirect.mjs', '-e', '0']],
+  ['esm', ['--input-type=module', '-e', "await import('./app.js')"]],
+  ['cjs', ['.']],
+  ['cjs', ['lib/app']],
+  ['.', ['cjs/lib/app']],
+  ['cjs', ['index']],
+  ['cjs', ['runner']],
+  ['cjs', ['worker.js']],
+  ['cjs', ['-r', './lib/app', '-e', '0']],
+  ['cjs', ['-e', "require('./lib/app.js')"]],
+  ['cjs', [], "require('./lib/app.js')"],
+];
+
+test('no host runs the program again, however it was started', async (t) => {
+  const root = programFolder(t, files);
+  symlinkSync('app.js', join(root, 'esm/link.js'));
+  const waiting = starts.entries();
+  const runSome = async (): Promise<void> => {
+    for (const [, [folder, args, stdin]] of waiting) {
+      const { lines, stderr } = await runNode(join(root, folder), args, stdin);
+      const outcome = [...lines, ...(stderr === '' ? [] : [stderr])];
+      assert.deepEqual(outcome, ['loaded', '42 true'], `cd ${folder}; node ${args.join(' ')}`);
+    }
+  };
+  await Promise.all([runSome(), runSome()]);
+});
+
+test('a CommonJS module that throws while it loads in a host is refused, and the host lives', async (t) => {
+  const folder = programFolder(t, {
+    'bad.cjs':
+      "if (require.main.filename !== __dirname + '/app.cjs') throw new Error('not here');\nexports.value = () => 1;",
+    'app.cjs': `const { Pool } = require('manycore');
+const bad = require('./bad.cjs');
+(async () => {
+  for (const host of ['process', 'thread']) {
+    const pool = new Pool({ size: 1, host });
+    const pid = await pool.run(() => process.pid);
+    await pool.run(() => bad.value()).catch(({ code }) => console.log(code));
+    console.log(await pool.run(() => process.pid) === pid);
+    await pool.close();
+  }
+})();`,
+  });
+  const { lines, stderr } = await runNode(folder, ['app.cjs']);
+  assert.deepEqual(lines, ['TRANSFER_IMPORT_FAILED', 'true', 'TRANSFER_IMPORT_FAILED', 'true']);
+  assert.equal(stderr, '');
+});
