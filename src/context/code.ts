@@ -53,6 +53,14 @@ export interface Code {
   readonly memberNames: ReadonlySet<string>;
   readonly staticNames: ReadonlySet<string>;
   readonly identifiers: ReadonlySet<string>;
+  /** Whether it means something else in strict code than in sloppy code. */
+  readonly dependsOnMode: boolean;
+  /** Whether V8 gives it a `caller` of its own exactly when it is sloppy. */
+  readonly showsMode: boolean;
+  /** `name` as the text alone gives it; `undefined`: by a computed key. */
+  readonly givenName: string | undefined;
+  /** `length` as the text gives it. */
+  readonly givenLength: number;
   /** Offset of the `(` of a function or of `class`: the place that V8 reports. */
   readonly anchor: number;
 }
@@ -193,8 +201,41 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     memberNames: isClass ? namesOf(node, false) : new Set(),
     staticNames: isClass ? namesOf(node, true) : new Set(),
     identifiers: all.identifiers,
+    dependsOnMode: all.dependsOnMode,
+    showsMode: node.type === 'FunctionExpression' && form === 'expression' && isOrdinary(node),
+    givenName: givenName(found),
+    givenLength: givenLength(node),
     anchor: anchorOf(text, node, found.key, offset),
   };
+}
+
+function isOrdinary({ async, generator }: FunctionNode): boolean {
+  return !async && !generator;
+}
+
+function givenName({ form, node, key, isComputed }: Found): string | undefined {
+  if (key === undefined)
+    return node.type === 'ArrowFunctionExpression' ? '' : (node.id?.name ?? '');
+  if (isComputed) return undefined;
+  const prefix = form === 'getter' ? 'get ' : form === 'setter' ? 'set ' : '';
+  if (key.type === 'Identifier') return prefix + key.name;
+  return key.type === 'Literal' ? prefix + String(key.value) : undefined;
+}
+
+function givenLength(node: FunctionNode | ClassNode): number {
+  let params: readonly AnyNode[] = [];
+  if (node.type !== 'ClassExpression' && node.type !== 'ClassDeclaration') params = node.params;
+  else {
+    for (const member of node.body.body) {
+      if (member.type === 'MethodDefinition' && member.kind === 'constructor') {
+        params = member.value.params;
+      }
+    }
+  }
+  const end = params.findIndex(
+    ({ type }) => type === 'AssignmentPattern' || type === 'RestElement',
+  );
+  return end < 0 ? params.length : end;
 }
 
 /** `super` that means something outside: the home object of a method, or of what is around an arrow. */

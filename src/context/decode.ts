@@ -429,6 +429,10 @@ function define(
   flags: number,
   cell: readonly unknown[],
 ): void {
+  if ((flags & propertyFlags.absent) !== 0) {
+    if (!Reflect.deleteProperty(target, key)) throw corrupt(`${String(key)} cannot be deleted`);
+    return;
+  }
   const enumerable = (flags & propertyFlags.enumerable) !== 0;
   const configurable = (flags & propertyFlags.configurable) !== 0;
   const [value, set] = cell;

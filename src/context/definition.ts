@@ -4,7 +4,7 @@
 
 import type { Code } from './code.js';
 import type { CodeDefinition } from './protocol.js';
-import type { Place } from './scripts.js';
+import { isStrictAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
 /** The slot that stands for what a class extends, when that is more than a name. */
@@ -46,7 +46,7 @@ export function definitionOf(
     compiled,
     form: code.form,
     isClass: code.isClass,
-    isStrict: isStrictIn(place),
+    isStrict: isStrictFunction(fn, code, place),
     fileName: place?.script.name ?? '',
     url: place?.script.url ?? '',
     line: place?.line ?? 0,
@@ -54,16 +54,25 @@ export function definitionOf(
     slots: slots.map(({ name }) => name),
     metaName: code.usesImportMeta ? metaName : '',
     importName: code.usesDynamicImport ? importName : '',
-    functionName: code.rewrites.some(({ kind }) => kind === 'key') ? fn.name : undefined,
+    functionName: usualName(fn) === code.givenName ? undefined : usualName(fn),
     prefix: freshName(identifiers, '_manycore'),
   };
 }
 
-/** Modules are strict; CommonJS where it says so. */
-function isStrictIn(place: Place | undefined): boolean {
-  if (place === undefined) return false;
-  const { isCommonJs, source } = place.script;
-  return (
-    !isCommonJs || /^(?:#!.*\n|\s|\/\/.*\n|\/\*[^]*?\*\/)*["']use strict["']/.test(source ?? '')
-  );
+/** The `name` of a function or class, when it is a property like the language makes it. */
+export function usualName(fn: AnyFunction): string | undefined {
+  const own = Object.getOwnPropertyDescriptor(fn, 'name');
+  const isUsual = own?.writable === false && own.enumerable === false && own.configurable === true;
+  return isUsual && typeof own.value === 'string' ? own.value : undefined;
+}
+
+/** The `name` that a function has when it was made again. */
+export function madeName(definition: CodeDefinition, code: Code): string | undefined {
+  return definition.functionName ?? code.givenName;
+}
+
+/** Whether the text is compiled as strict code; V8 says it of a plain function, the source of others. */
+export function isStrictFunction(fn: AnyFunction, code: Code, place: Place | undefined): boolean {
+  if (code.showsMode) return !Object.hasOwn(fn, 'caller');
+  return place !== undefined && isStrictAt(place);
 }

@@ -4,7 +4,7 @@
 
 import * as types from 'node:util/types';
 import { type Code, readCode } from './code.js';
-import { definitionOf, heritageSlot } from './definition.js';
+import { definitionOf, heritageSlot, isStrictFunction, madeName, usualName } from './definition.js';
 import { inspectorMissing, refuseEval, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
@@ -34,6 +34,8 @@ export interface Described {
   readonly code: Code;
   readonly place: Place | undefined;
   readonly codeId: number;
+  /** `name` as making it from its definition gives it. */
+  readonly madeName: string | undefined;
   readonly slots: readonly Slot[];
   /** `[this, arguments]` of an arrow that uses those around it. */
   readonly self: readonly unknown[];
@@ -41,11 +43,31 @@ export interface Described {
   readonly isOfNode: boolean;
 }
 
+interface Interned {
+  readonly codeId: number;
+  readonly madeName: string | undefined;
+}
+
+/** Code without captures: found again by its text, without a look at where it was written. */
+interface Bare extends Interned {
+  readonly isStrict: boolean;
+  /** How often its place was looked at. */
+  sights: number;
+}
+
+/** One text may be strict here and sloppy there, so this many functions of it are looked at. */
+const sightsBeforeTrust = 16;
+/** Definitions of one piece of code that differ by the name of the function alone. */
+const maxNames = 16;
+
 export class Describer {
   readonly #definitions: Definitions;
   /** What was described during this export: an attempt that fails is not paid twice. */
   readonly #described = new Map<AnyFunction, Described>();
-  readonly #codes = new Map<string, Map<string, number>>();
+  /** By text, then by place, then by name. */
+  readonly #codes = new Map<string, Map<string, Map<string, Interned>>>();
+  /** By text, then by name and mode. */
+  readonly #bare = new Map<string, Map<string, Bare>>();
 
   constructor(definitions: Definitions) {
     this.#definitions = definitions;
@@ -76,7 +98,7 @@ export class Describer {
     return {
       code,
       place: undefined,
-      codeId: this.#intern(definition),
+      ...this.#intern(definition, code),
       slots: definition.slots.map((name, i) => ({ name, value: values[i], binding: undefined })),
       self,
       isOfNode: false,
@@ -91,8 +113,8 @@ export class Describer {
     const needsScopes =
       code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
     if (!needsScopes) {
-      const known = this.#codes.get(text)?.values().next().value;
-      if (known !== undefined) return bare(code, known);
+      const known = this.#knownBare(fn, text, code);
+      if (known !== undefined) return known;
     }
     if (!canInspect()) {
       if (code.freeNames.some((name) => !isBuiltinGlobal(name))) inspectorMissing(code, path);
@@ -101,11 +123,42 @@ export class Describer {
     const capture = inspectSelf().capture(fn);
     const place =
       capture.location === undefined ? undefined : placeOf(text, code.anchor, capture.location);
-    if (place?.script.url.startsWith('node:')) return { ...bare(code, -1), place, isOfNode: true };
+    if (place?.script.url.startsWith('node:')) {
+      return { ...bare(code, { codeId: -1, madeName: undefined }), place, isOfNode: true };
+    }
     const slots = this.#slotsOf(fn, code, capture, place, path);
-    const codeId = this.#define(fn, code, place, slots);
+    const interned = this.#define(fn, code, place, slots);
+    if (!needsScopes) this.#rememberBare(fn, text, code, place, interned);
     const self = selfOf(code, capture, place, path);
-    return { code, place, codeId, slots, self, isOfNode: false };
+    return { code, place, ...interned, slots, self, isOfNode: false };
+  }
+
+  #knownBare(fn: AnyFunction, text: string, code: Code): Described | undefined {
+    const known = this.#bare.get(text)?.get(bareKey(fn, code));
+    if (known === undefined) return undefined;
+    const isSure = code.showsMode || !code.dependsOnMode || known.sights >= sightsBeforeTrust;
+    return isSure ? bare(code, known) : undefined;
+  }
+
+  #rememberBare(
+    fn: AnyFunction,
+    text: string,
+    code: Code,
+    place: Place | undefined,
+    interned: Interned,
+  ): void {
+    let byName = this.#bare.get(text);
+    if (byName === undefined) {
+      byName = new Map();
+      this.#bare.set(text, byName);
+    }
+    const key = bareKey(fn, code);
+    const isStrict = isStrictFunction(fn, code, place);
+    const known = byName.get(key);
+    if (known === undefined) {
+      if (byName.size < maxNames) byName.set(key, { ...interned, isStrict, sights: 1 });
+    } else if (known.isStrict !== isStrict) known.sights = Number.NEGATIVE_INFINITY;
+    else known.sights += 1;
   }
 
   #slotsOf(
@@ -139,28 +192,42 @@ export class Describer {
     return slots;
   }
 
-  #define(fn: AnyFunction, code: Code, place: Place | undefined, slots: readonly Slot[]): number {
-    return this.#intern(definitionOf(fn, code, place, slots));
+  #define(fn: AnyFunction, code: Code, place: Place | undefined, slots: readonly Slot[]): Interned {
+    return this.#intern(definitionOf(fn, code, place, slots), code);
   }
 
-  #intern(definition: CodeDefinition): number {
-    const { text, url, line, column, slots, functionName = '' } = definition;
-    const key = `${line}:${column}:${slots.join()}:${functionName}:${url}`;
+  #intern(definition: CodeDefinition, code: Code): Interned {
+    const { text, url, line, column, slots, isStrict } = definition;
     let byPlace = this.#codes.get(text);
     if (byPlace === undefined) {
       byPlace = new Map();
       this.#codes.set(text, byPlace);
     }
-    const known = byPlace.get(key);
+    const key = `${line}:${column}:${slots.join()}:${isStrict}:${url}`;
+    let byName = byPlace.get(key);
+    if (byName === undefined) {
+      byName = new Map();
+      byPlace.set(key, byName);
+    }
+    const name = madeName(definition, code);
+    const known = byName.get(String(name)) ?? (byName.size < maxNames ? undefined : first(byName));
     if (known !== undefined) return known;
-    const id = this.#definitions.add(definition);
-    byPlace.set(key, id);
-    return id;
+    const made = { codeId: this.#definitions.add(definition), madeName: name };
+    byName.set(String(name), made);
+    return made;
   }
 }
 
-function bare(code: Code, codeId: number): Described {
-  return { code, place: undefined, codeId, slots: [], self: [], isOfNode: false };
+function first<T>(map: ReadonlyMap<unknown, T>): T | undefined {
+  return map.values().next().value;
+}
+
+function bareKey(fn: AnyFunction, code: Code): string {
+  return `${code.showsMode && Object.hasOwn(fn, 'caller')} ${usualName(fn)}`;
+}
+
+function bare(code: Code, { codeId, madeName }: Interned): Described {
+  return { code, place: undefined, codeId, madeName, slots: [], self: [], isOfNode: false };
 }
 
 export function textOf(fn: AnyFunction): string {

@@ -337,6 +337,17 @@ export class Graph {
     this.#property(index, value, key);
   }
 
+  /** Says that a function or class lacks a property that its text makes. */
+  addAbsence(index: number, key: string | symbol): void {
+    const name = typeof key === 'symbol' ? this.#special(key) : key;
+    this.properties.push(index, name, propertyFlags.absent, []);
+  }
+
+  /** Freezes what is made for the special at `index` as `value` is. */
+  addIntegrity(index: number, value: object): void {
+    this.#close(index, value);
+  }
+
   /** Says that the special at `index` has `prototype`. */
   addPrototype(index: number, prototype: object | null): void {
     this.prototypes.push(prototype === null ? null : this.cell(prototype), [index]);
@@ -344,13 +355,17 @@ export class Graph {
 
   #finish(copy: object, value: object, expected: object | undefined): void {
     this.#prototype(copy, value, new Set([expected]));
+    this.#close(copy, value);
+  }
+
+  #close(target: object | number, value: object): void {
     if (Object.isExtensible(value)) return;
     const how = Object.isFrozen(value)
       ? integrity.frozen
       : Object.isSealed(value)
         ? integrity.sealed
         : integrity.nonExtensible;
-    this.integrities.push(copy, how);
+    this.integrities.push(target, how);
   }
 
   #prototype(target: object | number, value: object, expected: ReadonlySet<unknown>): void {
@@ -406,7 +421,8 @@ function wellKnownName(value: symbol): string {
 }
 
 /** The class whose `prototype` this is. */
-function ownerOf(value: object): AnyFunction | undefined {
+export function ownerOf(value: unknown): AnyFunction | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
   const descriptor = Object.getOwnPropertyDescriptor(value, 'constructor');
   const owner: unknown = descriptor?.value;
   return typeof owner === 'function' && owner.prototype === value ? owner : undefined;

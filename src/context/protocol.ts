@@ -65,7 +65,7 @@ export interface CodeDefinition {
   /** The names that stand for `import.meta` and `import`; '' when not used. */
   readonly metaName: string;
   readonly importName: string;
-  /** For members with a computed key: the name that the function really has. */
+  /** The `name` of the function where the text alone gives another. */
   readonly functionName: string | undefined;
   /** Prefix for the factory's own names, not used in the text. */
   readonly prefix: string;
@@ -212,7 +212,14 @@ class Fields {
 }
 
 /** Where a property goes that a plain copy cannot express. */
-export const propertyFlags = { enumerable: 1, writable: 2, configurable: 4, accessor: 8 } as const;
+export const propertyFlags = {
+  enumerable: 1,
+  writable: 2,
+  configurable: 4,
+  accessor: 8,
+  /** There is none, though the text of the function makes it. */
+  absent: 16,
+} as const;
 /** How closed an object is. */
 export const integrity = { frozen: 0, sealed: 1, nonExtensible: 2 } as const;
 

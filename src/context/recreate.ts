@@ -54,8 +54,8 @@ export function compile(definition: CodeDefinition): () => Instance {
     (isStrict ? '"use strict";' : '') +
     (slots.length > 0 ? `let ${slots.join(',')};` : '') +
     `return {fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
-    `make(){return (${opening(form)}\n`;
-  const source = `${before}${' '.repeat(column)}${compiled}\n${closing(form)})}}`;
+    `make(){return (${opening(definition)}\n`;
+  const source = `${before}${' '.repeat(column)}${compiled}\n${closing(definition)})}}`;
   const { metaName, importName, url } = definition;
   const helpers: [string, unknown][] = [];
   if (metaName !== '') helpers.push([metaName, metaFor(url)]);
@@ -73,13 +73,21 @@ export function compile(definition: CodeDefinition): () => Instance {
   return () => toInstance(Reflect.apply(factory, undefined, values), form, definition.functionName);
 }
 
-function opening(form: string): string {
-  if (form === 'expression') return '';
-  return form === 'class-method' ? 'class{' : '{';
+function opening(definition: CodeDefinition): string {
+  const { form } = definition;
+  if (form === 'class-method') return 'class{';
+  if (form !== 'expression') return '{';
+  // A function without a name takes that of the key, as from the variable at home.
+  return definition.functionName === undefined ? '' : `{[${quoted(definition.functionName)}]:(`;
 }
 
-function closing(form: string): string {
-  return form === 'expression' ? '' : '}';
+function closing({ form, functionName }: CodeDefinition): string {
+  if (form !== 'expression') return '}';
+  return functionName === undefined ? '' : `)}[${quoted(functionName)}]`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
 }
 
 function toInstance(value: unknown, form: string, functionName: string | undefined): Instance {
@@ -92,7 +100,7 @@ function toInstance(value: unknown, form: string, functionName: string | undefin
       const text: unknown = Reflect.apply(value.make, self, Array.isArray(args) ? args : []);
       const made = form === 'expression' ? text : pickMember(text, form);
       if (typeof made !== 'function') throw new TypeError('the text is not a function');
-      if (functionName !== undefined) {
+      if (functionName !== undefined && made.name !== functionName) {
         Object.defineProperty(made, 'name', { value: functionName, configurable: true });
       }
       return made;

@@ -15,6 +15,7 @@ import type {
   FunctionDeclaration,
   FunctionExpression,
   Pattern,
+  PropertyDefinition,
   VariableDeclaration,
 } from 'acorn';
 
@@ -50,6 +51,10 @@ export interface Scope {
   /** Whether `this` inside is its own. */
   readonly ownsThis: boolean;
   readonly inLoop: boolean;
+  /** The field of a class whose value this scope is for. */
+  readonly field: PropertyDefinition | undefined;
+  /** Whether code in it is strict: a class body, or below a `'use strict'`. Modules: see scripts.ts. */
+  readonly isStrict: boolean;
   readonly bindings: Map<string, Binding>;
   readonly privateNames: Set<string>;
 }
@@ -103,6 +108,8 @@ export interface Analysis {
   readonly sources: ReadonlySet<string>;
   /** Whether there is an `await` outside of functions. */
   readonly isAwaitingAtTop: boolean;
+  /** Whether a part of it means something else in strict code than in sloppy code. */
+  readonly dependsOnMode: boolean;
 }
 
 /** Walks a tree once. The tree must come from acorn with locations as it makes them. */
@@ -149,6 +156,8 @@ function childrenOf(node: AnyNode): AnyNode[] {
   return children;
 }
 
+type ScopeTraits = Pick<Scope, 'holdsVars' | 'ownsThis' | 'inLoop' | 'field'>;
+
 interface DeclareOptions {
   readonly source?: string;
   readonly imported?: string;
@@ -166,10 +175,16 @@ class Walk implements Analysis {
   hasModuleSyntax = false;
   readonly sources = new Set<string>();
   isAwaitingAtTop = false;
+  dependsOnMode = false;
   #scope: Scope;
 
   constructor(tree: AnyNode) {
-    this.root = newScope(tree, undefined, { holdsVars: true, ownsThis: true, inLoop: false });
+    this.root = newScope(tree, undefined, {
+      holdsVars: true,
+      ownsThis: true,
+      inLoop: false,
+      field: undefined,
+    });
     this.#scope = this.root;
     this.scopes.push(this.root);
   }
@@ -184,6 +199,7 @@ class Walk implements Analysis {
 
   visit(node: AnyNode): void {
     if (/^(?:Import|Export)\w*Declaration$/.test(node.type)) this.hasModuleSyntax = true;
+    this.dependsOnMode ||= dependsOnMode(node);
     switch (node.type) {
       case 'Identifier':
         this.#refer(node.name, node.start, false);
@@ -328,7 +344,7 @@ class Walk implements Analysis {
 
   #within(
     node: AnyNode,
-    has: { holdsVars?: boolean; ownsThis?: boolean; inLoop: boolean },
+    has: Partial<ScopeTraits> & { readonly inLoop: boolean },
     body: () => void,
   ): void {
     const outer = this.#scope;
@@ -336,6 +352,7 @@ class Walk implements Analysis {
       holdsVars: has.holdsVars ?? false,
       ownsThis: has.ownsThis ?? false,
       inLoop: has.inLoop,
+      field: has.field,
     });
     this.scopes.push(this.#scope);
     body();
@@ -378,9 +395,8 @@ class Walk implements Analysis {
     if (!value) return;
     if (member.type === 'MethodDefinition') this.visit(value);
     else {
-      this.#within(value, { holdsVars: true, ownsThis: true, inLoop: false }, () =>
-        this.visit(value),
-      );
+      const traits = { holdsVars: true, ownsThis: true, inLoop: false, field: member };
+      this.#within(value, traits, () => this.visit(value));
     }
   }
 
@@ -564,15 +580,72 @@ class Walk implements Analysis {
   }
 }
 
+/** Names that strict code reserves. */
+const reservedWords = new Set(
+  'let static yield await implements interface package private protected public'.split(' '),
+);
+
+/** Whether `node` by itself means something else in strict code, or is an error in one of the two. */
+function dependsOnMode(node: AnyNode): boolean {
+  switch (node.type) {
+    case 'ThisExpression':
+    case 'WithStatement':
+    case 'FunctionDeclaration': // in a block it is visible outside in sloppy code only
+      return true;
+    case 'Identifier':
+      return node.name === 'arguments' || node.name === 'eval' || reservedWords.has(node.name);
+    case 'AssignmentExpression':
+      return node.left.type !== 'Identifier'; // may be a frozen property
+    case 'UpdateExpression':
+      return node.argument.type !== 'Identifier';
+    case 'UnaryExpression':
+      return node.operator === 'delete';
+    case 'FunctionExpression':
+      return node.id !== null && node.id !== undefined; // its own name may be assigned, without effect
+    case 'Literal':
+      return isOctal(node.raw ?? '');
+    default:
+      return false;
+  }
+}
+
+/** `017` and `'\\17'`, which only sloppy code may have. */
+function isOctal(raw: string): boolean {
+  return /^0\d/.test(raw) || (/^["']/.test(raw) && /\\\d/.test(raw));
+}
+
+/** Whether the code in `node` is strict by what `node` itself says. */
+function saysStrict(node: AnyNode): boolean {
+  switch (node.type) {
+    case 'ClassDeclaration':
+    case 'ClassExpression':
+      return true;
+    case 'Program':
+      return hasDirective(node.body);
+    case 'FunctionDeclaration':
+    case 'FunctionExpression':
+    case 'ArrowFunctionExpression':
+      return node.body.type === 'BlockStatement' && hasDirective(node.body.body);
+    default:
+      return false;
+  }
+}
+
+function hasDirective(body: readonly AnyNode[]): boolean {
+  for (const statement of body) {
+    if (statement.type !== 'ExpressionStatement' || !('directive' in statement)) return false;
+    if (statement.directive === 'use strict') return true;
+    if (statement.directive === undefined) return false;
+  }
+  return false;
+}
+
 function nameOf(node: AnyNode): string {
   if (node.type === 'Identifier') return node.name;
   return node.type === 'Literal' ? String(node.value) : '';
 }
 
-function newScope(
-  node: AnyNode,
-  parent: Scope | undefined,
-  has: { holdsVars: boolean; ownsThis: boolean; inLoop: boolean },
-): Scope {
-  return { node, parent, ...has, bindings: new Map(), privateNames: new Set() };
+function newScope(node: AnyNode, parent: Scope | undefined, has: ScopeTraits): Scope {
+  const isStrict = parent?.isStrict === true || saysStrict(node);
+  return { node, parent, ...has, isStrict, bindings: new Map(), privateNames: new Set() };
 }

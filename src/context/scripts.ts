@@ -17,10 +17,14 @@ export interface Script {
   /** What V8 calls the script in stacks: for CommonJS a path. */
   readonly name: string;
   readonly isCommonJs: boolean;
+  /** An ES module, whose code is strict. */
+  readonly isModule: boolean;
   readonly source: string | undefined;
   readonly lineStarts: readonly number[];
   /** `undefined` when there is no source, or it does not parse. */
   readonly analysis: Analysis | undefined;
+  /** The scopes around functions, by where those start: found once. */
+  readonly around: Map<number, Scope>;
 }
 
 /** A function's text in its module: zero-based place of the first character. */
@@ -117,8 +121,17 @@ function readScript(at: FunctionLocation, name: string, url: string, text: strin
   const path = url.startsWith('file:') ? fileURLToPath(url) : name;
   const mayBeCommonJs = name.endsWith('.cjs') || path in require.cache;
   // What V8 shows in stacks: a path for CommonJS, else the URL.
-  const as = (isCommonJs: boolean) => ({ url, name: isCommonJs ? path : name, isCommonJs });
-  const none = { ...as(mayBeCommonJs), source: undefined, lineStarts: [], analysis: undefined };
+  const as = (isCommonJs: boolean, isModule: boolean) => ({
+    url,
+    name: isCommonJs ? path : name,
+    isCommonJs,
+    isModule,
+  });
+  // V8 knows ES modules by their URL; CommonJS by a path, and code of eval, -e and vm by other names.
+  const mayBeModule = !mayBeCommonJs && URL.canParse(name);
+  const around = new Map<number, Scope>();
+  const nothing = { source: undefined, lineStarts: [], analysis: undefined, around };
+  const none = { ...as(mayBeCommonJs, mayBeModule), ...nothing };
   if (url.startsWith('node:')) return none;
   for (const source of sourcesOf(at.scriptId, url)) {
     const lineStarts = startsOfLines(source);
@@ -128,7 +141,8 @@ function readScript(at: FunctionLocation, name: string, url: string, text: strin
     if (analysis === undefined) continue;
     // ES modules that were required are in the cache as well.
     const isCommonJs = mayBeCommonJs && !analysis.hasModuleSyntax;
-    return { ...as(isCommonJs), source, lineStarts, analysis };
+    const isModule = analysis.hasModuleSyntax || mayBeModule;
+    return { ...as(isCommonJs, isModule), source, lineStarts, analysis, around };
   }
   return none;
 }
@@ -225,18 +239,26 @@ const maxFileLength = 1_000_000;
 export function scopeAround(place: Place): Scope | undefined {
   const { analysis } = place.script;
   if (analysis === undefined || place.start < 0) return undefined;
+  const known = place.script.around.get(place.start);
+  if (known !== undefined) return known;
   const node = analysis.functions.find(({ start }) => start === place.start);
-  let innermost: Scope | undefined = analysis.root;
+  let innermost: Scope = analysis.root;
   for (const scope of analysis.scopes) {
-    if (scope.node === node) continue;
+    if (scope.node === node && scope.field === undefined) continue;
     const holds = scope.node.start <= place.start && scope.node.end > place.start;
     if (holds && isNarrower(scope, innermost)) innermost = scope;
   }
+  place.script.around.set(place.start, innermost);
   return innermost;
 }
 
 function isNarrower(a: Scope, b: Scope): boolean {
   return a.node.end - a.node.start <= b.node.end - b.node.start;
+}
+
+/** Whether the code around the function at `place` is strict. */
+export function isStrictAt(place: Place): boolean {
+  return place.script.isModule || scopeAround(place)?.isStrict === true;
 }
 
 /** The declaration that `name` means for the function at `place`. */
