@@ -5,6 +5,34 @@ import type { Exporter, ValueSnapshot } from './types.js';
 
 /** Bytes for anything that was thrown. Never throws. */
 export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
+  const putBack = takeEnhancer(error);
+  try {
+    return exportFully(exporter, error);
+  } finally {
+    putBack();
+  }
+}
+
+/**
+ * Takes off what Node's EventEmitter leaves on an error that it throws for want of a listener: a function under
+ * a symbol that adds "Emitted at" when the error is printed. It would keep the error's class from travelling.
+ */
+function takeEnhancer(error: unknown): () => void {
+  if (typeof error !== 'object' || error === null) return () => {};
+  try {
+    for (const key of Object.getOwnPropertySymbols(error)) {
+      if (key.description?.startsWith('kEnhanceStack') !== true) continue;
+      const enhancer = Object.getOwnPropertyDescriptor(error, key);
+      if (enhancer === undefined || !Reflect.deleteProperty(error, key)) continue;
+      return () => Object.defineProperty(error, key, enhancer);
+    }
+  } catch {
+    // A Proxy that does not tell its keys has none of Node's.
+  }
+  return () => {};
+}
+
+function exportFully(exporter: Exporter, error: unknown): ValueSnapshot {
   try {
     return exporter.exportValue(error, 'the error');
   } catch {

@@ -10,7 +10,7 @@ import { acceptChannel } from '../channels/index.js';
 import { nativeBinding } from '../native.js';
 import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
-import { leave } from './leave.js';
+import { beforeFatal, leave } from './leave.js';
 import { Loads } from './loads.js';
 import { type HostTicket, parseTicket } from './protocol.js';
 import { Session } from './session.js';
@@ -53,6 +53,7 @@ function start(ticket: HostTicket): void {
     onTurn: () => {},
     onClose: () => leave(isProcess),
   });
+  beforeFatal((error) => session.uncaught(error));
   session.takeTurn();
   session.ref();
   loads?.end(); // the modules of this program

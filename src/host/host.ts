@@ -15,7 +15,7 @@ import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
-import { isUnreadable, type StartFailure, startError } from './exit.js';
+import { isUnreadable, type StartFailure, startError, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';
 import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -102,6 +102,8 @@ export class Host<C extends Call> implements EndingHost {
   /** Why it will not be ready, known before it ends. */
   #startFailure: StartFailure | undefined;
   #hasChannelEnded = false;
+  /** What it said that it ends by. */
+  #uncaught: Error | undefined;
 
   private constructor(id: number, settings: HostSettings, events: HostEvents<C>) {
     this.id = id;
@@ -410,6 +412,9 @@ export class Host<C extends Call> implements EndingHost {
       case frame.startFailed:
         this.#setupFailed(body);
         break;
+      case frame.uncaught:
+        this.#uncaught ??= uncaughtError(this.#readThrown(body));
+        break;
       case frame.memory:
         this.#memory.answered(parseMemory(this.#link.codec.read(body)));
         break;
@@ -460,13 +465,16 @@ export class Host<C extends Call> implements EndingHost {
   }
 
   #setupFailed(body: ByteReader): void {
-    let thrown: unknown;
-    try {
-      thrown = this.#link.importer.importValue(rest(body));
-    } catch (error) {
-      thrown = error;
-    }
+    const thrown = this.#readThrown(body);
     this.#startFailure = { text: `its setup failed: ${messageOf(thrown)}`, cause: thrown };
+  }
+
+  #readThrown(body: ByteReader): unknown {
+    try {
+      return this.#link.importer.importValue(rest(body));
+    } catch (error) {
+      return error;
+    }
   }
 
   #processEnded(exit: HostExit): void {
@@ -505,10 +513,7 @@ export class Host<C extends Call> implements EndingHost {
     const unanswered = [...this.calls()];
     this.#lost = this.#calls.splice(0);
     this.inFlight = 0;
-    const described = {
-      ...exit,
-      error: exit.error ?? (isUnreadable(this.#channelError) ? this.#channelError : undefined),
-    };
+    const described = withReason(exit, this.#uncaught, this.#channelError);
     const failure = isStart
       ? startError(this.label, this.#startFailure, described, this.#execArgv)
       : undefined;

@@ -26,6 +26,16 @@ export function finishWork(then: () => void): void {
   void Promise.allSettled(works.map((work) => work())).then(end);
 }
 
+/** Calls `onFatal` with an error that nothing caught, before it ends this thread. */
+export function beforeFatal(onFatal: (error: unknown) => void): void {
+  process.on('uncaughtExceptionMonitor', (error: unknown) => {
+    const isCaught =
+      process.listenerCount('uncaughtException') > 0 ||
+      process.hasUncaughtExceptionCaptureCallback();
+    if (!isCaught) onFatal(error);
+  });
+}
+
 export function leave(isProcess: boolean): void {
   const streams = isProcess ? [process.stdout, process.stderr] : [];
   let unwritten = 1;

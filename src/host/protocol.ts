@@ -59,6 +59,8 @@ export const frame = Object.freeze({
   failedAt: 27,
   /** body: a `HostMemory`. */
   memory: 28,
+  /** The host ends by an error that nothing caught. body: the error. */
+  uncaught: 29,
 });
 
 /** In place of a definition id: the pool has no set-up function. */

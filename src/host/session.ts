@@ -3,7 +3,13 @@
 // with each of them.
 
 import type { ChannelEnd } from '../channels/index.js';
-import { createExporter, createImporter, exportError, type Importer } from '../context/index.js';
+import {
+  createExporter,
+  createImporter,
+  type Exporter,
+  exportError,
+  type Importer,
+} from '../context/index.js';
 import { bufferCarrier } from './buffers.js';
 import type { Gate } from './gate.js';
 import { Link } from './link.js';
@@ -28,6 +34,7 @@ export interface SessionOptions {
 
 export class Session {
   readonly #end: ChannelEnd;
+  readonly #exporter: Exporter;
   readonly #link: Link;
   readonly #importer: Importer;
   readonly #runner: Runner;
@@ -56,6 +63,7 @@ export class Session {
       },
     });
     this.#end = end;
+    this.#exporter = exporter;
     this.#importer = importer;
     this.#link = link;
     this.#runner = new Runner({
@@ -80,6 +88,19 @@ export class Session {
   takeTurn(): void {
     relayTo(this.#relay);
     allocateFrom(this.#end.blocks);
+  }
+
+  /**
+   * Sends the parent an error that nothing caught and is about to end this host. Closes the channel, because only
+   * that hands over at once what a channel gathers. Never throws.
+   */
+  uncaught(error: unknown): void {
+    try {
+      this.#link.postSnapshot(frame.uncaught, 0, 0, exportError(this.#exporter, error));
+      this.#link.close();
+    } catch {
+      // The exit code is all that is left to say.
+    }
   }
 
   /** Asks the parent to go elsewhere, once what it has sent is answered. */

@@ -8,7 +8,7 @@ import { callNative, requireNative } from '../native.js';
 import { isAlive } from '../proc/index.js';
 import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
-import { leave } from './leave.js';
+import { beforeFatal, leave } from './leave.js';
 import { Session } from './session.js';
 import {
   channelFds,
@@ -37,6 +37,11 @@ const turns = new Turns(callNative(() => native.NativeBoard.open(ticket.turnsFd)
 const gate = new Gate(1);
 const sessions = new Map<number, { readonly session: Session; readonly pid: number }>();
 let isOrphan = false;
+
+// Only of whose task it may come: to the others it is the end of a host, as any.
+beforeFatal((error) => {
+  for (const { session } of sessions.values()) if (session.isAtWork) session.uncaught(error);
+});
 
 const wire = new Wire<FromSharedHost>(acceptChannel(ticket.channel).channel);
 wire.onMessage = (message) => {

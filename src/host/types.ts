@@ -14,8 +14,10 @@ export type HostKind = 'process' | 'thread';
 export interface HostExit {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Why it could not start or what a thread threw outside of any task. */
+  /** Why it could not start, or why it ended: an error that nothing caught, a lost machine. */
   readonly error: Error | undefined;
+  /** `error` was thrown in it where nothing caught it. Default false. */
+  readonly isUncaught?: boolean;
 }
 
 export interface HostHandle {

@@ -60,6 +60,8 @@ export interface HostExitMessage extends HostMessage {
   readonly signal: string | null;
   /** Whether we asked it to leave, or ended it. */
   readonly isExpected: boolean;
+  /** Why it ended, as an error that nothing caught in it; `undefined` where nobody knows. */
+  readonly error: Error | undefined;
 }
 
 export interface HostRestartMessage extends HostMessage {

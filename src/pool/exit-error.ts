@@ -10,18 +10,28 @@ export class HostExitedError extends CodedError {
 
   /** `retries`: how often the task was run again before. */
   constructor(hostLabel: string, exit: HostExit, taskName: string, retries: number) {
-    const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
-    const advice = mayLackHeap(exit)
-      ? 'its heap may have been full: give it less at a time, or raise maxHeapMb'
-      : retries > 0
-        ? `so did each host of its ${retries} earlier runs: look for what ends them`
-        : 'use retry if the task may run twice';
+    const what = `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}`;
     super(
       'HOST_EXITED',
-      `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}${why}; ${advice}`,
+      `${what}${reasonOf(exit)}; ${adviceFor(exit, retries)}`,
       exit.error === undefined ? undefined : { cause: exit.error },
     );
     this.exitCode = exit.exitCode;
     this.signal = exit.signal;
   }
+}
+
+function reasonOf({ error, isUncaught = false }: HostExit): string {
+  if (error === undefined) return '';
+  return isUncaught ? `, by an error that nothing caught: ${error.message}` : `: ${error.message}`;
+}
+
+function adviceFor(exit: HostExit, retries: number): string {
+  if (mayLackHeap(exit)) {
+    return 'its heap may have been full: give it less at a time, or raise maxHeapMb';
+  }
+  if (exit.isUncaught === true) return 'catch it in the timer, event or promise that throws it';
+  return retries > 0
+    ? `so did each host of its ${retries} earlier runs: look for what ends them`
+    : 'use retry if the task may run twice';
 }

@@ -293,7 +293,7 @@ export class Fleet {
     const isExpected = this.#isClosing || host.isRetiring || host.wasEnded;
     if (!isExpected) this.counts.lostHosts += 1;
     if (announcements.hostExit.hasSubscribers) {
-      const { exitCode, signal } = exit;
+      const { exitCode, signal, error } = exit;
       announcements.hostExit.publish({
         host: host.id,
         kind: host.kind,
@@ -301,6 +301,7 @@ export class Fleet {
         exitCode,
         signal,
         isExpected,
+        error,
       });
     }
     const hadBegun = this.#events.onExit(host, exit, unanswered);

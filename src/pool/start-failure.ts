@@ -18,8 +18,9 @@ interface EndedHost {
 export function idleEnd(host: EndedHost, exit: HostExit): CodedError | undefined {
   if (host.tasksDone > 0 || host.isRetiring) return undefined;
   if (host.isShared && exit.error === undefined) return undefined;
-  const text = `${host.label} ended ${describeExit(exit)} before it had done anything`;
-  return new CodedError('HOST_START_FAILED', text);
+  const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
+  const text = `${host.label} ended ${describeExit(exit)} before it had done anything${why}`;
+  return new CodedError('HOST_START_FAILED', text, exit.error && { cause: exit.error });
 }
 
 export function asStartFailure(error: unknown): CodedError {

@@ -1,0 +1,161 @@
+// Errors that nothing caught end a host: whoever waits for its task learns which, and so does who
+// watches the pool.
+
+import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type TestContext, test } from 'node:test';
+import { HostExitedError } from '../../src/index.js';
+import { deadlineMs, openPool, ways } from '../pool/ways.js';
+import { waitFor, withDeadline } from '../support/index.js';
+
+class Refused extends Error {
+  override readonly name = 'Refused';
+  readonly query: string;
+  constructor(query: string) {
+    super(`refused: ${query}`);
+    this.query = query;
+  }
+}
+
+/** Each way to throw where nobody catches; never answers. */
+const throwers: Record<string, (error: unknown) => Promise<never>> = {
+  'a timer': (error) => {
+    setTimeout(() => {
+      throw error;
+    }, 1);
+    return new Promise(() => {});
+  },
+  'an immediate': (error) => {
+    setImmediate(() => {
+      throw error;
+    });
+    return new Promise(() => {});
+  },
+  'a microtask': (error) => {
+    queueMicrotask(() => {
+      throw error;
+    });
+    return new Promise(() => {});
+  },
+  'a floating promise': (error) => {
+    void Promise.reject(error);
+    return new Promise(() => {});
+  },
+  'an event': async (error) => {
+    const { EventEmitter } = await import('node:events');
+    const emitter = new EventEmitter();
+    setImmediate(() => emitter.emit('error', error));
+    return new Promise(() => {});
+  },
+};
+
+function exits(t: TestContext): unknown[] {
+  const heard: unknown[] = [];
+  const listener = (message: unknown): void => {
+    heard.push(Reflect.get(Object(message), 'error'));
+  };
+  subscribe('manycore:host:exit', listener);
+  t.after(() => unsubscribe('manycore:host:exit', listener));
+  return heard;
+}
+
+for (const way of ways) {
+  for (const [place, thrower] of Object.entries(throwers)) {
+    test(`${way.name}: HOST_EXITED has what ${place} threw as its cause`, async (t) => {
+      const pool = openPool(t, { size: 1 }, way);
+      const call = pool.run(thrower, new Refused('select'));
+      await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
+        assert.ok(error instanceof HostExitedError);
+        assert.equal(error.code, 'HOST_EXITED');
+        assert.equal(error.exitCode, 1);
+        assert.ok(error.cause instanceof Refused);
+        assert.equal(error.cause.query, 'select');
+        assert.match(error.message, /that nothing caught: refused: select; catch it/);
+        assert.doesNotMatch(error.message, /use retry/);
+        return true;
+      });
+    });
+  }
+
+  for (const thrown of ['just text', undefined, { reason: 5 }]) {
+    test(`${way.name}: HOST_EXITED has ${String(thrown)}, which is no error, in its cause`, async (t) => {
+      const pool = openPool(t, { size: 1 }, way);
+      const call = pool.run((value: unknown): Promise<never> => {
+        setImmediate(() => {
+          throw value;
+        });
+        return new Promise(() => {});
+      }, thrown);
+      await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
+        assert.ok(error instanceof HostExitedError && error.cause instanceof Error);
+        assert.deepEqual(error.cause.cause, thrown);
+        return true;
+      });
+    });
+  }
+
+  test(`${way.name}: an error after the answer is announced with the end of its host`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const heard = exits(t);
+    await pool.run(() => {
+      setTimeout(() => {
+        throw new RangeError('late');
+      }, 1);
+    });
+    const error = await waitFor(() => heard[0]);
+    assert.ok(error instanceof RangeError);
+    assert.equal(error.message, 'late');
+  });
+
+  test(`${way.name}: what a listener of the host caught is no cause of its later end`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const call = pool.run((): Promise<never> => {
+      process.on('uncaughtException', () => process.exit(5));
+      setImmediate(() => {
+        throw new Error('caught');
+      });
+      return new Promise(() => {});
+    });
+    await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
+      assert.ok(error instanceof HostExitedError);
+      assert.deepEqual([error.exitCode, error.cause], [5, undefined]);
+      return true;
+    });
+  });
+
+  test(`${way.name}: an error that an emitter threw for want of a listener keeps its class`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const call = pool.run(async (error: unknown) => {
+      const { EventEmitter } = await import('node:events');
+      new EventEmitter().emit('error', error);
+    }, new Refused('insert'));
+    await assert.rejects(call, (error) => error instanceof Refused && error.query === 'insert');
+  });
+
+  test(`${way.name}: an error with a field that cannot travel still arrives`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const call = pool.run((): Promise<never> => {
+      setImmediate(() => {
+        throw Object.assign(new Error('with a socket'), { socket: new WeakMap() });
+      });
+      return new Promise(() => {});
+    });
+    await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), {
+      code: 'HOST_EXITED',
+      message: /with a socket/,
+    });
+  });
+
+  for (const code of [0, 1, 134]) {
+    test(`${way.name}: process.exit(${code}) is no word of a full heap`, async (t) => {
+      const pool = openPool(t, { size: 1 }, way);
+      const call = pool.run((status: number) => process.exit(status), code);
+      await assert.rejects(call, (error) => {
+        assert.ok(error instanceof HostExitedError);
+        assert.equal(error.exitCode, code);
+        assert.doesNotMatch(error.message, /heap/);
+        return true;
+      });
+    });
+  }
+}
