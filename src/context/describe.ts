@@ -64,6 +64,7 @@ export class Describer {
   readonly #definitions: Definitions;
   /** What was described during this export: an attempt that fails is not paid twice. */
   readonly #described = new Map<AnyFunction, Described>();
+  readonly #captures = new Map<AnyFunction, Capture>();
   /** By text, then by place, then by name. */
   readonly #codes = new Map<string, Map<string, Map<string, Interned>>>();
   /** By text, then by name and mode. */
@@ -76,6 +77,26 @@ export class Describer {
   /** Forgets what belongs to one export. */
   forget(): void {
     this.#described.clear();
+    this.#captures.clear();
+  }
+
+  /** Where `fn` was written; `undefined`: nobody knows, or it came from a peer. */
+  placeOf(fn: AnyFunction): Place | undefined {
+    const known = this.#described.get(fn);
+    if (known !== undefined) return known.place;
+    const text = textOf(fn);
+    const code = originOf(fn) === undefined ? readCode(text) : undefined;
+    if (code === undefined || !canInspect()) return undefined;
+    const { location } = this.#captureOf(fn);
+    return location && placeOf(text, code.anchor, location);
+  }
+
+  #captureOf(fn: AnyFunction): Capture {
+    const known = this.#captures.get(fn);
+    if (known !== undefined) return known;
+    const capture = inspectSelf().capture(fn);
+    this.#captures.set(fn, capture);
+    return capture;
   }
 
   /** Reads what `fn` captured. Throws when something that it needs cannot be read. */
@@ -120,7 +141,7 @@ export class Describer {
       if (code.freeNames.some((name) => !isBuiltinGlobal(name))) inspectorMissing(code, path);
       return bare(code, this.#define(fn, code, undefined, []));
     }
-    const capture = inspectSelf().capture(fn);
+    const capture = this.#captureOf(fn);
     const place =
       capture.location === undefined ? undefined : placeOf(text, code.anchor, capture.location);
     if (place?.script.url.startsWith('node:')) {

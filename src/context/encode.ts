@@ -16,6 +16,8 @@ import type { AnyFunction } from './types.js';
 /** Writes functions and classes into a graph; returns the index of the special. */
 export interface FunctionEncoder {
   encodeFunction(fn: AnyFunction, graph: Graph): number;
+  /** The same for an object that is a module; `undefined`: it is none. */
+  encodeModule(value: object, graph: Graph): number | undefined;
   identify(value: AnyFunction | symbol | object): readonly [number, number];
 }
 
@@ -170,6 +172,8 @@ export class Graph {
     }
     const path = isHolder(value) ? nodeModulePath(value) : undefined;
     if (path !== undefined) return this.addBuiltin(value, path);
+    const module = this.#functions.encodeModule(value, this);
+    if (module !== undefined) return module;
     const owner = ownerOf(value);
     if (owner !== undefined) {
       const index = this.at('.constructor', () => this.#functions.encodeFunction(owner, this));

@@ -10,16 +10,15 @@ import { type Definitions, type Described, Describer, type Slot, textOf } from '
 import { changeable, type FunctionEncoder, type Graph, ownerOf } from './encode.js';
 import { guardShared, nameOf } from './hazards.js';
 import type { Identities } from './identities.js';
+import { Imports } from './imports.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { perHostFactory } from './per-host.js';
-import { isProgram } from './program.js';
 import { special } from './protocol.js';
 import { originOf } from './recreate.js';
-import { cjsReference, exportAt, type ModuleReference } from './references.js';
+import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
-import type { Place } from './scripts.js';
 import { taskTarget } from './task.js';
 import type { AnyFunction } from './types.js';
 
@@ -29,21 +28,19 @@ export interface KeptClosure {
   readonly captured: readonly AsyncLocalStorage<unknown>[];
 }
 
-const cjsNames = new Set(['require', 'module', 'exports', '__filename', '__dirname']);
-
 export class Functions implements FunctionEncoder {
-  readonly #definitions: Definitions;
   readonly #identities: Identities;
   readonly #keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined;
   readonly #describer: Describer;
+  readonly #imports: Imports;
 
   constructor(
     definitions: Definitions,
     identities: Identities,
     keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined,
   ) {
-    this.#definitions = definitions;
     this.#describer = new Describer(definitions);
+    this.#imports = new Imports(definitions, this.#describer);
     this.#identities = identities;
     this.#keep = keep;
   }
@@ -51,6 +48,7 @@ export class Functions implements FunctionEncoder {
   /** Forgets what belongs to one export. */
   forget(): void {
     this.#describer.forget();
+    this.#imports.user = undefined;
   }
 
   /** What `fn` captured, now. Throws when something that it needs cannot be read. */
@@ -72,10 +70,10 @@ export class Functions implements FunctionEncoder {
     if (types.isProxy(fn)) refuse(fn, graph.path);
     const code = originOf(fn) === undefined ? readCode(textOf(fn)) : undefined;
     if (code === undefined && originOf(fn) === undefined) return this.#native(fn, graph);
+    const reference = code && this.#imports.exportOf(fn, code);
+    if (reference !== undefined) return this.#imports.add(fn, reference, graph);
     const described = this.describe(fn, graph.path);
     if (described.isOfNode) return this.#native(fn, graph);
-    const reference = this.#referenceTo(fn, described);
-    if (reference !== undefined) return this.addImport(fn, reference, '', graph);
     if (!graph.isConstant) {
       const kept = this.#keep(fn, described);
       if (kept !== undefined) {
@@ -120,7 +118,7 @@ export class Functions implements FunctionEncoder {
     const path = nodeModulePath(fn);
     if (path !== undefined) return graph.addBuiltin(fn, path);
     const required = cjsReference(fn);
-    if (required !== undefined) return this.addImport(fn, required, '', graph);
+    if (required !== undefined) return this.#imports.add(fn, required, graph);
     const bound = canInspect() ? inspectSelf().capture(fn).bound : undefined;
     if (bound !== undefined) {
       if (graph.isConstant) throw changeable;
@@ -135,26 +133,8 @@ export class Functions implements FunctionEncoder {
     );
   }
 
-  #referenceTo(fn: AnyFunction, { code, place }: Described): ModuleReference | undefined {
-    if (!code.isClass && !looksLikeClass(fn)) return undefined;
-    if (place === undefined) return undefined;
-    return place.script.isCommonJs ? cjsReference(fn) : exportAt(place);
-  }
-
-  addImport(value: unknown, from: ModuleReference, parent: string, graph: Graph): number {
-    const known = graph.indexOf(value);
-    if (known !== undefined && typeof value !== 'string') return known;
-    const { specifier, isRequired, name } = from;
-    const key = `${isRequired ? 'require' : 'import'} ${specifier} ${parent}`;
-    const id = this.#definitions.intern(key, () => ({
-      kind: 'module',
-      specifier,
-      parent,
-      isRequired,
-    }));
-    graph.definitions.add(id);
-    const isKey = (typeof value === 'object' && value !== null) || typeof value === 'function';
-    return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name]);
+  encodeModule(value: object, graph: Graph): number | undefined {
+    return this.#imports.module(value, graph);
   }
 
   #code(fn: AnyFunction, described: Described, graph: Graph): number {
@@ -172,11 +152,14 @@ export class Functions implements FunctionEncoder {
     ];
     const index = graph.add(fn, entry);
     if (code.isClass) this.#identities.keep(fn);
+    const outer = this.#imports.user;
+    this.#imports.user = described.place?.script;
     graph.at(describePlace(fn, described), () => {
       for (const [at, slot] of slots.entries()) this.#slot(fn, described, slot, at, values, graph);
       entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
       this.#additions(fn, described, index, graph);
     });
+    this.#imports.user = outer;
     return index;
   }
 
@@ -188,7 +171,7 @@ export class Functions implements FunctionEncoder {
     values: unknown[],
     graph: Graph,
   ): void {
-    const index = this.#special(name, value, binding, place, graph);
+    const index = this.#imports.slot(name, value, binding, place, graph);
     if (index !== undefined) {
       graph.put(values, at, index);
       return;
@@ -196,37 +179,6 @@ export class Functions implements FunctionEncoder {
     if (graph.isConstant && !isSettled(code, name, value, binding)) throw changeable;
     if (place !== undefined) guardShared(fn, code, place, name, value, binding, graph);
     graph.at(`variable ${name}`, () => graph.set(values, at, value));
-  }
-
-  /** Imports and what CommonJS gives each module. */
-  #special(
-    name: string,
-    value: unknown,
-    binding: Binding | undefined,
-    place: Place | undefined,
-    graph: Graph,
-  ): number | undefined {
-    if (place === undefined) return undefined;
-    const { url, isCommonJs } = place.script;
-    if (binding?.kind === 'import') {
-      const { source = '', imported = '' } = binding;
-      if (isProgram(resolveUrl(source, url))) return undefined;
-      return this.addImport(
-        value,
-        { specifier: source, name: imported, isRequired: false },
-        url,
-        graph,
-      );
-    }
-    if (isCommonJs && binding === undefined && cjsNames.has(name)) {
-      if (name === 'require') return graph.add(value, [special.require, url]);
-      if (name === 'module') return graph.add(value, [special.cjsModule, url]);
-    }
-    if (typeof value === 'function' && isRequire(value))
-      return graph.add(value, [special.require, url]);
-    if (typeof value !== 'object' || value === null) return undefined;
-    const reference = cjsReference(value);
-    return reference && this.addImport(value, reference, '', graph);
   }
 
   /** Properties and prototypes that evaluating the text does not make. */
@@ -332,24 +284,6 @@ function isObjectPrototype(value: object | null): boolean {
 function isUsualConstructor(prototype: object, fn: AnyFunction): boolean {
   const own = Object.getOwnPropertyDescriptor(prototype, 'constructor');
   return own?.value === fn && own.enumerable === false && own.writable === true;
-}
-
-/** Old-style constructors have methods on their prototype. */
-function looksLikeClass(fn: AnyFunction): boolean {
-  const prototype: unknown = fn.prototype;
-  return (
-    typeof prototype === 'object' && prototype !== null && Reflect.ownKeys(prototype).length > 1
-  );
-}
-
-function isRequire(fn: AnyFunction): boolean {
-  return 'resolve' in fn && 'cache' in fn && 'extensions' in fn;
-}
-
-function resolveUrl(specifier: string, parent: string): string {
-  return /^\.{0,2}\//.test(specifier) && URL.canParse(specifier, parent)
-    ? new URL(specifier, parent).href
-    : specifier;
 }
 
 /** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */

@@ -14,14 +14,16 @@ const require = createRequire(import.meta.url);
 
 /** Loads a module; a promise when that takes time. Fails with `TRANSFER_IMPORT_FAILED`. */
 export function loadModule(definition: ModuleDefinition): Exports | Promise<Exports> {
-  const { specifier, parent, isRequired } = definition;
+  const { specifier, parent, isRequired, importType } = definition;
   try {
     if (isBuiltin(specifier)) {
       const name = specifier.startsWith('node:') ? specifier : `node:${specifier}`;
       return exportsOfNode(loadNodeModule(name), isRequired);
     }
     if (isRequired) return exportsOf(require(specifier));
-    return importerFor(parent === '' ? specifier : parent)(specifier).then(exportsOf, (cause) => {
+    const importer = importerFor(parent === '' ? specifier : parent);
+    const options = importType === '' ? undefined : { with: { type: importType } };
+    return importer(specifier, options).then(exportsOf, (cause) => {
       throw failed(definition, cause);
     });
   } catch (cause) {

@@ -30,8 +30,10 @@ export function isProgram(url: string): boolean {
 }
 
 /** True: loading the module at `url` again does nothing but define what it exports. */
-export function isDeclarative(url: string, analysis: Analysis): boolean {
-  return !isOfUser(url) || !actsAtTop(analysis);
+export function isDeclarative(url: string): boolean {
+  if (!isOfUser(url)) return true;
+  const analysis = analysisOf(url.replace(/[?#].*/, ''));
+  return analysis !== undefined && !actsAtTop(analysis);
 }
 
 /** `process.argv[1]` may be a folder, a name without an extension, a link, and changes in a server. */

@@ -78,6 +78,8 @@ export interface ModuleDefinition {
   readonly parent: string;
   /** How the importer gets it: like `import` or like `require`. */
   readonly isRequired: boolean;
+  /** The import attribute `type`, or ''. */
+  readonly importType: string;
 }
 
 export interface ClosureDefinition {
@@ -133,6 +135,7 @@ export function parseDefinition(value: unknown): Definition {
         specifier: fields.string('specifier'),
         parent: fields.string('parent'),
         isRequired: fields.boolean('isRequired'),
+        importType: fields.string('importType'),
       };
     case 'closure':
       return { kind: 'closure', bytes: fields.bytes('bytes') };

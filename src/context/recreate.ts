@@ -5,7 +5,7 @@
 // so functions may capture each other; a class is evaluated when its slots are filled.
 // Not here: which values go into the slots (decode.ts).
 
-import { createRequire } from 'node:module';
+import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
@@ -154,6 +154,7 @@ function metaFor(url: string): object {
 function resolveFrom(url: string, specifier: string): string {
   if (/^\.{0,2}\//.test(specifier)) return new URL(specifier, url).href;
   if (URL.canParse(specifier)) return specifier;
+  if (isBuiltin(specifier)) return specifier.startsWith('node:') ? specifier : `node:${specifier}`;
   const found = createRequire(url).resolve(specifier);
   return found.startsWith('/') ? new URL(`file://${found}`).href : found;
 }
@@ -163,10 +164,12 @@ function neighbourOf(url: string): string {
   return url.startsWith('file:') ? new URL('[manycore]', url).href : url;
 }
 
-const importers = new Map<string, (specifier: string) => Promise<unknown>>();
+type Import = (specifier: string, options?: unknown) => Promise<unknown>;
+
+const importers = new Map<string, Import>();
 
 /** `import()` as the module at `url` would do it. */
-export function importerFor(url: string): (specifier: string) => Promise<unknown> {
+export function importerFor(url: string): Import {
   const known = importers.get(url);
   if (known !== undefined) return known;
   const made: unknown = withoutWarnings(() =>

@@ -1,13 +1,14 @@
 // Values that belong to a module of the user's and so are imported again on the other side, never
-// copied: exports of CommonJS modules (found by identity in the require cache) and classes that an
-// ES module exports (found by their place in its source). The main module is never imported again:
-// what it defines travels by value. Not here: Node's own modules (intrinsics.ts).
+// copied: CommonJS modules and what they export (found by identity in the require cache), functions,
+// classes and namespaces of ES modules (found by their place in the source). What the program itself
+// defines travels by value (program.ts). Not here: Node's own modules (intrinsics.ts).
 
 import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
-import { isProgram } from './program.js';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { isDeclarative, isProgram } from './program.js';
 import { isConstant } from './scope.js';
-import type { Place } from './scripts.js';
+import { analysisOf, type Place, type Script, withoutWarnings } from './scripts.js';
+import type { AnyFunction } from './types.js';
 
 export interface ModuleReference {
   readonly specifier: string;
@@ -17,42 +18,88 @@ export interface ModuleReference {
 
 const require = createRequire(import.meta.url);
 
-let cjsTable = new WeakMap<object, ModuleReference>();
-let modulesSeen = 0;
+/** For each value the modules that are it, then those that export it by name. */
+let cjsTable = new Map<object, ModuleReference[]>();
+let modulesSeen = -1;
 
-/** The CommonJS module that `value` is the export of, or a function that it exports. */
-export function cjsReference(value: object): ModuleReference | undefined {
+/** The CommonJS module that `value` is the export of. */
+export function cjsModule(value: object): ModuleReference | undefined {
+  return cjsReference(value, ({ name }) => name === '*');
+}
+
+/** The same, or the module that exports the function `value` by name, and that `isMeant`. */
+export function cjsReference(
+  value: object,
+  isMeant: (reference: ModuleReference) => boolean = () => true,
+): ModuleReference | undefined {
+  return currentTable()
+    .get(value)
+    ?.find((reference) => isMeant(reference) && !isProgram(urlOf(reference)));
+}
+
+function urlOf({ specifier }: ModuleReference): string {
+  return pathToFileURL(specifier).href;
+}
+
+function currentTable(): typeof cjsTable {
   const files = Object.keys(require.cache);
-  if (files.length !== modulesSeen) {
-    modulesSeen = files.length;
-    cjsTable = new WeakMap();
-    for (const file of files) addCjs(file, require.cache[file]?.exports);
+  if (files.length === modulesSeen) return cjsTable;
+  cjsTable = new Map();
+  let areLoaded = true;
+  for (const file of files) {
+    const module = require.cache[file];
+    if (module?.loaded !== true && module !== process.mainModule) areLoaded = false;
+    addCjs(file, module?.exports);
   }
-  return cjsTable.get(value);
+  modulesSeen = areLoaded ? files.length : -1; // one that still loads may export more
+  return cjsTable;
 }
 
 function addCjs(file: string, exports: unknown): void {
-  if (!isReference(exports) || isProgram(pathToFileURL(file).href)) return;
+  if (!isReference(exports)) return;
   remember(exports, file, '*');
-  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(exports))) {
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(exports))) {
+    const value = exported(exports, name, descriptor);
     if (typeof value === 'function' && name !== 'constructor') remember(value, file, name);
   }
 }
 
 function remember(value: object, specifier: string, name: string): void {
-  if (!cjsTable.has(value)) cjsTable.set(value, { specifier, name, isRequired: true });
+  const known = cjsTable.get(value) ?? [];
+  cjsTable.set(value, known);
+  const reference = { specifier, name, isRequired: true };
+  if (name === '*') known.unshift(reference);
+  else known.push(reference);
+}
+
+/** A getter is asked only when it just names a variable, as those of compilers do. */
+const namingGetter =
+  /^(?:get\b[^(]*|function\s*\w*\s*|)\(\)\s*(?:=>\s*|\{\s*return\s+)[\w$.]+;?\s*\}?$/;
+
+function exported(exports: object, name: string, { value, get }: PropertyDescriptor): unknown {
+  if (get === undefined) return value;
+  return namingGetter.test(Function.prototype.toString.call(get))
+    ? Reflect.get(exports, name)
+    : undefined;
 }
 
 function isReference(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** The export of an ES module that is the class at `place`. */
-export function exportAt(place: Place): ModuleReference | undefined {
+/** The export of its module that is `fn`, a function or class of a CommonJS module. */
+export function cjsExport(fn: AnyFunction, isClass: boolean): ModuleReference | undefined {
+  return cjsReference(fn, (reference) => isClass || isDeclarative(urlOf(reference)));
+}
+
+/** The export of an ES module that is the function or class at `place`. */
+export function exportAt(place: Place, isClass: boolean): ModuleReference | undefined {
   const { script, start } = place;
-  const { analysis, url } = script;
+  const { analysis, url, name: nameInStacks } = script;
   if (analysis === undefined || start < 0 || script.isCommonJs || isProgram(url)) return undefined;
-  if (!url.startsWith('file:') && !url.startsWith('data:')) return undefined;
+  // A loader that runs modules as scripts of its own calls them by their path.
+  if (!/^(?:file|data):/.test(nameInStacks)) return undefined;
+  if (!isClass && !isDeclarative(url)) return undefined;
   for (const { name, local, node } of analysis.exports) {
     const isNode = node?.start === start;
     const binding = local === undefined ? undefined : analysis.root.bindings.get(local);
@@ -63,4 +110,55 @@ export function exportAt(place: Place): ModuleReference | undefined {
     if (isNode || isDeclared) return { specifier: url, name, isRequired: false };
   }
   return undefined;
+}
+
+/**
+ * The ES module that `namespace` is of: one that defines a function which it exports, or that `user`,
+ * the script of a function that holds it, imports. `undefined`: not found, or of the program.
+ */
+export function namespaceReference(
+  namespace: object,
+  user: Script | undefined,
+  placeOfFunction: (fn: AnyFunction) => Place | undefined,
+): ModuleReference | undefined {
+  const urls = new Set<string>();
+  for (const value of Object.values(Object.getOwnPropertyDescriptors(namespace))) {
+    const url = typeof value.value === 'function' && placeOfFunction(value.value)?.script.url;
+    if (url) urls.add(url);
+  }
+  for (const source of user?.analysis?.sources ?? []) {
+    if (/^\.{0,2}\//.test(source)) urls.add(new URL(source, user?.url).href);
+  }
+  for (const url of urls) {
+    if (url.startsWith('file:') && isNamespaceOf(namespace, url)) {
+      return isProgram(url) ? undefined : { specifier: url, name: '*', isRequired: false };
+    }
+  }
+  return undefined;
+}
+
+function isNamespaceOf(namespace: object, url: string): boolean {
+  const analysis = analysisOf(url);
+  if (analysis === undefined || !analysis.hasModuleSyntax) return false;
+  const names = Object.keys(namespace);
+  const exports = new Set(analysis.exports.map(({ name }) => name));
+  if (names.some((name) => !exports.has(name))) return false;
+  let required: unknown;
+  try {
+    required = withoutWarnings((): unknown => require(fileURLToPath(url)));
+  } catch {
+    return names.length === exports.size; // it awaits while it loads
+  }
+  // One with a default export comes behind an object of the same properties.
+  return names.every((name) =>
+    Object.is(Reflect.get(Object(required), name), Reflect.get(namespace, name)),
+  );
+}
+
+/** True: an object with code, which is no table of data that a module happens to be. */
+export function hasCode(value: object): boolean {
+  if (typeof value === 'function') return true;
+  return Object.values(Object.getOwnPropertyDescriptors(value)).some(
+    ({ value: member, get }) => typeof member === 'function' || get !== undefined,
+  );
 }

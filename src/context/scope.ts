@@ -41,6 +41,8 @@ export interface Binding {
   /** For `import`: where from, and which export (`*`: the namespace). */
   readonly source: string | undefined;
   readonly imported: string | undefined;
+  /** The import attribute `type`: 'json'; '' without one. */
+  readonly importType: string;
 }
 
 export interface Scope {
@@ -161,6 +163,7 @@ type ScopeTraits = Pick<Scope, 'holdsVars' | 'ownsThis' | 'inLoop' | 'field'>;
 interface DeclareOptions {
   readonly source?: string;
   readonly imported?: string;
+  readonly importType?: string;
 }
 
 class Walk implements Analysis {
@@ -491,6 +494,8 @@ class Walk implements Analysis {
   #visitImport(node: Extract<AnyNode, { type: 'ImportDeclaration' }>): void {
     const source = String(node.source.value);
     this.#from(node.source);
+    const type = node.attributes.find(({ key }) => nameOf(key) === 'type')?.value.value;
+    const importType = typeof type === 'string' ? type : '';
     for (const specifier of node.specifiers) {
       const { name, start } = specifier.local;
       const imported =
@@ -499,7 +504,7 @@ class Walk implements Analysis {
           : specifier.type === 'ImportNamespaceSpecifier'
             ? '*'
             : nameOf(specifier.imported);
-      this.#declare(name, 'import', start, 1, { source, imported });
+      this.#declare(name, 'import', start, 1, { source, imported, importType });
     }
   }
 
@@ -529,7 +534,12 @@ class Walk implements Analysis {
       return;
     }
     this.#from(node.source);
-    if (node.source) return;
+    if (node.source) {
+      for (const { exported } of node.specifiers) {
+        this.exports.push({ name: nameOf(exported), local: undefined, node: undefined });
+      }
+      return;
+    }
     for (const { local, exported } of node.specifiers) {
       this.exports.push({ name: nameOf(exported), local: nameOf(local), node: undefined });
     }
@@ -563,6 +573,7 @@ class Walk implements Analysis {
       initialisations,
       source: from.source,
       imported: from.imported,
+      importType: from.importType ?? '',
     });
   }
 

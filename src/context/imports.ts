@@ -1,0 +1,124 @@
+// Writes what a host imports again into a graph: imports as the source names them, modules and exports
+// of modules however a function came by them. Not here: finding their names (references.ts).
+
+import * as types from 'node:util/types';
+import type { Code } from './code.js';
+import type { Definitions, Describer } from './describe.js';
+import type { Graph } from './encode.js';
+import { canInspect } from './inspector.js';
+import { isProgram } from './program.js';
+import { special } from './protocol.js';
+import {
+  cjsExport,
+  cjsModule,
+  cjsReference,
+  exportAt,
+  hasCode,
+  type ModuleReference,
+  namespaceReference,
+} from './references.js';
+import type { Binding } from './scope.js';
+import type { Place, Script } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+export class Imports {
+  readonly #definitions: Definitions;
+  readonly #describer: Describer;
+  /** What was found of a function once holds: what exports it was made with its module. */
+  readonly #found = new WeakMap<AnyFunction, ModuleReference | 'none'>();
+  /** The script of the function whose parts are being written. */
+  user: Script | undefined;
+
+  constructor(definitions: Definitions, describer: Describer) {
+    this.#definitions = definitions;
+    this.#describer = describer;
+  }
+
+  /** What exports `fn` under a name: such a function is imported again, with its module's state. */
+  exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined {
+    const isClass = code.isClass || looksLikeClass(fn);
+    // Without a name from outside, a copy is as good, and cheaper.
+    if (!isClass && code.freeNames.length === 0) return undefined;
+    const known = this.#found.get(fn);
+    if (known !== undefined) return known === 'none' ? undefined : known;
+    const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
+    const found = cjsExport(fn, isClass) ?? (place && exportAt(place, isClass));
+    this.#found.set(fn, found ?? 'none');
+    return found;
+  }
+
+  /** The special for an object that is a module; `undefined`: it is none that can be imported. */
+  module(value: object, graph: Graph): number | undefined {
+    if (types.isModuleNamespaceObject(value)) {
+      const reference = namespaceReference(value, this.user, (fn) => this.#describer.placeOf(fn));
+      return reference && this.add(value, reference, graph);
+    }
+    const reference = cjsModule(value);
+    return reference && hasCode(value) ? this.add(value, reference, graph) : undefined;
+  }
+
+  /** `parent`: the URL of the importing module, '' for an absolute specifier. */
+  add(value: unknown, from: ModuleReference, graph: Graph, parent = '', importType = ''): number {
+    const known = graph.indexOf(value);
+    if (known !== undefined && typeof value !== 'string') return known;
+    const { specifier, isRequired, name } = from;
+    const key = `${isRequired ? 'require' : 'import'} ${specifier} ${parent} ${importType}`;
+    const id = this.#definitions.intern(key, () => ({
+      kind: 'module',
+      specifier,
+      parent,
+      isRequired,
+      importType,
+    }));
+    graph.definitions.add(id);
+    const isKey = (typeof value === 'object' && value !== null) || typeof value === 'function';
+    return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name]);
+  }
+
+  /** The special for a captured value: imports, and what CommonJS gives each module. */
+  slot(
+    name: string,
+    value: unknown,
+    binding: Binding | undefined,
+    place: Place | undefined,
+    graph: Graph,
+  ): number | undefined {
+    if (place === undefined) return undefined;
+    const { url, isCommonJs } = place.script;
+    if (binding?.kind === 'import') {
+      const { source = '', imported = '', importType } = binding;
+      if (isProgram(resolveUrl(source, url))) return undefined;
+      const reference = { specifier: source, name: imported, isRequired: false };
+      return this.add(value, reference, graph, url, importType);
+    }
+    if (isCommonJs && binding === undefined && cjsNames.has(name)) {
+      if (name === 'require') return graph.add(value, [special.require, url]);
+      if (name === 'module') return graph.add(value, [special.cjsModule, url]);
+    }
+    if (typeof value === 'function' && isRequire(value))
+      return graph.add(value, [special.require, url]);
+    if (typeof value !== 'object' || value === null) return undefined;
+    const reference = cjsReference(value);
+    return reference && this.add(value, reference, graph);
+  }
+}
+
+const cjsNames = new Set(['require', 'module', 'exports', '__filename', '__dirname']);
+
+/** Old-style constructors have methods on their prototype. */
+function looksLikeClass(fn: AnyFunction): boolean {
+  const prototype: unknown = fn.prototype;
+  return (
+    typeof prototype === 'object' && prototype !== null && Reflect.ownKeys(prototype).length > 1
+  );
+}
+
+function isRequire(fn: AnyFunction): boolean {
+  return 'resolve' in fn && 'cache' in fn && 'extensions' in fn;
+}
+
+function resolveUrl(specifier: string, parent: string): string {
+  return /^\.{0,2}\//.test(specifier) && URL.canParse(specifier, parent)
+    ? new URL(specifier, parent).href
+    : specifier;
+}
