@@ -39,6 +39,7 @@ export const errorCodes = {
   POOL_BUSY: 'no host is idle and the call must not wait',
   POOL_CLOSED: 'the pool is closed',
   TASK_TIMED_OUT: 'the task ran longer than it may',
+  TASK_WAITED_TOO_LONG: 'the task waited longer than it may, and has not run',
   TASK_NOT_FUNCTION: 'what should run is not a function',
   // parallel maps
   MAP_ITEM_FAILED: 'the mapper threw what is no error, for an item that the message names',

@@ -13,11 +13,14 @@ const isThisFile = entryUrl.href === import.meta.url;
 const hasTicketOfHost = (): boolean => process.argv[2]?.startsWith('{"hostId":') === true;
 let isKnownToExist = false;
 
-/** The URL of `entry.ts`, compiled. Throws `HOST_START_FAILED` when it is not there. */
+/** `HOST_START_FAILED`: it is not there, and will not be. */
+export class EntryMissingError extends CodedError {}
+
+/** The URL of `entry.ts`, compiled. Throws an `EntryMissingError` when it is not there. */
 export function entryFile(): URL {
   isKnownToExist ||= !isThisFile && !hasTicketOfHost() && existsSync(entryUrl);
   if (isKnownToExist) return entryUrl;
-  throw new CodedError(
+  throw new EntryMissingError(
     'HOST_START_FAILED',
     `manycore's host program ${fileURLToPath(entryUrl)} is not beside its library: was manycore ` +
       'bundled into the program? Leave it out (esbuild: --external:manycore)',

@@ -1,6 +1,6 @@
 // How a host ended, in words and as facts. Not here: what becomes of its tasks (pool/).
 
-import { CodedError, hasCode } from '../errors.js';
+import { hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import type { HostExit } from './types.js';
 
@@ -18,34 +18,6 @@ export function mayLackHeap({ exitCode, signal, error }: HostExit): boolean {
   if (signal === 'SIGABRT') return true;
   if (exitCode === abortExitCode && process.platform === 'win32') return true;
   return error !== undefined && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-}
-
-/** Node's exit code for a command line that it does not understand. */
-const wrongFlagExitCode = 9;
-
-/** Why a host will not be ready, known before it has ended. */
-export interface StartFailure {
-  readonly text: string;
-  readonly cause: unknown;
-}
-
-/** What a host that was never ready is told as; `execArgv` are the flags that the user gave it. */
-export function startError(
-  label: string,
-  known: StartFailure | undefined,
-  exit: HostExit,
-  execArgv: readonly string[],
-): CodedError {
-  const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, execArgv);
-  const cause = known === undefined ? exit.error : known.cause;
-  return new CodedError('HOST_START_FAILED', `${label} did not start: ${text}`, { cause });
-}
-
-function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): string {
-  const text = `it ended first, ${describeExit(exit)}`;
-  if (exit.exitCode !== wrongFlagExitCode) return text;
-  const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;
-  return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;
 }
 
 /** What nothing caught in a host, as an error. */

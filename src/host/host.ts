@@ -15,7 +15,7 @@ import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
-import { isUnreadable, type StartFailure, startError, uncaughtError, withReason } from './exit.js';
+import { isUnreadable, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';
 import { type Call, Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
@@ -32,6 +32,7 @@ import {
   runTimeUnitsPerMs,
 } from './protocol.js';
 import type { SharedPlace } from './shared-hosts.js';
+import { type KnownFailure, type StartFailure, startFailure } from './start-failure.js';
 import { startThread } from './thread.js';
 import type { HostExit, HostHandle, HostOptions, HostSettings } from './types.js';
 
@@ -49,8 +50,8 @@ export interface HostEvents<C extends Call> {
   onDrain(host: Host<C>): void;
   /** It asks to be replaced: too much memory, or its machine is to end. */
   onRetire(host: Host<C>): void;
-  /** Last of all. `unanswered` in the order handed over; `startError` when it was never ready. */
-  onExit(host: Host<C>, exit: HostExit, unanswered: C[], startError: CodedError | undefined): void;
+  /** Last of all. `unanswered` in the order handed over; `failure` when it was never ready. */
+  onExit(host: Host<C>, exit: HostExit, unanswered: C[], failure: StartFailure | undefined): void;
 }
 
 type HostState = 'starting' | 'ready' | 'closing' | 'ended';
@@ -79,7 +80,7 @@ export class Host<C extends Call> implements EndingHost {
   wasEnded = false;
   readonly #concurrentTasks: number;
   readonly #maxTasks: number;
-  readonly #execArgv: readonly string[];
+  readonly #settings: HostSettings;
   readonly #handle: HostHandle;
   readonly #place: SharedPlace | undefined;
   readonly #link: Link;
@@ -100,7 +101,7 @@ export class Host<C extends Call> implements EndingHost {
   #exit: HostExit | undefined;
   #channelError: Error | undefined;
   /** Why it will not be ready, known before it ends. */
-  #startFailure: StartFailure | undefined;
+  #startFailure: KnownFailure | undefined;
   #hasChannelEnded = false;
   /** What it said that it ends by. */
   #uncaught: Error | undefined;
@@ -111,7 +112,7 @@ export class Host<C extends Call> implements EndingHost {
     this.pinnedCores = settings.pinnedCores;
     this.#concurrentTasks = settings.concurrentTasks;
     this.#maxTasks = settings.maxTasksPerHost;
-    this.#execArgv = settings.execArgv;
+    this.#settings = settings;
     this.#events = events;
     this.#life = new Lifecycle<HostState>(`host ${id}`, 'starting', {
       starting: ['ready', 'closing', 'ended'],
@@ -190,7 +191,7 @@ export class Host<C extends Call> implements EndingHost {
         return;
       }
       const text = `it was not ready after ${timeoutMs} ms`;
-      this.#startFailure = { text, cause: undefined };
+      this.#startFailure = { text, thrown: undefined };
       this.#handle.kill();
     });
     this.#startTimer?.unref();
@@ -466,7 +467,10 @@ export class Host<C extends Call> implements EndingHost {
 
   #setupFailed(body: ByteReader): void {
     const thrown = this.#readThrown(body);
-    this.#startFailure = { text: `its setup failed: ${messageOf(thrown)}`, cause: thrown };
+    this.#startFailure = {
+      text: `its setup failed: ${messageOf(thrown)}`,
+      thrown: { error: thrown },
+    };
   }
 
   #readThrown(body: ByteReader): unknown {
@@ -515,7 +519,7 @@ export class Host<C extends Call> implements EndingHost {
     this.inFlight = 0;
     const described = withReason(exit, this.#uncaught, this.#channelError);
     const failure = isStart
-      ? startError(this.label, this.#startFailure, described, this.#execArgv)
+      ? startFailure(this.label, this.#startFailure, described, this.#settings)
       : undefined;
     this.#events.onExit(this, described, unanswered, failure);
     this.#link.destroy(); // last: until here the claims could be asked

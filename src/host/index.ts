@@ -38,6 +38,7 @@ export {
 } from './shared-hosts.js';
 export { SharedProcess } from './shared-process.js';
 export { channelFds } from './shared-protocol.js';
+export { failureOfStart, type StartFailure } from './start-failure.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
 export { Turns } from './turns.js';
 export type {

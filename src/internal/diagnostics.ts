@@ -79,6 +79,24 @@ export interface PoolResizeMessage extends PoolMessage {
   readonly hostsWanted: number;
 }
 
+/** Hosts of a pool do not start: once for each wave of starts that failed, while it lasts. */
+export interface PoolDegradedMessage extends PoolMessage {
+  /** Waves of starts that failed since the last one that worked; hosts that start together are one wave. */
+  readonly failedStarts: number;
+  /** Since the first of them. */
+  readonly degradedMs: number;
+  /** The message of the last failure. */
+  readonly reason: string;
+  /** Until the next start. */
+  readonly delayMs: number;
+  readonly waitingTasks: number;
+}
+
+/** Hosts of a pool start again. */
+export interface PoolRecoveredMessage extends PoolMessage {
+  readonly degradedMs: number;
+}
+
 /** A process of a server that ended, or lost a loop, without having been asked to. */
 export interface ServerLostMessage {
   readonly pid: number | undefined;
@@ -177,6 +195,8 @@ export const announcements = {
   poolOpen: announce<PoolMessage>('manycore:pool:open'),
   poolResize: announce<PoolResizeMessage>('manycore:pool:resize'),
   poolClose: announce<PoolMessage>('manycore:pool:close'),
+  poolDegraded: announce<PoolDegradedMessage>('manycore:pool:degraded'),
+  poolRecovered: announce<PoolRecoveredMessage>('manycore:pool:recovered'),
   serverBlocked: announce<ServerBlockedMessage>('manycore:server:blocked'),
   serverDrain: announce<ServerDrainMessage>('manycore:server:drain'),
   serverLoopFailed: announce<ServerLoopFailedMessage>('manycore:loop:failed'),

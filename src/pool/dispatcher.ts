@@ -27,6 +27,7 @@ import { Histogram } from './histogram.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
+import { waitedError } from './refusals.js';
 import { chooseHost, type ScheduleLimits } from './schedule.js';
 import { TaskStream } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
@@ -128,6 +129,7 @@ export class Dispatcher {
     task.queuedMs = performance.now();
     this.#queue.push(task, task.options.priority);
     this.#loop.hold();
+    if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     if (announcements.taskQueued.hasSubscribers) {
       const waitingTasks = this.#queue.length;
       announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
@@ -135,6 +137,20 @@ export class Dispatcher {
     this.fleet.grow();
     this.#takeBack.watch();
     return true;
+  }
+
+  #limitWait(task: Task): void {
+    const { maxQueueMs } = task.options;
+    task.timer = startTimer(maxQueueMs, () => {
+      this.#leaveQueue(task, waitedError(task.name, maxQueueMs, this.fleet.whyTasksWait));
+    });
+  }
+
+  #leaveQueue(task: Task, error: CodedError): void {
+    this.#queue.remove(task, task.options.priority);
+    if (this.#queue.length === 0) this.#loop.release();
+    this.#settle(task, undefined, error, true);
+    this.#tellIdle();
   }
 
   /** A task that was never admitted. */
@@ -212,6 +228,7 @@ export class Dispatcher {
     // Of a shared host another pool may have made use in the same moment.
     if (isBehind || host.isShared) this.#takeBack.watch();
     if (this.#options.minSpareHosts > 0) this.fleet.grow();
+    if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
     if (announcements.taskStart.hasSubscribers) {
@@ -275,7 +292,7 @@ export class Dispatcher {
       this.pump();
       this.#tellIdle();
     },
-    onGiveUp: (error) => this.rejectWaiting(() => error),
+    onGiveUp: (error, isLasting) => this.#giveUp(error, isLasting),
   };
 
   #answered(host: TaskHost, task: Task, ranMs: number): void {
@@ -328,10 +345,7 @@ export class Dispatcher {
     task.onAbort = () => {
       const error = abortError(signal);
       if (task.state === 'waiting') {
-        this.#queue.remove(task, task.options.priority);
-        if (this.#queue.length === 0) this.#loop.release();
-        this.#settle(task, undefined, error, true);
-        this.#tellIdle();
+        this.#leaveQueue(task, error);
         return;
       }
       const host = this.#hostOf.get(task);
@@ -382,6 +396,7 @@ export class Dispatcher {
     task.state = 'waiting';
     this.#queue.unshift([task], task.options.priority);
     this.#loop.hold();
+    if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
   }
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
@@ -406,6 +421,21 @@ export class Dispatcher {
       this.#wait(task);
     }
     return hadBegun;
+  }
+
+  /** No host starts: a task with retries left waits on where that may help, for one of them. */
+  #giveUp(error: CodedError, isLasting: boolean): void {
+    const kept: Task[] = [];
+    for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
+      if (isLasting || task.retriesLeft === 0) this.#settle(task, undefined, error, true);
+      else kept.push(task);
+    }
+    for (const task of kept) {
+      task.retriesLeft -= 1;
+      this.#queue.push(task, task.options.priority);
+    }
+    if (kept.length === 0) this.#loop.release();
+    this.#tellIdle();
   }
 
   /** Rejects everything that waits; what runs goes on. */

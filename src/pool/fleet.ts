@@ -1,9 +1,7 @@
 // The hosts of one pool: started as the load asks, replaced when they end, left to go when they are
 // idle, too old or too large. What they work on is the dispatcher's business.
 //
-// A host that ends before it did anything counts as a failed start. Failed starts are repeated with
-// growing delays, and after some in a row the fleet gives up for now: whoever waits is told why, and
-// the next call begins anew.
+// A host that ends before it did anything counts as a failed start: what follows is in starts.ts.
 
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
@@ -11,17 +9,19 @@ import { CodedError } from '../errors.js';
 import {
   allowedCores,
   coresToPin,
+  failureOfStart,
   Host,
   type HostEvents,
   type HostExit,
   type NestedOwner,
   type SharedHosts,
+  type StartFailure,
 } from '../host/index.js';
 import { announcements, startTimer } from '../internal/index.js';
-import { RestartPolicy } from '../supervise/index.js';
 import type { FilledPoolOptions } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
-import { asStartFailure, idleEnd } from './start-failure.js';
+import { idleEnd } from './start-failure.js';
+import { type PoolHealth, Starts } from './starts.js';
 import type { Task } from './task.js';
 
 export type TaskHost = Host<Task>;
@@ -33,8 +33,8 @@ export interface FleetEvents extends Omit<HostEvents<Task>, 'onReady' | 'onRetir
   onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean;
   /** After `onExit`: what waits may be sent elsewhere, or ask for another host. */
   onExited(): void;
-  /** No host starts: what waits should hear `error`. */
-  onGiveUp(error: CodedError): void;
+  /** No host starts: what waits is rejected with `error`, or where it is not `isLasting` tried again. */
+  onGiveUp(error: CodedError, isLasting: boolean): void;
 }
 
 export interface FleetOptions {
@@ -54,7 +54,7 @@ export interface FleetOptions {
 export class Fleet {
   readonly hosts: TaskHost[] = [];
   /** For `stats()`. */
-  readonly counts = { startedHosts: 0, exitedHosts: 0, lostHosts: 0, restarts: 0 };
+  readonly counts = { startedHosts: 0, exitedHosts: 0, lostHosts: 0 };
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
@@ -63,12 +63,11 @@ export class Fleet {
   readonly #nested: NestedOwner;
   readonly #shared: SharedHosts | undefined;
   readonly #waitingTasks: () => number;
-  readonly #restart = new RestartPolicy();
+  readonly #starts: Starts;
   /** Of hosts that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
   readonly #exitWaiters: (() => void)[] = [];
   readonly #warmWaiters: { resolve: () => void; reject: (error: CodedError) => void }[] = [];
-  #restartTimer: NodeJS.Timeout | undefined;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
   /** Idle hosts that `warm` asks for, whatever the load. */
@@ -84,6 +83,42 @@ export class Fleet {
     this.#events = events;
     this.#nested = nested;
     this.#waitingTasks = waitingTasks;
+    this.#starts = new Starts({
+      poolId,
+      kind: options.host,
+      startRetryMs: options.startRetryMs,
+      waitingTasks,
+      isWaitedFor: () => waitingTasks() > 0 || this.#warmWaiters.length > 0,
+      hasReadyHost: () => this.#hasReadyHost,
+      onAgain: () => {
+        if (this.#warmWaiters.length > 0) this.warm(options.maxHosts);
+        else this.grow();
+      },
+      onGiveUp: (error, isLasting) => {
+        this.#tellWarm(error);
+        if (!this.#hasReadyHost) events.onGiveUp(error, isLasting);
+      },
+    });
+  }
+
+  get #hasReadyHost(): boolean {
+    return this.hosts.some(({ state }) => state === 'ready');
+  }
+
+  get health(): PoolHealth {
+    return this.#starts.health;
+  }
+
+  /** For messages. */
+  get whyTasksWait(): string {
+    if (this.#hasReadyHost) return 'all hosts are at work';
+    const { reason } = this.#starts.health;
+    return reason === undefined ? 'no host is ready yet' : `no host starts (${reason})`;
+  }
+
+  /** Starts that had to wait, because others had failed. */
+  get restarts(): number {
+    return this.#starts.restarts;
   }
 
   /** Of all hosts, those that have ended among them. */
@@ -127,8 +162,7 @@ export class Fleet {
 
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
   grow(): void {
-    if (this.#isWaitedFor) this.#restartTimer?.ref();
-    if (this.#isClosing || this.#restartTimer !== undefined) return;
+    if (this.#isClosing || this.#starts.isPausing) return;
     if (this.hosts.length >= this.#options.maxHosts) return;
     const before = this.hosts.length;
     for (let count = hostsToStart(this.#load()); count > 0; count -= 1) {
@@ -158,7 +192,7 @@ export class Fleet {
   /** A call is being prepared: while no host is ready, one more may start beside that. Throws as `check`. */
   anticipate(): void {
     this.check();
-    if (!this.hosts.some((host) => host.state === 'ready')) this.warm(this.#waitingTasks() + 1);
+    if (!this.#hasReadyHost) this.warm(this.#waitingTasks() + 1);
   }
 
   /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`, or as `check`. */
@@ -171,11 +205,6 @@ export class Fleet {
     });
     this.warm(this.#options.maxHosts);
     await ready;
-  }
-
-  /** Whether somebody waits for a host that is still to start. */
-  get #isWaitedFor(): boolean {
-    return this.#waitingTasks() > 0 || this.#warmWaiters.length > 0;
   }
 
   get #isAllReady(): boolean {
@@ -214,7 +243,7 @@ export class Fleet {
       announcements.hostStart.publish({ host: host.id, kind: host.kind, pid: host.pid });
       return true;
     } catch (error) {
-      this.#startFailed(asStartFailure(error), undefined);
+      this.#starts.failed(failureOfStart(error), undefined);
       return false;
     }
   }
@@ -239,17 +268,18 @@ export class Fleet {
           startedInMs,
         });
       }
+      this.#starts.ready();
       this.#events.onReady(host);
       if (host.inFlight === 0) this.#watchIdle();
       this.#tellWarm(undefined);
     },
     onResult: (host, task, ranMs, result) => {
-      if (host.tasksDone === 1) this.#restart.succeeded();
+      if (host.tasksDone === 1) this.#starts.succeeded();
       this.#events.onResult(host, task, ranMs, result);
       this.#afterAnswer(host);
     },
     onError: (host, task, ranMs, error) => {
-      if (host.tasksDone === 1) this.#restart.succeeded();
+      if (host.tasksDone === 1) this.#starts.succeeded();
       this.#events.onError(host, task, ranMs, error);
       this.#afterAnswer(host);
     },
@@ -264,8 +294,7 @@ export class Fleet {
     },
     onDrain: (host) => this.#events.onDrain(host),
     onRetire: (host) => this.#retire(host),
-    onExit: (host, exit, unanswered, startError) =>
-      this.#exited(host, exit, unanswered, startError),
+    onExit: (host, exit, unanswered, failure) => this.#exited(host, exit, unanswered, failure),
   };
 
   #afterAnswer(host: TaskHost): void {
@@ -284,7 +313,7 @@ export class Fleet {
     host: TaskHost,
     exit: HostExit,
     unanswered: Task[],
-    startError: CodedError | undefined,
+    startFailure: StartFailure | undefined,
   ): void {
     this.hosts.splice(this.hosts.indexOf(host), 1);
     this.counts.exitedHosts += 1;
@@ -307,42 +336,12 @@ export class Fleet {
     const hadBegun = this.#events.onExit(host, exit, unanswered);
     if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
     if (!this.#isClosing) {
-      const failure = startError ?? (hadBegun ? undefined : idleEnd(host, exit));
+      const failure = startFailure ?? (hadBegun ? undefined : idleEnd(host, exit));
       // Before anything asks for another host: its start has to wait.
-      if (failure !== undefined) this.#startFailed(failure, host);
+      if (failure !== undefined) this.#starts.failed(failure, host);
       else this.grow();
     }
     this.#events.onExited();
-  }
-
-  #startFailed(error: CodedError, host: TaskHost | undefined): void {
-    const delayMs = this.#restart.failed();
-    if (delayMs === undefined) {
-      this.#restart.succeeded();
-      this.#tellWarm(error);
-      if (!this.hosts.some((host) => host.state === 'ready')) this.#events.onGiveUp(error);
-      return;
-    }
-    if (this.#restartTimer !== undefined) return;
-    this.counts.restarts += 1;
-    if (announcements.hostRestart.hasSubscribers) {
-      const attempt = this.#restart.failuresInRow;
-      const kind = this.#options.host;
-      announcements.hostRestart.publish({
-        host: host?.id ?? 0,
-        kind,
-        pid: host?.pid,
-        attempt,
-        delayMs,
-      });
-    }
-    // Keeps the event loop alive while somebody waits for the host that this will start.
-    this.#restartTimer = setTimeout(() => {
-      this.#restartTimer = undefined;
-      if (this.#warmWaiters.length > 0) this.warm(this.#options.maxHosts);
-      else this.grow();
-    }, delayMs);
-    if (!this.#isWaitedFor) this.#restartTimer.unref();
   }
 
   #watchIdle(): void {
@@ -379,7 +378,7 @@ export class Fleet {
     this.#isClosing = true;
     clearTimeout(this.#idleTimer);
     this.#tellWarm(new CodedError('POOL_CLOSED', 'the pool was closed while its hosts started'));
-    clearTimeout(this.#restartTimer);
+    this.#starts.stop();
     for (const host of [...this.hosts]) {
       if (how === 'kill') host.kill();
       else if (host.state === 'starting') host.terminate();

@@ -5,5 +5,6 @@ export type { CallOptions, PoolOptions } from './options.js';
 export { parallelEvents } from './parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
 export { type Caller, Pool, type TaskResult } from './pool.js';
+export type { PoolHealth } from './starts.js';
 export type { HostFigures, HostStats, PoolFigures, PoolStats } from './stats.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';

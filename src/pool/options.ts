@@ -59,6 +59,11 @@ export interface PoolOptions {
   readonly setup?: (() => unknown) | undefined;
   /** How long a host may take to be ready, in ms. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
+  /**
+   * How long starts that fail are repeated before what waits is rejected with `HOST_START_FAILED`, in ms. A
+   * cause that cannot pass, as an unknown flag, rejects at once. Default 30 s; `Infinity`: for ever.
+   */
+  readonly startRetryMs?: number | undefined;
   /** How long an aborted task has to end before its host is killed, in ms. Default 1 s. */
   readonly graceMs?: number | undefined;
 }
@@ -68,10 +73,18 @@ export interface CallOptions {
   readonly whenBusy?: 'queue' | 'inline' | 'reject' | undefined;
   /** From the start of the run. Default: no limit. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * The longest wait in the queue, in ms; then the task is rejected with `TASK_WAITED_TOO_LONG`, and has not
+   * run. A task that has to wait again, because its host ended, has that time again. Default: no limit.
+   */
+  readonly maxQueueMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Higher first; the same: first come, first served. Default 0. */
   readonly priority?: number | undefined;
-  /** How often to run it again when its host ends under it. Default 0. */
+  /**
+   * How often to run it again when its host ends under it. While no host starts, a task with retries left
+   * stays in the queue for another `startRetryMs` each. Default 0.
+   */
   readonly retry?: number | undefined;
   /**
    * Of a pool with a cluster: kept in JetStream until a worker has run it and its result is kept, whatever
@@ -105,6 +118,7 @@ export interface FilledPoolOptions {
   readonly affinity: 'none' | 'spread';
   readonly setup: (() => unknown) | undefined;
   readonly startTimeoutMs: number;
+  readonly startRetryMs: number;
   readonly graceMs: number;
 }
 
@@ -112,6 +126,8 @@ export interface FilledCallOptions {
   readonly whenBusy: 'queue' | 'inline' | 'reject';
   /** `Infinity`: none. */
   readonly timeoutMs: number;
+  /** `Infinity`: none. */
+  readonly maxQueueMs: number;
   readonly signal: AbortSignal | undefined;
   readonly priority: number;
   readonly retry: number;
@@ -121,6 +137,7 @@ export interface FilledCallOptions {
 export const callDefaults: FilledCallOptions = Object.freeze({
   whenBusy: 'queue',
   timeoutMs: Infinity,
+  maxQueueMs: Infinity,
   signal: undefined,
   priority: 0,
   retry: 0,
@@ -147,11 +164,13 @@ const poolOptionNames: ReadonlySet<string> = new Set([
   'affinity',
   'setup',
   'startTimeoutMs',
+  'startRetryMs',
   'graceMs',
 ]);
 const callOptionNames: ReadonlySet<string> = new Set([
   'whenBusy',
   'timeoutMs',
+  'maxQueueMs',
   'signal',
   'priority',
   'retry',
@@ -194,6 +213,7 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
     affinity: oneOf('affinity', given.affinity ?? 'none', ['none', 'spread']),
     setup: given.setup === undefined ? undefined : checkFunction('setup', given.setup),
     startTimeoutMs: number('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1),
+    startRetryMs: number('startRetryMs', given.startRetryMs ?? 30_000, 0),
     graceMs: number('graceMs', given.graceMs ?? 1_000, 0),
   };
 }
@@ -208,6 +228,7 @@ export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
   return {
     whenBusy: oneOf('whenBusy', given.whenBusy ?? 'queue', ['queue', 'inline', 'reject']),
     timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
+    maxQueueMs: number('maxQueueMs', given.maxQueueMs ?? Infinity, 0),
     signal,
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
@@ -215,12 +236,15 @@ export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
   };
 }
 
-function fillDurable({ durable = false, whenBusy, priority }: CallOptions) {
+function fillDurable({ durable = false, whenBusy, priority, maxQueueMs }: CallOptions) {
   if (durable === false) return undefined;
   if (whenBusy !== undefined && whenBusy !== 'queue') {
     throw invalid('whenBusy', whenBusy, '"queue" for a durable task');
   }
   if (priority !== undefined) throw invalid('priority', priority, 'left out for a durable task');
+  if (maxQueueMs !== undefined) {
+    throw invalid('maxQueueMs', maxQueueMs, 'left out for a durable task');
+  }
   if (durable === true) return { id: undefined };
   checkObject('durable', durable, new Set(['id']));
   if (durable.id === '') throw invalid('durable.id', '', 'a text that is not empty');

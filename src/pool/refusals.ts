@@ -26,3 +26,9 @@ export function fullError(maxWaitingTasks: number): CodedError {
     `${maxWaitingTasks} tasks wait already: await some or raise maxWaitingTasks`,
   );
 }
+
+/** `why` no host has taken it. */
+export function waitedError(taskName: string, maxQueueMs: number, why: string): CodedError {
+  const text = `${taskName || 'the task'} waited longer than ${maxQueueMs} ms, and has not run: ${why}`;
+  return new CodedError('TASK_WAITED_TOO_LONG', `${text}; call later, or raise maxQueueMs`);
+}

@@ -1,8 +1,7 @@
-// What counts as a failed start of a host, which is repeated after a while, and gives up after some in a row.
+// A host that was ready, and ended before it had done anything: its start counts as failed.
 
 import { CodedError } from '../errors.js';
-import { describeExit, type HostExit } from '../host/index.js';
-import { messageOf } from '../internal/index.js';
+import { describeExit, type HostExit, type StartFailure } from '../host/index.js';
 
 interface EndedHost {
   readonly label: string;
@@ -13,18 +12,14 @@ interface EndedHost {
 
 /**
  * What ended before it had done anything, and not by a task's doing, counts as a failed start. A shared
- * host may end by a task of others: it has an error when it did not.
+ * host may end by a task of others: it has an error when it did not. Once it was ready, what ended it may
+ * pass: the connection that its set-up had opened, and lost.
  */
-export function idleEnd(host: EndedHost, exit: HostExit): CodedError | undefined {
+export function idleEnd(host: EndedHost, exit: HostExit): StartFailure | undefined {
   if (host.tasksDone > 0 || host.isRetiring) return undefined;
   if (host.isShared && exit.error === undefined) return undefined;
   const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
   const text = `${host.label} ended ${describeExit(exit)} before it had done anything${why}`;
-  return new CodedError('HOST_START_FAILED', text, exit.error && { cause: exit.error });
-}
-
-export function asStartFailure(error: unknown): CodedError {
-  if (error instanceof CodedError && error.code === 'HOST_START_FAILED') return error;
-  const text = `no host could be started: ${messageOf(error)}`;
-  return new CodedError('HOST_START_FAILED', text, { cause: error });
+  const error = new CodedError('HOST_START_FAILED', text, exit.error && { cause: exit.error });
+  return { error, startsToBeSure: Infinity };
 }

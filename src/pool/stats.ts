@@ -6,6 +6,7 @@ import { budget } from './budget.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { TaskHost } from './fleet.js';
 import type { HistogramSummary } from './histogram.js';
+import type { PoolHealth } from './starts.js';
 
 export interface HostStats {
   readonly id: number;
@@ -38,6 +39,8 @@ export interface PoolStats {
   readonly lostHosts: number;
   /** Starts that had to wait, because a host did not start or ended before it had a task. */
   readonly restarts: number;
+  /** Whether hosts start. */
+  readonly health: PoolHealth;
   readonly waitingTasks: number;
   /** In a host and not answered yet, those included that wait there. */
   readonly runningTasks: number;
@@ -59,6 +62,8 @@ export function poolStats(channel: ChannelKind, dispatcher: Dispatcher): PoolSta
     cores: { ...grantedCores(), used: budget().usedCores },
     hosts: fleet.hosts.map(hostStats),
     ...fleet.counts,
+    restarts: fleet.restarts,
+    health: fleet.health,
     waitingTasks: dispatcher.waitingTasks,
     runningTasks: dispatcher.runningTasks,
     completedTasks: dispatcher.completedTasks,

@@ -1,1 +1,2 @@
+export { Patience, patienceDefaults } from './patience.js';
 export { type RestartOptions, RestartPolicy, restartDefaults } from './restart.js';

@@ -118,14 +118,14 @@ for (const way of ways) {
 
   test(`${way.name}: a host whose setup throws says so, with what it threw`, async (t) => {
     for (const [thrown, said] of [
-      [new RangeError('no database'), /did not start: its setup failed: no database$/],
-      ['just text', /did not start: its setup failed: just text$/],
-      [Object.create(null), /did not start: its setup failed: a value that has no text$/],
+      [new RangeError('no database'), /did not start: its setup failed: no database; /],
+      ['just text', /did not start: its setup failed: just text; /],
+      [Object.create(null), /did not start: its setup failed: a value that has no text; /],
     ] as const) {
       const setup = (): never => {
         throw thrown;
       };
-      const pool = openPool(t, { size: 1, setup }, way);
+      const pool = openPool(t, { size: 1, setup, startRetryMs: 100 }, way);
       await assert.rejects(
         pool.run(() => 1),
         { code: 'HOST_START_FAILED', message: said, cause: thrown },

@@ -122,7 +122,7 @@ test('without descriptors a call fails with a code instead of hanging', async (t
     const first = new Pool({ size: 1 });
     await first.run(() => 0);
     await first.close();
-    const pool = new Pool({ size: 1 });
+    const pool = new Pool({ size: 1, startRetryMs: 200 });
     try { for (;;) openSync('/dev/null'); } catch {}
     await pool.run(() => 1).then(
       (value) => console.log('value', value),

@@ -149,7 +149,7 @@ for (const kind of ['process', 'thread'] as const) {
       throw new RangeError('no database');
     };
     for (const settled of [false, true]) {
-      const pool = openPool(t, { size: 1, setup, host: kind });
+      const pool = openPool(t, { size: 1, setup, host: kind, startRetryMs: 100 });
       const { seen, now } = endless();
       const map = settled
         ? pmap(now, (item) => item, { pool, settled })

@@ -118,13 +118,16 @@ test('the life of tasks, hosts and pool is told on diagnostics channels', async 
 test('the start of a host that is repeated, and a pool that grows, are told', async (t) => {
   const heard = listen(t, ['manycore:host:restart', 'manycore:pool:resize']);
   const pool = openPool(t, { size: 1, setup: () => Promise.reject(new Error('never')) });
-  await assert.rejects(
+  const waiting = assert.rejects(
     pool.run(() => 1),
-    { code: 'HOST_START_FAILED' },
+    { code: 'POOL_CLOSED' },
   );
+  await waitFor(() => pool.stats().restarts >= 4);
+  await pool.destroy();
+  await waiting;
   const restarts = heard.filter(({ name }) => name === 'manycore:host:restart');
   const delays = restarts.map(({ message }) => Reflect.get(message, 'delayMs'));
-  assert.deepEqual(delays, [50, 100, 200, 400]);
+  assert.deepEqual(delays.slice(0, 4), [50, 100, 200, 400]);
   assert.equal(pool.stats().restarts, delays.length);
   const resize = heard.find(({ name }) => name === 'manycore:pool:resize')?.message;
   assert.equal(Reflect.get(resize ?? {}, 'hostsWanted'), 1);
@@ -139,7 +142,6 @@ test('a host that we end after a timeout or an abort is not lost; one that is ki
   const exits = listen(t, ['manycore:host:exit']);
   await assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' });
   await waitFor(() => pool.stats().exitedHosts === 1);
-  await pool.warm();
   await assert.rejects(pool.with({ signal: AbortSignal.timeout(500) }).run(forever), {
     code: 'ABORTED',
   });

@@ -1,0 +1,191 @@
+// Why a start failed, and how sure it is that the next one fails as well. A host that something outside
+// has ended, or for which the system has no room now, may start a moment later; an unknown flag is as
+// unknown then. Not here: how long it is tried (pool/starts.ts).
+
+import { CodedError, hasCode } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { EntryMissingError } from './entry-file.js';
+import { describeExit, mayLackHeap } from './exit.js';
+import type { HostExit, HostOptions } from './types.js';
+
+/** A start that failed. */
+export interface StartFailure {
+  /** `HOST_START_FAILED` */
+  readonly error: CodedError;
+  /** Starts in a row that fail the same way until the cause is sure to stay; `Infinity`: it may pass. */
+  readonly startsToBeSure: number;
+}
+
+/** Why a host will not be ready, known before it has ended. */
+export interface KnownFailure {
+  readonly text: string;
+  /** What its setup threw; `undefined`: nothing, it took too long. */
+  readonly thrown: { readonly error: unknown } | undefined;
+}
+
+/** One is enough. */
+const atOnce = 1;
+/** The same error from the same code: a second time says that it does not depend on the moment. */
+const secondTime = 2;
+/** An exit code does not say of what: it may be the same by accident. */
+const thirdTime = 3;
+const mayPass = Infinity;
+
+/** What a machine or its network has none of now, and may have soon. */
+const passingCodes: ReadonlySet<unknown> = new Set([
+  'EAGAIN',
+  'EAI_AGAIN',
+  'EBUSY',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'EINTR',
+  'EMFILE',
+  'ENETUNREACH',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  'ENOSPC',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ETXTBSY',
+  'ERR_WORKER_INIT_FAILED',
+]);
+
+/** What a start needs and does not get, now and later. */
+const lastingCodes: ReadonlySet<unknown> = new Set([
+  'E2BIG',
+  'EACCES',
+  'EINVAL',
+  'ELOOP',
+  'ENOENT',
+  'ENOEXEC',
+  'ENOTDIR',
+  'EPERM',
+  'ERR_WORKER_INVALID_EXEC_ARGV',
+  'ERR_WORKER_PATH',
+  'CLUSTER_CLOSED',
+  'CLUSTER_UNSIGNED',
+  'NATIVE_MISSING',
+]);
+
+/** A module that is not there, or that Node cannot read. */
+const lastingModuleCodes: ReadonlySet<unknown> = new Set([
+  'ERR_MODULE_NOT_FOUND',
+  'ERR_PACKAGE_PATH_NOT_EXPORTED',
+  'ERR_UNKNOWN_BUILTIN_MODULE',
+  'ERR_UNKNOWN_FILE_EXTENSION',
+  'ERR_UNSUPPORTED_DIR_IMPORT',
+  'MODULE_NOT_FOUND',
+]);
+
+/** Node's exit code for a command line that it does not understand. */
+const wrongFlagExitCode = 9;
+/** A shell's exit codes for SIGKILL and SIGTERM. */
+const killedExitCodes: ReadonlySet<number | null> = new Set([137, 143]);
+/** How a process ends that has no heap left, or that V8 gives up; as signals and as a shell's codes. */
+const crashes: ReadonlySet<string | number | null> = new Set([
+  'SIGABRT',
+  'SIGILL',
+  'SIGTRAP',
+  132,
+  133,
+  134,
+]);
+
+/** For a host that ended before it was ready; `known` is what it said, if it said something. */
+export function startFailure(
+  label: string,
+  known: KnownFailure | undefined,
+  exit: HostExit,
+  options: HostOptions,
+): StartFailure {
+  const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, options.execArgv);
+  const cause = known === undefined ? exit.error : known.thrown?.error;
+  const error = new CodedError('HOST_START_FAILED', `${label} did not start: ${text}`, { cause });
+  if (known !== undefined) {
+    const startsToBeSure = known.thrown === undefined ? mayPass : ofSetup(known.thrown.error);
+    return { error, startsToBeSure };
+  }
+  return { error, startsToBeSure: ofEnd(exit, options) };
+}
+
+function ofEnd(exit: HostExit, { maxHeapMb, execArgv }: HostOptions): number {
+  const { error } = exit;
+  if (error === undefined || exit.signal !== null || mayLackHeap(exit)) {
+    return ofExit(exit, maxHeapMb > 0 || execArgv.length > 0);
+  }
+  // Only what a system refuses comes without an exit code; the rest was thrown in the host.
+  return exit.exitCode === null ? ofSystem(error) : ofUncaught(error);
+}
+
+/** For what was thrown instead of a host. */
+export function failureOfStart(thrown: unknown): StartFailure {
+  const startsToBeSure = thrown instanceof EntryMissingError ? atOnce : ofSystem(thrown);
+  if (thrown instanceof CodedError && thrown.code === 'HOST_START_FAILED') {
+    return { error: thrown, startsToBeSure };
+  }
+  const text = `no host could be started: ${messageOf(thrown)}`;
+  const error = new CodedError('HOST_START_FAILED', text, { cause: thrown });
+  return { error, startsToBeSure };
+}
+
+/** For what the system said instead of a start, or what the program of a host threw in it. */
+function ofSystem(error: unknown): number {
+  const codes = codesOf(error);
+  const hasOne = (wanted: ReadonlySet<unknown>): boolean => codes.some((code) => wanted.has(code));
+  if (hasOne(passingCodes)) return mayPass;
+  if (hasOne(lastingModuleCodes)) return atOnce;
+  return hasOne(lastingCodes) ? atOnce : mayPass;
+}
+
+/** For a module that is loaded first, as by --import, or what a set-up began and did not catch. */
+function ofUncaught(error: unknown): number {
+  const codes = codesOf(error);
+  if (codes.some((code) => passingCodes.has(code))) return mayPass;
+  return codes.some((code) => lastingModuleCodes.has(code)) ? atOnce : secondTime;
+}
+
+/** A set-up may wait for a database; what cannot be loaded, or is wrong in the program, stays so. */
+function ofSetup(error: unknown): number {
+  const codes = codesOf(error);
+  if (codes.some((code) => passingCodes.has(code))) return mayPass;
+  if (hasCode(error, 'TRANSFER_IMPORT_FAILED')) {
+    return codes.some((code) => lastingModuleCodes.has(code)) ? atOnce : secondTime;
+  }
+  if (codes.some((code) => typeof code === 'string' && code.startsWith('TRANSFER_'))) return atOnce;
+  return isMistake(error) ? secondTime : mayPass;
+}
+
+/** A `TypeError` with a cause tells of something else: `fetch failed`. */
+function isMistake(error: unknown): boolean {
+  if (error instanceof SyntaxError || error instanceof ReferenceError) return true;
+  return error instanceof TypeError && error.cause === undefined;
+}
+
+function ofExit(exit: HostExit, hasOwnLimits: boolean): number {
+  const { exitCode, signal } = exit;
+  if (exitCode === wrongFlagExitCode) return atOnce;
+  const isCrash = mayLackHeap(exit) || crashes.has(signal) || crashes.has(exitCode);
+  if (isCrash) return hasOwnLimits ? thirdTime : mayPass;
+  return signal !== null || killedExitCodes.has(exitCode) ? mayPass : thirdTime;
+}
+
+/** Codes of the error and of its causes, the outermost first. */
+function codesOf(error: unknown): unknown[] {
+  const codes: unknown[] = [];
+  let each = error;
+  while (each instanceof Error && codes.length < 8) {
+    codes.push('code' in each ? each.code : undefined);
+    each = each.cause;
+  }
+  return codes;
+}
+
+function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): string {
+  const text = `it ended first, ${describeExit(exit)}`;
+  if (exit.exitCode !== wrongFlagExitCode) return text;
+  const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;
+  return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;
+}

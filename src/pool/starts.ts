@@ -1,0 +1,173 @@
+// Starts of a fleet that fail: how long they are repeated, with which delays, and what is said meanwhile.
+// As long as one host works nobody is told to give up: the others are tried again and again.
+// The rule is in docs/design/pool.md. Not here: which failure is sure to stay (host/start-failure.ts).
+
+import { CodedError } from '../errors.js';
+import type { HostKind, StartFailure } from '../host/index.js';
+import { announcements } from '../internal/index.js';
+import { Patience, patienceDefaults } from '../supervise/index.js';
+
+/** How a pool's hosts start. */
+export interface PoolHealth {
+  /** `degraded`: starts fail, and none has worked since. Tasks wait, or have fewer hosts. */
+  readonly state: 'ok' | 'degraded';
+  /** Waves of starts that failed since the last one that worked; hosts that start together are one wave. */
+  readonly failedStarts: number;
+  /** Since the first of them, in ms; 0 when `ok`. */
+  readonly degradedMs: number;
+  /** The message of the last failure; `undefined` when `ok`. */
+  readonly reason: string | undefined;
+}
+
+/** A host that was ready for so long has started well, whether it got a task or not; in ms. */
+const steadyMs = 1_000;
+
+interface StartingHost {
+  readonly id: number;
+  readonly pid: number | undefined;
+  readonly startedAtMs: number;
+}
+
+export interface StartsOptions {
+  readonly poolId: number;
+  readonly kind: HostKind;
+  readonly startRetryMs: number;
+  /** Whether somebody waits for a host that is still to start. */
+  readonly isWaitedFor: () => boolean;
+  readonly waitingTasks: () => number;
+  readonly hasReadyHost: () => boolean;
+  /** The delay is over. */
+  readonly onAgain: () => void;
+  /** No host starts. `isLasting`: none will; else what may be tried again may wait on. */
+  readonly onGiveUp: (error: CodedError, isLasting: boolean) => void;
+}
+
+export class Starts {
+  /** Starts that had to wait, for `stats()`. */
+  restarts = 0;
+  readonly #options: StartsOptions;
+  readonly #patience: Patience;
+  #timer: NodeJS.Timeout | undefined;
+  #steadyTimer: NodeJS.Timeout | undefined;
+  #failed: { count: number; readonly sinceMs: number; reason: string } | undefined;
+
+  constructor(options: StartsOptions) {
+    this.#options = options;
+    this.#patience = new Patience({ ...patienceDefaults, patienceMs: options.startRetryMs });
+  }
+
+  /** Whether a delay runs, in which nothing is to be started. Keeps the loop alive if it is waited for. */
+  get isPausing(): boolean {
+    if (this.#timer !== undefined && this.#options.isWaitedFor()) this.#timer.ref();
+    return this.#timer !== undefined;
+  }
+
+  get health(): PoolHealth {
+    if (this.#failed === undefined) {
+      return { state: 'ok', failedStarts: 0, degradedMs: 0, reason: undefined };
+    }
+    const { count, sinceMs, reason } = this.#failed;
+    const degradedMs = performance.now() - sinceMs;
+    return { state: 'degraded', failedStarts: count, degradedMs, reason };
+  }
+
+  /** `host`: the one that failed; `undefined`: none was made. */
+  failed({ error, startsToBeSure }: StartFailure, host: StartingHost | undefined): void {
+    const { hasReadyHost, isWaitedFor, onGiveUp } = this.#options;
+    const nowMs = performance.now();
+    const { next, delayMs, isNewWave } = this.#patience.failed({
+      nowMs,
+      beganMs: host?.startedAtMs ?? nowMs,
+      signature: error.message.replaceAll(/\d+/g, '#'),
+      wavesToBeSure: startsToBeSure,
+    });
+    if (isNewWave) this.#degrade(error, nowMs, delayMs);
+    if (next === 'again') {
+      this.#startLater(delayMs, host);
+      return;
+    }
+    onGiveUp(this.#gaveUp(error, next === 'lasting'), next === 'lasting');
+    if (hasReadyHost()) this.#startLater(delayMs, host);
+    else {
+      this.#patience.reset(); // the next call begins anew
+      if (isWaitedFor()) this.#startLater(patienceDefaults.firstDelayMs, host);
+    }
+  }
+
+  #degrade(error: CodedError, nowMs: number, delayMs: number): void {
+    clearTimeout(this.#steadyTimer);
+    this.#steadyTimer = undefined;
+    this.#failed ??= { count: 0, sinceMs: nowMs, reason: '' };
+    this.#failed.count += 1;
+    this.#failed.reason = error.message;
+    if (!announcements.poolDegraded.hasSubscribers) return;
+    const { poolId, waitingTasks } = this.#options;
+    const { count, sinceMs, reason } = this.#failed;
+    announcements.poolDegraded.publish({
+      pool: poolId,
+      failedStarts: count,
+      degradedMs: nowMs - sinceMs,
+      reason,
+      delayMs,
+      waitingTasks: waitingTasks(),
+    });
+  }
+
+  #gaveUp(error: CodedError, isLasting: boolean): CodedError {
+    const seconds = Math.round(this.#options.startRetryMs / 100) / 10;
+    const why = isLasting
+      ? 'the next start would fail as well: mend that, and call again'
+      : `${this.#patience.wavesInRow} starts in a row failed in ${seconds} s: mend that, or raise startRetryMs`;
+    return new CodedError(error.code, `${error.message}; ${why}`, { cause: error.cause });
+  }
+
+  #startLater(delayMs: number, host: StartingHost | undefined): void {
+    if (this.#timer !== undefined) return;
+    this.restarts += 1;
+    if (announcements.hostRestart.hasSubscribers) {
+      const attempt = this.#patience.wavesInRow;
+      const { kind } = this.#options;
+      announcements.hostRestart.publish({
+        host: host?.id ?? 0,
+        kind,
+        pid: host?.pid,
+        attempt,
+        delayMs,
+      });
+    }
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#options.onAgain();
+    }, delayMs);
+    if (!this.#options.isWaitedFor()) this.#timer.unref();
+  }
+
+  /** A host is ready: it counts as a start that worked when it stays. */
+  ready(): void {
+    if (this.#failed === undefined || this.#steadyTimer !== undefined) return;
+    this.#steadyTimer = setTimeout(() => {
+      this.#steadyTimer = undefined;
+      if (this.#options.hasReadyHost()) this.succeeded();
+    }, steadyMs);
+    this.#steadyTimer.unref();
+  }
+
+  /** A host has answered its first task, or was ready for a while. */
+  succeeded(): void {
+    if (this.#failed === undefined) return;
+    const degradedMs = performance.now() - this.#failed.sinceMs;
+    this.#failed = undefined;
+    this.#patience.reset();
+    clearTimeout(this.#steadyTimer);
+    this.#steadyTimer = undefined;
+    const { poolId } = this.#options;
+    if (announcements.poolRecovered.hasSubscribers) {
+      announcements.poolRecovered.publish({ pool: poolId, degradedMs });
+    }
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#steadyTimer);
+  }
+}
