@@ -185,7 +185,7 @@ export class Describer {
   #slotsOf(
     fn: AnyFunction,
     code: Code,
-    { scopes }: Capture,
+    { scopes, global }: Capture,
     place: Place | undefined,
     path: Path,
   ): Slot[] {
@@ -198,9 +198,9 @@ export class Describer {
         continue;
       }
       const scope = scopes.find((candidate) => Object.hasOwn(candidate, name));
-      if (scope === undefined || scope === globalThis) {
-        if (!isUserGlobal(name)) continue;
-        slots.push({ name, value: Reflect.get(globalThis, name), binding: undefined });
+      if (scope === undefined) {
+        if (!isUserGlobal(name, global)) continue;
+        slots.push({ name, value: Reflect.get(global, name), binding: undefined });
       } else slots.push({ name, value: readScope(scope, name, path), binding });
     }
     if (code.rewrites.some(({ kind }) => kind === 'heritage')) {
@@ -255,8 +255,8 @@ export function textOf(fn: AnyFunction): string {
   return Function.prototype.toString.call(fn);
 }
 
-function isUserGlobal(name: string): boolean {
-  return name !== 'undefined' && name in globalThis && !isBuiltinGlobal(name);
+function isUserGlobal(name: string, global: object): boolean {
+  return name !== 'undefined' && name in global && !isBuiltinGlobal(name);
 }
 
 function readScope(scope: object, name: string, path: Path): unknown {

@@ -43,9 +43,7 @@ export function inspectorMissing(code: Code, path: Path): never {
 
 /** Direct eval sees every variable around it, whatever its text will be. */
 export function refuseEval(scopes: readonly object[], path: Path): void {
-  const names = scopes
-    .filter((scope) => scope !== globalThis)
-    .flatMap((scope) => Object.keys(scope));
+  const names = scopes.flatMap((scope) => Object.keys(scope));
   if (names.length === 0) return;
   const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
   throw transferError(

@@ -16,9 +16,11 @@ export interface FunctionLocation {
   readonly column: number;
 }
 
-/** What V8 knows of a function. `scopes` are innermost first. */
+/** What V8 knows of a function. `scopes` are innermost first, without the global object. */
 export interface Capture {
   readonly scopes: readonly object[];
+  /** The global object of the function, which is not ours in a context of node:vm. */
+  readonly global: object;
   readonly location: FunctionLocation | undefined;
   readonly bound: BoundParts | undefined;
 }
@@ -88,11 +90,13 @@ export class Inspector {
     this.#session = new module.Session();
     this.#session.connect();
     const key = `Symbol.for(${JSON.stringify(holderName.description)})`;
-    Object.defineProperty(globalThis, holderName, { value: this.#holder, configurable: true });
+    // The session evaluates in the main context, and test runners load us into one of node:vm. The
+    // module of Node is the one object that both reach.
+    Object.defineProperty(module, holderName, { value: this.#holder, configurable: true });
     try {
-      this.#holderId = this.#evaluate(`globalThis[${key}]`);
+      this.#holderId = this.#evaluate(`process.getBuiltinModule('node:inspector')[${key}]`);
     } finally {
-      Reflect.deleteProperty(globalThis, holderName);
+      Reflect.deleteProperty(module, holderName);
     }
   }
 
@@ -110,7 +114,7 @@ export class Inspector {
     try {
       const parts = this.#internals(fn);
       return {
-        scopes: this.#scopesOf(parts),
+        ...this.#scopesOf(parts),
         location: locationOf(parts.get('[[FunctionLocation]]')?.value),
         bound: this.#boundOf(parts),
       };
@@ -148,28 +152,36 @@ export class Inspector {
   /** Puts the real object behind a remote id into our hands. */
   #fetch(objectId: string): unknown {
     this.#holder.out = undefined;
-    const request = {
-      objectId,
-      functionDeclaration: 'function(h){h.out=this}',
-      arguments: [{ objectId: this.#holderId }],
-      objectGroup,
-    };
-    this.#session.post('Runtime.callFunctionOn', request, () => {});
+    this.#callWithHolder(objectId, this.#holderId);
     return this.#holder.out;
   }
 
-  #scopesOf(parts: ReadonlyMap<string, RemoteValue>): object[] {
+  #callWithHolder(objectId: string, holderId: string): void {
+    const functionDeclaration = 'function(h){h.out=this}';
+    const request = {
+      objectId,
+      functionDeclaration,
+      arguments: [{ objectId: holderId }],
+      objectGroup,
+    };
+    this.#session.post('Runtime.callFunctionOn', request, () => {});
+  }
+
+  #scopesOf(parts: ReadonlyMap<string, RemoteValue>): Pick<Capture, 'scopes' | 'global'> {
     const id = parts.get('[[Scopes]]')?.objectId;
     const list = id === undefined ? undefined : this.#fetch(id);
-    if (!Array.isArray(list)) return [];
     const scopes: object[] = [];
+    let global: object = globalThis;
+    if (!Array.isArray(list)) return { scopes, global };
     // V8's list has no prototype, so it has no methods.
     for (let index = 0; index < list.length; index += 1) {
       const entry: unknown = list[index];
       if (typeof entry !== 'object' || entry === null || !('object' in entry)) continue;
-      if (typeof entry.object === 'object' && entry.object !== null) scopes.push(entry.object);
+      if (typeof entry.object !== 'object' || entry.object === null) continue;
+      if ('description' in entry && entry.description === 'Global') global = entry.object;
+      else scopes.push(entry.object);
     }
-    return scopes;
+    return { scopes, global };
   }
 
   #boundOf(parts: ReadonlyMap<string, RemoteValue>) {
@@ -200,17 +212,38 @@ export class Inspector {
       });
       if (frame === undefined) return;
       const { objectId, value } = frame.this;
-      found = { value: objectId === undefined ? value : this.#fetch(objectId) };
+      found = objectId === undefined ? { value } : this.#fetchFromFrame(objectId, params);
     };
     this.#session.once('Debugger.paused', onPaused);
     this.#session.post('Debugger.enable');
     try {
-      pause();
+      pause(this.#holder);
     } finally {
       this.#session.post('Debugger.disable');
       this.#session.removeListener('Debugger.paused', onPaused);
     }
     return found;
+  }
+
+  /**
+   * The real object behind an id that a frame has. V8 keeps apart the ids of each context of node:vm, so
+   * the holder is named anew by our own frame; `undefined` for a frame of a context that is not ours.
+   */
+  #fetchFromFrame(
+    objectId: string,
+    { callFrames }: Debugger.PausedEventDataType,
+  ): { readonly value: unknown } | undefined {
+    const callFrameId = callFrames[0]?.callFrameId;
+    if (callFrameId === undefined) return undefined;
+    let holderId: string | undefined;
+    const wanted = { callFrameId, expression: 'holder', objectGroup };
+    this.#session.post('Debugger.evaluateOnCallFrame', wanted, (error, reply?: Called) => {
+      if (error === null) holderId = reply?.result.objectId;
+    });
+    const nothing = {};
+    this.#holder.out = nothing;
+    if (holderId !== undefined) this.#callWithHolder(objectId, holderId);
+    return this.#holder.out === nothing ? undefined : { value: this.#holder.out };
   }
 
   /** The URL of every script whose functions ran, by script id; 5 ms, so callers cache. */
@@ -251,9 +284,11 @@ export class Inspector {
   }
 }
 
-function pause(): void {
+/** The session finds `holder` in the frame of this function, by its name. */
+function pause(holder: Holder): Holder {
   // biome-ignore lint/suspicious/noDebugger: stops only while our own session listens
   debugger;
+  return holder;
 }
 
 function locationOf(value: unknown): FunctionLocation | undefined {
