@@ -5,9 +5,19 @@
 // White space and syntax are minified: V8 keeps the source text of what it runs, in each host
 // (bench/cases/memory.js). Names stay, stacks are made readable by the source map, and lines are short:
 // Node prints the one from which an uncaught error came.
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 
 const outdir = 'dist/bundle';
+
+/** The entry points of package.json, by the name of their file in the bundle. */
+const doors = {
+  index: 'dist/src/index.js',
+  serve: 'dist/src/serve/index.js',
+  static: 'dist/src/serve/static/static.js',
+  cgi: 'dist/src/serve/cgi/cgi.js',
+  metrics: 'dist/src/observe/metrics/metrics.js',
+  opentelemetry: 'dist/src/observe/opentelemetry/opentelemetry.js',
+};
 
 /** Does nothing without the development packages, or before anything is compiled. */
 export async function bundle() {
@@ -15,22 +25,17 @@ export async function bundle() {
   const { build } = await import('esbuild');
   const { metafile } = await build({
     entryPoints: {
-      index: 'dist/src/index.js',
+      ...doors,
       entry: 'dist/src/host/entry.js',
       'shared-entry': 'dist/src/host/shared-entry.js',
       main: 'dist/src/cli/main.js',
-      serve: 'dist/src/serve/index.js',
       'serve-entry': 'dist/src/serve/serve-entry.js',
       'units-entry': 'dist/src/units/units-entry.js',
       'units-thread': 'dist/src/units/units-thread.js',
       'task-entry': 'dist/src/cluster/task-entry.js',
       'tune-entry': 'dist/src/tune/tune-entry.js',
       'stack-thread': 'dist/src/serve/stack-thread.js',
-      static: 'dist/src/serve/static/static.js',
-      cgi: 'dist/src/serve/cgi/cgi.js',
       folders: 'dist/src/serve/folders.js',
-      metrics: 'dist/src/observe/metrics/metrics.js',
-      opentelemetry: 'dist/src/observe/opentelemetry/opentelemetry.js',
     },
     bundle: true,
     splitting: true,
@@ -72,9 +77,68 @@ export async function bundle() {
     metafile: true,
     logLevel: 'warning',
   });
-  const made = { ...metafile.outputs, ...counter.metafile.outputs, ...page.metafile.outputs };
+  const made = {
+    ...metafile.outputs,
+    ...(await bundleCommonJs(build)),
+    ...counter.metafile.outputs,
+    ...page.metafile.outputs,
+  };
   // Chunks are named by their content: those of an earlier build go, when nobody needs them any more.
   for (const name of readdirSync(outdir)) {
     if (!(`${outdir}/${name}` in made)) rmSync(`${outdir}/${name}`);
   }
+}
+
+/**
+ * The same entry points for require(). Node requires the ES modules, so that a program has one copy of the
+ * package whatever way it loads it. Jest cannot: for such loaders there is one CommonJS file with all
+ * entry points, which share their state as well. Returns the outputs as a metafile has them.
+ */
+async function bundleCommonJs(build) {
+  const { metafile } = await build({
+    stdin: {
+      // Functions, so that each entry point is evaluated when it is required.
+      contents: Object.entries(doors)
+        .map(([name, file]) => `exports.${name} = () => require('./${file}');\n`)
+        .join(''),
+      resolveDir: '.',
+      sourcefile: 'commonjs.cjs',
+    },
+    bundle: true,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20.19',
+    packages: 'external',
+    define: { 'import.meta.url': 'moduleUrl' },
+    banner: { js: "const moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
+    lineLimit: 160,
+    minifyWhitespace: true,
+    minifySyntax: true,
+    outfile: `${outdir}/commonjs.cjs`,
+    metafile: true,
+    logLevel: 'warning',
+  });
+  const outputs = { ...metafile.outputs };
+  const write = (file, text) => {
+    writeFileSync(file, text);
+    outputs[file] = {};
+  };
+  for (const [name, source] of Object.entries(doors)) {
+    const types = source.replace('dist/', '../');
+    write(`${outdir}/${name}.cjs`, commonJsDoor(name));
+    write(`${outdir}/${name}.d.cts`, `export * from '${types}';\n`);
+  }
+  return outputs;
+}
+
+function commonJsDoor(name) {
+  return `'use strict';
+// Loads the ES module where require() can, the CommonJS copy where it cannot (Jest).
+try {
+  module.exports = require('./${name}.js');
+} catch (error) {
+  if (error?.code !== 'ERR_REQUIRE_ESM') throw error;
+  module.exports = require('./commonjs.cjs').${name}();
+}
+`;
 }

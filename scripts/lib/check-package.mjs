@@ -20,7 +20,7 @@ const allowed = [
   /^LICENSE$/,
   /^package\.json$/,
   /^dist\/bundle\/.+\.(js|js\.map)$/,
-  /^dist\/bundle\/count-requests\.cjs$/,
+  /^dist\/bundle\/[^/]+(?:\.cjs|\.d\.cts)$/,
   /^dist\/bundle\/dashboard-page\.css$/,
   /^dist\/src\/.+\.d\.ts$/,
   /^prebuilds\/.+\.(node|so)$/,
@@ -31,6 +31,8 @@ const required = [
   'LICENSE',
   'package.json',
   'dist/bundle/index.js',
+  'dist/bundle/index.cjs',
+  'dist/bundle/commonjs.cjs',
   'dist/src/index.d.ts',
 ];
 
