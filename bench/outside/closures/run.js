@@ -1,0 +1,141 @@
+// The closures that Pulumi keeps to test how it serializes functions: each runs at home and in a host, captured
+// and as an argument. Allowed are the same and a refusal with a code; prints the rest case by case.
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { inTurns, runChild } from '../lib/children.js';
+import { fetchFolder } from '../lib/fetch.js';
+
+const commit = '1b5949891b3cefcb9974752b24a5ecef0acc86c8';
+const folder = 'sdk/nodejs/tests/runtime/testdata/closure-tests';
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+// What a case's function is called with, where nothing would show too little.
+const argumentsOf = {
+  18: [1, 2, 3],
+  19: [1, 2, 3],
+  31: [1, 2, 3],
+  155: [{ whatever: 7 }],
+  156: [{ whatever: 7 }],
+  157: [{ whatever: 7 }],
+  158: [{ whatever: 7 }],
+  164: [{ message: 'hello' }],
+};
+// This one ends the process that calls it, at home too.
+const notCalled = new Set(['169-Function-captures-V8-intrinsic-js']);
+// The state of an imported module is the host's own, as the guide says: the program has set it after its import.
+const stateOfModule = new Set([
+  '151-Capture-config-created-on-the-outside',
+  '152-Capture-config-created-on-the-inside',
+]);
+
+export async function measureClosures({ node, manycore, only, target }) {
+  const cases = compile(fetchFolder('pulumi/pulumi', commit, folder), target);
+  const chosen = cases.filter(
+    ({ name }) => only === undefined || only.split(',').some((part) => matches(name, part)),
+  );
+  return await inTurns(chosen, 2, async ({ name, file }) => ({
+    name,
+    ...(await judge(name, file)),
+  }));
+
+  async function judge(name, file) {
+    if (notCalled.has(name))
+      return { outcome: 'refused', detail: 'not called: it ends its process by design' };
+    const number = Number.parseInt(name, 10);
+    const child = await runChild(node, [file], {
+      timeoutMs: 60_000,
+      cwd: join(file, '..'),
+      env: { OUTSIDE_MANYCORE: manycore, OUTSIDE_ARGS: JSON.stringify(argumentsOf[number] ?? []) },
+    });
+    if (child.isLate) return { outcome: 'hang', detail: child.stderr };
+    const line = child.stdout.split('\n').find((text) => text.startsWith('OUTCOMES '));
+    if (line === undefined)
+      return { outcome: 'crash', detail: `${child.code} ${child.signal} ${child.stderr}` };
+    const { home, captured, argument } = JSON.parse(line.slice('OUTCOMES '.length));
+    const verdict = worst([
+      compare(home, captured, 'captured'),
+      compare(home, argument, 'argument'),
+    ]);
+    return stateOfModule.has(name) && verdict.outcome === 'wrong'
+      ? { ...verdict, outcome: 'documented' }
+      : verdict;
+  }
+}
+
+const matches = (name, part) =>
+  /^\d+$/.test(part) ? Number.parseInt(name, 10) === Number(part) : name.includes(part);
+
+function compare(home, host, way) {
+  if (home.text === undefined) return { outcome: 'crash', detail: `at home: ${home.stack}` };
+  if (host.text === home.text) return { outcome: 'same' };
+  if (host.text === undefined) {
+    const isRefusal = /^TRANSFER_/.test(host.code) && host.code !== 'TRANSFER_CORRUPT';
+    return {
+      outcome: isRefusal ? 'refused' : 'wrong',
+      code: host.code,
+      detail: `${way}: ${host.code} ${host.message}`,
+    };
+  }
+  return { outcome: 'wrong', detail: `${way}: ${firstDifference(home.text, host.text)}` };
+}
+
+const order = ['same', 'refused', 'wrong', 'hang', 'crash'];
+const worst = (verdicts) =>
+  verdicts.reduce((a, b) => (order.indexOf(b.outcome) > order.indexOf(a.outcome) ? b : a));
+
+function firstDifference(home, host) {
+  let start = 0;
+  while (home[start] === host[start]) start++;
+  const part = (text) => text.slice(Math.max(0, start - 60), start + 80);
+  return `home …${part(home)}… host …${part(host)}…`;
+}
+
+/** The corpus as CommonJS, compiled as its own tsconfig says (ES2016), each case with the driver's call at its end. */
+function compile(source, target = 'ES2016') {
+  const out = fileURLToPath(
+    new URL(`../node_modules/.fetched/closures-${target}`, import.meta.url),
+  );
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(out, { recursive: true });
+  cpSync(source, out, { recursive: true });
+  const packages = join(out, 'node_modules/mockpackage');
+  mkdirSync(packages, { recursive: true });
+  cpSync(join(out, 'mockpackage-src'), packages, { recursive: true });
+  writeFileSync(join(out, 'package.json'), '{"private":true}');
+  const options = {
+    target: ts.ScriptTarget[target],
+    module: ts.ModuleKind.CommonJS,
+    esModuleInterop: true,
+    experimentalDecorators: true,
+    alwaysStrict: true,
+  };
+  for (const file of readdirSync(join(out, 'cases'), { recursive: true })) {
+    if (!file.endsWith('.ts') || file.endsWith('.d.ts')) continue;
+    const path = join(out, 'cases', file);
+    const { outputText } = ts.transpileModule(readFileSync(path, 'utf8'), {
+      compilerOptions: options,
+    });
+    writeFileSync(path.replace(/\.ts$/, '.js'), outputText);
+  }
+  const driver = `\nrequire(${JSON.stringify(join(here, 'drive.cjs'))})(module);\n`;
+  const names = readdirSync(join(out, 'cases')).sort(
+    (a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10),
+  );
+  return names.map((name) => {
+    const file = ['index.js', 'index.cjs']
+      .map((base) => join(out, 'cases', name, base))
+      .find(existsSync);
+    writeFileSync(file, readFileSync(file, 'utf8') + driver);
+    return { name, file };
+  });
+}

@@ -1,0 +1,70 @@
+// The test suite of another pool, first on its own code, then through the adapter: what fails there and passes
+// with its own is named, with the reason that `reasons.js` gives for it.
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { inTurns } from '../lib/children.js';
+import { reasons } from './reasons.js';
+
+const fetched = fileURLToPath(new URL('../node_modules/.fetched/suites', import.meta.url));
+
+export async function measureSuite(suite, { node, manycore, only }) {
+  const own = await runAll(suite, join(fetched, `${suite.name}-own`), false, {
+    node,
+    manycore,
+    only,
+  });
+  const adapted = await runAll(
+    suite,
+    join(fetched, `${suite.name}-adapted`),
+    true,
+    { node, manycore, only },
+    own,
+  );
+  return [...own.entries()].map(([name, { isOk }]) => {
+    const result = adapted.get(name);
+    if (!isOk) return { name, outcome: 'fails by itself', detail: own.get(name).error };
+    if (result?.isOk) return { name, outcome: 'same' };
+    const reason = reasons.find(({ pool, test }) => suite.name.startsWith(pool) && test.test(name));
+    const error = result?.error ?? 'it did not end';
+    return {
+      name,
+      outcome: reason?.outcome ?? 'fails',
+      why: reason?.why,
+      detail: `${reason?.why ?? ''} [${error}]`,
+    };
+  });
+}
+
+/** Results by "file: test"; a test with the name of another one of its file gets a number. */
+async function runAll(suite, out, isAdapted, { node, manycore, only }, expected) {
+  const files = suite
+    .prepare(out, isAdapted)
+    .filter((file) => only === undefined || file.includes(only));
+  const env = { OUTSIDE_MANYCORE: manycore };
+  const byName = new Map();
+  await inTurns(files, 2, async (file) => {
+    const { results } = await suite.run(file, { node, env, timeoutMs: 120_000 });
+    for (const result of results) byName.set(keyOf(byName, file, result.name), result);
+  });
+  // What blocks its process takes the rest of its file along: those run by themselves.
+  const missing = [...(expected?.keys() ?? [])].filter((key) => !byName.has(key));
+  await inTurns(missing, 2, async (key) => {
+    const [file, name] = split(key, files);
+    const { results } = await suite.run(file, { node, env, name, timeoutMs: 30_000 });
+    const found = results.find((result) => result.name === name);
+    if (found) byName.set(key, found);
+  });
+  return byName;
+}
+
+function keyOf(byName, file, name) {
+  const key = `${basename(file)}: ${name}`;
+  let count = 1;
+  while (byName.has(count === 1 ? key : `${key} #${count}`)) count++;
+  return count === 1 ? key : `${key} #${count}`;
+}
+
+function split(key, files) {
+  const file = files.find((path) => key.startsWith(`${basename(path)}: `));
+  return [file, key.slice(basename(file).length + 2).replace(/ #\d+$/, '')];
+}

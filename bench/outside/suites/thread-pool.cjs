@@ -1,0 +1,290 @@
+// The class that piscina and tinypool keep their workers in, over a manycore pool: the rest of the two
+// (options, checks, movable values) stays their own. A test that fails here asks for something that a pool of
+// manycore lacks or does otherwise.
+'use strict';
+
+const { join } = require('node:path');
+const { subscribe } = require('node:diagnostics_channel');
+const { fileURLToPath, pathToFileURL } = require('node:url');
+const { Pool, task } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
+
+const inHost = join(__dirname, 'in-host.cjs');
+const handle = task(pathToFileURL(inHost).href, 'handle');
+
+/**
+ * `own` holds what belongs to one of the two: its defaults, errors and symbols, and the path of the module that
+ * keeps a worker's state (piscina).
+ */
+module.exports = (own) =>
+  class ThreadPool {
+    completed = 0;
+    skipQueue = [];
+    start = performance.now();
+    histogram = null;
+    _needsDrain = false;
+    #unfinished = 0;
+    #running = new Set();
+    #isClosing = false;
+
+    constructor(publicInterface, given) {
+      this.publicInterface = publicInterface;
+      const filename = given.filename ? pathOf(given.filename) : null;
+      this.options = Object.assign(Object.create(null), own.defaults, given, { filename });
+      const { options } = this;
+      if (given.maxThreads !== undefined)
+        options.minThreads = Math.min(options.minThreads, given.maxThreads);
+      if (given.minThreads !== undefined)
+        options.maxThreads = Math.max(options.maxThreads, given.minThreads);
+      options.maxQueue =
+        given.maxQueue === 'auto'
+          ? options.maxThreads ** 2
+          : (given.maxQueue ?? own.defaults.maxQueue);
+      structuredClone(options.workerData);
+      this.#open();
+      if (options.recordTiming) this.histogram = timings(() => this.pool.stats());
+    }
+
+    #open() {
+      const { options } = this;
+      const isProcess = options.runtime === 'child_process';
+      this.pool = new Pool({
+        host: isProcess ? 'process' : 'thread',
+        size: { min: options.minThreads, max: Math.ceil(options.maxThreads) },
+        idleTimeMs: options.idleTimeout,
+        maxSpareHosts: options.idleTimeout === Infinity ? Math.ceil(options.maxThreads) : undefined,
+        maxWaitingTasks: options.maxQueue,
+        concurrentTasksPerHost: options.concurrentTasksPerWorker,
+        maxTasksPerHost: options.isolateWorkers ? 1 : undefined,
+        maxRssBytes: options.maxMemoryLimitBeforeRecycle,
+        maxHeapMb: options.resourceLimits?.maxOldGenerationSizeMb,
+        execArgv: options.execArgv,
+        env: options.env && {
+          ...Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined])),
+          ...options.env,
+        },
+        graceMs: 0,
+        setup: setupOf(own, options, isProcess),
+      });
+      this.pool.on?.('error', (error) => this.publicInterface.emit('error', error));
+      this.#announce(this.pool);
+    }
+
+    /** Tells the two's `workerCreate` and `workerDestroy` from the pool's own hosts. */
+    #announce(pool) {
+      const known = new Map();
+      subscribe('manycore:host:ready', ({ host }) => {
+        if (!pool.stats().hosts.some(({ id }) => id === host)) return;
+        known.set(host, {});
+        this.publicInterface.emit('workerCreate', known.get(host));
+      });
+      subscribe('manycore:host:exit', ({ host }) => {
+        if (known.has(host)) this.publicInterface.emit('workerDestroy', known.get(host));
+      });
+    }
+
+    /** The hosts, as the two list their workers. */
+    get workers() {
+      const hosts = this.pool
+        .stats()
+        .hosts.filter(({ state }) => ['starting', 'ready', 'retiring'].includes(state));
+      const items = hosts.map(({ id, pid, kind, tasksInFlight }) => ({
+        worker: { threadId: kind === 'process' ? pid : id, ref() {}, unref() {}, terminate() {} },
+        currentUsage: () => tasksInFlight,
+      }));
+      return Object.assign(items, { readyItems: items, size: items.length });
+    }
+
+    /** Tasks that no host takes, starting ones included. */
+    get taskQueue() {
+      const { hosts, waitingTasks, runningTasks } = this.pool.stats();
+      const room = hosts.length * this.options.concurrentTasksPerWorker;
+      return {
+        size: Math.max(0, waitingTasks + runningTasks - room),
+        cancel: () => this.#cancelWaiting(),
+      };
+    }
+
+    pendingCapacity() {
+      return 0;
+    }
+
+    runTask(value, { filename, name, transferList = [], signal, channel }) {
+      const file = filename ?? this.options.filename;
+      if (typeof file !== 'string') return Promise.reject(own.errors.FilenameNotProvided());
+      if (this.#isClosing) return Promise.reject(own.abortError('queue is being terminated'));
+      if (signal?.aborted) return Promise.reject(own.abortError(signal.reason));
+      const controller = new AbortController();
+      const abort = () => controller.abort(own.abortError(signal.reason));
+      if (signal)
+        signal.addEventListener
+          ? signal.addEventListener('abort', abort, { once: true })
+          : signal.once('abort', abort);
+      const moved = valueAndTransfer(value, transferList, own);
+      const call = { controller, isAbortable: Boolean(signal) };
+      this.#unfinished++;
+      this.#running.add(call);
+      const result = this.#call(
+        moved,
+        pathOf(file),
+        name ?? this.options.name,
+        controller.signal,
+        channel,
+      );
+      const done = () => {
+        if (signal) (signal.removeEventListener ?? signal.off).call(signal, 'abort', abort);
+        this.completed++;
+        this.#unfinished--;
+        this.#running.delete(call);
+        this.#maybeDrain();
+      };
+      this.#maybeDrain();
+      return result.then(
+        (settled) => {
+          done();
+          return settled;
+        },
+        (error) => {
+          done();
+          if (controller.signal.aborted) throw own.abortError(signal?.reason);
+          throw this.#translate(error);
+        },
+      );
+    }
+
+    #call({ value, transfer }, file, name, signal, channel) {
+      const movables = { transferable: own.transferable, value: own.value };
+      const pass = (kept) =>
+        this.pool.with({ signal, ...kept }).run(handle, file, name, value, movables);
+      if (channel)
+        return Promise.reject(new Error('a pool of manycore has no channel to a running task'));
+      return transfer.length === 0 ? pass({}) : pass({ transfer });
+    }
+
+    #translate(error) {
+      const known = {
+        POOL_QUEUE_FULL: () =>
+          this.options.maxQueue === 0
+            ? own.errors.NoTaskQueueAvailable()
+            : own.errors.TaskQueueAtLimit(),
+        POOL_CLOSED: () => new Error('Terminating worker thread'),
+        HOST_EXITED: () =>
+          error.cause instanceof Error
+            ? error.cause
+            : new Error(`worker exited with code: ${error.exitCode ?? error.exit?.exitCode}`),
+      };
+      if (error?.cause?.code === 'ERR_WORKER_OUT_OF_MEMORY') return error.cause;
+      return known[error?.code]?.() ?? error;
+    }
+
+    #maybeDrain() {
+      const capacity = this.options.maxThreads * this.options.concurrentTasksPerWorker;
+      if (this.#unfinished >= capacity && !this._needsDrain) {
+        this._needsDrain = true;
+        queueMicrotask(() => this.publicInterface.emit('needsDrain'));
+      } else if (this.#unfinished < capacity && this._needsDrain) {
+        this._needsDrain = false;
+        queueMicrotask(() => this.publicInterface.emit('drain'));
+      }
+    }
+
+    #cancelWaiting() {
+      const { runningTasks } = this.pool.stats();
+      for (const { controller } of [...this.#running].slice(runningTasks)) controller.abort();
+    }
+
+    async recycleWorkers({ runtime } = {}) {
+      if (runtime !== undefined && runtime !== this.options.runtime) {
+        this.options.runtime = runtime;
+        const { pool } = this;
+        this.#open();
+        await pool.close();
+      } else await this.pool.recycle();
+    }
+
+    async destroy() {
+      const { pool } = this;
+      await pool.destroy();
+      if (own.isReopened) this.#open(); // tinypool runs tasks after destroy() as before
+    }
+
+    async close({ force }) {
+      this.#isClosing = true;
+      if (force) this.#cancelWaiting();
+      const timeout = AbortSignal.timeout(this.options.closeTimeout);
+      const isLate = new Promise((resolve) =>
+        timeout.addEventListener('abort', () => resolve(true)),
+      );
+      if ((await Promise.race([this.pool.close(), isLate])) === true) {
+        this.publicInterface.emit('error', own.errors.CloseTimeout());
+        await this.pool.destroy();
+      }
+      this.publicInterface.emit('close');
+      this.#isClosing = false;
+    }
+  };
+
+const pathOf = (filename) =>
+  String(filename).startsWith('file:') ? fileURLToPath(filename) : String(filename);
+
+/** What `Piscina.move()` marked, as value and what of it goes over. */
+function valueAndTransfer(value, transferList, own) {
+  if (typeof value !== 'object' || value === null || !own.isMovable(value))
+    return { value, transfer: transferList };
+  return {
+    value: value[own.value],
+    transfer: [...transferList, ...[value[own.transferable]].flat()],
+  };
+}
+
+function setupOf(own, options, isProcess) {
+  const { commonState } = own;
+  const state = commonState
+    ? { isWorkerThread: true, workerData: options.workerData }
+    : {
+        isTinypoolWorker: true,
+        workerData: options.workerData,
+        workerId: 1,
+        ...(isProcess ? { isChildProcess: true } : { isWorkerThread: true }),
+      };
+  const given = {
+    state,
+    argv: options.argv ?? [],
+    niceIncrement: options.niceIncrement ?? 0,
+    commonState,
+  };
+  const file = inHost;
+  return async () => {
+    const { prepare } = await import(file);
+    await prepare(given);
+  };
+}
+
+/** The pool's times under piscina's names. */
+function timings(stats) {
+  const summary = (name) => {
+    const { meanMs, maxMs, minMs, stddevMs, p50Ms, p95Ms, p99Ms } = stats()[name];
+    return {
+      average: meanMs,
+      mean: meanMs,
+      max: maxMs,
+      min: minMs,
+      stddev: stddevMs,
+      p50: p50Ms,
+      p95: p95Ms,
+      p99: p99Ms,
+    };
+  };
+  return {
+    get runTimeSummary() {
+      return summary('ran');
+    },
+    get waitTimeSummary() {
+      return summary('waited');
+    },
+    get runTimeCount() {
+      return stats().ran.count;
+    },
+    resetRunTime() {},
+    resetWaitTime() {},
+  };
+}

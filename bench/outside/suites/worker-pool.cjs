@@ -1,0 +1,185 @@
+// workerpool's class `Pool` over a pool of manycore.
+'use strict';
+
+const { join } = require('node:path');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { fileURLToPath, pathToFileURL } = require('node:url');
+const os = require('node:os');
+const { Pool, task } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
+
+const call = task(pathToFileURL(join(__dirname, 'worker-methods.cjs')).href, 'call');
+
+module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
+  class WorkerPool {
+    #unsettled = new Set();
+
+    constructor(script, options) {
+      this.script = typeof script === 'string' ? script : undefined;
+      this.options = (typeof script === 'string' ? options : script) ?? {};
+      const { maxWorkers = Math.max(os.cpus().length - 1, 1), minWorkers = 0 } = this.options;
+      if (!Number.isInteger(maxWorkers) || maxWorkers < 1)
+        throw new TypeError('maxWorkers must be an integer >= 1');
+      if (minWorkers !== 'max' && (!Number.isInteger(minWorkers) || minWorkers < 0))
+        throw new TypeError('minWorkers must be an integer >= 0');
+      this.minWorkers = minWorkers === 'max' ? maxWorkers : minWorkers;
+      this.maxWorkers = Math.max(maxWorkers, this.minWorkers);
+      const { workerType = 'auto', queueStrategy = 'fifo' } = this.options;
+      this.#open(workerType === 'process' ? 'process' : 'thread');
+      const Queue = { fifo: FIFOQueue, lifo: LIFOQueue }[queueStrategy];
+      this.taskQueue =
+        Queue === undefined
+          ? queueStrategy
+          : Object.assign(new Queue(), { size: () => this.#waiting });
+    }
+
+    #open(host) {
+      const { forkOpts, workerThreadOpts, workerTerminateTimeout } = this.options;
+      const own = host === 'process' ? forkOpts : workerThreadOpts;
+      this.pool = new Pool({
+        host,
+        size: { min: this.minWorkers, max: this.maxWorkers },
+        env: own?.env,
+        execArgv: own?.execArgv,
+        maxHeapMb: own?.resourceLimits?.maxOldGenerationSizeMb,
+        graceMs: workerTerminateTimeout,
+        maxSpareHosts: this.maxWorkers,
+      });
+    }
+
+    get #waiting() {
+      const { hosts, waitingTasks, runningTasks } = this.pool.stats();
+      return Math.max(0, waitingTasks + runningTasks - hosts.filter(isAlive).length);
+    }
+
+    get workers() {
+      return this.pool
+        .stats()
+        .hosts.filter(isAlive)
+        .map(({ kind, pid }) => ({
+          worker: {
+            isWorkerThread: kind === 'thread',
+            isChildProcess: kind === 'process',
+            pid,
+            kill: () => kind === 'process' && process.kill(pid, 'SIGKILL'),
+          },
+        }));
+    }
+
+    exec(method, params, options = {}) {
+      if (params && !Array.isArray(params))
+        throw new TypeError('Array expected as argument "params"');
+      if (!['string', 'function'].includes(typeof method))
+        throw new TypeError('Function or string expected as argument "method"');
+      if (this.#waiting >= (this.options.maxQueueSize ?? Infinity))
+        throw new Error(`Max queue size of ${this.options.maxQueueSize} reached`);
+      const resolver = OwnPromise.defer();
+      const controller = new AbortController();
+      const caller = this.pool.with({
+        signal: controller.signal,
+        ...(options.transfer && { transfer: options.transfer }),
+      });
+      const task = { resolver, isStarted: false };
+      this.#unsettled.add(task);
+      const id = idOfNext(() => {
+        const result =
+          typeof method === 'function'
+            ? caller.run(method, ...(params ?? []))
+            : caller.run(call, this.script, method, params);
+        result.then(
+          (value) => resolver.resolve(value),
+          (error) => resolver.reject(translate(error)),
+        );
+      });
+      this.#startTimer(resolver.promise, id);
+      resolver.promise
+        .catch((error) => {
+          if (
+            error instanceof OwnPromise.CancellationError ||
+            error instanceof OwnPromise.TimeoutError
+          )
+            controller.abort();
+        })
+        .then(() => this.#unsettled.delete(task));
+      return resolver.promise;
+    }
+
+    /** `timeout(ms)` of the promise counts from when the task has left the queue. */
+    #startTimer(promise, id) {
+      const timeout = promise.timeout.bind(promise);
+      let delay;
+      let isStarted = false;
+      const onStart = ({ task: started }) => {
+        if (started !== id) return;
+        unsubscribe('manycore:task:start', onStart);
+        isStarted = true;
+        if (delay !== undefined) timeout(delay);
+      };
+      subscribe('manycore:task:start', onStart);
+      promise.timeout = (ms) => {
+        if (isStarted) return timeout(ms);
+        delay = ms;
+        return promise;
+      };
+    }
+
+    proxy() {
+      return this.exec('methods').then((names) =>
+        Object.fromEntries(names.map((name) => [name, (...args) => this.exec(name, args)])),
+      );
+    }
+
+    stats() {
+      const hosts = this.pool.stats().hosts.filter(isAlive);
+      const busyWorkers = hosts.filter(
+        ({ tasksInFlight, state }) => tasksInFlight > 0 || state === 'starting',
+      ).length;
+      return {
+        totalWorkers: hosts.length,
+        busyWorkers,
+        idleWorkers: hosts.length - busyWorkers,
+        pendingTasks: this.#waiting,
+        activeTasks: busyWorkers,
+      };
+    }
+
+    terminate(force = false, timeout = undefined) {
+      const { pool } = this;
+      if (this.#waiting > 0) {
+        const { hosts } = pool.stats();
+        for (const { resolver } of [...this.#unsettled].slice(hosts.length))
+          resolver.reject(new Error('Pool terminated'));
+      }
+      const late =
+        timeout === undefined ? [] : [new Promise((resolve) => setTimeout(resolve, timeout))];
+      const ended = force
+        ? pool.destroy()
+        : Promise.race([pool.close(), ...late]).then(() => pool.destroy());
+      return new OwnPromise((resolve, reject) => ended.then(resolve, reject));
+    }
+  };
+
+const isAlive = ({ state }) => ['starting', 'ready', 'retiring'].includes(state);
+
+/** The number of the task that `start` hands to a pool: announced while it runs. */
+function idOfNext(start) {
+  let id;
+  const onQueued = ({ task: queued }) => {
+    id = queued;
+  };
+  subscribe('manycore:task:queued', onQueued);
+  start();
+  unsubscribe('manycore:task:queued', onQueued);
+  return id;
+}
+
+function translate(error) {
+  if (error?.code === 'HOST_EXITED') {
+    return new Error(
+      `Workerpool Worker terminated Unexpectedly\n    exitCode: \`${error.exitCode}\`\n    signalCode: \`${error.signal}\`\n    workerpool.script: \`host.js\``,
+    );
+  }
+  if (error?.code === 'POOL_CLOSED') return new Error('Pool terminated');
+  return error instanceof Error
+    ? error
+    : Object.assign(new Error(error?.message ?? String(error)), error);
+}
