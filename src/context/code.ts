@@ -5,6 +5,7 @@
 
 import type { AnyNode, Options } from 'acorn';
 import { CodedError } from '../errors.js';
+import { type Gone, type Member, readClass } from './members.js';
 import { parse } from './parser.js';
 import {
   type Analysis,
@@ -24,7 +25,16 @@ export type CodeForm = 'expression' | 'method' | 'getter' | 'setter' | 'class-me
 export interface Rewrite {
   readonly start: number;
   readonly end: number;
-  readonly kind: 'import.meta' | 'import()' | 'heritage' | 'key';
+  readonly kind: 'import.meta' | 'import()' | Gone['kind'];
+  /** The name that stands there instead. */
+  readonly slot: string;
+}
+
+/** Names that the text does not use, for what stands beside it. */
+export interface FreshNames {
+  readonly meta: string;
+  readonly importer: string;
+  readonly prefix: string;
 }
 
 export interface Code {
@@ -49,10 +59,18 @@ export interface Code {
   readonly outerPrivateName: string | undefined;
   /** Whether instances of this class have `#` fields or methods. */
   readonly hasPrivateMembers: boolean;
-  /** Own names of the class that its text makes: prototype members and statics. */
-  readonly memberNames: ReadonlySet<string>;
-  readonly staticNames: ReadonlySet<string>;
-  readonly identifiers: ReadonlySet<string>;
+  /** The slot for what the class extends, when that is more than a name. */
+  readonly heritageSlot: string | undefined;
+  /** Methods, accessors and functions in static fields, as the text of a class makes them. */
+  readonly members: readonly Member[];
+  /** Private static fields that travel as values, and those of them that may change. */
+  readonly privateStatics: readonly string[];
+  readonly writtenPrivates: ReadonlySet<string>;
+  /** Offset of the `}` that ends a class. */
+  readonly bodyEnd: number;
+  readonly names: FreshNames;
+  /** Whether it can name itself, and so see properties that it has. */
+  readonly seesItself: boolean;
   /** Whether it means something else in strict code than in sloppy code. */
   readonly dependsOnMode: boolean;
   /** Whether V8 gives it a `caller` of its own exactly when it is sloppy. */
@@ -149,26 +167,32 @@ function pick(tree: AnyNode, form: CodeForm, offset: number): Found | undefined 
   return { form: ownForm, node: member.value, key: member.key, isComputed: member.computed };
 }
 
+const noClass = { members: [], gone: [], privateStatics: [], bodyEnd: -1 };
+
 function describe(text: string, all: Analysis, found: Found, offset: number): Code {
   const { node, form } = found;
+  const used = new Set(all.identifiers);
+  const fresh = (wanted: string): string => {
+    const name = freshName(used, wanted);
+    used.add(name);
+    return name;
+  };
   const isClass = node.type === 'ClassExpression' || node.type === 'ClassDeclaration';
+  const { members, gone, privateStatics, bodyEnd } = isClass
+    ? readClass(node, offset, fresh)
+    : noClass;
+  const isGone = (start: number): boolean =>
+    gone.some((piece) => start - offset >= piece.start && start - offset < piece.end);
   const isArrow = node.type === 'ArrowFunctionExpression';
   const inside = (start: number): boolean => start >= node.start && start < node.end;
   const heritage = isClass && node.superClass ? node.superClass : undefined;
   const isFree = ({ name, scope, start }: Reference): boolean => {
-    if (!inside(start)) return false;
-    if (
-      heritage &&
-      heritage.type !== 'Identifier' &&
-      start >= heritage.start &&
-      start < heritage.end
-    )
-      return false;
+    if (!inside(start) || isGone(start)) return false;
     const binding = resolve(scope, name);
     return binding === undefined || !isInside(binding.scope, node);
   };
   const free = all.references.filter(isFree);
-  const marks = all.marks.filter(({ start }) => inside(start));
+  const marks = all.marks.filter(({ start }) => inside(start) && !isGone(start));
   const outer = (mark: Mark): boolean => {
     for (let at = mark.scope; ; ) {
       if (at.ownsThis) return !isInside(at, node);
@@ -179,6 +203,11 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
   const has = (kind: Mark['kind']): boolean => marks.some((mark) => mark.kind === kind);
   const hasOuter = (kind: Mark['kind']): boolean =>
     marks.some((mark) => mark.kind === kind && outer(mark));
+  const names = {
+    meta: fresh('__meta__url'),
+    importer: fresh('impor_'),
+    prefix: fresh('_manycore'),
+  };
   const freeNames = [...new Set(free.map(({ name }) => name))].filter((n) => n !== 'arguments');
   return {
     text,
@@ -187,7 +216,7 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     isArrow,
     freeNames,
     writtenNames: new Set(free.filter(({ isWrite }) => isWrite).map(({ name }) => name)),
-    rewrites: rewritesOf(found, marks, heritage, offset),
+    rewrites: rewritesOf(found, marks, gone, names, offset),
     heritageName: heritage?.type === 'Identifier' ? heritage.name : undefined,
     usesOuterThis: isArrow && hasOuter('this'),
     usesOuterArguments: free.some(({ name }) => name === 'arguments'),
@@ -198,9 +227,15 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     usesDynamicImport: has('import()'),
     outerPrivateName: outerPrivate(marks, found),
     hasPrivateMembers: isClass && membersOf(node).some(isPrivateInstanceMember),
-    memberNames: isClass ? namesOf(node, false) : new Set(),
-    staticNames: isClass ? namesOf(node, true) : new Set(),
-    identifiers: all.identifiers,
+    heritageSlot: gone.find(({ kind }) => kind === 'heritage')?.slot,
+    members,
+    privateStatics,
+    writtenPrivates: all.writtenPrivates,
+    bodyEnd,
+    names,
+    seesItself: all.references.some(
+      ({ name }) => name === 'arguments' || ('id' in node && name === node.id?.name),
+    ),
     dependsOnMode: all.dependsOnMode,
     showsMode: node.type === 'FunctionExpression' && form === 'expression' && isOrdinary(node),
     givenName: givenName(found),
@@ -264,58 +299,40 @@ function outerPrivate(marks: readonly Mark[], found: Found): string | undefined 
   return undefined;
 }
 
-type Member = ClassNode['body']['body'][number];
+type MemberNode = ClassNode['body']['body'][number];
 
-function membersOf(node: AnyNode): Member[] {
+function membersOf(node: AnyNode): MemberNode[] {
   return node.type === 'ClassExpression' || node.type === 'ClassDeclaration' ? node.body.body : [];
 }
 
-function isPrivateInstanceMember(member: Member): boolean {
+function isPrivateInstanceMember(member: MemberNode): boolean {
   return member.type !== 'StaticBlock' && !member.static && member.key.type === 'PrivateIdentifier';
 }
 
-function namesOf(node: AnyNode, isStatic: boolean): Set<string> {
-  const names = new Set<string>();
-  for (const member of membersOf(node)) {
-    if (member.type === 'StaticBlock' || member.static !== isStatic || member.computed) continue;
-    if (member.key.type === 'Identifier') names.add(member.key.name);
-    else if (member.key.type === 'Literal') names.add(String(member.key.value));
-  }
-  return names;
+/** A name that the text does not use. */
+function freshName(used: ReadonlySet<string>, wanted: string): string {
+  let name = wanted;
+  for (let count = 0; used.has(name); count += 1)
+    name = `${wanted.slice(0, Math.max(1, wanted.length - String(count).length))}${count}`;
+  return name;
 }
 
 function rewritesOf(
   found: Found,
   marks: readonly Mark[],
-  heritage: AnyNode | undefined,
+  gone: readonly Gone[],
+  names: FreshNames,
   offset: number,
 ): Rewrite[] {
-  const rewrites: Rewrite[] = [];
+  const rewrites: Rewrite[] = [...gone];
+  const add = (start: number, end: number, kind: Rewrite['kind'], slot: string): void => {
+    rewrites.push({ start: start - offset, end: end - offset, kind, slot });
+  };
   for (const { kind, start, end } of marks) {
-    if (kind === 'import.meta') rewrites.push({ start: start - offset, end: end - offset, kind });
-    if (kind === 'import()') {
-      rewrites.push({ start: start - offset, end: start - offset + 'import'.length, kind });
-    }
+    if (kind === 'import.meta') add(start, end, kind, names.meta);
+    if (kind === 'import()') add(start, start + 'import'.length, kind, names.importer);
   }
-  if (heritage && heritage.type !== 'Identifier' && heritage.type !== 'Literal') {
-    // Marks inside the heritage are gone with it.
-    const inHeritage = ({ start }: Rewrite): boolean =>
-      start + offset >= heritage.start && start + offset < heritage.end;
-    const kept = rewrites.filter((rewrite) => !inHeritage(rewrite));
-    rewrites.length = 0;
-    rewrites.push(...kept, {
-      start: heritage.start - offset,
-      end: heritage.end - offset,
-      kind: 'heritage',
-    });
-  }
-  if (found.key && found.isComputed) {
-    rewrites.push({
-      start: found.key.start - offset,
-      end: found.key.end - offset,
-      kind: 'key',
-    });
-  }
+  if (found.key && found.isComputed) add(found.key.start, found.key.end, 'key', '0');
   return rewrites.sort((a, b) => a.start - b.start);
 }
 

@@ -7,6 +7,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import { pristineOf } from './classes.js';
 import { receiveBy } from './hooks.js';
 import { followPath } from './intrinsics.js';
 import { perHost } from './per-host.js';
@@ -37,6 +38,11 @@ export interface Memory {
   finish(codeId: number, fn: AnyFunction, made: Made): void;
   /** The variables of a re-created class, to refresh them. */
   instanceOf(fn: AnyFunction): Instance | undefined;
+  /** Index of the slot that a class extends; -1: none. */
+  heritageOf(codeId: number): number;
+  /** The version of a class that is here already, as its owner counts. */
+  versionOf(fn: AnyFunction): number;
+  setVersion(fn: AnyFunction, version: number): void;
   closure(id: number): AnyFunction;
   imported(id: number, name: string): unknown;
   requireFor(url: string): unknown;
@@ -67,8 +73,10 @@ class Decoding {
   readonly #puts: unknown[][];
   /** Which deferred specials go into a container. */
   readonly #awaited = new Map<unknown, number[]>();
-  /** Specials that were here before: their properties are left alone. */
-  readonly #reused = new Set<number>();
+  /** Specials that were here before, by version: only what is newer is changed. */
+  readonly #reused = new Map<number, number>();
+  readonly #classes: { fn: AnyFunction; version: number }[] = [];
+  readonly #privates: { instance: Instance; values: readonly unknown[] }[] = [];
   readonly #refills: { instance: Instance; slots: unknown[] }[] = [];
   readonly #inProgress = new Set<number>();
 
@@ -90,14 +98,18 @@ class Decoding {
       const kind = entry[0];
       if (kind === special.class || kind === special.prototype) this.#makeLate(index);
     }
+    this.#refill();
     this.#setPrototypes();
     this.#setProperties(false);
+    this.#fillPrivates();
     this.#fillCollections(false);
     for (const index of specials.keys()) this.#makeLate(index);
     this.#setProperties(true);
     this.#fillCollections(true);
     this.#refill();
+    this.#fillPrivates();
     this.#close();
+    for (const { fn, version } of this.#classes) this.#memory.setVersion(fn, version);
     const decoded: (readonly [unknown, unknown])[] = [];
     for (let at = 0; at < stores.length; at += 2) {
       decoded.push([this.#list(stores, at)[0], this.#list(stores, at + 1)[0]]);
@@ -222,7 +234,7 @@ class Decoding {
     const known =
       this.#memory.original(identity) ?? (isConstant ? this.#memory.known(identity) : undefined);
     if (typeof known === 'function') {
-      this.#reused.add(index);
+      this.#reused.set(index, never);
       this.#done(index, known);
       return;
     }
@@ -236,6 +248,10 @@ class Decoding {
 
   #refill(): void {
     for (const { instance, slots } of this.#refills) instance.fill(slots);
+  }
+
+  #fillPrivates(): void {
+    for (const { instance, values } of this.#privates) instance.fillPrivates(values);
   }
 
   /** Makes a deferred special after those that it waits for. */
@@ -272,20 +288,37 @@ class Decoding {
     const slots = this.#list(entry, 3);
     const original = this.#memory.original(identity);
     const known = original ?? this.#memory.known(identity);
-    this.#await(slots);
+    const version = numberAt(entry, 6);
+    const privates = { values: this.#list(entry, 7), since: numberAt(entry, 8) };
     if (typeof known === 'function') {
-      this.#reused.add(index);
-      if (original === undefined) this.#memory.instanceOf(known)?.fill(slots);
+      const has = original === undefined ? this.#memory.versionOf(known) : never;
+      const instance = original === undefined ? this.#memory.instanceOf(known) : undefined;
+      this.#reused.set(index, has);
+      if (instance !== undefined) {
+        this.#refills.push({ instance, slots });
+        if (privates.since > has) this.#privates.push({ instance, values: privates.values });
+        this.#classes.push({ fn: known, version });
+      }
       this.#done(index, known);
       return;
     }
+    // What it extends must be there; all else is used when its methods run.
+    const heritage = this.#memory.heritageOf(codeId);
+    for (const awaited of this.#awaited.get(slots) ?? []) {
+      if (
+        this.#puts[awaited]?.some((part, at, all) => part === heritage && all[at - 1] === slots)
+      ) {
+        this.#makeLate(awaited);
+      }
+    }
     const instance = this.#memory.instantiate(codeId);
     instance.fill(slots);
-    this.#refill();
     const made = byUser('a class', () => instance.make([]));
     this.#memory.finish(codeId, made, { instance, self: [], identity });
     this.#memory.remember(identity, made);
     this.#refills.push({ instance, slots });
+    this.#privates.push({ instance, values: privates.values });
+    this.#classes.push({ fn: made, version });
     this.#done(index, made);
   }
 
@@ -342,12 +375,13 @@ class Decoding {
 
   #setProperties(late: boolean): void {
     const { properties } = this.#payload;
-    for (let at = 0; at < properties.length; at += 4) {
+    for (let at = 0; at < properties.length; at += 5) {
       const target = properties[at];
       const cell = this.#list(properties, at + 3);
       const isLate = this.#awaitsLate(cell) || (typeof target === 'number' && this.#isLate(target));
       if (isLate !== late) continue;
-      if (typeof target === 'number' && this.#isReused(target)) continue;
+      const has = typeof target === 'number' ? this.#versionOf(target) : undefined;
+      if (has !== undefined && numberAt(properties, at + 4) <= has) continue;
       const name = properties[at + 1];
       const key = typeof name === 'number' ? this.#values[name] : name;
       if (typeof key !== 'string' && typeof key !== 'symbol')
@@ -356,10 +390,10 @@ class Decoding {
     }
   }
 
-  #isReused(index: number): boolean {
-    if (this.#reused.has(index)) return true;
+  /** The version of what was here before this payload; `undefined`: it was not. */
+  #versionOf(index: number): number | undefined {
     const entry = this.#entry(index);
-    return entry[0] === special.prototype && this.#reused.has(numberAt(entry, 1));
+    return this.#reused.get(entry[0] === special.prototype ? numberAt(entry, 1) : index);
   }
 
   #isLate(index: number): boolean {
@@ -393,7 +427,9 @@ class Decoding {
   #close(): void {
     const { integrities } = this.#payload;
     for (let at = 0; at < integrities.length; at += 2) {
-      const target = this.#target(integrities[at]);
+      const index = integrities[at];
+      if (typeof index === 'number' && this.#versionOf(index) === never) continue;
+      const target = this.#target(index);
       const how = numberAt(integrities, at + 1);
       if (how === integrity.frozen) Object.freeze(target);
       else if (how === integrity.sealed) Object.seal(target);
@@ -401,6 +437,9 @@ class Decoding {
     }
   }
 }
+
+/** Newer than any version: what is ours, or was proved constant, is not changed by a peer. */
+const never = Number.POSITIVE_INFINITY;
 
 function isDeferred(kind: unknown): boolean {
   return (
@@ -429,6 +468,11 @@ function define(
   flags: number,
   cell: readonly unknown[],
 ): void {
+  if ((flags & propertyFlags.restored) !== 0) {
+    const before = pristineOf(target, key);
+    if (before !== undefined) Reflect.defineProperty(target, key, before);
+    return;
+  }
   if ((flags & propertyFlags.absent) !== 0) {
     if (!Reflect.deleteProperty(target, key)) throw corrupt(`${String(key)} cannot be deleted`);
     return;

@@ -2,23 +2,10 @@
 // names that the text does not use, in pieces of the same length so that columns stay.
 // Not here: compiling it (recreate.ts).
 
-import type { Code } from './code.js';
+import type { Code, Rewrite } from './code.js';
 import type { CodeDefinition } from './protocol.js';
 import { isStrictAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
-
-/** The slot that stands for what a class extends, when that is more than a name. */
-export function heritageSlot(code: Code): string {
-  return freshName(code.identifiers, 'base');
-}
-
-/** A name that the text does not use. */
-function freshName(used: ReadonlySet<string>, wanted: string): string {
-  let name = wanted;
-  for (let count = 0; used.has(name); count += 1)
-    name = `${wanted.slice(0, Math.max(1, wanted.length - String(count).length))}${count}`;
-  return name;
-}
 
 export function definitionOf(
   fn: AnyFunction,
@@ -26,24 +13,11 @@ export function definitionOf(
   place: Place | undefined,
   slots: readonly { readonly name: string }[],
 ): CodeDefinition {
-  const { identifiers } = code;
-  const metaName = freshName(identifiers, '__meta__url');
-  const importName = freshName(identifiers, 'impor_');
-  const replacements = {
-    'import.meta': metaName,
-    'import()': importName,
-    heritage: heritageSlot(code),
-    key: '0',
-  };
-  let compiled = code.text;
-  for (const { start, end, kind } of [...code.rewrites].reverse()) {
-    const wanted = replacements[kind].padEnd(end - start);
-    compiled = compiled.slice(0, start) + wanted + compiled.slice(end);
-  }
+  const { names, privateStatics } = code;
   return {
     kind: 'code',
     text: code.text,
-    compiled,
+    compiled: compiledText(code),
     form: code.form,
     isClass: code.isClass,
     isStrict: isStrictFunction(fn, code, place),
@@ -52,11 +26,42 @@ export function definitionOf(
     line: place?.line ?? 0,
     column: place?.column ?? 0,
     slots: slots.map(({ name }) => name),
-    metaName: code.usesImportMeta ? metaName : '',
-    importName: code.usesDynamicImport ? importName : '',
+    heritage: slots.findIndex(({ name }) => name === (code.heritageSlot ?? code.heritageName)),
+    privates: [...privateStatics],
+    metaName: code.usesImportMeta ? names.meta : '',
+    importName: code.usesDynamicImport ? names.importer : '',
     functionName: usualName(fn) === code.givenName ? undefined : usualName(fn),
-    prefix: freshName(identifiers, '_manycore'),
+    prefix: names.prefix,
   };
+}
+
+/** The text with what is not evaluated again replaced, in pieces of the same length. */
+function compiledText(code: Code): string {
+  const { text, rewrites, privateStatics, bodyEnd, names } = code;
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { start, end, kind, slot } of rewrites) {
+    const old = text.slice(start, end);
+    pieces.push(text.slice(at, start), replacement(kind, slot, old));
+    at = end;
+  }
+  if (privateStatics.length > 0) {
+    // Reads and sets private statics: nothing outside of the body can.
+    const list = privateStatics.map((name) => `this.#${name}`).join();
+    const value = `${names.prefix}v`;
+    pieces.push(text.slice(at, bodyEnd));
+    pieces.push(`;static{${names.prefix}.p=[()=>[${list}],(${value})=>{[${list}]=${value}}]}`);
+    at = bodyEnd;
+  }
+  return pieces.join('') + text.slice(at);
+}
+
+/** Text of the same length; lines stay where they are. */
+function replacement(kind: Rewrite['kind'], slot: string, old: string): string {
+  const blank = old.replace(/[^\n\r\u2028\u2029]/g, ' ');
+  // A `;` ends the member before it, as the old text did.
+  if (kind === 'blank') return `;${blank.slice(1)}`;
+  return slot + blank.slice(slot.length);
 }
 
 /** The `name` of a function or class, when it is a property like the language makes it. */

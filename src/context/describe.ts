@@ -3,9 +3,10 @@
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
 import * as types from 'node:util/types';
+import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
-import { definitionOf, heritageSlot, isStrictFunction, madeName, usualName } from './definition.js';
-import { inspectorMissing, refuseEval, refuseUnreadable } from './hazards.js';
+import { definitionOf, isStrictFunction, madeName, usualName } from './definition.js';
+import { inspectorMissing, refuseComputedField, refuseEval, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
 import type { CodeDefinition, Definition } from './protocol.js';
@@ -27,6 +28,8 @@ export interface Slot {
   readonly name: string;
   readonly value: unknown;
   readonly binding: Binding | undefined;
+  /** Read from the class and not from a variable: never another. */
+  readonly isFixed: boolean;
 }
 
 /** A function as it is now. */
@@ -39,6 +42,8 @@ export interface Described {
   readonly slots: readonly Slot[];
   /** `[this, arguments]` of an arrow that uses those around it. */
   readonly self: readonly unknown[];
+  /** Values of the private statics of a class, in the order of its code. */
+  readonly privates: readonly unknown[];
   /** Node's own JavaScript: travels by name or not at all. */
   readonly isOfNode: boolean;
 }
@@ -120,8 +125,14 @@ export class Describer {
       code,
       place: undefined,
       ...this.#intern(definition, code),
-      slots: definition.slots.map((name, i) => ({ name, value: values[i], binding: undefined })),
+      slots: definition.slots.map((name, i) => ({
+        name,
+        value: values[i],
+        binding: undefined,
+        isFixed: code.isClass && isFixedName(code, name),
+      })),
       self,
+      privates: origin.readPrivates(),
       isOfNode: false,
     };
   }
@@ -138,7 +149,10 @@ export class Describer {
       if (known !== undefined) return known;
     }
     if (!canInspect()) {
-      if (code.freeNames.some((name) => !isBuiltinGlobal(name))) inspectorMissing(code, path);
+      const isUnread = code.privateStatics.length > 0;
+      if (isUnread || code.freeNames.some((name) => !isBuiltinGlobal(name))) {
+        inspectorMissing(code, path);
+      }
       return bare(code, this.#define(fn, code, undefined, []));
     }
     const capture = this.#captureOf(fn);
@@ -151,7 +165,8 @@ export class Describer {
     const interned = this.#define(fn, code, place, slots);
     if (!needsScopes) this.#rememberBare(fn, text, code, place, interned);
     const self = selfOf(code, capture, place, path);
-    return { code, place, ...interned, slots, self, isOfNode: false };
+    const privates = privatesOf(fn, code);
+    return { code, place, ...interned, slots, self, privates, isOfNode: false };
   }
 
   #knownBare(fn: AnyFunction, text: string, code: Code): Described | undefined {
@@ -194,21 +209,23 @@ export class Describer {
     for (const name of code.freeNames) {
       const binding = place && bindingAt(place, name);
       if (name === code.heritageName) {
-        slots.push({ name, value: Object.getPrototypeOf(fn), binding });
+        slots.push({ name, value: Object.getPrototypeOf(fn), binding, isFixed: true });
         continue;
       }
       const scope = scopes.find((candidate) => Object.hasOwn(candidate, name));
       if (scope === undefined) {
-        if (!isUserGlobal(name, global)) continue;
-        slots.push({ name, value: Reflect.get(global, name), binding: undefined });
-      } else slots.push({ name, value: readScope(scope, name, path), binding });
+        if (isUserGlobal(name, global)) {
+          const value: unknown = Reflect.get(global, name);
+          slots.push({ name, value, binding: undefined, isFixed: false });
+        } else if (code.isClass && binding !== undefined) refuseComputedField(name, path);
+      } else slots.push({ name, value: readScope(scope, name, path), binding, isFixed: false });
     }
-    if (code.rewrites.some(({ kind }) => kind === 'heritage')) {
-      slots.push({
-        name: heritageSlot(code),
-        value: Object.getPrototypeOf(fn),
-        binding: undefined,
-      });
+    const fixed = (name: string, value: unknown): void => {
+      slots.push({ name, value, binding: undefined, isFixed: true });
+    };
+    if (code.heritageSlot !== undefined) fixed(code.heritageSlot, Object.getPrototypeOf(fn));
+    for (const member of code.members) {
+      if (member.slot !== '') fixed(member.slot, keyOf(fn, code, member, place) ?? member.slot);
     }
     return slots;
   }
@@ -239,6 +256,17 @@ export class Describer {
   }
 }
 
+function isFixedName(code: Code, name: string): boolean {
+  if (name === code.heritageName || name === code.heritageSlot) return true;
+  return code.members.some(({ slot }) => slot === name);
+}
+
+function privatesOf(fn: AnyFunction, { privateStatics }: Code): unknown[] {
+  if (privateStatics.length === 0) return [];
+  const values = inspectSelf().privateStatics(fn);
+  return privateStatics.map((name) => values.get(name));
+}
+
 function first<T>(map: ReadonlyMap<unknown, T>): T | undefined {
   return map.values().next().value;
 }
@@ -248,7 +276,16 @@ function bareKey(fn: AnyFunction, code: Code): string {
 }
 
 function bare(code: Code, { codeId, madeName }: Interned): Described {
-  return { code, place: undefined, codeId, madeName, slots: [], self: [], isOfNode: false };
+  return {
+    code,
+    place: undefined,
+    codeId,
+    madeName,
+    slots: [],
+    self: [],
+    privates: [],
+    isOfNode: false,
+  };
 }
 
 export function textOf(fn: AnyFunction): string {

@@ -43,6 +43,10 @@ export class Graph {
   readonly definitions = new Set<number>();
   /** Captured AsyncLocalStorages. */
   readonly captured = new Set<AsyncLocalStorage<unknown>>();
+  /** In a constant graph: functions and classes that were found without properties to send. */
+  readonly functions: AnyFunction[] = [];
+  /** Whether the first of those can see its own properties. */
+  seesRoot = false;
   /** True: nothing in this graph may be able to change between two calls. */
   readonly isConstant: boolean;
   /** Who writes and who reads which variable: see functions.ts. */
@@ -124,7 +128,10 @@ export class Graph {
   /** The index of the special for `value`, made when needed; -1: it is a plain copy. */
   #special(value: unknown): number {
     const known = this.#indices.get(value);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (value === this.functions[0]) this.seesRoot = true;
+      return known;
+    }
     if (typeof value === 'function') return this.#functions.encodeFunction(value, this);
     if (typeof value === 'symbol') return this.#symbol(value);
     if (typeof value !== 'object' || value === null || this.#copies.has(value)) return -1;
@@ -320,7 +327,7 @@ export class Graph {
   }
 
   /** A property with everything that its descriptor says. `target`: the copy, or a special. */
-  #property(target: object | number, value: object, key: string | symbol): void {
+  #property(target: object | number, value: object, key: string | symbol, since = 0): void {
     const descriptor = Object.getOwnPropertyDescriptor(value, key);
     if (descriptor === undefined) return;
     const isAccessor = descriptor.get !== undefined || descriptor.set !== undefined;
@@ -333,18 +340,19 @@ export class Graph {
       isAccessor ? this.cell(descriptor.get, descriptor.set) : this.cell(descriptor.value),
     );
     const name = typeof key === 'symbol' ? this.#special(key) : key;
-    this.properties.push(target, name, flags, cell);
+    this.properties.push(target, name, flags, cell, since);
   }
 
-  /** Properties of a function or class that its text does not make. */
-  addProperty(index: number, value: object, key: string | symbol): void {
-    this.#property(index, value, key);
+  /** A property of a function or class that its text does not make. `since`: see classes.ts. */
+  addProperty(index: number, value: object, key: string | symbol, since = 0): void {
+    this.#property(index, value, key, since);
   }
 
-  /** Says that a function or class lacks a property that its text makes. */
-  addAbsence(index: number, key: string | symbol): void {
+  /** Says that a function or class lacks a property that its text makes, or has that one again. */
+  addAbsence(index: number, key: string | symbol, since = 0, isRestored = false): void {
     const name = typeof key === 'symbol' ? this.#special(key) : key;
-    this.properties.push(index, name, propertyFlags.absent, []);
+    const flags = isRestored ? propertyFlags.restored : propertyFlags.absent;
+    this.properties.push(index, name, flags, [], since);
   }
 
   /** Freezes what is made for the special at `index` as `value` is. */

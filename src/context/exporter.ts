@@ -6,6 +6,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import { glance } from './additions.js';
 import { beginCapture, endCapture } from './captures.js';
 import type { Described } from './describe.js';
 import { changeable, Graph } from './encode.js';
@@ -35,6 +36,8 @@ interface Kept {
   readonly id: number;
   readonly snapshot: FunctionSnapshot;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
+  /** Whether one of its functions or classes has got, or lost, a property since. */
+  readonly changes: readonly (() => boolean)[];
 }
 
 export interface ExporterOptions {
@@ -77,7 +80,7 @@ export class ContextExporter implements Exporter {
   }
 
   exportFunction(fn: AnyFunction): FunctionSnapshot {
-    const kept = this.#kept.get(fn);
+    const kept = this.#current(fn);
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
     return this.#exportSlowly(fn, kept);
   }
@@ -120,6 +123,19 @@ export class ContextExporter implements Exporter {
     const bytes = this.#bytes[id] ?? write(format.definition, definition, undefined).bytes;
     this.#bytes[id] = bytes;
     return bytes;
+  }
+
+  /** The kept snapshot of `fn`, while it says what there is. */
+  #current(fn: AnyFunction): Kept | undefined {
+    const kept = this.#kept.get(fn);
+    if (kept === undefined) return undefined;
+    for (const hasChanged of kept.changes) {
+      if (hasChanged()) {
+        this.#kept.delete(fn);
+        return undefined;
+      }
+    }
+    return kept;
   }
 
   #add(definition: Definition): number {
@@ -195,7 +211,7 @@ export class ContextExporter implements Exporter {
 
   /** The closure definition of `fn`, when nothing that it captured can change. */
   #keep(fn: AnyFunction, described: Described): Kept | undefined {
-    const kept = this.#kept.get(fn);
+    const kept = this.#current(fn);
     if (kept !== undefined || this.#neverKept.has(fn)) return kept;
     const count = this.#keptByCode.get(described.codeId) ?? 0;
     const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
@@ -231,6 +247,8 @@ export class ContextExporter implements Exporter {
         buffers: Object.freeze([]),
       }),
       captured: [...graph.captured],
+      // Code that cannot name itself does not see its own properties.
+      changes: graph.functions.filter((each) => each !== fn || graph.seesRoot).map(glance),
     };
     this.#kept.set(fn, kept);
     return kept;

@@ -4,10 +4,11 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
+import { addClassState, addProperties, isBare } from './additions.js';
+import { ClassStates } from './classes.js';
 import { type Code, readCode } from './code.js';
-import { heritageSlot, usualName } from './definition.js';
 import { type Definitions, type Described, Describer, type Slot, textOf } from './describe.js';
-import { changeable, type FunctionEncoder, type Graph, ownerOf } from './encode.js';
+import { changeable, type FunctionEncoder, type Graph } from './encode.js';
 import { guardShared, nameOf } from './hazards.js';
 import type { Identities } from './identities.js';
 import { Imports } from './imports.js';
@@ -33,6 +34,7 @@ export class Functions implements FunctionEncoder {
   readonly #keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined;
   readonly #describer: Describer;
   readonly #imports: Imports;
+  readonly #states = new ClassStates();
 
   constructor(
     definitions: Definitions,
@@ -97,9 +99,7 @@ export class Functions implements FunctionEncoder {
   isSimple(fn: AnyFunction, described: Described): boolean {
     const { code, self } = described;
     if (code.isClass || self.length > 0 || originOf(fn) !== undefined) return false;
-    if (!Object.isExtensible(fn) || !isUsual(fn, 'name', described)) return false;
-    if (!isUsual(fn, 'length', described)) return false;
-    return Reflect.ownKeys(fn).every((key) => typeof key === 'string' && ordinaryKeys.has(key));
+    return isBare(fn, described);
   }
 
   /** Functions made by this package, which travel as what they stand for. */
@@ -154,10 +154,14 @@ export class Functions implements FunctionEncoder {
     if (code.isClass) this.#identities.keep(fn);
     const outer = this.#imports.user;
     this.#imports.user = described.place?.script;
+    if (graph.isConstant) {
+      if (graph.functions.push(fn) === 1) graph.seesRoot = code.isClass || code.seesItself;
+    }
     graph.at(describePlace(fn, described), () => {
       for (const [at, slot] of slots.entries()) this.#slot(fn, described, slot, at, values, graph);
       entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
-      this.#additions(fn, described, index, graph);
+      if (code.isClass) addClassState(fn, described, this.#states, index, entry, graph);
+      else addProperties(fn, described, index, graph);
     });
     this.#imports.user = outer;
     return index;
@@ -166,7 +170,7 @@ export class Functions implements FunctionEncoder {
   #slot(
     fn: AnyFunction,
     { code, place }: Described,
-    { name, value, binding }: Slot,
+    { name, value, binding, isFixed }: Slot,
     at: number,
     values: unknown[],
     graph: Graph,
@@ -176,127 +180,15 @@ export class Functions implements FunctionEncoder {
       graph.put(values, at, index);
       return;
     }
-    if (graph.isConstant && !isSettled(code, name, value, binding)) throw changeable;
-    if (place !== undefined) guardShared(fn, code, place, name, value, binding, graph);
+    if (graph.isConstant && !isFixed && !isSettled(code, value, binding)) throw changeable;
+    if (place !== undefined && !isFixed) guardShared(fn, code, place, name, value, binding, graph);
     graph.at(`variable ${name}`, () => graph.set(values, at, value));
   }
-
-  /** Properties and prototypes that evaluating the text does not make. */
-  #additions(fn: AnyFunction, described: Described, index: number, graph: Graph): void {
-    const { code } = described;
-    const made = code.isClass ? code.staticNames : new Set<string>();
-    for (const key of Reflect.ownKeys(fn)) {
-      if (typeof key === 'string') {
-        if (key === 'name' || key === 'length') {
-          if (isUsual(fn, key, described) || made.has(key)) continue;
-          graph.addProperty(index, fn, key);
-          continue;
-        }
-        if (ordinaryKeys.has(key)) continue;
-        if (made.has(key) && !isStaticData(fn, key)) continue;
-      }
-      if (code.isClass && typeof key === 'symbol') continue; // computed members are in the text
-      if (graph.isConstant && !code.isClass) throw changeable;
-      graph.addProperty(index, fn, key);
-    }
-    for (const key of ['name', 'length']) {
-      if (!Object.hasOwn(fn, key) && !made.has(key)) graph.addAbsence(index, key);
-    }
-    const above: object | null = Object.getPrototypeOf(fn);
-    if (!isUsualAbove(above, code)) {
-      if (graph.isConstant) throw changeable;
-      graph.addPrototype(index, above);
-    }
-    this.#prototypeOf(fn, code, index, graph);
-    graph.addIntegrity(index, fn);
-  }
-
-  #prototypeOf(fn: AnyFunction, code: Code, index: number, graph: Graph): void {
-    const own = Object.getOwnPropertyDescriptor(fn, 'prototype');
-    if (own === undefined) return;
-    const prototype: unknown = own.value;
-    const isOwned = code.isClass || types.isGeneratorFunction(fn) || ownerOf(prototype) === fn;
-    if (isOwned && typeof prototype === 'object' && prototype !== null) {
-      this.#prototypeAdditions(prototype, fn, code, index, graph);
-      if (own.writable === true || code.isClass) return;
-    }
-    if (graph.isConstant) throw changeable;
-    graph.addProperty(index, fn, 'prototype');
-  }
-
-  #prototypeAdditions(
-    prototype: object,
-    fn: AnyFunction,
-    code: Code,
-    index: number,
-    graph: Graph,
-  ): void {
-    const additions = Reflect.ownKeys(prototype).filter((key) => {
-      if (key === 'constructor') return !isUsualConstructor(prototype, fn);
-      return !(code.isClass && (typeof key === 'symbol' || code.memberNames.has(key)));
-    });
-    const above: object | null = Object.getPrototypeOf(prototype);
-    const isUsual = code.isClass || isObjectPrototype(above) || builtinPath(above) !== undefined;
-    const isOpen = Object.isExtensible(prototype);
-    if (additions.length === 0 && isUsual && isOpen) return;
-    if (graph.isConstant) throw changeable;
-    const own = graph.indexOf(prototype) ?? graph.add(prototype, [special.prototype, index]);
-    for (const key of additions) graph.addProperty(own, prototype, key);
-    if (!isUsual) graph.addPrototype(own, above);
-    graph.addIntegrity(own, prototype);
-  }
-}
-
-const ordinaryKeys = new Set(['length', 'name', 'prototype', 'arguments', 'caller']);
-
-/** Whether `name` or `length` is as making the function again gives it. */
-function isUsual(fn: AnyFunction, key: 'name' | 'length', { code, madeName }: Described): boolean {
-  if (key === 'name') return madeName !== undefined && usualName(fn) === madeName;
-  const own = Object.getOwnPropertyDescriptor(fn, 'length');
-  return (
-    own?.value === code.givenLength &&
-    own.writable === false &&
-    own.enumerable === false &&
-    own.configurable === true
-  );
-}
-
-/** Whether the function has the prototype that its text gives it, of whatever realm. */
-function isUsualAbove(above: object | null, code: Code): boolean {
-  if (above === Function.prototype) return true;
-  if (above === null) return false;
-  if (code.heritageName !== undefined) return true;
-  if (code.rewrites.some(({ kind }) => kind === 'heritage')) return true;
-  if (typeof above === 'function') return isObjectPrototype(Object.getPrototypeOf(above));
-  return /Function$/.test(Object.prototype.toString.call(above).slice(8, -1));
-}
-
-function isObjectPrototype(value: object | null): boolean {
-  if (value === Object.prototype) return true;
-  return (
-    value !== null &&
-    Object.getPrototypeOf(value) === null &&
-    Object.hasOwn(value, 'hasOwnProperty') &&
-    Object.hasOwn(value, 'isPrototypeOf')
-  );
-}
-
-function isUsualConstructor(prototype: object, fn: AnyFunction): boolean {
-  const own = Object.getOwnPropertyDescriptor(prototype, 'constructor');
-  return own?.value === fn && own.enumerable === false && own.writable === true;
 }
 
 /** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */
-function isSettled(
-  code: Code,
-  name: string,
-  value: unknown,
-  binding: Binding | undefined,
-): boolean {
+function isSettled(code: Code, value: unknown, binding: Binding | undefined): boolean {
   if (value === undefined || code.usesEval) return false;
-  if (name === code.heritageName) return true;
-  if (code.rewrites.some(({ kind }) => kind === 'heritage') && name === heritageSlot(code))
-    return true;
   return binding !== undefined && isConstant(binding);
 }
 
@@ -306,12 +198,4 @@ function describePlace(fn: AnyFunction, { code, place }: Described): string {
   if (place === undefined) return name;
   const file = place.script.name.slice(place.script.name.lastIndexOf('/') + 1);
   return `${name} (${file}:${place.line + 1}:${place.column + 1})`;
-}
-
-/** A static that may have changed since its initialiser ran. */
-function isStaticData(fn: AnyFunction, key: string): boolean {
-  const descriptor = Object.getOwnPropertyDescriptor(fn, key);
-  return (
-    descriptor !== undefined && 'value' in descriptor && typeof descriptor.value !== 'function'
-  );
 }

@@ -41,6 +41,16 @@ export function inspectorMissing(code: Code, path: Path): never {
   throw new TypeError('the inspector is there after all');
 }
 
+/** A name that only a computed key of a field uses: V8 keeps no variable for it. */
+export function refuseComputedField(name: string, path: Path): never {
+  throw transferError(
+    'TRANSFER_UNREADABLE',
+    path,
+    `the variable \`${name}\`, which names a field of the class in brackets, was not kept: write ` +
+      `this[${name}] = … in the constructor instead of the field`,
+  );
+}
+
 /** Direct eval sees every variable around it, whatever its text will be. */
 export function refuseEval(scopes: readonly object[], path: Path): void {
   const names = scopes.flatMap((scope) => Object.keys(scope));

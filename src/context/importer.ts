@@ -7,6 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
+import { rememberPristine } from './classes.js';
 import { decode, isCallable, type Made, type Memory } from './decode.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
@@ -52,6 +53,8 @@ class ContextImporter implements Importer, Memory {
   readonly #functions = new Map<number, (...args: unknown[]) => unknown>();
   readonly #remembered = new Map<string, unknown>();
   readonly #instances = new WeakMap<AnyFunction, Instance>();
+  /** Which version of a peer's class its copy here has. */
+  readonly #versions = new WeakMap<AnyFunction, number>();
 
   constructor(exporter: Exporter, buffers: BufferCarrier | undefined) {
     this.#exporter = exporter;
@@ -195,12 +198,27 @@ class ContextImporter implements Importer, Memory {
   finish(codeId: number, fn: AnyFunction, { instance, self, identity }: Made): void {
     const code = this.#codes.get(codeId);
     if (code === undefined) return;
-    rememberOrigin(fn, { definition: code.definition, read: instance.read, self, identity });
-    if (code.definition.isClass) this.#instances.set(fn, instance);
+    const { read, readPrivates } = instance;
+    rememberOrigin(fn, { definition: code.definition, read, readPrivates, self, identity });
+    if (!code.definition.isClass) return;
+    this.#instances.set(fn, instance);
+    rememberPristine(fn);
   }
 
   instanceOf(fn: AnyFunction): Instance | undefined {
     return this.#instances.get(fn);
+  }
+
+  heritageOf(codeId: number): number {
+    return this.#codes.get(codeId)?.definition.heritage ?? -1;
+  }
+
+  versionOf(fn: AnyFunction): number {
+    return this.#versions.get(fn) ?? 0;
+  }
+
+  setVersion(fn: AnyFunction, version: number): void {
+    this.#versions.set(fn, Math.max(version, this.versionOf(fn)));
   }
 
   closure(id: number): (...args: unknown[]) => unknown {

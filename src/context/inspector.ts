@@ -73,12 +73,15 @@ export function canInspect(): boolean {
   }
 }
 
-type Properties = Runtime.GetPropertiesReturnType;
+type Properties = Runtime.GetPropertiesReturnType & {
+  readonly privateProperties?: readonly { readonly name: string; readonly value?: RemoteValue }[];
+};
 type Called = Runtime.CallFunctionOnReturnType;
 
 interface RemoteValue {
   readonly objectId?: string | undefined;
   readonly value?: unknown;
+  readonly unserializableValue?: string | undefined;
 }
 
 export class Inspector {
@@ -123,6 +126,47 @@ export class Inspector {
       this.#holder.fn = undefined;
       this.#holder.out = undefined;
     }
+  }
+
+  /** Where `fn` was written, without anything else of it. */
+  locate(fn: AnyFunction): FunctionLocation | undefined {
+    try {
+      return locationOf(this.#internals(fn).get('[[FunctionLocation]]')?.value);
+    } finally {
+      this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
+      this.#holder.fn = undefined;
+    }
+  }
+
+  /** What the private static fields of a class hold, by name without the `#`. */
+  privateStatics(fn: AnyFunction): Map<string, unknown> {
+    this.#holder.fn = fn;
+    const found = new Map<string, unknown>();
+    try {
+      const objectId = this.#call('function(){return this.fn}');
+      if (objectId === undefined) return found;
+      const remote: [string, RemoteValue][] = [];
+      const wanted = { objectId, ownProperties: true };
+      this.#session.post('Runtime.getProperties', wanted, (error, reply?: Properties) => {
+        if (error !== null || reply === undefined) return;
+        for (const { name, value } of reply.privateProperties ?? []) {
+          if (value !== undefined) remote.push([name.slice(1), value]);
+        }
+      });
+      for (const [name, value] of remote) found.set(name, this.#valueOf(value));
+      return found;
+    } finally {
+      this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
+      this.#holder.fn = undefined;
+      this.#holder.out = undefined;
+    }
+  }
+
+  #valueOf({ objectId, value, unserializableValue }: RemoteValue): unknown {
+    if (objectId !== undefined) return this.#fetch(objectId);
+    if (unserializableValue === undefined) return value;
+    if (unserializableValue.endsWith('n')) return BigInt(unserializableValue.slice(0, -1));
+    return Number(unserializableValue); // -0, NaN, Infinity
   }
 
   #internals(fn: AnyFunction): Map<string, RemoteValue> {
@@ -189,7 +233,7 @@ export class Inspector {
     if (target === undefined) return undefined;
     const read = (name: string): unknown => {
       const part = parts.get(name);
-      return part?.objectId === undefined ? part?.value : this.#fetch(part.objectId);
+      return part === undefined ? undefined : this.#valueOf(part);
     };
     const list = read('[[BoundArgs]]');
     return {
@@ -211,8 +255,11 @@ export class Inspector {
         return at !== undefined && isFrame(at);
       });
       if (frame === undefined) return;
-      const { objectId, value } = frame.this;
-      found = objectId === undefined ? { value } : this.#fetchFromFrame(objectId, params);
+      const { objectId } = frame.this;
+      found =
+        objectId === undefined
+          ? { value: this.#valueOf(frame.this) }
+          : this.#fetchFromFrame(objectId, params);
     };
     this.#session.once('Debugger.paused', onPaused);
     this.#session.post('Debugger.enable');

@@ -19,7 +19,7 @@ export const special = {
   closure: 4,
   /** id of a code definition, identity, slots, [this] */
   function: 5,
-  /** the same for a class; statics and prototype additions are fix-ups */
+  /** the same for a class, then version, private statics, the version of those */
   class: 6,
   /** #n: the `prototype` of a function or class */
   prototype: 7,
@@ -62,6 +62,10 @@ export interface CodeDefinition {
   readonly column: number;
   /** The captured names, in the order of their values; the internal names never collide with them. */
   readonly slots: readonly string[];
+  /** Index of the slot that a class extends; -1: none. */
+  readonly heritage: number;
+  /** Private static fields whose values travel. */
+  readonly privates: readonly string[];
   /** The names that stand for `import.meta` and `import`; '' when not used. */
   readonly metaName: string;
   readonly importName: string;
@@ -124,6 +128,8 @@ export function parseDefinition(value: unknown): Definition {
         line: fields.number('line'),
         column: fields.number('column'),
         slots: fields.names('slots'),
+        heritage: fields.integer('heritage'),
+        privates: fields.names('privates'),
         metaName: fields.name('metaName'),
         importName: fields.name('importName'),
         functionName: fields.optionalString('functionName'),
@@ -189,6 +195,12 @@ class Fields {
     return value;
   }
 
+  integer(name: string): number {
+    const value: unknown = Reflect.get(this.#object, name);
+    if (typeof value !== 'number' || !Number.isInteger(value)) throw this.#wrong(name);
+    return value;
+  }
+
   /** An identifier, or ''. */
   name(name: string): string {
     const value = this.string(name);
@@ -222,6 +234,8 @@ export const propertyFlags = {
   accessor: 8,
   /** There is none, though the text of the function makes it. */
   absent: 16,
+  /** It is again as the text of the class makes it. */
+  restored: 32,
 } as const;
 /** How closed an object is. */
 export const integrity = { frozen: 0, sealed: 1, nonExtensible: 2 } as const;
@@ -237,7 +251,10 @@ export interface Payload {
   readonly puts: readonly unknown[];
   /** `[prototype cell or null, objects]`, flat. */
   readonly prototypes: readonly unknown[];
-  /** `[target, key, flags, cell]`, flat; `key` is a string, or #n of a symbol. */
+  /**
+   * `[target, key, flags, cell, since]`, flat; `key` is a string, or #n of a symbol; `since` is the
+   * version of a class from which on it is so: a class that is here already takes what is newer.
+   */
   readonly properties: readonly unknown[];
   /** `[map or set, flat entries]`, flat. */
   readonly fills: readonly unknown[];
@@ -267,7 +284,7 @@ export function parsePayload(value: unknown, sizeBytes: number): Payload {
     }),
     puts: list(parts.puts, 3),
     prototypes: list(parts.prototypes, 2),
-    properties: list(parts.properties, 4),
+    properties: list(parts.properties, 5),
     fills: list(parts.fills, 2),
     integrities: list(parts.integrities, 2),
     stores: list(parts.stores, 2),

@@ -21,12 +21,16 @@ export interface Instance {
   readonly read: () => unknown[];
   /** Evaluates the text inside `[this, arguments]`, both optional; for a class, after `fill`. */
   readonly make: (self: readonly unknown[]) => AnyFunction;
+  /** What the private statics of a class hold now, and another value for each. */
+  readonly readPrivates: () => unknown[];
+  readonly fillPrivates: (values: readonly unknown[]) => void;
 }
 
 /** How a re-created function can travel on without an inspector. */
 export interface Origin {
   readonly definition: CodeDefinition;
   readonly read: () => unknown[];
+  readonly readPrivates: () => unknown[];
   readonly self: readonly unknown[];
   readonly identity: Identity;
 }
@@ -52,8 +56,10 @@ export function compile(definition: CodeDefinition): () => Instance {
   const fill = slots.map((name, index) => `${name}=${prefix}[${index}]`).join(';');
   const before =
     (isStrict ? '"use strict";' : '') +
-    (slots.length > 0 ? `let ${slots.join(',')};` : '') +
-    `return {fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
+    // `let` may be the name of a variable in sloppy code, but not of a `let`.
+    (slots.length > 0 ? `${slots.includes('let') ? 'var' : 'let'} ${slots.join(',')};` : '') +
+    (definition.privates.length > 0 ? `const ${prefix}={p:undefined};` : '') +
+    `return {${definition.privates.length > 0 ? `privates(){return ${prefix}.p},` : ''}fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
     `make(){return (${opening(definition)}\n`;
   const source = `${before}${' '.repeat(column)}${compiled}\n${closing(definition)})}}`;
   const { metaName, importName, url } = definition;
@@ -105,7 +111,22 @@ function toInstance(value: unknown, form: string, functionName: string | undefin
       }
       return made;
     },
+    readPrivates: () => {
+      const [read] = privatesOf(value);
+      const values: unknown = read === undefined ? [] : Reflect.apply(read, undefined, []);
+      return Array.isArray(values) ? values : [];
+    },
+    fillPrivates: (values) => {
+      const [, write] = privatesOf(value);
+      if (write !== undefined) Reflect.apply(write, undefined, [values]);
+    },
   };
+}
+
+/** What reads and what sets private statics, once the class was evaluated. */
+function privatesOf({ privates }: Variables): AnyFunction[] {
+  const pair: unknown = privates === undefined ? [] : Reflect.apply(privates, undefined, []);
+  return Array.isArray(pair) ? pair : [];
 }
 
 /** What the compiled factory returns. */
@@ -113,6 +134,7 @@ interface Variables {
   readonly fill: (values: readonly unknown[]) => void;
   readonly read: () => unknown[];
   readonly make: AnyFunction;
+  readonly privates?: AnyFunction;
 }
 
 function isVariables(value: unknown): value is Variables {

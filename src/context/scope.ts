@@ -112,6 +112,8 @@ export interface Analysis {
   readonly isAwaitingAtTop: boolean;
   /** Whether a part of it means something else in strict code than in sloppy code. */
   readonly dependsOnMode: boolean;
+  /** Private names that are assigned somewhere. */
+  readonly writtenPrivates: ReadonlySet<string>;
 }
 
 /** Walks a tree once. The tree must come from acorn with locations as it makes them. */
@@ -179,6 +181,7 @@ class Walk implements Analysis {
   readonly sources = new Set<string>();
   isAwaitingAtTop = false;
   dependsOnMode = false;
+  readonly writtenPrivates = new Set<string>();
   #scope: Scope;
 
   constructor(tree: AnyNode) {
@@ -264,7 +267,10 @@ class Walk implements Analysis {
       case 'UpdateExpression':
         if (node.argument.type === 'Identifier') {
           this.#refer(node.argument.name, node.argument.start, true);
-        } else this.visit(node.argument);
+        } else {
+          this.#notePrivate(node.argument);
+          this.visit(node.argument);
+        }
         return;
       case 'MemberExpression':
         this.visit(node.object);
@@ -487,8 +493,14 @@ class Walk implements Analysis {
         this.visit(pattern.right);
         return;
       default:
+        this.#notePrivate(pattern);
         this.visit(pattern);
     }
+  }
+
+  #notePrivate(target: AnyNode): void {
+    if (target.type !== 'MemberExpression' || target.property.type !== 'PrivateIdentifier') return;
+    this.writtenPrivates.add(target.property.name);
   }
 
   #visitImport(node: Extract<AnyNode, { type: 'ImportDeclaration' }>): void {

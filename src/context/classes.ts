@@ -1,0 +1,352 @@
+// In what a class differs from its text: decorated and patched members, symbols, statics that hold
+// something else by now, what was deleted. A member is the text's own when its function stands where
+// the text has it; names alone say nothing. Every difference has the version of the class in which it
+// was met first, so that a peer that has the class already takes over exactly what changed since.
+// Not here: what the text says (members.ts), writing functions (functions.ts).
+
+import { isDeepStrictEqual } from 'node:util';
+import * as types from 'node:util/types';
+import type { Code } from './code.js';
+import { type FunctionLocation, inspectSelf } from './inspector.js';
+import type { Member } from './members.js';
+import type { Place } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+type Key = string | symbol;
+
+/** Applied to a class that a peer has already, whatever it has: code with captured variables in it. */
+const always = Number.POSITIVE_INFINITY;
+
+/** A property of a class or its prototype that evaluating the text does not give. */
+export interface Difference {
+  readonly target: object;
+  readonly key: Key;
+  /** `restored`: as the text makes it again, after it was something else. */
+  readonly how: 'own' | 'absent' | 'restored';
+  /** The version of the class since which it is so. */
+  readonly since: number;
+}
+
+export interface ClassState {
+  readonly version: number;
+  readonly differences: readonly Difference[];
+  /** The version since which its private statics hold what they hold. */
+  readonly privatesSince: number;
+}
+
+/** What the text makes of one key. */
+interface Made {
+  value?: Member;
+  get?: Member;
+  set?: Member;
+}
+
+const locations = new WeakMap<AnyFunction, FunctionLocation | undefined>();
+
+function locate(fn: AnyFunction): FunctionLocation | undefined {
+  if (locations.has(fn)) return locations.get(fn);
+  const found = inspectSelf().locate(fn);
+  locations.set(fn, found);
+  return found;
+}
+
+/** Functions that were found to be those of a member, so that they are not read twice. */
+const membersOfText = new WeakMap<AnyFunction, Member>();
+
+/** Whether `fn` is the function that evaluating the text of the class made for `member`. */
+function isMadeBy(fn: unknown, member: Member | undefined, code: Code, place?: Place): boolean {
+  if (typeof fn !== 'function' || member === undefined) return fn === undefined && !member;
+  if (membersOfText.get(fn) === member) return true;
+  const text = Function.prototype.toString.call(fn);
+  if (
+    member.end - text.length < member.start ||
+    !code.text.startsWith(text, member.end - text.length)
+  )
+    return false;
+  if (place !== undefined && place.start >= 0) {
+    const { lineStarts } = place.script;
+    const at = locate(fn);
+    const offset = at === undefined ? -1 : (lineStarts[at.line] ?? Number.NaN) + at.column;
+    const [from, to] = [place.start + member.anchor, place.start + member.end];
+    if (!(member.kind === 'field' ? offset >= from && offset < to : offset === from)) return false;
+  }
+  membersOfText.set(fn, member);
+  return true;
+}
+
+function sideOf(fn: AnyFunction, member: Member): object {
+  const prototype: unknown = fn.prototype;
+  return member.isStatic || typeof prototype !== 'object' || prototype === null ? fn : prototype;
+}
+
+/** The key that a member with brackets got when the class was made; `undefined`: it is gone. */
+export function keyOf(fn: AnyFunction, code: Code, member: Member, place?: Place): Key | undefined {
+  if (member.key !== undefined) return member.key;
+  const target = sideOf(fn, member);
+  const part = member.kind === 'get' || member.kind === 'set' ? member.kind : 'value';
+  return Reflect.ownKeys(target).find((key) => {
+    const found: unknown = Object.getOwnPropertyDescriptor(target, key)?.[part];
+    return typeof found === 'function' && isMadeBy(found, member, code, place);
+  });
+}
+
+/** What the text makes, by key; on the one side or the other. */
+function madeOf(fn: AnyFunction, code: Code, isStatic: boolean, place?: Place): Map<Key, Made> {
+  const made = new Map<Key, Made>();
+  for (const member of code.members) {
+    if (member.isStatic !== isStatic) continue;
+    const key = keyOf(fn, code, member, place) ?? member.slot;
+    const { kind } = member;
+    if (kind === 'get' || kind === 'set') {
+      const { get, set } = made.get(key) ?? {};
+      made.set(key, { ...(get && { get }), ...(set && { set }), [kind]: member });
+    } else made.set(key, { value: member });
+  }
+  return made;
+}
+
+function isAsMade(
+  descriptor: PropertyDescriptor,
+  made: Made,
+  code: Code,
+  place: Place | undefined,
+): boolean {
+  if (descriptor.configurable !== true) return false;
+  if (made.value === undefined) {
+    if ('value' in descriptor || descriptor.enumerable === true) return false;
+    return (
+      isMadeBy(descriptor.get, made.get, code, place) &&
+      isMadeBy(descriptor.set, made.set, code, place)
+    );
+  }
+  return (
+    descriptor.writable === true &&
+    descriptor.enumerable === (made.value.kind === 'field') &&
+    isMadeBy(descriptor.value, made.value, code, place)
+  );
+}
+
+/** Descriptors of a class and its prototype, right after the text was evaluated here. */
+const pristine = new WeakMap<object, ReadonlyMap<Key, PropertyDescriptor>>();
+
+/** Remembers what evaluating the text made, before anything is changed. */
+export function rememberPristine(fn: AnyFunction): void {
+  const prototype: unknown = fn.prototype;
+  for (const target of [fn, prototype]) {
+    if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
+    const entries = Reflect.ownKeys(target).flatMap((key): [Key, PropertyDescriptor][] => {
+      const descriptor = Object.getOwnPropertyDescriptor(target, key);
+      return descriptor === undefined ? [] : [[key, descriptor]];
+    });
+    pristine.set(target, new Map(entries));
+  }
+}
+
+/** What evaluating the text made of a property of a class that was made again here. */
+export function pristineOf(target: object, key: Key): PropertyDescriptor | undefined {
+  return pristine.get(target)?.get(key);
+}
+
+function isSame(a: PropertyDescriptor, b: PropertyDescriptor): boolean {
+  return (
+    Object.is(a.value, b.value) &&
+    a.get === b.get &&
+    a.set === b.set &&
+    a.writable === b.writable &&
+    a.enumerable === b.enumerable &&
+    a.configurable === b.configurable
+  );
+}
+
+type Found = Omit<Difference, 'since'>;
+
+/** Where `target`, a class or its prototype, is not as its text made it. `usual`: not to be judged. */
+function differencesOf(
+  fn: AnyFunction,
+  target: object,
+  code: Code,
+  place: Place | undefined,
+  isUsual: (key: Key) => boolean,
+): Found[] {
+  const known = pristine.get(target);
+  const made = known === undefined ? madeOf(fn, code, target === fn, place) : undefined;
+  const isAsText = (key: Key, descriptor: PropertyDescriptor): boolean => {
+    const before = known?.get(key);
+    if (before !== undefined) return isSame(before, descriptor);
+    const member = made?.get(key);
+    if (member !== undefined) return isAsMade(descriptor, member, code, place);
+    return known === undefined && isUsual(key);
+  };
+  const found: Found[] = [];
+  for (const key of Reflect.ownKeys(target)) {
+    const descriptor = Object.getOwnPropertyDescriptor(target, key);
+    if (descriptor === undefined || isAsText(key, descriptor)) continue;
+    found.push({ target, key, how: 'own' });
+  }
+  const usual = target === fn ? ['name', 'length'] : ['constructor'];
+  const expected = new Set(known?.keys() ?? [...usual, ...(made?.keys() ?? [])]);
+  for (const key of expected) {
+    if (!Object.hasOwn(target, key)) found.push({ target, key, how: 'absent' });
+  }
+  return found;
+}
+
+/** What was sent of a property: its version, and a copy of its value to compare with. */
+interface Sent {
+  readonly how: Found['how'];
+  readonly since: number;
+  readonly descriptor: PropertyDescriptor | undefined;
+}
+
+interface Versions {
+  version: number;
+  readonly statics: Map<Key, Sent>;
+  readonly members: Map<Key, Sent>;
+  readonly privates: Map<Key, Sent>;
+}
+
+export class ClassStates {
+  readonly #versions = new WeakMap<AnyFunction, Versions>();
+
+  /** How `fn` differs from its text now. `isUsual` judges what the text does not name. */
+  read(
+    fn: AnyFunction,
+    code: Code,
+    place: Place | undefined,
+    isUsual: (target: object, key: Key) => boolean,
+    privates: readonly unknown[],
+  ): ClassState {
+    let versions = this.#versions.get(fn);
+    if (versions === undefined) {
+      versions = { version: 0, statics: new Map(), members: new Map(), privates: new Map() };
+      this.#versions.set(fn, versions);
+    }
+    const next = versions.version + 1;
+    const prototype: unknown = fn.prototype;
+    const differences = this.#side(fn, fn, code, place, isUsual, versions.statics, next);
+    if (typeof prototype === 'object' && prototype !== null) {
+      differences.push(...this.#side(fn, prototype, code, place, isUsual, versions.members, next));
+    }
+    const values = { value: privates, configurable: true };
+    const privatesSince = sinceOf(versions.privates, '#', 'own', values, next);
+    const isNew = next === 1 || privatesSince === next;
+    if (isNew || differences.some(({ since }) => since === next)) versions.version = next;
+    return { version: versions.version, differences, privatesSince };
+  }
+
+  #side(
+    fn: AnyFunction,
+    target: object,
+    code: Code,
+    place: Place | undefined,
+    isUsual: (target: object, key: Key) => boolean,
+    sent: Map<Key, Sent>,
+    next: number,
+  ): Difference[] {
+    const found = differencesOf(fn, target, code, place, (key) => isUsual(target, key));
+    const keys = new Set(found.map(({ key }) => key));
+    for (const key of sent.keys()) {
+      if (!keys.has(key)) {
+        found.push({ target, key, how: Object.hasOwn(target, key) ? 'restored' : 'absent' });
+      }
+    }
+    return found.map(({ key, how }) => {
+      const descriptor = Object.getOwnPropertyDescriptor(target, key);
+      return { target, key, how, since: sinceOf(sent, key, how, descriptor, next) };
+    });
+  }
+}
+
+/** Since which version a property is as it is; `next` where it was not when it was last sent. */
+function sinceOf(
+  sent: Map<Key, Sent>,
+  key: Key,
+  how: Found['how'],
+  descriptor: PropertyDescriptor | undefined,
+  next: number,
+): number {
+  const before = sent.get(key);
+  const isKnown =
+    before?.how === how && (how !== 'own' || isUnchanged(before.descriptor, descriptor));
+  const since = isKnown ? before.since : next;
+  if (!isKnown) sent.set(key, { how, since, descriptor: copyOf(descriptor) });
+  return how === 'own' && holdsCode(descriptor) ? always : since;
+}
+
+/** Whether it may mean something else at the next call, though it is the same function. */
+function holdsCode(descriptor: PropertyDescriptor | undefined): boolean {
+  if (descriptor === undefined) return false;
+  if (descriptor.configurable !== true && descriptor.writable !== true) return false;
+  return mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3);
+}
+
+/** Whether there is a function in `value`, or too much to say. */
+function mayHoldCode(value: unknown, depth: number): boolean {
+  if (typeof value === 'function') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  if (ArrayBuffer.isView(value)) return false;
+  if (depth === 0) return true;
+  if (types.isMap(value)) {
+    for (const [key, entry] of Map.prototype.entries.call(value)) {
+      if (mayHoldCode(key, depth - 1) || mayHoldCode(entry, depth - 1)) return true;
+    }
+  }
+  if (types.isSet(value)) {
+    for (const entry of Set.prototype.values.call(value)) {
+      if (mayHoldCode(entry, depth - 1)) return true;
+    }
+  }
+  return Reflect.ownKeys(value).some((key) => {
+    const { get, set, value: inner } = Object.getOwnPropertyDescriptor(value, key) ?? {};
+    return get !== undefined || set !== undefined || mayHoldCode(inner, depth - 1);
+  });
+}
+
+/** A copy to compare with later: a value that is changed in place is another value. */
+function copyOf(descriptor: PropertyDescriptor | undefined): PropertyDescriptor | undefined {
+  if (descriptor === undefined || typeof descriptor.value !== 'object') return descriptor;
+  if (holdsCode(descriptor)) return descriptor; // sent every time
+  try {
+    return { ...descriptor, value: structuredClone(descriptor.value) };
+  } catch {
+    return undefined; // compared as another value each time
+  }
+}
+
+function isUnchanged(
+  before: PropertyDescriptor | undefined,
+  now: PropertyDescriptor | undefined,
+): boolean {
+  if (before === undefined || now === undefined) return false;
+  if (isSame(before, now) && (typeof now.value !== 'object' || now.value === null)) return true;
+  const { value, ...rest } = now;
+  const { value: old, ...others } = before;
+  return isDeepStrictEqual(rest, others) && isEqual(old, value);
+}
+
+/** Whether a copy and what it was made of hold the same; classes of instances are not compared. */
+function isEqual(copy: unknown, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return Object.is(copy, value);
+  try {
+    return isDeepStrictEqual(copy, structuredClone(value));
+  } catch {
+    return false;
+  }
+}
+
+/** A class as it was: to see without a message whether it is so still. */
+export type Glance = readonly unknown[];
+
+/** What a class and its prototype hold, flat. */
+export function glanceAt(fn: AnyFunction): Glance {
+  const seen: unknown[] = [];
+  const prototype: unknown = fn.prototype;
+  for (const target of [fn, prototype]) {
+    if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
+    for (const key of Reflect.ownKeys(target)) {
+      const descriptor = Object.getOwnPropertyDescriptor(target, key);
+      seen.push(key, descriptor?.value, descriptor?.get, descriptor?.set);
+    }
+  }
+  return seen;
+}

@@ -1,0 +1,123 @@
+// The members of a class as its text says them, and what becomes of each when the text is evaluated
+// again. A static field or block has run once, at home: it is not run again, and what it made travels
+// as properties. Names in brackets are read from the class, because V8 keeps no variable for them.
+// Not here: in what the class differs from its text by now (classes.ts).
+
+import type { AnyNode } from 'acorn';
+import type { ClassNode } from './scope.js';
+
+/** A method, accessor or field of a class. Offsets are half-open and count from the class's text. */
+export interface Member {
+  readonly isStatic: boolean;
+  readonly kind: 'method' | 'get' | 'set' | 'field';
+  /** `undefined`: the text does not say it. */
+  readonly key: string | symbol | undefined;
+  /** The slot for the key, where the text does not say it. */
+  readonly slot: string;
+  /** What `Function.prototype.toString` gives for its function. */
+  readonly start: number;
+  readonly end: number;
+  /** Where V8 says that its function is: at its `(`, or anywhere in the value of a field. */
+  readonly anchor: number;
+}
+
+/** A piece of the text that is not evaluated again. `slot`: the name that stands there instead. */
+export interface Gone {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: 'heritage' | 'key' | 'blank' | 'value';
+  readonly slot: string;
+}
+
+export interface ClassText {
+  readonly members: readonly Member[];
+  readonly gone: readonly Gone[];
+  /** Private static fields whose values are read and set by code at the end of the body. */
+  readonly privateStatics: readonly string[];
+  /** Offset of the `}` of the body. */
+  readonly bodyEnd: number;
+}
+
+type MemberNode = ClassNode['body']['body'][number];
+type NamedNode = Exclude<MemberNode, { type: 'StaticBlock' }>;
+
+/** What the text of a class says; `offset` is where the text begins in the tree. */
+export function readClass(
+  node: ClassNode,
+  offset: number,
+  freshName: (wanted: string) => string,
+): ClassText {
+  const members: Member[] = [];
+  const gone: Gone[] = [];
+  const privateStatics: string[] = [];
+  const add = (from: { start: number; end: number }, kind: Gone['kind'], slot = ''): void => {
+    gone.push({ start: from.start - offset, end: from.end - offset, kind, slot });
+  };
+  const heritage = node.superClass;
+  if (heritage && heritage.type !== 'Identifier' && heritage.type !== 'Literal') {
+    add(heritage, 'heritage', freshName('base'));
+  }
+  for (const [index, member] of node.body.body.entries()) {
+    if (member.type === 'StaticBlock') {
+      add(member, 'blank');
+      continue;
+    }
+    const isField = member.type === 'PropertyDefinition';
+    if (member.key.type === 'PrivateIdentifier') {
+      if (!isField || !member.static || isFunction(member.value)) continue;
+      privateStatics.push(member.key.name);
+      if (member.value) add({ start: member.key.end, end: member.value.end }, 'value');
+      continue;
+    }
+    if (member.type === 'MethodDefinition' && member.kind === 'constructor') continue;
+    if (isField && !member.static) continue;
+    if (isField && !(isFunction(member.value) && keyOf(member) !== undefined)) {
+      add(member, 'blank');
+      continue;
+    }
+    const key = keyOf(member);
+    const slot = key === undefined ? freshName(`k${index}`) : '';
+    if (key === undefined) add(member.key, 'key', slot);
+    members.push(memberOf(member, key, slot, offset));
+  }
+  return { members, gone, privateStatics, bodyEnd: node.body.end - 1 - offset };
+}
+
+function memberOf(
+  node: NamedNode,
+  key: string | symbol | undefined,
+  slot: string,
+  offset: number,
+): Member {
+  const { value } = node;
+  if (node.type === 'PropertyDefinition' && value) {
+    const [start, end] = [value.start - offset, value.end - offset];
+    return { isStatic: true, kind: 'field', key, slot, start, end, anchor: start };
+  }
+  const kind = node.type === 'MethodDefinition' && isAccessorKind(node.kind) ? node.kind : 'method';
+  return {
+    isStatic: node.static,
+    kind,
+    key,
+    slot,
+    start: node.start - offset,
+    end: node.end - offset,
+    anchor: (value?.start ?? node.start) - offset,
+  };
+}
+
+function isAccessorKind(kind: string): kind is 'get' | 'set' {
+  return kind === 'get' || kind === 'set';
+}
+
+/** Evaluating it does nothing but make a function. */
+function isFunction(node: AnyNode | null | undefined): boolean {
+  return node?.type === 'ArrowFunctionExpression' || node?.type === 'FunctionExpression';
+}
+
+/** The key of a member, where its text alone says it. */
+function keyOf({ key, computed }: NamedNode): string | symbol | undefined {
+  if (!computed && key.type === 'Identifier') return key.name;
+  if (key.type === 'Literal' && !(key.value instanceof RegExp)) return String(key.value);
+  return undefined;
+}
