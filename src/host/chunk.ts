@@ -52,7 +52,7 @@ const hotItems = 32;
 
 /**
  * Runs `chunk` until its items or its budget are used up, at least one item; a promise when the mapper
- * returns promises. Items run one after the other. Throws `ItemFailure`.
+ * returns promises. Items run one after the other. Throws `ItemFailure`; a `stream` only for its first item.
  */
 export function runChunk(
   mapper: Mapper,
@@ -61,6 +61,27 @@ export function runChunk(
 ): ChunkAnswer | Promise<ChunkAnswer> {
   const steps = stepsOf(mapper, chunk);
   const clock = new Clock(chunk.budgetMs);
+  if (chunk.output !== 'stream') return runSteps(mapper, chunk, steps, clock, isAborted);
+  const before = (thrown: unknown): ChunkAnswer => {
+    if (!(thrown instanceof ItemFailure) || thrown.at === 0) throw thrown;
+    const { at, error } = thrown;
+    return { done: at, value: steps.answer(at), ranMs: clock.ranMs(), failed: { error } };
+  };
+  try {
+    const answer = runSteps(mapper, chunk, steps, clock, isAborted);
+    return answer instanceof Promise ? answer.catch(before) : answer;
+  } catch (thrown) {
+    return before(thrown);
+  }
+}
+
+function runSteps(
+  mapper: Mapper,
+  chunk: Chunk,
+  steps: Steps,
+  clock: Clock,
+  isAborted: () => boolean,
+): ChunkAnswer | Promise<ChunkAnswer> {
   const job = jobOf(chunk, steps);
   if (job !== undefined) return runHot(hotLoopOf(mapper), job, steps, chunk, clock, isAborted);
   let at = 0;
@@ -138,7 +159,8 @@ async function finishLater(
 function stepsOf(mapper: Mapper, chunk: Chunk): Steps {
   const call = callOf(mapper, chunk);
   switch (chunk.output) {
-    case 'list': {
+    case 'list':
+    case 'stream': {
       const results: unknown[] = [];
       const places = { cells: results, offset: 0 };
       return { call, take: (result) => results.push(result), fail, answer: () => results, places };
@@ -261,8 +283,13 @@ export function withoutUnsendable(
   thrown: unknown,
   sending: Sending,
 ): unknown {
-  const { done, value, ranMs } = parseChunkAnswer(answer);
-  if (!Array.isArray(value) || (output !== 'list' && output !== 'settled')) throw thrown;
+  const { done, value, ranMs, failed } = parseChunkAnswer(answer);
+  if (!Array.isArray(value) || !isListOutput(output)) throw thrown;
+  const failure = output === 'stream' ? firstUnsendable(value, sending) : undefined;
+  if (failure !== undefined && failure.at > 0) {
+    const { at, error } = failure;
+    return { done: at, value: value.slice(0, at), ranMs, failed: { error } };
+  }
   const results = value.map((result: unknown, at) => {
     if (output === 'settled') return sendableOutcome(result, sending);
     try {
@@ -272,7 +299,22 @@ export function withoutUnsendable(
       throw new ItemFailure(at, error);
     }
   });
-  return { done, value: results, ranMs };
+  return { done, value: results, ranMs, failed: failed && { error: sending.reduce(failed.error) } };
+}
+
+function isListOutput(output: Chunk['output']): boolean {
+  return output === 'list' || output === 'stream' || output === 'settled';
+}
+
+function firstUnsendable(results: unknown[], { trySend }: Sending): ItemFailure | undefined {
+  for (const [at, result] of results.entries()) {
+    try {
+      trySend(result);
+    } catch (error) {
+      return new ItemFailure(at, error);
+    }
+  }
+  return undefined;
 }
 
 function sendableOutcome(outcome: unknown, { trySend, reduce }: Sending): unknown {

@@ -196,14 +196,14 @@ interface TypedCells extends Cells {
 /** In a frame: `Chunk.into` is `Chunk.items`. */
 const inPlace = 'items';
 const chunkInputs = ['items', 'pairs'] as const;
-const chunkOutputs = ['list', 'settled', 'kept', 'fill', 'fold', 'combined'] as const;
+const chunkOutputs = ['list', 'stream', 'settled', 'kept', 'fill', 'fold', 'combined'] as const;
 
 /** Items that are mapped one after the other in one host; as arguments of a call: `[chunk]`. */
 export interface Chunk {
   /** `pairs`: the mapper brings the items along, and `start` is the number of a pair. */
   readonly input: (typeof chunkInputs)[number];
   /**
-   * What is answered: the results; their outcomes as of `Promise.allSettled`; which items the mapper
+   * What is answered: the results, `stream` with those before an item that failed; their outcomes as of `Promise.allSettled`; which items the mapper
    * said yes to, counted from 0; nothing or a typed array (`into`); one combined value, of mapped items
    * or (`combined`) of such values.
    */
@@ -230,6 +230,8 @@ export interface ChunkAnswer {
   readonly done: number;
   readonly value: unknown;
   readonly ranMs: number;
+  /** What ended a `stream` after its first item: the mapper failed for item `done`. */
+  readonly failed?: { readonly error: unknown } | undefined;
 }
 
 /** What a `chunk` frame carries: `parseChunk` reads it. */
@@ -272,7 +274,13 @@ export function parseChunkAnswer(value: unknown): ChunkAnswer {
     done: numberField(fields, 'done'),
     value: fields.get('value'),
     ranMs: numberField(fields, 'ranMs'),
+    failed: failedField(fields.get('failed')),
   };
+}
+
+function failedField(value: unknown): ChunkAnswer['failed'] {
+  const isOne = typeof value === 'object' && value !== null && 'error' in value;
+  return isOne ? { error: value.error } : undefined;
 }
 
 function wordField<T extends string>(

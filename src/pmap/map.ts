@@ -6,14 +6,15 @@
 //              ↑__________|  the part that the host did not get to
 //
 // The first failure ends it: chunks in flight are aborted, the source is closed, and whoever waits
-// hears. With `settled` a failure is the outcome of its items, and the map goes on.
+// hears. Who reads a stream in order first gets all results from before the item that failed: the chunks of
+// those go on. With `settled` a failure is the outcome of its items, and the map goes on.
 
 import { setMaxListeners } from 'node:events';
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
 import type { Cells, Chunk } from '../host/index.js';
 import { abortError } from '../internal/index.js';
-import { ChunkFailure } from '../pool/index.js';
+import { ChunkFailure, callDefaults } from '../pool/index.js';
 import {
   chunkBudgetMs,
   chunkItems,
@@ -70,7 +71,7 @@ export class MapRun {
   #reject: (error: unknown) => void = () => {};
   #state: MapState = 'running';
   #cost: ItemCost;
-  #inFlight = 0;
+  readonly #inFlight = new Set<Piece>();
   /** More do not fit into the pool's queue. */
   #mostInFlight = Infinity;
   #takenItems = 0;
@@ -81,6 +82,8 @@ export class MapRun {
   #toldMs = 0;
   #isPumping = false;
   #sourceFailure: { readonly error: unknown } | undefined;
+  /** Of a stream in order: the first item that failed, while those before it are under way. */
+  #failure: { readonly position: number; readonly error: unknown } | undefined;
 
   constructor(parts: MapParts) {
     this.#parts = parts;
@@ -115,7 +118,7 @@ export class MapRun {
   };
 
   #sendPieces(): void {
-    while (this.#state === 'running' && this.#inFlight < this.#window) {
+    while (this.#state === 'running' && this.#inFlight.size < this.#window) {
       const piece = this.#nextPiece();
       if (piece === undefined) break;
       void this.#run(piece);
@@ -124,16 +127,38 @@ export class MapRun {
   }
 
   #endIfOver(): void {
-    const isOver = this.#inFlight === 0 && this.#returned.length === 0 && this.#parts.source.isDone;
-    if (!isOver || this.#state !== 'running') return;
+    if (this.#state !== 'running') return;
+    if (this.#failure !== undefined) {
+      const { position, error } = this.#failure;
+      const isBefore = (piece: Piece): boolean => piece.position < position;
+      if (![...this.#inFlight, ...this.#returned].some(isBefore)) this.#end('failed', error);
+      return;
+    }
+    if (this.#inFlight.size + this.#returned.length > 0 || !this.#parts.source.isDone) return;
     if (this.#sourceFailure === undefined) this.#end('done');
     else this.#end('failed', this.#sourceFailure.error);
   }
 
   /** The source threw. Who reads a stream gets the results of what came before; else all is over. */
   failAfterItems(error: unknown): void {
-    if (this.#parts.deliveredItems === undefined) this.fail(error);
+    if (!this.#isStream) this.fail(error);
     this.#sourceFailure ??= { error };
+    this.#endIfOver();
+  }
+
+  get #isStream(): boolean {
+    return this.#parts.deliveredItems !== undefined;
+  }
+
+  /** The item of this position failed. A stream in order ends with it, any other map at once. */
+  #failAt(position: number, error: unknown): void {
+    if (!this.#isStream || !this.#parts.options.ordered) {
+      this.fail(error);
+      return;
+    }
+    if (this.#failure !== undefined && this.#failure.position <= position) return;
+    this.#failure = { position, error };
+    this.#parts.source.close();
     this.#endIfOver();
   }
 
@@ -144,16 +169,25 @@ export class MapRun {
   #nextPiece(): Piece | undefined {
     const { source } = this.#parts;
     const most = this.#nextItems();
-    const returned = this.#returned.shift();
+    const returned = this.#nextReturned();
     if (returned !== undefined) {
       if (returned.count <= most) return returned;
       this.#returned.unshift(partOf(returned, most, returned.count));
       return partOf(returned, 0, most);
     }
+    if (this.#failure !== undefined) return undefined;
     const room = this.#leadItems - this.#undelivered;
     if (room <= 0) return undefined;
     const piece = source.take(Math.min(most, room));
     this.#takenItems += piece?.count ?? 0;
+    return piece;
+  }
+
+  /** Not what comes after the item that failed. */
+  #nextReturned(): Piece | undefined {
+    const { position: end = Infinity } = this.#failure ?? {};
+    let piece = this.#returned.shift();
+    while (piece !== undefined && piece.position > end) piece = this.#returned.shift();
     return piece;
   }
 
@@ -191,35 +225,33 @@ export class MapRun {
 
   /** For a source that reads by itself: whether one more item may wait there. */
   mayRead(buffered: number): boolean {
-    return this.#state === 'running' && this.#undelivered + buffered < this.#leadItems;
+    const isRead = this.#state === 'running' && this.#failure === undefined;
+    return isRead && this.#undelivered + buffered < this.#leadItems;
   }
 
   async #run(piece: Piece): Promise<void> {
     const { runner, options } = this.#parts;
     const { runMs } = this.#cost;
-    this.#inFlight += 1;
+    this.#inFlight.add(piece);
     try {
       const answer = await runner.run(this.#chunkOf(piece), {
         name: nameOf(this.#parts.kind, piece),
         expectedMs: runMs && Math.min(runMs * piece.count, mostExpectedMs),
         options: {
-          whenBusy: 'queue',
-          timeoutMs: Infinity,
-          maxQueueMs: Infinity,
+          ...callDefaults,
           signal: this.#controller.signal,
           priority: options.priority,
           retry: options.retry,
-          durable: undefined,
         },
       });
-      this.#inFlight -= 1;
+      this.#inFlight.delete(piece);
       this.#chunks += 1;
       this.#ranMs += answer.ranMs;
       this.#cost = learnCost(this.#cost, Math.max(1, answer.done), answer.ranMs, answer.sentMs);
       runner.learn(this.#cost);
       if (this.#state === 'running') this.#accept(piece, answer);
     } catch (thrown) {
-      this.#inFlight -= 1;
+      this.#inFlight.delete(piece);
       const failure =
         thrown instanceof ChunkFailure ? thrown : new ChunkFailure(thrown, -1, undefined);
       if (this.#state === 'running') this.#failed(piece, failure);
@@ -227,8 +259,16 @@ export class MapRun {
     this.pump();
   }
 
-  #accept(piece: Piece, { done, value, hostLabel }: MappedChunk): void {
+  #accept(piece: Piece, { done, value, hostLabel, failed }: MappedChunk): void {
     if (this.#parts.output === 'settled') this.#locateReasons(piece, value, hostLabel);
+    if (failed !== undefined) {
+      const failure = new ChunkFailure(failed.error, done, hostLabel);
+      const { kind, site } = this.#parts;
+      const error = locate(failure, site, placeOf(kind, piece, done));
+      this.#acceptAll(piece, done, value);
+      this.#failAt(piece.position + done, error);
+      return;
+    }
     if (done < piece.count) this.#returned.unshift(partOf(piece, done, piece.count));
     this.#acceptAll(piece, done, value);
   }
@@ -261,12 +301,14 @@ export class MapRun {
     const { options, site, kind } = this.#parts;
     const isOfItems = failure.at >= 0 || failure.hostLabel !== undefined;
     const error = locate(failure, site, placeOf(kind, piece, failure.at));
+    const at = Math.max(0, failure.at);
     if (!options.settled || !isOfItems) {
-      this.fail(error);
+      // An item that cannot travel: nothing of its chunk was sent.
+      if (at > 0) this.#returned.unshift(partOf(piece, 0, at));
+      this.#failAt(piece.position + at, error);
       return;
     }
     const outcome: PromiseRejectedResult = { status: 'rejected', reason: error };
-    const at = Math.max(0, failure.at);
     const end = failure.at < 0 ? piece.count : at + 1;
     // An item that cannot travel: nothing of its chunk was sent.
     if (at > 0) this.#returned.unshift(partOf(piece, 0, at));
@@ -279,8 +321,8 @@ export class MapRun {
   #mayTryLater({ error, at, hostLabel }: ChunkFailure): boolean {
     if (error === notBegun) return true;
     const isOfPool = at < 0 && hostLabel === undefined;
-    if (!isOfPool || !hasCode(error, 'POOL_QUEUE_FULL') || this.#inFlight === 0) return false;
-    this.#mostInFlight = this.#inFlight;
+    if (!isOfPool || !hasCode(error, 'POOL_QUEUE_FULL') || this.#inFlight.size === 0) return false;
+    this.#mostInFlight = this.#inFlight.size;
     return true;
   }
 

@@ -88,7 +88,8 @@ export function pmap(
 /**
  * The results one by one, in order or (`ordered: false`) as they come. Items are read no further ahead
  * of the reader than `lead`, and nothing begins before the first is asked for. Leaving the loop closes
- * the input and frees the hosts. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`.
+ * the input and frees the hosts. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`, in order
+ * after the results of all items before the one that failed.
  */
 pmap.stream = stream;
 
@@ -108,7 +109,7 @@ function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStr
   checkInput(items, mapper);
   const queue = new ResultQueue(options.ordered);
   const collector: Collector<void> = {
-    output: options.settled ? 'settled' : 'list',
+    output: options.settled ? 'settled' : 'stream',
     accept: queue.accept,
     result: () => {},
   };

@@ -77,9 +77,9 @@ export class RelayRunner implements ChunkRunner {
       const startedMs = performance.now();
       const answered = relayed.run(chunk, name, options.signal);
       const sentMs = performance.now() - startedMs;
-      const { done, value, ranMs } = await answered;
+      const { done, value, ranMs, failed } = await answered;
       this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
-      return { done, value, ranMs, sentMs, hostLabel: 'another host' };
+      return { done, value, ranMs, failed, sentMs, hostLabel: 'another host' };
     } catch (thrown) {
       const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
       const hasEnded = at < 0 && hasCode(error, 'HOST_EXITED');

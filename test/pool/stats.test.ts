@@ -142,6 +142,7 @@ test('a host that we end after a timeout or an abort is not lost; one that is ki
   const exits = listen(t, ['manycore:host:exit']);
   await assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' });
   await waitFor(() => pool.stats().exitedHosts === 1);
+  await pool.warm();
   await assert.rejects(pool.with({ signal: AbortSignal.timeout(500) }).run(forever), {
     code: 'ABORTED',
   });
