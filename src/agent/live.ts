@@ -2,6 +2,7 @@
 // open, and the first starts what answers (socket.ts), a second later: a program that is over before is not
 // worth a socket. What is left behind without having been closed is not held by this list.
 
+import { clearTimeout, setTimeout } from '../internal/index.js';
 import type { SourceFigures, SourceKind, ThreadFigures } from './figures.js';
 import type { LookOptions } from './sampler.js';
 

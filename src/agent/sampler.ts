@@ -7,7 +7,13 @@ import { isMainThread, threadId } from 'node:worker_threads';
 import { PoolProbe } from '../blocking-pool/index.js';
 import { captureFigures, watchCaptures } from '../context/index.js';
 import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
-import { packageVersion } from '../internal/index.js';
+import {
+  clearInterval,
+  clearTimeout,
+  packageVersion,
+  setInterval,
+  setTimeout,
+} from '../internal/index.js';
 import type { LagFigures, SourceFigures, ThreadFigures } from './figures.js';
 
 const windowMs = 1000;

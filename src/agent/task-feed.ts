@@ -3,7 +3,7 @@
 // themselves the longest. Who does not take it gets one longer slice later, and nothing is kept meanwhile
 // that grows; who takes nothing for seconds is let go.
 
-import { announcements } from '../internal/index.js';
+import { announcements, clearInterval, setInterval } from '../internal/index.js';
 import type { Bucket, HostSlice, TaskSlice, TaskSpan } from './figures.js';
 
 const sliceMs = 100;

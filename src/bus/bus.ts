@@ -18,6 +18,7 @@ import {
   boolean,
   checkFunction,
   integer,
+  nextTick,
   oneOf,
   string,
 } from '../internal/index.js';
@@ -460,7 +461,7 @@ function failed(message: BusMessage, cause: unknown): void {
     message.failWith(handlerError(message.address, cause));
     return;
   }
-  process.nextTick(() => {
+  nextTick(() => {
     throw cause;
   });
 }

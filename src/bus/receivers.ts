@@ -2,7 +2,7 @@
 // reach. Where there is an uplink it carries everything, also to those that are near: it alone knows all
 // consumers, so each gets its turn. Not here: whose turn it is among those that are known (routes.ts).
 
-import { beforeDeadline } from '../internal/index.js';
+import { beforeDeadline, setImmediate } from '../internal/index.js';
 import { Consumer } from './consumer.js';
 import type { Outlet, Peer, Uplink } from './peer.js';
 import { reservedPrefix, streamPrefix } from './reserved.js';

@@ -7,7 +7,7 @@
 
 import { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '../errors.js';
-import { abortError } from '../internal/index.js';
+import { abortError, nextTick } from '../internal/index.js';
 import { parseStreamFrame, type StreamFrame } from './protocol.js';
 
 /** Items that an end takes before it has to be read. */
@@ -102,7 +102,7 @@ export class BusStream extends Duplex {
 
   override _destroy(error: Error | null, done: Done): void {
     this.#signal?.removeEventListener('abort', this.#abort);
-    if (this.#waiting !== undefined) process.nextTick(this.#waiting); // it hears that it is not sent
+    if (this.#waiting !== undefined) nextTick(this.#waiting); // it hears that it is not sent
     this.#waiting = undefined;
     const isOver = this.#hasEnded && this.writableFinished;
     if (!isOver && !this.#isToldOff) this.#tellOff(error);

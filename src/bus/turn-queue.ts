@@ -2,6 +2,7 @@
 // before whoever fills it returns.
 
 import { CodedError } from '../errors.js';
+import { setImmediate } from '../internal/index.js';
 
 /** Messages for consumers of this loop that may be sent in one turn of it. */
 const mostWorks = 100_000;

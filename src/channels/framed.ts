@@ -6,6 +6,7 @@
 // Not here: the carriers (socket/, memory/), the bytes of a frame (frames.ts).
 
 import { CodedError } from '../errors.js';
+import { nextTick } from '../internal/index.js';
 import { FrameBatch, FrameParser, type FrameSink } from './frames.js';
 import type { BodyWriter, Channel, ChannelKind, FrameListener, SendOutcome } from './types.js';
 
@@ -42,7 +43,7 @@ export interface CarrierListener {
 
 /** A listener's error is the process's, not the channel's: raised when the work in hand is done. */
 function raiseLater(error: unknown): void {
-  process.nextTick(() => {
+  nextTick(() => {
     throw error;
   });
 }
@@ -169,7 +170,7 @@ export class FramedChannel implements Channel {
   #flushSoon(): void {
     if (this.#willFlush) return;
     this.#willFlush = true;
-    process.nextTick(this.#flushNow);
+    nextTick(this.#flushNow);
   }
 
   #flush(): void {

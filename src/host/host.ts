@@ -11,7 +11,7 @@ import { isMainThread } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { Lifecycle, messageOf, startTimer } from '../internal/index.js';
+import { clearTimeout, Lifecycle, messageOf, setTimeout, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';

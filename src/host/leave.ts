@@ -1,5 +1,7 @@
 // The end of a host, or a loop. What a host has printed is written first, and what others asked for is done.
 
+import { clearTimeout, setTimeout } from '../internal/index.js';
+
 /** So long it may take; then the host leaves all the same. */
 const longestMs = 500;
 const works: (() => Promise<unknown>)[] = [];

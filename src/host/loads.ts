@@ -2,6 +2,8 @@
 // while it loads modules leaves their files open in the process, so its parent waits for a moment when
 // it loads none. A process needs nothing of this: its files go with it.
 
+import { nowMs, setTimeout } from '../internal/index.js';
+
 /** Definitions that were sent and not learnt yet, and modules being loaded. */
 const pendingAt = 0;
 const loadingAt = 1;
@@ -44,10 +46,10 @@ export class Loads {
 
   /** Calls `terminate` when nothing is being loaded, or has been for too long; not when `hasEnded`. */
   whenSafe(terminate: () => void, hasEnded: () => boolean): void {
-    const startMs = performance.now();
+    const startMs = nowMs();
     const look = (): void => {
       if (hasEnded()) return;
-      const waitedMs = performance.now() - startMs;
+      const waitedMs = nowMs() - startMs;
       const isLoading = Atomics.load(this.#words, loadingAt) > 0 && waitedMs < longestLoadMs;
       const isPending = Atomics.load(this.#words, pendingAt) > 0 && waitedMs < longestPendingMs;
       if (isLoading || isPending) setTimeout(look, lookAgainMs);

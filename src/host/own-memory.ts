@@ -2,6 +2,7 @@
 // from the first question on, until nobody has asked for a while. A host that is never asked observes nothing.
 
 import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
+import { setImmediate, setTimeout } from '../internal/index.js';
 import type { HostMemory } from './protocol.js';
 
 /** Of this thread: parents that share a host are told the same. */

@@ -4,6 +4,7 @@
 
 import { closeSync } from 'node:fs';
 import { acceptChannel, Wire } from '../channels/index.js';
+import { clearInterval, setInterval } from '../internal/index.js';
 import { callNative, requireNative } from '../native.js';
 import { isAlive } from '../proc/index.js';
 import { Gate } from './gate.js';

@@ -55,8 +55,10 @@ export { replaceFile } from './replace-file.js';
 export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
 export { median, quantile } from './statistics.js';
 export {
+  clearImmediate,
   clearInterval,
   clearTimeout,
+  nextTick,
   nowMs,
   setImmediate,
   setInterval,

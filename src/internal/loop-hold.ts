@@ -1,6 +1,8 @@
 // Keeps the event loop alive while something waits that no handle of Node stands for, such as a task in
 // a queue. Without it a program that only awaits ends in the middle, with its promise unsettled.
 
+import { clearInterval, setInterval } from './timers.js';
+
 /** The longest delay that a timer of Node takes (25 days). */
 const maxTimerMs = 2 ** 31 - 1;
 

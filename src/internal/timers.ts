@@ -3,7 +3,15 @@
 
 import timers from 'node:timers';
 
-export const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = timers;
+export const {
+  setTimeout,
+  clearTimeout,
+  setInterval,
+  clearInterval,
+  setImmediate,
+  clearImmediate,
+} = timers;
+export const nextTick: typeof process.nextTick = process.nextTick.bind(process);
 
 /** `performance.now()`, in ms. */
 export const nowMs: () => number = performance.now.bind(performance);

@@ -4,6 +4,7 @@
 import type { AnyFunction } from '../context/index.js';
 import { hasCode } from '../errors.js';
 import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../host/index.js';
+import { nowMs } from '../internal/index.js';
 import { type ChunkCall, ChunkFailure } from '../pool/index.js';
 import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './runner.js';
 
@@ -50,7 +51,7 @@ export class RelayRunner implements ChunkRunner {
 
   get window(): number {
     if (!this.#mayOffer || this.#relayed === null || this.#ranHereMs < worthAskingMs) return 1;
-    const mayAsk = performance.now() >= this.#askAtMs;
+    const mayAsk = nowMs() >= this.#askAtMs;
     return 1 + (mayAsk ? this.#mostChunks : this.#relayedChunks);
   }
 
@@ -74,9 +75,9 @@ export class RelayRunner implements ChunkRunner {
     if (relayed === null) throw new ChunkFailure(notBegun, -1, undefined);
     this.#relayedChunks += 1;
     try {
-      const startedMs = performance.now();
+      const startedMs = nowMs();
       const answered = relayed.run(chunk, name, options.signal);
-      const sentMs = performance.now() - startedMs;
+      const sentMs = nowMs() - startedMs;
       const { done, value, ranMs, failed } = await answered;
       this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
       return { done, value, ranMs, failed, sentMs, hostLabel: 'another host' };
@@ -87,7 +88,7 @@ export class RelayRunner implements ChunkRunner {
         this.#mayOffer = false; // what ended it runs again here
       else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another host');
       this.#mostChunks = Math.max(1, this.#relayedChunks - 1);
-      this.#askAtMs = performance.now() + askAgainMs;
+      this.#askAtMs = nowMs() + askAgainMs;
       throw new ChunkFailure(notBegun, -1, undefined);
     } finally {
       this.#relayedChunks -= 1;

@@ -5,6 +5,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { type Chunk, type ChunkAnswer, ItemFailure, type Mapper, runChunk } from '../host/index.js';
+import { setImmediate } from '../internal/index.js';
 import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
 import { type ItemCost, isCheaperHere } from './chunk.js';
 

@@ -4,6 +4,7 @@
 // Not here: how large a piece should be (chunk.ts), sending it (map.ts).
 
 import type { Cells } from '../host/index.js';
+import { clearImmediate, nowMs, setImmediate } from '../internal/index.js';
 import { isTypedArray } from './typed.js';
 
 /** Items that travel together. */
@@ -179,7 +180,7 @@ export class IteratorSource implements Source {
 
   #read(maxItems: number): unknown[] {
     const items: unknown[] = [];
-    const startedMs = performance.now();
+    const startedMs = nowMs();
     let nextLook = 1;
     this.#isReading = true;
     try {
@@ -188,7 +189,7 @@ export class IteratorSource implements Source {
         if (step.done === true) this.#isExhausted = true;
         else items.push(step.value);
         if (items.length < nextLook) continue;
-        if (performance.now() - startedMs >= this.#mostReadMs) break;
+        if (nowMs() - startedMs >= this.#mostReadMs) break;
         nextLook *= 2; // looking at the clock costs as much as some items
       }
     } catch (error) {

@@ -16,6 +16,7 @@ import type { HostExit, NestedOwner, SharedHosts } from '../host/index.js';
 import {
   abortError,
   announcements,
+  clearTimeout,
   LoopHold,
   startTimer,
   timeoutError,

@@ -17,7 +17,7 @@ import {
   type SharedHosts,
   type StartFailure,
 } from '../host/index.js';
-import { announcements, startTimer } from '../internal/index.js';
+import { announcements, clearTimeout, startTimer } from '../internal/index.js';
 import type { FilledPoolOptions } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
 import { idleEnd } from './start-failure.js';

@@ -5,7 +5,7 @@
 
 import type { AnyFunction } from '../context/index.js';
 import { type AnyGenerator, generatorOf } from '../host/index.js';
-import { abortError, beforeDeadline, timeoutError } from '../internal/index.js';
+import { abortError, beforeDeadline, nowMs, timeoutError } from '../internal/index.js';
 import type { FilledCallOptions } from './options.js';
 
 /** Settles as `work` does, or rejects first when the call's time is over or it was aborted. */
@@ -30,10 +30,9 @@ export async function callInline(
 /** The limits of a call that begins now. */
 function limitsOf(fn: AnyFunction, { signal, timeoutMs }: FilledCallOptions): Within {
   if (signal === undefined && timeoutMs === Infinity) return (work) => work;
-  const endsAtMs = performance.now() + timeoutMs;
+  const endsAtMs = nowMs() + timeoutMs;
   const onDeadline = (): Error => timeoutError(fn.name, timeoutMs);
-  return (work) =>
-    beforeDeadline(work, { deadlineMs: endsAtMs - performance.now(), onDeadline, signal });
+  return (work) => beforeDeadline(work, { deadlineMs: endsAtMs - nowMs(), onDeadline, signal });
 }
 
 async function callNow(fn: AnyFunction, args: readonly unknown[]): Promise<unknown> {

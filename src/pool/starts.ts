@@ -4,7 +4,7 @@
 
 import { CodedError } from '../errors.js';
 import type { HostKind, StartFailure } from '../host/index.js';
-import { announcements } from '../internal/index.js';
+import { announcements, clearTimeout, setTimeout } from '../internal/index.js';
 import { Patience, patienceDefaults } from '../supervise/index.js';
 
 /** How a pool's hosts start. */

@@ -3,6 +3,7 @@
 // moment is taken back from the host that sits on it, or goes to the idle host after all.
 // Not here: what happens with what was taken back (dispatcher.ts), who wins a claim (host/host.ts).
 
+import { clearTimeout, setTimeout } from '../internal/index.js';
 import type { Fleet, TaskHost } from './fleet.js';
 import type { Task } from './task.js';
 

@@ -4,6 +4,7 @@
 // Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks).
 
 import { CodedError } from '../../errors.js';
+import { setImmediate } from '../../internal/index.js';
 import type { NativeSegment } from '../../native.js';
 import type { ByteReader } from '../bytes.js';
 import type { BodyWriter, Channel, FrameListener, SendOutcome } from '../types.js';

@@ -1,6 +1,7 @@
 // This thread's event loop, as its shm channels see it: one native hook for all of them. The hook
 // calls `deliver` when any ring may have news; which one is cheap to find out here.
 
+import { setImmediate } from '../../internal/index.js';
 import { callNative, type NativeLoop, requireNative } from '../../native.js';
 
 /** What the loop asks of a channel: take what is there, within limits. */

@@ -2,6 +2,7 @@
 // protocol is that of crates/core/src/ring/spsc.rs. Every number in the ring is input: a size is read
 // once, checked, and then only the copy counts.
 
+import { nowMs } from '../../internal/index.js';
 import { ByteReader } from '../bytes.js';
 import type { FrameListener } from '../types.js';
 import {
@@ -70,7 +71,7 @@ export class RingReader {
 
   #drain(onFrame: FrameListener, onSpill: FrameListener, maxFrames: number): DrainOutcome {
     const words = this.#words;
-    const startMs = performance.now();
+    const startMs = nowMs();
     for (let count = 0; count < maxFrames; count++) {
       if (this.#isStopped) return 'empty';
       const tail = Atomics.load(words, this.#tailAt);
@@ -104,7 +105,7 @@ export class RingReader {
       listener(kind, task, target, this.#reader);
       if (((this.#head - this.#publishedHead) | 0) > this.#capacity >> 2) this.#publishHead();
       const isClockDue = count % framesPerClock === framesPerClock - 1;
-      if (isClockDue && performance.now() - startMs > longestDrainMs) return 'more';
+      if (isClockDue && nowMs() - startMs > longestDrainMs) return 'more';
     }
     return 'more';
   }

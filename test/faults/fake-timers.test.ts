@@ -1,0 +1,112 @@
+// Test frameworks replace timers and clocks with fakes that nobody advances. Waits of ours are on other
+// processes, which know nothing of that: everything works as before.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ways } from '../pool/ways.js';
+import { readRepositoryFile, sourceFiles } from '../support/repository.js';
+import { library, runProgram } from './child.js';
+
+/** As sinon, Jest and Vitest do it: nothing ever fires, and a timer of Node is no timer. */
+const fakes = `
+  import timers from 'node:timers';
+  import { syncBuiltinESMExports } from 'node:module';
+  const handle = () => ({ unref: () => handle(), ref: () => handle(), hasRef: () => true });
+  const clear = (timer) => {
+    if (timer?.constructor?.name === 'Timeout') throw new Error('clearTimeout was invoked to clear a native timer');
+  };
+  const fake = {
+    setTimeout: handle, setInterval: handle, setImmediate: handle,
+    clearTimeout: clear, clearInterval: clear, clearImmediate: clear,
+  };
+  Object.assign(globalThis, fake);
+  Object.assign(timers, fake);
+  syncBuiltinESMExports();
+  performance.now = () => 0;
+  Date.now = () => 0;`;
+
+/** What a program does under them, and what it prints. */
+const uses: Record<string, readonly [program: string, printed: string]> = {
+  'a call and close()': ['console.log(await pool.run(() => 1)); await pool.close();', '1\n'],
+  'a time limit': [
+    `console.log(await pool.with({ timeoutMs: 50 }).run(() => { for (;;); }).catch((e) => e.code));
+     await pool.close();`,
+    'TASK_TIMED_OUT\n',
+  ],
+  'an abort': [
+    `const abort = new AbortController();
+     await pool.warm();
+     const call = pool.with({ signal: abort.signal }).run(() => { for (;;); });
+     abort.abort();
+     console.log(await call.catch((e) => e.code));
+     await pool.close();`,
+    'ABORTED\n',
+  ],
+  'a map': [
+    'console.log((await pmap([1, 2, 3], (x) => x + 1, { pool })).join()); await pool.close();',
+    '2,3,4\n',
+  ],
+  'a map in the caller': [
+    "console.log((await pmap([1, 2, 3], (x) => x + 1, { channel: 'inline' })).join());",
+    '2,3,4\n',
+  ],
+  'a stream of an async input': [
+    `const input = (async function* () { yield 1; yield 2; })();
+     for await (const x of pmap.stream(input, (x) => x, { pool })) console.log(x);
+     await pool.close();`,
+    '1\n2\n',
+  ],
+  'a generator': [
+    `for await (const x of await pool.run(function* () { yield 1; yield 2; })) console.log(x);
+     await pool.close();`,
+    '1\n2\n',
+  ],
+  'destroy()': [
+    `const call = pool.run(() => { for (;;); }).catch((e) => e.code);
+     await pool.destroy();
+     console.log(await call);`,
+    'POOL_CLOSED\n',
+  ],
+  'a host that dies': [
+    `console.log(await pool.run(() => process.exit(3)).catch((e) => e.code));
+     console.log(await pool.run(() => 2));
+     await pool.close();`,
+    'HOST_EXITED\n2\n',
+  ],
+  'no close at all': ['console.log(await pool.run(() => 1));', '1\n'],
+};
+
+for (const way of ways) {
+  test(`${way.name}: ${Object.keys(uses).join(', ')} work under fake timers`, async (t) => {
+    const options = JSON.stringify({ size: 1, host: way.host, channel: way.channel, graceMs: 20 });
+    const programs = Object.entries(uses).map(
+      ([what, [program]]) =>
+        `{ console.log(${JSON.stringify(what)}); const pool = new Pool(${options}); ${program} }`,
+    );
+    const { status, stdout, stderr } = await runProgram(
+      t,
+      `import { Pool, pmap } from ${JSON.stringify(library)};
+       ${fakes}
+       ${programs.join('\n')}`,
+    );
+    const printed = Object.entries(uses).map(([what, [, text]]) => `${what}\n${text}`);
+    assert.deepEqual([status, stdout], [0, printed.join('')], stderr);
+  });
+}
+
+const parts = /^src\/(?:agent|bus|channels|host|internal|pmap|pool)\//;
+const names = 'setTimeout|setImmediate|setInterval|clearTimeout|clearInterval|clearImmediate';
+
+test('no part that a pool needs takes its timers from the global object at a call', () => {
+  for (const file of sourceFiles()) {
+    if (!parts.test(file) || file.endsWith('/timers.ts')) continue;
+    const text = readRepositoryFile(file);
+    for (const [, name = ''] of text.matchAll(new RegExp(`(?<![.#\\w])(${names})\\(`, 'g'))) {
+      const imported = new RegExp(
+        `import \\{[^}]*\\b${name}\\b[^}]*\\} from '[^']*/(?:internal/index|timers)\\.js'`,
+      );
+      assert.match(text, imported, `${file} calls ${name}: import it from internal`);
+    }
+    assert.doesNotMatch(text, /process\.nextTick\(/, `${file}: import nextTick from internal`);
+  }
+});
