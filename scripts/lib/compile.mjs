@@ -1,5 +1,13 @@
 // Compiling the TypeScript of src/, test/ and bench/ to dist/, and knowing whether that is due.
-import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
 import { run } from './run.mjs';
@@ -7,6 +15,10 @@ import { run } from './run.mjs';
 const compiler = 'node_modules/typescript/bin/tsc';
 /** Is there when the last compilation had no error. */
 const soundMark = 'dist/.sound';
+/** Has the time at which the last compilation began. */
+const beginMark = 'dist/.begin';
+/** Lets the compiler skip what has not changed since. */
+const buildInfo = 'dist/.tsbuildinfo';
 const sourceFolders = ['src', 'test', 'bench'];
 
 export function hasTypeScript() {
@@ -27,18 +39,22 @@ export function compiledName(source) {
   return join('dist', source.replace(/ts$/, 'js'));
 }
 
-/** Whether a source, or what says how to compile, is newer than what was made of it. */
+/** Whether a source, or what says how to compile, is newer than the last compilation. */
 export function isStale() {
+  const begunMs = mtimeMs(beginMark);
   const configured = Math.max(mtimeMs('tsconfig.json'), mtimeMs('package-lock.json'));
   const isPageStale = readdirSync('web').some(
     (name) => mtimeMs(join('web', name)) > mtimeMs('dist/bundle/dashboard-page.js'),
   );
   return (
     isPageStale ||
-    typeScriptFiles().some(
-      (source) => Math.max(mtimeMs(source), configured) > mtimeMs(compiledName(source)),
-    )
+    typeScriptFiles().some((source) => Math.max(mtimeMs(source), configured) > begunMs) ||
+    isIncomplete()
   );
+}
+
+function isIncomplete() {
+  return typeScriptFiles().some((source) => !existsSync(compiledName(source)));
 }
 
 /** Whether dist/ is up to date, and was made without a type error. */
@@ -52,8 +68,14 @@ export function isSound() {
  */
 export async function compileTypeScript() {
   rmSync(soundMark, { force: true });
-  const result = await run(process.execPath, [compiler, '-p', 'tsconfig.json']);
+  if (isIncomplete()) rmSync(buildInfo, { force: true });
+  const begun = new Date();
+  const incremental = ['--incremental', '--tsBuildInfoFile', buildInfo];
+  const result = await run(process.execPath, [compiler, '-p', 'tsconfig.json', ...incremental]);
   removeOrphans();
+  mkdirSync('dist', { recursive: true });
+  writeFileSync(beginMark, '');
+  utimesSync(beginMark, begun, begun);
   await bundle();
   if (result.status === 0) writeFileSync(soundMark, '');
   return result;
