@@ -121,6 +121,26 @@ export class Graph {
     return index;
   }
 
+  /** Whether `value` is in the graph already. */
+  holds(value: object): boolean {
+    return this.#copies.has(value) || this.#indices.has(value);
+  }
+
+  /** The root is `fn` with its arguments, as a function that takes none. */
+  setCall(fn: AnyFunction, args: readonly unknown[]): void {
+    const cell = this.cell(fn, undefined);
+    const outer = this.path.splice(0, this.path.length, 'the arguments');
+    for (const [at, arg] of args.entries()) {
+      cell.push(0);
+      this.path.push(at);
+      this.set(cell, at + 2, arg);
+      this.path.pop();
+    }
+    this.path.splice(0, this.path.length, ...outer);
+    const index = this.add(args, [special.bound, cell, this.#functions.identify(cell)]);
+    this.put(this.root, 0, index);
+  }
+
   indexOf(value: unknown): number | undefined {
     return this.#indices.get(value);
   }

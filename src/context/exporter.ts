@@ -7,6 +7,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
 import { glance } from './additions.js';
+import { type Captured, sharesAny } from './alias.js';
 import { beginCapture, endCapture } from './captures.js';
 import type { Described } from './describe.js';
 import { changeable, Graph } from './encode.js';
@@ -62,6 +63,8 @@ export class ContextExporter implements Exporter {
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
   readonly #keptByCode = new Map<number, number>();
+  /** Of the last function that was exported with state; until the end of the turn. */
+  #captured: WeakRef<Captured> | undefined;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
   /** What a definition needs before it. */
@@ -83,6 +86,22 @@ export class ContextExporter implements Exporter {
     const kept = this.#current(fn);
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
     return this.#exportSlowly(fn, kept);
+  }
+
+  exportJoint(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    haveCode: boolean,
+  ): FunctionSnapshot | undefined {
+    const captured = this.#captured?.deref();
+    this.#captured = undefined;
+    if (captured === undefined) return undefined;
+    if (!haveCode && !sharesAny(args, captured)) return undefined;
+    const what = `the function ${fn.name}`.trimEnd();
+    return this.#guard(what, () => {
+      const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
+      return this.#exportState(inner, stores, what, args);
+    });
   }
 
   exportValue(value: unknown, what: string): ValueSnapshot {
@@ -264,14 +283,21 @@ export class ContextExporter implements Exporter {
     return this.#withState(kept.id, graph);
   }
 
-  #exportState(fn: AnyFunction, stores: ActiveStores | undefined, what: string): FunctionSnapshot {
+  /** `args`: of a call that shares something with them. */
+  #exportState(
+    fn: AnyFunction,
+    stores: ActiveStores | undefined,
+    what: string,
+    args?: readonly unknown[],
+  ): FunctionSnapshot {
     const isCode = this.#functions.isCode(fn, [what]);
-    if (isCode && stores === undefined) {
+    if (isCode && stores === undefined && args === undefined) {
       const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]));
       if (plain !== undefined) return plain;
     }
     const graph = new Graph(this.#functions, what, false);
-    graph.set(graph.root, 0, fn);
+    if (args === undefined) graph.set(graph.root, 0, fn);
+    else graph.setCall(fn, args);
     this.#addStores(graph, stores ?? activeStores([...graph.captured]));
     const id = isCode
       ? this.#functions.describe(fn, [what]).codeId
@@ -281,6 +307,7 @@ export class ContextExporter implements Exporter {
 
   #withState(id: number, graph: Graph): FunctionSnapshot {
     const { bytes, buffers } = this.#write(graph);
+    this.#captured = new WeakRef(graph);
     return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers };
   }
 
@@ -296,6 +323,7 @@ export class ContextExporter implements Exporter {
     try {
       if (!isPlain(values)) return undefined;
       const { bytes, buffers } = write(format.slots, values, this.#buffers);
+      this.#captured = new WeakRef(values);
       return { id: codeId, definitions: [codeId], state: bytes, buffers };
     } catch {
       return undefined; // the graph says what it was

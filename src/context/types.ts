@@ -41,6 +41,16 @@ export interface BufferCarrier {
 export interface Exporter {
   /** Snapshot of a callback. Throws `TRANSFER_…` with path and way out, having sent nothing. */
   exportFunction(fn: AnyFunction, site?: CallSite): FunctionSnapshot;
+  /**
+   * Right after `exportFunction(fn)`: a snapshot of `fn` with its arguments, to be called without any,
+   * where they share something with what it captured; `undefined`: they do not, and go by themselves.
+   * `haveCode`: there are functions or classes among them. Throws as `exportFunction` does.
+   */
+  exportJoint(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    haveCode: boolean,
+  ): FunctionSnapshot | undefined;
   /** Snapshot of any value; `what` opens the error's path: "argument 2", "the result". */
   exportValue(value: unknown, what: string, site?: CallSite): ValueSnapshot;
   /** The bytes of a definition. */

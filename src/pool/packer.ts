@@ -5,6 +5,7 @@
 import {
   type BlocksShare,
   Codec,
+  isImmutable,
   type Packed,
   type SlowCodec,
   shareBlocks,
@@ -12,6 +13,17 @@ import {
 import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
 import { blocksOf, type Chunk, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
 import { ChunkFailure } from './pinned.js';
+
+/** A function and its arguments as they were at the call. */
+interface PackedCall {
+  readonly snapshot: FunctionSnapshot;
+  readonly args: readonly unknown[];
+  /** `undefined`: nobody can change the arguments. */
+  readonly packed: Packed | undefined;
+}
+
+/** Of a call whose arguments go along with the function. */
+const noArguments: readonly unknown[] = [];
 
 export class Packer {
   readonly #codec: Codec;
@@ -83,6 +95,31 @@ export class Packer {
     const wasNaming = this.#setNaming();
     try {
       return parentExporter().exportFunction(fn);
+    } finally {
+      parentBuffers.isNaming = wasNaming;
+    }
+  }
+
+  /** What is sent for a call. Throws `TRANSFER_…`; then nothing is held. */
+  exportCall(fn: AnyFunction, args: readonly unknown[], mayRunTwice: boolean): PackedCall {
+    const snapshot = this.exportFunction(fn);
+    if (isImmutable(args)) return { snapshot, args, packed: undefined };
+    const packed = this.pack(args, mayRunTwice);
+    if (snapshot.state === undefined) return { snapshot, args, packed };
+    const joint = this.#exportJoint(fn, args, packed);
+    if (joint === undefined) return { snapshot, args, packed };
+    this.release(packed);
+    return { snapshot: joint, args: noArguments, packed: undefined };
+  }
+
+  #exportJoint(
+    fn: AnyFunction,
+    args: readonly unknown[],
+    { definitions }: Packed,
+  ): FunctionSnapshot | undefined {
+    const wasNaming = this.#setNaming();
+    try {
+      return parentExporter().exportJoint(fn, args, definitions.length > 0);
     } finally {
       parentBuffers.isNaming = wasNaming;
     }

@@ -3,7 +3,7 @@
 // change what the task sees. From then on the task is the dispatcher's.
 
 import { addSource } from '../agent/index.js';
-import { type ChannelKind, isImmutable } from '../channels/index.js';
+import type { ChannelKind } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import {
   type Chunk,
@@ -216,8 +216,8 @@ export class Pool implements Caller, AsyncDisposable {
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     this.#dispatcher.fleet.anticipate();
-    const snapshot = this.#packer.exportFunction(fn);
-    const packed = isImmutable(args) ? undefined : this.#packer.pack(args, options.retry > 0);
+    const call = this.#packer.exportCall(fn, args, options.retry > 0);
+    const { snapshot } = call;
     this.#packer.hold(snapshot);
     lastTaskId += 1;
     return new Promise((resolve, reject) => {
@@ -225,8 +225,8 @@ export class Pool implements Caller, AsyncDisposable {
         lastTaskId,
         snapshot,
         fn.name,
-        args,
-        packed,
+        call.args,
+        call.packed,
         options,
         this.#estimate(snapshot.id),
         false,
