@@ -103,11 +103,13 @@ export function addClassState(
   const state = states.read(fn, code, place, isUsualKey, privates);
   const ownIndex = (): number =>
     graph.indexOf(prototype) ?? graph.add(prototype, [special.prototype, index]);
+  graph.holders.push(fn);
   for (const { target, key, how, since } of state.differences) {
     const at = target === fn ? index : ownIndex();
     if (how === 'own') graph.addProperty(at, target, key, since);
     else graph.addAbsence(at, key, since, how === 'restored');
   }
+  graph.holders.pop();
   addAbove(fn, code, index, graph);
   if (typeof prototype === 'object' && prototype !== null) {
     const above: object | null = Object.getPrototypeOf(prototype);

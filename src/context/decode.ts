@@ -96,7 +96,7 @@ class Decoding {
     this.#refill();
     for (const [index, entry] of specials.entries()) {
       const kind = entry[0];
-      if (kind === special.class || kind === special.prototype) this.#makeLate(index);
+      if (kind !== special.bound && kind !== special.received) this.#makeLate(index);
     }
     this.#refill();
     this.#setPrototypes();
@@ -176,7 +176,8 @@ class Decoding {
         this.#done(index, this.#memory.closure(numberAt(entry, 1)));
         return;
       case special.function:
-        this.#function(index, entry);
+        // An arrow whose `this` is a class waits for it.
+        if (!this.#awaited.has(this.#list(entry, 5))) this.#function(index, entry);
         return;
       case special.error:
         this.#done(index, makeError(entry));
@@ -231,8 +232,11 @@ class Decoding {
     const slots = this.#list(entry, 3);
     const isConstant = entry[4] === 1;
     const self = this.#list(entry, 5);
-    const known =
-      this.#memory.original(identity) ?? (isConstant ? this.#memory.known(identity) : undefined);
+    const isOfItsObject = self[2] === true; // made with each copy of the object
+    const known = isOfItsObject
+      ? undefined
+      : (this.#memory.original(identity) ??
+        (isConstant ? this.#memory.known(identity) : undefined));
     if (typeof known === 'function') {
       this.#reused.set(index, never);
       this.#done(index, known);
@@ -263,6 +267,10 @@ class Decoding {
     switch (entry[0]) {
       case special.class:
         this.#class(index, entry);
+        return;
+      case special.function:
+        this.#await(this.#list(entry, 5));
+        this.#function(index, entry);
         return;
       case special.prototype:
         this.#done(index, this.#prototypeOf(numberAt(entry, 1)));

@@ -2,7 +2,6 @@
 // inspector capture, or none for functions without captures and for those that came from a peer.
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
-import * as types from 'node:util/types';
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isStrictFunction, madeName, usualName } from './definition.js';
@@ -13,7 +12,8 @@ import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
 import { type Path, transferError } from './refuse.js';
 import type { Binding } from './scope.js';
-import { bindingAt, type Place, placeOf, scopeAround } from './scripts.js';
+import { bindingAt, type Place, placeOf } from './scripts.js';
+import { selfOf } from './self.js';
 import type { AnyFunction } from './types.js';
 
 /** Keeps definitions, hands out their ids. */
@@ -104,11 +104,11 @@ export class Describer {
     return capture;
   }
 
-  /** Reads what `fn` captured. Throws when something that it needs cannot be read. */
-  describe(fn: AnyFunction, path: Path): Described {
+  /** Reads what `fn` captured; `holders` are the objects on the way to it. Throws when something that it needs cannot be read. */
+  describe(fn: AnyFunction, path: Path, holders: readonly object[]): Described {
     const known = this.#described.get(fn);
     if (known !== undefined) return known;
-    const described = this.#recreated(fn) ?? this.#captured(fn, path);
+    const described = this.#recreated(fn) ?? this.#captured(fn, path, holders);
     this.#described.set(fn, described);
     return described;
   }
@@ -137,7 +137,7 @@ export class Describer {
     };
   }
 
-  #captured(fn: AnyFunction, path: Path): Described {
+  #captured(fn: AnyFunction, path: Path, holders: readonly object[]): Described {
     const text = textOf(fn);
     const code = readCode(text);
     if (code === undefined) throw new TypeError('native code has no captures');
@@ -164,7 +164,7 @@ export class Describer {
     const slots = this.#slotsOf(fn, code, capture, place, path);
     const interned = this.#define(fn, code, place, slots);
     if (!needsScopes) this.#rememberBare(fn, text, code, place, interned);
-    const self = selfOf(code, capture, place, path);
+    const self = selfOf(fn, code, capture, place, holders, (each) => this.placeOf(each), path);
     const privates = privatesOf(fn, code);
     return { code, place, ...interned, slots, self, privates, isOfNode: false };
   }
@@ -307,58 +307,4 @@ function readScope(scope: object, name: string, path: Path): unknown {
       { cause },
     );
   }
-}
-
-/** What `this` and `arguments` mean in an arrow: those of the functions around it. */
-function selfOf(
-  code: Code,
-  { scopes, location }: Capture,
-  place: Place | undefined,
-  path: Path,
-): unknown[] {
-  if (!code.usesOuterThis && !code.usesOuterArguments) return [];
-  const self: unknown[] = [undefined, undefined];
-  if (code.usesOuterArguments) {
-    const scope = scopes.find((candidate) => Object.hasOwn(candidate, 'arguments'));
-    const list: unknown = scope && Reflect.get(scope, 'arguments');
-    if (!types.isArgumentsObject(list)) {
-      throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
-    }
-    self[1] = Array.from<unknown>(list);
-  }
-  if (!code.usesOuterThis) return self;
-  const found = location && place ? thisAround(place, location.scriptId) : undefined;
-  if (found === undefined) {
-    throw transferError(
-      'TRANSFER_UNREADABLE',
-      path,
-      'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
-        'before it and use self',
-    );
-  }
-  self[0] = found.value;
-  return self;
-}
-
-/** `this` where an arrow was written: read from the frame that made it, while that still runs. */
-function thisAround(place: Place, scriptId: string): { readonly value: unknown } | undefined {
-  const { lineStarts, isCommonJs } = place.script;
-  const heads: (readonly [start: number, end: number])[] = [];
-  let scope = scopeAround(place);
-  for (; scope !== undefined; scope = scope.parent) {
-    const { node } = scope;
-    if ('params' in node && 'body' in node) {
-      const { body } = node;
-      if (!Array.isArray(body)) heads.push([node.start, body.start]);
-    }
-    if (scope.ownsThis) break;
-  }
-  if (scope === undefined) return undefined;
-  if (scope.parent === undefined) return isCommonJs ? undefined : { value: undefined };
-  return inspectSelf().thisOfFrame((at) => {
-    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
-    return (
-      at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end)
-    );
-  });
 }

@@ -55,6 +55,8 @@ export class Graph {
   readonly #copies = new Map<object, object>();
   readonly #indices = new Map<unknown, number>();
   readonly #groups = new Map<object | null, (object | number)[]>();
+  /** The objects that are being written, outermost first. */
+  readonly holders: object[] = [];
   /** Where we are, for error messages. */
   readonly path: (string | number)[];
 
@@ -222,9 +224,11 @@ export class Graph {
   #error(value: Error): number {
     this.#mustBeConstant();
     const index = this.add(value, [special.error, errorBase(value), stackOf(value)]);
+    this.holders.push(value);
     for (const key of Reflect.ownKeys(value)) {
       if (key !== 'stack') this.#property(index, value, key);
     }
+    this.holders.pop();
     this.#prototype(index, value, new Set([...errorNames].map(builtinPrototype)));
     return index;
   }
@@ -251,7 +255,7 @@ export class Graph {
 
   #array(value: unknown[]): unknown[] {
     const copy: unknown[] = new Array(value.length);
-    this.#copies.set(value, copy);
+    this.#begin(value, copy);
     if (value.length < 1_000_000) {
       for (let index = 0; index < value.length; index += 1) {
         if (index in value) this.#element(copy, index, value[index]);
@@ -283,7 +287,7 @@ export class Graph {
 
   #map(value: Map<unknown, unknown>): object {
     const copy = new Map();
-    this.#copies.set(value, copy);
+    this.#begin(value, copy);
     const entries: unknown[] = [];
     for (const [key, entry] of Map.prototype.entries.call(value)) {
       const at = entries.push(0, 0) - 2;
@@ -298,7 +302,7 @@ export class Graph {
 
   #set(value: Set<unknown>): object {
     const copy = new Set();
-    this.#copies.set(value, copy);
+    this.#begin(value, copy);
     const entries: unknown[] = [];
     for (const entry of Set.prototype.values.call(value)) {
       const at = entries.push(0) - 1;
@@ -312,7 +316,7 @@ export class Graph {
 
   /** Dates, regular expressions, buffers, views, boxed primitives: V8 writes them. */
   #leaf(value: object): object {
-    this.#copies.set(value, value);
+    this.#begin(value, value);
     const bare = leafPrototype(value);
     // A list of the names of a view holds a text for each element: only classes of users have others.
     const own = isBuiltinView(value) ? [] : Reflect.ownKeys(value);
@@ -326,7 +330,7 @@ export class Graph {
 
   #object(value: object): object {
     const copy: Record<string, unknown> = {};
-    this.#copies.set(value, copy);
+    this.#begin(value, copy);
     const symbols = Object.getOwnPropertySymbols(value);
     const names = Object.getOwnPropertyNames(value);
     for (const key of symbols.length === 0 ? names : [...names, ...symbols]) {
@@ -385,7 +389,13 @@ export class Graph {
     this.prototypes.push(prototype === null ? null : this.cell(prototype), [index]);
   }
 
+  #begin(value: object, copy: object): void {
+    this.#copies.set(value, copy);
+    this.holders.push(value);
+  }
+
   #finish(copy: object, value: object, expected: object | undefined): void {
+    this.holders.pop();
     this.#prototype(copy, value, new Set([expected]));
     this.#close(copy, value);
   }

@@ -54,8 +54,8 @@ export class Functions implements FunctionEncoder {
   }
 
   /** What `fn` captured, now. Throws when something that it needs cannot be read. */
-  describe(fn: AnyFunction, path: Path): Described {
-    return this.#describer.describe(fn, path);
+  describe(fn: AnyFunction, path: Path, holders: readonly object[] = []): Described {
+    return this.#describer.describe(fn, path, holders);
   }
 
   identify(value: object | symbol): readonly [number, number] {
@@ -74,7 +74,7 @@ export class Functions implements FunctionEncoder {
     if (code === undefined && originOf(fn) === undefined) return this.#native(fn, graph);
     const reference = code && this.#imports.exportOf(fn, code);
     if (reference !== undefined) return this.#imports.add(fn, reference, graph);
-    const described = this.describe(fn, graph.path);
+    const described = this.describe(fn, graph.path, graph.holders);
     if (described.isOfNode) return this.#native(fn, graph);
     if (!graph.isConstant) {
       const kept = this.#keep(fn, described);

@@ -94,6 +94,14 @@ export interface ModuleExport {
   readonly node: AnyNode | undefined;
 }
 
+/** `this.key = …`, or a helper that does so. `[start, end)` is the value; `scope` owns the `this`. */
+export interface OwnAssignment {
+  readonly key: string;
+  readonly start: number;
+  readonly end: number;
+  readonly scope: Scope;
+}
+
 export interface Analysis {
   readonly root: Scope;
   readonly scopes: readonly Scope[];
@@ -114,6 +122,8 @@ export interface Analysis {
   readonly dependsOnMode: boolean;
   /** Private names that are assigned somewhere. */
   readonly writtenPrivates: ReadonlySet<string>;
+  /** Values that code gives to a property of its `this`, outer ones first. */
+  readonly ownAssignments: readonly OwnAssignment[];
 }
 
 /** Walks a tree once. The tree must come from acorn with locations as it makes them. */
@@ -182,6 +192,7 @@ class Walk implements Analysis {
   isAwaitingAtTop = false;
   dependsOnMode = false;
   readonly writtenPrivates = new Set<string>();
+  readonly ownAssignments: OwnAssignment[] = [];
   #scope: Scope;
 
   constructor(tree: AnyNode) {
@@ -261,6 +272,11 @@ class Walk implements Analysis {
         this.#visitVariables(node);
         return;
       case 'AssignmentExpression':
+        if (node.left.type === 'MemberExpression') {
+          const { object, property, computed } = node.left;
+          const isNamed = !computed && property.type === 'Identifier';
+          if (object.type === 'ThisExpression' && isNamed) this.#own(property.name, node.right);
+        }
         this.#assign(node.left);
         this.visit(node.right);
         return;
@@ -289,6 +305,11 @@ class Walk implements Analysis {
       case 'CallExpression':
         if (node.callee.type === 'Identifier' && node.callee.name === 'eval') {
           this.#mark('eval', node);
+        }
+        if (node.arguments[0]?.type === 'ThisExpression' && node.arguments[2] !== undefined) {
+          // What compilers write for fields: Object.defineProperty(this, 'name', …) and the like.
+          const [, key, value] = node.arguments;
+          if (key?.type === 'Literal') this.#own(String(key.value), value);
         }
         if (node.callee.type === 'Identifier' && node.callee.name === 'require') {
           this.#from(node.arguments[0]);
@@ -496,6 +517,12 @@ class Walk implements Analysis {
         this.#notePrivate(pattern);
         this.visit(pattern);
     }
+  }
+
+  #own(key: string, { start, end }: AnyNode): void {
+    let scope = this.#scope;
+    while (!scope.ownsThis && scope.parent !== undefined) scope = scope.parent;
+    this.ownAssignments.push({ key, start, end, scope });
   }
 
   #notePrivate(target: AnyNode): void {

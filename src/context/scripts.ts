@@ -103,6 +103,11 @@ function lineAndColumn(lineStarts: readonly number[], offset: number) {
   return { line: low, column: offset - (lineStarts[low] ?? 0) };
 }
 
+/** Zero-based line and column of an offset in the source of a script. */
+export function placeAt(script: Script, offset: number): { line: number; column: number } {
+  return lineAndColumn(script.lineStarts, offset);
+}
+
 function scriptAt(at: FunctionLocation, text: string): Script {
   const known = scripts.get(at.scriptId);
   if (known !== undefined) return known;

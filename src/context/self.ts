@@ -1,0 +1,173 @@
+// What `this` and `arguments` mean in an arrow: those of the function or the class field around it. An
+// arrow that its object holds where its source puts it (`field = () => …`, `this.name = () => …`) has
+// that object as `this`, so it is bound to the copy; V8 shows the `this` of an arrow to nobody. Else
+// it is read from the frame that made the arrow, while that still runs.
+// Not here: captured variables (describe.ts).
+
+import * as types from 'node:util/types';
+import type { Code } from './code.js';
+import { type Capture, inspectSelf } from './inspector.js';
+import { originOf } from './recreate.js';
+import { type Path, transferError } from './refuse.js';
+import type { Scope } from './scope.js';
+import { type Place, placeAt, scopeAround } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+/** Gives the place of a function of this process. */
+export type PlaceOf = (fn: AnyFunction) => Place | undefined;
+
+interface Found {
+  readonly value: unknown;
+}
+
+/**
+ * `[this, arguments]` for an arrow that uses one of them, else `[]`. `holders`: see `Graph`. A third
+ * element says that the arrow belongs to the object that is its `this`, and is made with each copy.
+ */
+export function selfOf(
+  fn: AnyFunction,
+  code: Code,
+  capture: Capture,
+  place: Place | undefined,
+  holders: readonly object[],
+  placeOf: PlaceOf,
+  path: Path,
+): unknown[] {
+  if (!code.usesOuterThis && !code.usesOuterArguments) return [];
+  const self: unknown[] = [undefined, undefined];
+  if (code.usesOuterArguments) self[1] = argumentsOf(capture, path);
+  if (!code.usesOuterThis) return self;
+  const holder = place && holderOf(fn, place, holders, placeOf, path);
+  if (holder !== undefined) return [holder.value, self[1], true];
+  const found = place && thisAround(place, capture.location?.scriptId);
+  if (found === undefined) {
+    throw transferError(
+      'TRANSFER_UNREADABLE',
+      path,
+      'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
+        'before it and use self, or pass the object whose property it is',
+    );
+  }
+  self[0] = found.value;
+  return self;
+}
+
+function argumentsOf({ scopes }: Capture, path: Path): unknown[] {
+  const scope = scopes.find((candidate) => Object.hasOwn(candidate, 'arguments'));
+  const list: unknown = scope && Reflect.get(scope, 'arguments');
+  if (!types.isArgumentsObject(list)) {
+    throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
+  }
+  return Array.from<unknown>(list);
+}
+
+/** The scope whose `this` the code at `place` uses. */
+function thisScope(place: Place): Scope | undefined {
+  let scope = scopeAround(place);
+  while (scope !== undefined && !scope.ownsThis) scope = scope.parent;
+  return scope;
+}
+
+/** Objects that own an arrow: the same arrow on a second one was copied there, with the first as `this`. */
+const owners = new WeakMap<AnyFunction, WeakRef<object>>();
+
+/** The object on the way to `fn` that the source makes its `this`. */
+function holderOf(
+  fn: AnyFunction,
+  place: Place,
+  holders: readonly object[],
+  placeOf: PlaceOf,
+  path: Path,
+): Found | undefined {
+  const scope = thisScope(place);
+  const key = scope && keyFor(place, scope);
+  if (scope === undefined || key === undefined) return undefined;
+  // The class of the field or method, or the constructor function itself.
+  const maker = scope.field !== undefined || isClass(scope.parent) ? scope.parent : scope;
+  const holder = holders.find((candidate, at) => {
+    const held: unknown = Object.getOwnPropertyDescriptor(candidate, key)?.value;
+    return held === (holders[at + 1] ?? fn) && maker && isMadeBy(candidate, maker, place, placeOf);
+  });
+  if (holder === undefined) return undefined;
+  const owner = owners.get(fn)?.deref();
+  if (owner !== undefined && owner !== holder) {
+    throw transferError(
+      'TRANSFER_UNREADABLE',
+      path,
+      'it uses `this` of the object that it was made for and was copied to another one: make the ' +
+        'copy with the constructor, or write a method instead of the arrow',
+    );
+  }
+  owners.set(fn, new WeakRef(holder));
+  return { value: holder };
+}
+
+/** The name under which the source puts what is at `place` on its `this`. */
+function keyFor(place: Place, scope: Scope): string | undefined {
+  const { field } = scope;
+  if (field !== undefined) {
+    if (field.computed) return undefined;
+    if (field.key.type === 'Identifier') return field.key.name;
+    return field.key.type === 'Literal' ? String(field.key.value) : undefined;
+  }
+  const assigned = place.script.analysis?.ownAssignments ?? [];
+  return assigned.findLast(
+    (each) => each.scope === scope && each.start <= place.start && place.start < each.end,
+  )?.key;
+}
+
+function isClass(scope: Scope | undefined): boolean {
+  return scope?.node.type === 'ClassDeclaration' || scope?.node.type === 'ClassExpression';
+}
+
+/** Whether `holder` is an instance of the class or constructor in `scope`, or that class itself. */
+function isMadeBy(holder: object, scope: Scope, place: Place, placeOf: PlaceOf): boolean {
+  const isFunction = typeof holder === 'function';
+  let at: object | null = isFunction ? holder : Object.getPrototypeOf(holder);
+  for (; at !== null; at = Object.getPrototypeOf(at)) {
+    const maker: unknown = isFunction
+      ? at
+      : Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
+    if (typeof maker === 'function' && isAt(maker, scope, place, placeOf)) return true;
+  }
+  return false;
+}
+
+function isAt(fn: AnyFunction, { node }: Scope, { script }: Place, placeOf: PlaceOf): boolean {
+  const definition = originOf(fn)?.definition;
+  if (definition !== undefined) {
+    const { line, column } = placeAt(script, node.start);
+    return (
+      definition.url === script.url && definition.line === line && definition.column === column
+    );
+  }
+  const place = placeOf(fn);
+  return place?.script.url === script.url && place.start === node.start;
+}
+
+/** `this` where an arrow was written: read from the frame that made it, while that still runs. */
+function thisAround(place: Place, scriptId: string | undefined): Found | undefined {
+  const { lineStarts, isCommonJs, isModule, url } = place.script;
+  const heads: (readonly [start: number, end: number])[] = [];
+  const owner = thisScope(place);
+  if (owner === undefined || scriptId === undefined) return undefined;
+  if (owner.parent === undefined) {
+    if (isModule) return { value: undefined };
+    // Code of a direct eval has the `this` of its caller, and no name to tell it by.
+    return isCommonJs || url === '' ? undefined : { value: globalThis };
+  }
+  for (let scope = scopeAround(place); scope !== undefined; scope = scope.parent) {
+    const { node } = scope;
+    if ('params' in node && 'body' in node) {
+      const { body } = node;
+      if (!Array.isArray(body)) heads.push([node.start, body.start]);
+    }
+    if (scope === owner) break;
+  }
+  return inspectSelf().thisOfFrame((at) => {
+    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
+    return (
+      at.scriptId === scriptId && heads.some(([start, end]) => offset >= start && offset <= end)
+    );
+  });
+}
