@@ -333,16 +333,21 @@ export class Graph {
     this.#begin(value, copy);
     const symbols = Object.getOwnPropertySymbols(value);
     const names = Object.getOwnPropertyNames(value);
+    let isLater = false;
     for (const key of symbols.length === 0 ? names : [...names, ...symbols]) {
       const descriptor = Object.getOwnPropertyDescriptor(value, key);
       if (descriptor === undefined) continue;
       const isOrdinary =
+        !isLater &&
         typeof key === 'string' &&
         descriptor.enumerable === true &&
         descriptor.writable === true &&
         descriptor.configurable === true;
-      if (!isOrdinary) this.#property(copy, value, key);
-      else if (isPlainPrimitive(descriptor.value) && key !== '__proto__') {
+      if (!isOrdinary) {
+        // What comes behind it is defined behind it, too: the order of properties can be seen.
+        isLater = true;
+        this.#property(copy, value, key);
+      } else if (isPlainPrimitive(descriptor.value) && key !== '__proto__') {
         copy[key] = descriptor.value;
       } else this.at(`.${key}`, () => this.set(copy, key, descriptor.value));
     }

@@ -312,6 +312,31 @@ export const cases: readonly Case[] = [
     },
   ],
   [
+    'the order of properties, whatever their flags',
+    async (run) => {
+      const object = {
+        get first() {
+          return 1;
+        },
+        second: 2,
+        third: 3,
+      };
+      const fixed = Object.defineProperty({}, 'z', { value: 1, enumerable: true });
+      const added = Object.assign(fixed, { a: { deep: true }, b: 3 });
+      class Point {
+        x = 1;
+      }
+      const point = Object.assign(
+        Object.defineProperty(new Point(), 'pre', { value: 1, enumerable: true }),
+        { y: 2 },
+      );
+      const orders = () => [object, added, point].map((value) => Object.keys(value).join());
+      assert.deepEqual(await run(orders), orders());
+      const asArgument = (...values: object[]) => values.map((value) => Object.keys(value).join());
+      assert.deepEqual(await run(asArgument, object, added, point), orders());
+    },
+  ],
+  [
     'accessors, read-only and hidden properties, frozen and sealed objects',
     async (run) => {
       const object = Object.defineProperty(
