@@ -218,7 +218,8 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     writtenNames: new Set(free.filter(({ isWrite }) => isWrite).map(({ name }) => name)),
     rewrites: rewritesOf(found, marks, gone, names, offset),
     heritageName: heritage?.type === 'Identifier' ? heritage.name : undefined,
-    usesOuterThis: isArrow && hasOuter('this'),
+    // The text of an eval may name the `this` that it sees.
+    usesOuterThis: isArrow && (hasOuter('this') || hasOuter('eval')),
     usesOuterArguments: free.some(({ name }) => name === 'arguments'),
     usesOuterSuper: (isArrow || found.key !== undefined) && hasSuper(marks, node),
     usesOuterNewTarget: isArrow && hasOuter('new.target'),

@@ -5,7 +5,7 @@
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isStrictFunction, madeName, usualName } from './definition.js';
-import { inspectorMissing, refuseComputedField, refuseEval, refuseUnreadable } from './hazards.js';
+import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
 import type { CodeDefinition, Definition } from './protocol.js';
@@ -143,14 +143,18 @@ export class Describer {
     if (code === undefined) throw new TypeError('native code has no captures');
     refuseUnreadable(code, path);
     const needsScopes =
-      code.freeNames.length > 0 || code.isClass || code.usesOuterThis || code.usesOuterArguments;
+      code.freeNames.length > 0 ||
+      code.isClass ||
+      code.usesEval ||
+      code.usesOuterThis ||
+      code.usesOuterArguments;
     if (!needsScopes) {
       const known = this.#knownBare(fn, text, code);
       if (known !== undefined) return known;
     }
     if (!canInspect()) {
       const isUnread = code.privateStatics.length > 0;
-      if (isUnread || code.freeNames.some((name) => !isBuiltinGlobal(name))) {
+      if (isUnread || code.usesEval || code.freeNames.some((name) => !isBuiltinGlobal(name))) {
         inspectorMissing(code, path);
       }
       return bare(code, this.#define(fn, code, undefined, []));
@@ -204,7 +208,6 @@ export class Describer {
     place: Place | undefined,
     path: Path,
   ): Slot[] {
-    if (code.usesEval) refuseEval(scopes, path);
     const slots: Slot[] = [];
     for (const name of code.freeNames) {
       const binding = place && bindingAt(place, name);
@@ -219,6 +222,11 @@ export class Describer {
           slots.push({ name, value, binding: undefined, isFixed: false });
         } else if (code.isClass && binding !== undefined) refuseComputedField(name, path);
       } else slots.push({ name, value: readScope(scope, name, path), binding, isFixed: false });
+    }
+    if (code.usesEval) {
+      for (const [name, value] of variablesAround(scopes, code.freeNames)) {
+        slots.push({ name, value, binding: place && bindingAt(place, name), isFixed: false });
+      }
     }
     const fixed = (name: string, value: unknown): void => {
       slots.push({ name, value, binding: undefined, isFixed: true });
@@ -290,6 +298,32 @@ function bare(code: Code, { codeId, madeName }: Interned): Described {
 
 export function textOf(fn: AnyFunction): string {
   return Function.prototype.toString.call(fn);
+}
+
+/** Every variable that a direct eval may name, besides those that the text names itself. */
+function variablesAround(
+  scopes: readonly object[],
+  named: readonly string[],
+): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  for (const scope of scopes) {
+    for (const name of Object.keys(scope)) {
+      if (found.has(name) || named.includes(name) || !isVariableName(name)) continue;
+      try {
+        found.set(name, Reflect.get(scope, name));
+      } catch {
+        // It has no value yet: eval would throw at home, too.
+      }
+    }
+  }
+  return found;
+}
+
+/** V8 lists `this` and names of its own among the variables of a scope. */
+function isVariableName(name: string): boolean {
+  return (
+    /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !['this', 'arguments'].includes(name)
+  );
 }
 
 function isUserGlobal(name: string, global: object): boolean {

@@ -182,7 +182,8 @@ export class Functions implements FunctionEncoder {
     }
     if (graph.isConstant && !isFixed && !isSettled(code, value, binding)) throw changeable;
     if (place !== undefined && !isFixed) guardShared(fn, code, place, name, value, binding, graph);
-    graph.at(`variable ${name}`, () => graph.set(values, at, value));
+    const why = code.usesEval && !code.freeNames.includes(name) ? ', which its eval() may use' : '';
+    graph.at(`variable ${name}${why}`, () => graph.set(values, at, value));
   }
 }
 

@@ -51,19 +51,6 @@ export function refuseComputedField(name: string, path: Path): never {
   );
 }
 
-/** Direct eval sees every variable around it, whatever its text will be. */
-export function refuseEval(scopes: readonly object[], path: Path): void {
-  const names = scopes.flatMap((scope) => Object.keys(scope));
-  if (names.length === 0) return;
-  const some = `${names.slice(0, 5).join(', ')}${names.length > 5 ? ', …' : ''}`;
-  throw transferError(
-    'TRANSFER_UNREADABLE',
-    path,
-    `it calls eval(), which may use any variable around it (${some}): pass the values as arguments ` +
-      'and call (0, eval)(text), or keep the function in a module and use task(moduleUrl, exportName)',
-  );
-}
-
 /** Two functions, one variable, and one of them assigns it: copies would drift apart. */
 export function guardShared(
   fn: AnyFunction,
@@ -77,7 +64,7 @@ export function guardShared(
   const key = `${place.script.url}:${binding?.start ?? name}`;
   const users = graph.variables.get(key) ?? [];
   graph.variables.set(key, users);
-  const writes = code.writtenNames.has(name);
+  const writes = code.usesEval || code.writtenNames.has(name); // eval may assign any of them
   for (const other of users) {
     if (other.fn === fn || !(writes || other.writes) || !Object.is(other.value, value)) continue;
     const [writer, reader] = writes ? [fn, other.fn] : [other.fn, fn];
