@@ -7,7 +7,7 @@
 
 import { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '../errors.js';
-import { abortError, nextTick } from '../internal/index.js';
+import { abortError, nextTick, unwatchAbort, watchAbort } from '../internal/index.js';
 import { parseStreamFrame, type StreamFrame } from './protocol.js';
 
 /** Items that an end takes before it has to be read. */
@@ -45,7 +45,7 @@ export class BusStream extends Duplex {
     this.once('finish', this.#destroyWhenOver);
     this.#wire = wire;
     this.#signal = signal;
-    signal?.addEventListener('abort', this.#abort, { once: true });
+    if (signal !== undefined) watchAbort(signal, this.#abort);
   }
 
   readonly #destroyWhenOver = (): void => {
@@ -101,7 +101,7 @@ export class BusStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: Done): void {
-    this.#signal?.removeEventListener('abort', this.#abort);
+    if (this.#signal !== undefined) unwatchAbort(this.#signal, this.#abort);
     if (this.#waiting !== undefined) nextTick(this.#waiting); // it hears that it is not sent
     this.#waiting = undefined;
     const isOver = this.#hasEnded && this.writableFinished;

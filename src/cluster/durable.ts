@@ -8,7 +8,7 @@ import { ByteReader } from '../channels/index.js';
 import { type AnyFunction, taskTarget } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';
 import type { DurableOptions } from '../host/index.js';
-import { abortError, type Deferred, defer } from '../internal/index.js';
+import { abortError, type Deferred, defer, unwatchAbort, watchAbort } from '../internal/index.js';
 import { clusterClosed, notDurable } from './errors.js';
 import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
 import { follow, guarded, listen } from './listen.js';
@@ -87,7 +87,7 @@ export class DurableTasks {
     const waiting: Waiting = { subjects, frame, outcome: defer(), seq: undefined };
     const { promise, reject } = waiting.outcome;
     const onAbort = (): void => reject(abortError(signal));
-    signal?.addEventListener('abort', onAbort);
+    if (signal !== undefined) watchAbort(signal, onAbort);
     this.#waiting.add(waiting);
     const hear = ({ data }: NatsMessage): void => void this.#take(waiting, data);
     const subscription = listen(connection, subjects.result, hear, { onError: reject });
@@ -101,7 +101,7 @@ export class DurableTasks {
       if (id === undefined) void put.then(() => this.#remove(waiting)).catch(() => {});
       throw error;
     } finally {
-      signal?.removeEventListener('abort', onAbort);
+      if (signal !== undefined) unwatchAbort(signal, onAbort);
       this.#waiting.delete(waiting);
       if (this.#waiting.size === 0) {
         clearInterval(this.#timer);

@@ -6,6 +6,7 @@
 import type { BlockStore, ByteReader } from '../channels/index.js';
 import type { AnyFunction, Exporter, FunctionSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
+import { unwatchAbort, watchAbort } from '../internal/index.js';
 import { blocksOf } from './buffers.js';
 import { ItemFailure } from './chunk.js';
 import { type Call, type Link, rest } from './link.js';
@@ -77,9 +78,11 @@ export class Relay {
       this.#link.codec.release(packed); // what was lent stays lent
       if (outcome !== 'sent') throw new ItemFailure(-1, busy());
       const abort = (): void => this.#link.post(frame.abort, slot, 0, undefined);
-      const settled = (): void => signal?.removeEventListener('abort', abort);
+      const settled = (): void => {
+        if (signal !== undefined) unwatchAbort(signal, abort);
+      };
       this.#waiting[slot] = { call, resolve, reject, settled };
-      signal?.addEventListener('abort', abort, { once: true });
+      if (signal !== undefined) watchAbort(signal, abort);
     });
   }
 

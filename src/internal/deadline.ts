@@ -3,6 +3,7 @@
 // Not here: stopping the work itself. Whoever waits knows how (a kill, a close), and does it.
 
 import { CodedError } from '../errors.js';
+import { unwatchAbort, watchAbort } from './abort-watch.js';
 import { messageOf } from './message.js';
 import { clearTimeout, setTimeout } from './timers.js';
 
@@ -36,7 +37,7 @@ export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise
     const timer = startTimer(deadlineMs, () => settle(() => reject(onDeadline())));
     const settle = (how: () => void) => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+      if (signal !== undefined) unwatchAbort(signal, onAbort);
       how();
     };
     work.then(
@@ -44,7 +45,7 @@ export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise
       (error: unknown) => settle(() => reject(error)),
     );
     if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
+    else if (signal !== undefined) watchAbort(signal, onAbort);
   });
 }
 

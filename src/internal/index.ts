@@ -1,4 +1,5 @@
 // Small things that every part may use; no part of manycore is known here.
+export { unwatchAbort, watchAbort } from './abort-watch.js';
 export {
   boolean,
   checkFunction,

@@ -9,11 +9,10 @@
 // hears. Who reads a stream in order first gets all results from before the item that failed: the chunks of
 // those go on. With `settled` a failure is the outcome of its items, and the map goes on.
 
-import { setMaxListeners } from 'node:events';
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
 import type { Cells, Chunk } from '../host/index.js';
-import { abortError } from '../internal/index.js';
+import { abortError, unwatchAbort, watchAbort } from '../internal/index.js';
 import { ChunkFailure, callDefaults } from '../pool/index.js';
 import {
   chunkBudgetMs,
@@ -92,10 +91,9 @@ export class MapRun {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    setMaxListeners(0, this.#controller.signal); // one for each chunk in flight
     this.finished.catch(() => {}); // whoever waits for it hears; a stream may have been left
     const { signal } = parts.options;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal !== undefined) watchAbort(signal, this.#onAbort);
   }
 
   readonly #onAbort = (): void => {
@@ -365,7 +363,7 @@ export class MapRun {
     const { source, runner, options } = this.#parts;
     this.#state = state;
     this.#endedMs = performance.now();
-    options.signal?.removeEventListener('abort', this.#onAbort);
+    if (options.signal !== undefined) unwatchAbort(options.signal, this.#onAbort);
     source.close();
     this.#controller.abort();
     if (!this.#parts.keepsRunner) runner.close();

@@ -20,6 +20,8 @@ import {
   LoopHold,
   startTimer,
   timeoutError,
+  unwatchAbort,
+  watchAbort,
 } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
@@ -321,7 +323,7 @@ export class Dispatcher {
     task.state = 'settled';
     clearTimeout(task.timer);
     if (task.onAbort !== undefined) {
-      task.options.signal?.removeEventListener('abort', task.onAbort);
+      if (task.options.signal !== undefined) unwatchAbort(task.options.signal, task.onAbort);
       this.#hostOf.delete(task);
     }
     this.#onSettled(task);
@@ -352,7 +354,7 @@ export class Dispatcher {
       const host = this.#hostOf.get(task);
       if (host !== undefined) this.#abandon(task, host, error);
     };
-    signal.addEventListener('abort', task.onAbort, { once: true });
+    watchAbort(signal, task.onAbort);
   }
 
   /**

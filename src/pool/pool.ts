@@ -238,7 +238,15 @@ export class Pool implements Caller, AsyncDisposable {
   }
 
   #hand(task: Task): void {
-    if (task.options.signal !== undefined) this.#dispatcher.watchSignal(task);
+    const { signal } = task.options;
+    if (signal !== undefined) {
+      // What a capture runs, as a getter, may have aborted it since the call was checked.
+      if (signal.aborted) {
+        this.#dispatcher.settleRefused(task, abortError(signal));
+        return;
+      }
+      this.#dispatcher.watchSignal(task);
+    }
     if (this.#dispatcher.admit(task)) return;
     this.#dispatcher.settleRefused(task, fullError(this.#options.maxWaitingTasks));
   }

@@ -1,13 +1,21 @@
 // Where tasks wait: first come, first served within a priority, higher priorities first. Almost every
 // program uses one priority, so each has its own array-backed queue and the lists are few.
 
-/** A queue over an array whose front is forgotten in pieces: `shift` is O(1) on average. */
+/** From so many places that hold no item on, they are given back when they are most of all. */
+const manyGone = 1024;
+
+/**
+ * A queue over an array, in which every step is O(1) on average: the front moves through it both ways, and
+ * what is taken out in the middle leaves a mark until its turn comes.
+ */
 class Fifo<T> {
   #items: (T | undefined)[] = [];
   #front = 0;
+  /** Items that were taken out, and whose places are still here. */
+  readonly #gone = new Set<T>();
 
   get length(): number {
-    return this.#items.length - this.#front;
+    return this.#items.length - this.#front - this.#gone.size;
   }
 
   push(item: T): void {
@@ -15,34 +23,63 @@ class Fifo<T> {
   }
 
   unshift(items: readonly T[]): void {
-    this.#items.splice(0, this.#front, ...items);
-    this.#front = 0;
+    if (items.length > this.#front) this.#makeRoom(items.length);
+    this.#front -= items.length;
+    for (const [at, item] of items.entries()) this.#items[this.#front + at] = item;
+  }
+
+  /** More than is needed, so that the next ones find their place; less than `#leaveFront` gives back. */
+  #makeRoom(count: number): void {
+    const kept = this.#items.slice(this.#front);
+    const room = count + Math.floor(kept.length / 4);
+    this.#items = Array.from<T | undefined>({ length: room }).concat(kept);
+    this.#front = room;
   }
 
   peek(): T | undefined {
+    this.#skipGone();
     return this.#items[this.#front];
   }
 
   shift(): T | undefined {
-    const item = this.#items[this.#front];
+    this.#skipGone();
     if (this.#front === this.#items.length) return undefined;
+    const item = this.#items[this.#front];
+    this.#leaveFront();
+    return item;
+  }
+
+  #skipGone(): void {
+    while (this.#gone.size > 0) {
+      const item = this.#items[this.#front];
+      if (item === undefined || !this.#gone.delete(item)) return;
+      this.#leaveFront();
+    }
+  }
+
+  #leaveFront(): void {
     this.#items[this.#front] = undefined;
     this.#front += 1;
     if (this.#front === this.#items.length) {
       this.#items.length = 0;
       this.#front = 0;
-    } else if (this.#front >= 1024 && this.#front * 2 >= this.#items.length) {
+    } else if (this.#front >= manyGone && this.#front * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#front);
       this.#front = 0;
     }
-    return item;
   }
 
-  remove(item: T): boolean {
-    const index = this.#items.indexOf(item, this.#front);
-    if (index < 0) return false;
-    this.#items.splice(index, 1);
-    return true;
+  /** For an item that is here. */
+  remove(item: T): void {
+    this.#gone.add(item);
+    if (this.#gone.size < manyGone && this.length > 0) return;
+    if (this.#gone.size < this.length) return;
+    const gone = this.#gone;
+    this.#items = this.#items
+      .slice(this.#front)
+      .filter((each) => each !== undefined && !gone.has(each));
+    this.#front = 0;
+    gone.clear();
   }
 }
 
@@ -83,11 +120,10 @@ export class TaskQueue<T> {
     return undefined;
   }
 
-  /** Takes one task out, wherever it stands; false when it is not here. */
-  remove(task: T, priority: number): boolean {
-    if (!this.#lane(priority).remove(task)) return false;
+  /** Takes a task out that is here, wherever it stands. */
+  remove(task: T, priority: number): void {
+    this.#lane(priority).remove(task);
     this.#length -= 1;
-    return true;
   }
 
   #lane(priority: number): Fifo<T> {

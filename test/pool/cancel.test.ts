@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type RunOptions, run, taskSignal } from '../../src/index.js';
@@ -240,4 +241,49 @@ test('a listener on the signal is gone when the call is settled', async (t) => {
   await Promise.all([caller.run(() => 1), caller.run(() => 2)]);
   await assert.rejects(caller.run(() => Promise.reject(new Error('no'))));
   assert.equal(listeners, 0);
+});
+
+test('one signal for many calls has one listener, and Node warns of no leak', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const abort = new AbortController();
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', onWarning);
+  t.after(() => process.off('warning', onWarning));
+  const caller = pool.with({ signal: abort.signal });
+  const gate = new Gate(t);
+  const [file, mark] = [gate.file, gate.mark('busy')];
+  const running = caller.run(() => blockUntil(file, mark, 1));
+  const waiting = Array.from({ length: 200 }, () => caller.run(() => 2));
+  const inline = pool.with({ signal: abort.signal, whenBusy: 'inline' });
+  await gate.reached('busy');
+  for (let call = 0; call < 20; call += 1)
+    waiting.push(inline.run(() => new Promise<number>(() => {})));
+  assert.equal(getEventListeners(abort.signal, 'abort').length, 1);
+  abort.abort();
+  for (const { status, reason } of (await Promise.allSettled([running, ...waiting])) as {
+    status: string;
+    reason?: unknown;
+  }[]) {
+    assert.equal(status, 'rejected');
+    assert.equal(Reflect.get(Object(reason), 'code'), 'ABORTED');
+  }
+  assert.equal(getEventListeners(abort.signal, 'abort').length, 0);
+  assert.deepEqual(warnings, []);
+  gate.open();
+});
+
+test('a signal that is aborted while the call is captured ends the call', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const abort = new AbortController();
+  const given = {
+    get value(): number {
+      abort.abort();
+      return 1;
+    },
+  };
+  const call = pool
+    .with({ signal: abort.signal })
+    .run((from: { value: number }) => from.value, given);
+  await assert.rejects(call, { code: 'ABORTED' });
 });
