@@ -92,7 +92,12 @@ class Decoding {
   run(): Decoded {
     const { specials, root, stores } = this.#payload;
     this.#sortPuts();
-    for (const [index, entry] of specials.entries()) this.#makeEarly(index, entry);
+    // Functions last: one whose `this` is a module or another special gets it when it is made.
+    for (const isFunction of [false, true]) {
+      for (const [index, entry] of specials.entries()) {
+        if ((entry[0] === special.function) === isFunction) this.#makeEarly(index, entry);
+      }
+    }
     this.#refill();
     for (const [index, entry] of specials.entries()) {
       const kind = entry[0];

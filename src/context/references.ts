@@ -87,6 +87,17 @@ function isReference(value: unknown): value is object {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
+/**
+ * What `this` is at the top of a CommonJS file: the `exports` that it began with. `undefined` when the file
+ * may have put something else into `module.exports`, which then is all that is left.
+ */
+export function cjsThis({ url, source }: Script): { readonly value: unknown } | undefined {
+  if (source === undefined || !url.startsWith('file:')) return undefined;
+  if (/\bmodule\s*(?:\.\s*exports|\[[^\]]*\])\s*=[^=]/.test(source)) return undefined;
+  const module = require.cache[fileURLToPath(url)];
+  return module && { value: module.exports };
+}
+
 /** The export of its module that is `fn`, a function or class of a CommonJS module. */
 export function cjsExport(fn: AnyFunction, isClass: boolean): ModuleReference | undefined {
   return cjsReference(fn, (reference) => isClass || isDeclarative(urlOf(reference)));

@@ -8,6 +8,7 @@ import * as types from 'node:util/types';
 import type { Code } from './code.js';
 import { type Capture, inspectSelf } from './inspector.js';
 import { originOf } from './recreate.js';
+import { cjsThis } from './references.js';
 import { type Path, transferError } from './refuse.js';
 import type { Scope } from './scope.js';
 import { type Place, placeAt, scopeAround } from './scripts.js';
@@ -154,7 +155,8 @@ function thisAround(place: Place, scriptId: string | undefined): Found | undefin
   if (owner.parent === undefined) {
     if (isModule) return { value: undefined };
     // Code of a direct eval has the `this` of its caller, and no name to tell it by.
-    return isCommonJs || url === '' ? undefined : { value: globalThis };
+    if (isCommonJs) return cjsThis(place.script);
+    return url === '' ? undefined : { value: globalThis };
   }
   for (let scope = scopeAround(place); scope !== undefined; scope = scope.parent) {
     const { node } = scope;

@@ -121,3 +121,20 @@ test('fields as compilers write them, and fields in CommonJS', async () => {
   assert.deepEqual(await peer.run(() => objects.map((each) => each.get())), [3, 3]);
   assert.deepEqual(await peer.run((given) => given.map((each) => each.get()), objects), [3, 3]);
 });
+
+test('an arrow at the top of a CommonJS file has its exports as `this`', async () => {
+  const { make } = createRequire(import.meta.url)('../../../test/context/fixtures/top-this.cjs');
+  const arrow = make();
+  assert.equal(await peer.run(() => arrow()), 'of the file');
+});
+
+test('where the file replaced its exports, `this` is gone', async () => {
+  const { make } = createRequire(import.meta.url)(
+    '../../../test/context/fixtures/replaced-exports.cjs',
+  );
+  const arrow = make();
+  await assert.rejects(
+    peer.run(() => arrow()),
+    { code: 'TRANSFER_UNREADABLE' },
+  );
+});
