@@ -17,6 +17,7 @@ import {
   type Reference,
   resolve,
 } from './scope.js';
+import { viteDynamicImport } from './vite-files.js';
 
 /** How the text becomes a value: as it is, or as a member of an object or class literal. */
 export type CodeForm = 'expression' | 'method' | 'getter' | 'setter' | 'class-method';
@@ -191,7 +192,9 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     const binding = resolve(scope, name);
     return binding === undefined || !isInside(binding.scope, node);
   };
-  const free = all.references.filter(isFree);
+  const outside = all.references.filter(isFree);
+  const free = outside.filter(({ name }) => name !== viteDynamicImport);
+  const viteImports = outside.filter(({ name }) => name === viteDynamicImport);
   const marks = all.marks.filter(({ start }) => inside(start) && !isGone(start));
   const outer = (mark: Mark): boolean => {
     for (let at = mark.scope; ; ) {
@@ -216,16 +219,17 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     isArrow,
     freeNames,
     writtenNames: new Set(free.filter(({ isWrite }) => isWrite).map(({ name }) => name)),
-    rewrites: rewritesOf(found, marks, gone, names, offset),
+    rewrites: rewritesOf(found, [...marks, ...viteImports], gone, names, offset),
     heritageName: heritage?.type === 'Identifier' ? heritage.name : undefined,
     // The text of an eval may name the `this` that it sees.
-    usesOuterThis: isArrow && (hasOuter('this') || hasOuter('eval')),
+    usesOuterThis:
+      isArrow && ((hasOuter('this') && !isThisForAwaiter(text, marks, offset)) || hasOuter('eval')),
     usesOuterArguments: free.some(({ name }) => name === 'arguments'),
     usesOuterSuper: (isArrow || found.key !== undefined) && hasSuper(marks, node),
     usesOuterNewTarget: isArrow && hasOuter('new.target'),
     usesEval: has('eval'),
     usesImportMeta: has('import.meta'),
-    usesDynamicImport: has('import()'),
+    usesDynamicImport: has('import()') || viteImports.length > 0,
     outerPrivateName: outerPrivate(marks, found),
     hasPrivateMembers: isClass && membersOf(node).some(isPrivateInstanceMember),
     heritageSlot: gone.find(({ kind }) => kind === 'heritage')?.slot,
@@ -318,9 +322,20 @@ function freshName(used: ReadonlySet<string>, wanted: string): string {
   return name;
 }
 
+/**
+ * Whether the only `this` is what a compiler hands to its helper for async functions, which needs
+ * none: `__awaiter(this, …)` of TypeScript, `__async(this, …)` of esbuild.
+ */
+function isThisForAwaiter(text: string, marks: readonly Mark[], offset: number): boolean {
+  return marks.every(
+    ({ kind, start }) =>
+      kind !== 'this' || /__a(?:waiter|sync)\($/.test(text.slice(0, start - offset).slice(-12)),
+  );
+}
+
 function rewritesOf(
   found: Found,
-  marks: readonly Mark[],
+  marks: readonly (Mark | Reference)[],
   gone: readonly Gone[],
   names: FreshNames,
   offset: number,
@@ -329,9 +344,13 @@ function rewritesOf(
   const add = (start: number, end: number, kind: Rewrite['kind'], slot: string): void => {
     rewrites.push({ start: start - offset, end: end - offset, kind, slot });
   };
-  for (const { kind, start, end } of marks) {
-    if (kind === 'import.meta') add(start, end, kind, names.meta);
-    if (kind === 'import()') add(start, start + 'import'.length, kind, names.importer);
+  for (const mark of marks) {
+    const { start } = mark;
+    if (!('kind' in mark)) add(start, start + mark.name.length, 'import()', names.importer);
+    else if (mark.kind === 'import.meta') add(start, mark.end, mark.kind, names.meta);
+    else if (mark.kind === 'import()') {
+      add(start, start + 'import'.length, mark.kind, names.importer);
+    }
   }
   if (found.key && found.isComputed) add(found.key.start, found.key.end, 'key', '0');
   return rewrites.sort((a, b) => a.start - b.start);

@@ -21,6 +21,7 @@ import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import { taskTarget } from './task.js';
+import { isExpect, refuseRunner, withoutState } from './toolchains.js';
 import type { AnyFunction } from './types.js';
 
 /** A function whose captures never change, as a definition of its own. */
@@ -62,7 +63,8 @@ export class Functions implements FunctionEncoder {
     return this.#identities.identify(value);
   }
 
-  encodeFunction(fn: AnyFunction, graph: Graph): number {
+  encodeFunction(given: AnyFunction, graph: Graph): number {
+    const fn = withoutState(given);
     const known = graph.indexOf(fn);
     if (known !== undefined) return known;
     const builtin = builtinPath(fn);
@@ -70,6 +72,7 @@ export class Functions implements FunctionEncoder {
     const registered = this.#registered(fn, graph);
     if (registered >= 0) return registered;
     if (types.isProxy(fn)) refuse(fn, graph.path);
+    if (isExpect(fn)) refuseRunner('expect() of Jest', graph.path);
     const code = originOf(fn) === undefined ? readCode(textOf(fn)) : undefined;
     if (code === undefined && originOf(fn) === undefined) return this.#native(fn, graph);
     const reference = code && this.#imports.exportOf(fn, code);
@@ -170,12 +173,13 @@ export class Functions implements FunctionEncoder {
   #slot(
     fn: AnyFunction,
     { code, place }: Described,
-    { name, value, binding, isFixed }: Slot,
+    slot: Slot,
     at: number,
     values: unknown[],
     graph: Graph,
   ): void {
-    const index = this.#imports.slot(name, value, binding, place, graph);
+    const { name, binding, isFixed } = slot;
+    const [value, index] = this.#imports.slot(slot, code, place, graph);
     if (index !== undefined) {
       graph.put(values, at, index);
       return;

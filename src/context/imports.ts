@@ -3,9 +3,10 @@
 
 import * as types from 'node:util/types';
 import type { Code } from './code.js';
-import type { Definitions, Describer } from './describe.js';
+import type { Definitions, Describer, Slot } from './describe.js';
 import type { Graph } from './encode.js';
 import { canInspect } from './inspector.js';
+import { foreignRequire, ofForeignModule } from './jest.js';
 import { isProgram } from './program.js';
 import { special } from './protocol.js';
 import {
@@ -20,6 +21,7 @@ import {
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
 import type { AnyFunction } from './types.js';
+import { isViteImport, viteImport } from './vite.js';
 
 export class Imports {
   readonly #definitions: Definitions;
@@ -75,15 +77,36 @@ export class Imports {
     return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name]);
   }
 
-  /** The special for a captured value: imports, and what CommonJS gives each module. */
+  /**
+   * What stands for a captured value, and the special for it: imports, and what CommonJS gives each
+   * module. Without a special the value travels as any other.
+   */
   slot(
+    { name, value, binding }: Slot,
+    { text }: Code,
+    place: Place | undefined,
+    graph: Graph,
+  ): readonly [value: unknown, special: number | undefined] {
+    if (place === undefined) return [value, undefined];
+    if (!isViteImport(name)) {
+      const module = foreignRequire(value, text, place.script.url);
+      if (module !== undefined) return [module, undefined];
+      const special = this.#slot(name, value, binding, place, graph);
+      return [special === undefined ? ofForeignModule(name, value, text) : value, special];
+    }
+    const found = viteImport(name, value, text, place.script, [...graph.path, `variable ${name}`]);
+    if (!('specifier' in found)) return [found.value, undefined];
+    const reference = { specifier: found.specifier, name: '*', isRequired: false };
+    return [value, this.add(value, reference, graph, place.script.url)];
+  }
+
+  #slot(
     name: string,
     value: unknown,
     binding: Binding | undefined,
-    place: Place | undefined,
+    place: Place,
     graph: Graph,
   ): number | undefined {
-    if (place === undefined) return undefined;
     const { url, isCommonJs } = place.script;
     if (binding?.kind === 'import') {
       const { source = '', imported = '', importType } = binding;

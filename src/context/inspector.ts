@@ -122,9 +122,7 @@ export class Inspector {
         bound: this.#boundOf(parts),
       };
     } finally {
-      this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
-      this.#holder.fn = undefined;
-      this.#holder.out = undefined;
+      this.#release();
     }
   }
 
@@ -133,8 +131,7 @@ export class Inspector {
     try {
       return locationOf(this.#internals(fn).get('[[FunctionLocation]]')?.value);
     } finally {
-      this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
-      this.#holder.fn = undefined;
+      this.#release();
     }
   }
 
@@ -156,9 +153,7 @@ export class Inspector {
       for (const [name, value] of remote) found.set(name, this.#valueOf(value));
       return found;
     } finally {
-      this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
-      this.#holder.fn = undefined;
-      this.#holder.out = undefined;
+      this.#release();
     }
   }
 
@@ -169,7 +164,23 @@ export class Inspector {
     return Number(unserializableValue); // -0, NaN, Infinity
   }
 
-  #internals(fn: AnyFunction): Map<string, RemoteValue> {
+  /** What is behind a Proxy; `undefined` when it was revoked. */
+  proxyTarget(proxy: object): unknown {
+    try {
+      const target = this.#internals(proxy).get('[[Target]]')?.objectId;
+      return target === undefined ? undefined : this.#fetch(target);
+    } finally {
+      this.#release();
+    }
+  }
+
+  #release(): void {
+    this.#session.post('Runtime.releaseObjectGroup', { objectGroup });
+    this.#holder.fn = undefined;
+    this.#holder.out = undefined;
+  }
+
+  #internals(fn: object): Map<string, RemoteValue> {
     this.#holder.fn = fn;
     const functionId = this.#call('function(){return this.fn}');
     const found = new Map<string, RemoteValue>();

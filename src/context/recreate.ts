@@ -5,13 +5,15 @@
 // so functions may capture each other; a class is evaluated when its slots are filled.
 // Not here: which values go into the slots (decode.ts).
 
+import { existsSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { withoutWarnings } from './scripts.js';
 import type { AnyFunction } from './types.js';
+import { fileOfVite } from './vite-files.js';
 
 /** One set of variables around the function. */
 export interface Instance {
@@ -203,11 +205,32 @@ export function importerFor(url: string): Import {
   if (typeof made !== 'function') throw new TypeError('import() cannot be compiled');
   // The first import is what warns, not the compilation.
   const importer = (specifier: string, options?: unknown): Promise<unknown> =>
-    withoutWarnings(
-      async (): Promise<unknown> => Reflect.apply(made, undefined, [specifier, options]),
-    );
+    withoutWarnings(async (): Promise<unknown> => {
+      const file = isOfVite(specifier) ? fileOfVite(specifier, url) : undefined;
+      if (file === undefined) return Reflect.apply(made, undefined, [specifier, options]);
+      try {
+        return await Reflect.apply(made, undefined, [pathToFileURL(file).href, options]);
+      } catch (cause) {
+        throw onlyInVite(file, cause);
+      }
+    });
   importers.set(url, importer);
   return importer;
+}
+
+/** A path that names no file, but one below the root of a project that Vite serves. */
+function isOfVite(specifier: string): boolean {
+  return /^\/(?!\/)/.test(specifier) && !existsSync(specifier);
+}
+
+function onlyInVite(file: string, cause: unknown): CodedError {
+  return new CodedError(
+    'TRANSFER_IMPORT_FAILED',
+    `${file} cannot be imported in the host: ${cause instanceof Error ? cause.message : cause}; ` +
+      'Vite compiles modules in its own process only: import it by a statement at the top of the ' +
+      'module, so that it travels with the function',
+    { cause },
+  );
 }
 
 /** Fails as the peer should hear it when a definition does not compile. */

@@ -5,6 +5,7 @@
 
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { isLoadedByNode, rememberForeignModule } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
 import { isConstant } from './scope.js';
 import { analysisOf, type Place, type Script, withoutWarnings } from './scripts.js';
@@ -57,6 +58,10 @@ function currentTable(): typeof cjsTable {
 
 function addCjs(file: string, exports: unknown): void {
   if (!isReference(exports)) return;
+  if (!isLoadedByNode(file)) {
+    rememberForeignModule(exports);
+    return;
+  }
   remember(exports, file, '*');
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(exports))) {
     const value = exported(exports, name, descriptor);

@@ -2,35 +2,75 @@
 // its own, and a require() that knows no ES modules.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import * as nodeModule from 'node:module';
 import { createRequire, isBuiltin } from 'node:module';
-import { dirname, join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { after, before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
 import type * as Manycore from '../../src/index.js';
 
 const bundle = fileURLToPath(new URL('../../bundle/', import.meta.url));
 
-/** Loads CommonJS modules into `context`; an ES module is refused as Jest does. */
-function loaderFor(context: vm.Context): (file: string) => unknown {
+/** Modules as Jest compiled them: what is in their files is no CommonJS. */
+const ownFolder = join(tmpdir(), `manycore-realms-${process.pid}`);
+const ownText: Record<string, string> = {
+  'own.js': `
+  Object.defineProperty(exports, '__esModule', { value: true });
+  exports.registry = new WeakMap();
+  const step = 2;
+  exports.double = (n) => n * step;
+  exports.Account = class Account { constructor(n) { this.n = n } more() { return new Account(this.n + 1) } };`,
+  'double.js': 'exports.double = (n) => n * 2',
+};
+
+const textOf = (file: string): string | undefined => ownText[relative(ownFolder, file)];
+
+/** Loads CommonJS modules into `context`, into a table of its own; an ES module is refused as by Jest. */
+function loaderFor(context: vm.Context): (file: string) => NodeRequire {
+  const cache: Record<string, { exports: unknown; loaded: boolean }> = {};
   const load = (file: string): unknown => {
-    const module: { exports: unknown } = { exports: {} };
-    const fromNode = createRequire(file);
-    const require = (specifier: string): unknown => {
-      if (isBuiltin(specifier) || !specifier.startsWith('.')) return fromNode(specifier);
-      if (specifier.endsWith('.cjs')) return load(join(dirname(file), specifier));
-      throw Object.assign(new Error('Must use import'), { code: 'ERR_REQUIRE_ESM' });
-    };
+    const known = cache[file];
+    if (known !== undefined) return known.exports;
+    const module: { exports: unknown; loaded: boolean } = { exports: {}, loaded: true };
+    cache[file] = module;
     const parameters = ['module', 'exports', 'require', '__filename', '__dirname'];
     const options = { filename: file, parsingContext: context };
-    const body: unknown = vm.compileFunction(readFileSync(file, 'utf8'), parameters, options);
+    const text = textOf(file) ?? readFileSync(file, 'utf8');
+    const body: unknown = vm.compileFunction(text, parameters, options);
     assert.ok(typeof body === 'function');
-    Reflect.apply(body, undefined, [module, module.exports, require, file, dirname(file)]);
+    const given = [module, module.exports, requireFrom(file), file, dirname(file)];
+    Reflect.apply(body, undefined, given);
     return module.exports;
   };
-  return load;
+  const requireFrom = (from: string | URL): NodeRequire => {
+    const file = String(from).startsWith('file:') ? fileURLToPath(from) : String(from);
+    const fromNode = createRequire(file);
+    const resolve = (specifier: string): string =>
+      specifier.startsWith('.') ? join(dirname(file), specifier) : specifier;
+    const require = (specifier: string): unknown => {
+      if (/^(?:node:)?module$/.test(specifier))
+        return { ...nodeModule, createRequire: requireFrom };
+      if (isBuiltin(specifier) || /^[^./]|\.node$/.test(specifier)) return fromNode(specifier);
+      if (specifier.endsWith('.cjs') || textOf(resolve(specifier)) !== undefined)
+        return load(resolve(specifier));
+      throw Object.assign(new Error('Must use import'), { code: 'ERR_REQUIRE_ESM' });
+    };
+    const parts = { cache, resolve: Object.assign(resolve, fromNode.resolve), main: undefined };
+    return Object.assign(require, { ...parts, extensions: fromNode.extensions }) as NodeRequire;
+  };
+  return requireFrom;
 }
+
+before(() => {
+  mkdirSync(ownFolder, { recursive: true });
+  for (const name of Object.keys(ownText)) {
+    writeFileSync(join(ownFolder, name), 'throw new Error("not as Jest compiled it")');
+  }
+});
+after(() => rmSync(ownFolder, { recursive: true }));
 
 /** The globals of Node that Jest gives each context, by what is missing there. */
 function nodeGlobals(): Record<string, unknown> {
@@ -42,15 +82,20 @@ function nodeGlobals(): Record<string, unknown> {
 /** The package in a context of its own, and a way to evaluate text beside it. */
 function realm(t: TestContext) {
   const context = vm.createContext(nodeGlobals());
-  const library: unknown = loaderFor(context)(join(bundle, 'index.cjs'));
+  const requireFrom = loaderFor(context);
+  const library: unknown = requireFrom(join(bundle, 'x.cjs'))('./index.cjs');
   assert.ok(isLibrary(library));
   const pool = new library.Pool({ size: 1 });
   t.after(() => pool.close());
-  /** Calls `text`, which is a function of `run` and `library`. */
+  /** Calls `text`, which is a function of `run`, `library` and `require`. */
   const evaluate = async (text: string): Promise<unknown> => {
     const fn: unknown = vm.runInContext(`(${text})`, context);
     assert.ok(typeof fn === 'function');
-    return Reflect.apply(fn, undefined, [pool.run.bind(pool), library]);
+    return Reflect.apply(fn, undefined, [
+      pool.run.bind(pool),
+      library,
+      requireFrom(join(ownFolder, 'app.js')),
+    ]);
   };
   return { evaluate, context };
 }
@@ -75,6 +120,12 @@ test('a global that was set in the context travels as one that was set in the pr
   const { evaluate, context } = realm(t);
   vm.runInContext('globalThis.limit = 7', context);
   assert.equal(await evaluate('(run) => run(() => limit + 1)'), 8);
+});
+
+test('a global of Node that a runner gave to the context is that of the host', async (t) => {
+  const { evaluate } = realm(t);
+  assert.notEqual(await evaluate('(run) => run(() => process.pid)'), process.pid);
+  assert.equal(await evaluate('(run) => run(() => Buffer.from("a").length + [URL].length)'), 2);
 });
 
 test('an arrow in a context of node:vm takes along the `this` around it', async (t) => {
@@ -107,3 +158,31 @@ test('an error of a task is one of the context, with its code', async (t) => {
   }`;
   assert.equal(await evaluate(text), 'true,too far,true,TRANSFER_UNSUPPORTED');
 });
+
+const ofOwnModule: Record<string, readonly [text: string, expected: unknown]> = {
+  'an object that a module exports': [
+    "(run, library, require) => { const own_1 = require('./own.js'); return run((n) => own_1.double(n), 21) }",
+    42,
+  ],
+  'a function of a module': [
+    "(run, library, require) => { const { double } = require('./own.js'); return run((n) => double(n), 21) }",
+    42,
+  ],
+  'an instance of a class of a module': [
+    `(run, library, require) => {
+      const { Account } = require('./own.js'), a = new Account(1); return run(() => a.more().n) }`,
+    2,
+  ],
+  'a module that is required inside': [
+    `(run, library, require) => run(async (n) => {
+      const { double } = await Promise.resolve().then(() => require('./double.js')); return double(n) }, 4)`,
+    8,
+  ],
+};
+
+for (const [what, [text, expected]] of Object.entries(ofOwnModule)) {
+  test(`a module that only its loader can compile travels by value: ${what}`, async (t) => {
+    const { evaluate } = realm(t);
+    assert.equal(await evaluate(text), expected);
+  });
+}

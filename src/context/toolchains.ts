@@ -1,0 +1,83 @@
+// What test runners and compilers make of a program, where it is not what Node would load. The names
+// below are written by the tools, not by users. Not here: Vite (vite.ts), modules that Jest loads (jest.ts).
+
+import * as types from 'node:util/types';
+import vm from 'node:vm';
+import { type Path, transferError } from './refuse.js';
+import type { AnyFunction } from './types.js';
+
+/** The members of `name` that a text uses; `undefined`: all, or those of a name made later. */
+export function usedMembers(text: string, name: string): string[] | undefined {
+  const used = new Set<string>();
+  for (const [, member] of text.matchAll(
+    new RegExp(`(?<![\\w$.])${name.replaceAll('$', '\\$')}(?![\\w$])(?:\\.([\\w$]+))?`, 'g'),
+  )) {
+    if (member === undefined) return undefined;
+    used.add(member);
+  }
+  return [...used];
+}
+
+/** An object with some properties of `value`, as they are; a Proxy in one of them as what it shows. */
+export function partOf(value: object, names: readonly string[]): object {
+  const part = {};
+  for (const name of names) {
+    const descriptor = Object.getOwnPropertyDescriptor(value, name);
+    if (types.isProxy(value) || types.isProxy(descriptor?.value)) {
+      const shown: unknown = Reflect.get(value, name);
+      Reflect.set(part, name, types.isProxy(shown) ? Object.assign({}, shown) : shown);
+    } else if (descriptor !== undefined) {
+      Object.defineProperty(part, name, descriptor);
+    }
+  }
+  return part;
+}
+
+/** Refuses what a test runner gives its tests: it knows only the process of the test. */
+export function refuseRunner(what: string, path: Path): never {
+  throw transferError(
+    'TRANSFER_UNSUPPORTED',
+    path,
+    `it uses ${what}, which works only where the test runs: return the value and check it there, ` +
+      'or use node:assert inside',
+  );
+}
+
+/** The `expect` of Jest, which is a global. */
+export function isExpect(fn: AnyFunction): boolean {
+  return fn.name === 'expect' && 'hasAssertions' in fn && 'extend' in fn;
+}
+
+/** A function that travels as its text, in a script of its own: parsing ours would take long. */
+export function travelling(text: string): AnyFunction {
+  return Object(vm.runInThisContext(`(${text})`));
+}
+
+let wildcard: AnyFunction | undefined;
+
+/**
+ * A helper of Babel and swc keeps in a WeakMap which namespace it has made for a CommonJS module. One
+ * that does the same from its text alone travels in its place; others are as they are.
+ */
+export function withoutState(fn: AnyFunction): AnyFunction {
+  if (!/^_?interop_?require_?wildcard$/i.test(fn.name)) return fn;
+  wildcard ??= travelling(wildcardText);
+  return wildcard;
+}
+
+const wildcardText = `function _interopRequireWildcard(exports, isOfNode) {
+  if (!isOfNode && exports && exports.__esModule) return exports;
+  if (exports === null || (typeof exports !== 'object' && typeof exports !== 'function')) {
+    return { default: exports };
+  }
+  const known = (_interopRequireWildcard.known ??= new WeakMap());
+  if (known.has(exports)) return known.get(exports);
+  const made = { __proto__: null };
+  for (const key in exports) {
+    if (key === 'default' || !Object.hasOwn(exports, key)) continue;
+    Object.defineProperty(made, key, Object.getOwnPropertyDescriptor(exports, key));
+  }
+  made.default = exports;
+  known.set(exports, made);
+  return made;
+}`;

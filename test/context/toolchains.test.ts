@@ -1,0 +1,221 @@
+// Functions as test runners and compilers hand them over: imports behind the names of Vite, helpers of
+// TypeScript, Babel and swc. The real tools run in npm run test:runners.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import vm from 'node:vm';
+import { Peer } from './harness.js';
+
+const peer = new Peer();
+const folder = mkdtempSync(join(tmpdir(), 'manycore-toolchains-'));
+after(() => {
+  peer.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const packages = join(folder, 'node_modules');
+mkdirSync(join(packages, 'shapes'), { recursive: true });
+mkdirSync(join(packages, 'vitest'), { recursive: true });
+mkdirSync(join(folder, 'src'));
+const cjs =
+  'const kept = new WeakMap(); module.exports = Object.assign(() => 1, { area: (a) => a * a, keep: (o) => kept.set(o, 1) });';
+writeFileSync(join(packages, 'shapes/index.cjs'), cjs);
+writeFileSync(join(packages, 'vitest/index.mjs'), 'export const expect = () => {};');
+writeFileSync(join(folder, 'src/helper.mjs'), 'export const twice = (n) => n * 2;');
+writeFileSync(join(folder, 'src/broken.mjs'), 'export const twice: (n) => number;');
+
+/** Makes up for exports that Node does not find, as vite-node does. */
+function interop(namespace: Record<string, unknown>): unknown {
+  const other: unknown = namespace['default'];
+  return new Proxy(namespace, {
+    get: (target, name) =>
+      Reflect.get(target, name) ??
+      (other === undefined ? undefined : Reflect.get(Object(other), name)),
+  });
+}
+
+/** A module of the user as Vite compiles it: exports are getters. */
+function ownModule(): object {
+  const module = vm.runInThisContext(`(() => {
+    const exports = {};
+    let calls = 1;
+    const registry = new WeakMap();
+    const add = (n) => n + calls;
+    Object.defineProperty(exports, 'add', { enumerable: true, get: () => add });
+    Object.defineProperty(exports, 'registry', { enumerable: true, get: () => registry });
+    return exports;
+  })()`);
+  assert.ok(typeof module === 'object');
+  return module;
+}
+
+/** What `text`, the body of a module that Vite compiled, returns. */
+async function viteModule(text: string): Promise<unknown> {
+  const load = async (source: string): Promise<unknown> => {
+    if (source.startsWith('/src/')) return ownModule();
+    const url = source.startsWith('node:')
+      ? source
+      : pathToFileURL(source.replace('/@fs', '')).href;
+    return interop(await import(url));
+  };
+  const env = new Proxy(
+    { MODE: 'test', DEV: '1' },
+    { get: (o, k) => (k === 'DEV' ? true : Reflect.get(o, k)) },
+  );
+  const meta = { url: 'file:///src/app.js', env };
+  const dynamic = (source: string): Promise<unknown> =>
+    import(pathToFileURL(join(folder, source)).href);
+  const run: unknown = vm.runInThisContext(
+    `'use strict';async (__vite_ssr_import__,__vite_ssr_dynamic_import__,__vite_ssr_import_meta__) => {${text}}`,
+    { filename: join(folder, 'src/app.js') },
+  );
+  assert.ok(typeof run === 'function');
+  return Reflect.apply(run, undefined, [load, dynamic, meta]);
+}
+
+const lodashLike = `"/@fs${packages}/shapes/index.cjs", {"importedNames":["area"]}`;
+
+const viteCases: [title: string, text: string, expected: unknown][] = [
+  [
+    'a builtin by name',
+    'const __vite_ssr_import_0__ = await __vite_ssr_import__("node:path");\nreturn () => (0,__vite_ssr_import_0__.basename)("/a/b")',
+    'b',
+  ],
+  [
+    'a builtin by default',
+    'const __vi_import_0__ = await __vite_ssr_import__("node:path");\nreturn () => __vi_import_0__.default.basename("/a/b")',
+    'b',
+  ],
+  [
+    'a builtin as namespace',
+    'const __vite_ssr_import_0__ = await __vite_ssr_import__("node:os");\nreturn () => { const os = __vite_ssr_import_0__; return typeof os.cpus + typeof os.default }',
+    'functionobject',
+  ],
+  [
+    'a package by default',
+    `const __vite_ssr_import_0__ = await __vite_ssr_import__(${lodashLike});\nreturn () => __vite_ssr_import_0__.default.area(3)`,
+    9,
+  ],
+  [
+    'a package by a name that Node does not find',
+    `const __vite_ssr_import_0__ = await __vite_ssr_import__(${lodashLike});\nreturn () => (0,__vite_ssr_import_0__.area)(3)`,
+    9,
+  ],
+  [
+    'the exports that it uses of an own module',
+    'const __vite_ssr_import_0__ = await __vite_ssr_import__("/src/own.js");\nreturn () => (0,__vite_ssr_import_0__.add)(2)',
+    3,
+  ],
+  [
+    'import.meta',
+    'return () => [__vite_ssr_import_meta__.url, __vite_ssr_import_meta__.env.MODE, __vite_ssr_import_meta__.env.DEV].join()',
+    'file:///src/app.js,test,true',
+  ],
+  [
+    'import() of an own module',
+    'return async (n) => (await __vite_ssr_dynamic_import__("/src/helper.mjs")).twice(2)',
+    4,
+  ],
+  [
+    'import() of a builtin',
+    'return async () => typeof (await __vite_ssr_dynamic_import__("node:os")).cpus',
+    'function',
+  ],
+];
+
+for (const [title, text, expected] of viteCases) {
+  test(`Vite: ${title} is the same in a host`, async () => {
+    const fn = await viteModule(text);
+    assert.ok(isFunction(fn));
+    assert.deepEqual(await peer.run(fn), expected);
+  });
+}
+
+test('Vite: expect() of Vitest is refused by name, with a way out', async () => {
+  const source = `"/@fs${packages}/vitest/index.mjs", {"importedNames":["expect"]}`;
+  const fn = await viteModule(
+    `const __vite_ssr_import_0__ = await __vite_ssr_import__(${source});\nreturn () => (0,__vite_ssr_import_0__.expect)(1)`,
+  );
+  assert.ok(isFunction(fn));
+  await assert.rejects(async () => peer.run(fn), {
+    code: 'TRANSFER_UNSUPPORTED',
+    message: /expect of Vitest.*check it there/s,
+  });
+});
+
+test('Vite: import() of a module that only Vite can compile says so', async () => {
+  const fn = await viteModule('return () => __vite_ssr_dynamic_import__("/src/broken.mjs")');
+  assert.ok(isFunction(fn));
+  await assert.rejects(async () => peer.run(fn), {
+    code: 'TRANSFER_IMPORT_FAILED',
+    message: /Vite compiles/,
+  });
+});
+
+test('expect() of Jest is refused by name', async () => {
+  const expect = Object.assign(function expect() {}, { hasAssertions() {}, extend() {} });
+  await assert.rejects(async () => peer.run(() => expect()), {
+    code: 'TRANSFER_UNSUPPORTED',
+    message: /expect\(\) of Jest/,
+  });
+});
+
+const awaiter = `const __awaiter = (self, args, P, body) => new Promise((resolve, reject) => {
+  const it = body.apply(self, args || []);
+  const step = (r) => r.done ? resolve(r.value) : Promise.resolve(r.value).then((v) => step(it.next(v)), reject);
+  step(it.next());
+});`;
+
+test('the `this` that a compiler gives to its helper for async functions is not missed', async () => {
+  const text = `(() => { ${awaiter} return (n) => __awaiter(this, void 0, void 0, function* () { return (yield n) + 1 }) })()`;
+  const fn: unknown = vm.runInThisContext(text, { filename: join(folder, 'lowered.cjs') });
+  assert.ok(isFunction(fn));
+  assert.equal(await peer.run(fn, 2), 3);
+});
+
+test('a lowered async arrow that means the `this` around it has it, or is refused', async () => {
+  const text = `(() => { ${awaiter} return class { n = 4; make() { return () => __awaiter(this, void 0, void 0, function* () { return this.n }) } } })()`;
+  const made: unknown = vm.runInThisContext(text, { filename: join(folder, 'lowered-this.cjs') });
+  assert.ok(isFunction(made));
+  const fn: unknown = Reflect.construct(made, []).make();
+  assert.ok(isFunction(fn));
+  await assert.rejects(async () => peer.run(fn), { code: 'TRANSFER_UNREADABLE' });
+});
+
+const helpers = {
+  Babel: `function _interopRequireWildcard(e, t) { var r = new WeakMap(), n = new WeakMap();
+    return (_interopRequireWildcard = function (e, t) {
+      if (!t && e && e.__esModule) return e;
+      var o = t ? n : r, f = { __proto__: null, default: e };
+      if (o.has(e)) return o.get(e);
+      for (const k in e) if (k !== 'default') f[k] = e[k];
+      o.set(e, f); return f;
+    })(e, t) }; _interopRequireWildcard({}); const helper = _interopRequireWildcard;`,
+  swc: `var cache = new WeakMap(); function _getRequireWildcardCache() { return cache }
+    function _interop_require_wildcard(e, t) {
+      if (!t && e && e.__esModule) return e;
+      const known = _getRequireWildcardCache(); if (known.has(e)) return known.get(e);
+      const f = { __proto__: null, ...e, default: e }; known.set(e, f); return f;
+    } const helper = _interop_require_wildcard;`,
+};
+
+for (const [tool, helper] of Object.entries(helpers)) {
+  test(`import() as ${tool} writes it for CommonJS gives one namespace, with a default`, async () => {
+    const text = `(() => { ${helper} return (path) => {
+      const [a, b] = [helper(path), helper(path)];
+      return [a === b, a.default === path, a.base, helper({ __esModule: true, x: 1 }).x].join();
+    } })()`;
+    const fn: unknown = vm.runInThisContext(text, { filename: join(folder, `${tool}.cjs`) });
+    assert.ok(isFunction(fn));
+    const home: unknown = Reflect.apply(fn, undefined, [{ base: 7 }]);
+    assert.equal(await peer.run(fn, { base: 7 }), home);
+  });
+}
+
+function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === 'function';
+}
