@@ -133,11 +133,12 @@ async function bundleCommonJs(build) {
 
 function commonJsDoor(name) {
   return `'use strict';
-// Loads the ES module where require() can, the CommonJS copy where it cannot (Jest).
+// Loads the ES module where require() can, the CommonJS copy where it cannot: Jest 30 says so, Jest 29
+// takes it for a script.
 try {
   module.exports = require('./${name}.js');
 } catch (error) {
-  if (error?.code !== 'ERR_REQUIRE_ESM') throw error;
+  if (error?.code !== 'ERR_REQUIRE_ESM' && error?.name !== 'SyntaxError') throw error;
   module.exports = require('./commonjs.cjs').${name}();
 }
 `;
