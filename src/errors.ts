@@ -102,18 +102,29 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
+/** Names that programs look for, as those of `AbortSignal` and `AbortSignal.timeout`. */
+const namesOfKind: Partial<Record<ErrorCode, string>> = {
+  ABORTED: 'AbortError',
+  TASK_TIMED_OUT: 'TimeoutError',
+  TASK_WAITED_TOO_LONG: 'TimeoutError',
+  BUS_TIMEOUT: 'TimeoutError',
+};
+
 /** An error with a stable `code`; `message` says what happened, with the value, and the way out. */
 export class CodedError extends Error {
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = 'CodedError';
+    this.name = namesOfKind[code] ?? 'CodedError';
     this.code = code;
   }
 }
 
 /** Whether `value` is an error of ours with this code, made in this process or in another. */
-export function hasCode(value: unknown, code: ErrorCode): boolean {
+export function hasCode<Code extends ErrorCode>(
+  value: unknown,
+  code: Code,
+): value is CodedError & { readonly code: Code } {
   return typeof value === 'object' && value !== null && 'code' in value && value.code === code;
 }

@@ -58,6 +58,7 @@ export type {
 } from './internal/index.js';
 export {
   type FillOptions,
+  hasItemIndex,
   type MapChannel,
   type MapOptions,
   type MapProgress,
@@ -70,10 +71,12 @@ export {
 export {
   type Caller,
   type CallOptions,
+  type CloseOptions,
   type HistogramSummary,
   HostExitedError,
   type HostStats,
   Pool,
+  type PoolEvents,
   type PoolHealth,
   type PoolOptions,
   type PoolStats,

@@ -86,3 +86,17 @@ test('hasCode knows our errors, errors from elsewhere with the same code, and no
     !hasCode(error, 'POOL_BUSY') && !hasCode(undefined, 'POOL_BUSY') && !hasCode('x', 'ABORTED'),
   );
 });
+
+test('an abort and what took too long have the names that programs look for', () => {
+  assert.equal(new CodedError('ABORTED', 'text').name, 'AbortError');
+  for (const code of ['TASK_TIMED_OUT', 'TASK_WAITED_TOO_LONG', 'BUS_TIMEOUT'] as const) {
+    assert.equal(new CodedError(code, 'text').name, 'TimeoutError');
+  }
+});
+
+test('hasCode narrows to an error with that code', () => {
+  const error: unknown = new CodedError('POOL_BUSY', 'all hosts are at work');
+  assert.ok(hasCode(error, 'POOL_BUSY'));
+  const { code, message }: { code: 'POOL_BUSY'; message: string } = error;
+  assert.deepEqual([code, message], ['POOL_BUSY', 'all hosts are at work']);
+});

@@ -5,6 +5,14 @@ import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import type { ChunkFailure } from '../pool/index.js';
 
+/**
+ * Whether a map was rejected with `error` because of one item: the index of that item in the input is its
+ * `itemIndex`. False for what is of no single item, as `HOST_EXITED` of a chunk.
+ */
+export function hasItemIndex(error: unknown): error is Error & { readonly itemIndex: number } {
+  return error instanceof Error && 'itemIndex' in error && typeof error.itemIndex === 'number';
+}
+
 export interface Place {
   /** Index of the item; `undefined`: no single one. */
   readonly index: number | undefined;

@@ -128,8 +128,8 @@ export function fillMapOptions(given: FillOptions = {}, isOverArray = false): Fi
     pool,
     channel,
     ordered: boolean('ordered', given.ordered ?? true),
-    chunkItems: chunk === 'auto' ? undefined : integer('chunk', chunk, 1, mostItems),
-    leadItems: lead === 'auto' ? undefined : integer('lead', lead, 1, mostItems),
+    chunkItems: itemCount('chunk', chunk),
+    leadItems: itemCount('lead', lead),
     signal,
     settled: boolean('settled', given.settled ?? false),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
@@ -137,4 +137,11 @@ export function fillMapOptions(given: FillOptions = {}, isOverArray = false): Fi
     onProgress: onProgress === undefined ? undefined : checkFunction('onProgress', onProgress),
     into,
   };
+}
+
+/** `undefined` for `auto`. */
+function itemCount(name: string, value: number | 'auto'): number | undefined {
+  if (value === 'auto') return undefined;
+  if (Number.isInteger(value) && value >= 1 && value <= mostItems) return value;
+  throw invalid(name, value, `"auto" or an integer from 1 to ${mostItems}`);
 }

@@ -110,7 +110,7 @@ export function parallel<A extends unknown[], R>(
   return (...args) => callOn(pool, fn, args, filled);
 }
 
-/** Starts the hosts of the default pool ahead of the first call. */
-export async function warm(): Promise<void> {
-  if (!isInsideHost()) await defaultPool().warm();
+/** Starts hosts of the default pool ahead of the first call: all, or so many; as `Pool.warm`. */
+export async function warm(hosts?: number): Promise<void> {
+  if (!isInsideHost()) await defaultPool().warm(hosts);
 }

@@ -45,6 +45,8 @@ export interface DispatcherOptions {
   /** Who finds hosts for maps that run in hosts. */
   readonly nested: NestedOwner;
   readonly shared: SharedHosts | undefined;
+  /** A host ended, and no task heard of it. */
+  readonly onLost: (host: TaskHost, exit: HostExit) => void;
   /** A task needs its arguments no more. */
   readonly onSettled: (task: Task) => void;
 }
@@ -60,10 +62,12 @@ export class Dispatcher {
   readonly #options: FilledPoolOptions;
   readonly #budget: CoreBudget;
   readonly #onSettled: (task: Task) => void;
+  readonly #onLost: DispatcherOptions['onLost'];
   readonly #queue = new TaskQueue<Task>();
   readonly #streams = new Map<Task, TaskStream>();
   readonly #hostOf = new Map<Task, TaskHost>();
   readonly #idleWaiters: (() => void)[] = [];
+  readonly #roomWaiters: (() => void)[] = [];
   readonly #limits: ScheduleLimits;
   /** The same where a task may wait in a host that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
@@ -80,6 +84,7 @@ export class Dispatcher {
     this.#options = given.options;
     this.#budget = given.budget;
     this.#onSettled = given.onSettled;
+    this.#onLost = given.onLost;
     this.#limits = {
       concurrentTasks: given.options.concurrentTasksPerHost,
       maxInFlight: given.options.maxTasksAhead,
@@ -153,6 +158,7 @@ export class Dispatcher {
     this.#queue.remove(task, task.options.priority);
     if (this.#queue.length === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
+    this.#tellRoom();
     this.#tellIdle();
   }
 
@@ -173,6 +179,7 @@ export class Dispatcher {
     this.#isPumping = false;
     if (task === undefined) this.#loop.release();
     else this.fleet.grow();
+    if (this.#roomWaiters.length > 0) this.#tellRoom();
   };
 
   /**
@@ -291,6 +298,7 @@ export class Dispatcher {
       this.#next(host);
     },
     onExit: (host, exit, unanswered) => this.#exited(host, exit, unanswered),
+    onLost: (host, exit) => this.#onLost(host, exit),
     onExited: () => {
       this.pump();
       this.#tellIdle();
@@ -312,6 +320,7 @@ export class Dispatcher {
   /** There may be room for more in `host`. */
   #next(host: TaskHost): void {
     if (this.#queue.length > 0) this.pump();
+    else if (this.#roomWaiters.length > 0) this.#tellRoom();
     if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
     if (this.#idleWaiters.length > 0) this.#tellIdle();
   }
@@ -438,6 +447,7 @@ export class Dispatcher {
       this.#queue.push(task, task.options.priority);
     }
     if (kept.length === 0) this.#loop.release();
+    this.#tellRoom();
     this.#tellIdle();
   }
 
@@ -447,6 +457,7 @@ export class Dispatcher {
       this.#settle(task, undefined, error(), true);
     }
     this.#loop.release();
+    this.#tellRoom();
     this.#tellIdle();
   }
 
@@ -456,6 +467,25 @@ export class Dispatcher {
     for (const host of this.fleet.hosts) {
       for (const task of host.calls()) this.#settle(task, undefined, error(), true);
     }
+  }
+
+  /** Resolves when one more task may be called: there is room in the queue, or a host is idle. */
+  whenRoom(): Promise<void> {
+    if (this.#hasRoom) return Promise.resolve();
+    this.fleet.warm(1);
+    return new Promise((resolve) => {
+      this.#roomWaiters.push(resolve);
+    });
+  }
+
+  get #hasRoom(): boolean {
+    return this.#queue.length < this.#options.maxWaitingTasks || this.fleet.hasIdleHost;
+  }
+
+  #tellRoom(): void {
+    const idle = this.fleet.hasIdleHost ? 1 : 0;
+    const room = Math.max(idle, this.#options.maxWaitingTasks - this.#queue.length);
+    for (const tell of this.#roomWaiters.splice(0, room)) tell();
   }
 
   #tellIdle(): void {
@@ -475,6 +505,7 @@ export class Dispatcher {
     this.#takeBack.stop();
     this.#loop.end();
     this.#budget.forget(this.pump);
+    for (const tell of this.#roomWaiters.splice(0)) tell();
     await this.fleet.stop(how);
   }
 

@@ -21,6 +21,15 @@ export class HostExitedError extends CodedError {
   }
 }
 
+/** For who watches a pool: a host ended while it ran no task. */
+export function lostError(hostLabel: string, exit: HostExit): CodedError {
+  return new CodedError(
+    'HOST_EXITED',
+    `${hostLabel} ended ${describeExit(exit)} while it ran no task${reasonOf(exit)}`,
+    exit.error && { cause: exit.error },
+  );
+}
+
 function reasonOf({ error, isUncaught = false }: HostExit): string {
   if (error === undefined) return '';
   return isUncaught ? `, by an error that nothing caught: ${error.message}` : `: ${error.message}`;

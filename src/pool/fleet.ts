@@ -2,6 +2,7 @@
 // idle, too old or too large. What they work on is the dispatcher's business.
 //
 // A host that ends before it did anything counts as a failed start: what follows is in starts.ts.
+// Long (over 400 lines), because growing, shrinking, resizing and replacing change one list of hosts.
 
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
@@ -18,7 +19,7 @@ import {
   type StartFailure,
 } from '../host/index.js';
 import { announcements, clearTimeout, startTimer } from '../internal/index.js';
-import type { FilledPoolOptions } from './options.js';
+import type { FilledPoolOptions, PoolSize } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
 import { idleEnd } from './start-failure.js';
 import { type PoolHealth, Starts } from './starts.js';
@@ -31,6 +32,8 @@ export interface FleetEvents extends Omit<HostEvents<Task>, 'onReady' | 'onRetir
   onReady(host: TaskHost): void;
   /** A host ended, with tasks that it had not answered. True when one of them had begun. */
   onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean;
+  /** After `onExit`, for a host that ended by itself and not under a task. */
+  onLost(host: TaskHost, exit: HostExit): void;
   /** After `onExit`: what waits may be sent elsewhere, or ask for another host. */
   onExited(): void;
   /** No host starts: what waits is rejected with `error`, or where it is not `isLasting` tried again. */
@@ -51,6 +54,13 @@ export interface FleetOptions {
   readonly shared: SharedHosts | undefined;
 }
 
+/** Waits until so many hosts are ready. */
+interface WarmWaiter {
+  readonly hosts: number;
+  resolve(): void;
+  reject(error: CodedError): void;
+}
+
 export class Fleet {
   readonly hosts: TaskHost[] = [];
   /** For `stats()`. */
@@ -67,7 +77,11 @@ export class Fleet {
   /** Of hosts that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
   readonly #exitWaiters: (() => void)[] = [];
-  readonly #warmWaiters: { resolve: () => void; reject: (error: CodedError) => void }[] = [];
+  readonly #warmWaiters: WarmWaiter[] = [];
+  /** How many hosts there may be; `resize` changes it. */
+  #size: PoolSize;
+  /** Who waits for the end of a host. */
+  readonly #leaving = new Map<TaskHost, (() => void)[]>();
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
   /** Idle hosts that `warm` asks for, whatever the load. */
@@ -78,6 +92,7 @@ export class Fleet {
     this.#poolId = poolId;
     this.#shared = shared;
     this.#options = options;
+    this.#size = options;
     this.#channel = channel;
     this.#setup = setup;
     this.#events = events;
@@ -91,7 +106,7 @@ export class Fleet {
       isWaitedFor: () => waitingTasks() > 0 || this.#warmWaiters.length > 0,
       hasReadyHost: () => this.#hasReadyHost,
       onAgain: () => {
-        if (this.#warmWaiters.length > 0) this.warm(options.maxHosts);
+        if (this.#warmWaiters.length > 0) this.warm(this.#wantedReady);
         else this.grow();
       },
       onGiveUp: (error, isLasting) => {
@@ -134,7 +149,8 @@ export class Fleet {
       else if (host.inFlight > 0 || host.isBusyElsewhere) load.busyHosts += 1;
       else load.idleHosts += 1;
     }
-    const { minHosts, maxHosts, minSpareHosts, maxSpareHosts } = this.#options;
+    const { minHosts, maxHosts } = this.#size;
+    const { minSpareHosts, maxSpareHosts } = this.#options;
     const waitingTasks = Math.max(this.#waitingTasks(), this.#wantedIdle);
     return { ...load, minHosts, maxHosts, minSpareHosts, maxSpareHosts, waitingTasks };
   }
@@ -157,13 +173,13 @@ export class Fleet {
   /** Whether there will not be more hosts than there are. */
   get isComplete(): boolean {
     const ready = this.hosts.filter(({ state }) => state === 'ready').length;
-    return ready >= this.#options.maxHosts;
+    return ready >= this.#size.maxHosts;
   }
 
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
   grow(): void {
     if (this.#isClosing || this.#starts.isPausing) return;
-    if (this.hosts.length >= this.#options.maxHosts) return;
+    if (this.hosts.length >= this.#size.maxHosts) return;
     const before = this.hosts.length;
     for (let count = hostsToStart(this.#load()); count > 0; count -= 1) {
       if (!this.#start()) break;
@@ -195,28 +211,70 @@ export class Fleet {
     if (!this.#hasReadyHost) this.warm(this.#waitingTasks() + 1);
   }
 
-  /** Starts all hosts; resolves when they are ready. Rejects with `HOST_START_FAILED`, or as `check`. */
-  async warmUp(): Promise<void> {
+  get maxHosts(): number {
+    return this.#size.maxHosts;
+  }
+
+  /** Another size from now on: hosts above it leave when they have answered what they have. */
+  resize(size: PoolSize): void {
+    this.#size = size;
+    const staying = this.hosts.filter(({ isRetiring }) => !isRetiring);
+    staying.sort((a, b) => a.inFlight - b.inFlight);
+    for (const host of staying.slice(0, Math.max(0, staying.length - size.maxHosts))) {
+      this.#retire(host);
+    }
+    this.warm(size.hostsAtOnce);
+    this.#tellWarm(undefined);
+    this.#watchIdle();
+  }
+
+  /** Lets all present hosts go; others start as the load asks. Resolves when the last has left. */
+  async recycle(): Promise<void> {
+    const leaving = [...this.hosts];
+    for (const host of leaving) this.#retire(host);
+    await Promise.all(leaving.map((host) => this.#whenExited(host)));
+    this.warm(this.#size.hostsAtOnce);
+  }
+
+  #whenExited(host: TaskHost): Promise<void> {
+    if (!this.hosts.includes(host)) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#leaving.set(host, [...(this.#leaving.get(host) ?? []), resolve]);
+    });
+  }
+
+  /**
+   * Starts hosts until `hosts` are there, and resolves when they are ready. Rejects with `HOST_START_FAILED`, or
+   * as `check`.
+   */
+  async warmUp(hosts = Infinity): Promise<void> {
     this.check();
-    if (this.#isAllReady) return;
+    if (this.#isReady(hosts)) return;
     // It waits before anything starts: a start may fail at once, and is repeated for who waits.
     const ready = new Promise<void>((resolve, reject) => {
-      this.#warmWaiters.push({ resolve, reject });
+      this.#warmWaiters.push({ hosts, resolve, reject });
     });
-    this.warm(this.#options.maxHosts);
+    this.warm(this.#wantedReady);
     await ready;
   }
 
-  get #isAllReady(): boolean {
+  /** How many hosts are to be there for all that wait for them. */
+  get #wantedReady(): number {
+    const most = Math.max(...this.#warmWaiters.map(({ hosts }) => hosts));
+    return Math.min(most, this.#size.maxHosts);
+  }
+
+  #isReady(hosts: number): boolean {
     const ready = this.hosts.filter((host) => host.state === 'ready');
-    return ready.length >= this.#options.maxHosts;
+    return ready.length >= Math.min(hosts, this.#size.maxHosts);
   }
 
   #tellWarm(error: CodedError | undefined): void {
-    if (error === undefined && !this.#isAllReady) return;
+    if (this.#warmWaiters.length === 0) return;
     for (const waiter of this.#warmWaiters.splice(0)) {
-      if (error === undefined) waiter.resolve();
-      else waiter.reject(error);
+      if (error !== undefined) waiter.reject(error);
+      else if (this.#isReady(waiter.hosts)) waiter.resolve();
+      else this.#warmWaiters.push(waiter);
     }
     this.#watchIdle();
   }
@@ -334,6 +392,9 @@ export class Fleet {
       });
     }
     const hadBegun = this.#events.onExit(host, exit, unanswered);
+    if (!isExpected && !hadBegun && startFailure === undefined) this.#events.onLost(host, exit);
+    for (const tell of this.#leaving.get(host) ?? []) tell();
+    this.#leaving.delete(host);
     if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
     if (!this.#isClosing) {
       const failure = startFailure ?? (hadBegun ? undefined : idleEnd(host, exit));
@@ -345,7 +406,7 @@ export class Fleet {
   }
 
   #watchIdle(): void {
-    if (this.#idleTimer !== undefined || this.hosts.length <= this.#options.minHosts) return;
+    if (this.#idleTimer !== undefined || this.hosts.length <= this.#size.minHosts) return;
     if (this.#isClosing || this.#warmWaiters.length > 0) return; // warm() waits for all to be ready at a time
     const idle = new Map(this.#idleHosts().map((host) => [host, host.lastUsed]));
     this.#idleTimer = startTimer(this.#options.idleTimeMs, () => {

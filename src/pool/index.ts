@@ -4,7 +4,7 @@ export type { HistogramSummary } from './histogram.js';
 export { type CallOptions, callDefaults, type PoolOptions } from './options.js';
 export { parallelEvents } from './parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
-export { type Caller, Pool, type TaskResult } from './pool.js';
+export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
 export type { PoolHealth } from './starts.js';
 export type { HostFigures, HostStats, PoolFigures, PoolStats } from './stats.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';

@@ -20,7 +20,10 @@ import {
 export interface PoolOptions {
   /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
   readonly host?: HostKind | undefined;
-  /** Hosts: a fixed number, or a range that follows the load. Default: the cores granted to us. */
+  /**
+   * Hosts: a fixed number, started as calls come, or a range that follows the load: `min` hosts start with the
+   * pool and stay. Default: the cores granted to us.
+   */
   readonly size?: number | { readonly min?: number; readonly max?: number } | undefined;
   /**
    * Hosts of other machines instead of this one's: those that `manycore worker` lends in this cluster, which
@@ -94,11 +97,16 @@ export interface CallOptions {
   readonly durable?: boolean | { readonly id: string } | undefined;
 }
 
-export interface FilledPoolOptions {
-  readonly remote: RemoteHosts | undefined;
-  readonly host: HostKind;
+export interface PoolSize {
   readonly minHosts: number;
   readonly maxHosts: number;
+  /** Hosts that start with the pool, before the first call. */
+  readonly hostsAtOnce: number;
+}
+
+export interface FilledPoolOptions extends PoolSize {
+  readonly remote: RemoteHosts | undefined;
+  readonly host: HostKind;
   readonly channel: ChannelKind | 'auto';
   readonly spin: boolean;
   readonly minSpareHosts: number;
@@ -281,20 +289,22 @@ function fillAhead(given: PoolOptions, concurrentTasks: number): number {
   throw invalid('maxTasksAhead', maxTasksAhead, wanted);
 }
 
-function fillSize(size: PoolOptions['size']): { minHosts: number; maxHosts: number } {
+/** As `fillPoolOptions`, for the size alone. */
+export function fillSize(size: PoolOptions['size']): PoolSize {
   // A host is one core's worth of work: a pool inside a host has that one core.
   const cores = isInsideHost() ? 1 : grantedCores().count;
-  if (size === undefined) return { minHosts: cores, maxHosts: cores };
+  if (size === undefined) return { minHosts: cores, maxHosts: cores, hostsAtOnce: 0 };
   if (typeof size === 'number') {
     const hosts = integer('size', size, 1, mostHosts);
-    return { minHosts: hosts, maxHosts: hosts };
+    return { minHosts: hosts, maxHosts: hosts, hostsAtOnce: 0 };
   }
   if (typeof size !== 'object' || size === null || Array.isArray(size)) {
     throw invalid('size', size, 'a number or an object with min and max');
   }
   checkNames('size', size, new Set(['min', 'max']));
   const maxHosts = integer('size.max', size.max ?? Math.max(cores, size.min ?? 0), 1, mostHosts);
-  return { minHosts: integer('size.min', size.min ?? 0, 0, maxHosts), maxHosts };
+  const minHosts = integer('size.min', size.min ?? 0, 0, maxHosts);
+  return { minHosts, maxHosts, hostsAtOnce: minHosts };
 }
 
 function checkEnv(env: NonNullable<PoolOptions['env']>): FilledPoolOptions['env'] {

@@ -1,10 +1,13 @@
 // A pool as its user sees it: calls go in, promises come out. What is checked, captured and copied of
 // a call happens here, synchronously, at the call: whatever the caller changes afterwards does not
 // change what the task sees. From then on the task is the dispatcher's.
+// Long (over 400 lines), because all that a user may ask of a pool is here, each with its contract.
 
+import { EventEmitter } from 'node:events';
 import { addSource } from '../agent/index.js';
 import type { ChannelKind } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
+import type { CodedError } from '../errors.js';
 import {
   type Chunk,
   chunkArgs,
@@ -13,11 +16,21 @@ import {
   sharedHosts,
   sharedMemoryProblem,
 } from '../host/index.js';
-import { abortError, announcements, notFunction } from '../internal/index.js';
+import {
+  abortError,
+  announcements,
+  checkObject,
+  clearTimeout,
+  integer,
+  notFunction,
+  number,
+  startTimer,
+} from '../internal/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
 import { Dispatcher } from './dispatcher.js';
 import { DurableCalls } from './durable.js';
+import { lostError } from './exit-error.js';
 import { callInline } from './inline.js';
 import { NestedChunks } from './nested.js';
 import {
@@ -27,11 +40,12 @@ import {
   type FilledPoolOptions,
   fillCallOptions,
   fillPoolOptions,
+  fillSize,
   type PoolOptions,
 } from './options.js';
 import { Packer } from './packer.js';
 import { type ChunkCall, ChunkFailure, type ChunkResult, type PinnedFunction } from './pinned.js';
-import { busyError, closedError, destroyedError, fullError } from './refusals.js';
+import { busyError, cancelledError, closedError, destroyedError, fullError } from './refusals.js';
 import { type PoolFigures, type PoolStats, poolFigures, poolStats } from './stats.js';
 import { type Estimate, Task } from './task.js';
 import { type CallTrace, callTrace } from './trace.js';
@@ -65,7 +79,25 @@ const refresh = (pool: Pool): Promise<unknown> => pool.askHosts();
 let lastPoolId = 0;
 let lastTaskId = 0;
 
-export class Pool implements Caller, AsyncDisposable {
+export interface CloseOptions {
+  /**
+   * How long what was called may take, in ms; then it is rejected with `POOL_CLOSED` and the hosts are ended.
+   * Default: as long as it takes.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface PoolEvents {
+  /**
+   * A host ended by itself while it ran no task: an error that nothing caught after the answer, a kill from
+   * outside. `cause` has that error. Without a listener it is not emitted.
+   */
+  error: [error: CodedError];
+}
+
+const closeOptionNames: ReadonlySet<string> = new Set(['timeoutMs']);
+
+export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDisposable {
   readonly #id: number;
   readonly #options: FilledPoolOptions;
   readonly #channel: ChannelKind;
@@ -81,8 +113,9 @@ export class Pool implements Caller, AsyncDisposable {
   readonly #untell: () => void;
   #onMapsOver: (() => void) | undefined;
 
-  /** Starts nothing yet: the first call does, or `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
+  /** Starts `size.min` hosts; the others as calls come, or by `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
   constructor(options?: PoolOptions) {
+    super();
     const isShared = options === programOptions && sharedMemoryProblem() === undefined;
     const shared = isShared ? sharedHosts() : undefined;
     this.#options = fillPoolOptions(shared === undefined ? options : { size: shared.count });
@@ -108,6 +141,9 @@ export class Pool implements Caller, AsyncDisposable {
         offersHost: () => this.#dispatcher.offersHost(),
         pin: (mapper) => this.pin(mapper),
       }),
+      onLost: (host, exit) => {
+        if (this.listenerCount('error') > 0) this.emit('error', lostError(host.label, exit));
+      },
       onSettled: (task) => {
         this.#packer.letGo(task.snapshot);
         if (task.packed !== undefined) this.#packer.release(task.packed);
@@ -115,6 +151,7 @@ export class Pool implements Caller, AsyncDisposable {
     });
     this.#untell = this.#state === 'open' ? addSource('pool', this, figuresOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
+    if (this.#options.hostsAtOnce > 0) this.#dispatcher.fleet.warm(this.#options.hostsAtOnce);
   }
 
   /** @internal The one that `run` and `parallel` share. */
@@ -253,7 +290,7 @@ export class Pool implements Caller, AsyncDisposable {
 
   /** @internal The most hosts that it may have; 0: its calls run where they are made. */
   get maxHosts(): number {
-    return this.#state === 'inline' ? 0 : this.#options.maxHosts;
+    return this.#state === 'inline' ? 0 : this.#dispatcher.fleet.maxHosts;
   }
 
   /** @internal */
@@ -323,11 +360,53 @@ export class Pool implements Caller, AsyncDisposable {
     return estimate;
   }
 
-  /** Starts all hosts and resolves when they can take tasks. Rejects with `HOST_START_FAILED`. */
-  async warm(): Promise<void> {
+  /**
+   * Starts hosts until `hosts` are there (default: all), and resolves when they can take tasks. Rejects with
+   * `HOST_START_FAILED`, `POOL_CLOSED`, `OPTION_INVALID`.
+   */
+  async warm(hosts?: number): Promise<void> {
+    if (hosts !== undefined) integer('hosts', hosts, 0, Number.MAX_SAFE_INTEGER);
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    await this.#dispatcher.fleet.warmUp();
+    await this.#dispatcher.fleet.warmUp(hosts);
+  }
+
+  /**
+   * Gives the pool another size, as of the option `size`. Hosts above it leave when they have answered what they
+   * have; more start as calls come. Throws `OPTION_INVALID`, `POOL_CLOSED`.
+   */
+  resize(size: NonNullable<PoolOptions['size']>): void {
+    const filled = fillSize(size);
+    if (this.#state === 'inline') return;
+    if (this.#state !== 'open') throw closedError();
+    budget().raise(filled.maxHosts);
+    this.#dispatcher.fleet.resize(filled);
+  }
+
+  /**
+   * Replaces all hosts: those that are there answer what they have and leave, others start as calls come.
+   * Resolves when the last has left. Rejects with `POOL_CLOSED`.
+   */
+  async recycle(): Promise<void> {
+    if (this.#state === 'inline') return;
+    if (this.#state !== 'open') throw closedError();
+    await this.#dispatcher.fleet.recycle();
+  }
+
+  /**
+   * Resolves when one more call may wait (`maxWaitingTasks`), or a host is idle: a producer that awaits it before
+   * each call never gets `POOL_QUEUE_FULL`. Rejects with `POOL_CLOSED`.
+   */
+  async hasRoom(): Promise<void> {
+    if (this.#state === 'open') await this.#dispatcher.whenRoom();
+    if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
+  }
+
+  /** Rejects every call that waits for a host with `ABORTED` and `reason`; what runs goes on. Returns how many. */
+  cancelWaiting(reason?: unknown): number {
+    const count = this.#dispatcher.waitingTasks;
+    this.#dispatcher.rejectWaiting(() => cancelledError(reason));
+    return count;
   }
 
   /** What happened so far and what is going on, at this moment. */
@@ -348,11 +427,15 @@ export class Pool implements Caller, AsyncDisposable {
   /**
    * Takes no more calls, waits for those and the maps it has, then lets the hosts go. Twice is fine. A
    * stream that was begun is waited for too: read it or leave it first. Inside a task it ends the task's
-   * own copy of the pool, and waits for nothing.
+   * own copy of the pool, and waits for nothing. Rejects with `OPTION_INVALID`.
    */
-  close(): Promise<void> {
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkObject('the options of close', options, closeOptionNames);
+    const timeoutMs = number('timeoutMs', options.timeoutMs ?? Infinity, 0);
     this.#ending ??= this.#state === 'inline' ? this.destroy() : this.#drain();
-    return this.#ending;
+    const timer = startTimer(timeoutMs, () => void this.destroy());
+    await this.#ending;
+    clearTimeout(timer);
   }
 
   /** Rejects every call that has no answer with `POOL_CLOSED` and ends the hosts. Twice is fine. */

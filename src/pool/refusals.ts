@@ -1,6 +1,7 @@
 // What callers of a pool hear whose call it does not take, or does not end.
 
 import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
 
 export function closedError(): CodedError {
   return new CodedError('POOL_CLOSED', 'the pool is closed: make a new Pool for further calls');
@@ -11,6 +12,13 @@ export function destroyedError(): CodedError {
     'POOL_CLOSED',
     'the pool was destroyed before the task ended: close() waits for what was called',
   );
+}
+
+/** For calls that `cancelWaiting` takes back. */
+export function cancelledError(reason: unknown): CodedError {
+  const why = reason === undefined ? '' : `: ${messageOf(reason)}`;
+  const text = `the call was cancelled while it waited in the pool${why}`;
+  return new CodedError('ABORTED', text, { cause: reason });
 }
 
 export function busyError(hosts: number): CodedError {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { pmap, taskSignal } from '../../src/index.js';
+import { hasItemIndex, pmap, taskSignal } from '../../src/index.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { OddError, Point, spinFor } from './mappers.js';
@@ -315,4 +315,23 @@ test('an item that cannot travel is called the item, and itemIndex says which', 
       itemIndex: 1,
     },
   );
+});
+
+test('hasItemIndex narrows to an error of one item, and to no other', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const map = pmap(
+    [1, 2],
+    (item) => {
+      if (item === 2) throw new RangeError('two');
+      return item;
+    },
+    { pool },
+  );
+  const error: unknown = await map.catch((thrown: unknown) => thrown);
+  assert.ok(hasItemIndex(error));
+  const index: number = error.itemIndex;
+  assert.equal(index, 1);
+  for (const other of [new Error('no'), undefined, { itemIndex: 1 }, 'text']) {
+    assert.equal(hasItemIndex(other), false);
+  }
 });

@@ -1,0 +1,143 @@
+// What an owner may ask of a pool while it works: another size, new hosts, room, an end within a time.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { CodedError } from '../../src/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
+import { blockUntil } from './tasks.js';
+import { deadlineMs, Gate, openPool, ways } from './ways.js';
+
+function readyHosts(pool: ReturnType<typeof openPool>): number {
+  return pool.stats().hosts.filter(({ state }) => state === 'ready').length;
+}
+
+for (const way of ways) {
+  test(`${way.name}: size.min hosts start with the pool, and no more`, async (t) => {
+    const pool = openPool(t, { size: { min: 2, max: 4 } }, way);
+    await waitFor(() => readyHosts(pool) === 2);
+    assert.equal(pool.stats().startedHosts, 2);
+  });
+
+  test(`${way.name}: warm(n) resolves when n hosts are ready, warm() when all are`, async (t) => {
+    const pool = openPool(t, { size: 3 }, way);
+    await pool.warm(0);
+    assert.equal(pool.stats().startedHosts, 0);
+    await pool.warm(1);
+    assert.equal(pool.stats().startedHosts, 1);
+    await Promise.all([pool.warm(2), pool.warm()]);
+    assert.equal(readyHosts(pool), 3);
+    await withDeadline(pool.warm(1000), deadlineMs, 'more than there may be');
+    assert.equal(pool.stats().startedHosts, 3);
+    await assert.rejects(pool.warm(-1), { code: 'OPTION_INVALID' });
+  });
+
+  test(`${way.name}: resize() up gives more hosts, and down lets them go after their tasks`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    await pool.warm();
+    pool.resize(3);
+    await pool.warm();
+    assert.equal(readyHosts(pool), 3);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const running = pool.run(() => blockUntil(open, mark, 'done'));
+    await gate.reached('busy');
+    pool.resize(1);
+    await waitFor(() => pool.stats().hosts.length === 1);
+    gate.open();
+    assert.equal(await running, 'done');
+    assert.equal(pool.stats().lostHosts, 0);
+    pool.resize({ min: 2, max: 2 });
+    await waitFor(() => readyHosts(pool) === 2);
+    assert.throws(() => pool.resize(0), { code: 'OPTION_INVALID' });
+  });
+
+  test(`${way.name}: recycle() replaces each host, and loses no task`, async (t) => {
+    const pool = openPool(t, { size: 2 }, way);
+    await pool.warm();
+    const before = pool.stats().hosts.map(({ id }) => id);
+    const calls = Array.from({ length: 50 }, (_, value) => pool.run((x: number) => x, value));
+    await withDeadline(pool.recycle(), deadlineMs, 'the old hosts leave');
+    assert.deepEqual(await Promise.all(calls), [...calls.keys()]);
+    assert.equal(await pool.run(() => 1), 1);
+    const after = pool.stats().hosts.map(({ id }) => id);
+    assert.deepEqual(
+      after.filter((id) => before.includes(id)),
+      [],
+    );
+    assert.equal(pool.stats().lostHosts, 0);
+  });
+
+  test(`${way.name}: hasRoom() keeps a producer below maxWaitingTasks`, async (t) => {
+    for (const maxWaitingTasks of [0, 1, 5]) {
+      const pool = openPool(t, { size: 1, maxWaitingTasks }, way);
+      const results: Promise<number>[] = [];
+      for (let value = 0; value < 100; value += 1) {
+        await withDeadline(pool.hasRoom(), deadlineMs, 'room');
+        results.push(pool.run((x: number) => x, value));
+      }
+      assert.deepEqual(await Promise.all(results), [...results.keys()]);
+    }
+  });
+
+  test(`${way.name}: cancelWaiting() rejects what waits and leaves what runs`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const running = pool.run(() => blockUntil(open, mark, 'done'));
+    await gate.reached('busy');
+    const reason = new Error('another page');
+    const waiting = [1, 2, 3].map((value) => pool.run((x: number) => x, value));
+    const rejected = waiting.map((call) =>
+      assert.rejects(call, { name: 'AbortError', code: 'ABORTED', cause: reason }),
+    );
+    assert.equal(pool.cancelWaiting(reason), 3);
+    await Promise.all(rejected);
+    gate.open();
+    assert.equal(await running, 'done');
+  });
+
+  test(`${way.name}: close({ timeoutMs }) ends what takes longer`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 50 }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const running = assert.rejects(
+      pool.run(() => blockUntil(open, mark, 1)),
+      { code: 'POOL_CLOSED' },
+    );
+    await gate.reached('busy');
+    await withDeadline(pool.close({ timeoutMs: 20 }), deadlineMs, 'close');
+    await running;
+    assert.deepEqual(pool.stats().hosts, []);
+  });
+
+  test(`${way.name}: close({ timeoutMs }) waits for what ends in time`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const call = pool.run(() => 5);
+    await withDeadline(pool.close({ timeoutMs: deadlineMs }), deadlineMs, 'close');
+    assert.equal(await call, 5);
+  });
+
+  test(`${way.name}: an error after the answer is an error event of the pool`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const heard = once(pool, 'error').catch((error: unknown) => [error]);
+    await pool.run(() => {
+      setTimeout(() => {
+        throw new RangeError('late');
+      }, 1);
+    });
+    const [error] = await withDeadline(heard, deadlineMs, 'an error event');
+    assert.ok(error instanceof CodedError && error.cause instanceof RangeError);
+    assert.equal(error.code, 'HOST_EXITED');
+    assert.match(error.message, /ran no task, by an error that nothing caught: late$/);
+  });
+}
+
+test('a closed pool has no room and no other size', async (t) => {
+  const pool = openPool(t, { size: 1, maxWaitingTasks: 0 });
+  await pool.close();
+  for (const ask of [() => pool.hasRoom(), () => pool.recycle(), async () => pool.resize(2)]) {
+    await assert.rejects(ask(), { code: 'POOL_CLOSED' });
+  }
+  await assert.rejects(pool.close({ timeoutMs: -1 }), { code: 'OPTION_INVALID' });
+});
