@@ -534,12 +534,12 @@ function makeError(entry: readonly unknown[]): Error {
   const Base: unknown = Reflect.get(globalThis, stringAt(entry, 1));
   if (typeof Base !== 'function') throw corrupt('an error has no class');
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
+  Reflect.set(Error, 'stackTraceLimit', 0); // which --frozen-intrinsics forbids
   const made: unknown = Reflect.construct(
     Base,
     stringAt(entry, 1) === 'AggregateError' ? [[]] : [],
   );
-  Error.stackTraceLimit = stackTraceLimit;
+  Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
   if (!(made instanceof Error)) throw corrupt('an error has no class');
   for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
   const stack = entry[2];

@@ -520,10 +520,7 @@ function errorBase(value: Error): string {
     typeof at === 'object' && at !== null;
     at = Object.getPrototypeOf(at)
   ) {
-    const constructor: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
-    if (typeof constructor === 'function' && errorNames.has(constructor.name)) {
-      if (builtinPrototype(constructor.name) === at) return constructor.name;
-    }
+    for (const name of errorNames) if (builtinPrototype(name) === at) return name;
   }
   return 'Error';
 }

@@ -20,6 +20,7 @@ import { originOf } from './recreate.js';
 import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
+import type { Place } from './scripts.js';
 import { taskTarget } from './task.js';
 import { isExpect, refuseRunner, withoutState } from './toolchains.js';
 import type { AnyFunction } from './types.js';
@@ -184,7 +185,7 @@ export class Functions implements FunctionEncoder {
       graph.put(values, at, index);
       return;
     }
-    if (graph.isConstant && !isFixed && !isSettled(code, value, binding)) throw changeable;
+    if (graph.isConstant && !isFixed && !isSettled(code, value, binding, place)) throw changeable;
     if (place !== undefined && !isFixed) guardShared(fn, code, place, name, value, binding, graph);
     const why = code.usesEval && !code.freeNames.includes(name) ? ', which its eval() may use' : '';
     graph.at(`variable ${name}${why}`, () => graph.set(values, at, value));
@@ -192,9 +193,17 @@ export class Functions implements FunctionEncoder {
 }
 
 /** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */
-function isSettled(code: Code, value: unknown, binding: Binding | undefined): boolean {
-  if (value === undefined || code.usesEval) return false;
-  return binding !== undefined && isConstant(binding);
+function isSettled(
+  code: Code,
+  value: unknown,
+  binding: Binding | undefined,
+  place: Place | undefined,
+): boolean {
+  if (value === undefined || code.usesEval || binding === undefined) return false;
+  const { isModule = true, isCommonJs = false } = place?.script ?? {};
+  // Variables at the top of a plain script (-e, REPL, vm) are those of all such scripts.
+  const isOfScript = !isModule && !isCommonJs && binding.scope.parent === undefined;
+  return isConstant(binding) && (!isOfScript || binding.kind === 'const');
 }
 
 function describePlace(fn: AnyFunction, { code, place }: Described): string {

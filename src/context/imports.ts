@@ -1,6 +1,9 @@
 // Writes what a host imports again into a graph: imports as the source names them, modules and exports
 // of modules however a function came by them. Not here: finding their names (references.ts).
 
+import { Module } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
 import type { Code } from './code.js';
 import type { Definitions, Describer, Slot } from './describe.js';
@@ -116,10 +119,15 @@ export class Imports {
     }
     if (isCommonJs && binding === undefined && cjsNames.has(name)) {
       if (name === 'require') return graph.add(value, [special.require, url]);
-      if (name === 'module') return graph.add(value, [special.cjsModule, url]);
     }
-    if (typeof value === 'function' && isRequire(value))
-      return graph.add(value, [special.require, url]);
+    if (typeof value === 'function' && isRequire(value)) {
+      return graph.add(value, [special.require, baseOf(url)]);
+    }
+    if (value instanceof Module) {
+      const index = graph.indexOf(value) ?? graph.add(value, [special.cjsModule, baseOf(url)]);
+      graph.at('module', () => graph.addProperty(index, value, 'exports'));
+      return index;
+    }
     if (typeof value !== 'object' || value === null) return undefined;
     const reference = cjsReference(value);
     return reference && this.add(value, reference, graph);
@@ -134,6 +142,11 @@ function looksLikeClass(fn: AnyFunction): boolean {
   return (
     typeof prototype === 'object' && prototype !== null && Reflect.ownKeys(prototype).length > 1
   );
+}
+
+/** From where `require` looks: code of -e and of the REPL is in the working directory. */
+function baseOf(url: string): string {
+  return url.startsWith('file:') ? url : pathToFileURL(join(process.cwd(), '[eval]')).href;
 }
 
 function isRequire(fn: AnyFunction): boolean {

@@ -328,17 +328,19 @@ export class Inspector {
   }
 
   /**
-   * The source that V8 runs, which differs from the file where a loader compiled it. Enables the
-   * debugger for the moment of the call: 15 ms the first time, so callers cache.
+   * The sources that V8 runs, which differ from the files where a loader compiled them. Enables the
+   * debugger for the moment of the call: 15 ms and more, so callers ask for many at once.
    */
-  scriptSource(scriptId: string): string | undefined {
-    let source: string | undefined;
+  scriptSources(scriptIds: readonly string[]): Map<string, string> {
+    const sources = new Map<string, string>();
     this.#session.post('Debugger.enable');
-    this.#session.post('Debugger.getScriptSource', { scriptId }, (error, reply) => {
-      if (error === null) source = reply.scriptSource;
-    });
+    for (const scriptId of scriptIds) {
+      this.#session.post('Debugger.getScriptSource', { scriptId }, (error, reply) => {
+        if (error === null) sources.set(scriptId, reply.scriptSource);
+      });
+    }
     this.#session.post('Debugger.disable');
-    return source;
+    return sources;
   }
 }
 

@@ -212,6 +212,15 @@ class Walk implements Analysis {
       const binding = resolve(scope, name);
       if (binding !== undefined) binding.writes += 1;
     }
+    // Sloppy functions may change parameters through `arguments`, and a direct eval any variable.
+    for (const { name, scope } of this.references) {
+      const own = name === 'arguments' ? resolve(scope, name)?.scope : undefined;
+      if (own !== undefined && !own.isStrict) mayWriteAll(own);
+    }
+    for (const { kind, scope } of this.marks) {
+      if (kind !== 'eval') continue;
+      for (let at: Scope | undefined = scope; at !== undefined; at = at.parent) mayWriteAll(at);
+    }
   }
 
   visit(node: AnyNode): void {
@@ -627,6 +636,13 @@ class Walk implements Analysis {
 
   #mark(kind: MarkKind, node: AnyNode, name = ''): void {
     this.marks.push({ kind, start: node.start, end: node.end, scope: this.#scope, name });
+  }
+}
+
+/** Counts a write to each variable of a scope that code may write without naming it. */
+function mayWriteAll({ bindings }: Scope): void {
+  for (const binding of bindings.values()) {
+    if (binding.kind !== 'const' && binding.kind !== 'import') binding.writes += 1;
   }
 }
 

@@ -160,8 +160,26 @@ function* sourcesOf(scriptId: string, url: string): Generator<string> {
     const stripped = /\.[mc]?ts(\?|$)/.test(url) ? stripTypes(file) : undefined;
     if (stripped !== undefined) yield stripped;
   }
-  const running = inspectSelf().scriptSource(scriptId);
+  const running = runningSource(scriptId);
   if (running !== undefined) yield running;
+}
+
+/** Sources without a file that were read along with another: each is wanted once. */
+const readAlong = new Map<string, string>();
+const maxReadAlong = 2000;
+
+/** What V8 runs for a script. Reads other scripts without a file as well, because one costs as much. */
+function runningSource(scriptId: string): string | undefined {
+  const known = readAlong.get(scriptId);
+  readAlong.delete(scriptId);
+  if (known !== undefined) return known;
+  readAlong.clear();
+  const others = [...urls].flatMap(([id, url]) => (url === '' && !scripts.has(id) ? [id] : []));
+  const wanted = [scriptId, ...others.filter((id) => id !== scriptId).slice(-maxReadAlong)];
+  for (const [id, source] of inspectSelf().scriptSources(wanted)) readAlong.set(id, source);
+  const source = readAlong.get(scriptId);
+  readAlong.delete(scriptId);
+  return source;
 }
 
 function readFile(url: string): string | undefined {

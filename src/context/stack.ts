@@ -109,10 +109,13 @@ function isOfUser(frame: string): boolean {
 
 const placePattern = /\(?((?:file:\/\/|\/)[^()]*?):(\d+):(\d+)\)?$/;
 
+/** Longer lines that look like frames are part of a message; the pattern is quadratic in them. */
+const longestFrame = 10_000;
+
 /** The frame with its place in the source that the user wrote. */
 function toOriginal(frame: string): string {
   const bare = frame.replace(coveragePrefix, '');
-  const place = placePattern.exec(bare);
+  const place = bare.length > longestFrame ? undefined : placePattern.exec(bare);
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
   const map = findSourceMap(file);
