@@ -33,9 +33,43 @@ export function cjsReference(
   value: object,
   isMeant: (reference: ModuleReference) => boolean = () => true,
 ): ModuleReference | undefined {
-  return currentTable()
+  const found = currentTable()
     .get(value)
-    ?.find((reference) => isMeant(reference) && !isProgram(urlOf(reference)));
+    ?.filter((reference) => isMeant(reference) && !isProgram(urlOf(reference)));
+  return found?.[0] && mostComplete(found[0], found);
+}
+
+/**
+ * One object may be the export of several modules: `module.exports = require('./core')`, with more added. The one
+ * that requires the others has it whole. So has the module of a package that exports a class of an inner one.
+ */
+function mostComplete(first: ModuleReference, all: readonly ModuleReference[]): ModuleReference {
+  let best = first;
+  for (const other of all) {
+    const isAlike = other.name === best.name || packageOf(other) === packageOf(best);
+    if (other === best || !isAlike || (other.name !== '*' && packageOf(other) === undefined))
+      continue;
+    if (requires(other, best) && !requires(best, other)) best = other;
+  }
+  return best;
+}
+
+/** The folder of the installed package that the module belongs to. */
+function packageOf({ specifier }: ModuleReference): string | undefined {
+  return /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(specifier)?.[0];
+}
+
+function requires(user: ModuleReference, used: ModuleReference): boolean {
+  const seen = new Set<string>();
+  const waiting = [user.specifier];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    for (const { filename } of require.cache[file]?.children ?? []) {
+      if (filename === used.specifier) return true;
+      if (!seen.has(filename)) waiting.push(filename);
+      seen.add(filename);
+    }
+  }
+  return false;
 }
 
 function urlOf({ specifier }: ModuleReference): string {
