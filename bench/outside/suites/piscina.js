@@ -38,7 +38,7 @@ function prepare(out, isAdapted) {
 function replacePool(file) {
   const own = `{
     defaults: kDefaultOptions, errors: errors_1.Errors, isMovable: common_1.isMovable,
-    abortError: (reason) => new abort_1.AbortError(reason),
+    resource: 'Piscina.Task', abortError: (reason) => new abort_1.AbortError(reason),
     transferable: symbols_1.kTransferable, value: symbols_1.kValue, commonState: require.resolve('./common') }`;
   const code = readFileSync(file, 'utf8');
   const changed = code.replace(

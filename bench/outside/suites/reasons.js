@@ -1,1 +1,89 @@
-export const reasons = [];
+// Why a test of another pool fails here, for the tests that are known to: `missing`, what manycore does not have;
+// `otherwise`, what it does in its own way, or cannot be told through an adapter. Each `missing` is named in
+// docs/guide/from-other-pools.md. A test that fails and is not here is a fault.
+
+const because = (pool, outcome, why, ...tests) =>
+  tests.map((test) => ({ pool, outcome, why, test }));
+
+const blocked =
+  'the program blocks its own event loop until a host works, which is not ready before that loop has turned';
+const balancer = 'no load balancer: `key` and `priority` are what a call can say of its host';
+const queue = 'no queue of one’s own: `priority`';
+const parentPort = 'no use of `parentPort`: it belongs to the channel of the host';
+
+export const reasons = [
+  ...because('piscina', 'missing', blocked, /through (AbortController|EventEmitter) while running/),
+  ...because('piscina', 'missing', blocked, /Atomics optimization \(sync/, /enable async mode/),
+  ...because(
+    'piscina',
+    'missing',
+    balancer,
+    /workers has histogram/,
+    /workers does not have histogram/,
+  ),
+  ...because('piscina', 'missing', balancer, /workers are marked as destroyed/),
+  ...because('piscina', 'missing', balancer, /workerCreate\/workerDestroy should be emitted/),
+  ...because('piscina', 'missing', queue, /custom task queue/),
+  ...because('piscina', 'missing', parentPort, /Pool receive message from workers/),
+  ...because(
+    'piscina',
+    'missing',
+    'no reset and no spread of the times in `stats()`',
+    /histograms/,
+  ),
+  ...because(
+    'piscina',
+    'otherwise',
+    'a task with a signal may run beside others; when it has to be ended, they run again or are told why',
+    /abortable tasks will not share workers/,
+  ),
+  ...because('tinypool', 'missing', blocked, /Atomics optimization/),
+  ...because('tinypool', 'missing', queue, /custom task queue/),
+  ...because('tinypool', 'missing', parentPort, /using parentPort/),
+  ...because(
+    'tinypool',
+    'otherwise',
+    'the number of a host is not used again',
+    /workerId should never be duplicated/,
+  ),
+  ...because(
+    'tinypool',
+    'otherwise',
+    'flags of the program are flags of its hosts, too, here those of Vitest',
+    /passing execArgv/,
+  ),
+  ...because(
+    'workerpool',
+    'otherwise',
+    'a function takes what it captured along, here workerpool’s own Promise, which has no `resolve`',
+    /should execute a function returning a Promise/,
+    /should propagate a rejected Promise/,
+  ),
+  ...because(
+    'workerpool',
+    'otherwise',
+    'a cancelled task leaves the queue at once and is not counted there until its turn',
+    /should cancel a queued task/,
+    /run following tasks if a previous queued task/,
+  ),
+  ...because(
+    'workerpool',
+    'otherwise',
+    'options are checked when the pool is made, and inherited ones are not read',
+    /should not allow (unknown|inherited) properties/,
+  ),
+  ...because(
+    'workerpool',
+    'otherwise',
+    'one thread of a pool cannot be ended from outside',
+    /crashed workers/,
+  ),
+  ...because(
+    'workerpool',
+    'missing',
+    'no options for each host: all hosts of a pool are alike',
+    /worker creation hook/,
+    /supports passing options to threads/,
+  ),
+  ...because('workerpool', 'missing', queue, /priority queue behavior/),
+];

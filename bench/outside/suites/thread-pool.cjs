@@ -3,6 +3,7 @@
 // manycore lacks or does otherwise.
 'use strict';
 
+const { AsyncResource } = require('node:async_hooks');
 const { join } = require('node:path');
 const { subscribe } = require('node:diagnostics_channel');
 const { fileURLToPath, pathToFileURL } = require('node:url');
@@ -120,7 +121,8 @@ module.exports = (own) =>
           ? signal.addEventListener('abort', abort, { once: true })
           : signal.once('abort', abort);
       const moved = valueAndTransfer(value, transferList, own);
-      const call = { controller, isAbortable: Boolean(signal) };
+      const call = { controller };
+      const resource = new AsyncResource(own.resource);
       this.#unfinished++;
       this.#running.add(call);
       const result = this.#call(
@@ -138,17 +140,23 @@ module.exports = (own) =>
         this.#maybeDrain();
       };
       this.#maybeDrain();
-      return result.then(
-        (settled) => {
+      return new Promise((resolve, reject) => {
+        const settle = (settler, value) => {
           done();
-          return settled;
-        },
-        (error) => {
-          done();
-          if (controller.signal.aborted) throw own.abortError(signal?.reason);
-          throw this.#translate(error);
-        },
-      );
+          resource.runInAsyncScope(settler, undefined, value);
+        };
+        result.then(
+          (value) => settle(resolve, value),
+          (error) => settle(reject, this.#reason(error, controller.signal, signal)),
+        );
+      });
+    }
+
+    #reason(error, internal, given) {
+      if (!internal.aborted) return this.#translate(error);
+      return internal.reason?.name === 'CancelError'
+        ? internal.reason
+        : own.abortError(given?.reason);
     }
 
     #call({ value, transfer }, file, name, signal, channel) {
@@ -189,7 +197,8 @@ module.exports = (own) =>
 
     #cancelWaiting() {
       const { runningTasks } = this.pool.stats();
-      for (const { controller } of [...this.#running].slice(runningTasks)) controller.abort();
+      for (const { controller } of [...this.#running].slice(runningTasks))
+        controller.abort(own.cancelError?.());
     }
 
     async recycleWorkers({ runtime } = {}) {

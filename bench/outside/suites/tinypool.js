@@ -26,7 +26,8 @@ function prepare(out, isAdapted) {
 
 function replacePool(file) {
   const own = `{
-    defaults: kDefaultOptions, errors: Errors, isMovable, abortError: () => new AbortError(),
+    defaults: kDefaultOptions, errors: Errors, isMovable, resource: 'Tinypool.Task',
+    abortError: () => new AbortError(), cancelError: () => new CancelError(),
     transferable: kTransferable, value: kValue, isReopened: true }`;
   const code = readFileSync(file, 'utf8');
   const loading = `ThreadPool = (await import('node:module')).createRequire(import.meta.url)(${JSON.stringify(adapter)})(${own});`;

@@ -1,7 +1,10 @@
 // In place of workerpool's `worker.js`, in a host: the methods of a worker file, and what they are called with.
 'use strict';
 
-const methods = { methods: () => Object.keys(methods), run: (fn, args) => fn(...args) };
+const { fileURLToPath } = require('node:url');
+const { taskSignal } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
+
+const methods = { methods: () => Object.keys(methods), run: (fn, args) => exports.apply(fn, args) };
 
 /** What a worker file calls to offer its methods. */
 exports.add = (added, options) => {
@@ -14,8 +17,26 @@ exports.emit = () => {
 };
 
 /** Runs in a host: calls a method of the worker file, which is loaded at first. */
-exports.call = async (script, method, args) => {
+exports.call = (script, method, args) => {
   if (script !== undefined) require(script);
   if (typeof methods[method] !== 'function') throw new Error(`Unknown method "${method}"`);
-  return await methods[method].apply(methods[method], args ?? []);
+  return exports.apply(methods[method], args);
+};
+
+/** Calls `fn` with what workerpool calls its functions with; its abort listeners end an aborted task. */
+exports.apply = (fn, args) => {
+  const listeners = [];
+  const self = {
+    worker: { addAbortListener: (listener) => listeners.push(listener), emit: exports.emit },
+  };
+  const aborted = new Promise((_resolve, reject) => {
+    taskSignal().addEventListener('abort', () => {
+      if (listeners.length > 0)
+        Promise.all(listeners.map((listener) => listener())).then(
+          () => reject(new Error('aborted')),
+          reject,
+        );
+    });
+  });
+  return Promise.race([fn.apply(self, args ?? []), aborted]);
 };

@@ -7,11 +7,14 @@ const { fileURLToPath, pathToFileURL } = require('node:url');
 const os = require('node:os');
 const { Pool, task } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
 
-const call = task(pathToFileURL(join(__dirname, 'worker-methods.cjs')).href, 'call');
+const methods = pathToFileURL(join(__dirname, 'worker-methods.cjs')).href;
+const call = task(methods, 'call');
+const apply = task(methods, 'apply');
 
 module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
   class WorkerPool {
     #unsettled = new Set();
+    #calls = 0;
 
     constructor(script, options) {
       this.script = typeof script === 'string' ? script : undefined;
@@ -76,6 +79,8 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       const controller = new AbortController();
       const caller = this.pool.with({
         signal: controller.signal,
+        // The last one first: each call has a higher priority than those before it.
+        ...(this.options.queueStrategy === 'lifo' && { priority: ++this.#calls }),
         ...(options.transfer && { transfer: options.transfer }),
       });
       const task = { resolver, isStarted: false };
@@ -83,7 +88,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       const id = idOfNext(() => {
         const result =
           typeof method === 'function'
-            ? caller.run(method, ...(params ?? []))
+            ? caller.run(apply, method, params)
             : caller.run(call, this.script, method, params);
         result.then(
           (value) => resolver.resolve(value),
@@ -129,14 +134,13 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
     }
 
     stats() {
-      const hosts = this.pool.stats().hosts.filter(isAlive);
-      const busyWorkers = hosts.filter(
-        ({ tasksInFlight, state }) => tasksInFlight > 0 || state === 'starting',
-      ).length;
+      const { hosts, waitingTasks, runningTasks } = this.pool.stats();
+      const totalWorkers = hosts.filter(isAlive).length;
+      const busyWorkers = Math.min(totalWorkers, waitingTasks + runningTasks);
       return {
-        totalWorkers: hosts.length,
+        totalWorkers,
         busyWorkers,
-        idleWorkers: hosts.length - busyWorkers,
+        idleWorkers: totalWorkers - busyWorkers,
         pendingTasks: this.#waiting,
         activeTasks: busyWorkers,
       };
