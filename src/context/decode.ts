@@ -7,6 +7,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import { withoutStack } from '../internal/index.js';
 import { pristineOf } from './classes.js';
 import { receiveBy } from './hooks.js';
 import { followPath } from './intrinsics.js';
@@ -533,13 +534,9 @@ function builtin(entry: readonly unknown[]): unknown {
 function makeError(entry: readonly unknown[]): Error {
   const Base: unknown = Reflect.get(globalThis, stringAt(entry, 1));
   if (typeof Base !== 'function') throw corrupt('an error has no class');
-  const { stackTraceLimit } = Error;
-  Reflect.set(Error, 'stackTraceLimit', 0); // which --frozen-intrinsics forbids
-  const made: unknown = Reflect.construct(
-    Base,
-    stringAt(entry, 1) === 'AggregateError' ? [[]] : [],
+  const made: unknown = withoutStack(() =>
+    Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []),
   );
-  Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
   if (!(made instanceof Error)) throw corrupt('an error has no class');
   for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
   const stack = entry[2];

@@ -66,3 +66,4 @@ export {
   setTimeout,
 } from './timers.js';
 export { packageVersion } from './version.js';
+export { withoutStack } from './without-stack.js';

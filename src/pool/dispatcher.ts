@@ -22,6 +22,7 @@ import {
   timeoutError,
   unwatchAbort,
   watchAbort,
+  withoutStack,
 } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
@@ -355,7 +356,8 @@ export class Dispatcher {
     const { signal } = task.options;
     if (signal === undefined) return;
     task.onAbort = () => {
-      const error = abortError(signal);
+      // Its cause has the stack of the abort.
+      const error = withoutStack(() => abortError(signal));
       if (task.state === 'waiting') {
         this.#leaveQueue(task, error);
         return;
