@@ -35,7 +35,13 @@ export function openSocket(
   agentServers.add(server);
   server.listen({ path, exclusive: true });
   server.unref();
-  const remove = (): void => rmSync(path, { force: true });
+  const remove = (): void => {
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // The program may have given up the rights that it had: whoever looks next removes it.
+    }
+  };
   process.once('exit', remove);
   return () => {
     sampler.stop();

@@ -24,7 +24,7 @@ export function startThread(
       name: 'manycore host', // the thread has it in the system, from Node 22 on
       workerData: ticket,
       transferList: [...offer.transfer],
-      env: { ...process.env, ...options.env },
+      env: withoutUndefined({ ...process.env, ...options.env }),
       ...(options.execArgv.length > 0 && {
         execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
       }),
@@ -41,6 +41,11 @@ export function startThread(
       { cause: error },
     );
   }
+}
+
+/** A thread would have the text `undefined`; a process has no such variable. */
+function withoutUndefined(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
 }
 
 class ThreadHandle implements HostHandle {

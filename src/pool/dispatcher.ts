@@ -127,6 +127,11 @@ export class Dispatcher {
     return false;
   }
 
+  /** Whether a host that starts now will take one task more. */
+  get hasComingRoom(): boolean {
+    return this.fleet.comingRoom > this.#queue.length;
+  }
+
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
   admit(task: Task): boolean {
     if (this.#queue.length === 0 && this.#trySend(task)) return true;
@@ -134,7 +139,7 @@ export class Dispatcher {
       this.settleRefused(task, nestedBusy());
       return true;
     }
-    if (this.#queue.length >= this.#options.maxWaitingTasks) return false;
+    if (this.#isFull()) return false;
     task.queuedMs = performance.now();
     this.#queue.push(task, task.options.priority);
     this.#loop.hold();
@@ -146,6 +151,13 @@ export class Dispatcher {
     this.fleet.grow();
     this.#takeBack.watch();
     return true;
+  }
+
+  /** What a starting host will take does not count: it waits for no other task. */
+  #isFull(): boolean {
+    const { maxWaitingTasks } = this.#options;
+    if (this.#queue.length < maxWaitingTasks) return false;
+    return this.#queue.length - this.fleet.comingRoom >= maxWaitingTasks;
   }
 
   #limitWait(task: Task): void {

@@ -160,6 +160,12 @@ export class Fleet {
     return this.hosts.some((host) => host.isOpen && host.inFlight === 0 && !host.isBusyElsewhere);
   }
 
+  /** Tasks that hosts which start now will take. */
+  get comingRoom(): number {
+    const starting = this.hosts.filter(({ state }) => state === 'starting').length;
+    return starting * this.#options.concurrentTasksPerHost;
+  }
+
   /** Whether others use these hosts, too. */
   get isShared(): boolean {
     return this.#shared !== undefined;

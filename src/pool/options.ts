@@ -40,7 +40,10 @@ export interface PoolOptions {
   readonly maxSpareHosts?: number | undefined;
   /** How long a spare host above the minimum stays without work, at least, in ms. Default 10 s. */
   readonly idleTimeMs?: number | undefined;
-  /** Tasks that may wait; the next one is rejected with `POOL_QUEUE_FULL`. Default 1,000,000. */
+  /**
+   * Tasks that may wait, beside those that hosts which start now will take; the next one is rejected with
+   * `POOL_QUEUE_FULL`. Default 1,000,000.
+   */
   readonly maxWaitingTasks?: number | undefined;
   /** Tasks that a host has at a time, waiting in its ring included. `auto` (default): by run time. */
   readonly maxTasksAhead?: number | 'auto' | undefined;
@@ -72,7 +75,7 @@ export interface PoolOptions {
 }
 
 export interface CallOptions {
-  /** What to do when no host is idle. Default `queue`. */
+  /** What to do when no host is idle; for `reject` one that starts now counts as idle. Default `queue`. */
   readonly whenBusy?: 'queue' | 'inline' | 'reject' | undefined;
   /** From the start of the run. Default: no limit. */
   readonly timeoutMs?: number | undefined;

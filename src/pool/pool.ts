@@ -227,8 +227,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   #callWhenBusy(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     const { fleet } = this.#dispatcher;
     fleet.check();
-    fleet.warm(1);
-    if (options.whenBusy === 'inline') return callInline(fn, args, options);
+    if (options.whenBusy === 'inline') {
+      fleet.warm(1);
+      return callInline(fn, args, options);
+    }
+    fleet.warm(this.#dispatcher.waitingTasks + 1);
+    if (this.#dispatcher.hasComingRoom) return this.#admit(fn, args, options);
     throw busyError(fleet.hosts.length);
   }
 
