@@ -112,11 +112,24 @@ export function readCode(text: string): Code | undefined {
 }
 
 function parseCode(text: string): Code | undefined {
+  const parsed = findIn(text);
+  return parsed && describe(text, analyse(parsed.tree), parsed.found, parsed.offset);
+}
+
+/** The text as a tree: what is around it, itself, and where it begins in that. */
+export function treeOf(
+  text: string,
+): { readonly tree: AnyNode; readonly node: AnyNode; readonly offset: number } | undefined {
+  const parsed = findIn(text);
+  return parsed && { ...parsed, node: parsed.found.node };
+}
+
+function findIn(text: string): { tree: AnyNode; found: Found; offset: number } | undefined {
   for (const { form, before, after } of forms) {
     const tree = tryParse(before + text + after);
     if (tree === undefined) continue;
     const found = pick(tree, form, before.length);
-    if (found !== undefined) return describe(text, analyse(tree), found, before.length);
+    if (found !== undefined) return { tree, found, offset: before.length };
   }
   return undefined;
 }

@@ -2,6 +2,7 @@
 // names that the text does not use, in pieces of the same length so that columns stay.
 // Not here: compiling it (recreate.ts).
 
+import { cellEdits, type Edit } from './cells.js';
 import type { Code, Rewrite } from './code.js';
 import type { CodeDefinition } from './protocol.js';
 import { isStrictAt, type Place } from './scripts.js';
@@ -11,13 +12,14 @@ export function definitionOf(
   fn: AnyFunction,
   code: Code,
   place: Place | undefined,
-  slots: readonly { readonly name: string }[],
+  slots: readonly { readonly name: string; readonly cell?: unknown }[],
 ): CodeDefinition {
   const { names, privateStatics } = code;
+  const cells = slots.filter(({ cell }) => cell !== undefined).map(({ name }) => name);
   return {
     kind: 'code',
     text: code.text,
-    compiled: compiledText(code),
+    compiled: compiledText(code, cells),
     form: code.form,
     isClass: code.isClass,
     isStrict: isStrictFunction(fn, code, place),
@@ -26,6 +28,7 @@ export function definitionOf(
     line: place?.line ?? 0,
     column: place?.column ?? 0,
     slots: slots.map(({ name }) => name),
+    cells,
     heritage: slots.findIndex(({ name }) => name === (code.heritageSlot ?? code.heritageName)),
     privates: [...privateStatics],
     metaName: code.usesImportMeta ? names.meta : '',
@@ -36,22 +39,26 @@ export function definitionOf(
 }
 
 /** The text with what is not evaluated again replaced, in pieces of the same length. */
-function compiledText(code: Code): string {
+function compiledText(code: Code, cells: readonly string[]): string {
   const { text, rewrites, privateStatics, bodyEnd, names } = code;
-  const pieces: string[] = [];
-  let at = 0;
-  for (const { start, end, kind, slot } of rewrites) {
-    const old = text.slice(start, end);
-    pieces.push(text.slice(at, start), replacement(kind, slot, old));
-    at = end;
-  }
+  const edits: Edit[] = rewrites.map(({ start, end, kind, slot }) => {
+    return { start, end, text: replacement(kind, slot, text.slice(start, end)) };
+  });
+  const isGone = ({ start }: Edit): boolean =>
+    rewrites.some((rewrite) => start >= rewrite.start && start < rewrite.end);
+  edits.push(...cellEdits(code, new Set(cells)).filter((edit) => !isGone(edit)));
   if (privateStatics.length > 0) {
     // Reads and sets private statics: nothing outside of the body can.
     const list = privateStatics.map((name) => `this.#${name}`).join();
     const value = `${names.prefix}v`;
-    pieces.push(text.slice(at, bodyEnd));
-    pieces.push(`;static{${names.prefix}.p=[()=>[${list}],(${value})=>{[${list}]=${value}}]}`);
-    at = bodyEnd;
+    const block = `;static{${names.prefix}.p=[()=>[${list}],(${value})=>{[${list}]=${value}}]}`;
+    edits.push({ start: bodyEnd, end: bodyEnd, text: block });
+  }
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { start, end, text: by } of edits.sort((a, b) => a.start - b.start || a.end - b.end)) {
+    pieces.push(text.slice(at, start), by);
+    at = end;
   }
   return pieces.join('') + text.slice(at);
 }

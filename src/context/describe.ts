@@ -14,6 +14,7 @@ import { type Path, transferError } from './refuse.js';
 import type { Binding } from './scope.js';
 import { bindingAt, type Place, placeOf } from './scripts.js';
 import { selfOf } from './self.js';
+import type { Sharing } from './sharing.js';
 import type { AnyFunction } from './types.js';
 
 /** Keeps definitions, hands out their ids. */
@@ -30,6 +31,10 @@ export interface Slot {
   readonly binding: Binding | undefined;
   /** Read from the class and not from a variable: never another. */
   readonly isFixed: boolean;
+  /** The scope that it is in, as V8 shows it, and those around that. */
+  readonly scopes?: readonly object[];
+  /** What names the cell that it travels as; `undefined`: it travels as its value. */
+  readonly cell?: unknown;
 }
 
 /** A function as it is now. */
@@ -67,6 +72,7 @@ const maxNames = 16;
 
 export class Describer {
   readonly #definitions: Definitions;
+  readonly #sharing: Sharing;
   /** What was described during this export: an attempt that fails is not paid twice. */
   readonly #described = new Map<AnyFunction, Described>();
   readonly #captures = new Map<AnyFunction, Capture>();
@@ -75,8 +81,9 @@ export class Describer {
   /** By text, then by name and mode. */
   readonly #bare = new Map<string, Map<string, Bare>>();
 
-  constructor(definitions: Definitions) {
+  constructor(definitions: Definitions, sharing: Sharing) {
     this.#definitions = definitions;
+    this.#sharing = sharing;
   }
 
   /** Forgets what belongs to one export. */
@@ -125,12 +132,15 @@ export class Describer {
       code,
       place: undefined,
       ...this.#intern(definition, code),
-      slots: definition.slots.map((name, i) => ({
-        name,
-        value: values[i],
-        binding: undefined,
-        isFixed: code.isClass && isFixedName(code, name),
-      })),
+      slots: definition.slots.map((name, i) => {
+        const isFixed = code.isClass && isFixedName(code, name);
+        const held = values[i];
+        // The cell itself says which it is.
+        if (definition.cells.includes(name) && Array.isArray(held)) {
+          return { name, value: held[0], binding: undefined, isFixed, cell: held };
+        }
+        return { name, value: held, binding: undefined, isFixed };
+      }),
       self,
       privates: origin.readPrivates(),
       isOfNode: false,
@@ -222,7 +232,15 @@ export class Describer {
           const value: unknown = Reflect.get(global, name);
           slots.push({ name, value, binding: undefined, isFixed: false });
         } else if (code.isClass && binding !== undefined) refuseComputedField(name, path);
-      } else slots.push({ name, value: readScope(scope, name, path), binding, isFixed: false });
+      } else {
+        const value = readScope(scope, name, path);
+        const cell =
+          place && !code.usesEval
+            ? this.#sharing.cellOf(place.script, binding, scope, code.isClass)
+            : undefined;
+        const around = scopes.slice(scopes.indexOf(scope));
+        slots.push({ name, value, binding, isFixed: false, scopes: around, cell });
+      }
     }
     if (code.usesEval) {
       for (const [name, value] of variablesAround(scopes, code.freeNames)) {
@@ -244,13 +262,13 @@ export class Describer {
   }
 
   #intern(definition: CodeDefinition, code: Code): Interned {
-    const { text, url, line, column, slots, isStrict } = definition;
+    const { text, url, line, column, slots, cells, isStrict } = definition;
     let byPlace = this.#codes.get(text);
     if (byPlace === undefined) {
       byPlace = new Map();
       this.#codes.set(text, byPlace);
     }
-    const key = `${line}:${column}:${slots.join()}:${isStrict}:${url}`;
+    const key = `${line}:${column}:${slots.join()}:${cells.join()}:${isStrict}:${url}`;
     let byName = byPlace.get(key);
     if (byName === undefined) {
       byName = new Map();

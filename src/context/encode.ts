@@ -11,6 +11,7 @@ import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isBuiltinView, isPlainPrimitive } from './plain.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { refusalOf, refuse } from './refuse.js';
+import type { User } from './sharing.js';
 import type { AnyFunction } from './types.js';
 
 /** Writes functions and classes into a graph; returns the index of the special. */
@@ -49,8 +50,11 @@ export class Graph {
   seesRoot = false;
   /** True: nothing in this graph may be able to change between two calls. */
   readonly isConstant: boolean;
-  /** Who writes and who reads which variable: see functions.ts. */
-  readonly variables = new Map<string, { fn: AnyFunction; value: unknown; writes: boolean }[]>();
+  /** Who uses which variable: see sharing.ts. */
+  readonly variables = new Map<string, User[]>();
+  /** True: functions were met that share a variable, so it is to be written again, with cells. */
+  isStale = false;
+  readonly #cells = new Map<unknown, unknown[]>();
   readonly #functions: FunctionEncoder;
   readonly #copies = new Map<object, object>();
   readonly #indices = new Map<unknown, number>();
@@ -104,6 +108,16 @@ export class Graph {
   cell(...values: readonly unknown[]): unknown[] {
     const cell: unknown[] = values.map(() => 0);
     for (const [index, value] of values.entries()) this.set(cell, index, value);
+    return cell;
+  }
+
+  /** The cell that functions share under `key`: what a slot of each of them holds. */
+  sharedCell(key: unknown, value: unknown): unknown[] {
+    const known = this.#cells.get(key);
+    if (known !== undefined) return known;
+    const cell: unknown[] = [0];
+    this.#cells.set(key, cell);
+    this.set(cell, 0, value);
     return cell;
   }
 

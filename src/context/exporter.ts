@@ -113,8 +113,7 @@ export class ContextExporter implements Exporter {
       // The graph below says what it was, and where.
     }
     return this.#guard(what, () => {
-      const graph = new Graph(this.#functions, what, false);
-      graph.set(graph.root, 0, value);
+      const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
       return { ...this.#write(graph), definitions: this.#ordered(graph) };
     });
   }
@@ -275,11 +274,11 @@ export class ContextExporter implements Exporter {
 
   /** A kept function in the stores of this moment. */
   #withStores(kept: Kept, active: ActiveStores, what: string): FunctionSnapshot {
-    const graph = new Graph(this.#functions, what, false);
-    graph.definitions.add(kept.id);
-    graph.root[0] = 0;
-    graph.puts.push(graph.root, 0, graph.add(kept, [special.closure, kept.id]));
-    this.#addStores(graph, active);
+    const graph = this.#graph(what, (made) => {
+      made.definitions.add(kept.id);
+      made.put(made.root, 0, made.add(kept, [special.closure, kept.id]));
+      this.#addStores(made, active);
+    });
     return this.#withState(kept.id, graph);
   }
 
@@ -295,14 +294,25 @@ export class ContextExporter implements Exporter {
       const plain = this.#exportPlainState(fn, this.#functions.describe(fn, [what]));
       if (plain !== undefined) return plain;
     }
-    const graph = new Graph(this.#functions, what, false);
-    if (args === undefined) graph.set(graph.root, 0, fn);
-    else graph.setCall(fn, args);
-    this.#addStores(graph, stores ?? activeStores([...graph.captured]));
+    const graph = this.#graph(what, (made) => {
+      if (args === undefined) made.set(made.root, 0, fn);
+      else made.setCall(fn, args);
+      this.#addStores(made, stores ?? activeStores([...made.captured]));
+    });
     const id = isCode
       ? this.#functions.describe(fn, [what]).codeId
       : this.#intern('call', () => ({ kind: 'call' }));
     return this.#withState(id, graph);
+  }
+
+  /** Written again where that showed that its functions share a variable. */
+  #graph(what: string, write: (graph: Graph) => void): Graph {
+    for (;;) {
+      const graph = new Graph(this.#functions, what, false);
+      write(graph);
+      if (!graph.isStale) return graph;
+      this.#functions.forget();
+    }
   }
 
   #withState(id: number, graph: Graph): FunctionSnapshot {
@@ -316,9 +326,9 @@ export class ContextExporter implements Exporter {
     const { codeId, slots } = described;
     if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
     const values: unknown[] = [];
-    for (const { value, binding } of slots) {
+    for (const { value, binding, cell } of slots) {
       if (binding?.kind === 'import') return undefined;
-      values.push(value);
+      values.push(cell === undefined ? value : [value]);
     }
     try {
       if (!isPlain(values)) return undefined;

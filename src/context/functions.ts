@@ -9,7 +9,7 @@ import { ClassStates } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { type Definitions, type Described, Describer, type Slot, textOf } from './describe.js';
 import { changeable, type FunctionEncoder, type Graph } from './encode.js';
-import { guardShared, nameOf } from './hazards.js';
+import { nameOf } from './hazards.js';
 import type { Identities } from './identities.js';
 import { Imports } from './imports.js';
 import { canInspect, inspectSelf } from './inspector.js';
@@ -21,6 +21,7 @@ import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
+import { Sharing } from './sharing.js';
 import { taskTarget } from './task.js';
 import { isExpect, refuseRunner, withoutState } from './toolchains.js';
 import type { AnyFunction } from './types.js';
@@ -34,6 +35,7 @@ export interface KeptClosure {
 export class Functions implements FunctionEncoder {
   readonly #identities: Identities;
   readonly #keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined;
+  readonly #sharing = new Sharing();
   readonly #describer: Describer;
   readonly #imports: Imports;
   readonly #states = new ClassStates();
@@ -43,7 +45,7 @@ export class Functions implements FunctionEncoder {
     identities: Identities,
     keep: (fn: AnyFunction, described: Described) => KeptClosure | undefined,
   ) {
-    this.#describer = new Describer(definitions);
+    this.#describer = new Describer(definitions, this.#sharing);
     this.#imports = new Imports(definitions, this.#describer);
     this.#identities = identities;
     this.#keep = keep;
@@ -179,16 +181,22 @@ export class Functions implements FunctionEncoder {
     values: unknown[],
     graph: Graph,
   ): void {
-    const { name, binding, isFixed } = slot;
+    const { name, binding, isFixed, cell } = slot;
     const [value, index] = this.#imports.slot(slot, code, place, graph);
     if (index !== undefined) {
       graph.put(values, at, index);
       return;
     }
     if (graph.isConstant && !isFixed && !isSettled(code, value, binding, place)) throw changeable;
-    if (place !== undefined && !isFixed) guardShared(fn, code, place, name, value, binding, graph);
+    if (place !== undefined && !isFixed) {
+      const writes = code.usesEval || code.writtenNames.has(name); // eval may assign any of them
+      this.#sharing.check({ fn, place, slot, writes, canShare: !code.usesEval }, graph);
+    }
     const why = code.usesEval && !code.freeNames.includes(name) ? ', which its eval() may use' : '';
-    graph.at(`variable ${name}${why}`, () => graph.set(values, at, value));
+    graph.at(`variable ${name}${why}`, () => {
+      if (cell === undefined) graph.set(values, at, value);
+      else values[at] = graph.sharedCell(cell, value);
+    });
   }
 }
 

@@ -1,14 +1,10 @@
 // What makes a function unfit to travel although each of its values could: constructs that mean
-// something only where they were written, and variables that two functions share.
-// Not here: values (refuse.ts).
+// something only where they were written. Not here: values (refuse.ts), shared variables (sharing.ts).
 
 import type { Code } from './code.js';
-import type { Graph } from './encode.js';
 import { inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
 import { type Path, transferError } from './refuse.js';
-import type { Binding } from './scope.js';
-import type { Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
 export function refuseUnreadable(code: Code, path: Path): void {
@@ -49,33 +45,6 @@ export function refuseComputedField(name: string, path: Path): never {
     `the variable \`${name}\`, which names a field of the class in brackets, was not kept: write ` +
       `this[${name}] = … in the constructor instead of the field`,
   );
-}
-
-/** Two functions, one variable, and one of them assigns it: copies would drift apart. */
-export function guardShared(
-  fn: AnyFunction,
-  code: Code,
-  place: Place,
-  name: string,
-  value: unknown,
-  binding: Binding | undefined,
-  graph: Graph,
-): void {
-  const key = `${place.script.url}:${binding?.start ?? name}`;
-  const users = graph.variables.get(key) ?? [];
-  graph.variables.set(key, users);
-  const writes = code.usesEval || code.writtenNames.has(name); // eval may assign any of them
-  for (const other of users) {
-    if (other.fn === fn || !(writes || other.writes) || !Object.is(other.value, value)) continue;
-    const [writer, reader] = writes ? [fn, other.fn] : [other.fn, fn];
-    throw transferError(
-      'TRANSFER_SHARED_VARIABLE',
-      graph.path,
-      `\`${name}\` is changed by ${nameOf(writer)} and used by ${nameOf(reader)}; copies of the two ` +
-        'would no longer share it: put both in one object or class that holds it',
-    );
-  }
-  users.push({ fn, value, writes });
 }
 
 export function nameOf(fn: AnyFunction): string {

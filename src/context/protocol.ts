@@ -62,6 +62,8 @@ export interface CodeDefinition {
   readonly column: number;
   /** The captured names, in the order of their values; the internal names never collide with them. */
   readonly slots: readonly string[];
+  /** Those of them that hold `[value]`, shared with other functions. */
+  readonly cells: readonly string[];
   /** Index of the slot that a class extends; -1: none. */
   readonly heritage: number;
   /** Private static fields whose values travel. */
@@ -128,6 +130,7 @@ export function parseDefinition(value: unknown): Definition {
         line: fields.number('line'),
         column: fields.number('column'),
         slots: fields.names('slots'),
+        cells: fields.names('cells'),
         heritage: fields.integer('heritage'),
         privates: fields.names('privates'),
         metaName: fields.name('metaName'),

@@ -38,6 +38,8 @@ export interface Binding {
   readonly inLoop: boolean;
   writes: number;
   initialisations: number;
+  /** Whether its initialisation makes what it holds: another for each scope of this kind. */
+  readonly isFresh: boolean;
   /** For `import`: where from, and which export (`*`: the namespace). */
   readonly source: string | undefined;
   readonly imported: string | undefined;
@@ -176,6 +178,7 @@ interface DeclareOptions {
   readonly source?: string;
   readonly imported?: string;
   readonly importType?: string;
+  readonly isFresh?: boolean;
 }
 
 class Walk implements Analysis {
@@ -232,7 +235,7 @@ class Walk implements Analysis {
         return;
       case 'FunctionDeclaration':
         if (node.id !== null) {
-          this.#declare(node.id.name, 'function', node.id.start);
+          this.#declare(node.id.name, 'function', node.id.start, 1, { isFresh: true });
           this.#atTop(node.id.start, node);
         }
         this.#visitFunction(node, undefined);
@@ -245,7 +248,7 @@ class Walk implements Analysis {
         return;
       case 'ClassDeclaration':
         if (node.id !== null) {
-          this.#declare(node.id.name, 'class', node.id.start);
+          this.#declare(node.id.name, 'class', node.id.start, 1, { isFresh: true });
           this.#atTop(node.id.start, node);
         }
         this.#visitClass(node);
@@ -461,7 +464,10 @@ class Walk implements Analysis {
   #visitVariables(node: VariableDeclaration): void {
     const kind = node.kind === 'var' ? 'var' : node.kind === 'let' ? 'let' : 'const';
     for (const { id, init } of node.declarations) {
-      this.#declarePattern(id, kind, init ? 1 : 0);
+      const isFresh = !!init && makesObject.test(init.type);
+      if (id.type === 'Identifier')
+        this.#declare(id.name, kind, id.start, init ? 1 : 0, { isFresh });
+      else this.#declarePattern(id, kind, init ? 1 : 0);
       if (init) {
         if (id.type === 'Identifier') this.#atTop(id.start, init);
         this.visit(init);
@@ -622,6 +628,7 @@ class Walk implements Analysis {
       source: from.source,
       imported: from.imported,
       importType: from.importType ?? '',
+      isFresh: from.isFresh ?? false,
     });
   }
 
@@ -705,6 +712,9 @@ function hasDirective(body: readonly AnyNode[]): boolean {
   }
   return false;
 }
+
+const makesObject =
+  /^(?:FunctionExpression|ArrowFunctionExpression|ClassExpression|ObjectExpression|ArrayExpression)$/;
 
 function nameOf(node: AnyNode): string {
   if (node.type === 'Identifier') return node.name;

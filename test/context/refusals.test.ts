@@ -275,9 +275,12 @@ test('a variable that has no value yet is refused by name, where V8 tells', (t) 
   const later = 1;
 });
 
-test('two functions that share a variable which one of them changes are refused', () => {
-  let n = 0;
-  const counter = { inc: () => ++n, get: () => n };
+test('two functions that may share a variable which one of them changes are refused', () => {
+  const makeCounter = () => {
+    let n = 0;
+    return { inc: () => ++n, get: () => n };
+  };
+  const counter = makeCounter();
   assert.throws(
     () => exporter.exportFunction(() => counter.inc() + counter.get()),
     (error) =>

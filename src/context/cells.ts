@@ -1,0 +1,86 @@
+// The text of a function in which some variables are cells: `[value]`, held by the variable itself, so
+// that each use of `n` becomes `n[0]`. Only where functions share a variable that one of them assigns;
+// columns behind a use on its line are those of the changed text then.
+// Not here: which variables are cells (sharing.ts).
+
+import type { AnyNode } from 'acorn';
+import { type Code, treeOf } from './code.js';
+import { analyse, isInside, resolve } from './scope.js';
+
+/** `[start, end)` of the text becomes `text`; an insertion where they are equal. */
+export interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The edits of `code.text` for `names`, in no order. */
+export function cellEdits({ text }: Code, names: ReadonlySet<string>): Edit[] {
+  const parsed = names.size === 0 ? undefined : treeOf(text);
+  if (parsed === undefined) return [];
+  const { tree, node, offset } = parsed;
+  const uses = new Set<number>();
+  for (const { name, start, scope } of analyse(tree).references) {
+    if (!names.has(name) || start < node.start || start >= node.end) continue;
+    const binding = resolve(scope, name);
+    if (binding === undefined || !isInside(binding.scope, node)) uses.add(start);
+  }
+  const edits: Edit[] = [];
+  const edit = (start: number, end: number, by: string): void => {
+    edits.push({ start: start - offset, end: end - offset, text: by });
+  };
+  walk(node, [], (at, parents) => {
+    if (at.type === 'AssignmentExpression' && at.left.type === 'Identifier') {
+      // An anonymous function is called by the variable that it is assigned to.
+      if (uses.has(at.left.start) && isAnonymous(at.right)) {
+        edit(at.right.start, at.right.start, `({${at.left.name}:`);
+        edit(at.right.end, at.right.end, `}).${at.left.name}`);
+      }
+    }
+    // A shorthand property has the name twice, as its key and its value.
+    if (at.type !== 'Identifier' || !uses.delete(at.start)) return;
+    edit(at.start, at.end, used(at.name, at.start, parents));
+  });
+  return edits;
+}
+
+function used(name: string, start: number, parents: readonly AnyNode[]): string {
+  const parent = parents.at(-1);
+  const holder = parent?.type === 'AssignmentPattern' ? parents.at(-2) : parent;
+  if (holder?.type === 'Property' && holder.shorthand) return `${name}:${name}[0]`;
+  const isCalled =
+    (parent?.type === 'CallExpression' && parent.callee.start === start) ||
+    (parent?.type === 'TaggedTemplateExpression' && parent.tag.start === start);
+  if (!isCalled) return `${name}[0]`;
+  // Not `n[0]()`, whose `this` would be the cell. At the start of a statement a `(` would go on
+  // with a line before it that ends without a semicolon.
+  const statement = parents.findLastIndex(({ type }) => type === 'ExpressionStatement');
+  const list = parents[statement - 1]?.type ?? '';
+  const isFirst =
+    statement >= 0 && parents[statement]?.start === start && /Block|Program|SwitchCase/.test(list);
+  return `${isFirst ? ';' : ''}(0,${name}[0])`;
+}
+
+function isAnonymous(node: AnyNode): boolean {
+  if (node.type === 'ArrowFunctionExpression') return true;
+  return (node.type === 'FunctionExpression' || node.type === 'ClassExpression') && !node.id;
+}
+
+function walk(
+  node: AnyNode,
+  parents: AnyNode[],
+  visit: (node: AnyNode, parents: readonly AnyNode[]) => void,
+): void {
+  visit(node, parents);
+  parents.push(node);
+  for (const part of Object.values(node)) {
+    for (const child of Array.isArray(part) ? part : [part]) {
+      if (isNode(child)) walk(child, parents, visit);
+    }
+  }
+  parents.pop();
+}
+
+function isNode(value: unknown): value is AnyNode {
+  return typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
+}

@@ -1,0 +1,141 @@
+// Which variable of which scope a function captured, as far as that can be known. V8 shows the values
+// of a scope and not which scope it is, so it is found out:
+// - a scope of a module's root exists once;
+// - what a scope makes for itself (a function declared in it, `const list = []`) is another in each,
+//   and so names the scope;
+// - two functions of one text that each scope makes at most once are of two scopes;
+// - two scopes of which any variable differs are two.
+// A variable that functions share and one of them assigns travels as a cell, `[value]`, which they share
+// in the host as well (cells.ts). Where nothing tells whether they share it, they are refused.
+// Not here: reading scopes (describe.ts).
+
+import type { Slot } from './describe.js';
+import type { Graph } from './encode.js';
+import { nameOf } from './hazards.js';
+import { transferError } from './refuse.js';
+import { type Binding, isConstant, type Scope } from './scope.js';
+import { type Place, type Script, scopeAround } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+/** A function that uses a variable. */
+export interface User {
+  readonly fn: AnyFunction;
+  readonly place: Place;
+  readonly slot: Slot;
+  readonly writes: boolean;
+  /** Whether its text may be changed so that it uses a cell. */
+  readonly canShare: boolean;
+}
+
+const serials = new WeakMap<object, number>();
+let lastSerial = 0;
+
+function serialOf(value: object): number {
+  const known = serials.get(value);
+  if (known !== undefined) return known;
+  lastSerial += 1;
+  serials.set(value, lastSerial);
+  return lastSerial;
+}
+
+/** Variables that functions were seen to share; from then on they travel as cells. */
+export class Sharing {
+  readonly #shared = new Set<string>();
+
+  /** What names the cell of a variable; `undefined`: it travels as its value. `scope`: as V8 shows it. */
+  cellOf(script: Script, binding: Binding | undefined, scope: object, isClass: boolean) {
+    if (binding === undefined || isConstant(binding)) return undefined;
+    const key = variableOf(script, binding);
+    // A class lives on in hosts, so it cannot become another later.
+    if (!isClass && !this.#shared.has(key)) return undefined;
+    const instance = instanceOf(binding.scope, scope);
+    return instance === undefined ? undefined : `${key}@${instance}`;
+  }
+
+  /** Refuses a function that may share a variable with one before it; notes that it does. */
+  check(user: User, graph: Graph): void {
+    const { place, slot } = user;
+    const { binding, name } = slot;
+    if (binding?.kind === 'const') return;
+    const key = binding === undefined ? `${name}?` : variableOf(place.script, binding);
+    const users = graph.variables.get(key) ?? [];
+    graph.variables.set(key, users);
+    for (const other of users) {
+      if (other.fn === user.fn || !(user.writes || other.writes)) continue;
+      if (slot.cell !== undefined && other.slot.cell !== undefined) continue;
+      const verdict = compare(user, other);
+      if (verdict === 'two') continue;
+      if (verdict === 'unknown' || !user.canShare || !other.canShare) refuse(user, other, graph);
+      this.#shared.add(key);
+      graph.isStale = true;
+    }
+    users.push(user);
+  }
+}
+
+function variableOf(script: Script, { start }: Binding): string {
+  return `${serialOf(script)}:${start}`;
+}
+
+/** Names the one `scope` of all that there may be of `declared`; `undefined`: nothing tells. */
+function instanceOf(declared: Scope, scope: object): string | undefined {
+  if (declared.parent === undefined) return 'root';
+  for (const binding of declared.bindings.values()) {
+    if (!binding.isFresh || !isConstant(binding)) continue;
+    const value = valueIn(scope, binding.name);
+    if ((typeof value === 'object' && value !== null) || typeof value === 'function') {
+      return `${binding.start}=${serialOf(value)}`;
+    }
+  }
+  return undefined;
+}
+
+function valueIn(scope: object, name: string): unknown {
+  try {
+    return Object.hasOwn(scope, name) ? Reflect.get(scope, name) : undefined;
+  } catch {
+    return undefined; // its declaration has not run
+  }
+}
+
+function compare(a: User, b: User): 'one' | 'two' | 'unknown' {
+  if (!Object.is(a.slot.value, b.slot.value)) return 'two';
+  const { binding, scopes: [scope] = [] } = a.slot;
+  const [otherScope] = b.slot.scopes ?? [];
+  if (binding === undefined || scope === undefined || otherScope === undefined) return 'unknown';
+  const instance = instanceOf(binding.scope, scope);
+  const other = instanceOf(binding.scope, otherScope);
+  if (instance !== undefined && other !== undefined) return instance === other ? 'one' : 'two';
+  if (a.place.start === b.place.start && isMadeOnce(a.place, binding.scope)) return 'two';
+  return haveSameValues(a.slot.scopes ?? [], b.slot.scopes ?? []) ? 'unknown' : 'two';
+}
+
+/** Whether running the code of `declared` once makes at most one function at `place`. */
+function isMadeOnce(place: Place, declared: Scope): boolean {
+  let at = scopeAround(place);
+  for (; at !== undefined && at !== declared; at = at.parent) {
+    if (at.inLoop || at.holdsVars || at.ownsThis) return false;
+  }
+  return at !== undefined;
+}
+
+function haveSameValues(some: readonly object[], others: readonly object[]): boolean {
+  if (some.length !== others.length) return true;
+  return some.every((scope, at) => {
+    const other = others[at] ?? scope;
+    return Object.keys(scope).every((name) =>
+      Object.is(valueIn(scope, name), valueIn(other, name)),
+    );
+  });
+}
+
+function refuse(user: User, other: User, graph: Graph): never {
+  const [writer, reader] = user.writes ? [user, other] : [other, user];
+  throw transferError(
+    'TRANSFER_SHARED_VARIABLE',
+    graph.path,
+    `\`${user.slot.name}\` is changed by ${nameOf(writer.fn)} and used by ${nameOf(reader.fn)}, and ` +
+      'nothing tells whether they share it: put both in one object or class that holds it; where ' +
+      'they are of a library, make them inside the function, or once per host with perHost(() => …)',
+  );
+}
