@@ -6,6 +6,7 @@
 // Not here: what is remembered between payloads (importer.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { withoutStack } from '../internal/index.js';
 import { pristineOf } from './classes.js';
@@ -193,6 +194,12 @@ class Decoding {
         return;
       case special.searchParams:
         this.#done(index, new URLSearchParams(stringAt(entry, 1)));
+        return;
+      case special.buffer:
+        this.#done(index, bufferOf(entry[1]));
+        return;
+      case special.arguments:
+        this.#done(index, noArguments());
         return;
       case special.perHost: {
         const cell = this.#list(entry, 2);
@@ -425,13 +432,13 @@ class Decoding {
       const collection = fills[at];
       const entries = this.#list(fills, at + 1);
       if (late && !this.#awaitsLate(entries)) continue;
-      if (collection instanceof Map) {
+      if (types.isMap(collection)) {
         if (entries.length % 2 !== 0) throw corrupt('a Map has a key without a value');
         Map.prototype.clear.call(collection);
         for (let i = 0; i < entries.length; i += 2) {
           Map.prototype.set.call(collection, entries[i], entries[i + 1]);
         }
-      } else if (collection instanceof Set) {
+      } else if (types.isSet(collection)) {
         Set.prototype.clear.call(collection);
         for (const entry of entries) Set.prototype.add.call(collection, entry);
       } else throw corrupt('what should be filled is no Map or Set');
@@ -546,6 +553,18 @@ function makeError(entry: readonly unknown[]): Error {
     enumerable: false,
     configurable: true,
   });
+  return made;
+}
+
+function bufferOf(view: unknown): ArrayBufferLike {
+  if (!ArrayBuffer.isView(view)) throw corrupt('a buffer came without a view');
+  return view.buffer;
+}
+
+/** An `arguments` object of a strict function, without the length that it will get. */
+function noArguments(): object {
+  // biome-ignore lint/complexity/noArguments: the object itself is wanted
+  const made = arguments;
   return made;
 }
 

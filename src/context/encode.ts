@@ -6,10 +6,12 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
+import { isBare, isIndex, isPlainArray } from '../internal/index.js';
 import { isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
-import { isBuiltinView, isPlainPrimitive } from './plain.js';
+import { isPlainPrimitive } from './plain.js';
 import { integrity, propertyFlags, special } from './protocol.js';
+import { prototypeHere, twinHere } from './realms.js';
 import { refusalOf, refuse } from './refuse.js';
 import type { User } from './sharing.js';
 import type { AnyFunction } from './types.js';
@@ -24,6 +26,9 @@ export interface FunctionEncoder {
 
 /** Thrown inside a graph that must not change when something in it can. Never leaves the exporter. */
 export const changeable = Symbol('changeable');
+
+/** Longer arrays may be all holes: their keys are looked at. */
+const mostElements = 10_000_000;
 
 const errorNames = new Set(
   'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(
@@ -196,18 +201,18 @@ export class Graph {
 
   /** Objects that are made again by what they are, not by their properties. */
   #specialObject(value: object): number {
+    if (types.isProxy(value)) refuse(value, this.path); // before one of its traps is called
     const hook = sendHook(value);
     if (hook !== undefined) return this.#sent(value, hook);
-    if (types.isProxy(value)) refuse(value, this.path);
     if (types.isNativeError(value)) return this.#error(value);
+    if (types.isArrayBuffer(value)) return this.#buffer(value);
+    if (types.isArgumentsObject(value)) return this.#arguments(value);
     const prototype: unknown = Object.getPrototypeOf(value);
-    if (value instanceof URL) this.#mustBeConstant();
     if (value instanceof URL && prototype === URL.prototype) {
-      return this.add(value, [special.url, value.href]);
+      return this.#made(value, [special.url, value.href], prototype);
     }
     if (value instanceof URLSearchParams && prototype === URLSearchParams.prototype) {
-      this.#mustBeConstant();
-      return this.add(value, [special.searchParams, value.toString()]);
+      return this.#made(value, [special.searchParams, value.toString()], prototype);
     }
     if (value instanceof AsyncLocalStorage && prototype === AsyncLocalStorage.prototype) {
       this.captured.add(value);
@@ -244,6 +249,35 @@ export class Graph {
     }
     this.holders.pop();
     this.#prototype(index, value, new Set([...errorNames].map(builtinPrototype)));
+    this.#close(index, value);
+    return index;
+  }
+
+  /** An object that the peer makes by `entry`, with what was set on it. */
+  #made(value: object, entry: unknown[], prototype: object): number {
+    this.#mustBeConstant();
+    const index = this.add(value, entry);
+    this.holders.push(value);
+    for (const key of Reflect.ownKeys(value)) this.#property(index, value, key);
+    this.#finish(index, value, prototype);
+    return index;
+  }
+
+  /** By a view of all of it: V8's serializer gives us views, but not the buffers themselves. */
+  #buffer(value: ArrayBuffer): number {
+    if (refusalOf(value) !== undefined) refuse(value, this.path);
+    return this.#made(value, [special.buffer, new Uint8Array(value)], ArrayBuffer.prototype);
+  }
+
+  /** A strict one, whose `callee` throws: that of a sloppy function would bring the function along. */
+  #arguments(value: object): number {
+    this.#mustBeConstant();
+    const index = this.add(value, [special.arguments]);
+    this.holders.push(value);
+    for (const key of Reflect.ownKeys(value)) {
+      if (key !== 'callee' && key !== Symbol.iterator) this.#property(index, value, key);
+    }
+    this.#finish(index, value, Object.prototype);
     return index;
   }
 
@@ -267,27 +301,27 @@ export class Graph {
     if (this.isConstant) throw changeable;
   }
 
-  #array(value: unknown[]): unknown[] {
-    const copy: unknown[] = new Array(value.length);
+  #array(value: unknown[]): object {
+    const copy: unknown[] = [];
     this.#begin(value, copy);
-    if (value.length < 1_000_000) {
+    copy.length = value.length;
+    if (isPlainArray(value) && value.length <= mostElements) {
       for (let index = 0; index < value.length; index += 1) {
-        if (index in value) this.#element(copy, index, value[index]);
+        if (Object.hasOwn(value, index)) this.#element(copy, index, value[index]);
       }
     } else {
-      for (const key of Object.keys(value)) {
-        if (isIndex(key)) this.#element(copy, Number(key), value[Number(key)]);
-      }
-    }
-    const own = Reflect.ownKeys(value);
-    if (own.length !== value.length + 1) {
-      for (const key of own) {
-        if (key === 'length' || (typeof key === 'string' && isIndex(key))) continue;
-        this.#property(copy, value, key);
-      }
+      for (const key of Reflect.ownKeys(value)) this.#arrayKey(copy, value, key);
     }
     this.#finish(copy, value, Array.prototype);
     return copy;
+  }
+
+  #arrayKey(copy: unknown[], value: unknown[], key: string | symbol): void {
+    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    if (key === 'length' && descriptor?.writable === true) return;
+    const isElement = typeof key === 'string' && isIndex(key) && isData(descriptor);
+    if (isElement) this.#element(copy, Number(key), descriptor?.value);
+    else this.#property(copy, value, key);
   }
 
   #element(copy: unknown[], index: number, value: unknown): void {
@@ -332,8 +366,8 @@ export class Graph {
   #leaf(value: object): object {
     this.#begin(value, value);
     const bare = leafPrototype(value);
-    // A list of the names of a view holds a text for each element: only classes of users have others.
-    const own = isBuiltinView(value) ? [] : Reflect.ownKeys(value);
+    // A list of the names of a view holds a text for each element.
+    const own = ArrayBuffer.isView(value) && isBare(value) ? [] : Reflect.ownKeys(value);
     for (const key of own) {
       if (typeof key === 'string' && (key === 'length' || isIndex(key))) continue;
       this.#property(value, value, key);
@@ -347,23 +381,19 @@ export class Graph {
     this.#begin(value, copy);
     const symbols = Object.getOwnPropertySymbols(value);
     const names = Object.getOwnPropertyNames(value);
-    let isLater = false;
     for (const key of symbols.length === 0 ? names : [...names, ...symbols]) {
       const descriptor = Object.getOwnPropertyDescriptor(value, key);
       if (descriptor === undefined) continue;
       const isOrdinary =
-        !isLater &&
         typeof key === 'string' &&
         descriptor.enumerable === true &&
         descriptor.writable === true &&
         descriptor.configurable === true;
       if (!isOrdinary) {
-        // What comes behind it is defined behind it, too: the order of properties can be seen.
-        isLater = true;
+        if (typeof key === 'string') assign(copy, key, 0); // keeps the order of keys
         this.#property(copy, value, key);
-      } else if (isPlainPrimitive(descriptor.value) && key !== '__proto__') {
-        copy[key] = descriptor.value;
-      } else this.at(`.${key}`, () => this.set(copy, key, descriptor.value));
+      } else if (isPlainPrimitive(descriptor.value)) assign(copy, key, descriptor.value);
+      else this.at(`.${key}`, () => this.set(copy, key, descriptor.value));
     }
     this.#finish(copy, value, Object.prototype);
     return copy;
@@ -413,7 +443,7 @@ export class Graph {
     this.holders.push(value);
   }
 
-  #finish(copy: object, value: object, expected: object | undefined): void {
+  #finish(copy: object | number, value: object, expected: object | undefined): void {
     this.holders.pop();
     this.#prototype(copy, value, new Set([expected]));
     this.#close(copy, value);
@@ -430,7 +460,7 @@ export class Graph {
   }
 
   #prototype(target: object | number, value: object, expected: ReadonlySet<unknown>): void {
-    const prototype: object | null = Object.getPrototypeOf(value);
+    const prototype = prototypeHere(value);
     if (expected.has(prototype)) return;
     const group = this.#groups.get(prototype);
     if (group !== undefined) {
@@ -466,7 +496,8 @@ function rememberOrdinary(value: object): void {
 }
 
 function assign(container: object, key: string | number, value: unknown): void {
-  if (key === '__proto__') {
+  // What is inherited may be `__proto__`, frozen, or a setter of whoever changed `Object.prototype`.
+  if (key in container && !Object.hasOwn(container, key)) {
     Object.defineProperty(container, key, {
       value,
       writable: true,
@@ -505,7 +536,6 @@ function isLeaf(value: object): boolean {
   return (
     types.isDate(value) ||
     types.isRegExp(value) ||
-    types.isAnyArrayBuffer(value) ||
     types.isBoxedPrimitive(value) ||
     ArrayBuffer.isView(value)
   );
@@ -515,7 +545,6 @@ function isLeaf(value: object): boolean {
 function leafPrototype(value: object): object | undefined {
   if (types.isDate(value)) return Date.prototype;
   if (types.isRegExp(value)) return RegExp.prototype;
-  if (types.isAnyArrayBuffer(value)) return ArrayBuffer.prototype;
   if (ArrayBuffer.isView(value)) {
     if (Buffer.isBuffer(value)) return Buffer.prototype;
     return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
@@ -534,7 +563,8 @@ function errorBase(value: Error): string {
     typeof at === 'object' && at !== null;
     at = Object.getPrototypeOf(at)
   ) {
-    for (const name of errorNames) if (builtinPrototype(name) === at) return name;
+    const here = twinHere(at) ?? at;
+    for (const name of errorNames) if (builtinPrototype(name) === here) return name;
   }
   return 'Error';
 }
@@ -547,8 +577,12 @@ function stackOf(value: Error): string | undefined {
   }
 }
 
-function isIndex(key: string): boolean {
-  return /^(?:0|[1-9]\d{0,9})$/.test(key) && Number(key) < 4294967295;
+function isData(descriptor: PropertyDescriptor | undefined): boolean {
+  return (
+    descriptor?.writable === true &&
+    descriptor.enumerable === true &&
+    descriptor.configurable === true
+  );
 }
 
 function shown(key: unknown): string {

@@ -16,7 +16,7 @@ import { Identities } from './identities.js';
 import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
-import { transferError } from './refuse.js';
+import { type Path, transferError } from './refuse.js';
 import type {
   AnyFunction,
   BufferCarrier,
@@ -29,6 +29,8 @@ import { format, type Written, write } from './wire.js';
 /** Closures kept for a piece of code at the first sight of a function object, and at the second. */
 const keptAtOnce = 8;
 const keptAtMost = 256;
+/** Steps of the path to what is nested too deeply. */
+const shownSteps = 8;
 /** Pinned functions come and go, so they count downwards from here, apart from what stays. */
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
@@ -53,6 +55,8 @@ export function createExporter(options: ExporterOptions = {}): ContextExporter {
 export class ContextExporter implements Exporter {
   readonly identities = new Identities();
   readonly #buffers: BufferCarrier | undefined;
+  /** To what was written last. */
+  #path: Path = [];
   readonly #definitions: Definition[] = [];
   readonly #bytes: (Uint8Array | undefined)[] = [];
   readonly #interned = new Map<string, number>();
@@ -178,7 +182,7 @@ export class ContextExporter implements Exporter {
       const isDeep = error instanceof RangeError && /call stack/.test(error.message);
       throw transferError(
         'TRANSFER_UNSUPPORTED',
-        [what],
+        isDeep ? this.#path.slice(0, shownSteps) : [what],
         isDeep
           ? 'it is nested too deeply: flatten it, for instance into an array'
           : error instanceof Error
@@ -309,6 +313,7 @@ export class ContextExporter implements Exporter {
   #graph(what: string, write: (graph: Graph) => void): Graph {
     for (;;) {
       const graph = new Graph(this.#functions, what, false);
+      this.#path = graph.path;
       write(graph);
       if (!graph.isStale) return graph;
       this.#functions.forget();

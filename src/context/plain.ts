@@ -3,7 +3,11 @@
 // on the path of every call with objects: no allocation but the set that cycles need.
 // Not here: what to do with the rest (encode.ts).
 
-const arrayPrototype: object = Array.prototype;
+import * as types from 'node:util/types';
+import { isBare, isPlainArray, isPlainRecord, modelOf } from '../internal/index.js';
+
+/** Longer arrays may be all holes: the slow path looks at their keys. */
+const mostElements = 10_000_000;
 const objectPrototype: object = Object.prototype;
 const mapPrototype: object = Map.prototype;
 const setPrototype: object = Set.prototype;
@@ -12,7 +16,6 @@ const setPrototype: object = Set.prototype;
 const leafPrototypes = new Set<object>([
   Date.prototype,
   RegExp.prototype,
-  ArrayBuffer.prototype,
   Number.prototype,
   String.prototype,
   Boolean.prototype,
@@ -62,20 +65,31 @@ export function isPlainPrimitive(value: unknown): boolean {
 function isPlainObject(value: object, seen: Set<object>): boolean {
   if (seen.has(value)) return true;
   seen.add(value);
+  if (types.isProxy(value)) return false; // asked before one of its traps is called
+  if (Array.isArray(value)) return isPlainArray(value) && hasPlainElements(value, seen);
+  if (ArrayBuffer.isView(value)) return isPlainView(value);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === objectPrototype) return hasPlainProperties(value, seen);
-  if (prototype === arrayPrototype) return Array.isArray(value) && isPlainArray(value, seen);
   if (typeof prototype !== 'object' || prototype === null) return false;
-  if (isBuiltinView(value)) return Object.isExtensible(value);
   if (leafPrototypes.has(prototype)) return isBareLeaf(value);
-  if (prototype === mapPrototype && value instanceof Map) return isPlainMap(value, seen);
-  if (prototype === setPrototype && value instanceof Set) return isPlainSet(value, seen);
+  if (prototype === mapPrototype && types.isMap(value)) return isPlainMap(value, seen);
+  if (prototype === setPrototype && types.isSet(value)) return isPlainSet(value, seen);
   return false;
 }
 
-/** A typed array, Buffer or DataView; what was set on it beside its elements stays behind. */
+/** A typed array, Buffer or DataView of this realm, whose memory has one size. */
+function isPlainView(value: ArrayBufferView): boolean {
+  return isBuiltinView(value) && isBare(value) && !isResizable(value.buffer);
+}
+
+/** A typed array, Buffer or DataView, and no class of a user's. */
 export function isBuiltinView(value: object): boolean {
   return ArrayBuffer.isView(value) && viewPrototypes.has(Object.getPrototypeOf(value));
+}
+
+/** Whether its size can change: that goes along with it. */
+export function isResizable(buffer: ArrayBufferLike): boolean {
+  return 'resizable' in buffer && buffer.resizable === true;
 }
 
 function isPart(value: unknown, seen: Set<object>): boolean {
@@ -84,43 +98,33 @@ function isPart(value: unknown, seen: Set<object>): boolean {
 }
 
 function hasPlainProperties(value: object, seen: Set<object>): boolean {
-  if (!Object.isExtensible(value)) return false;
-  if (Symbol.toStringTag in value) return false; // boxed exotic objects of other kinds
-  // Names and symbols apart: V8 lists names ten times faster than Reflect.ownKeys lists both.
-  if (Object.getOwnPropertySymbols(value).length > 0) return false;
-  for (const key of Object.getOwnPropertyNames(value)) {
-    const descriptor = Object.getOwnPropertyDescriptor(value, key);
-    if (descriptor === undefined || descriptor.enumerable !== true) return false;
-    if (descriptor.writable !== true || descriptor.configurable !== true) return false;
-    if (!isPart(descriptor.value, seen)) return false;
-  }
+  const keys = Object.keys(value);
+  const hint = keys.length + (keys[0]?.length ?? 0) * 16;
+  if (modelOf(value, hint) === undefined && !isPlainRecord(value)) return false;
+  for (const key of keys) if (!isPart(Reflect.get(value, key), seen)) return false;
   return true;
 }
 
-function isPlainArray(value: unknown[], seen: Set<object>): boolean {
-  if (!Object.isExtensible(value) || value.length > 10_000_000) return false;
-  for (let index = 0; index < value.length; index += 1) {
-    const entry: unknown = value[index];
-    if (typeof entry === 'object' && entry !== null) {
-      if (!isPlainObject(entry, seen)) return false;
-    } else if (typeof entry === 'function' || typeof entry === 'symbol') return false;
-  }
-  // Holes or further properties: the slow path looks closer. V8 keeps further plain properties, so
-  // for long arrays symbols are all that matters.
-  if (Object.getOwnPropertySymbols(value).length > 0) return false;
-  return value.length > 1000 || Object.getOwnPropertyNames(value).length === value.length + 1;
+function hasPlainElements(value: readonly unknown[], seen: Set<object>): boolean {
+  if (value.length > mostElements) return false;
+  for (let index = 0; index < value.length; index += 1)
+    if (!isPart(value[index], seen)) return false;
+  return true;
 }
 
 function isBareLeaf(value: object): boolean {
   if (!Object.isExtensible(value)) return false;
-  if (value instanceof String) return Object.keys(value).length === value.length;
-  const own = Reflect.ownKeys(value);
-  return own.length === 0 || (own.length === 1 && own[0] === 'lastIndex' && isFresh(value));
+  const own = Reflect.ownKeys(value).length;
+  if (types.isStringObject(value)) return own === value.valueOf().length + 1;
+  // V8 does not write `lastIndex`.
+  if (types.isRegExp(value)) return own === 1 && isFresh(value);
+  const isLeaf = types.isDate(value) || types.isNumberObject(value) || types.isBooleanObject(value);
+  return isLeaf && own === 0;
 }
 
-/** V8 does not write `lastIndex`. */
-function isFresh(value: object): boolean {
-  return value instanceof RegExp && value.lastIndex === 0;
+function isFresh(value: RegExp): boolean {
+  const lastIndex = Object.getOwnPropertyDescriptor(value, 'lastIndex');
+  return lastIndex?.writable === true && Object.is(lastIndex.value, 0);
 }
 
 function isPlainMap(value: Map<unknown, unknown>, seen: Set<object>): boolean {

@@ -42,6 +42,10 @@ export const special = {
   cjsModule: 16,
   /** text of URLSearchParams */
   searchParams: 17,
+  /** view of all of an ArrayBuffer */
+  buffer: 18,
+  /** an `arguments` object; what is in it are fix-ups */
+  arguments: 19,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

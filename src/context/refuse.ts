@@ -4,9 +4,11 @@
 import { EventEmitter } from 'node:events';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
+import { isDetached } from '../internal/index.js';
 import { readCode } from './code.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
+import { constructorHere } from './realms.js';
 import { originOf } from './recreate.js';
 import { scriptUrl } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -86,6 +88,13 @@ export function refusalOf(value: object): Refusal | undefined {
       why: 'a copy would no longer be shared; allocate it with shared(bytes), or pass a copy',
     };
   }
+  const memory = ArrayBuffer.isView(value) ? value.buffer : value;
+  if (types.isArrayBuffer(memory) && isDetached(memory)) {
+    return {
+      what: 'a detached ArrayBuffer',
+      why: 'its memory was transferred away; pass what has it now, or copy it before: buffer.slice()',
+    };
+  }
   return refusalByClass(value);
 }
 
@@ -134,7 +143,7 @@ function refusalByClass(value: object): Refusal | undefined {
 
 function judge(constructor: AnyFunction): Refusal | false {
   const { name } = constructor;
-  if (byValue.has(constructor)) return false;
+  if (byValue.has(constructorHere(constructor))) return false;
   if (isOfNode(constructor)) {
     const wayOut = wayOutOf.get(constructor);
     if (wayOut !== undefined) return { what: withArticle(name), why: wayOut };

@@ -7,6 +7,7 @@
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
+import { isResizable } from './plain.js';
 import type { BufferCarrier, BufferName } from './types.js';
 
 /** What follows the header. */
@@ -40,8 +41,13 @@ const viewTypes: readonly { name: string; bytesPerElement: number }[] = [
   { name: 'Float16Array', bytesPerElement: 2 },
 ];
 
-/** How the memory of a view is written. */
-const memory = { bytes: 0, wholeBuffer: 1, seen: 2, named: 3 } as const;
+/** How the memory of a view is written. `shared`: bytes that other views of this value lie on, too. */
+const memory = { bytes: 0, shared: 1, seen: 2, named: 3 } as const;
+/** Instead of a size: as long as what is left of its buffer, which can change its size. */
+const tracksLength = 0xffff_ffff;
+
+/** Bytes of a buffer, half-open. */
+type Range = readonly [start: number, end: number];
 
 const typedArrayTag = Object.getOwnPropertyDescriptor(
   Object.getPrototypeOf(Uint8Array.prototype),
@@ -62,15 +68,23 @@ const treatViewsAsHostObjects: unknown = Reflect.get(
 );
 
 const noNames: readonly BufferName[] = Object.freeze([]);
+const noRanges: ReadonlyMap<ArrayBufferLike, Range> = new Map();
 
 class Writer extends v8.Serializer {
   readonly #buffers: BufferCarrier | undefined;
+  readonly #sharedRanges: ReadonlyMap<ArrayBufferLike, Range>;
   #names: BufferName[] | undefined;
-  #seen: Map<ArrayBufferLike, number> | undefined;
+  /** By its number, and where in the buffer the bytes begin that were written. */
+  readonly #seen = new Map<ArrayBufferLike, readonly [number: number, start: number]>();
+  /** What the views need of buffers that were not written for all of them. */
+  readonly #cut = new Map<ArrayBufferLike, { range: Range; isPool: boolean }>();
+  /** Buffers whose views met after one of them was written alone, and what all of them need. */
+  readonly split = new Map<ArrayBufferLike, Range>();
 
-  constructor(buffers: BufferCarrier | undefined) {
+  constructor(buffers: BufferCarrier | undefined, shared: ReadonlyMap<ArrayBufferLike, Range>) {
     super();
     this.#buffers = buffers;
+    this.#sharedRanges = shared;
     if (typeof treatViewsAsHostObjects === 'function') {
       Reflect.apply(treatViewsAsHostObjects, this, [true]);
     }
@@ -86,34 +100,59 @@ class Writer extends v8.Serializer {
     if (!ArrayBuffer.isView(view)) throw new TypeError('cannot be cloned');
     const type = viewTypeOf(view);
     if (type < 0) throw new TypeError('cannot be cloned');
-    const { buffer, byteOffset, byteLength } = view;
+    const { buffer } = view;
     this.writeUint32(type);
-    const seen = this.#seen?.get(buffer);
+    const seen = this.#seen.get(buffer);
     if (seen !== undefined) {
       this.writeUint32(memory.seen);
-      this.writeUint32(seen);
-      this.#writeRange(byteOffset, byteLength);
+      this.writeUint32(seen[0]);
+      this.#writeRange(view, seen[1]);
       return;
     }
     const name = this.#buffers?.name(buffer);
     if (name !== undefined) {
       this.#writeName(name);
-      this.#remember(buffer);
-      this.#writeRange(byteOffset, byteLength);
+      this.#remember(buffer, 0);
+      this.#writeRange(view, 0);
       return;
     }
     if (isSharedArrayBuffer(buffer)) throw new TypeError('shared memory cannot be cloned');
-    if (keepsWholeBuffer(view, type)) {
-      this.#remember(buffer);
-      this.writeUint32(memory.wholeBuffer);
-      this.writeUint32(buffer.byteLength);
-      this.writeRawBytes(new Uint8Array(buffer));
-      this.#writeRange(byteOffset, byteLength);
+    const range = this.#sharedRanges.get(buffer) ?? wholeBufferOf(view, type);
+    if (range !== undefined) {
+      if (this.#cut.has(buffer)) this.#note(view, type);
+      this.#writeShared(buffer, range);
+      this.#writeRange(view, range[0]);
     } else {
+      const { byteOffset, byteLength } = view;
+      this.#note(view, type);
       this.writeUint32(memory.bytes);
       this.writeUint32(byteLength);
       this.writeRawBytes(new Uint8Array(buffer, byteOffset, byteLength));
     }
+  }
+
+  /** Finds views of one buffer that were written apart. `Buffer`s of the pool are apart by nature. */
+  #note({ buffer, byteOffset, byteLength }: ArrayBufferView, type: number): void {
+    const isPool = type === 0;
+    const range: Range = isPool ? [byteOffset, byteOffset + byteLength] : [0, buffer.byteLength];
+    const other = this.#cut.get(buffer);
+    if (other === undefined) {
+      this.#cut.set(buffer, { range, isPool });
+      return;
+    }
+    const areApart = isPool && other.isPool && range[0] >= other.range[1];
+    const union: Range = [Math.min(range[0], other.range[0]), Math.max(range[1], other.range[1])];
+    this.#cut.set(buffer, { range: union, isPool: isPool && other.isPool });
+    if (!areApart || this.split.has(buffer)) this.split.set(buffer, union);
+  }
+
+  #writeShared(buffer: ArrayBuffer, [start, end]: Range): void {
+    this.#remember(buffer, start);
+    this.writeUint32(memory.shared);
+    this.writeUint32(end - start);
+    const maxBytes = isResizable(buffer) ? Number(Reflect.get(buffer, 'maxByteLength')) : -1;
+    this.writeDouble(maxBytes);
+    this.writeRawBytes(new Uint8Array(buffer, start, end - start));
   }
 
   #writeName(name: BufferName): void {
@@ -124,23 +163,39 @@ class Writer extends v8.Serializer {
     for (const part of name) this.writeDouble(part);
   }
 
-  #remember(buffer: ArrayBufferLike): void {
-    this.#seen ??= new Map();
-    this.#seen.set(buffer, this.#seen.size);
+  #remember(buffer: ArrayBufferLike, start: number): void {
+    this.#seen.set(buffer, [this.#seen.size, start]);
   }
 
-  #writeRange(byteOffset: number, byteLength: number): void {
-    this.writeUint32(byteOffset);
-    this.writeUint32(byteLength);
+  #writeRange(view: ArrayBufferView, start: number): void {
+    this.writeUint32(view.byteOffset - start);
+    this.writeUint32(isTracking(view) ? tracksLength : view.byteLength);
   }
 }
 
 /**
- * Whether the buffer around a view goes along, so that other views of it meet there again. Not for
+ * The whole buffer where it goes along with a view, so that other views of it meet there again. Not for
  * `Buffer`s (they share Node's pool), and not when a view shows a small part of much memory.
  */
-function keepsWholeBuffer(view: ArrayBufferView, type: number): boolean {
-  return type !== 0 && view.buffer.byteLength <= 2 * view.byteLength;
+function wholeBufferOf({ buffer, byteLength }: ArrayBufferView, type: number): Range | undefined {
+  const isWhole = isResizable(buffer) || (type !== 0 && buffer.byteLength <= 2 * byteLength);
+  return isWhole ? [0, buffer.byteLength] : undefined;
+}
+
+/** Whether it changes its length with its buffer. Nothing says so but trying it, on a copy. */
+function isTracking(view: ArrayBufferView): boolean {
+  if (!isResizable(view.buffer)) return false;
+  if (view.byteOffset + view.byteLength < view.buffer.byteLength - 7) return false;
+  const copy = structuredClone(view);
+  const { buffer, byteLength } = copy;
+  const resize: unknown = Reflect.get(buffer, 'resize');
+  if (typeof resize !== 'function') return false;
+  const maxBytes = Number(Reflect.get(buffer, 'maxByteLength'));
+  // By the largest element; a buffer that is full is tried the other way.
+  const other = buffer.byteLength + 8 <= maxBytes ? buffer.byteLength + 8 : copy.byteOffset;
+  Reflect.apply(resize, buffer, [other]);
+  if (other > byteLength) return copy.byteLength > byteLength;
+  return copy.byteOffset === other; // one that does not track is out of bounds, at 0
 }
 
 export interface Written {
@@ -151,11 +206,19 @@ export interface Written {
 
 /** Throws what V8 throws when something in `value` cannot be written. */
 export function write(as: Format, value: unknown, buffers: BufferCarrier | undefined): Written {
-  const writer = new Writer(buffers);
+  const first = new Writer(buffers, noRanges);
+  writeAll(first, as, value);
+  if (first.split.size === 0) return { bytes: first.releaseBuffer(), buffers: first.names };
+  // Now that it is known which buffers several views lie on, and how much of them they need.
+  const second = new Writer(buffers, first.split);
+  writeAll(second, as, value);
+  return { bytes: second.releaseBuffer(), buffers: second.names };
+}
+
+function writeAll(writer: Writer, as: Format, value: unknown): void {
   writer.writeHeader();
   writer.writeUint32(as);
   writer.writeValue(value);
-  return { bytes: writer.releaseBuffer(), buffers: writer.names };
 }
 
 class Reader extends v8.Deserializer {
@@ -180,14 +243,17 @@ class Reader extends v8.Deserializer {
     const buffer = this.#readBuffer(kind);
     const byteOffset = this.readUint32();
     const byteLength = this.readUint32();
+    if (byteLength === tracksLength) return makeView(type, buffer, byteOffset, undefined);
     if (byteOffset + byteLength > buffer.byteLength)
       throw corrupt('a view is larger than its buffer');
     return makeView(type, buffer, byteOffset, byteLength);
   }
 
   #readBuffer(kind: number): ArrayBufferLike {
-    if (kind === memory.wholeBuffer) {
-      const buffer = this.#copyBytes();
+    if (kind === memory.shared) {
+      const sizeBytes = this.readUint32();
+      const maxBytes = this.readDouble();
+      const buffer = this.#copyOf(sizeBytes, maxBytes < 0 ? undefined : maxBytes);
       this.#seen.push(buffer);
       return buffer;
     }
@@ -206,31 +272,44 @@ class Reader extends v8.Deserializer {
     return buffer;
   }
 
-  /** Fresh memory: the bytes that we read from may be reused as soon as we return. */
   #copyBytes(): ArrayBuffer {
-    const sizeBytes = this.readUint32();
+    return this.#copyOf(this.readUint32(), undefined);
+  }
+
+  /** Fresh memory: the bytes that we read from may be reused as soon as we return. */
+  #copyOf(sizeBytes: number, maxBytes: number | undefined): ArrayBuffer {
     if (sizeBytes > this.#sizeBytes) throw corrupt('a buffer is larger than what holds it');
-    const copy = new ArrayBuffer(sizeBytes);
+    const copy =
+      maxBytes === undefined ? new ArrayBuffer(sizeBytes) : resizable(sizeBytes, maxBytes);
     new Uint8Array(copy).set(this.readRawBytes(sizeBytes));
     return copy;
   }
 }
 
-function makeView(type: number, buffer: ArrayBufferLike, byteOffset: number, sizeBytes: number) {
+function resizable(sizeBytes: number, maxByteLength: number): ArrayBuffer {
+  const made: unknown = Reflect.construct(ArrayBuffer, [sizeBytes, { maxByteLength }]);
+  if (!(made instanceof ArrayBuffer)) throw corrupt('ArrayBuffer is not a constructor');
+  return made;
+}
+
+/** `sizeBytes` undefined: it changes its length with its buffer. */
+function makeView(
+  type: number,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  sizeBytes: number | undefined,
+) {
   const known = viewTypes[type];
   if (known === undefined) throw corrupt(`no view has the type ${type}`);
   if (type === 0) return Buffer.from(buffer, byteOffset, sizeBytes);
-  if (type === 1) return new DataView(buffer, byteOffset, sizeBytes);
-  if (sizeBytes % known.bytesPerElement !== 0 || byteOffset % known.bytesPerElement !== 0) {
+  const { bytesPerElement } = known;
+  if ((sizeBytes ?? 0) % bytesPerElement !== 0 || byteOffset % bytesPerElement !== 0) {
     throw corrupt(`a ${known.name} does not fit its bytes`);
   }
   const View: unknown = Reflect.get(globalThis, known.name);
   if (typeof View !== 'function') throw corrupt(`this Node.js has no ${known.name}`);
-  const view: unknown = Reflect.construct(View, [
-    buffer,
-    byteOffset,
-    sizeBytes / known.bytesPerElement,
-  ]);
+  const length = sizeBytes === undefined ? [] : [sizeBytes / bytesPerElement];
+  const view: unknown = Reflect.construct(View, [buffer, byteOffset, ...length]);
   if (typeof view !== 'object' || view === null)
     throw corrupt(`${known.name} is not a constructor`);
   return view;

@@ -48,10 +48,20 @@ export {
   type UnitLostMessage,
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
+export { isSameClass } from './hidden-class.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { LoopHold } from './loop-hold.js';
 export { messageOf } from './message.js';
+export {
+  isBare,
+  isDetached,
+  isIndex,
+  isPlainArray,
+  isPlainRecord,
+  isUsualArray,
+  modelOf,
+} from './plain.js';
 export { replaceFile } from './replace-file.js';
 export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
 export { median, quantile } from './statistics.js';

@@ -128,10 +128,14 @@ export class Codec {
   }
 }
 
-/** Whether nobody can change any of these before they are written: they need no snapshot. */
+/**
+ * Whether nobody can change any of these before they are written: they need no snapshot, and
+ * `tryWrite` takes them. A symbol cannot change either, but the slow codec writes it.
+ */
 export function isImmutable(values: readonly unknown[]): boolean {
   for (const value of values) {
-    if (typeof value === 'object' ? value !== null : typeof value === 'function') return false;
+    const type = typeof value;
+    if (type === 'object' ? value !== null : type === 'function' || type === 'symbol') return false;
   }
   return true;
 }

@@ -117,7 +117,8 @@ export class ValueReader {
     }
     const object: Record<string, unknown> = {};
     for (const key of splitKeys(reader, keyBytes)) {
-      if (key === '__proto__') defineField(object, key, this.read(reader, depth));
+      // Inherited are `__proto__`, and what whoever changed Object.prototype put there.
+      if (key in object) defineField(object, key, this.read(reader, depth));
       else object[key] = this.read(reader, depth);
     }
     return object;

@@ -1,15 +1,25 @@
 // Writes plain data: primitives, strings, byte views, arrays without holes, plain objects, nested.
-// "Plain" follows structured clone: an object's own enumerable string keys, a getter is read. What
-// that would get wrong is left to the slow codec by saying false: functions, class instances, the
-// same object twice (its identity must survive), cycles, holes, results of a match.
+// "Plain" is what has nothing to it but enumerable data (internal/plain.ts). The rest is left to the
+// slow codec by saying false: functions, class instances, accessors, frozen objects, the same object
+// twice (its identity must survive), cycles, holes, names on arrays. No code of the user's runs.
 //
 // A frame stands for itself: no table of shapes or strings is shared with the peer, so that a frame
 // may be dropped, or written again for another host. Shaped for speed (bench/cases/throughput): no
 // allocation for plain data; objects seen are remembered in a short list before a Set.
 // Not here: the format (tags.ts), reading it (read.ts).
 
+import { isArrayBuffer, isProxy } from 'node:util/types';
+import {
+  isBare,
+  isPlainArray,
+  isPlainRecord,
+  isSameClass,
+  isUsualArray,
+  modelOf,
+} from '../../internal/index.js';
 import type { ByteWriter } from '../bytes.js';
 import type { Block, BlockStore } from '../types.js';
+import { Pieces } from './pieces.js';
 import { writeKey, writeString } from './strings.js';
 import {
   MAX_DEPTH,
@@ -30,7 +40,6 @@ import {
 import { VIEW_ARRAY_BUFFER, VIEW_BUFFER, viewKindOf } from './views.js';
 
 const objectPrototype: object = Object.prototype;
-const arrayPrototype: object = Array.prototype;
 /** Objects compared one by one; more go into a Set. */
 const seenListSize = 16;
 /** Larger sizes do not fit the u32 of a field with its neighbours. */
@@ -46,7 +55,7 @@ function isPrototypePolluted(): boolean {
   return false;
 }
 
-/** One per codec. Not reentrant: a getter that comes back here is told false. */
+/** One per codec. */
 export class ValueWriter {
   /** Blocks that the value just written refers to, each held once for the caller. */
   readonly placed: Block[] = [];
@@ -55,9 +64,10 @@ export class ValueWriter {
   readonly #seen: (object | undefined)[];
   #seenCount: number;
   #moreSeen: Set<object> | undefined;
-  #firstBuffer: ArrayBufferLike | undefined;
-  #moreBuffers: Set<ArrayBufferLike> | undefined;
-  #isActive: boolean;
+  readonly #pieces: Pieces;
+  #isPolluted: boolean;
+  /** By depth: an object like the last one that was written there. */
+  readonly #models: (object | undefined)[];
 
   /** Copies below `thresholdBytes` are written inline; shared memory always goes as its block. */
   constructor(blocks: BlockStore | undefined, thresholdBytes = blocks?.thresholdBytes ?? Infinity) {
@@ -66,9 +76,9 @@ export class ValueWriter {
     this.#seen = new Array<object | undefined>(seenListSize).fill(undefined);
     this.#seenCount = 0;
     this.#moreSeen = undefined;
-    this.#firstBuffer = undefined;
-    this.#moreBuffers = undefined;
-    this.#isActive = false;
+    this.#pieces = new Pieces();
+    this.#isPolluted = false;
+    this.#models = new Array<object | undefined>(MAX_DEPTH).fill(undefined);
   }
 
   /**
@@ -76,16 +86,14 @@ export class ValueWriter {
    * `writer.overflowed`: then nothing of use was written and nothing is `placed`.
    */
   tryWrite(writer: ByteWriter, value: unknown): boolean {
-    if (this.#isActive || isPrototypePolluted()) return false;
+    this.#isPolluted = isPrototypePolluted();
     const start = writer.position;
     const hadOverflowed = writer.overflowed;
     if (this.placed.length > 0) this.placed.length = 0;
-    this.#isActive = true;
     let isWritten = false;
     try {
       isWritten = this.#write(writer, value, 0);
     } finally {
-      this.#isActive = false;
       this.#forget();
       if (!isWritten) {
         writer.position = start;
@@ -107,8 +115,7 @@ export class ValueWriter {
     for (let index = 0; index < used; index += 1) this.#seen[index] = undefined;
     this.#seenCount = 0;
     this.#moreSeen = undefined;
-    this.#firstBuffer = undefined;
-    this.#moreBuffers = undefined;
+    this.#pieces.clear();
   }
 
   #isRepeated(value: object): boolean {
@@ -156,22 +163,22 @@ export class ValueWriter {
   #writeObject(writer: ByteWriter, value: object, depth: number): boolean {
     if (writer.overflowed) return true;
     if (depth >= MAX_DEPTH || this.#isRepeated(value)) return false;
+    if (isUsualArray(value)) return this.#writeArray(writer, value, depth);
+    const model = this.#models[depth];
+    if (model !== undefined && isSameClass(model, value) && isRecord(value)) {
+      return this.#writeRecord(writer, value, TAG_OBJECT, depth, true);
+    }
+    if (isProxy(value)) return false; // asked before one of its traps is called
+    if (Array.isArray(value)) return isPlainArray(value) && this.#writeArray(writer, value, depth);
     const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === objectPrototype) {
-      return isRecord(value) && this.#writeRecord(writer, value, TAG_OBJECT, depth);
-    }
-    if (prototype === arrayPrototype) {
-      return Array.isArray(value) && this.#writeArray(writer, value, depth);
-    }
-    if (prototype === null) {
-      return isRecord(value) && this.#writeRecord(writer, value, TAG_OBJECT_BARE, depth);
+    if (prototype === objectPrototype || prototype === null) {
+      const tag = prototype === null ? TAG_OBJECT_BARE : TAG_OBJECT;
+      return isRecord(value) && this.#writeRecord(writer, value, tag, depth, false);
     }
     return typeof prototype === 'object' && this.#writeView(writer, value, prototype);
   }
 
   #writeArray(writer: ByteWriter, value: readonly unknown[], depth: number): boolean {
-    // The arrays with names that the language itself makes: results of a match, template strings.
-    if ('index' in value || 'raw' in value) return false;
     const count = value.length;
     if (!writer.hasRoom(5)) return true;
     writer.bytes[writer.position] = TAG_ARRAY;
@@ -179,11 +186,11 @@ export class ValueWriter {
     writer.position += 5;
     for (let index = 0; index < count; index += 1) {
       const item = value[index];
-      if (item === undefined && !(index in value)) return false;
+      if (item === undefined && !Object.hasOwn(value, index)) return false;
       if (!this.#write(writer, item, depth + 1)) return false;
       if (writer.overflowed) return true;
     }
-    return value.length === count;
+    return true;
   }
 
   #writeRecord(
@@ -191,7 +198,9 @@ export class ValueWriter {
     value: Record<string, unknown>,
     tag: number,
     depth: number,
+    isPlain: boolean,
   ): boolean {
+    if (this.#isPolluted) return false;
     if (!writer.hasRoom(9)) return true;
     const start = writer.position;
     writer.bytes[start] = tag;
@@ -204,43 +213,28 @@ export class ValueWriter {
     if (writer.overflowed) return true;
     writer.view.setUint32(start + 1, writer.position - (start + 5), true);
     writer.view.setUint32(start + 5, keyCount, true);
-    // Nothing to see, but is nothing there? `Math`, and objects with symbols or hidden keys only.
-    if (keyCount === 0) return Reflect.ownKeys(value).length === 0;
-    let valueCount = 0;
-    for (const key in value) {
-      if (!this.#write(writer, value[key], depth + 1)) return false;
-      valueCount += 1;
+    if (!isPlain) {
+      const model = modelOf(value, keyCount + writer.position - start);
+      if (model !== undefined) this.#models[depth] = model;
+      else if (!isPlainRecord(value)) return false;
     }
-    // A getter may have added or removed keys meanwhile.
-    return valueCount === keyCount;
+    for (const key in value) if (!this.#write(writer, value[key], depth + 1)) return false;
+    return true;
   }
 
   #writeView(writer: ByteWriter, value: object, prototype: object): boolean {
     const kind = viewKindOf(prototype);
     if (kind === undefined) return false;
     if (kind === VIEW_ARRAY_BUFFER) {
-      if (!(value instanceof ArrayBuffer) || !this.#isOnlyView(value)) return false;
+      if (!isArrayBuffer(value) || !isBare(value) || !this.#pieces.tryAdd(value, value, false))
+        return false;
       return this.#writeBytes(writer, kind, new Uint8Array(value));
     }
-    if (!ArrayBuffer.isView(value)) return false;
-    // Buffers share a pool by nature: that two lie on one says nothing.
-    if (kind !== VIEW_BUFFER && !this.#isOnlyView(value.buffer)) return false;
+    if (!ArrayBuffer.isView(value) || !isBare(value)) return false;
+    if (!this.#pieces.tryAdd(value.buffer, value, kind === VIEW_BUFFER)) return false;
     if (value instanceof Uint8Array) return this.#writeBytes(writer, kind, value);
     const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
     return this.#writeBytes(writer, kind, bytes);
-  }
-
-  /** Whether this value has no other view on `buffer`: sharing it must survive. */
-  #isOnlyView(buffer: ArrayBufferLike): boolean {
-    if (this.#firstBuffer === undefined) {
-      this.#firstBuffer = buffer;
-      return true;
-    }
-    if (this.#firstBuffer === buffer) return false;
-    this.#moreBuffers ??= new Set();
-    if (this.#moreBuffers.has(buffer)) return false;
-    this.#moreBuffers.add(buffer);
-    return true;
   }
 
   #writeBytes(writer: ByteWriter, kind: number, bytes: Uint8Array): boolean {

@@ -1,0 +1,45 @@
+// Objects of other realms: vm contexts, test runners that use them. Their `Array` is not ours, and no
+// host has theirs, so what they made travels as structured clone has it: as the same of the peer's realm.
+
+import type { AnyFunction } from './types.js';
+
+const names = new Set(
+  (
+    'Object Array Function Map Set Date RegExp Number String Boolean BigInt Symbol Promise ' +
+    'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError ' +
+    'ArrayBuffer SharedArrayBuffer DataView Int8Array Uint8Array Uint8ClampedArray Int16Array ' +
+    'Uint16Array Int32Array Uint32Array Float16Array Float32Array Float64Array BigInt64Array ' +
+    'BigUint64Array WeakMap WeakSet WeakRef'
+  ).split(' '),
+);
+
+const twins = new WeakMap<object, object | false>();
+
+/** Our prototype for one of another realm; `undefined`: it is ours, or a class of a user's. */
+export function twinHere(prototype: object): object | undefined {
+  const known = twins.get(prototype) ?? findTwin(prototype) ?? false;
+  twins.set(prototype, known);
+  return known === false ? undefined : known;
+}
+
+function findTwin(prototype: object): object | undefined {
+  const theirs: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+  if (typeof theirs !== 'function' || theirs.prototype !== prototype) return undefined;
+  const ours = constructorHere(theirs);
+  return ours === theirs ? undefined : ours.prototype;
+}
+
+/** The same built-in class of this realm; the class itself when it is ours or a user's. */
+export function constructorHere(constructor: AnyFunction): AnyFunction {
+  if (!names.has(constructor.name)) return constructor;
+  const ours: unknown = Reflect.get(globalThis, constructor.name);
+  if (typeof ours !== 'function' || constructor instanceof Function) return constructor;
+  const text = Function.prototype.toString.call(constructor);
+  return text === Function.prototype.toString.call(ours) ? ours : constructor;
+}
+
+/** The prototype of `value` as a peer has it. */
+export function prototypeHere(value: object): object | null {
+  const prototype: object | null = Object.getPrototypeOf(value);
+  return prototype === null ? null : (twinHere(prototype) ?? prototype);
+}
