@@ -38,6 +38,9 @@ export {
   type GrantedCores,
   type HostExit,
   type HostKind,
+  hostNumber,
+  isInsideHost,
+  report,
   shared,
   taskSignal,
 } from './host/index.js';

@@ -10,6 +10,9 @@ export interface Failure {
   readonly error: unknown;
 }
 
+/** Sends a value to the caller of `task`; resolves when it was taken. */
+export type Reporter = (task: RunningTask, value: unknown) => Promise<void>;
+
 /** One task in the host, from its call to its answer. */
 export class RunningTask {
   readonly slot: number;
@@ -17,11 +20,15 @@ export class RunningTask {
   chunk: Chunk | undefined = undefined;
   /** Called once, when it was answered. */
   onLeave: ((failure: Failure | undefined) => void) | undefined = undefined;
+  /** It was answered. */
+  isOver = false;
+  readonly reporter: Reporter;
   #controller: AbortController | undefined;
   #isAborted = false;
 
-  constructor(slot: number) {
+  constructor(slot: number, reporter: Reporter) {
     this.slot = slot;
+    this.reporter = reporter;
   }
 
   get signal(): AbortSignal {
@@ -55,6 +62,7 @@ export function callInTask<T>(task: RunningTask, isAlone: boolean, work: () => T
 /** Forgets the task that `callInTask` left behind, when it was answered. */
 export function leaveTask(task: RunningTask, failure: Failure | undefined): void {
   if (synchronous === task) synchronous = undefined;
+  task.isOver = true;
   task.onLeave?.(failure);
 }
 

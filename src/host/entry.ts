@@ -7,10 +7,11 @@
 import { createRequire } from 'node:module';
 import type * as WorkerThreads from 'node:worker_threads';
 import { acceptChannel } from '../channels/index.js';
+import { disposePerHost } from '../context/index.js';
 import { nativeBinding } from '../native.js';
 import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
-import { beforeFatal, leave } from './leave.js';
+import { beforeFatal, beforeLeaving, leave, teardownMs } from './leave.js';
 import { Loads } from './loads.js';
 import { type HostTicket, parseTicket } from './protocol.js';
 import { Session } from './session.js';
@@ -53,6 +54,7 @@ function start(ticket: HostTicket): void {
     onTurn: () => {},
     onClose: () => leave(isProcess),
   });
+  beforeLeaving(disposePerHost, teardownMs);
   beforeFatal((error) => session.uncaught(error));
   session.takeTurn();
   session.ref();

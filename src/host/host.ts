@@ -44,6 +44,8 @@ export interface HostEvents<C extends Call> {
   /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
   onStream(host: Host<C>, call: C, slot: number): void;
   onItem(host: Host<C>, call: C, item: unknown): void;
+  /** It says something before it answers; `taken` lets it go on. */
+  onReport(host: Host<C>, call: C, value: unknown, taken: () => void): void;
   /** An item came that cannot be read here: the stream has a hole, and its host goes on with it. */
   onItemLost(host: Host<C>, call: C, error: CodedError): void;
   /** There is room in the channel again. */
@@ -180,6 +182,11 @@ export class Host<C extends Call> implements EndingHost {
     this.#link.ref();
     const { id = noSetup, definitions = [], state = noBytes, buffers = [] } = settings.setup ?? {};
     this.#link.postSnapshot(frame.setup, 0, id, { bytes: state, definitions, buffers });
+    if (settings.teardown !== undefined) {
+      const { id: target, definitions: needs, state: captured = noBytes } = settings.teardown;
+      const snapshot = { bytes: captured, definitions: needs, buffers: settings.teardown.buffers };
+      this.#link.postSnapshot(frame.teardown, 0, target, snapshot);
+    }
     this.#watchStart(settings.startTimeoutMs);
   }
 
@@ -413,6 +420,9 @@ export class Host<C extends Call> implements EndingHost {
       case frame.startFailed:
         this.#setupFailed(body);
         break;
+      case frame.report:
+        this.#reported(slot, target, body);
+        break;
       case frame.uncaught:
         this.#uncaught ??= uncaughtError(this.#readThrown(body));
         break;
@@ -426,6 +436,22 @@ export class Host<C extends Call> implements EndingHost {
         if (this.#nested.receive(kind, slot, target, body)) break;
         throw new CodedError('HOST_PROTOCOL', `${this.label} sent a frame of kind ${kind}`);
     }
+  }
+
+  #reported(slot: number, number: number, body: ByteReader): void {
+    const taken = (): void => {
+      if (!this.#hasChannelEnded) this.#link.post(frame.reported, slot, number, undefined);
+    };
+    let value: unknown;
+    const call = this.#calls[slot];
+    try {
+      value = this.#link.codec.read(body); // also where nobody listens: its blocks go back
+    } catch (error) {
+      if (call !== undefined) this.#events.onItemLost(this, call, readError(error));
+      return;
+    }
+    if (call === undefined) taken();
+    else this.#events.onReport(this, call, value, taken);
   }
 
   #item(call: C, body: ByteReader): void {

@@ -3,12 +3,14 @@
 import { clearTimeout, setTimeout } from '../internal/index.js';
 
 /** So long it may take; then the host leaves all the same. */
-const longestMs = 500;
-const works: (() => Promise<unknown>)[] = [];
+const shortMs = 500;
+/** The same for what a user wants done: whoever waits for the host may end it earlier. */
+export const teardownMs = 30_000;
+const works: { readonly work: () => Promise<unknown>; readonly longestMs: number }[] = [];
 
-/** Begins `work` when this thread is to leave, and waits for it a while. */
-export function beforeLeaving(work: () => Promise<unknown>): void {
-  works.push(work);
+/** Begins `work` when this thread is to leave, and waits for it so long at most, in ms. */
+export function beforeLeaving(work: () => Promise<unknown>, longestMs = shortMs): void {
+  works.push({ work, longestMs });
 }
 
 /** Does that work, and calls `then` once: at once where there is none, after a while at the latest. */
@@ -24,8 +26,8 @@ export function finishWork(then: () => void): void {
     clearTimeout(timer);
     then();
   };
-  const timer = setTimeout(end, longestMs);
-  void Promise.allSettled(works.map((work) => work())).then(end);
+  const timer = setTimeout(end, Math.max(...works.map(({ longestMs }) => longestMs)));
+  void Promise.allSettled(works.map(({ work }) => work())).then(end);
 }
 
 /** Calls `onFatal` with an error that nothing caught, before it ends this thread. */

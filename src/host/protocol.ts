@@ -38,6 +38,10 @@ export const frame = Object.freeze({
   forget: 16,
   /** The host is asked for its memory; `memory` follows when its loop comes to it. */
   askMemory: 17,
+  /** The report of that number was taken. target: its number. */
+  reported: 18,
+  /** Of what is to be called before the host leaves. target and body as of `setup`. */
+  teardown: 19,
   /** target: how many more items of the stream `task` may be sent; 0 ends it. */
   credit: 14,
 
@@ -61,6 +65,8 @@ export const frame = Object.freeze({
   memory: 28,
   /** The host ends by an error that nothing caught. body: the error. */
   uncaught: 29,
+  /** What a running task reports. target: a number for `reported`; body: the value. */
+  report: 30,
 });
 
 /** In place of a definition id: the pool has no set-up function. */

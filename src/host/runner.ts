@@ -7,7 +7,7 @@ import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../context/index.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
-import { callInTask, type Failure, leaveTask, RunningTask } from './current-task.js';
+import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
 import type { Gate } from './gate.js';
 import { type Link, rest } from './link.js';
 import { tellMemory } from './own-memory.js';
@@ -25,6 +25,7 @@ export interface RunnerOptions {
   readonly isThread: boolean;
   /** `state`: empty when the function of the definition `target` has none. */
   readonly onSetup: (target: number, state: Uint8Array) => void;
+  readonly onTeardown: (target: number, state: Uint8Array) => void;
   /** A task begins, or has ended. */
   readonly onTurn: (isAtWork: boolean) => void;
 }
@@ -47,6 +48,9 @@ export class Runner {
   readonly #streams = new Map<number, StreamSender>();
   /** Calls that wait for a running one. */
   readonly #waiting: WaitingCall[] = [];
+  /** Reports that were not taken yet, by number. */
+  readonly #reports = new Map<number, () => void>();
+  #lastReport = 0;
   #memoryCheckedAtMs = 0;
   #hasEnded = false;
 
@@ -72,6 +76,13 @@ export class Runner {
       case frame.credit:
         this.#streams.get(task)?.grant(target);
         break;
+      case frame.reported:
+        this.#reports.get(target)?.();
+        this.#reports.delete(target);
+        break;
+      case frame.teardown:
+        this.#options.onTeardown(target, rest(body));
+        break;
       case frame.forget:
         this.#options.importer.forget(target);
         break;
@@ -85,6 +96,15 @@ export class Runner {
         break;
     }
   }
+
+  readonly #reporter: Reporter = (task, value) => {
+    this.#lastReport = (this.#lastReport + 1) % maxInt32;
+    const number = this.#lastReport;
+    this.#link.post(frame.report, task.slot, number, value);
+    return new Promise((resolve) => {
+      this.#reports.set(number, resolve);
+    });
+  };
 
   /** Whether a task runs here. */
   get isAtWork(): boolean {
@@ -109,7 +129,7 @@ export class Runner {
 
   #call(kind: number, slot: number, target: number, body: ByteReader): void {
     if (this.#options.claims?.tryClaim(slot) === false) return; // taken back by the parent
-    const task = new RunningTask(slot);
+    const task = new RunningTask(slot, this.#reporter);
     this.#options.onTurn(true);
     const startedMs = performance.now();
     let result: unknown;

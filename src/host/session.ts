@@ -12,6 +12,7 @@ import {
 } from '../context/index.js';
 import { bufferCarrier } from './buffers.js';
 import type { Gate } from './gate.js';
+import { beforeLeaving, teardownMs } from './leave.js';
 import { Link } from './link.js';
 import { frame, noSetup } from './protocol.js';
 import { Relay, relayTo } from './relay.js';
@@ -75,6 +76,9 @@ export class Session {
       maxRssBytes,
       isThread,
       onSetup: (target, state) => void this.#setUp(target, state),
+      onTeardown: (target, state) => {
+        beforeLeaving(async () => this.#function(target, state)(), teardownMs);
+      },
       onTurn,
     });
     this.#relay = new Relay(link, exporter, end.blocks);
@@ -123,10 +127,15 @@ export class Session {
     this.#link.destroy();
   }
 
+  /** `state`: empty where the definition has all. */
+  #function(target: number, state: Uint8Array): (...args: unknown[]) => unknown {
+    return this.#importer.importFunction(target, state.byteLength === 0 ? undefined : state);
+  }
+
   async #setUp(target: number, state: Uint8Array): Promise<void> {
     try {
       if (target !== noSetup) {
-        await this.#importer.importFunction(target, state.byteLength === 0 ? undefined : state)();
+        await this.#function(target, state)();
       }
       this.#link.post(frame.ready, 0, 0, [process.pid, process.version]);
     } catch (error) {

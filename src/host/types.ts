@@ -74,6 +74,7 @@ export interface HostSettings extends HostOptions {
   readonly channel: ChannelKind;
   readonly spin: boolean;
   readonly setup: FunctionSnapshot | undefined;
+  readonly teardown: FunctionSnapshot | undefined;
   readonly concurrentTasks: number;
   /** After so many it is to be replaced; `Infinity`: never. */
   readonly maxTasksPerHost: number;

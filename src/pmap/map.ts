@@ -238,6 +238,7 @@ export class MapRun {
         options: {
           ...callDefaults,
           signal: this.#controller.signal,
+          onReport: undefined,
           priority: options.priority,
           retry: options.retry,
         },

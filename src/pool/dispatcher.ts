@@ -11,7 +11,7 @@
 
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
-import type { CodedError } from '../errors.js';
+import { type CodedError, hasCode } from '../errors.js';
 import type { HostExit, NestedOwner, SharedHosts } from '../host/index.js';
 import {
   abortError,
@@ -42,6 +42,7 @@ export interface DispatcherOptions {
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
+  readonly teardown: FunctionSnapshot | undefined;
   readonly budget: CoreBudget;
   /** Who finds hosts for maps that run in hosts. */
   readonly nested: NestedOwner;
@@ -97,6 +98,7 @@ export class Dispatcher {
       options: given.options,
       channel: given.channel,
       setup: given.setup,
+      teardown: given.teardown,
       events: this.#fleetEvents,
       nested: given.nested,
       waitingTasks: () => this.#queue.length,
@@ -304,6 +306,7 @@ export class Dispatcher {
       task.state = 'streaming';
       task.resolveWithStream(stream);
     },
+    onReport: (host, task, value, taken) => void this.#reported(host, task, value, taken),
     onItem: (_host, task, item) => this.#streams.get(task)?.push(item),
     onItemLost: (host, task, error) => this.#abandon(task, host, error),
     onDrain: (host) => {
@@ -318,6 +321,15 @@ export class Dispatcher {
     },
     onGiveUp: (error, isLasting) => this.#giveUp(error, isLasting),
   };
+
+  async #reported(host: TaskHost, task: Task, value: unknown, taken: () => void): Promise<void> {
+    try {
+      if (task.state !== 'settled') await task.options.onReport?.(value);
+    } catch (error) {
+      if (task.state !== 'settled') this.#abandon(task, host, error);
+    }
+    taken();
+  }
 
   #answered(host: TaskHost, task: Task, ranMs: number): void {
     this.#left(task, host);
@@ -384,8 +396,8 @@ export class Dispatcher {
    * Gives up on a task that a host has: taken back if it has not begun, else the ladder. A host that
    * has nothing else and did not begin in all the time of a timeout is itself stopped or stuck.
    */
-  #abandon(task: Task, host: TaskHost, error: CodedError): void {
-    const isHostStuck = error.code === 'TASK_TIMED_OUT' && host.inFlight === 1;
+  #abandon(task: Task, host: TaskHost, error: unknown): void {
+    const isHostStuck = hasCode(error, 'TASK_TIMED_OUT') && host.inFlight === 1;
     if (!isHostStuck && host.tryTakeBack(task)) {
       this.#left(task, host);
       this.#settle(task, undefined, error, true);

@@ -45,6 +45,7 @@ export interface FleetOptions {
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
+  readonly teardown: FunctionSnapshot | undefined;
   readonly events: FleetEvents;
   /** Who finds hosts for maps that run in hosts. */
   readonly nested: NestedOwner;
@@ -68,6 +69,7 @@ export class Fleet {
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
+  readonly #teardown: FunctionSnapshot | undefined;
   readonly #channel: ChannelKind;
   readonly #events: FleetEvents;
   readonly #nested: NestedOwner;
@@ -95,6 +97,7 @@ export class Fleet {
     this.#size = options;
     this.#channel = channel;
     this.#setup = setup;
+    this.#teardown = given.teardown;
     this.#events = events;
     this.#nested = nested;
     this.#waitingTasks = waitingTasks;
@@ -294,6 +297,7 @@ export class Fleet {
           kind: options.host,
           channel: this.#channel,
           setup: this.#setup,
+          teardown: this.#teardown,
           nested: this.#nested,
           shared: this.#shared?.isOver === true ? undefined : this.#shared,
           remote: options.remote,
@@ -352,6 +356,7 @@ export class Fleet {
         host.grant(slot, 0); // given up before it began
       else this.#events.onStream(host, task, slot);
     },
+    onReport: (host, task, value, taken) => this.#events.onReport(host, task, value, taken),
     onItem: (host, task, item) => this.#events.onItem(host, task, item),
     onItemLost: (host, task, error) => {
       if (task.state !== 'settled') this.#events.onItemLost(host, task, error);

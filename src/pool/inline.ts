@@ -4,7 +4,7 @@
 // without an answer goes on for nothing, and one that never awaits is not interrupted at all.
 
 import type { AnyFunction } from '../context/index.js';
-import { type AnyGenerator, generatorOf } from '../host/index.js';
+import { type AnyGenerator, generatorOf, withReports } from '../host/index.js';
 import { abortError, beforeDeadline, nowMs, timeoutError } from '../internal/index.js';
 import type { FilledCallOptions } from './options.js';
 
@@ -22,7 +22,7 @@ export async function callInline(
 ): Promise<unknown> {
   if (options.signal?.aborted) throw abortError(options.signal);
   const within = limitsOf(fn, options);
-  const result = await within(callNow(fn, args));
+  const result = await within(withReports(options.onReport, () => callNow(fn, args)));
   const generator = generatorOf(result);
   return generator === undefined ? result : stream(generator, within);
 }

@@ -3,7 +3,13 @@
 // is started.
 
 import type { ChannelKind } from '../channels/index.js';
-import { grantedCores, type HostKind, isInsideHost, type RemoteHosts } from '../host/index.js';
+import {
+  grantedCores,
+  type HostKind,
+  isInsideHost,
+  type RemoteHosts,
+  type ReportListener,
+} from '../host/index.js';
 import {
   boolean,
   checkFunction,
@@ -63,6 +69,11 @@ export interface PoolOptions {
   readonly affinity?: 'none' | 'spread' | undefined;
   /** Runs once in each host before it takes tasks. */
   readonly setup?: (() => unknown) | undefined;
+  /**
+   * Runs once in each host that leaves in order (`close()`, idle, replaced, the end of the program), and is
+   * awaited: for `graceMs` by `close()`, for a second at the end of the program. Not in one that is killed.
+   */
+  readonly teardown?: (() => unknown) | undefined;
   /** How long a host may take to be ready, in ms. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
   /**
@@ -85,6 +96,11 @@ export interface CallOptions {
    */
   readonly maxQueueMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Gets what the task says by `report(value)` while it runs, in order. The task's `report` resolves when this has
+   * returned and the promise that it may have returned is settled. What it throws ends the call with that.
+   */
+  readonly onReport?: ((value: never) => unknown) | undefined;
   /** Higher first; the same: first come, first served. Default 0. */
   readonly priority?: number | undefined;
   /**
@@ -128,6 +144,7 @@ export interface FilledPoolOptions extends PoolSize {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly affinity: 'none' | 'spread';
   readonly setup: (() => unknown) | undefined;
+  readonly teardown: (() => unknown) | undefined;
   readonly startTimeoutMs: number;
   readonly startRetryMs: number;
   readonly graceMs: number;
@@ -140,6 +157,7 @@ export interface FilledCallOptions {
   /** `Infinity`: none. */
   readonly maxQueueMs: number;
   readonly signal: AbortSignal | undefined;
+  readonly onReport: ReportListener | undefined;
   readonly priority: number;
   readonly retry: number;
   readonly durable: { readonly id: string | undefined } | undefined;
@@ -150,6 +168,7 @@ export const callDefaults: FilledCallOptions = Object.freeze({
   timeoutMs: Infinity,
   maxQueueMs: Infinity,
   signal: undefined,
+  onReport: undefined,
   priority: 0,
   retry: 0,
   durable: undefined,
@@ -174,6 +193,7 @@ const poolOptionNames: ReadonlySet<string> = new Set([
   'env',
   'affinity',
   'setup',
+  'teardown',
   'startTimeoutMs',
   'startRetryMs',
   'graceMs',
@@ -183,6 +203,7 @@ const callOptionNames: ReadonlySet<string> = new Set([
   'timeoutMs',
   'maxQueueMs',
   'signal',
+  'onReport',
   'priority',
   'retry',
   'durable',
@@ -223,6 +244,7 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
     env: checkEnv(given.env ?? {}),
     affinity: oneOf('affinity', given.affinity ?? 'none', ['none', 'spread']),
     setup: given.setup === undefined ? undefined : checkFunction('setup', given.setup),
+    teardown: given.teardown === undefined ? undefined : checkFunction('teardown', given.teardown),
     startTimeoutMs: number('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1),
     startRetryMs: number('startRetryMs', given.startRetryMs ?? 30_000, 0),
     graceMs: number('graceMs', given.graceMs ?? 1_000, 0),
@@ -241,10 +263,18 @@ export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
     timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
     maxQueueMs: number('maxQueueMs', given.maxQueueMs ?? Infinity, 0),
     signal,
+    onReport: fillReport(given),
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
     durable: fillDurable(given),
   };
+}
+
+function fillReport({ onReport, durable = false }: CallOptions): ReportListener | undefined {
+  if (onReport === undefined) return undefined;
+  if (durable !== false) throw invalid('onReport', onReport, 'left out for a durable task');
+  checkFunction('onReport', onReport);
+  return (value) => Reflect.apply(onReport, undefined, [value]);
 }
 
 function fillDurable({ durable = false, whenBusy, priority, maxQueueMs }: CallOptions) {

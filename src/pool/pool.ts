@@ -106,6 +106,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   readonly #packer: Packer;
   readonly #durable: DurableCalls;
   readonly #setup: FunctionSnapshot | undefined;
+  readonly #teardown: FunctionSnapshot | undefined;
   #state: PoolState;
   #ending: Promise<void> | undefined;
   /** Maps that have not ended: a pool that closes waits for them. */
@@ -130,11 +131,15 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const { setup } = this.#options;
     this.#setup = setup && this.#packer.exportFunction(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
+    const { teardown } = this.#options;
+    this.#teardown = teardown && this.#packer.exportFunction(teardown);
+    if (this.#teardown !== undefined) this.#packer.hold(this.#teardown);
     this.#dispatcher = new Dispatcher({
       poolId: this.#id,
       options: this.#options,
       channel: this.#channel,
       setup: this.#setup,
+      teardown: this.#teardown,
       budget: budget(),
       shared,
       nested: new NestedChunks({
@@ -474,6 +479,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#untell();
     await this.#dispatcher.stop(how);
     if (this.#setup !== undefined) this.#packer.letGo(this.#setup);
+    if (this.#teardown !== undefined) this.#packer.letGo(this.#teardown);
     this.#packer.close();
     announcements.poolClose.publish({ pool: this.#id });
   }
