@@ -28,6 +28,7 @@ import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
+import { LastStep } from './last-step.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
@@ -76,6 +77,7 @@ export class Dispatcher {
   #heldCores = 0;
   #sequence = 0;
   readonly #takeBack: TakeBack;
+  readonly #lastStep: LastStep;
   /** Held while tasks wait: no host that would hold the loop needs to have one meanwhile. */
   readonly #loop = new LoopHold();
   #isPatient = true;
@@ -103,6 +105,10 @@ export class Dispatcher {
       nested: given.nested,
       waitingTasks: () => this.#queue.length,
       shared: given.shared,
+    });
+    this.#lastStep = new LastStep({
+      neighbourGraceMs: given.options.neighbourGraceMs,
+      onCondemned: (host) => this.fleet.condemn(host),
     });
     this.#takeBack = new TakeBack({
       fleet: this.fleet,
@@ -334,6 +340,7 @@ export class Dispatcher {
   #answered(host: TaskHost, task: Task, ranMs: number): void {
     this.#left(task, host);
     host.abandoned.delete(task); // given up, but it has ended by itself
+    if (host.abandoned.size > 0) this.#lastStep.answered(host);
     if (task.isChunk) task.hostLabel = host.label;
     learn(task.estimate, ranMs);
     this.ran.record(ranMs);
@@ -413,7 +420,7 @@ export class Dispatcher {
     );
     this.pump();
     startTimer(this.#options.graceMs, () => {
-      if (host.has(task)) host.kill();
+      if (host.has(task)) this.#lastStep.begin(task, host);
     })?.unref();
   }
 
@@ -451,6 +458,7 @@ export class Dispatcher {
           exit,
           task.name,
           task.options.retry - task.retriesLeft,
+          this.#lastStep.culpritOf(host),
         );
         this.#settle(task, undefined, error, true, host.label);
         continue;

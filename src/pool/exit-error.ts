@@ -8,12 +8,20 @@ export class HostExitedError extends CodedError {
   readonly exitCode: number | null;
   readonly signal: string | null;
 
-  /** `retries`: how often the task was run again before. */
-  constructor(hostLabel: string, exit: HostExit, taskName: string, retries: number) {
+  /** `retries`: how often the task was run again before. `culprit`: the task beside it that was ended. */
+  constructor(
+    hostLabel: string,
+    exit: HostExit,
+    taskName: string,
+    retries: number,
+    culprit: string | undefined,
+  ) {
     const what = `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}`;
     super(
       'HOST_EXITED',
-      `${what}${reasonOf(exit)}; ${adviceFor(exit, retries)}`,
+      culprit === undefined
+        ? `${what}${reasonOf(exit)}; ${adviceFor(exit, retries)}`
+        : `${what}, because ${culprit} beside it went on after it was given up; ${neighbourAdvice}`,
       exit.error === undefined ? undefined : { cause: exit.error },
     );
     this.exitCode = exit.exitCode;
@@ -29,6 +37,9 @@ export function lostError(hostLabel: string, exit: HostExit): CodedError {
     exit.error && { cause: exit.error },
   );
 }
+
+const neighbourAdvice =
+  'use retry if the task may run twice, raise neighbourGraceMs, or let one host run one task at a time';
 
 function reasonOf({ error, isUncaught = false }: HostExit): string {
   if (error === undefined) return '';

@@ -78,6 +78,7 @@ export class Fleet {
   readonly #starts: Starts;
   /** Of hosts that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
+  readonly #condemned = new Set<TaskHost>();
   readonly #exitWaiters: (() => void)[] = [];
   readonly #warmWaiters: WarmWaiter[] = [];
   /** How many hosts there may be; `resize` changes it. */
@@ -188,7 +189,7 @@ export class Fleet {
   /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
   grow(): void {
     if (this.#isClosing || this.#starts.isPausing) return;
-    if (this.hosts.length >= this.#size.maxHosts) return;
+    if (this.hosts.length - this.#condemned.size >= this.#size.maxHosts) return;
     const before = this.hosts.length;
     for (let count = hostsToStart(this.#load()); count > 0; count -= 1) {
       if (!this.#start()) break;
@@ -372,6 +373,13 @@ export class Fleet {
     else if (host.inFlight === 0) this.#watchIdle();
   }
 
+  /** It will be killed, and others may take its place now. */
+  condemn(host: TaskHost): void {
+    host.isRetiring = true;
+    this.#condemned.add(host);
+    this.grow();
+  }
+
   /** It gets no more tasks, and leaves when it has answered those it has. */
   #retire(host: TaskHost): void {
     host.isRetiring = true;
@@ -385,6 +393,7 @@ export class Fleet {
     startFailure: StartFailure | undefined,
   ): void {
     this.hosts.splice(this.hosts.indexOf(host), 1);
+    this.#condemned.delete(host);
     this.counts.exitedHosts += 1;
     this.#formerBytes.sentBytes += host.sentBytes;
     this.#formerBytes.receivedBytes += host.receivedBytes;

@@ -83,6 +83,12 @@ export interface PoolOptions {
   readonly startRetryMs?: number | undefined;
   /** How long an aborted task has to end before its host is killed, in ms. Default 1 s. */
   readonly graceMs?: number | undefined;
+  /**
+   * With `concurrentTasksPerHost` above 1: how long tasks that run beside one which goes on after `graceMs`
+   * have to finish before their host is killed, in ms. They have less where that task blocks the event
+   * loop, and are then rejected with `HOST_EXITED`, which names it. Default 30 s.
+   */
+  readonly neighbourGraceMs?: number | undefined;
 }
 
 export interface CallOptions {
@@ -148,6 +154,7 @@ export interface FilledPoolOptions extends PoolSize {
   readonly startTimeoutMs: number;
   readonly startRetryMs: number;
   readonly graceMs: number;
+  readonly neighbourGraceMs: number;
 }
 
 export interface FilledCallOptions {
@@ -197,6 +204,7 @@ const poolOptionNames: ReadonlySet<string> = new Set([
   'startTimeoutMs',
   'startRetryMs',
   'graceMs',
+  'neighbourGraceMs',
 ]);
 const callOptionNames: ReadonlySet<string> = new Set([
   'whenBusy',
@@ -248,6 +256,7 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
     startTimeoutMs: number('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1),
     startRetryMs: number('startRetryMs', given.startRetryMs ?? 30_000, 0),
     graceMs: number('graceMs', given.graceMs ?? 1_000, 0),
+    neighbourGraceMs: number('neighbourGraceMs', given.neighbourGraceMs ?? 30_000, 0),
   };
 }
 

@@ -1,0 +1,88 @@
+// Tasks that run beside one another in a host: what one of them does is no fault of the others.
+
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { withDeadline } from '../support/index.js';
+import { deadlineMs, Gate, openPool, ways } from './ways.js';
+
+/** Marks that it has begun, and resolves when the gate is open. */
+const passGate = async (open: string, mark: string): Promise<string> => {
+  writeFileSync(mark, '');
+  while (!existsSync(open)) await new Promise((resolve) => setTimeout(resolve, 5));
+  return 'done';
+};
+
+function goOn(): Promise<never> {
+  return new Promise(() => setInterval(() => {}, 1_000));
+}
+
+function block(): never {
+  for (;;);
+}
+
+for (const way of ways) {
+  for (const how of ['aborted', 'out of time']) {
+    test(`${way.name}: a task beside one that is ${how} finishes, and then the host ends`, async (t) => {
+      const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2, graceMs: 10 }, way);
+      const gate = new Gate(t);
+      const abort = new AbortController();
+      const innocent = pool.run(passGate, gate.file, gate.mark('innocent'));
+      await gate.reached('innocent');
+      const options = how === 'aborted' ? { signal: abort.signal } : { timeoutMs: 50 };
+      const culprit = pool.with(options).run(goOn);
+      setTimeout(() => abort.abort(), 50);
+      await assert.rejects(culprit, {
+        code: how === 'aborted' ? 'ABORTED' : 'TASK_TIMED_OUT',
+      });
+      // Elsewhere, long before the innocent task is done.
+      assert.equal(
+        await withDeadline(
+          pool.run(() => 'next'),
+          deadlineMs,
+          'the next task',
+        ),
+        'next',
+      );
+      assert.equal(pool.stats().exitedHosts, 0);
+      gate.open();
+      assert.equal(await innocent, 'done');
+      assert.equal(await pool.run(() => 'later'), 'later');
+    });
+  }
+
+  test(`${way.name}: a neighbour of one that blocks the loop is told whose fault it was`, async (t) => {
+    const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2, graceMs: 10 }, way);
+    const gate = new Gate(t);
+    const innocent = assert.rejects(pool.run(passGate, gate.file, gate.mark('innocent')), {
+      code: 'HOST_EXITED',
+      message: /because block beside it went on after it was given up/,
+    });
+    await gate.reached('innocent');
+    await assert.rejects(pool.with({ timeoutMs: 50 }).run(block), { code: 'TASK_TIMED_OUT' });
+    await withDeadline(innocent, deadlineMs, 'the neighbour is told');
+  });
+
+  test(`${way.name}: a neighbour with retry runs again elsewhere`, async (t) => {
+    const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2, graceMs: 10 }, way);
+    const gate = new Gate(t);
+    const innocent = pool.with({ retry: 1 }).run(passGate, gate.file, gate.mark('innocent'));
+    await gate.reached('innocent');
+    await assert.rejects(pool.with({ timeoutMs: 50 }).run(block), { code: 'TASK_TIMED_OUT' });
+    gate.open();
+    assert.equal(await withDeadline(innocent, deadlineMs, 'the neighbour'), 'done');
+  });
+
+  test(`${way.name}: a neighbour has its time, and no more`, async (t) => {
+    const options = { size: 1, concurrentTasksPerHost: 2, graceMs: 10, neighbourGraceMs: 100 };
+    const pool = openPool(t, options, way);
+    const gate = new Gate(t);
+    const innocent = assert.rejects(pool.run(passGate, gate.file, gate.mark('innocent')), {
+      code: 'HOST_EXITED',
+      message: /because goOn beside it .* raise neighbourGraceMs/,
+    });
+    await gate.reached('innocent');
+    await assert.rejects(pool.with({ timeoutMs: 50 }).run(goOn), { code: 'TASK_TIMED_OUT' });
+    await withDeadline(innocent, deadlineMs, 'the neighbour is told');
+  });
+}
