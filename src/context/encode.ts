@@ -12,7 +12,7 @@ import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
-import { refusalOf, refuse } from './refuse.js';
+import { nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
 import type { User } from './sharing.js';
 import type { AnyFunction } from './types.js';
 
@@ -21,6 +21,8 @@ export interface FunctionEncoder {
   encodeFunction(fn: AnyFunction, graph: Graph): number;
   /** The same for an object that is a module; `undefined`: it is none. */
   encodeModule(value: object, graph: Graph): number | undefined;
+  /** Where the modules of its classes keep something of `value`; `undefined`: nowhere. */
+  hiddenState(value: object): string | undefined;
   identify(value: AnyFunction | symbol | object): readonly [number, number];
 }
 
@@ -286,6 +288,7 @@ export class Graph {
     const known = this.#copies.get(value);
     if (known !== undefined) return known;
     this.#mustBeConstant();
+    this.#mustBeWhole(value);
     if (isOrdinary(value)) return this.#object(value);
     const refusal = refusalOf(value);
     if (refusal !== undefined) refuse(value, this.path);
@@ -295,6 +298,23 @@ export class Graph {
     if (isLeaf(value)) return this.#leaf(value);
     rememberOrdinary(value);
     return this.#object(value);
+  }
+
+  /** Refuses what a copy would leave behind in a module that the host loads for itself. */
+  #mustBeWhole(value: object): void {
+    const prototype: object | null = Object.getPrototypeOf(value);
+    if (prototype === null || prototype === Object.prototype || prototype === Array.prototype)
+      return;
+    const where = this.#functions.hiddenState(value);
+    if (where === undefined) return;
+    const why =
+      `the module of its class keeps a part of it ${where}, which a copy cannot hold; make it ` +
+      `inside the function, or once per host: perHost(() => …)`;
+    throw transferError(
+      'TRANSFER_UNSUPPORTED',
+      this.path,
+      `it is an instance of ${nameOfClass(value)}: ${why}`,
+    );
   }
 
   #mustBeConstant(): void {

@@ -139,6 +139,10 @@ export class Functions implements FunctionEncoder {
     );
   }
 
+  hiddenState(value: object): string | undefined {
+    return this.#imports.hiddenState(value);
+  }
+
   encodeModule(value: object, graph: Graph): number | undefined {
     return this.#imports.module(value, graph);
   }

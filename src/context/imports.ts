@@ -5,10 +5,10 @@ import { Module } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import type { Code } from './code.js';
+import { type Code, readCode } from './code.js';
 import type { Definitions, Describer, Slot } from './describe.js';
-import type { Graph } from './encode.js';
-import { canInspect } from './inspector.js';
+import { type Graph, ownerOf } from './encode.js';
+import { canInspect, inspectSelf } from './inspector.js';
 import { foreignRequire, ofForeignModule } from './jest.js';
 import { isProgram } from './program.js';
 import { special } from './protocol.js';
@@ -31,6 +31,8 @@ export class Imports {
   readonly #describer: Describer;
   /** What was found of a function once holds: what exports it was made with its module. */
   readonly #found = new WeakMap<AnyFunction, ModuleReference | 'none'>();
+  /** By prototype. */
+  readonly #keepers = new WeakMap<object, readonly Keeper[]>();
   /** The script of the function whose parts are being written. */
   user: Script | undefined;
 
@@ -50,6 +52,30 @@ export class Imports {
     const found = cjsExport(fn, isClass) ?? (place && exportAt(place, isClass));
     this.#found.set(fn, found ?? 'none');
     return found;
+  }
+
+  /** Whether what owns `prototype` is imported again, so that a copy gets another module's state. */
+  #isImported(owner: AnyFunction): boolean {
+    const code = readCode(Function.prototype.toString.call(owner));
+    return code !== undefined && this.exportOf(owner, code) !== undefined;
+  }
+
+  /** What of an instance lies in the modules of its classes: how a copy would lose it. */
+  hiddenState(value: object): string | undefined {
+    let at: object | null = Object.getPrototypeOf(value);
+    for (; at !== null; at = Object.getPrototypeOf(at)) {
+      let keepers = this.#keepers.get(at);
+      if (keepers === undefined) {
+        const owner = ownerOf(at);
+        keepers = owner && this.#isImported(owner) ? keepersAround(owner) : [];
+        this.#keepers.set(at, keepers);
+      }
+      for (const keeper of keepers) {
+        const what = keptIn(keeper, value);
+        if (what !== undefined) return what;
+      }
+    }
+    return undefined;
   }
 
   /** The special for an object that is a module; `undefined`: it is none that can be imported. */
@@ -157,4 +183,42 @@ function resolveUrl(specifier: string, parent: string): string {
   return /^\.{0,2}\//.test(specifier) && URL.canParse(specifier, parent)
     ? new URL(specifier, parent).href
     : specifier;
+}
+
+/** A collection or a symbol that the code of a class can reach. */
+type Keeper = object | symbol;
+
+/** Those around a class, as far as its constructor sees them. */
+function keepersAround(owner: AnyFunction): Keeper[] {
+  if (!canInspect()) return [];
+  const { scopes } = inspectSelf().capture(owner);
+  return scopes
+    .flatMap((scope) => Object.values(Object.getOwnPropertyDescriptors(scope)))
+    .map(({ value }): unknown => value)
+    .filter((value): value is Keeper => typeof value === 'symbol' || isCollection(value));
+}
+
+function isCollection(value: unknown): boolean {
+  return (
+    types.isWeakMap(value) || types.isWeakSet(value) || types.isMap(value) || types.isSet(value)
+  );
+}
+
+/** How `value` is kept there; `undefined`: it is not. */
+function keptIn(keeper: Keeper, value: object): string | undefined {
+  if (typeof keeper === 'symbol') {
+    const isShared = Symbol.keyFor(keeper) !== undefined || isWellKnown(keeper);
+    return !isShared && Object.hasOwn(value, keeper) ? 'under a symbol of its own' : undefined;
+  }
+  if (types.isWeakMap(keeper)) return keeper.has(value) ? 'in a WeakMap' : undefined;
+  if (types.isWeakSet(keeper)) return keeper.has(value) ? 'in a WeakSet' : undefined;
+  if (types.isMap(keeper)) return Map.prototype.has.call(keeper, value) ? 'in a Map' : undefined;
+  if (types.isSet(keeper)) return Set.prototype.has.call(keeper, value) ? 'in a Set' : undefined;
+  return undefined;
+}
+
+function isWellKnown(symbol: symbol): boolean {
+  return Object.values(Object.getOwnPropertyDescriptors(Symbol)).some(
+    ({ value }) => value === symbol,
+  );
 }

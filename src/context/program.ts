@@ -155,7 +155,8 @@ function reachesUs(url: string, seen: Set<string>): boolean {
 }
 
 const maxModulesRead = 200;
-const ownFolder = new URL('..', import.meta.url).href;
+/** With this file in a folder of its own, or in a bundle of all. */
+const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
 
 function resolvedFrom(url: string, specifier: string): string | undefined {
   if (specifier.startsWith('file:')) return specifier;

@@ -19,7 +19,10 @@ export interface ModuleReference {
 
 const require = createRequire(import.meta.url);
 
-/** For each value the modules that are it, then those that export it by name. */
+/**
+ * For each value the modules that are it or export it by name, in the order in which they began to load:
+ * the entry of a package first, as its inner modules may need what that does.
+ */
 let cjsTable = new Map<object, ModuleReference[]>();
 let modulesSeen = -1;
 
@@ -106,9 +109,7 @@ function addCjs(file: string, exports: unknown): void {
 function remember(value: object, specifier: string, name: string): void {
   const known = cjsTable.get(value) ?? [];
   cjsTable.set(value, known);
-  const reference = { specifier, name, isRequired: true };
-  if (name === '*') known.unshift(reference);
-  else known.push(reference);
+  known.push({ specifier, name, isRequired: true });
 }
 
 /** A getter is asked only when it just names a variable, as those of compilers do. */

@@ -66,7 +66,7 @@ export function refusalOf(value: object): Refusal | undefined {
   }
   if (types.isWeakMap(value) || types.isWeakSet(value) || value instanceof WeakRef) {
     return {
-      what: `a ${nameOf(value)}`,
+      what: `a ${nameOfClass(value)}`,
       why: 'what it refers to cannot be listed; use a Map or Set, or make it inside the function',
     };
   }
@@ -192,7 +192,8 @@ function isOfNode(constructor: AnyFunction): boolean {
   return location !== undefined && scriptUrl(location.scriptId).startsWith('node:');
 }
 
-function nameOf(value: object): string {
+/** The name of the class of `value`, for messages. */
+export function nameOfClass(value: object): string {
   const constructor: unknown = Reflect.get(value, 'constructor');
   const name = typeof constructor === 'function' ? constructor.name : '';
   return name === '' ? 'object without a class' : name;
@@ -201,7 +202,7 @@ function nameOf(value: object): string {
 /** Throws the refusal of `value`, with the path to it. */
 export function refuse(value: object, path: Path): never {
   const { what, why } = refusalOf(value) ?? {
-    what: `an instance of ${nameOf(value)}`,
+    what: `an instance of ${nameOfClass(value)}`,
     why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
   };
   throw transferError('TRANSFER_UNSUPPORTED', path, `it is ${what}: ${why}`);

@@ -18,6 +18,9 @@ let calls = 0;
 module.exports = function whole(key) { seen.set(key, ++calls); return seen.get(key); };
 module.exports.twice = () => ++calls;
 `,
+  'core.cjs': 'module.exports = { names: [], list() { return this.names; } };\n',
+  'both.cjs':
+    "const core = require('./core.cjs');\ncore.names.push('js');\nmodule.exports = core;\n",
   'table.json': '{"rows":[1,2,3]}',
   'counter.mjs': `let n = 0;
 export const weak = new WeakMap();
@@ -98,6 +101,7 @@ const cjs: typeof esm = [
     'run(() => [lib.next(), lib.default.next()])',
     [1, 2],
   ],
+  ["const both = require('./both.cjs');", 'run(() => both.list())', ['js']],
   ["const { taskSignal } = require('manycore');", 'run(() => typeof taskSignal())', 'object'],
   ["const { perHost } = require('manycore');", 'run(() => perHost(() => 7)())', 7],
   ["const { shared } = require('manycore');", 'run(() => shared(8).byteLength)', 8],
