@@ -5,6 +5,7 @@
 import { type BlockStore, shareBlocks } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { nativeBinding, nativeProblem } from '../native.js';
+import { textOf } from '../proc/index.js';
 import { parentBuffers } from './exporter.js';
 
 /** Inside a host: the host's part of the arena of its parent. */
@@ -43,6 +44,14 @@ export function isSharedMemory(buffer: ArrayBufferLike): boolean {
 /** Features of the kernel without which there are no channels over shared memory. */
 const neededFeatures = ['memfd', 'eventfd', 'futex'] as const;
 let isKnownToWork = false;
+/** More than any segment has (channels/shm/blocks.ts): mapped, not used. */
+const segmentBytes = 2 ** 36;
+
+/** Asked before the kernel is: it ends a process that makes a larger file (SIGXFSZ). */
+function largestFileBytes(): number {
+  const [, soft] = /^Max file size +(\d+) /m.exec(textOf('/proc/self/limits')) ?? [];
+  return soft === undefined ? Infinity : Number(soft);
+}
 
 /**
  * Why there is no shared memory here: `NATIVE_MISSING`, or `NATIVE_REFUSED` with what the kernel
@@ -51,6 +60,13 @@ let isKnownToWork = false;
 export function sharedMemoryProblem(): CodedError | undefined {
   const binding = nativeBinding();
   if (binding === undefined || isKnownToWork) return nativeProblem();
+  const mostBytes = largestFileBytes();
+  if (mostBytes < segmentBytes) {
+    return new CodedError(
+      'NATIVE_REFUSED',
+      `shared memory counts as a file, and a file may have ${mostBytes} bytes here: raise ulimit -f, or use the other channels`,
+    );
+  }
   const answers = binding.probeKernel();
   for (const feature of neededFeatures) {
     if (answers[feature] === '') continue;

@@ -1,0 +1,29 @@
+// Limits of the shell that are lower than shared memory needs.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { library, runProgram } from './child.js';
+
+for (const limit of ['0', '100']) {
+  test(`under ulimit -f ${limit} calls go over sockets, and a warning says why`, async (t) => {
+    const { status, stdout, stderr } = await runProgram(
+      t,
+      `import { pmap, run, shared } from ${JSON.stringify(library)};
+       console.log(await run(() => 42), (await pmap([1, 2], (x) => x + 1)).join(), shared(8).length);`,
+      { shell: `ulimit -f ${limit} && exec "$@"` },
+    );
+    assert.deepEqual([status, stdout], [0, '42 2,3 8\n'], stderr);
+    assert.match(stderr, /calls go over the socket channel.*a file may have \d+ bytes.*ulimit -f/);
+  });
+}
+
+test('under ulimit -f 0 a pool with channel "shm" is refused with the reason', async (t) => {
+  const { status, stdout, stderr } = await runProgram(
+    t,
+    `import { Pool } from ${JSON.stringify(library)};
+     try { new Pool({ channel: 'shm' }); } catch (error) { console.log(error.code, error.message); }`,
+    { shell: 'ulimit -f 0 && exec "$@"' },
+  );
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^CHANNEL_UNAVAILABLE .*ulimit -f/);
+});
