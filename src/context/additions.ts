@@ -11,6 +11,7 @@ import { changeable, type Graph, ownerOf } from './encode.js';
 import { builtinPath } from './intrinsics.js';
 import { special } from './protocol.js';
 import type { AnyFunction } from './types.js';
+import { always } from './versions.js';
 
 const ordinaryKeys = new Set<string | symbol>([
   'length',
@@ -109,19 +110,25 @@ export function addClassState(
     if (how === 'own') graph.addProperty(at, target, key, since);
     else graph.addAbsence(at, key, since, how === 'restored');
   }
+  if (state.isRenamed && Object.hasOwn(fn, 'name')) graph.addProperty(index, fn, 'name', always);
   graph.holders.pop();
-  addAbove(fn, code, index, graph);
+  const above: object | null = Object.getPrototypeOf(fn);
+  if (state.isMoved || !isUsualAbove(above, code)) addClassAbove(index, above, graph);
   if (typeof prototype === 'object' && prototype !== null) {
-    const above: object | null = Object.getPrototypeOf(prototype);
-    if (!isUsualAboveInstances(fn, above, code)) {
-      if (graph.isConstant) throw changeable;
-      graph.addPrototype(ownIndex(), above);
+    const aboveInstances: object | null = Object.getPrototypeOf(prototype);
+    if (state.isMoved || !isUsualAboveInstances(fn, aboveInstances, code)) {
+      addClassAbove(ownIndex(), aboveInstances, graph);
     }
     if (!Object.isExtensible(prototype)) graph.addIntegrity(ownIndex(), prototype);
   }
   graph.addIntegrity(index, fn);
   const values = graph.at('its private statics', () => graph.cell(...privates));
   entry.push(state.version, values, state.privatesSince);
+}
+
+function addClassAbove(index: number, above: object | null, graph: Graph): void {
+  if (graph.isConstant) throw changeable;
+  graph.addClassAbove(index, above, always);
 }
 
 /** Whether instances inherit what the text says. `null`: as after `extends null`. */
@@ -162,7 +169,7 @@ function isUsual(fn: AnyFunction, key: 'name' | 'length', { code, madeName }: De
     own?.value === code.givenLength &&
     own.writable === false &&
     own.enumerable === false &&
-    own.configurable === true
+    (own.configurable === true || Object.isSealed(fn))
   );
 }
 
@@ -187,5 +194,6 @@ function isObjectPrototype(value: object | null): boolean {
 
 function isUsualConstructor(prototype: object, fn: AnyFunction): boolean {
   const own = Object.getOwnPropertyDescriptor(prototype, 'constructor');
-  return own?.value === fn && own.enumerable === false && own.writable === true;
+  const isOpen = own?.writable === true || Object.isFrozen(prototype);
+  return own?.value === fn && own.enumerable === false && isOpen;
 }

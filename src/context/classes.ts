@@ -4,25 +4,21 @@
 // was met first, so that a peer that has the class already takes over exactly what changed since.
 // Not here: what the text says (members.ts), writing functions (functions.ts).
 
-import { isDeepStrictEqual } from 'node:util';
-import * as types from 'node:util/types';
 import type { Code } from './code.js';
 import { type FunctionLocation, inspectSelf } from './inspector.js';
 import type { Member } from './members.js';
 import type { Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
+import { type How, isSame, type Sent, sinceOf } from './versions.js';
 
 type Key = string | symbol;
-
-/** Applied to a class that a peer has already, whatever it has: code with captured variables in it. */
-const always = Number.POSITIVE_INFINITY;
 
 /** A property of a class or its prototype that evaluating the text does not give. */
 export interface Difference {
   readonly target: object;
   readonly key: Key;
   /** `restored`: as the text makes it again, after it was something else. */
-  readonly how: 'own' | 'absent' | 'restored';
+  readonly how: How;
   /** The version of the class since which it is so. */
   readonly since: number;
 }
@@ -32,6 +28,9 @@ export interface ClassState {
   readonly differences: readonly Difference[];
   /** The version since which its private statics hold what they hold. */
   readonly privatesSince: number;
+  /** Whether its name or what it inherits is not what it was at first: then both go along. */
+  readonly isRenamed: boolean;
+  readonly isMoved: boolean;
 }
 
 /** What the text makes of one key. */
@@ -79,15 +78,25 @@ function sideOf(fn: AnyFunction, member: Member): object {
   return member.isStatic || typeof prototype !== 'object' || prototype === null ? fn : prototype;
 }
 
+/** Keys that were read from a class: where a member was replaced or deleted since, they are known still. */
+const keysRead = new WeakMap<AnyFunction, Map<Member, Key>>();
+
 /** The key that a member with brackets got when the class was made; `undefined`: it is gone. */
 export function keyOf(fn: AnyFunction, code: Code, member: Member, place?: Place): Key | undefined {
   if (member.key !== undefined) return member.key;
+  const known = keysRead.get(fn)?.get(member);
+  if (known !== undefined) return known;
   const target = sideOf(fn, member);
   const part = member.kind === 'get' || member.kind === 'set' ? member.kind : 'value';
-  return Reflect.ownKeys(target).find((key) => {
-    const found: unknown = Object.getOwnPropertyDescriptor(target, key)?.[part];
+  const key = Reflect.ownKeys(target).find((candidate) => {
+    const found: unknown = Object.getOwnPropertyDescriptor(target, candidate)?.[part];
     return typeof found === 'function' && isMadeBy(found, member, code, place);
   });
+  if (key !== undefined) {
+    const keys = keysRead.get(fn) ?? new Map<Member, Key>();
+    keysRead.set(fn, keys.set(member, key));
+  }
+  return key;
 }
 
 /** What the text makes, by key; on the one side or the other. */
@@ -126,6 +135,21 @@ function isAsMade(
   );
 }
 
+/** A property as it was before its holder was sealed or frozen, which travels by itself. */
+function openDescriptor(target: object, key: Key): PropertyDescriptor | undefined {
+  const descriptor = Object.getOwnPropertyDescriptor(target, key);
+  if (descriptor === undefined || key === 'prototype' || !Object.isSealed(target))
+    return descriptor;
+  const isFrozenData = Object.isFrozen(target) && 'value' in descriptor;
+  // `name` and `length` cannot be written before either.
+  const isNamed = typeof target === 'function' && (key === 'name' || key === 'length');
+  return {
+    ...descriptor,
+    configurable: true,
+    ...(isFrozenData && !(isNamed && descriptor.enumerable === false) && { writable: true }),
+  };
+}
+
 /** Descriptors of a class and its prototype, right after the text was evaluated here. */
 const pristine = new WeakMap<object, ReadonlyMap<Key, PropertyDescriptor>>();
 
@@ -145,17 +169,6 @@ export function rememberPristine(fn: AnyFunction): void {
 /** What evaluating the text made of a property of a class that was made again here. */
 export function pristineOf(target: object, key: Key): PropertyDescriptor | undefined {
   return pristine.get(target)?.get(key);
-}
-
-function isSame(a: PropertyDescriptor, b: PropertyDescriptor): boolean {
-  return (
-    Object.is(a.value, b.value) &&
-    a.get === b.get &&
-    a.set === b.set &&
-    a.writable === b.writable &&
-    a.enumerable === b.enumerable &&
-    a.configurable === b.configurable
-  );
 }
 
 type Found = Omit<Difference, 'since'>;
@@ -179,7 +192,7 @@ function differencesOf(
   };
   const found: Found[] = [];
   for (const key of Reflect.ownKeys(target)) {
-    const descriptor = Object.getOwnPropertyDescriptor(target, key);
+    const descriptor = openDescriptor(target, key);
     if (descriptor === undefined || isAsText(key, descriptor)) continue;
     found.push({ target, key, how: 'own' });
   }
@@ -191,18 +204,25 @@ function differencesOf(
   return found;
 }
 
-/** What was sent of a property: its version, and a copy of its value to compare with. */
-interface Sent {
-  readonly how: Found['how'];
-  readonly since: number;
-  readonly descriptor: PropertyDescriptor | undefined;
-}
-
 interface Versions {
   version: number;
+  readonly first: readonly unknown[];
+  isRenamed: boolean;
+  isMoved: boolean;
   readonly statics: Map<Key, Sent>;
   readonly members: Map<Key, Sent>;
   readonly privates: Map<Key, Sent>;
+}
+
+/** Name, what the class inherits from, and what its instances do. */
+function linksOf(fn: AnyFunction): unknown[] {
+  const prototype: unknown = fn.prototype;
+  const isObject = typeof prototype === 'object' && prototype !== null;
+  return [
+    Object.getOwnPropertyDescriptor(fn, 'name')?.value,
+    Object.getPrototypeOf(fn),
+    isObject ? Object.getPrototypeOf(prototype) : null,
+  ];
 }
 
 export class ClassStates {
@@ -218,9 +238,20 @@ export class ClassStates {
   ): ClassState {
     let versions = this.#versions.get(fn);
     if (versions === undefined) {
-      versions = { version: 0, statics: new Map(), members: new Map(), privates: new Map() };
+      versions = {
+        version: 0,
+        first: linksOf(fn),
+        isRenamed: false,
+        isMoved: false,
+        statics: new Map(),
+        members: new Map(),
+        privates: new Map(),
+      };
       this.#versions.set(fn, versions);
     }
+    const [name, above, aboveInstances] = linksOf(fn);
+    versions.isRenamed ||= versions.first[0] !== name;
+    versions.isMoved ||= versions.first[1] !== above || versions.first[2] !== aboveInstances;
     const next = versions.version + 1;
     const prototype: unknown = fn.prototype;
     const differences = this.#side(fn, fn, code, place, isUsual, versions.statics, next);
@@ -231,7 +262,8 @@ export class ClassStates {
     const privatesSince = sinceOf(versions.privates, '#', 'own', values, next);
     const isNew = next === 1 || privatesSince === next;
     if (isNew || differences.some(({ since }) => since === next)) versions.version = next;
-    return { version: versions.version, differences, privatesSince };
+    const { version, isRenamed, isMoved } = versions;
+    return { version, differences, privatesSince, isRenamed, isMoved };
   }
 
   #side(
@@ -257,83 +289,6 @@ export class ClassStates {
   }
 }
 
-/** Since which version a property is as it is; `next` where it was not when it was last sent. */
-function sinceOf(
-  sent: Map<Key, Sent>,
-  key: Key,
-  how: Found['how'],
-  descriptor: PropertyDescriptor | undefined,
-  next: number,
-): number {
-  const before = sent.get(key);
-  const isKnown =
-    before?.how === how && (how !== 'own' || isUnchanged(before.descriptor, descriptor));
-  const since = isKnown ? before.since : next;
-  if (!isKnown) sent.set(key, { how, since, descriptor: copyOf(descriptor) });
-  return how === 'own' && holdsCode(descriptor) ? always : since;
-}
-
-/** Whether it may mean something else at the next call, though it is the same function. */
-function holdsCode(descriptor: PropertyDescriptor | undefined): boolean {
-  if (descriptor === undefined) return false;
-  if (descriptor.configurable !== true && descriptor.writable !== true) return false;
-  return mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3);
-}
-
-/** Whether there is a function in `value`, or too much to say. */
-function mayHoldCode(value: unknown, depth: number): boolean {
-  if (typeof value === 'function') return true;
-  if (typeof value !== 'object' || value === null) return false;
-  if (ArrayBuffer.isView(value)) return false;
-  if (depth === 0) return true;
-  if (types.isMap(value)) {
-    for (const [key, entry] of Map.prototype.entries.call(value)) {
-      if (mayHoldCode(key, depth - 1) || mayHoldCode(entry, depth - 1)) return true;
-    }
-  }
-  if (types.isSet(value)) {
-    for (const entry of Set.prototype.values.call(value)) {
-      if (mayHoldCode(entry, depth - 1)) return true;
-    }
-  }
-  return Reflect.ownKeys(value).some((key) => {
-    const { get, set, value: inner } = Object.getOwnPropertyDescriptor(value, key) ?? {};
-    return get !== undefined || set !== undefined || mayHoldCode(inner, depth - 1);
-  });
-}
-
-/** A copy to compare with later: a value that is changed in place is another value. */
-function copyOf(descriptor: PropertyDescriptor | undefined): PropertyDescriptor | undefined {
-  if (descriptor === undefined || typeof descriptor.value !== 'object') return descriptor;
-  if (holdsCode(descriptor)) return descriptor; // sent every time
-  try {
-    return { ...descriptor, value: structuredClone(descriptor.value) };
-  } catch {
-    return undefined; // compared as another value each time
-  }
-}
-
-function isUnchanged(
-  before: PropertyDescriptor | undefined,
-  now: PropertyDescriptor | undefined,
-): boolean {
-  if (before === undefined || now === undefined) return false;
-  if (isSame(before, now) && (typeof now.value !== 'object' || now.value === null)) return true;
-  const { value, ...rest } = now;
-  const { value: old, ...others } = before;
-  return isDeepStrictEqual(rest, others) && isEqual(old, value);
-}
-
-/** Whether a copy and what it was made of hold the same; classes of instances are not compared. */
-function isEqual(copy: unknown, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return Object.is(copy, value);
-  try {
-    return isDeepStrictEqual(copy, structuredClone(value));
-  } catch {
-    return false;
-  }
-}
-
 /** A class as it was: to see without a message whether it is so still. */
 export type Glance = readonly unknown[];
 
@@ -343,9 +298,13 @@ export function glanceAt(fn: AnyFunction): Glance {
   const prototype: unknown = fn.prototype;
   for (const target of [fn, prototype]) {
     if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
+    seen.push(Object.getPrototypeOf(target), Object.isExtensible(target));
     for (const key of Reflect.ownKeys(target)) {
       const descriptor = Object.getOwnPropertyDescriptor(target, key);
-      seen.push(key, descriptor?.value, descriptor?.get, descriptor?.set);
+      if (descriptor === undefined) continue;
+      const { value, get, set, writable, enumerable, configurable } = descriptor;
+      const flags = Number(writable) + 2 * Number(enumerable) + 4 * Number(configurable);
+      seen.push(key, value, get, set, flags);
     }
   }
   return seen;

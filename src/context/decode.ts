@@ -489,6 +489,15 @@ function define(
   flags: number,
   cell: readonly unknown[],
 ): void {
+  if ((flags & propertyFlags.above) !== 0) {
+    const [above] = cell;
+    if (typeof above !== 'object' && typeof above !== 'function') {
+      throw corrupt('a prototype is not an object');
+    }
+    // A class that is here already was closed in an earlier version, with what it inherits.
+    if (Object.isExtensible(target)) Object.setPrototypeOf(target, above);
+    return;
+  }
   if ((flags & propertyFlags.restored) !== 0) {
     const before = pristineOf(target, key);
     if (before !== undefined) Reflect.defineProperty(target, key, before);

@@ -74,7 +74,8 @@ function replacement(kind: Rewrite['kind'], slot: string, old: string): string {
 /** The `name` of a function or class, when it is a property like the language makes it. */
 export function usualName(fn: AnyFunction): string | undefined {
   const own = Object.getOwnPropertyDescriptor(fn, 'name');
-  const isUsual = own?.writable === false && own.enumerable === false && own.configurable === true;
+  const isOpen = own?.configurable === true || Object.isSealed(fn);
+  const isUsual = own?.writable === false && own.enumerable === false && isOpen;
   return isUsual && typeof own.value === 'string' ? own.value : undefined;
 }
 

@@ -448,6 +448,12 @@ export class Graph {
     this.properties.push(index, name, flags, [], since);
   }
 
+  /** Says that a class, or its prototype, inherits from `above`, also where it is there already. */
+  addClassAbove(index: number, above: object | null, since: number): void {
+    const cell = this.at('its prototype', () => this.cell(above));
+    this.properties.push(index, '__proto__', propertyFlags.above, cell, since);
+  }
+
   /** Freezes what is made for the special at `index` as `value` is. */
   addIntegrity(index: number, value: object): void {
     this.#close(index, value);

@@ -243,6 +243,8 @@ export const propertyFlags = {
   absent: 16,
   /** It is again as the text of the class makes it. */
   restored: 32,
+  /** No property: what the target inherits from. */
+  above: 64,
 } as const;
 /** How closed an object is. */
 export const integrity = { frozen: 0, sealed: 1, nonExtensible: 2 } as const;

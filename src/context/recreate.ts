@@ -86,12 +86,17 @@ function opening(definition: CodeDefinition): string {
   if (form === 'class-method') return 'class{';
   if (form !== 'expression') return '{';
   // A function without a name takes that of the key, as from the variable at home.
-  return definition.functionName === undefined ? '' : `{[${quoted(definition.functionName)}]:(`;
+  return definition.functionName === undefined ? '' : `{${keyFor(definition.functionName)}:(`;
 }
 
 function closing({ form, functionName }: CodeDefinition): string {
   if (form !== 'expression') return '}';
   return functionName === undefined ? '' : `)}[${quoted(functionName)}]`;
+}
+
+/** V8 gives a function the name of a plain key for good, in its messages too. */
+function keyFor(name: string): string {
+  return name === '__proto__' ? `[${quoted(name)}]` : quoted(name);
 }
 
 function quoted(text: string): string {

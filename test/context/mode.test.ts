@@ -84,7 +84,7 @@ test('random directives, functions and classes around a function', async (t) => 
   );
   const heads = fc.constantFrom('', "'use strict';", '/* x */ "use strict";', "'other';", '// y\n');
   const programs = fc.tuple(heads, wraps, fc.constantFrom(...probes));
-  const numRuns = Number(process.env['MANYCORE_RUNS'] ?? 60);
+  const numRuns = Number(process.env['MANYCORE_RUNS'] ?? 40);
   await fc.assert(
     fc.asyncProperty(programs, async ([head, around, probe]) => {
       await same(evaluate(head + around.reduce((text, wrap) => wrap(text), `(${probe})`)));

@@ -188,7 +188,7 @@ test('random names, lengths and integrity', async (t) => {
     text,
     fc.array(fc.tuple(fc.constantFrom(...changes), text), { maxLength: 3 }),
   );
-  const numRuns = Number(process.env['MANYCORE_RUNS'] ?? 60);
+  const numRuns = Number(process.env['MANYCORE_RUNS'] ?? 40);
   await fc.assert(
     fc.asyncProperty(programs, async ([make, name, then]) => {
       const fn = make(name);

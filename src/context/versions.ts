@@ -1,0 +1,107 @@
+// Since which version of a class a property is as it is: what was sent of it last, kept to compare with.
+// Not here: which properties a class has beside its text (classes.ts).
+
+import { isDeepStrictEqual } from 'node:util';
+import * as types from 'node:util/types';
+
+type Key = string | symbol;
+
+/** Applied to a class that a peer has already, whatever it has: code with captured variables in it. */
+export const always = Number.POSITIVE_INFINITY;
+
+/** What was sent of a property: its version, and a copy of its value to compare with. */
+export interface Sent {
+  readonly how: How;
+  readonly since: number;
+  readonly descriptor: PropertyDescriptor | undefined;
+}
+
+export type How = 'own' | 'absent' | 'restored';
+
+export function isSame(a: PropertyDescriptor, b: PropertyDescriptor): boolean {
+  return (
+    Object.is(a.value, b.value) &&
+    a.get === b.get &&
+    a.set === b.set &&
+    a.writable === b.writable &&
+    a.enumerable === b.enumerable &&
+    a.configurable === b.configurable
+  );
+}
+
+/** Since which version a property is as it is; `next` where it was not when it was last sent. */
+export function sinceOf(
+  sent: Map<Key, Sent>,
+  key: Key,
+  how: How,
+  descriptor: PropertyDescriptor | undefined,
+  next: number,
+): number {
+  const before = sent.get(key);
+  const isKnown =
+    before?.how === how && (how !== 'own' || isUnchanged(before.descriptor, descriptor));
+  const since = isKnown ? before.since : next;
+  if (!isKnown) sent.set(key, { how, since, descriptor: copyOf(descriptor) });
+  return how === 'own' && holdsCode(descriptor) ? always : since;
+}
+
+/** Whether it may mean something else at the next call, though it is the same function. */
+function holdsCode(descriptor: PropertyDescriptor | undefined): boolean {
+  if (descriptor === undefined) return false;
+  if (descriptor.configurable !== true && descriptor.writable !== true) return false;
+  return mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3);
+}
+
+/** Whether there is a function in `value`, or too much to say. */
+function mayHoldCode(value: unknown, depth: number): boolean {
+  if (typeof value === 'function') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  if (ArrayBuffer.isView(value)) return false;
+  if (depth === 0) return true;
+  if (types.isMap(value)) {
+    for (const [key, entry] of Map.prototype.entries.call(value)) {
+      if (mayHoldCode(key, depth - 1) || mayHoldCode(entry, depth - 1)) return true;
+    }
+  }
+  if (types.isSet(value)) {
+    for (const entry of Set.prototype.values.call(value)) {
+      if (mayHoldCode(entry, depth - 1)) return true;
+    }
+  }
+  return Reflect.ownKeys(value).some((key) => {
+    const { get, set, value: inner } = Object.getOwnPropertyDescriptor(value, key) ?? {};
+    return get !== undefined || set !== undefined || mayHoldCode(inner, depth - 1);
+  });
+}
+
+/** A copy to compare with later: a value that is changed in place is another value. */
+function copyOf(descriptor: PropertyDescriptor | undefined): PropertyDescriptor | undefined {
+  if (descriptor === undefined || typeof descriptor.value !== 'object') return descriptor;
+  if (holdsCode(descriptor)) return descriptor; // sent every time
+  try {
+    return { ...descriptor, value: structuredClone(descriptor.value) };
+  } catch {
+    return undefined; // compared as another value each time
+  }
+}
+
+function isUnchanged(
+  before: PropertyDescriptor | undefined,
+  now: PropertyDescriptor | undefined,
+): boolean {
+  if (before === undefined || now === undefined) return false;
+  if (isSame(before, now) && (typeof now.value !== 'object' || now.value === null)) return true;
+  const { value, ...rest } = now;
+  const { value: old, ...others } = before;
+  return isDeepStrictEqual(rest, others) && isEqual(old, value);
+}
+
+/** Whether a copy and what it was made of hold the same; classes of instances are not compared. */
+function isEqual(copy: unknown, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return Object.is(copy, value);
+  try {
+    return isDeepStrictEqual(copy, structuredClone(value));
+  } catch {
+    return false;
+  }
+}
