@@ -13,6 +13,7 @@ import { pristineOf } from './classes.js';
 import { receiveBy } from './hooks.js';
 import { followPath } from './intrinsics.js';
 import { perHost } from './per-host.js';
+import { makePlatform } from './platform.js';
 import {
   type Identity,
   identityAt,
@@ -198,6 +199,15 @@ class Decoding {
       case special.buffer:
         this.#done(index, bufferOf(entry[1]));
         return;
+      case special.platform:
+        this.#done(index, makePlatform(numberAt(entry, 1), this.#list(entry, 2)));
+        return;
+      case special.boxedSymbol: {
+        const symbol = this.#values[numberAt(entry, 1)];
+        if (typeof symbol !== 'symbol') throw corrupt('a boxed symbol has none');
+        this.#done(index, Object(symbol));
+        return;
+      }
       case special.arguments:
         this.#done(index, noArguments());
         return;

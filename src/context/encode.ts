@@ -5,11 +5,13 @@
 // Not here: functions and classes (functions.ts), the way back (decode.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { Dirent } from 'node:fs';
 import * as types from 'node:util/types';
 import { isBare, isIndex, isPlainArray } from '../internal/index.js';
 import { isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
+import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
 import { nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
@@ -206,7 +208,13 @@ export class Graph {
     if (types.isProxy(value)) refuse(value, this.path); // before one of its traps is called
     const hook = sendHook(value);
     if (hook !== undefined) return this.#sent(value, hook);
+    const platform = platformParts(value);
+    if (platform !== undefined) return this.#platform(value, platform);
     if (types.isNativeError(value)) return this.#error(value);
+    if (types.isSymbolObject(value)) {
+      const symbol = this.#symbol(value.valueOf());
+      return this.#made(value, [special.boxedSymbol, symbol], Symbol.prototype);
+    }
     if (types.isArrayBuffer(value)) return this.#buffer(value);
     if (types.isArgumentsObject(value)) return this.#arguments(value);
     const prototype: unknown = Object.getPrototypeOf(value);
@@ -262,6 +270,20 @@ export class Graph {
     this.holders.push(value);
     for (const key of Reflect.ownKeys(value)) this.#property(index, value, key);
     this.#finish(index, value, prototype);
+    return index;
+  }
+
+  /** Symbol keys of such objects are Node's own. */
+  #platform(value: object, [kind, parts]: readonly [kind: number, parts: Parts]): number {
+    this.#mustBeConstant();
+    const index = this.add(value, [special.platform, kind, parts]);
+    this.holders.push(value);
+    for (const key of Object.getOwnPropertyNames(value)) {
+      const isMade = key === 'stack' || value instanceof Dirent;
+      if (!isMade) this.#property(index, value, key);
+    }
+    this.holders.pop();
+    this.#close(index, value);
     return index;
   }
 

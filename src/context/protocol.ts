@@ -46,6 +46,10 @@ export const special = {
   buffer: 18,
   /** an `arguments` object; what is in it are fix-ups */
   arguments: 19,
+  /** number of its kind, its parts (platform.ts) */
+  platform: 20,
+  /** #n: a symbol, which must come before */
+  boxedSymbol: 21,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

@@ -2,6 +2,7 @@
 // A refusal is thrown before anything is sent. Not here: hazards of variables (functions.ts).
 
 import { EventEmitter } from 'node:events';
+import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
 import { isDetached } from '../internal/index.js';
@@ -52,6 +53,21 @@ const wayOutOf = new Map<AnyFunction, string>([
   [AbortSignal, ofSignal],
   [AbortController, ofSignal],
 ]);
+
+const blobWayOut = 'its bytes can only be awaited; pass await blob.arrayBuffer(), and its type';
+
+/** The same by name, of classes of Node that are not everywhere, or cost to look at. */
+const wayOutByName: Readonly<Record<string, string>> = {
+  Blob: blobWayOut,
+  File: blobWayOut,
+  Module:
+    'nobody can read its bytes back; pass those that it was compiled from, and compile them once per ' +
+    'host with perHost(() => …)',
+  Request: 'its body is a stream; pass its url, method and headers, and what its body was made of',
+  Response: 'its body is a stream; pass await response.json(), .text() or .arrayBuffer()',
+  FormData: 'it has files in it, whose bytes can only be awaited; pass them by themselves',
+  CryptoKey: 'only Node.js makes one, and not at once; pass KeyObject.from(key), or its JWK',
+};
 
 /** Why `value` itself cannot travel, whatever it holds; `undefined`: it may. */
 export function refusalOf(value: object): Refusal | undefined {
@@ -119,10 +135,15 @@ const byValue = new Set<unknown>([
   Boolean,
   Number,
   String,
+  BigInt,
+  Symbol,
   ArrayBuffer,
   Function,
   EventEmitter,
 ]);
+
+/** Newer versions wrap the constructor that `node:fs` exports. */
+const statsPrototypes = new Set<unknown>([Stats.prototype, Object.getPrototypeOf(Stats.prototype)]);
 
 const verdicts = new WeakMap<AnyFunction, Refusal | false>();
 
@@ -144,8 +165,11 @@ function refusalByClass(value: object): Refusal | undefined {
 function judge(constructor: AnyFunction): Refusal | false {
   const { name } = constructor;
   if (byValue.has(constructorHere(constructor))) return false;
+  if (statsPrototypes.has(constructor.prototype)) return false;
   if (isOfNode(constructor)) {
-    const wayOut = wayOutOf.get(constructor);
+    const wayOut =
+      wayOutOf.get(constructor) ??
+      (Object.hasOwn(wayOutByName, name) ? wayOutByName[name] : undefined);
     if (wayOut !== undefined) return { what: withArticle(name), why: wayOut };
     if (Reflect.get(Intl, name) === constructor) return refusalOfIntl(name);
     const why = Object.hasOwn(byConstructor, name)
