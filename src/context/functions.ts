@@ -23,7 +23,13 @@ import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
 import { Sharing } from './sharing.js';
 import { taskTarget } from './task.js';
-import { isExpect, refuseRunner, withoutState } from './toolchains.js';
+import {
+  isExpect,
+  isLoweredPrivate,
+  refuseLowered,
+  refuseRunner,
+  withoutState,
+} from './toolchains.js';
 import type { AnyFunction } from './types.js';
 
 /** A function whose captures never change, as a definition of its own. */
@@ -190,6 +196,9 @@ export class Functions implements FunctionEncoder {
     if (index !== undefined) {
       graph.put(values, at, index);
       return;
+    }
+    if (isLoweredPrivate(value, code.text)) {
+      refuseLowered(fn.name, [...graph.path, `variable ${name}`]);
     }
     if (graph.isConstant && !isFixed && !isSettled(code, value, binding, place)) throw changeable;
     if (place !== undefined && !isFixed) {

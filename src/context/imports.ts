@@ -25,6 +25,7 @@ import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
 import type { AnyFunction } from './types.js';
 import { isViteImport, viteImport } from './vite.js';
+import { ofWebpack } from './webpack.js';
 
 export class Imports {
   readonly #definitions: Definitions;
@@ -121,7 +122,8 @@ export class Imports {
       const module = foreignRequire(value, text, place.script.url);
       if (module !== undefined) return [module, undefined];
       const special = this.#slot(name, value, binding, place, graph);
-      return [special === undefined ? ofForeignModule(name, value, text) : value, special];
+      if (special !== undefined) return [value, special];
+      return [ofForeignModule(name, ofWebpack(name, value, text), text), undefined];
     }
     const found = viteImport(name, value, text, place.script, [...graph.path, `variable ${name}`]);
     if (!('specifier' in found)) return [found.value, undefined];

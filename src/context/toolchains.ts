@@ -48,6 +48,24 @@ export function isExpect(fn: AnyFunction): boolean {
   return fn.name === 'expect' && 'hasAssertions' in fn && 'extend' in fn;
 }
 
+/** True: `value` holds what `#private` members of a class became for a target before ES2022. */
+export function isLoweredPrivate(value: unknown, text: string): boolean {
+  if (!types.isWeakMap(value) && !types.isWeakSet(value)) return false;
+  return /__classPrivate|__private(?:Add|Get|Set|In|Method)|_class_?private_?|_check_?private_?/i.test(
+    text,
+  );
+}
+
+export function refuseLowered(className: string, path: Path): never {
+  throw transferError(
+    'TRANSFER_UNSUPPORTED',
+    path,
+    `a compiler keeps the #private members of ${className === '' ? 'a class' : className} in it, which ` +
+      'a copy cannot hold: compile for ES2022 or later (the target of TypeScript, esbuild, swc or ' +
+      'Babel), or import the class inside the function',
+  );
+}
+
 /** A function that travels as its text, in a script of its own: parsing ours would take long. */
 export function travelling(text: string): AnyFunction {
   return Object(vm.runInThisContext(`(${text})`));

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
+import { generatorOf } from '../../src/host/index.js';
 import { Peer } from './harness.js';
 
 const peer = new Peer();
@@ -213,6 +214,110 @@ for (const [tool, helper] of Object.entries(helpers)) {
     assert.ok(isFunction(fn));
     const home: unknown = Reflect.apply(fn, undefined, [{ base: 7 }]);
     assert.equal(await peer.run(fn, { base: 7 }), home);
+  });
+}
+
+test('the namespace of a package that only re-exports is imported again, however it is held', async () => {
+  mkdirSync(join(packages, 'reexports'));
+  const part = `export const registry = { kept: new WeakMap() };
+    export const keep = (o) => registry.kept.set(o, 1).has(o);`;
+  writeFileSync(join(packages, 'reexports/part.mjs'), part);
+  const entry = join(packages, 'reexports/index.mjs');
+  writeFileSync(join(packages, 'reexports/more.mjs'), 'export const more = (n) => n + 1;');
+  writeFileSync(entry, "export * from './part.mjs'; export * from './more.mjs';");
+  const namespace: unknown = await import(pathToFileURL(entry).href);
+  const made: unknown = vm.runInThisContext('((held) => () => held.keep({}))', {
+    filename: join(folder, 'holder.cjs'),
+  });
+  assert.ok(isFunction(made));
+  const fn = made(namespace);
+  assert.ok(isFunction(fn));
+  assert.equal(await peer.run(fn), true);
+});
+
+/** A bundle of webpack for development: a module with an export that cannot travel. */
+const webpackBundle = (text: string): unknown =>
+  vm.runInThisContext(
+    `(() => {
+      const modules = { './own.js': { double: (n) => n * 2 }, './app.js': { kept: new WeakMap() } };
+      function __webpack_require__(id) { return modules[id] }
+      const own__WEBPACK_IMPORTED_MODULE_3__ = {};
+      for (const [key, get] of Object.entries({ double: () => modules['./own.js'].double, kept: () => modules['./app.js'].kept }))
+        Object.defineProperty(own__WEBPACK_IMPORTED_MODULE_3__, key, { enumerable: true, get });
+      return ${text};
+    })()`,
+    { filename: join(folder, 'bundle.js') },
+  );
+
+const webpackCases: Record<string, string> = {
+  'import()':
+    'async (n) => (await Promise.resolve(/*! import() */).then(() => (__webpack_require__(/*! ./own.js */ "./own.js")))).double(n)',
+  'import(), as older versions write it':
+    'async (n) => (await Promise.resolve(/*! import() */).then(__webpack_require__.bind(__webpack_require__, /*! ./own.js */ "./own.js"))).double(n)',
+};
+
+for (const [what, text] of Object.entries(webpackCases)) {
+  test(`webpack: ${what} in a bundle takes along that module, and no other`, async () => {
+    const fn = webpackBundle(text);
+    assert.ok(isFunction(fn));
+    assert.equal(await peer.run(fn, 4), 8);
+  });
+}
+
+test('an object of a generator that was lowered for ES5 streams as a generator does', () => {
+  const steps = (n: number) => ({
+    next: () => ({ done: n <= 0, value: n }),
+    throw: () => {},
+    return: () => {},
+  });
+  const sync: object = {
+    ...steps(1),
+    [Symbol.iterator]() {
+      return this;
+    },
+  };
+  const asynchronous: object = {
+    ...steps(1),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+  const iterable = { ...steps(1), [Symbol.iterator]: () => [1].values() };
+  assert.equal(generatorOf(sync), sync);
+  assert.equal(generatorOf(asynchronous), asynchronous);
+  assert.equal(generatorOf(iterable), undefined);
+  assert.equal(
+    generatorOf({
+      next: () => {},
+      [Symbol.iterator]() {
+        return this;
+      },
+    }),
+    undefined,
+  );
+});
+
+const lowered: Record<string, string> = {
+  TypeScript:
+    'class Secret { constructor(v) { box.set(this, v) } get v() { return __classPrivateFieldGet(this, box, "f") } }',
+  esbuild:
+    'class Secret { constructor(v) { __privateAdd(this, box, v) } get v() { return __privateGet(this, box) } }',
+  Babel:
+    'class Secret { constructor(v) { _classPrivateFieldInitSpec(this, box, v) } get v() { return _classPrivateFieldGet(box, this) } }',
+  swc: 'class Secret { constructor(v) { _class_private_field_init(this, box, v) } get v() { return _class_private_field_get(this, box) } }',
+};
+
+for (const [tool, text] of Object.entries(lowered)) {
+  test(`#private members that ${tool} lowered are refused with the target to compile for`, async () => {
+    const made = `(() => { const box = new WeakMap(); ${text} return () => new Secret(1).v })()`;
+    const fn: unknown = vm.runInThisContext(made, {
+      filename: join(folder, `private-${tool}.cjs`),
+    });
+    assert.ok(isFunction(fn));
+    await assert.rejects(async () => peer.run(fn), {
+      code: 'TRANSFER_UNSUPPORTED',
+      message: /#private members of Secret.*ES2022.*variable box/s,
+    });
   });
 }
 

@@ -178,10 +178,10 @@ const external = { bundle: true, format: 'esm', packages: 'external' };
 
 const webpack = (mode) => `import webpack from 'webpack';
 const external = ({ request }, done) =>
-  /^(?:manycore|lodash|zod)$/.test(request) ? done(null, 'import ' + request) : done();
+  /^(?:manycore|lodash|zod)$/.test(request) ? done(null, 'module-import ' + request) : done();
 webpack({
   mode: '${mode}', entry: './main.js', target: 'node20', context: process.cwd(),
-  experiments: { outputModule: true }, externalsType: 'module', externals: [external],
+  experiments: { outputModule: true }, externals: [external],
   output: { path: process.cwd() + '/out', filename: 'main.js', module: true, chunkFormat: 'module' },
 }, (error, stats) => {
   if (error || stats.hasErrors()) { console.error(error ?? stats.toString()); process.exitCode = 1; }
