@@ -11,9 +11,17 @@ export type AnyGenerator = Generator<unknown> | AsyncGenerator<unknown>;
 export function generatorOf(value: unknown): AnyGenerator | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const tag = Object.prototype.toString.call(value);
-  return (tag === '[object Generator]' || tag === '[object AsyncGenerator]') && hasNext(value)
-    ? value
-    : undefined;
+  const isTagged = tag === '[object Generator]' || tag === '[object AsyncGenerator]';
+  return (isTagged || isLowered(value)) && hasNext(value) ? value : undefined;
+}
+
+/** What compilers make of a generator for old targets: an object that has all of it as its own. */
+function isLowered(value: object): boolean {
+  if (!['next', 'throw', 'return'].every((name) => Object.hasOwn(value, name))) return false;
+  return [Symbol.iterator, Symbol.asyncIterator].some((key) => {
+    const own: unknown = Object.getOwnPropertyDescriptor(value, key)?.value;
+    return typeof own === 'function' && Reflect.apply(own, value, []) === value;
+  });
 }
 
 function hasNext(value: object): value is AnyGenerator {
