@@ -5,6 +5,7 @@
 
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { inspectSelf } from './inspector.js';
 import { isLoadedByNode, rememberForeignModule } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
 import { isConstant } from './scope.js';
@@ -185,7 +186,38 @@ export function namespaceReference(
       return isProgram(url) ? undefined : { specifier: url, name: '*', isRequired: false };
     }
   }
+  return moduleOfPackage(namespace, urls);
+}
+
+/** What was found of a namespace holds: its module has run. */
+const found = new WeakMap<object, ModuleReference | 'none'>();
+
+/** The module that `namespace` is of, among those that ran of the packages which define its functions. */
+function moduleOfPackage(namespace: object, urls: Iterable<string>): ModuleReference | undefined {
+  const known = found.get(namespace);
+  if (known !== undefined) return known === 'none' ? undefined : known;
+  const roots = [...urls].flatMap((url) => packagePattern.exec(url)?.[0] ?? []);
+  const scripts = roots.length === 0 ? [] : inspectSelf().scriptUrls().values();
+  for (const url of scripts) {
+    if (!roots.some((root) => url.startsWith(root)) || requiredAt(url) !== namespace) continue;
+    const reference = { specifier: url, name: '*', isRequired: false };
+    found.set(namespace, reference);
+    return reference;
+  }
+  found.set(namespace, 'none');
   return undefined;
+}
+
+/** A package's folder, up to its last `/`. */
+const packagePattern = /^file:.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//;
+
+/** What `require` gives for a module that has run; `undefined`: it awaits while it loads. */
+function requiredAt(url: string): unknown {
+  try {
+    return withoutWarnings((): unknown => require(fileURLToPath(url)));
+  } catch {
+    return undefined;
+  }
 }
 
 function isNamespaceOf(namespace: object, url: string): boolean {
