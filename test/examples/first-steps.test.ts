@@ -19,6 +19,12 @@ const programs: readonly Program[] = [
   { folder: 'pmap', name: 'reduce', prints: /^0,16667 1,16667 2,6666 and,20000\n$/ },
   { folder: 'pmap', name: 'failures', prints: /^SyntaxError for item 2\n1, 2, rejected, 0\n$/ },
   {
+    folder: 'pool',
+    name: 'reports',
+    prints: /^up to 5000: 669\n(up to \d+: \d+\n){3}in all 2262\n$/,
+  },
+  { folder: 'pool', name: 'owner', prints: /^(a host leaves\n)*38\n(a host leaves\n)*42\n$/ },
+  {
     folder: 'units',
     name: 'words',
     prints: /^3 words, counted by instance \d\n5 words, counted by instance \d\n$/,
