@@ -6,6 +6,9 @@
 import { builtinModules, createRequire } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
+import { canInspect, inspectSelf } from './inspector.js';
+import { scriptUrl } from './scripts.js';
+import type { AnyFunction } from './types.js';
 
 type Path = readonly (string | symbol)[];
 
@@ -51,12 +54,28 @@ let modulesSeen = -1;
 export function builtinPath(value: unknown): Path | undefined {
   table ??= globalTable();
   const known = table.get(value);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    const isAdded = typeof value === 'function' && known.length > 1 && isOfProgram(value);
+    return isAdded ? undefined : known;
+  }
   if (typeof value === 'function') {
     const named = byName(value.name);
     if (named !== undefined && named === value) return [value.name];
   }
   return undefined;
+}
+
+const verdicts = new WeakMap<AnyFunction, boolean>();
+
+/** Whether a member of a built-in object was put there by the program: a polyfill. */
+function isOfProgram(fn: AnyFunction): boolean {
+  const known = verdicts.get(fn);
+  if (known !== undefined) return known;
+  const isNative = /\{\s*\[native code\]\s*\}\s*$/.test(Function.prototype.toString.call(fn));
+  const location = isNative || !canInspect() ? undefined : inspectSelf().capture(fn).location;
+  const isProgram = location !== undefined && !scriptUrl(location.scriptId).startsWith('node:');
+  verdicts.set(fn, isProgram);
+  return isProgram;
 }
 
 /** The same for the modules of Node and what they export. */
