@@ -66,7 +66,8 @@ function isAnonymous(node: AnyNode): boolean {
   return (node.type === 'FunctionExpression' || node.type === 'ClassExpression') && !node.id;
 }
 
-function walk(
+/** Visits `node` and all below it, with the nodes around each. */
+export function walk(
   node: AnyNode,
   parents: AnyNode[],
   visit: (node: AnyNode, parents: readonly AnyNode[]) => void,

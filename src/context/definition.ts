@@ -4,6 +4,8 @@
 
 import { cellEdits, type Edit } from './cells.js';
 import type { Code, Rewrite } from './code.js';
+import type { Slot } from './describe.js';
+import { globalReads } from './global-reads.js';
 import type { CodeDefinition } from './protocol.js';
 import { isStrictAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -12,14 +14,15 @@ export function definitionOf(
   fn: AnyFunction,
   code: Code,
   place: Place | undefined,
-  slots: readonly { readonly name: string; readonly cell?: unknown }[],
+  slots: readonly Pick<Slot, 'name' | 'cell' | 'member'>[],
 ): CodeDefinition {
   const { names, privateStatics } = code;
   const cells = slots.filter(({ cell }) => cell !== undefined).map(({ name }) => name);
+  const members = slots.flatMap(({ member }) => (member === undefined ? [] : [member]));
   return {
     kind: 'code',
     text: code.text,
-    compiled: compiledText(code, cells),
+    compiled: compiledText(code, cells, members),
     form: code.form,
     isClass: code.isClass,
     isStrict: isStrictFunction(fn, code, place),
@@ -39,14 +42,16 @@ export function definitionOf(
 }
 
 /** The text with what is not evaluated again replaced, in pieces of the same length. */
-function compiledText(code: Code, cells: readonly string[]): string {
+function compiledText(code: Code, cells: readonly string[], members: readonly string[]): string {
   const { text, rewrites, privateStatics, bodyEnd, names } = code;
   const edits: Edit[] = rewrites.map(({ start, end, kind, slot }) => {
     return { start, end, text: replacement(kind, slot, text.slice(start, end)) };
   });
   const isGone = ({ start }: Edit): boolean =>
     rewrites.some((rewrite) => start >= rewrite.start && start < rewrite.end);
-  edits.push(...cellEdits(code, new Set(cells)).filter((edit) => !isGone(edit)));
+  const ofGlobals = members.flatMap((name) => globalReads(code).get(name) ?? []);
+  const ofCells = cellEdits(code, new Set(cells));
+  edits.push(...[...ofCells, ...ofGlobals].filter((edit) => !isGone(edit)));
   if (privateStatics.length > 0) {
     // Reads and sets private statics: nothing outside of the body can.
     const list = privateStatics.map((name) => `this.#${name}`).join();

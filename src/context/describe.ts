@@ -5,6 +5,7 @@
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isStrictFunction, madeName, usualName } from './definition.js';
+import { globalReads } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
@@ -35,6 +36,8 @@ export interface Slot {
   readonly scopes?: readonly object[];
   /** What names the cell that it travels as; `undefined`: it travels as its value. */
   readonly cell?: unknown;
+  /** Of the global object, for one that stands for a read of that. */
+  readonly member?: string;
 }
 
 /** A function as it is now. */
@@ -241,6 +244,11 @@ export class Describer {
         const around = scopes.slice(scopes.indexOf(scope));
         slots.push({ name, value, binding, isFixed: false, scopes: around, cell });
       }
+    }
+    for (const [name, [read]] of globalReads(code)) {
+      if (read === undefined || !isUserGlobal(name, global)) continue;
+      const value: unknown = Reflect.get(global, name);
+      slots.push({ name: read.text, value, binding: undefined, isFixed: false, member: name });
     }
     if (code.usesEval) {
       for (const [name, value] of variablesAround(scopes, code.freeNames)) {
