@@ -3,7 +3,7 @@
 // Not theirs: answers, and what manycore's own parts send each other.
 
 import { CodedError } from '../errors.js';
-import { checkFunction, checkObject } from '../internal/index.js';
+import { checkFunction, ownOptions } from '../internal/index.js';
 import type { Registration } from './codecs.js';
 import { type BusHeaders, type Delivery, headersOf } from './message.js';
 
@@ -91,8 +91,7 @@ export function addInterceptors(
   interceptors: Interceptors,
   chains: { readonly outbound: InterceptorChain; readonly inbound: InterceptorChain },
 ): Registration {
-  checkObject('the interceptors', interceptors, names);
-  const { outbound, inbound } = interceptors;
+  const { outbound, inbound } = ownOptions('the interceptors', interceptors, names);
   const [out, into] = [own('outbound', outbound), own('inbound', inbound)];
   if (out !== undefined) chains.outbound.add(out);
   if (into !== undefined) chains.inbound.add(into);

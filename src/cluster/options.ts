@@ -3,10 +3,10 @@
 
 import {
   boolean,
-  checkObject,
   integer,
   invalid,
   oneOf,
+  ownOptions,
   string,
   strings,
 } from '../internal/index.js';
@@ -71,8 +71,8 @@ const natsNames = new Set([
 const shortestSecret = 16;
 
 /** Throws `OPTION_INVALID`. */
-export function fillClusterOptions(given: ClusterOptions): FilledClusterOptions {
-  checkObject('the options of cluster', given, names);
+export function fillClusterOptions(options: ClusterOptions): FilledClusterOptions {
+  const given = ownOptions('the options of cluster', options, names);
   const { name = 'manycore', secret, local, timeoutMs = 10_000 } = given;
   if (!/^[\w-]+$/.test(string('name', name, 'a name'))) {
     throw invalid('name', name, 'letters, digits, _ and - only');
@@ -87,8 +87,8 @@ export function fillClusterOptions(given: ClusterOptions): FilledClusterOptions 
 
 function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   const isList = typeof nats === 'string' || Array.isArray(nats);
-  const options: NatsOptions = isList ? { servers: nats } : Object(nats);
-  checkObject('nats', options, natsNames);
+  const given: NatsOptions = isList ? { servers: nats } : Object(nats);
+  const options = ownOptions('nats', given, natsNames);
   const { servers, user, pass, token, credsFile, inboxPrefix, pingInterval, tls } = options;
   const list = typeof servers === 'string' ? [servers] : strings('nats.servers', servers);
   if (list.length === 0 || list.some((each) => each === '')) {
@@ -97,7 +97,7 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   for (const [key, value] of Object.entries({ user, pass, token, credsFile, inboxPrefix })) {
     if (value !== undefined) string(`nats.${key}`, value, 'a text');
   }
-  if (tls !== undefined) checkObject('nats.tls', tls, new Set(Object.keys(tls)));
+  if (tls !== undefined) ownOptions('nats.tls', tls, new Set(Object.keys(tls)));
   if (pingInterval !== undefined) integer('nats.pingInterval', pingInterval, 100, 2 ** 31 - 1);
   return {
     ...options,
@@ -134,8 +134,9 @@ export interface LendOptions {
 }
 
 /** Throws `OPTION_INVALID`. */
-export function fillLendOptions(given: LendOptions) {
-  checkObject('the options of lendHosts', given, new Set(['durable', 'modules', 'drainTimeoutMs']));
+export function fillLendOptions(options: LendOptions) {
+  const lendNames = new Set(['durable', 'modules', 'drainTimeoutMs']);
+  const given = ownOptions('the options of lendHosts', options, lendNames);
   const modules = strings('modules', [...(given.modules ?? [])].map(String));
   const wrong = modules.find((url) => !URL.canParse(url));
   if (wrong !== undefined)

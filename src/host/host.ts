@@ -62,6 +62,7 @@ let lastHostId = 0;
 /** How long a channel may take to end after its process has, in ms. */
 const channelEndMs = 2_000;
 const noBytes = new Uint8Array(0);
+const noSetUp = { id: noSetup, definitions: [], state: undefined, buffers: [] };
 
 export class Host<C extends Call> implements EndingHost {
   readonly id: number;
@@ -180,7 +181,7 @@ export class Host<C extends Call> implements EndingHost {
 
   #begin(settings: HostSettings): void {
     this.#link.ref();
-    const { id = noSetup, definitions = [], state = noBytes, buffers = [] } = settings.setup ?? {};
+    const { id, definitions, state = noBytes, buffers } = settings.setup ?? noSetUp;
     this.#link.postSnapshot(frame.setup, 0, id, { bytes: state, definitions, buffers });
     if (settings.teardown !== undefined) {
       const { id: target, definitions: needs, state: captured = noBytes } = settings.teardown;

@@ -3,11 +3,12 @@
 // no output is lost at its end and none passes through our event loop.
 // Not here: what it does (entry.ts), what is sent to it (link.ts).
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { fewestBlockingThreads, withBlockingThreads } from '../blocking-pool/index.js';
 import type { ChannelOffer } from '../channels/index.js';
+import { ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { inheritedFlags } from './flags.js';
 import type { HostTicket } from './protocol.js';
@@ -25,11 +26,14 @@ export function startProcess(
   const entryPath = fileURLToPath(entryFile());
   const flags = [...inheritedFlags(process.execArgv), ...options.execArgv];
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
-  const child = spawn(process.execPath, [...flags, entryPath, JSON.stringify(ticket)], {
+  // Nothing is inherited: Node takes variables from what the prototype of `env` has.
+  const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'inherit', 'inherit', ...offer.stdio],
-    env: { ...withBlockingThreads(process.env, fewestBlockingThreads), ...options.env },
+    env: ownOf({ ...withBlockingThreads(process.env, fewestBlockingThreads), ...options.env }),
     windowsHide: true,
-  });
+  };
+  const args = [...flags, entryPath, JSON.stringify(ticket)];
+  const child = spawn(process.execPath, args, ownOf(spawnOptions));
   child.unref();
   return new ProcessHandle(child);
 }

@@ -2,10 +2,10 @@
 // its own heap. Cheaper to start than a process on older Nodes; a crash in native code takes the whole
 // process along, so processes are the default.
 
-import { Worker } from 'node:worker_threads';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { threadFlags } from './flags.js';
 import { Loads } from './loads.js';
@@ -20,7 +20,7 @@ export function startThread(
 ): HostHandle {
   const entryUrl = entryFile();
   try {
-    const worker = new Worker(entryUrl, {
+    const workerOptions: WorkerOptions = {
       name: 'manycore host', // the thread has it in the system, from Node 22 on
       workerData: ticket,
       transferList: [...offer.transfer],
@@ -29,9 +29,10 @@ export function startThread(
         execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
       }),
       ...(options.maxHeapMb > 0 && {
-        resourceLimits: { maxOldGenerationSizeMb: options.maxHeapMb },
+        resourceLimits: ownOf({ maxOldGenerationSizeMb: options.maxHeapMb }),
       }),
-    });
+    };
+    const worker = new Worker(entryUrl, ownOf(workerOptions));
     worker.unref();
     return new ThreadHandle(worker, new Loads(ticket.loads));
   } catch (error) {

@@ -1,13 +1,14 @@
 // A child process of our own program that is told things by JSON over a wire, and gets descriptors over
 // a passage beside it: a process of a server, a shared host. Not here: what is said, and when it ends.
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { withBlockingThreads } from '../blocking-pool/index.js';
 import { offerChannel, Wire } from '../channels/index.js';
 import { CodedError } from '../errors.js';
+import { ownOf } from '../internal/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
 import { inheritedFlags } from './flags.js';
 
@@ -97,12 +98,14 @@ function start(
   const flags = inheritedFlags(process.execArgv);
   const given = fds.map((_, at) => firstGivenAt + at);
   const argument = JSON.stringify(ticket(wireTicket, given));
-  return spawn(process.execPath, [...flags, fileURLToPath(entry), argument], {
+  const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'inherit', 'inherit', ...firstFds, ...fds],
-    env: withBlockingThreads(process.env, blockingThreads),
+    env: ownOf(withBlockingThreads(process.env, blockingThreads)),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     // A Ctrl-C at the terminal is for whoever started this process to act on.
     detached: true,
-  });
+  };
+  const args = [...flags, fileURLToPath(entry), argument];
+  return spawn(process.execPath, args, ownOf(spawnOptions));
 }

@@ -24,14 +24,28 @@ export function notFunction(name: string, value: unknown, wanted = 'a function')
   return new CodedError('TASK_NOT_FUNCTION', `${name} is ${describe(value)}: it must be ${wanted}`);
 }
 
-export function checkObject(what: string, value: unknown, names: ReadonlySet<string>): void {
+/**
+ * Returns what `value` has itself, and nothing that it inherits: read options from that only. Whoever gets
+ * to change `Object.prototype` could otherwise set what nobody has given, as flags and variables of hosts.
+ */
+export function ownOptions<T extends object>(
+  what: string,
+  value: T,
+  names: ReadonlySet<string>,
+): T {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new CodedError('OPTION_INVALID', `${what} must be an object, not ${describe(value)}`);
   }
   checkNames(what, value, names);
+  return ownOf(value);
 }
 
-export function checkNames(what: string, value: object, names: ReadonlySet<string>): void {
+/** As `ownOptions`, where any name may be. */
+export function ownOf<T extends object>(value: T): T {
+  return { __proto__: null, ...value };
+}
+
+function checkNames(what: string, value: object, names: ReadonlySet<string>): void {
   for (const name of Object.keys(value)) {
     if (names.has(name)) continue;
     const meant = didYouMean(name, names);

@@ -3,13 +3,13 @@ export { unwatchAbort, watchAbort } from './abort-watch.js';
 export {
   boolean,
   checkFunction,
-  checkNames,
-  checkObject,
   integer,
   invalid,
   notFunction,
   number,
   oneOf,
+  ownOf,
+  ownOptions,
   string,
   strings,
 } from './check.js';

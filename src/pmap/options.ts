@@ -3,11 +3,11 @@
 import {
   boolean,
   checkFunction,
-  checkObject,
   integer,
   invalid,
   number,
   oneOf,
+  ownOptions,
 } from '../internal/index.js';
 import { Pool } from '../pool/index.js';
 
@@ -107,8 +107,8 @@ const optionNames: ReadonlySet<string> = new Set([
 const mostItems = 2 ** 31 - 1;
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
-export function fillMapOptions(given: FillOptions = {}, isOverArray = false): FilledMapOptions {
-  checkObject('the options of a map', given, optionNames);
+export function fillMapOptions(options: FillOptions = {}, isOverArray = false): FilledMapOptions {
+  const given = ownOptions('the options of a map', options, optionNames);
   const { pool, chunk = 'auto', lead = 'auto', signal, onProgress, into } = given;
   if (pool !== undefined && !(pool instanceof Pool)) {
     throw invalid('pool', pool, 'a Pool that this copy of manycore made');

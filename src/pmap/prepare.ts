@@ -3,7 +3,7 @@
 
 import type { AnyFunction, CallSite } from '../context/index.js';
 import type { Cells } from '../host/index.js';
-import { abortError, invalid, notFunction } from '../internal/index.js';
+import { abortError, invalid, notFunction, ownOf } from '../internal/index.js';
 import { traceMap } from '../pool/index.js';
 import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
@@ -135,9 +135,10 @@ export function prepareFrom<R>(
   { mapper, options, site }: Request,
   open: (reader: AsyncReader) => Source,
   collector: Collector<R>,
-  shape: Shape,
+  givenShape: Shape,
   runner: ChunkRunner = chooseRunner(mapper, options),
 ): Prepared<R> {
+  const shape = ownOf(givenShape);
   try {
     if (options.signal?.aborted) throw abortError(options.signal);
     const reader: AsyncReader = {

@@ -5,7 +5,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
-import { invalid, notFunction } from '../internal/index.js';
+import { invalid, notFunction, ownOf } from '../internal/index.js';
 import { callInline } from './inline.js';
 import {
   type CallOptions,
@@ -63,11 +63,12 @@ function callOn(
 }
 
 /** Throws `OPTION_INVALID`. */
-function fillRunOptions(given: RunOptions = {}): {
+function fillRunOptions(options: RunOptions = {}): {
   filled: FilledCallOptions;
   pool: Pool | undefined;
 } {
-  const filled = fillCallOptions(given);
+  const filled = fillCallOptions(options);
+  const given = ownOf(options);
   const { pool } = given;
   if (pool !== undefined && !(pool instanceof Pool)) {
     throw invalid('pool', pool, 'a Pool that this copy of manycore made');

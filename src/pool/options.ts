@@ -13,12 +13,12 @@ import {
 import {
   boolean,
   checkFunction,
-  checkNames,
-  checkObject,
   integer,
   invalid,
   number,
   oneOf,
+  ownOf,
+  ownOptions,
   string,
   strings,
 } from '../internal/index.js';
@@ -224,8 +224,8 @@ const mostHosts = 1024;
 const remoteSize = Object.freeze({ min: 0, max: 64 });
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
-export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
-  checkObject('the pool options', given, poolOptionNames);
+export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
+  const given = ownOptions('the pool options', options, poolOptionNames);
   const concurrentTasksPerHost = integer(
     'concurrentTasksPerHost',
     given.concurrentTasksPerHost ?? 1,
@@ -261,8 +261,8 @@ export function fillPoolOptions(given: PoolOptions = {}): FilledPoolOptions {
 }
 
 /** As `fillPoolOptions`, for one call. */
-export function fillCallOptions(given: CallOptions = {}): FilledCallOptions {
-  checkObject('the call options', given, callOptionNames);
+export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
+  const given = ownOptions('the call options', options, callOptionNames);
   const { signal } = given;
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalid('signal', signal, 'an AbortSignal');
@@ -296,9 +296,9 @@ function fillDurable({ durable = false, whenBusy, priority, maxQueueMs }: CallOp
     throw invalid('maxQueueMs', maxQueueMs, 'left out for a durable task');
   }
   if (durable === true) return { id: undefined };
-  checkObject('durable', durable, new Set(['id']));
-  if (durable.id === '') throw invalid('durable.id', '', 'a text that is not empty');
-  return { id: string('durable.id', durable.id, 'a text') };
+  const { id } = ownOptions('durable', durable, new Set(['id']));
+  if (id === '') throw invalid('durable.id', '', 'a text that is not empty');
+  return { id: string('durable.id', id, 'a text') };
 }
 
 function fillRemote({
@@ -343,9 +343,9 @@ export function fillSize(size: PoolOptions['size']): PoolSize {
   if (typeof size !== 'object' || size === null || Array.isArray(size)) {
     throw invalid('size', size, 'a number or an object with min and max');
   }
-  checkNames('size', size, new Set(['min', 'max']));
-  const maxHosts = integer('size.max', size.max ?? Math.max(cores, size.min ?? 0), 1, mostHosts);
-  const minHosts = integer('size.min', size.min ?? 0, 0, maxHosts);
+  const { min = 0, max = Math.max(cores, min) } = ownOptions('size', size, new Set(['min', 'max']));
+  const maxHosts = integer('size.max', max, 1, mostHosts);
+  const minHosts = integer('size.min', min, 0, maxHosts);
   return { minHosts, maxHosts, hostsAtOnce: minHosts };
 }
 
@@ -356,5 +356,5 @@ function checkEnv(env: NonNullable<PoolOptions['env']>): FilledPoolOptions['env'
       throw invalid(`env.${name}`, value, 'a string');
     }
   }
-  return { ...env };
+  return ownOf(env);
 }

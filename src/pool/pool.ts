@@ -19,11 +19,12 @@ import {
 import {
   abortError,
   announcements,
-  checkObject,
   clearTimeout,
   integer,
   notFunction,
   number,
+  ownOf,
+  ownOptions,
   startTimer,
 } from '../internal/index.js';
 import { budget } from './budget.js';
@@ -126,7 +127,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
-    const isSized = options?.size !== undefined || this.#options.remote !== undefined;
+    const isSized = ownOf(options ?? {}).size !== undefined || this.#options.remote !== undefined;
     if (isSized || shared !== undefined) budget().raise(this.#options.maxHosts);
     const { setup } = this.#options;
     this.#setup = setup && this.#packer.exportFunction(setup);
@@ -439,8 +440,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
    * own copy of the pool, and waits for nothing. Rejects with `OPTION_INVALID`.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    checkObject('the options of close', options, closeOptionNames);
-    const timeoutMs = number('timeoutMs', options.timeoutMs ?? Infinity, 0);
+    const given = ownOptions('the options of close', options, closeOptionNames);
+    const timeoutMs = number('timeoutMs', given.timeoutMs ?? Infinity, 0);
     this.#ending ??= this.#state === 'inline' ? this.destroy() : this.#drain();
     const timer = startTimer(timeoutMs, () => void this.destroy());
     await this.#ending;

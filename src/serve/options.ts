@@ -7,10 +7,10 @@ import { domainToASCII } from 'node:url';
 import { grantedCores } from '../host/index.js';
 import {
   boolean,
-  checkObject,
   integer,
   invalid,
   oneOf,
+  ownOptions,
   string,
   strings,
 } from '../internal/index.js';
@@ -189,8 +189,8 @@ const mostMs = 2 ** 31 - 1;
 const defaultPort = 3000;
 
 /** Throws `OPTION_INVALID`. @hidden */
-export function fillServeOptions(given: ServeOptions = {}): FilledServeOptions {
-  checkObject('the options of serve', given, optionNames);
+export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions {
+  const given = ownOptions('the options of serve', options, optionNames);
   const plan = oneOf('plan', given.plan ?? 'event', plans);
   const { processes, loops } = sizes(plan, given);
   const cores = grantedCores().count;
@@ -237,8 +237,8 @@ function serverName(given: string): string {
   return `${star}${ascii}`;
 }
 
-function tlsFiles(given: TlsOptions): TlsFiles {
-  checkObject('tls', given, new Set(['cert', 'key', 'http2']));
+function tlsFiles(options: TlsOptions): TlsFiles {
+  const given = ownOptions('tls', options, new Set(['cert', 'key', 'http2']));
   const file = (name: 'cert' | 'key'): string =>
     resolve(string(`tls.${name}`, given[name], 'the path of a PEM file'));
   const files = { cert: file('cert'), key: file('key') };
@@ -249,10 +249,10 @@ function tlsFiles(given: TlsOptions): TlsFiles {
   return { ...files, http2 };
 }
 
-function statusAddress(given: number | StatusAddress): StatusAddress {
-  if (typeof given === 'number') return statusAddress({ host: '127.0.0.1', port: given });
-  if (typeof given !== 'object') throw invalid('status', given, 'a port, or { host, port }');
-  checkObject('status', given, new Set(['host', 'port']));
+function statusAddress(options: number | StatusAddress): StatusAddress {
+  if (typeof options === 'number') return statusAddress({ host: '127.0.0.1', port: options });
+  if (typeof options !== 'object') throw invalid('status', options, 'a port, or { host, port }');
+  const given = ownOptions('status', options, new Set(['host', 'port']));
   const host = string('status.host', given.host, 'an address');
   return { host, port: integer('status.port', given.port, 0, 65_535) };
 }
@@ -300,13 +300,13 @@ export function laterRange(given: number | Range, { maxProcesses }: FilledServeO
 }
 
 /** Throws `OPTION_INVALID`. */
-function range(name: string, given: number | Range, most: number): Range {
-  if (typeof given === 'number') {
-    const count = integer(name, given, 1, most);
+function range(name: string, asked: number | Range, most: number): Range {
+  if (typeof asked === 'number') {
+    const count = integer(name, asked, 1, most);
     return { min: count, max: count };
   }
-  if (typeof given !== 'object') throw invalid(name, given, 'a whole number, or { min, max }');
-  checkObject(name, given, new Set(['min', 'max']));
+  if (typeof asked !== 'object') throw invalid(name, asked, 'a whole number, or { min, max }');
+  const given = ownOptions(name, asked, new Set(['min', 'max']));
   const min = integer(`${name}.min`, given.min, 1, most);
   return { min, max: integer(`${name}.max`, given.max, min, most) };
 }

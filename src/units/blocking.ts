@@ -2,7 +2,7 @@
 // loop share, and that are started as they are needed. Not here: how functions travel (pool/).
 
 import { CodedError } from '../errors.js';
-import { checkNames } from '../internal/index.js';
+import { ownOptions } from '../internal/index.js';
 import { Pool, type TaskResult } from '../pool/index.js';
 import type { BlockingOptions } from './types.js';
 
@@ -41,8 +41,8 @@ export class BlockingQueue {
 
   /** As `UnitContext.executeBlocking`. */
   async execute<R>(fn: () => R, options: BlockingOptions = {}): Promise<TaskResult<R>> {
-    checkNames('the options of executeBlocking', options, names);
-    const { ordered = true, timeoutMs } = options;
+    const given = ownOptions('the options of executeBlocking', options, names);
+    const { ordered = true, timeoutMs } = given;
     const run = (): Promise<TaskResult<R>> => this.#threads.pool.with({ timeoutMs }).run(fn);
     if (!ordered) return await run();
     if (this.#waiting >= mostOrdered) {

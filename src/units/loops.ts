@@ -12,7 +12,7 @@ import {
   joinCluster,
 } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
-import { announcements, checkObject } from '../internal/index.js';
+import { announcements, ownOptions } from '../internal/index.js';
 import {
   type BoundAddress,
   fillServeOptions,
@@ -87,8 +87,7 @@ export class Loops implements AsyncDisposable {
 
   /** Starts nothing yet. Throws `OPTION_INVALID`. */
   constructor(options: LoopsOptions = {}) {
-    checkObject('the options of Loops', options, names);
-    const { cluster, ...others } = options;
+    const { cluster, ...others } = ownOptions('the options of Loops', options, names);
     this.#clusterOptions = cluster && fillClusterOptions(cluster);
     this.#options = { ...others, plan: 'worker' };
     const { processes, loops } = fillServeOptions(this.#options);

@@ -5,7 +5,7 @@ import { basename, extname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
 import { grantedCores } from '../host/index.js';
-import { checkObject, integer, invalid, oneOf, string } from '../internal/index.js';
+import { integer, invalid, oneOf, ownOptions, string } from '../internal/index.js';
 import type { UnitSource } from './protocol.js';
 import type { DeployOptions, UnitPlacement } from './types.js';
 
@@ -40,10 +40,10 @@ const names = new Set([
 /** For deployments on so many loops. Throws `OPTION_INVALID`. */
 export function fillDeployOptions(
   source: UnitSource,
-  given: DeployOptions = {},
+  options: DeployOptions = {},
   loops = 1,
 ): FilledDeployOptions {
-  checkObject('the options of deploy', given, names);
+  const given = ownOptions('the options of deploy', options, names);
   const instances = checkInstances(given.instances ?? 1, 1);
   const { startTimeoutMs = defaultTimeoutMs, stopTimeoutMs = defaultTimeoutMs } = given;
   return {

@@ -2,6 +2,7 @@
 // host layer supplies. One codec per channel for sending and reading; one without a channel for `pack`.
 // Not here: what can travel at all and in what bytes (the slow codec: context/).
 
+import { ownOf } from '../../internal/index.js';
 import { type ByteReader, ByteWriter } from '../bytes.js';
 import type { Block, BlockStore } from '../types.js';
 import { ValueReader } from './read.js';
@@ -53,7 +54,7 @@ export class Codec {
   constructor(options: CodecOptions) {
     this.#blocks = options.blocks;
     this.#slow = options.slow;
-    this.#values = new ValueWriter(options.blocks, options.thresholdBytes);
+    this.#values = new ValueWriter(options.blocks, ownOf(options).thresholdBytes);
     this.#reader = new ValueReader(options.blocks, (bytes) => options.slow.decode(bytes));
     this.#lent = noBlocks;
     this.#packWriter = undefined;

@@ -2,6 +2,7 @@
 // thread hosts alike. The parent offers, the host accepts; descriptors travel as inherited `stdio`
 // (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
 
+import { ownOf } from '../../internal/index.js';
 import {
   callNative,
   type NativeBinding,
@@ -70,7 +71,7 @@ function makeOffer(
   arena: ArenaShare,
   options: ShmOptions,
 ): ShmOffer {
-  const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount } = options;
+  const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount } = ownOf(options);
   const spin = maySpin(binding, options.spin);
   const isProcess = options.host === 'process';
   const { native: loop } = eventLoop();

@@ -8,7 +8,7 @@ import { isIPv6 } from 'node:net';
 import type { Registry } from 'prom-client';
 import { agentServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
-import { checkObject, integer, messageOf, string } from '../../internal/index.js';
+import { integer, messageOf, ownOptions, string } from '../../internal/index.js';
 import { asksForUs, isLoopback } from '../host-names.js';
 
 export interface EndpointOptions {
@@ -36,9 +36,9 @@ const plain = 'text/plain; charset=utf-8';
  * listen there.
  */
 export async function serveMetrics(options: EndpointOptions = {}): Promise<MetricsEndpoint> {
-  checkObject('the options of serveMetrics', options, names);
-  const port = integer('port', options.port ?? defaultPort, 0, 65_535);
-  const host = string('host', options.host ?? '127.0.0.1', 'an address');
+  const given = ownOptions('the options of serveMetrics', options, names);
+  const port = integer('port', given.port ?? defaultPort, 0, 65_535);
+  const host = string('host', given.host ?? '127.0.0.1', 'an address');
   const { textRegistry } = await import('./prometheus.js');
   const registry = textRegistry();
   const refusal = isLoopback(host) ? refusalAt(host) : undefined;

@@ -11,7 +11,7 @@ import {
   Registry,
 } from 'prom-client';
 import { CodedError } from '../../errors.js';
-import { checkObject, string } from '../../internal/index.js';
+import { ownOptions, string } from '../../internal/index.js';
 import { metricDefinitions, prometheusName } from './definitions.js';
 import { readProgram } from './reading.js';
 import type { DurationSample, MetricDefinition } from './scopes.js';
@@ -32,8 +32,8 @@ export interface MetricsRegistry {
  * `METRIC_NAME_TAKEN` where it has one of these names already, and `OPTION_INVALID`; then nothing was added.
  */
 export function registerMetrics(registry: MetricsRegistry, options: MetricsOptions = {}): void {
-  checkObject('the options of registerMetrics', options, new Set(['prefix']));
-  const prefix = prefixOf(options.prefix);
+  const given = ownOptions('the options of registerMetrics', options, new Set(['prefix']));
+  const prefix = prefixOf(given.prefix);
   const all = metricDefinitions.map((definition) => ({
     definition,
     name: `${prefix}${prometheusName(definition)}`,

@@ -5,7 +5,7 @@ import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { traceMessages } from '../../bus/index.js';
 import { propagate } from '../../context/index.js';
 import { beforeLeaving } from '../../host/index.js';
-import { checkObject, packageVersion } from '../../internal/index.js';
+import { ownOptions, packageVersion } from '../../internal/index.js';
 import { traceCalls } from '../../pool/index.js';
 import { type Api, openTelemetryApi } from './api.js';
 import { CallTraces } from './call-traces.js';
@@ -31,9 +31,9 @@ let removeInstruments: (() => void) | undefined;
  * `OPENTELEMETRY_MISSING`, `OPTION_INVALID`.
  */
 export function instrument(options: InstrumentOptions = {}): void {
-  checkObject('the options of instrument', options, names);
+  const given = ownOptions('the options of instrument', options, names);
   const api = openTelemetryApi();
-  const { meterProvider, tracerProvider } = options;
+  const { meterProvider, tracerProvider } = given;
   const tracer = () => (tracerProvider ?? api.trace).getTracer(scope, packageVersion());
   propagate(new TaskTraces(api, tracer), 'manycore:opentelemetry');
   traceCalls(new CallTraces(api, tracer));

@@ -5,7 +5,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, realpath, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { checkObject, integer, invalid, messageOf, strings } from '../../internal/index.js';
+import { integer, invalid, messageOf, ownOptions, strings } from '../../internal/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
 import { type CgiScript, metaVariables } from './environment.js';
 import { type CgiHead, CgiHeadReader } from './head.js';
@@ -71,8 +71,8 @@ export function serveCgi(root: string | URL, options: CgiOptions = {}): FolderLi
   };
 }
 
-function fill(root: string | URL, options: CgiOptions): Settings {
-  checkObject('the options of serveCgi', options, optionNames);
+function fill(root: string | URL, given: CgiOptions): Settings {
+  const options = ownOptions('the options of serveCgi', given, optionNames);
   const { prefix = '/', env = {} } = options;
   if (!/^\/(.*\/)?$/s.test(prefix)) throw invalid('prefix', prefix, 'a path like "/cgi-bin/"');
   strings('env', Object.values(env));

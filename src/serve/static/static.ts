@@ -19,7 +19,7 @@ import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:h
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import send from 'send';
-import { boolean, checkObject, integer, oneOf } from '../../internal/index.js';
+import { boolean, integer, oneOf, ownOptions } from '../../internal/index.js';
 import { answerStatus, type FolderListener, isInside, realFolder } from '../folder-listener.js';
 import { listingPage } from './listing.js';
 import { plainDescriptor, sendFile } from './send-file.js';
@@ -95,8 +95,8 @@ interface Exchange {
   readonly vary: OutgoingHttpHeader | undefined;
 }
 
-function fill(root: string | URL, options: StaticOptions): Settings {
-  checkObject('the options of serveStatic', options, optionNames);
+function fill(root: string | URL, given: StaticOptions): Settings {
+  const options = ownOptions('the options of serveStatic', given, optionNames);
   const real = realFolder(root);
   const index = options.index ?? 'index.html';
   const maxAge = integer('maxAgeMs', options.maxAgeMs ?? 0, 0, mostAgeMs);

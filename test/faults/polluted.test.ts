@@ -1,0 +1,119 @@
+// Programs in which somebody has put properties on Object.prototype. No option that was not given may come
+// from there: flags, variables and set-up of hosts are code that runs.
+// The names are those of all options in the sources. A getter for each records who reads it: no frame
+// of ours may be the reader.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readRepositoryFile, sourceFiles } from '../support/repository.js';
+import { library, runProgram } from './child.js';
+
+/** Names of all optional properties of interfaces that are called options. */
+function optionNames(): string[] {
+  const names = new Set<string>();
+  for (const file of sourceFiles()) {
+    if (!file.endsWith('.ts')) continue;
+    const text = readRepositoryFile(file);
+    for (const [, body = ''] of text.matchAll(
+      /^export interface \w*Options\b[^{]*\{\n(.*?)^\}/gms,
+    )) {
+      for (const [, name = ''] of body.matchAll(/^ {2}readonly (\w+)\?:/gm)) names.add(name);
+    }
+  }
+  return [...names];
+}
+
+const names = optionNames();
+
+/** Getters on Object.prototype; `reads` has the names that code of ours has read from there. */
+const pollute = `
+  const ours = new URL('./', ${JSON.stringify(library)}).href;
+  const reads = new Set();
+  for (const name of ${JSON.stringify(names)}) {
+    Object.defineProperty(Object.prototype, name, {
+      configurable: true,
+      get() {
+        const [, reader = ''] = new Error().stack.split('\\n').slice(1);
+        if (reader.includes(ours)) reads.add(name + ' ' + reader.trim());
+        return undefined;
+      },
+      set(value) {
+        Object.defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
+      },
+    });
+  }`;
+
+const load = `const { Pool, parallel, parallelEvents, pmap, run } = await import(${JSON.stringify(library)});
+  const { serveStatic } = await import(new URL('./serve/static/static.js', ${JSON.stringify(library)}).href);
+  const { serveCgi } = await import(new URL('./serve/cgi/cgi.js', ${JSON.stringify(library)}).href);
+  const { fillServeOptions } = await import(new URL('./serve/options.js', ${JSON.stringify(library)}).href);
+  const { fillClusterOptions, fillLendOptions } = await import(new URL('./cluster/options.js', ${JSON.stringify(library)}).href);
+  const { fillDeployOptions } = await import(new URL('./units/options.js', ${JSON.stringify(library)}).href);
+  const { EventEmitter } = await import('node:events');`;
+
+const use = `
+  const said = [];
+  said.push(await run((a) => a, 1), await run.with({})((a) => a, 2), await parallel((a) => a)(3));
+  for (const options of [undefined, {}, { size: { min: 1 } }, { host: 'thread' }]) {
+    const pool = new Pool(options);
+    said.push(await pool.run((a) => a, 4), await pool.with({}).run((a) => a, 5));
+    said.push(...await pmap([6], (a) => a, { pool }), ...await pmap([7], (a) => a, {}));
+    await pool.close();
+    await pool.close({});
+  }
+  parallelEvents(new EventEmitter(), [], {})[Symbol.dispose]();
+  serveStatic(${JSON.stringify('/tmp')}, {});
+  serveCgi(${JSON.stringify('/tmp')}, {});
+  fillServeOptions({});
+  fillServeOptions({ processes: { min: 1, max: 1 } });
+  fillClusterOptions({ nats: 'nats://localhost' });
+  fillLendOptions({});
+  fillDeployOptions('./unit.js', {});
+  console.log(JSON.stringify({ said, reads: [...reads] }));
+  process.exit(0);`;
+
+for (const [when, order] of [
+  ['before the library loads', [pollute, load]],
+  ['after the library has loaded', [load, pollute]],
+] as const) {
+  test(`no option is read from Object.prototype, changed ${when}`, async (t) => {
+    const { stdout, stderr } = await runProgram(t, [...order, use].join('\n'));
+    const { said, reads } = JSON.parse(stdout || '{}');
+    assert.deepEqual(reads, [], stderr);
+    assert.deepEqual(said.slice(0, 3), [1, 2, 3]);
+  });
+}
+
+test('there are options whose names are tried', () => {
+  for (const name of ['env', 'execArgv', 'setup', 'timeoutMs', 'chunk', 'plan']) {
+    assert.ok(names.includes(name), name);
+  }
+});
+
+/** Values that would run foreign code, or break calls, if they were read. */
+const poison = `{
+  env: { NODE_OPTIONS: '--import data:text/javascript,globalThis.foreign=1' },
+  execArgv: ['--import', 'data:text/javascript,globalThis.foreign=1'],
+  setup: () => { globalThis.foreign = 1; },
+  NODE_OPTIONS: '--import data:text/javascript,globalThis.foreign=1',
+  shell: '/bin/false', timeoutMs: 1, maxHeapMb: 1, cluster: {}, durable: true, whenBusy: 'x',
+}`;
+
+for (const enumerable of [true, false]) {
+  for (const host of ['process', 'thread']) {
+    test(`${host}: ${enumerable ? 'enumerable' : 'hidden'} flags and variables of a prototype reach no host`, async (t) => {
+      const text = `
+        const { Pool, run } = await import(${JSON.stringify(library)});
+        for (const [name, value] of Object.entries(${poison})) {
+          Object.defineProperty(Object.prototype, name, { value, enumerable: ${enumerable}, configurable: true, writable: true });
+        }
+        const pool = new Pool({ size: 1, host: '${host}' });
+        const said = [await pool.run(() => globalThis.foreign === undefined), await run(() => globalThis.foreign === undefined)];
+        await pool.close();
+        console.log(JSON.stringify(said));
+        process.exit(0);`;
+      const { stdout, stderr } = await runProgram(t, text);
+      assert.equal(stdout, '[true,true]\n', stderr);
+    });
+  }
+}
