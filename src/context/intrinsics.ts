@@ -21,7 +21,7 @@ const enumerableGlobals = new Set(
 );
 
 /** Reading these warns, or loads much: found by name when a value claims to be one (`byName`). */
-const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance']);
+const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'navigator']);
 
 /** Not reachable from a global by data properties alone; `@` starts such a path. */
 const hidden: Readonly<Record<string, () => unknown>> = {

@@ -312,6 +312,17 @@ export const cases: readonly Case[] = [
     },
   ],
   [
+    'objects that are globals of Node, held by something else',
+    async (run) => {
+      const names = ['performance', 'crypto', 'process', 'navigator', 'console', 'Intl'];
+      const held = names.map((name): unknown => Reflect.get(globalThis, name));
+      const others = await run(() =>
+        names.filter((name, at) => held[at] !== Reflect.get(globalThis, name)),
+      );
+      assert.deepEqual(others, []);
+    },
+  ],
+  [
     'the order of properties, whatever their flags',
     async (run) => {
       const object = {
