@@ -323,6 +323,16 @@ export const cases: readonly Case[] = [
     },
   ],
   [
+    'an array with as many names as holes',
+    async (run) => {
+      const sparse: unknown[] = Object.assign([1, 2, 3], { name: 'kept' });
+      delete sparse[1];
+      const look = (value: unknown[]) => [Object.keys(value), 1 in value, value.length];
+      assert.deepEqual(await run(() => look(sparse)), look(sparse));
+      assert.deepEqual(await run(look, sparse), look(sparse));
+    },
+  ],
+  [
     'the order of properties, whatever their flags',
     async (run) => {
       const object = {
