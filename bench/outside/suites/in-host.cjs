@@ -1,16 +1,17 @@
 // What runs in a host for the adapters of piscina and tinypool: their worker file, loaded once, called by name.
 'use strict';
 
-const { pathToFileURL } = require('node:url');
+const { fileURLToPath, pathToFileURL } = require('node:url');
 const os = require('node:os');
 
 const loaded = new Map();
 
 /** Runs once in each host: what piscina and tinypool tell their workers. */
-exports.prepare = async ({ state, argv, niceIncrement, commonState }) => {
+exports.prepare = async ({ state, argv, niceIncrement, commonState, manycore }) => {
+  const { hostNumber } = require(fileURLToPath(manycore));
   process.argv.push(...argv);
   if (niceIncrement > 0) os.setPriority(0, Math.min(19, os.getPriority(0) + niceIncrement));
-  if (commonState === undefined) process.__tinypool_state__ = state;
+  if (commonState === undefined) process.__tinypool_state__ = { ...state, workerId: hostNumber() };
   else Object.assign(require(commonState).commonState, state);
 };
 
@@ -24,6 +25,12 @@ exports.handle = async (filename, name, value, movables) => {
   return isMoved
     ? structuredClone(result[movables.value], { transfer: [result[movables.transferable]].flat() })
     : result;
+};
+
+/** Runs in a host that leaves: tinypool's `teardown` names an export of the worker file. */
+exports.finish = async (filename, name) => {
+  const teardown = await handlerOf(filename, name);
+  await teardown?.();
 };
 
 async function handlerOf(filename, name) {

@@ -8,7 +8,11 @@ const because = (pool, outcome, why, ...tests) =>
 const blocked =
   'the program blocks its own event loop until a host works, which is not ready before that loop has turned';
 const balancer = 'no load balancer: `key` and `priority` are what a call can say of its host';
-const queue = 'no queue of one’s own: `priority`';
+const queue = 'no own queue: `priority` orders that of the pool';
+const transfer = 'no transfer list: large values go through shared memory, ports cannot travel';
+const sharedArray = 'no SharedArrayBuffer as an argument, to threads either: `shared(bytes)`';
+const stdio = 'no events for what a host prints: it goes where that of the program goes';
+const hooks = 'no options and no hooks for each host: all hosts of a pool are alike';
 const parentPort = 'no use of `parentPort`: it belongs to the channel of the host';
 
 export const reasons = [
@@ -40,12 +44,7 @@ export const reasons = [
   ...because('tinypool', 'missing', blocked, /Atomics optimization/),
   ...because('tinypool', 'missing', queue, /custom task queue/),
   ...because('tinypool', 'missing', parentPort, /using parentPort/),
-  ...because(
-    'tinypool',
-    'otherwise',
-    'the number of a host is not used again',
-    /workerId should never be duplicated/,
-  ),
+  ...because('tinypool', 'otherwise', 'the number of a host is not used again', /workerId/),
   ...because(
     'tinypool',
     'otherwise',
@@ -55,7 +54,7 @@ export const reasons = [
   ...because(
     'workerpool',
     'otherwise',
-    'a function takes what it captured along, here workerpool’s own Promise, which has no `resolve`',
+    'a function takes what it captured along, here the Promise of workerpool, which has no `resolve`',
     /should execute a function returning a Promise/,
     /should propagate a rejected Promise/,
   ),
@@ -81,9 +80,66 @@ export const reasons = [
   ...because(
     'workerpool',
     'missing',
-    'no options for each host: all hosts of a pool are alike',
+    hooks,
     /worker creation hook/,
     /supports passing options to threads/,
   ),
   ...because('workerpool', 'missing', queue, /priority queue behavior/),
+  ...because('workerpool', 'missing', hooks, /should invoke timeout for abort handler/),
+  ...because('workerpool', 'missing', transfer, /transferable object/, /worker termination/),
+  ...because('workerpool', 'missing', stdio, /stdout/),
+  ...because(
+    'workerpool',
+    'otherwise',
+    'the first task waits for its host like the others, and the last one comes first',
+    /LIFO order/,
+  ),
+  ...because(
+    'workerpool',
+    'otherwise',
+    'an aborted call is over for its caller at once: its host is not counted as busy, and reports go nowhere',
+    /should not terminate worker if abort listener/,
+    /should trigger event in abort handler/,
+  ),
+  ...because('tinypool', 'missing', transfer, /Moving works/, /call teardown/),
+  ...because(
+    'tinypool',
+    'missing',
+    sharedArray,
+    /idle timeout/,
+    /put items into/,
+    /share a Worker/,
+  ),
+  ...because(
+    'tinypool',
+    'missing',
+    'no messages to a running task',
+    /can send .*messages/,
+    /writing to/,
+  ),
+  ...because('tinypool', 'missing', stdio, /stdout/),
+  ...because(
+    'tinypool',
+    'otherwise',
+    'the test replaces `terminate` of a worker, which a host does not have',
+    /termination timeout/,
+  ),
+  ...because(
+    'tinypool',
+    'otherwise',
+    'a host is replaced when it has left, so for a moment there is one less',
+    /never be below minThreads/,
+    /running workers can recycle/,
+  ),
+  ...because('piscina', 'missing', transfer, /Moving works/, /can transfer ArrayBuffer/),
+  ...because(
+    'piscina',
+    'missing',
+    sharedArray,
+    /idle timeout/,
+    /put items into/,
+    /share a Worker/,
+    /waiting in skipQueue/,
+    /EventEmitter before running/,
+  ),
 ];

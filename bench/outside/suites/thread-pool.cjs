@@ -4,6 +4,7 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { join } = require('node:path');
 const { subscribe } = require('node:diagnostics_channel');
 const { fileURLToPath, pathToFileURL } = require('node:url');
@@ -24,8 +25,8 @@ module.exports = (own) =>
     histogram = null;
     _needsDrain = false;
     #unfinished = 0;
-    #running = new Set();
     #isClosing = false;
+    #channel;
 
     constructor(publicInterface, given) {
       this.publicInterface = publicInterface;
@@ -65,8 +66,10 @@ module.exports = (own) =>
         },
         graceMs: 0,
         setup: setupOf(own, options, isProcess),
+        teardown: options.teardown && teardownOf(inHost, options.filename, options.teardown),
       });
-      this.pool.on?.('error', (error) => this.publicInterface.emit('error', error));
+      // The two emit the error itself, manycore one that has it as its cause.
+      this.pool.on('error', (error) => this.publicInterface.emit('error', error.cause ?? error));
       this.#announce(this.pool);
     }
 
@@ -121,10 +124,8 @@ module.exports = (own) =>
           ? signal.addEventListener('abort', abort, { once: true })
           : signal.once('abort', abort);
       const moved = valueAndTransfer(value, transferList, own);
-      const call = { controller };
       const resource = new AsyncResource(own.resource);
       this.#unfinished++;
-      this.#running.add(call);
       const result = this.#call(
         moved,
         pathOf(file),
@@ -136,7 +137,6 @@ module.exports = (own) =>
         if (signal) (signal.removeEventListener ?? signal.off).call(signal, 'abort', abort);
         this.completed++;
         this.#unfinished--;
-        this.#running.delete(call);
         this.#maybeDrain();
       };
       this.#maybeDrain();
@@ -153,19 +153,19 @@ module.exports = (own) =>
     }
 
     #reason(error, internal, given) {
-      if (!internal.aborted) return this.#translate(error);
-      return internal.reason?.name === 'CancelError'
-        ? internal.reason
-        : own.abortError(given?.reason);
+      if (internal.aborted) return own.abortError(given?.reason);
+      return error?.code === 'ABORTED' ? error.cause : this.#translate(error);
     }
 
-    #call({ value, transfer }, file, name, signal, channel) {
+    async #call({ value, transfer }, file, name, signal, channel) {
       const movables = { transferable: own.transferable, value: own.value };
       const pass = (kept) =>
         this.pool.with({ signal, ...kept }).run(handle, file, name, value, movables);
-      if (channel)
-        return Promise.reject(new Error('a pool of manycore has no channel to a running task'));
-      return transfer.length === 0 ? pass({}) : pass({ transfer });
+      this.#useChannel(channel);
+      const result = transfer.length === 0 ? pass({}) : pass({ transfer });
+      return this.options.isolateWorkers
+        ? result.finally(() => this.#useChannel(undefined))
+        : result;
     }
 
     #translate(error) {
@@ -196,23 +196,35 @@ module.exports = (own) =>
     }
 
     #cancelWaiting() {
-      const { runningTasks } = this.pool.stats();
-      for (const { controller } of [...this.#running].slice(runningTasks))
-        controller.abort(own.cancelError?.());
+      this.pool.cancelWaiting(own.cancelError?.() ?? own.abortError('pool is closed'));
     }
 
     async recycleWorkers({ runtime } = {}) {
+      const { pool } = this;
       if (runtime !== undefined && runtime !== this.options.runtime) {
         this.options.runtime = runtime;
-        const { pool } = this;
         this.#open();
         await pool.close();
-      } else await this.pool.recycle();
+        return;
+      }
+      // Theirs waits for idle workers only, ours for all.
+      const isOver = pool.recycle().then(() => true);
+      const isIdle = ({ state, tasksInFlight }) => state === 'retiring' && tasksInFlight === 0;
+      while (!(await Promise.race([isOver, sleep(10)])) && pool.stats().hosts.some(isIdle));
+    }
+
+    /** tinypool calls `onClose` when a worker gets another channel or ends. */
+    #useChannel(channel) {
+      if (channel?.onMessage || channel?.postMessage)
+        throw new Error('a task of manycore has no channel');
+      if (this.#channel !== channel) this.#channel?.onClose?.();
+      this.#channel = channel;
     }
 
     async destroy() {
       const { pool } = this;
       await pool.destroy();
+      this.#useChannel(undefined);
       if (own.isReopened) this.#open(); // tinypool runs tasks after destroy() as before
     }
 
@@ -252,7 +264,6 @@ function setupOf(own, options, isProcess) {
     : {
         isTinypoolWorker: true,
         workerData: options.workerData,
-        workerId: 1,
         ...(isProcess ? { isChildProcess: true } : { isWorkerThread: true }),
       };
   const given = {
@@ -260,6 +271,7 @@ function setupOf(own, options, isProcess) {
     argv: options.argv ?? [],
     niceIncrement: options.niceIncrement ?? 0,
     commonState,
+    manycore: process.env.OUTSIDE_MANYCORE,
   };
   const file = inHost;
   return async () => {
@@ -267,6 +279,11 @@ function setupOf(own, options, isProcess) {
     await prepare(given);
   };
 }
+
+const teardownOf = (file, filename, name) => async () => {
+  const { finish } = await import(file);
+  await finish(filename, name);
+};
 
 /** The pool's times under piscina's names. */
 function timings(stats) {

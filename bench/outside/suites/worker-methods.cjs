@@ -2,19 +2,22 @@
 'use strict';
 
 const { fileURLToPath } = require('node:url');
-const { taskSignal } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
+const { report, taskSignal } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
 
 const methods = { methods: () => Object.keys(methods), run: (fn, args) => exports.apply(fn, args) };
+
+let onTerminate = () => {};
 
 /** What a worker file calls to offer its methods. */
 exports.add = (added, options) => {
   Object.assign(methods, added);
-  if (options?.onTerminate) process.on('exit', options.onTerminate);
+  if (options?.onTerminate) onTerminate = options.onTerminate;
 };
 
-exports.emit = () => {
-  throw new Error('a task has no channel to its caller here');
-};
+exports.emit = (payload) => void report(payload);
+
+/** Runs in a host that leaves. */
+exports.end = () => onTerminate(0);
 
 /** Runs in a host: calls a method of the worker file, which is loaded at first. */
 exports.call = (script, method, args) => {

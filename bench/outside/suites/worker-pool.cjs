@@ -7,7 +7,8 @@ const { fileURLToPath, pathToFileURL } = require('node:url');
 const os = require('node:os');
 const { Pool, task } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
 
-const methods = pathToFileURL(join(__dirname, 'worker-methods.cjs')).href;
+const methodsFile = join(__dirname, 'worker-methods.cjs');
+const methods = pathToFileURL(methodsFile).href;
 const call = task(methods, 'call');
 const apply = task(methods, 'apply');
 
@@ -46,6 +47,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
         maxHeapMb: own?.resourceLimits?.maxOldGenerationSizeMb,
         graceMs: workerTerminateTimeout,
         maxSpareHosts: this.maxWorkers,
+        teardown: teardownOf(methodsFile),
       });
     }
 
@@ -81,6 +83,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
         signal: controller.signal,
         // The last one first: each call has a higher priority than those before it.
         ...(this.options.queueStrategy === 'lifo' && { priority: ++this.#calls }),
+        ...(options.on && { onReport: options.on }),
         ...(options.transfer && { transfer: options.transfer }),
       });
       const task = { resolver, isStarted: false };
@@ -161,6 +164,11 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       return new OwnPromise((resolve, reject) => ended.then(resolve, reject));
     }
   };
+
+const teardownOf = (file) => async () => {
+  const { end } = await import(file);
+  await end();
+};
 
 const isAlive = ({ state }) => ['starting', 'ready', 'retiring'].includes(state);
 
