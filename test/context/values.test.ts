@@ -5,8 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ByteReader, Codec } from '../../src/channels/index.js';
 import { createExporter, createImporter } from '../../src/context/index.js';
-import { CodedError } from '../../src/errors.js';
-import { describe } from '../support/describe.js';
+import { describe, isGoodRefusal } from '../support/describe.js';
 import { random, seeded } from '../support/index.js';
 import { makeValue } from '../support/values.js';
 
@@ -32,13 +31,6 @@ function ends(): (value: unknown) => Promise<unknown> {
     }
     return codec.read(new ByteReader(Buffer.from(packed.bytes)));
   };
-}
-
-/** A refusal says what, where and what to do. */
-export function isGoodRefusal(error: unknown): boolean {
-  if (!(error instanceof CodedError) || !error.code.startsWith('TRANSFER_')) return false;
-  const [said = '', path] = error.message.split('\n  path: ');
-  return path !== undefined && said.includes('cannot travel: ') && /[;:] .*\b\w+/.test(said);
 }
 
 test('a value by chance arrives as it was, or is refused with a path and a way out', async (t) => {

@@ -132,3 +132,12 @@ function properties(value: object, numbers: Map<object, number>): string[] {
     return `${name}${flags} ${held}`;
   });
 }
+
+/** A refusal says what cannot travel and where, with a code and what to do instead. */
+export function isGoodRefusal(error: unknown): boolean {
+  if (!(error instanceof Error) || !/^TRANSFER_/.test(String(Reflect.get(error, 'code')))) {
+    return false;
+  }
+  const [said = '', path] = error.message.split('\n  path: ');
+  return path !== undefined && said.includes('cannot travel: ') && /[;:] .*\b\w+/.test(said);
+}
