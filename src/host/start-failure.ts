@@ -101,7 +101,7 @@ export function startFailure(
   exit: HostExit,
   options: HostOptions,
 ): StartFailure {
-  const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, options.execArgv);
+  const text = known?.text ?? exit.error?.message ?? describeEarlyExit(exit, options);
   const cause = known === undefined ? exit.error : known.thrown?.error;
   const error = new CodedError('HOST_START_FAILED', `${label} did not start: ${text}`, { cause });
   if (known !== undefined) {
@@ -183,8 +183,11 @@ function codesOf(error: unknown): unknown[] {
   return codes;
 }
 
-function describeEarlyExit(exit: HostExit, execArgv: readonly string[]): string {
+function describeEarlyExit(exit: HostExit, { execArgv, maxHeapMb }: HostOptions): string {
   const text = `it ended first, ${describeExit(exit)}`;
+  if (maxHeapMb > 0 && crashes.has(exit.signal)) {
+    return `${text}: a heap of ${maxHeapMb} MiB may be too small to start with, raise maxHeapMb`;
+  }
   if (exit.exitCode !== wrongFlagExitCode) return text;
   const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;
   return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;

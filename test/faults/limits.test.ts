@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { openPool } from '../pool/ways.js';
 import { library, runProgram } from './child.js';
 
 for (const limit of ['0', '100']) {
@@ -26,4 +27,12 @@ test('under ulimit -f 0 a pool with channel "shm" is refused with the reason', a
   );
   assert.equal(status, 0, stderr);
   assert.match(stdout, /^CHANNEL_UNAVAILABLE .*ulimit -f/);
+});
+
+test('a heap that is too small to start with is refused by its name', async (t) => {
+  const pool = openPool(t, { size: 1, maxHeapMb: 2, startRetryMs: 1000 });
+  await assert.rejects(
+    pool.run(() => 1),
+    { code: 'HOST_START_FAILED', message: /a heap of 2 MiB may be too small.*raise maxHeapMb/ },
+  );
 });
