@@ -74,7 +74,7 @@ export interface Code {
   readonly seesItself: boolean;
   /** Whether it means something else in strict code than in sloppy code. */
   readonly dependsOnMode: boolean;
-  /** Whether V8 gives it a `caller` of its own exactly when it is sloppy. */
+  /** Whether V8 shows by its `caller` that it is sloppy: see `isSloppy`. */
   readonly showsMode: boolean;
   /** `name` as the text alone gives it; `undefined`: by a computed key. */
   readonly givenName: string | undefined;

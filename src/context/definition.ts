@@ -89,8 +89,23 @@ export function madeName(definition: CodeDefinition, code: Code): string | undef
   return definition.functionName ?? code.givenName;
 }
 
+const { get: callerOf } = Object.getOwnPropertyDescriptor(Function.prototype, 'caller') ?? {};
+/** Up to Node 24 a sloppy function has a `caller` of its own, and the shared getter throws for all. */
+const isShared = callerOf?.name === 'get caller';
+
+/** Whether a function of the plain kind (`showsMode` of its code) is sloppy. */
+export function isSloppy(fn: AnyFunction): boolean {
+  if (callerOf === undefined || !isShared) return Object.hasOwn(fn, 'caller');
+  try {
+    Reflect.apply(callerOf, fn, []);
+    return true;
+  } catch {
+    return false; // strict functions keep it to themselves
+  }
+}
+
 /** Whether the text is compiled as strict code; V8 says it of a plain function, the source of others. */
 export function isStrictFunction(fn: AnyFunction, code: Code, place: Place | undefined): boolean {
-  if (code.showsMode) return !Object.hasOwn(fn, 'caller');
+  if (code.showsMode) return !isSloppy(fn);
   return place !== undefined && isStrictAt(place);
 }

@@ -4,7 +4,7 @@
 
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
-import { definitionOf, isStrictFunction, madeName, usualName } from './definition.js';
+import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
 import { globalReads } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
@@ -315,7 +315,7 @@ function isGenerated(text: string, code: Code, { scopes, location }: Capture): b
 }
 
 function bareKey(fn: AnyFunction, code: Code): string {
-  return `${code.showsMode && Object.hasOwn(fn, 'caller')} ${usualName(fn)}`;
+  return `${code.showsMode && isSloppy(fn)} ${usualName(fn)}`;
 }
 
 function bare(code: Code, { codeId, madeName }: Interned): Described {

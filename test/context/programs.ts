@@ -28,7 +28,7 @@ const attempt = (body) => {
     }
     return typeof value + ' ' + String(value);
   } catch (error) {
-    return 'throws ' + error.name + ': ' + error.message.replace(/receiver .*|#<.*>/, '');
+    return 'throws ' + error.name + ': ' + error.message.replace(/receiver .*|of object .*/, '');
   }
 };
 const seeSide = (holder, self) => Reflect.ownKeys(holder).filter((key) => key !== 'stack').map((key) => {
