@@ -56,7 +56,7 @@ const esm: readonly (readonly [around: string, call: string, result: unknown])[]
   ["import table from './table.json' with { type: 'json' };", 'run(() => table.rows.length)', 3],
   [
     "import { double } from './starts-server.mjs'; const o = { double };",
-    'run(() => [o.double(2), globalThis.started])',
+    "run(() => [o.double(2), Reflect.get(globalThis, 'started')])",
     [5, null],
   ],
   ["const { taskSignal } = await import('manycore');", 'run(() => typeof taskSignal())', 'object'],
