@@ -20,13 +20,18 @@ const verdicts = new Map<string, boolean>();
 /** True: `url` names the program, or a module that starts tasks while it loads. */
 export function isProgram(url: string): boolean {
   const bare = url.replace(/[?#].*/, '');
-  noteEntry();
-  if (ofProgram.has(bare)) return true;
+  if (isEntry(bare)) return true;
   const known = verdicts.get(bare);
   if (known !== undefined) return known;
   const isStarter = isOfUser(bare) && startsTasks(bare);
   verdicts.set(bare, isStarter);
   return isStarter;
+}
+
+/** True: Node was started with the file at `url`. */
+export function isEntry(url: string): boolean {
+  noteEntry();
+  return ofProgram.has(url.replace(/[?#].*/, ''));
 }
 
 /** True: loading the module at `url` again does nothing but define what it exports. */
@@ -141,15 +146,17 @@ function asksWhoIsMain(node: AnyNode): boolean {
   return false;
 }
 
-/** Whether the module or a relative import of it imports this package. */
+/** Whether the module or a relative import of it imports what starts tasks: metrics and traces do not. */
 function reachesUs(url: string, seen: Set<string>): boolean {
   if (seen.has(url) || seen.size > maxModulesRead) return false;
   seen.add(url);
   for (const specifier of analysisOf(url)?.sources ?? []) {
-    if (/^manycore(?:\/|$)/.test(specifier)) return true;
+    if (/^manycore(?:\/serve)?$/.test(specifier)) return true;
     const target = resolvedFrom(url, specifier);
     if (target === undefined) continue;
-    if (target.startsWith(ownFolder) || reachesUs(target, seen)) return true;
+    if (target.startsWith(ownFolder)) {
+      if (!target.startsWith(`${ownFolder}observe/`)) return true;
+    } else if (reachesUs(target, seen)) return true;
   }
   return false;
 }

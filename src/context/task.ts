@@ -3,7 +3,7 @@
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
-import { isProgram } from './program.js';
+import { isEntry } from './program.js';
 import { importerFor } from './recreate.js';
 import type { AnyFunction } from './types.js';
 
@@ -32,7 +32,7 @@ export function task<F extends (...args: never[]) => unknown>(
         'new URL(…, import.meta.url)',
     );
   }
-  if (isProgram(url)) {
+  if (isEntry(url)) {
     throw new CodedError(
       'OPTION_INVALID',
       `task() got the program itself, ${url}, which each host would run again: put ` +

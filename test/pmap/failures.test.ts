@@ -233,14 +233,26 @@ for (const way of hostWays) {
     });
   }
 
-  test(`${way.name}: an item whose getter throws is named by its index`, async () => {
-    const item = Object.defineProperty({}, 'x', {
+  test(`${way.name}: an item whose getter throws is read by the mapper alone`, async () => {
+    const item = Object.defineProperty({ x: 0 }, 'x', {
       enumerable: true,
       get() {
         throw new RangeError('not to be read');
       },
     });
-    const map = pmap([...count(17), item], () => 1, { ...via(way), chunk: 6 });
+    const items = [...Array.from({ length: 17 }, (_, x) => ({ x })), item];
+    assert.equal((await pmap(items, () => 1, { ...via(way), chunk: 6 })).length, 18);
+    const map = pmap(items, ({ x }) => x, { ...via(way), chunk: 6 });
+    await assert.rejects(map, { name: 'RangeError', itemIndex: 17 });
+  });
+
+  test(`${way.name}: an item whose own method of sending throws is named by its index`, async () => {
+    class Sent {
+      [Symbol.for('manycore.send')](): never {
+        throw new RangeError('not to be sent');
+      }
+    }
+    const map = pmap([...count(17), new Sent()], () => 1, { ...via(way), chunk: 6 });
     await assert.rejects(map, { itemIndex: 17 });
   });
 

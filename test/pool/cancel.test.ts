@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { channel, subscribe } from 'node:diagnostics_channel';
 import { getEventListeners } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -276,14 +277,17 @@ test('one signal for many calls has one listener, and Node warns of no leak', as
 test('a signal that is aborted while the call is captured ends the call', async (t) => {
   const pool = openPool(t, { size: 1 });
   const abort = new AbortController();
-  const given = {
-    get value(): number {
-      abort.abort();
+  const name = 'test:captured';
+  subscribe(name, () => abort.abort());
+  class Given {
+    [Symbol.for('manycore.send')](): number {
+      channel(name).publish({}); // the class may not capture the controller
       return 1;
-    },
-  };
-  const call = pool
-    .with({ signal: abort.signal })
-    .run((from: { value: number }) => from.value, given);
+    }
+    static [Symbol.for('manycore.receive')](): Given {
+      return new Given();
+    }
+  }
+  const call = pool.with({ signal: abort.signal }).run((given: Given) => given, new Given());
   await assert.rejects(call, { code: 'ABORTED' });
 });
