@@ -83,7 +83,7 @@ function isPlainView(value: ArrayBufferView): boolean {
 }
 
 /** A typed array, Buffer or DataView, and no class of a user's. */
-export function isBuiltinView(value: object): boolean {
+function isBuiltinView(value: object): boolean {
   return ArrayBuffer.isView(value) && viewPrototypes.has(Object.getPrototypeOf(value));
 }
 

@@ -10,10 +10,9 @@ import { Peer } from './harness.js';
 
 const peer = new Peer();
 after(() => peer.close());
-const require = createRequire(import.meta.url);
 
 test('an object that another module has added to is imported from that one', async () => {
-  const whole = require('../../../test/context/fixtures/whole.cjs');
+  const whole = createRequire(import.meta.url)('../../../test/context/fixtures/whole.cjs');
   const held = { whole };
   assert.deepEqual(await peer.run(() => held.whole.names), ['core', 'added']);
 });
@@ -32,7 +31,7 @@ test('a class of an inner module is set up by the package that exports it', asyn
     join(inside, 'index.js'),
     "exports.Type = require('./type.js');\nexports.Type.setUp('the root');\n",
   );
-  const { Type } = require(join(inside, 'index.js'));
+  const { Type } = createRequire(import.meta.url)(join(inside, 'index.js'));
   const made = new Type();
   assert.equal(await peer.run(() => made.root()), 'the root');
 });
