@@ -95,6 +95,10 @@ function isAct(node: AnyNode): boolean {
       return node.body.some(isAct);
     case 'VariableDeclaration':
       return node.declarations.some(({ init }) => init && startsOne(init));
+    case 'ExportNamedDeclaration':
+      return !!node.declaration && isAct(node.declaration);
+    case 'ExportDefaultDeclaration':
+      return startsOne(node.declaration);
     case 'TryStatement':
       return isAct(node.block);
     default:
@@ -112,6 +116,8 @@ function isActOf(node: AnyNode): boolean {
       return true;
     case 'UnaryExpression':
       return isActOf(node.argument);
+    case 'AssignmentExpression':
+      return startsOne(node.right);
     case 'LogicalExpression':
       return isActOf(node.right);
     case 'SequenceExpression':
@@ -121,12 +127,28 @@ function isActOf(node: AnyNode): boolean {
   }
 }
 
-/** `const answer = run(…)`, which no variable of another call looks like. */
-function startsOne(node: AnyNode): boolean {
-  return (
-    node.type === 'CallExpression' && /(?:^|\.)(?:run|parallel|pmap)$/.test(nameOf(node.callee))
-  );
+/** `const answer = run(…)`, `export const server = createServer().listen(80)`. */
+function startsOne(node: AnyNode | null): boolean {
+  switch (node?.type) {
+    case 'CallExpression':
+      return (
+        startingCalls.test(nameOf(node.callee)) ||
+        startsOne(node.callee) ||
+        node.arguments.some(startsOne)
+      );
+    case 'MemberExpression':
+      return startsOne(node.object);
+    case 'ArrayExpression':
+      return node.elements.some(startsOne);
+    case 'AssignmentExpression':
+      return startsOne(node.right);
+    default:
+      return false;
+  }
 }
+
+/** Calls whose result a program keeps, and that a host must not repeat. */
+const startingCalls = /(?:^|\.)(?:run|pmap(?:\.\w+)?|listen|serve|deploy)$/;
 
 function nameOf(node: AnyNode): string {
   if (node.type === 'Identifier') return node.name;

@@ -37,6 +37,27 @@ export async function start(Job) {
 }
 `;
 
+/** Modules that do nothing at the top but keep what such a call gives. */
+const keeping = [
+  'const answer = run(() => new Job().go()).then(show);',
+  'export const answers = Promise.all([run(() => new Job().go())]).then(([answer]) => show(answer));',
+  'export default run(() => new Job().go()).then(show);',
+  `export const server = createServer().listen(0, async () => {
+  show(await run(() => new Job().go()));
+  server.close();
+});`,
+];
+const keepers = keeping.map((kept, at) => [
+  `esm/keeps-${at}.mjs`,
+  `import { createServer } from 'node:http';
+import { run } from 'manycore';
+export const loaded = console.log('loaded');
+const show = (answer) => console.log(answer, createServer instanceof Function);
+export class Job { go() { return 42 } }
+${kept}
+`,
+]);
+
 const files = {
   'esm/package.json': '{"type":"module","main":"app.js"}',
   'esm/app.js': esm,
@@ -51,6 +72,7 @@ const files = {
   'cjs/index.js': cjs,
   'cjs/runner.js': "require('./lib/app.js');",
   'cjs/worker.js': "new (require('node:worker_threads').Worker)('./lib/app.js');",
+  ...Object.fromEntries(keepers),
 };
 
 const starts: readonly (readonly [folder: string, args: readonly string[], stdin?: string])[] = [
@@ -74,6 +96,7 @@ const starts: readonly (readonly [folder: string, args: readonly string[], stdin
   ['cjs', ['-r', './lib/app', '-e', '0']],
   ['cjs', ['-e', "require('./lib/app.js')"]],
   ['cjs', [], "require('./lib/app.js')"],
+  ...keeping.map((_, at) => ['esm', ['-e', `import('./keeps-${at}.mjs')`]] as const),
 ];
 
 test('no host runs the program again, however it was started', async (t) => {
