@@ -25,6 +25,7 @@ export const namedOnly = [
   'staircase',
   'gc',
   'lines',
+  'faults',
   'serve',
   'serve-blocked',
   'serve-mixed',

@@ -24,6 +24,11 @@ export function touch(bytes) {
   return bytes;
 }
 
+/** Takes `ms` without computing. */
+export function sleepMs(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 /** Pure computing; `fib(32)` is about 15 ms. */
 export function fib(n) {
   return n < 2 ? n : fib(n - 1) + fib(n - 2);

@@ -17,6 +17,7 @@ export function open(kind, { hosts }) {
     ...(ahead ? { concurrentTasksPerWorker: 8, recordTiming: false } : {}),
   });
   return {
+    theirs: pool,
     caller(name) {
       const options = { name };
       return (argument) => pool.run(argument, options);

@@ -16,6 +16,7 @@ export function open(kind, { hosts }) {
     ...(kind === 'tinypool-thread-ahead' ? { concurrentTasksPerWorker: 8 } : {}),
   });
   return {
+    theirs: pool,
     caller(name) {
       const options = { name };
       return (argument) => pool.run(argument, options);
