@@ -13,7 +13,10 @@ export interface Program {
   readonly changes: readonly (() => void)[];
 }
 
-/** What each module of programs begins with: `see` describes classes and an instance of each. */
+/**
+ * What each module of programs begins with: `see` describes classes and an instance of each. Texts are cut:
+ * those of a call that calls itself until the stack is full double their escapes at each level.
+ */
 export const prelude = `
 const attempt = (body) => {
   try {
@@ -24,7 +27,7 @@ const attempt = (body) => {
       if (typeof value.next === 'function') return 'iterator ' + JSON.stringify([...value]);
       if (value instanceof Map) return 'Map ' + JSON.stringify([...value]);
       return Object.getPrototypeOf(value) === Object.prototype || Array.isArray(value)
-        ? JSON.stringify(value) : 'instance of ' + value.constructor?.name;
+        ? JSON.stringify(value).slice(0, 300) : 'instance of ' + value.constructor?.name;
     }
     return typeof value + ' ' + String(value);
   } catch (error) {
