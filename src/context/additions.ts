@@ -123,7 +123,8 @@ export function addClassState(
   }
   graph.addIntegrity(index, fn);
   const values = graph.at('its private statics', () => graph.cell(...privates));
-  entry.push(state.version, values, state.privatesSince);
+  const at = entry.push(state.version, values, state.privatesSince) - 1;
+  for (const held of privates) graph.noteStatic(held, entry, at);
 }
 
 function addClassAbove(index: number, above: object | null, graph: Graph): void {

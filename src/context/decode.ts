@@ -82,6 +82,8 @@ class Decoding {
   readonly #privates: { instance: Instance; values: readonly unknown[] }[] = [];
   readonly #refills: { instance: Instance; slots: unknown[] }[] = [];
   readonly #inProgress = new Set<number>();
+  /** Classes that were here before and had to be made anew. */
+  readonly #remade = new Set<unknown>();
 
   constructor(payload: Payload, memory: Memory) {
     this.#payload = payload;
@@ -321,7 +323,14 @@ class Decoding {
     const known = original ?? this.#memory.known(identity);
     const version = numberAt(entry, 6);
     const privates = { values: this.#list(entry, 7), since: numberAt(entry, 8) };
-    if (typeof known === 'function') {
+    const heritage = this.#memory.heritageOf(codeId);
+    // What it extends must be there; all else is used when its methods run.
+    this.#awaitSlot(slots, heritage);
+    const isRemade =
+      original === undefined &&
+      typeof known === 'function' &&
+      (this.#remade.has(slots[heritage]) || this.#isClosedTo(index, known));
+    if (typeof known === 'function' && !isRemade) {
       const has = original === undefined ? this.#memory.versionOf(known) : never;
       const instance = original === undefined ? this.#memory.instanceOf(known) : undefined;
       this.#reused.set(index, has);
@@ -333,15 +342,6 @@ class Decoding {
       this.#done(index, known);
       return;
     }
-    // What it extends must be there; all else is used when its methods run.
-    const heritage = this.#memory.heritageOf(codeId);
-    for (const awaited of this.#awaited.get(slots) ?? []) {
-      if (
-        this.#puts[awaited]?.some((part, at, all) => part === heritage && all[at - 1] === slots)
-      ) {
-        this.#makeLate(awaited);
-      }
-    }
     const instance = this.#memory.instantiate(codeId);
     instance.fill(slots);
     const made = byUser('a class', () => instance.make([]));
@@ -350,7 +350,45 @@ class Decoding {
     this.#refills.push({ instance, slots });
     this.#privates.push({ instance, values: privates.values });
     this.#classes.push({ fn: made, version });
+    if (isRemade) this.#remade.add(made);
     this.#done(index, made);
+  }
+
+  /** Makes what goes into one slot. */
+  #awaitSlot(slots: unknown[], slot: number): void {
+    for (const awaited of this.#awaited.get(slots) ?? []) {
+      const puts = this.#puts[awaited];
+      if (puts?.some((part, at) => part === slot && puts[at - 1] === slots)) {
+        this.#makeLate(awaited);
+      }
+    }
+  }
+
+  /** Whether a class that is here was frozen or sealed, and a property of it is now another. */
+  #isClosedTo(index: number, known: AnyFunction): boolean {
+    const prototype: unknown = known.prototype;
+    const isOpen = Object.isExtensible(known) && (!prototype || Object.isExtensible(prototype));
+    if (isOpen) return false;
+    const has = this.#memory.versionOf(known);
+    const { properties } = this.#payload;
+    for (let at = 0; at < properties.length; at += 5) {
+      const target = properties[at];
+      if (typeof target !== 'number' || numberAt(properties, at + 4) <= has) continue;
+      if (target !== index && !this.#isPrototypeOf(target, index)) continue;
+      const name = properties[at + 1];
+      const key = typeof name === 'number' ? this.#values[name] : name;
+      if (typeof key !== 'string' && typeof key !== 'symbol') continue;
+      const holder: unknown = target === index ? known : prototype;
+      if (typeof holder !== 'object' && typeof holder !== 'function') continue;
+      const own = holder === null ? undefined : Object.getOwnPropertyDescriptor(holder, key);
+      if (own?.configurable !== true && own?.writable !== true) return true;
+    }
+    return false;
+  }
+
+  #isPrototypeOf(index: number, owner: number): boolean {
+    const entry = this.#entry(index);
+    return entry[0] === special.prototype && entry[1] === owner;
   }
 
   #prototypeOf(owner: number): unknown {

@@ -17,6 +17,7 @@ import { prototypeHere, twinHere } from './realms.js';
 import { nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
 import type { User } from './sharing.js';
 import type { AnyFunction } from './types.js';
+import { always } from './versions.js';
 
 /** Writes functions and classes into a graph; returns the index of the special. */
 export interface FunctionEncoder {
@@ -68,6 +69,11 @@ export class Graph {
   readonly #copies = new Map<object, object>();
   readonly #indices = new Map<unknown, number>();
   readonly #groups = new Map<object | null, (object | number)[]>();
+  /** Objects that were met more than once. */
+  readonly #again = new Set<unknown>();
+  /** Static objects of classes, and where their version is written. */
+  readonly #statics: { readonly held: object; readonly list: unknown[]; readonly at: number }[] =
+    [];
   /** The objects that are being written, outermost first. */
   readonly holders: object[] = [];
   /** Where we are, for error messages. */
@@ -81,6 +87,7 @@ export class Graph {
 
   /** Everything, as `parsePayload` takes it apart. */
   payload(): unknown[] {
+    this.#renewStatics();
     return [
       this.root,
       this.specials,
@@ -91,6 +98,20 @@ export class Graph {
       this.integrities,
       this.stores,
     ];
+  }
+
+  /** Says that a class holds `held`, and that the version since which it does is `list[at]`. */
+  noteStatic(held: unknown, list: unknown[], at: number): void {
+    if (typeof held === 'object' && held !== null) this.#statics.push({ held, list, at });
+  }
+
+  /**
+   * A peer that has a class keeps its static objects where they have not changed. When one of them is met
+   * elsewhere too (an argument, another static) all are renewed, so that it is one object there as well.
+   */
+  #renewStatics(): void {
+    if (!this.#statics.some(({ held }) => this.#again.has(held))) return;
+    for (const { list, at } of this.#statics) list[at] = always;
   }
 
   /** Sets `container[key]` to `value`, now or by a fix-up. */
@@ -175,6 +196,7 @@ export class Graph {
     const known = this.#indices.get(value);
     if (known !== undefined) {
       if (value === this.functions[0]) this.seesRoot = true;
+      this.#again.add(value);
       return known;
     }
     if (typeof value === 'function') return this.#functions.encodeFunction(value, this);
@@ -308,7 +330,10 @@ export class Graph {
   /** The object of the payload that stands for `value`. */
   #copy(value: object): object {
     const known = this.#copies.get(value);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#again.add(value);
+      return known;
+    }
     this.#mustBeConstant();
     this.#mustBeWhole(value);
     if (isOrdinary(value)) return this.#object(value);
@@ -461,6 +486,8 @@ export class Graph {
   /** A property of a function or class that its text does not make. `since`: see classes.ts. */
   addProperty(index: number, value: object, key: string | symbol, since = 0): void {
     this.#property(index, value, key, since);
+    const held: unknown = Object.getOwnPropertyDescriptor(value, key)?.value;
+    this.noteStatic(held, this.properties, this.properties.length - 1);
   }
 
   /** Says that a function or class lacks a property that its text makes, or has that one again. */

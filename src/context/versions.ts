@@ -47,9 +47,9 @@ export function sinceOf(
 
 /** Whether it may mean something else at the next call, though it is the same function. */
 function holdsCode(descriptor: PropertyDescriptor | undefined): boolean {
-  if (descriptor === undefined) return false;
-  if (descriptor.configurable !== true && descriptor.writable !== true) return false;
-  return mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3);
+  return (
+    descriptor !== undefined && mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3)
+  );
 }
 
 /** Whether there is a function in `value`, or too much to say. */
