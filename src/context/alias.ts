@@ -2,6 +2,8 @@
 // arguments are two messages; where they share something they must be one, or the host gets two copies.
 // Not here: functions among the arguments, which are always sent along with the function (exporter.ts).
 
+import * as types from 'node:util/types';
+import { isPlainArray } from '../internal/index.js';
 import type { Graph } from './encode.js';
 
 /** Captured values: as slots that V8 writes as they are, or as a graph. */
@@ -26,28 +28,40 @@ function objectsIn(values: readonly unknown[]): Set<object> {
   return seen;
 }
 
-/** Walks what `value` holds, each object once, until `isWanted` accepts one. */
-function find(value: unknown, seen: Set<object>, isWanted: (value: object) => boolean): boolean {
-  if (typeof value !== 'object' || value === null || seen.has(value)) return false;
-  seen.add(value);
-  if (isWanted(value)) return true;
-  if (ArrayBuffer.isView(value)) return find(value.buffer, seen, isWanted);
-  if (Array.isArray(value)) {
-    // Symbol keys and names beside the elements make a graph, which is asked by itself.
-    return value.some((entry) => find(entry, seen, isWanted));
+/** Walks what `root` holds, each object once, until `isWanted` accepts one. Runs no code of the values. */
+function find(root: unknown, seen: Set<object>, isWanted: (value: object) => boolean): boolean {
+  // A list and not recursion: values that are nested too deeply are refused by name later.
+  const open: object[] = [];
+  const meet = (value: unknown): boolean => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return false;
+    seen.add(value);
+    if (isWanted(value)) return true;
+    open.push(value);
+    return false;
+  };
+  if (meet(root)) return true;
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (meetParts(value, meet)) return true;
   }
-  if (value instanceof Map) {
+  return false;
+}
+
+function meetParts(value: object, meet: (part: unknown) => boolean): boolean {
+  if (types.isProxy(value)) return false; // it is refused later
+  if (ArrayBuffer.isView(value)) return meet(value.buffer);
+  if (Array.isArray(value) && isPlainArray(value)) {
+    for (let at = 0; at < value.length; at += 1) if (meet(value[at])) return true;
+    return false;
+  }
+  if (types.isMap(value)) {
     for (const [key, entry] of Map.prototype.entries.call(value)) {
-      if (find(key, seen, isWanted) || find(entry, seen, isWanted)) return true;
+      if (meet(key) || meet(entry)) return true;
     }
-  } else if (value instanceof Set) {
-    for (const entry of Set.prototype.values.call(value)) {
-      if (find(entry, seen, isWanted)) return true;
-    }
+  } else if (types.isSet(value)) {
+    for (const entry of Set.prototype.values.call(value)) if (meet(entry)) return true;
   }
   for (const key of Reflect.ownKeys(value)) {
-    const descriptor = Object.getOwnPropertyDescriptor(value, key);
-    if (find(descriptor?.value, seen, isWanted)) return true;
+    if (meet(Object.getOwnPropertyDescriptor(value, key)?.value)) return true;
   }
   return false;
 }

@@ -151,7 +151,7 @@ export class Imports {
     if (typeof value === 'function' && isRequire(value)) {
       return graph.add(value, [special.require, baseOf(url)]);
     }
-    if (value instanceof Module) {
+    if (!types.isProxy(value) && value instanceof Module) {
       const index = graph.indexOf(value) ?? graph.add(value, [special.cjsModule, baseOf(url)]);
       graph.at('module', () => graph.addProperty(index, value, 'exports'));
       return index;

@@ -41,6 +41,33 @@ test('so is what lies in an argument, in a Map, behind a view', async () => {
   assert.equal(await pool.run(write, new Uint8Array(bytes.buffer)), 9);
 });
 
+test('so is what an array holds under a name, or one without a prototype', async () => {
+  const node: Node = { n: 0 };
+  const isSame = (given: { node?: Node; 0?: Node }): boolean =>
+    given.node === node || given[0] === node;
+  assert.equal(await pool.run(isSame, Object.assign([1], { node })), true);
+  assert.equal(await pool.run(isSame, Object.setPrototypeOf([node], null)), true);
+  assert.equal(await pool.run(isSame, Object.setPrototypeOf([{ n: 1 }], null)), false);
+});
+
+test('looking for it runs no code of the arguments, however deep they are', async () => {
+  const node: Node = { n: 0 };
+  const count = (given: object): number => Object.keys(given).length + node.n;
+  let reads = 0;
+  const list = Object.defineProperty([1], 0, { get: () => ++reads, enumerable: true });
+  assert.equal(await pool.run(count, list), 1);
+  assert.equal(reads, 0);
+  const trapped = new Proxy({}, { getPrototypeOf: () => assert.fail('a trap was called') });
+  await assert.rejects(pool.run(count, trapped), (error) => hasCode(error, 'TRANSFER_UNSUPPORTED'));
+  let deep: Node = { n: 0 };
+  for (let level = 0; level < 20_000; level += 1) deep = { n: level, next: deep };
+  await assert.rejects(pool.run(count, deep), (error) => {
+    assert.ok(hasCode(error, 'TRANSFER_UNSUPPORTED'), String(error));
+    assert.match(error.message, /nested too deeply: flatten it.*\n {2}path: /);
+    return true;
+  });
+});
+
 test('a function that is passed writes into what the other captured', async () => {
   const seen = new Map<string, number>();
   const add = (key: string): unknown => seen.set(key, 1);
