@@ -1,6 +1,7 @@
 // Names for what every process has of its own: built-in globals, their prototypes and methods, and
 // the members of Node's modules that are loaded. Such values travel by name, never by copy.
-// A global that the user added is none of these: additions are enumerable, built-ins are not.
+// A global that the user added is none of these: most additions are enumerable, and built-ins are not;
+// a hidden one is the program's when Node has none of that name, or when its function is written in it.
 // Not here: exports of the user's modules (references.ts).
 
 import { builtinModules, createRequire } from 'node:module';
@@ -17,6 +18,33 @@ const enumerableGlobals = new Set(
   (
     'global clearImmediate setImmediate clearInterval clearTimeout setInterval setTimeout ' +
     'queueMicrotask structuredClone atob btoa performance fetch navigator crypto'
+  ).split(' '),
+);
+
+/** Hidden globals of Node 20 to 26. Others are judged by what they are, which costs more. */
+const hiddenGlobals = new Set(
+  (
+    'AbortController AbortSignal AggregateError Array ArrayBuffer AsyncDisposableStack ' +
+    'Atomics BigInt BigInt64Array BigUint64Array Blob Boolean BroadcastChannel Buffer ' +
+    'ByteLengthQueuingStrategy CloseEvent CompressionStream CountQueuingStrategy Crypto ' +
+    'CryptoKey CustomEvent DOMException DataView Date DecompressionStream ' +
+    'DisposableStack Error ErrorEvent EvalError Event EventSource EventTarget File ' +
+    'FinalizationRegistry Float16Array Float32Array Float64Array FormData Function ' +
+    'Headers Infinity Int16Array Int32Array Int8Array Intl Iterator JSON Map Math ' +
+    'MessageChannel MessageEvent MessagePort NaN Navigator Number Object Performance ' +
+    'PerformanceEntry PerformanceMark PerformanceMeasure PerformanceObserver ' +
+    'PerformanceObserverEntryList PerformanceResourceTiming Promise Proxy ' +
+    'QuotaExceededError RangeError ReadableByteStreamController ReadableStream ' +
+    'ReadableStreamBYOBReader ReadableStreamBYOBRequest ReadableStreamDefaultController ' +
+    'ReadableStreamDefaultReader ReferenceError Reflect RegExp Request Response Set ' +
+    'SharedArrayBuffer Storage String SubtleCrypto SuppressedError Symbol SyntaxError ' +
+    'Temporal TextDecoder TextDecoderStream TextEncoder TextEncoderStream ' +
+    'TransformStream TransformStreamDefaultController TypeError URIError URL URLPattern ' +
+    'URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap ' +
+    'WeakRef WeakSet WebAssembly WebSocket WritableStream ' +
+    'WritableStreamDefaultController WritableStreamDefaultWriter console decodeURI ' +
+    'decodeURIComponent encodeURI encodeURIComponent escape eval gc globalThis isFinite ' +
+    'isNaN localStorage parseFloat parseInt process sessionStorage undefined unescape'
   ).split(' '),
 );
 
@@ -118,7 +146,11 @@ export function isBuiltinGlobal(name: string): boolean {
   globalOfNode ??= Object(vm.runInThisContext('globalThis'));
   const descriptor = Object.getOwnPropertyDescriptor(globalOfNode, name);
   if (descriptor === undefined || !(name in globalThis)) return false;
-  return descriptor.enumerable !== true || enumerableGlobals.has(name);
+  if (descriptor.enumerable === true) return enumerableGlobals.has(name);
+  // The modules of Node are globals in the REPL and under `node -e`.
+  if (hiddenGlobals.has(name) || builtinModules.includes(name)) return true;
+  const value: unknown = descriptor.get ?? descriptor.value;
+  return typeof value === 'function' && !isOfProgram(value);
 }
 
 function byName(name: string): unknown {

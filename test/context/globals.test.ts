@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { isBuiltinGlobal } from '../../src/context/intrinsics.js';
 import { Peer } from './harness.js';
 
 const peer = new Peer();
@@ -16,6 +17,9 @@ after(() => {
 declare global {
   var manycoreConfig: typeof config;
   var manycoreCount: number;
+  var manycoreHidden: { a: number };
+  var manycoreHiddenFunction: (n: number) => number;
+  var manycoreGetter: string;
   var manycoreAbsent: number | undefined;
 }
 
@@ -41,6 +45,42 @@ test('one that the function assigns is of the global object where it runs', asyn
   };
   assert.equal(await peer.run(count), 11);
   assert.equal(await peer.run(count), 12);
+});
+
+test('globals that are hidden, and those with a getter', async () => {
+  const names = ['manycoreHidden', 'manycoreHiddenFunction', 'manycoreGetter'];
+  const hidden = (value: unknown) => ({ value, configurable: true });
+  Object.defineProperties(globalThis, {
+    manycoreHidden: hidden({ a: 1 }),
+    manycoreHiddenFunction: hidden((n: number) => n + 1),
+    manycoreGetter: { get: () => 'got', configurable: true },
+  });
+  try {
+    const read = () => [
+      manycoreHidden.a,
+      globalThis.manycoreHidden.a,
+      manycoreHiddenFunction(1),
+      manycoreGetter,
+      globalThis.manycoreGetter,
+      typeof structuredClone,
+      typeof Intl,
+    ];
+    assert.deepEqual(await peer.run(read), read());
+  } finally {
+    for (const name of names) Reflect.deleteProperty(globalThis, name);
+  }
+});
+
+test('every hidden global of Node is known by its name', async () => {
+  const names = Object.getOwnPropertyNames(globalThis).filter((name) => {
+    const { enumerable } = Object.getOwnPropertyDescriptor(globalThis, name) ?? {};
+    return enumerable === false;
+  });
+  assert.ok(names.length > 50);
+  assert.deepEqual(
+    names.filter((name) => !isBuiltinGlobal(name)),
+    [],
+  );
 });
 
 test('a variable called like the global object is none', async () => {
