@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
-import { isDetached } from '../internal/index.js';
+import { isDetached, isSharedByOtherCopy } from '../internal/index.js';
 import { readCode } from './code.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
@@ -111,6 +111,14 @@ export function refusalOf(value: object): Refusal | undefined {
       why: 'its memory was transferred away; pass what has it now, or copy it before: buffer.slice()',
     };
   }
+  if (types.isArrayBuffer(memory) && isSharedByOtherCopy(memory)) {
+    return {
+      what: 'memory that shared() of another copy of manycore made',
+      why:
+        'a copy would no longer be shared; allocate it with shared() of the manycore that runs the ' +
+        'task, or install one version only',
+    };
+  }
   return refusalByClass(value);
 }
 
@@ -119,7 +127,7 @@ function isSharedView(value: object): boolean {
 }
 
 function isIterator(value: object): boolean {
-  return /^\[object (?:Array|String|RegExp String|Segmenter String) Iterator\]$/.test(
+  return /^\[object (?:(?:Array|String|RegExp String|Segmenter String|URLSearchParams|Headers|FormData) Iterator|Iterator Helper)\]$/.test(
     Object.prototype.toString.call(value),
   );
 }
@@ -244,7 +252,8 @@ export function transferError(
   return new CodedError(code, `${what} cannot travel: ${why}${where}`, options);
 }
 
-function joinPath(path: Path): string {
+/** A path as messages show it. */
+export function joinPath(path: Path): string {
   let joined = '';
   for (const step of path) {
     const part = typeof step === 'number' ? `[${step}]` : step;

@@ -13,6 +13,7 @@ export {
   string,
   strings,
 } from './check.js';
+export { isSharedByOtherCopy, rememberShared } from './copies.js';
 export {
   abortError,
   beforeDeadline,

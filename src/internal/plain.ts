@@ -4,6 +4,7 @@
 // Not here: what lies inside (channels/codec/write.ts, context/plain.ts).
 
 import * as types from 'node:util/types';
+import { isSharedByOtherCopy } from './copies.js';
 import { isSameClass } from './hidden-class.js';
 
 const objectPrototype: object = Object.prototype;
@@ -132,11 +133,11 @@ const bare = new Map<unknown, object>(
 /** Views of more elements are not listed where the hidden class cannot be compared. */
 const mostListed = 1000;
 
-/** Whether a buffer or view has no properties but its elements, and is not closed. */
+/** Whether a buffer or view has no properties but its elements, is not closed, and may be copied. */
 export function isBare(value: ArrayBufferView | ArrayBufferLike): boolean {
-  if (value.byteLength === 0 && isDetached(ArrayBuffer.isView(value) ? value.buffer : value)) {
-    return false;
-  }
+  const buffer = ArrayBuffer.isView(value) ? value.buffer : value;
+  if (value.byteLength === 0 && isDetached(buffer)) return false;
+  if (isSharedByOtherCopy(buffer)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   const like = bare.get(prototype);
   if (like !== undefined && isSameClass(like, value)) return true;

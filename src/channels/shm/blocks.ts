@@ -7,6 +7,7 @@
 // that came through an event loop which has ended (burials.ts).
 
 import { CodedError } from '../../errors.js';
+import { rememberShared } from '../../internal/index.js';
 import { callNative, type NativeArena } from '../../native.js';
 import type { Block, BlockStore } from '../types.js';
 
@@ -206,6 +207,7 @@ export class BlockTable {
     if (entry.isShared) {
       entry.buffer = new WeakRef(buffer);
       this.#byBuffer.set(buffer, entry);
+      rememberShared(buffer);
     } else {
       // V8 scavenges when buffers of its own are made beside many young bytes; ours it does not ask.
       void new ArrayBuffer(nudgeBytes);

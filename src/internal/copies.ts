@@ -1,0 +1,40 @@
+// Which buffers are shared memory of which copy of manycore: a program may load two, of two versions or
+// as two installs, and an arena knows its own memory alone. Another copy's would be copied without a
+// word, and what hosts write would be lost. All copies in a thread register here.
+
+interface Registry {
+  readonly makers: Set<object>;
+  readonly makerOf: WeakMap<ArrayBufferLike, object>;
+}
+
+const name = Symbol.for('manycore.sharedMemory');
+/** Stands for this copy. */
+const ownCopy = {};
+let known: Registry | undefined;
+
+function isRegistry(value: unknown): value is Registry {
+  return typeof value === 'object' && value !== null && 'makers' in value && 'makerOf' in value;
+}
+
+function registry(): Registry {
+  if (known !== undefined) return known;
+  const found: unknown = Reflect.get(globalThis, name);
+  known = isRegistry(found) ? found : { makers: new Set(), makerOf: new WeakMap() };
+  if (known !== found) Object.defineProperty(globalThis, name, { value: known });
+  return known;
+}
+
+/** Says that `buffer` is shared memory of this copy. */
+export function rememberShared(buffer: ArrayBufferLike): void {
+  const { makers, makerOf } = registry();
+  makers.add(ownCopy);
+  makerOf.set(buffer, ownCopy);
+}
+
+/** Whether `buffer` is shared memory that only another copy can pass on. */
+export function isSharedByOtherCopy(buffer: ArrayBufferLike): boolean {
+  const { makers, makerOf } = registry();
+  if (makers.size === 0 || (makers.size === 1 && makers.has(ownCopy))) return false;
+  const maker = makerOf.get(buffer);
+  return maker !== undefined && maker !== ownCopy;
+}
