@@ -414,10 +414,7 @@ class Decoding {
     this.#await(dataCell);
     const constructor = constructorCell[0];
     if (typeof constructor !== 'function') throw corrupt('an instance has no class');
-    this.#done(
-      index,
-      byUser('manycore.receive', () => receiveBy(constructor, dataCell[0])),
-    );
+    this.#done(index, receiveBy(constructor, dataCell[0], stringAt(entry, 3)));
   }
 
   #target(value: unknown): object {
@@ -558,25 +555,17 @@ function define(
   const enumerable = (flags & propertyFlags.enumerable) !== 0;
   const configurable = (flags & propertyFlags.configurable) !== 0;
   const [value, set] = cell;
-  const isDefined =
+  // Both halves of an accessor: one that is left out would stay as the text of a class made it.
+  const descriptor: object =
     (flags & propertyFlags.accessor) === 0
-      ? Reflect.defineProperty(target, key, {
-          value,
-          writable: (flags & propertyFlags.writable) !== 0,
-          enumerable,
-          configurable,
-        })
-      : Reflect.defineProperty(target, key, {
-          ...(value === undefined ? {} : { get: toAccessor(value) }),
-          ...(set === undefined ? {} : { set: toAccessor(set) }),
-          enumerable,
-          configurable,
-        });
+      ? { value, writable: (flags & propertyFlags.writable) !== 0, enumerable, configurable }
+      : { get: accessorOf(value), set: accessorOf(set), enumerable, configurable };
+  const isDefined = Reflect.defineProperty(target, key, descriptor);
   if (!isDefined) throw corrupt(`the property ${String(key)} cannot be defined`);
 }
 
-function toAccessor(value: unknown): (...args: unknown[]) => unknown {
-  if (!isCallable(value)) throw corrupt('an accessor is not a function');
+function accessorOf(value: unknown): ((...args: unknown[]) => unknown) | undefined {
+  if (value !== undefined && !isCallable(value)) throw corrupt('an accessor is not a function');
   return value;
 }
 

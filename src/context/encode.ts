@@ -8,13 +8,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Dirent } from 'node:fs';
 import * as types from 'node:util/types';
 import { isBare, isIndex, isPlainArray } from '../internal/index.js';
-import { isReceivedClass, send, sendHook } from './hooks.js';
+import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
 import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
-import { nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
+import { joinPath, nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
 import type { User } from './sharing.js';
 import type { AnyFunction } from './types.js';
 import { always } from './versions.js';
@@ -266,10 +266,11 @@ export class Graph {
     this.#mustBeConstant();
     const constructor: unknown = value.constructor;
     if (!isReceivedClass(constructor)) refuse(value, this.path);
-    const data: unknown = Reflect.apply(hook, value, []);
+    const data = dataBy(hook, value, this.path);
+    const where = joinPath(this.path);
     const classCell = this.cell(constructor);
     const dataCell = this.at("[Symbol.for('manycore.send')]()", () => this.cell(data));
-    return this.add(value, [special.received, classCell, dataCell]);
+    return this.add(value, [special.received, classCell, dataCell, where]);
   }
 
   #error(value: Error): number {

@@ -175,6 +175,7 @@ export class ContextExporter implements Exporter {
   /** Runs one export; errors leave as errors of ours. */
   #guard<T>(what: string, body: () => T): T {
     this.#exports += 1;
+    this.#path = [what];
     try {
       return body();
     } catch (error) {
@@ -182,7 +183,7 @@ export class ContextExporter implements Exporter {
       const isDeep = error instanceof RangeError && /call stack/.test(error.message);
       throw transferError(
         'TRANSFER_UNSUPPORTED',
-        isDeep ? this.#path.slice(0, shownSteps) : [what],
+        isDeep ? this.#path.slice(0, shownSteps) : this.#path,
         isDeep
           ? 'it is nested too deeply: flatten it, for instance into an array'
           : error instanceof Error
@@ -247,14 +248,18 @@ export class ContextExporter implements Exporter {
 
   #attempt(fn: AnyFunction, what: string): Kept | undefined {
     const graph = new Graph(this.#functions, what, true);
+    const outer = this.#path;
+    this.#path = graph.path;
     try {
       graph.set(graph.root, 0, fn);
     } catch (error) {
       // A variable that one of two functions changes is not for this attempt to judge.
       if (error !== changeable) throw error;
       this.#neverKept.add(fn);
+      this.#path = outer;
       return undefined;
     }
+    this.#path = outer;
     // Memory is never part of a constant closure, so nothing has to be kept for it.
     const { bytes } = this.#write(graph);
     const needs = this.#ordered(graph);

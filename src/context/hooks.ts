@@ -3,6 +3,9 @@
 // `[Symbol.for('manycore.receive')](data)` makes an instance of it on the other side. The way for
 // classes with private fields, and for handles of this process.
 
+import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
+import { nameOfClass, type Path, transferError } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
 export const send: unique symbol = Symbol.for('manycore.send');
@@ -19,9 +22,31 @@ export function isReceivedClass(value: unknown): value is AnyFunction {
   return typeof value === 'function' && typeof Reflect.get(value, receive) === 'function';
 }
 
-/** Makes an instance on this side. */
-export function receiveBy(constructor: AnyFunction, data: unknown): unknown {
+/** What `value`, which is at `path`, sends of itself. Throws `TRANSFER_UNSUPPORTED`. */
+export function dataBy(hook: AnyFunction, value: object, path: Path): unknown {
+  try {
+    return Reflect.apply(hook, value, []);
+  } catch (cause) {
+    const why =
+      `[Symbol.for('manycore.send')]() of ${nameOfClass(value)} threw: ${messageOf(cause)}; mend ` +
+      'that method, or make the instance inside the function';
+    throw transferError('TRANSFER_UNSUPPORTED', path, why, { cause });
+  }
+}
+
+/** Makes an instance on this side; `where` it was on the other. Throws `TRANSFER_UNSUPPORTED`. */
+export function receiveBy(constructor: AnyFunction, data: unknown, where: string): unknown {
   const hook: unknown = Reflect.get(constructor, receive);
   if (typeof hook !== 'function') return undefined;
-  return Reflect.apply(hook, constructor, [data]);
+  try {
+    return Reflect.apply(hook, constructor, [data]);
+  } catch (cause) {
+    throw new CodedError(
+      'TRANSFER_UNSUPPORTED',
+      `an instance of ${constructor.name || 'a class'} cannot travel: its static ` +
+        `[Symbol.for('manycore.receive')]() threw: ${messageOf(cause)}; mend that method, or what ` +
+        `[Symbol.for('manycore.send')]() returns\n  path: ${where}`,
+      { cause },
+    );
+  }
 }

@@ -54,6 +54,36 @@ test('methods, statics and accessors that were replaced', async () => {
   assert.deepEqual(await other.run(() => prototype.greet.call(new Patched())), 'patched');
 });
 
+test('an accessor that lost a half, or got one', async () => {
+  class Halves {
+    get both(): string {
+      return 'got';
+    }
+    set both(_: string) {}
+    get one(): string {
+      return 'got';
+    }
+  }
+  const probe = () =>
+    (['both', 'one'] as const).map((key) => {
+      const { get, set } = Object.getOwnPropertyDescriptor(Halves.prototype, key) ?? {};
+      return [typeof get, typeof set];
+    });
+  await same(probe);
+  const define = (key: 'both' | 'one', descriptor: object): void => {
+    Object.defineProperty(Halves.prototype, key, descriptor);
+  };
+  define('both', { set: undefined });
+  define('one', { set() {} });
+  await same(probe);
+  assert.deepEqual(await other.run(probe), [
+    ['function', 'undefined'],
+    ['function', 'function'],
+  ]);
+  define('both', { get: undefined, set() {} });
+  await same(probe);
+});
+
 test('members under symbols, and members that were deleted', async () => {
   const mark = Symbol('mark');
   class Marked {

@@ -23,6 +23,15 @@ interface Row {
   readonly end?: (value: never) => unknown;
 }
 
+class Sealed {
+  [Symbol.for('manycore.send')](): never {
+    throw new Error('no key');
+  }
+  static [Symbol.for('manycore.receive')](): Sealed {
+    return new Sealed();
+  }
+}
+
 const values: readonly Row[] = [
   {
     title: 'a socket',
@@ -85,6 +94,25 @@ const values: readonly Row[] = [
     title: 'an iterator of a Map',
     make: () => new Map().entries(),
     says: [/iterator/, /\[\.\.\.it\]/],
+  },
+  {
+    title: 'an iterator of search parameters',
+    make: () => new URLSearchParams('a=1').entries(),
+    says: [/iterator/, /\[\.\.\.it\]/],
+  },
+  {
+    title: 'a Proxy that was revoked',
+    make: () => {
+      const { proxy, revoke } = Proxy.revocable({}, {});
+      revoke();
+      return { proxy };
+    },
+    says: [/a Proxy/, /handler/],
+  },
+  {
+    title: 'an instance whose method for sending throws',
+    make: () => new Sealed(),
+    says: [/manycore\.send'\)\]\(\) of Sealed threw: no key;/, /mend that method/],
   },
   { title: 'a Proxy', make: () => new Proxy({ a: 1 }, {}), says: [/a Proxy/, /handler/] },
   {

@@ -57,6 +57,42 @@ for (const way of ways) {
   });
 }
 
+/** A class whose instances a host cannot make. */
+class Locked {
+  [Symbol.for('manycore.send')](): string {
+    return 'no key';
+  }
+  static [Symbol.for('manycore.receive')](data: string): never {
+    throw new Error(data);
+  }
+}
+
+for (const way of ways) {
+  test(`${way.name}: what cannot be received is refused with its class, its path and the cause`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const locked = new Locked();
+    const refusal = (path: RegExp) => (error: unknown) => {
+      assert.ok(isGoodRefusal(error), String(error));
+      assert.ok(error instanceof Error);
+      assert.match(error.message, /an instance of Locked .*threw: no key; mend that method/);
+      assert.match(error.message, path);
+      assert.ok(error.cause instanceof Error && error.cause.message === 'no key');
+      return true;
+    };
+    const count = (list: readonly unknown[]): number => list.length;
+    await assert.rejects(pool.run(count, [1, locked]), refusal(/path: the arguments\[0\]\[1\]/));
+    await assert.rejects(
+      pool.run(() => locked),
+      refusal(/path: the function.*variable locked/),
+    );
+    await assert.rejects(
+      pool.run(() => ({ list: [new Locked()] })),
+      refusal(/path: the result\.list\[0\]/),
+    );
+    assert.equal(await pool.run(count, []), 0);
+  });
+}
+
 const rows = Object.assign([{ a: 1 }], { columns: ['a'] }); // what parsers of CSV return
 
 for (const way of ways) {
