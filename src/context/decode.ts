@@ -36,10 +36,11 @@ export interface Memory {
   original(identity: Identity): unknown;
   /** What an earlier payload made for `identity`. */
   known(identity: Identity): unknown;
-  remember(identity: Identity, value: unknown): void;
+  /** `instance`: the variables of a function or class. */
+  remember(identity: Identity, value: unknown, instance?: Instance): void;
   instantiate(codeId: number): Instance;
   finish(codeId: number, fn: AnyFunction, made: Made): void;
-  /** The variables of a re-created class, to refresh them. */
+  /** The variables of a remembered function or class, to refresh them. */
   instanceOf(fn: AnyFunction): Instance | undefined;
   /** Index of the slot that a class extends; -1: none. */
   heritageOf(codeId: number): number;
@@ -264,13 +265,15 @@ class Decoding {
         (isConstant ? this.#memory.known(identity) : undefined));
     if (typeof known === 'function') {
       this.#reused.set(index, never);
+      const constant = isConstant ? this.#memory.instanceOf(known) : undefined;
+      if (constant !== undefined) this.#refills.push({ instance: constant, slots }); // remade classes
       this.#done(index, known);
       return;
     }
     const instance = this.#memory.instantiate(codeId);
     const fn = instance.make(self);
     this.#memory.finish(codeId, fn, { instance, self, identity });
-    if (isConstant) this.#memory.remember(identity, fn);
+    if (isConstant) this.#memory.remember(identity, fn, instance);
     this.#refills.push({ instance, slots });
     this.#done(index, fn);
   }
@@ -346,7 +349,7 @@ class Decoding {
     instance.fill(slots);
     const made = byUser('a class', () => instance.make([]));
     this.#memory.finish(codeId, made, { instance, self: [], identity });
-    this.#memory.remember(identity, made);
+    this.#memory.remember(identity, made, instance);
     this.#refills.push({ instance, slots });
     this.#privates.push({ instance, values: privates.values });
     this.#classes.push({ fn: made, version });
@@ -380,8 +383,8 @@ class Decoding {
       if (typeof key !== 'string' && typeof key !== 'symbol') continue;
       const holder: unknown = target === index ? known : prototype;
       if (typeof holder !== 'object' && typeof holder !== 'function') continue;
-      const own = holder === null ? undefined : Object.getOwnPropertyDescriptor(holder, key);
-      if (own?.configurable !== true && own?.writable !== true) return true;
+      if (holder === null || isOpenTo(holder, key, this.#list(properties, at + 3))) continue;
+      return true;
     }
     return false;
   }
@@ -502,6 +505,16 @@ class Decoding {
       else Object.preventExtensions(target);
     }
   }
+}
+
+/** Whether `key` can be set to what `cell` has, or is that already. */
+function isOpenTo(holder: object, key: string | symbol, cell: readonly unknown[]): boolean {
+  const own = Object.getOwnPropertyDescriptor(holder, key);
+  if (own === undefined) return Object.isExtensible(holder);
+  if (own.configurable === true || own.writable === true) return true;
+  return 'value' in own
+    ? Object.is(own.value, cell[0])
+    : Object.is(own.get, cell[0]) && Object.is(own.set, cell[1]);
 }
 
 /** Newer than any version: what is ours, or was proved constant, is not changed by a peer. */

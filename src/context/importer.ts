@@ -52,6 +52,7 @@ class ContextImporter implements Importer, Memory {
   readonly #closures = new Map<number, Uint8Array>();
   readonly #functions = new Map<number, (...args: unknown[]) => unknown>();
   readonly #remembered = new Map<string, unknown>();
+  /** The variables of classes and constant functions that were made here. */
   readonly #instances = new WeakMap<AnyFunction, Instance>();
   /** Which version of a peer's class its copy here has. */
   readonly #versions = new WeakMap<AnyFunction, number>();
@@ -173,7 +174,7 @@ class ContextImporter implements Importer, Memory {
     return this.#remembered.get(`${tag}:${serial}`);
   }
 
-  remember([tag, serial]: Identity, value: unknown): void {
+  remember([tag, serial]: Identity, value: unknown, instance?: Instance): void {
     if (this.#remembered.size >= maxRemembered) {
       for (const oldest of this.#remembered.keys()) {
         this.#remembered.delete(oldest);
@@ -182,6 +183,7 @@ class ContextImporter implements Importer, Memory {
     }
     this.#remembered.set(`${tag}:${serial}`, value);
     rememberForeign(value, [tag, serial]);
+    if (instance !== undefined) this.#instances.set(callable(value), instance);
   }
 
   instantiate(codeId: number): Instance {
@@ -200,9 +202,7 @@ class ContextImporter implements Importer, Memory {
     if (code === undefined) return;
     const { read, readPrivates } = instance;
     rememberOrigin(fn, { definition: code.definition, read, readPrivates, self, identity });
-    if (!code.definition.isClass) return;
-    this.#instances.set(fn, instance);
-    rememberPristine(fn);
+    if (code.definition.isClass) rememberPristine(fn);
   }
 
   instanceOf(fn: AnyFunction): Instance | undefined {
