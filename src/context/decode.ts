@@ -79,8 +79,12 @@ class Decoding {
   readonly #awaited = new Map<unknown, number[]>();
   /** Specials that were here before, by version: only what is newer is changed. */
   readonly #reused = new Map<number, number>();
+  /** Places of properties by class; made when they are asked for. */
+  #places: Map<number, [at: number, isOfPrototype: boolean][]> | undefined;
   readonly #classes: { fn: AnyFunction; version: number }[] = [];
   readonly #privates: { instance: Instance; values: readonly unknown[] }[] = [];
+  /** The variables of functions that are not constant, by special. */
+  readonly #instances = new Map<number, Instance>();
   readonly #refills: { instance: Instance; slots: unknown[] }[] = [];
   readonly #inProgress = new Set<number>();
   /** Classes that were here before and had to be made anew. */
@@ -259,21 +263,29 @@ class Decoding {
     const isConstant = entry[4] === 1;
     const self = this.#list(entry, 5);
     const isOfItsObject = self[2] === true; // made with each copy of the object
-    const known = isOfItsObject
-      ? undefined
-      : (this.#memory.original(identity) ??
-        (isConstant ? this.#memory.known(identity) : undefined));
-    if (typeof known === 'function') {
-      this.#reused.set(index, never);
-      const constant = isConstant ? this.#memory.instanceOf(known) : undefined;
-      if (constant !== undefined) this.#refills.push({ instance: constant, slots }); // remade classes
-      this.#done(index, known);
-      return;
+    const original = isOfItsObject ? undefined : this.#memory.original(identity);
+    const mayBeHere = !isOfItsObject && (isConstant || hasSettled);
+    const known = original ?? (mayBeHere ? this.#memory.known(identity) : undefined);
+    if (isCallable(known)) {
+      if (known === original || isConstant) {
+        this.#reused.set(index, never);
+        const constant = isConstant ? this.#memory.instanceOf(known) : undefined;
+        if (constant !== undefined) this.#refills.push({ instance: constant, slots }); // remade classes
+        this.#done(index, known);
+        return;
+      }
+      const refilled = settled.get(known) === codeId ? this.#memory.instanceOf(known) : undefined;
+      if (refilled !== undefined) {
+        this.#refills.push({ instance: refilled, slots });
+        this.#done(index, known);
+        return;
+      }
     }
     const instance = this.#memory.instantiate(codeId);
     const fn = instance.make(self);
     this.#memory.finish(codeId, fn, { instance, self, identity });
     if (isConstant) this.#memory.remember(identity, fn, instance);
+    else this.#instances.set(index, instance);
     this.#refills.push({ instance, slots });
     this.#done(index, fn);
   }
@@ -367,31 +379,39 @@ class Decoding {
     }
   }
 
-  /** Whether a class that is here was frozen or sealed, and a property of it is now another. */
+  /** Whether a property of a class that is here is now another, and cannot be defined again. */
   #isClosedTo(index: number, known: AnyFunction): boolean {
-    const prototype: unknown = known.prototype;
-    const isOpen = Object.isExtensible(known) && (!prototype || Object.isExtensible(prototype));
-    if (isOpen) return false;
     const has = this.#memory.versionOf(known);
     const { properties } = this.#payload;
-    for (let at = 0; at < properties.length; at += 5) {
-      const target = properties[at];
-      if (typeof target !== 'number' || numberAt(properties, at + 4) <= has) continue;
-      if (target !== index && !this.#isPrototypeOf(target, index)) continue;
+    for (const [at, isOfPrototype] of this.#propertiesOf(index)) {
+      if (numberAt(properties, at + 4) <= has) continue;
       const name = properties[at + 1];
       const key = typeof name === 'number' ? this.#values[name] : name;
       if (typeof key !== 'string' && typeof key !== 'symbol') continue;
-      const holder: unknown = target === index ? known : prototype;
-      if (typeof holder !== 'object' && typeof holder !== 'function') continue;
-      if (holder === null || isOpenTo(holder, key, this.#list(properties, at + 3))) continue;
-      return true;
+      const holder: unknown = isOfPrototype ? known.prototype : known;
+      if ((typeof holder !== 'object' && typeof holder !== 'function') || holder === null) continue;
+      if (!isOpenTo(holder, key, this.#list(properties, at + 3))) return true;
     }
     return false;
   }
 
-  #isPrototypeOf(index: number, owner: number): boolean {
-    const entry = this.#entry(index);
-    return entry[0] === special.prototype && entry[1] === owner;
+  /** Where the properties of a class and of its prototype begin. */
+  #propertiesOf(index: number): readonly (readonly [at: number, isOfPrototype: boolean])[] {
+    if (this.#places === undefined) {
+      this.#places = new Map();
+      const { properties } = this.#payload;
+      for (let at = 0; at < properties.length; at += 5) {
+        const target = properties[at];
+        if (typeof target !== 'number') continue;
+        const entry = this.#entry(target);
+        const isOfPrototype = entry[0] === special.prototype;
+        const owner = isOfPrototype ? numberAt(entry, 1) : target;
+        const places = this.#places.get(owner) ?? [];
+        places.push([at, isOfPrototype]);
+        this.#places.set(owner, places);
+      }
+    }
+    return this.#places.get(index) ?? [];
   }
 
   #prototypeOf(owner: number): unknown {
@@ -455,8 +475,28 @@ class Decoding {
       const key = typeof name === 'number' ? this.#values[name] : name;
       if (typeof key !== 'string' && typeof key !== 'symbol')
         throw corrupt('a property has no key');
-      define(this.#target(target), key, numberAt(properties, at + 2), cell);
+      const flags = numberAt(properties, at + 2);
+      define(this.#target(target), key, flags, cell);
+      const isOwn =
+        (flags & (propertyFlags.above | propertyFlags.restored | propertyFlags.absent)) === 0;
+      if (isOwn && (flags & propertyFlags.configurable) === 0)
+        for (const part of cell) this.#settle(part);
     }
+  }
+
+  /**
+   * Remembers a function under a key that cannot be defined again: later payloads bring what it captured
+   * by then, and no other function can take its place.
+   */
+  #settle(fn: unknown): void {
+    if (!isCallable(fn) || settled.has(fn)) return;
+    const index = this.#values.indexOf(fn);
+    const instance = this.#instances.get(index);
+    if (instance === undefined) return; // constant, or no function that was made again here
+    const entry = this.#entry(index);
+    this.#memory.remember(identityAt(entry, 2), fn, instance);
+    settled.set(fn, numberAt(entry, 1));
+    hasSettled = true;
   }
 
   /** The version of what was here before this payload; `undefined`: it was not. */
@@ -503,6 +543,10 @@ class Decoding {
       if (how === integrity.frozen) Object.freeze(target);
       else if (how === integrity.sealed) Object.seal(target);
       else Object.preventExtensions(target);
+      if (how === integrity.nonExtensible || typeof index !== 'number') continue;
+      for (const { value, get, set } of Object.values(Object.getOwnPropertyDescriptors(target))) {
+        for (const part of [value, get, set]) this.#settle(part);
+      }
     }
   }
 }
@@ -516,6 +560,11 @@ function isOpenTo(holder: object, key: string | symbol, cell: readonly unknown[]
     ? Object.is(own.value, cell[0])
     : Object.is(own.get, cell[0]) && Object.is(own.set, cell[1]);
 }
+
+/** Functions under a key that cannot be defined again, with the number of their code. */
+const settled = new WeakMap<AnyFunction, number>();
+/** Spares all others a look. */
+let hasSettled = false;
 
 /** Newer than any version: what is ours, or was proved constant, is not changed by a peer. */
 const never = Number.POSITIVE_INFINITY;

@@ -84,6 +84,20 @@ test('an accessor that lost a half, or got one', async () => {
   await same(probe);
 });
 
+test('code under a key that cannot be defined again', async () => {
+  let n = 1;
+  class Fixed {}
+  const probe = () => [Reflect.get(Fixed, 'made'), Reflect.apply(Reflect.get(Fixed, 'fn'), 0, [])];
+  Object.defineProperty(Fixed, 'made', { get: () => n });
+  Object.defineProperty(Fixed, 'fn', { value: () => n });
+  for (const next of [2, 3]) {
+    await same(probe);
+    n = next;
+    await same(probe);
+  }
+  assert.ok((await peer.run(() => new Fixed())) instanceof Fixed);
+});
+
 test('members under symbols, and members that were deleted', async () => {
   const mark = Symbol('mark');
   class Marked {
