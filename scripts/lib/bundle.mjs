@@ -5,9 +5,11 @@
 // White space and syntax are minified: V8 keeps the source text of what it runs, in each host
 // (bench/cases/memory.js). Names stay, stacks are made readable by the source map, and lines are short:
 // Node prints the one from which an uncaught error came.
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 const outdir = 'dist/bundle';
+const typesOfCommonJs = 'dist/commonjs';
 
 /** The entry points of package.json, by the name of their file in the bundle. */
 const doors = {
@@ -124,11 +126,38 @@ async function bundleCommonJs(build) {
     outputs[file] = {};
   };
   for (const [name, source] of Object.entries(doors)) {
-    const types = source.replace('dist/', '../');
+    const types = source.replace('dist/src/', '../commonjs/');
     write(`${outdir}/${name}.cjs`, commonJsDoor(name));
     write(`${outdir}/${name}.d.cts`, `export * from '${types}';\n`);
   }
+  writeCommonJsTypes();
   return outputs;
+}
+
+/**
+ * The declarations once more, in a folder whose package.json makes them CommonJS: under `module: node16`
+ * TypeScript lets a CommonJS file refer to no declarations of ES modules.
+ */
+function writeCommonJsTypes() {
+  rmSync(typesOfCommonJs, { recursive: true, force: true });
+  const open = Object.values(doors).map((file) => declarationOf(file));
+  const seen = new Set(open);
+  for (const file of open) {
+    const text = readFileSync(file, 'utf8');
+    for (const [, specifier] of text.matchAll(/\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
+      const used = declarationOf(join(dirname(file), specifier));
+      if (!seen.has(used)) open.push(used);
+      seen.add(used);
+    }
+    const copy = file.replace('dist/src', typesOfCommonJs);
+    mkdirSync(dirname(copy), { recursive: true });
+    writeFileSync(copy, text);
+  }
+  writeFileSync(`${typesOfCommonJs}/package.json`, '{ "type": "commonjs" }\n');
+}
+
+function declarationOf(file) {
+  return file.replace(/\.js$/, '.d.ts');
 }
 
 function commonJsDoor(name) {

@@ -22,7 +22,8 @@ const allowed = [
   /^dist\/bundle\/.+\.(js|js\.map)$/,
   /^dist\/bundle\/[^/]+(?:\.cjs|\.d\.cts)$/,
   /^dist\/bundle\/dashboard-page\.css$/,
-  /^dist\/src\/.+\.d\.ts$/,
+  /^dist\/(?:src|commonjs)\/.+\.d\.ts$/,
+  /^dist\/commonjs\/package\.json$/,
   /^prebuilds\/.+\.(node|so)$/,
 ];
 const required = [
@@ -62,7 +63,7 @@ async function checkPacked(folder) {
   for (const check of [
     () => run('node_modules/.bin/publint', [file, '--strict'], { capture: true }),
     () =>
-      run('node_modules/.bin/attw', [file, '--profile', 'esm-only', '--no-emoji'], {
+      run('node_modules/.bin/attw', [file, '--profile', 'node16', '--no-emoji'], {
         capture: true,
       }),
     () => useAsUser(folder, file),
@@ -86,16 +87,26 @@ function findWrongFiles(listing) {
 
 /** Its declarations stand alone: a strict program compiles though it checks those of packages too. */
 async function compileAsUser(folder) {
-  const program = join(folder, 'program.mts');
-  writeFileSync(
-    program,
-    "import { pmap } from 'manycore';\nimport { serve } from 'manycore/serve';\n" +
-      'export const sums: number[] = await pmap([1], (x) => x + 1);\nexport const start = serve;\n',
-  );
+  const text =
+    "import { hasCode, pmap } from 'manycore';\nimport { serve } from 'manycore/serve';\n" +
+    "import * as files from 'manycore/serve/static';\nimport * as cgi from 'manycore/serve/cgi';\n" +
+    "import * as metrics from 'manycore/metrics';\n" +
+    'export const sums: Promise<number[]> = pmap([1], (x) => x + 1);\n' +
+    "export const codeOf = (e: unknown): 'ABORTED' | 0 => (hasCode(e, 'ABORTED') ? e.code : 0);\n" +
+    'export const parts = [serve, files, cgi, metrics];\n';
+  const programs = ['program.mts', 'program.cts'].map((name) => join(folder, name));
+  for (const program of programs) writeFileSync(program, text);
   const types = ['--typeRoots', resolve('node_modules/@types'), '--types', 'node'];
-  const target = ['--target', 'es2022', '--module', 'nodenext'];
-  const args = ['--ignoreConfig', '--strict', '--noEmit', ...target, ...types, program];
-  return run('node_modules/.bin/tsc', args, { capture: true, limitMs: 120_000 });
+  const strict = ['--ignoreConfig', '--strict', '--noEmit', '--target', 'es2022', ...types];
+  for (const [format, ...files] of [
+    [['--module', 'node16'], ...programs],
+    [['--module', 'esnext', '--moduleResolution', 'bundler'], programs[0]],
+  ]) {
+    const args = [...strict, ...format, ...files];
+    const result = await run('node_modules/.bin/tsc', args, { capture: true, limitMs: 120_000 });
+    if (result.status !== 0) return result;
+  }
+  return { status: 0, output: '' };
 }
 
 /** Unpacks it where a user's program finds it, with its dependencies, and loads it both ways. */
