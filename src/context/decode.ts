@@ -51,6 +51,8 @@ export interface Memory {
   imported(id: number, name: string): unknown;
   requireFor(url: string): unknown;
   moduleFor(url: string): unknown;
+  /** The values that came beside the payload. */
+  parcel(id: number): readonly unknown[];
 }
 
 export interface Made {
@@ -89,6 +91,7 @@ class Decoding {
   readonly #inProgress = new Set<number>();
   /** Classes that were here before and had to be made anew. */
   readonly #remade = new Set<unknown>();
+  #parcel: readonly unknown[] | undefined;
 
   constructor(payload: Payload, memory: Memory) {
     this.#payload = payload;
@@ -208,6 +211,10 @@ class Decoding {
         return;
       case special.platform:
         this.#done(index, makePlatform(numberAt(entry, 1), this.#list(entry, 2)));
+        return;
+      case special.live:
+        this.#parcel ??= this.#memory.parcel(numberAt(entry, 1));
+        this.#done(index, this.#parcel[numberAt(entry, 2)]);
         return;
       case special.boxedSymbol: {
         const symbol = this.#values[numberAt(entry, 1)];

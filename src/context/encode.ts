@@ -7,7 +7,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Dirent } from 'node:fs';
 import * as types from 'node:util/types';
-import { isBare, isIndex, isPlainArray } from '../internal/index.js';
+import { isBare, isIndex, isPlainArray, Parcel } from '../internal/index.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
@@ -16,7 +16,7 @@ import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
 import { joinPath, nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
 import type { User } from './sharing.js';
-import type { AnyFunction } from './types.js';
+import type { AnyFunction, BufferCarrier } from './types.js';
 import { always } from './versions.js';
 
 /** Writes functions and classes into a graph; returns the index of the special. */
@@ -64,6 +64,9 @@ export class Graph {
   readonly variables = new Map<string, User[]>();
   /** True: functions were met that share a variable, so it is to be written again, with cells. */
   isStale = false;
+  /** What goes beside the bytes. */
+  parcel: Parcel | undefined;
+  readonly #carrier: BufferCarrier | undefined;
   readonly #cells = new Map<unknown, unknown[]>();
   readonly #functions: FunctionEncoder;
   readonly #copies = new Map<object, object>();
@@ -79,7 +82,13 @@ export class Graph {
   /** Where we are, for error messages. */
   readonly path: (string | number)[];
 
-  constructor(functions: FunctionEncoder, what: string, isConstant: boolean) {
+  constructor(
+    functions: FunctionEncoder,
+    what: string,
+    isConstant: boolean,
+    carrier?: BufferCarrier,
+  ) {
+    this.#carrier = carrier;
     this.#functions = functions;
     this.path = [what];
     this.isConstant = isConstant;
@@ -230,6 +239,8 @@ export class Graph {
     if (types.isProxy(value)) refuse(value, this.path); // before one of its traps is called
     const hook = sendHook(value);
     if (hook !== undefined) return this.#sent(value, hook);
+    const live = this.#live(value);
+    if (live >= 0) return live;
     const platform = platformParts(value);
     if (platform !== undefined) return this.#platform(value, platform);
     if (types.isNativeError(value)) return this.#error(value);
@@ -260,6 +271,18 @@ export class Graph {
       return this.add(value, [special.prototype, index]);
     }
     return -1;
+  }
+
+  /** What another thread gets as it is; -1: it is none, or the peer is no thread of this process. */
+  #live(value: object): number {
+    const carried = this.#carrier?.carry?.(value);
+    if (carried === undefined) return -1;
+    this.#mustBeConstant();
+    this.parcel ??= new Parcel();
+    const at = this.parcel.add(value, carried.moved);
+    const index = this.add(value, [special.live, this.parcel.id, at]);
+    if (Buffer.isBuffer(value)) this.addPrototype(index, Buffer.prototype); // a Uint8Array arrives
+    return index;
   }
 
   #sent(value: object, hook: AnyFunction): number {

@@ -110,7 +110,7 @@ export class ContextExporter implements Exporter {
 
   exportValue(value: unknown, what: string): ValueSnapshot {
     try {
-      if (isPlain(value)) {
+      if (this.#buffers?.isMoving !== true && isPlain(value)) {
         return { ...write(format.plain, value, this.#buffers), definitions: [] };
       }
     } catch {
@@ -118,19 +118,23 @@ export class ContextExporter implements Exporter {
     }
     return this.#guard(what, () => {
       const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
-      return { ...this.#write(graph), definitions: this.#ordered(graph) };
+      return {
+        ...this.#write(graph),
+        definitions: this.#ordered(graph),
+        parcel: graph.parcel,
+      };
     });
   }
 
   pin(snapshot: FunctionSnapshot): FunctionSnapshot {
-    const { id: target, definitions, state, buffers } = snapshot;
+    const { id: target, definitions, state, buffers, parcel } = snapshot;
     if (state === undefined) return snapshot;
     const definition: Definition = { kind: 'pinned', target, state };
     const { bytes } = write(format.definition, definition, undefined);
     const id = this.#nextPinnedId;
     this.#nextPinnedId = id === lastPinnedId ? firstPinnedId : id - 1;
     this.#pinned.set(id, bytes);
-    return { id, definitions: [...definitions, id], state: undefined, buffers };
+    return { id, definitions: [...definitions, id], state: undefined, buffers, parcel };
   }
 
   unpin(id: number): void {
@@ -247,7 +251,7 @@ export class ContextExporter implements Exporter {
   }
 
   #attempt(fn: AnyFunction, what: string): Kept | undefined {
-    const graph = new Graph(this.#functions, what, true);
+    const graph = new Graph(this.#functions, what, true, this.#buffers);
     const outer = this.#path;
     this.#path = graph.path;
     try {
@@ -317,7 +321,7 @@ export class ContextExporter implements Exporter {
   /** Written again where that showed that its functions share a variable. */
   #graph(what: string, write: (graph: Graph) => void): Graph {
     for (;;) {
-      const graph = new Graph(this.#functions, what, false);
+      const graph = new Graph(this.#functions, what, false, this.#buffers);
       this.#path = graph.path;
       write(graph);
       if (!graph.isStale) return graph;
@@ -328,7 +332,8 @@ export class ContextExporter implements Exporter {
   #withState(id: number, graph: Graph): FunctionSnapshot {
     const { bytes, buffers } = this.#write(graph);
     this.#captured = new WeakRef(graph);
-    return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers };
+    const { parcel } = graph;
+    return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers, parcel };
   }
 
   /** The common case: code, and values that V8 writes as they are. */

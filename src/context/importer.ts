@@ -251,6 +251,12 @@ class ContextImporter implements Importer, Memory {
     return exports(name);
   }
 
+  parcel(id: number): readonly unknown[] {
+    const values = this.#buffers?.open?.(id);
+    if (values === undefined) throw corrupt('values came without a way beside the frames');
+    return values;
+  }
+
   requireFor(url: string): unknown {
     return createRequire(url);
   }

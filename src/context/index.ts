@@ -6,6 +6,7 @@ export { exportError, reduceError } from './error.js';
 export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
+export { isCloneable, isHandle } from './live.js';
 export { disposePerHost, perHost } from './per-host.js';
 export { isProgram } from './program.js';
 export { propagate } from './propagate.js';

@@ -50,6 +50,8 @@ export const special = {
   platform: 20,
   /** #n: a symbol, which must come before */
   boxedSymbol: 21,
+  /** number of a parcel, index in it */
+  live: 22,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

@@ -30,18 +30,14 @@ const byConstructor: Readonly<Record<string, string>> = {
   Socket: 'a network connection lives in this process',
   TLSSocket: 'a network connection lives in this process',
   Server: 'a listening server lives in this process',
-  FileHandle: 'an open file lives in this process',
   ChildProcess: 'a child process belongs to the process that started it',
   Worker: 'a worker belongs to the thread that started it',
-  MessagePort: 'a port lives in this thread',
   ReadStream: 'an open file lives in this process',
   WriteStream: 'an open file lives in this process',
   Readable: 'a stream is read in this process',
   Writable: 'a stream is written in this process',
   Duplex: 'a stream lives in this process',
   Transform: 'a stream lives in this process',
-  ReadableStream: 'a stream is read in this process',
-  WritableStream: 'a stream is written in this process',
 };
 
 const ofSignal =
@@ -54,15 +50,25 @@ const wayOutOf = new Map<AnyFunction, string>([
   [AbortController, ofSignal],
 ]);
 
-const blobWayOut = 'its bytes can only be awaited; pass await blob.arrayBuffer(), and its type';
+const blobWayOut =
+  'its bytes can only be awaited; pass await blob.arrayBuffer(), and its type, or use threads: option ' +
+  "`host: 'thread'` of the pool";
+
+const handedOver = (what: string): string =>
+  `${what}; ${liveHere}; threads (option \`host: 'thread'\` of the pool) take it by option \`transfer\` of the call`;
 
 /** The same by name, of classes of Node that are not everywhere, or cost to look at. */
 const wayOutByName: Readonly<Record<string, string>> = {
   Blob: blobWayOut,
   File: blobWayOut,
+  MessagePort: handedOver('a port lives in one thread'),
+  FileHandle: handedOver('an open file lives in one thread'),
+  ReadableStream: handedOver('a stream is read in one thread'),
+  WritableStream: handedOver('a stream is written in one thread'),
+  TransformStream: handedOver('a stream lives in one thread'),
   Module:
     'nobody can read its bytes back; pass those that it was compiled from, and compile them once per ' +
-    'host with perHost(() => …)',
+    "host with perHost(() => …), or use threads: option `host: 'thread'` of the pool",
   Request: 'its body is a stream; pass its url, method and headers, and what its body was made of',
   Response: 'its body is a stream; pass await response.json(), .text() or .arrayBuffer()',
   FormData: 'it has files in it, whose bytes can only be awaited; pass them by themselves',
@@ -101,7 +107,9 @@ export function refusalOf(value: object): Refusal | undefined {
   if (types.isSharedArrayBuffer(value) || isSharedView(value)) {
     return {
       what: 'a SharedArrayBuffer',
-      why: 'a copy would no longer be shared; allocate it with shared(bytes), or pass a copy',
+      why:
+        'a copy would no longer be shared; allocate it with shared(bytes), pass a copy, or use threads: ' +
+        "option `host: 'thread'` of the pool",
     };
   }
   const memory = ArrayBuffer.isView(value) ? value.buffer : value;

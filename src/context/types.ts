@@ -1,6 +1,8 @@
 // What the sending and the receiving half of the context layer give each other and the pool.
 // Layer 2: knows nothing of channels, hosts or pools; they carry the bytes that it makes.
 
+import type { Transferable } from 'node:worker_threads';
+import type { Parcel } from '../internal/index.js';
 import type { CallSite } from './stack.js';
 
 // biome-ignore lint/complexity/noBannedTypes: any function of the user's, whatever its signature
@@ -19,6 +21,8 @@ export interface FunctionSnapshot {
   readonly state: Uint8Array | undefined;
   /** Shared memory that `state` names, each once: its carrier keeps it while this may be sent. */
   readonly buffers: readonly BufferName[];
+  /** What `state` needs beside it: posted before it, to each host. */
+  readonly parcel?: Parcel | undefined;
 }
 
 /** A value at the moment of a call, in bytes that any peer can read that knows `definitions`. */
@@ -27,6 +31,7 @@ export interface ValueSnapshot {
   readonly definitions: readonly number[];
   /** As in a function's snapshot. */
   readonly buffers: readonly BufferName[];
+  readonly parcel?: Parcel | undefined;
 }
 
 /** How memory that must not be copied is named in a snapshot (shared blocks). */
@@ -35,6 +40,12 @@ export interface BufferCarrier {
   name(buffer: ArrayBufferLike): BufferName | undefined;
   /** Called once for each of a snapshot's `buffers`. */
   find(name: BufferName): ArrayBufferLike;
+  /** True while a call transfers something: then `carry` is asked for every object. */
+  readonly isMoving?: boolean;
+  /** For peers that are threads of this process. `undefined`: copy or refuse `value` like any other. */
+  carry?(value: object): { readonly moved: Transferable | undefined } | undefined;
+  /** The values of a parcel, once. */
+  open?(parcel: number): readonly unknown[];
 }
 
 /** The sending half. The parent has one for all its hosts; a host has one for its parent. */

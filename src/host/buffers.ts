@@ -3,12 +3,32 @@
 // has the snapshot holds its blocks while it may be sent, and lends them to whom it is sent.
 
 import type { Block, BlockStore, Encoded } from '../channels/index.js';
-import type { BufferCarrier, BufferName, ValueSnapshot } from '../context/index.js';
+import {
+  type BufferCarrier,
+  type BufferName,
+  isCloneable,
+  isHandle,
+  type ValueSnapshot,
+} from '../context/index.js';
 import { CodedError } from '../errors.js';
+import type { Parcels } from './parcels.js';
 
-/** A carrier over the arena that `store` returns, which may appear later than the carrier. */
-export function bufferCarrier(store: () => BlockStore | undefined): BufferCarrier {
+/**
+ * A carrier over the arena that `store` returns, which may appear later than the carrier. `parcels`: of a
+ * thread, which gives what it returns to its parent.
+ */
+export function bufferCarrier(
+  store: () => BlockStore | undefined,
+  parcels?: Parcels,
+): BufferCarrier {
   return {
+    ...(parcels && {
+      carry: (value: object) => {
+        if (isHandle(value)) return { moved: value };
+        return isCloneable(value) ? cloned : undefined;
+      },
+      open: (id: number) => parcels.take(id),
+    }),
     name(buffer) {
       const block = store()?.sharedBlock(buffer);
       return block && [block.owner, block.offset, block.sizeBytes];
@@ -26,6 +46,9 @@ export function bufferCarrier(store: () => BlockStore | undefined): BufferCarrie
   };
 }
 
+/** Stays here, too. */
+export const cloned = { moved: undefined };
+
 const noBlocks: readonly Block[] = [];
 
 /** The blocks that a carrier gave these names. */
@@ -38,6 +61,6 @@ function blockOf([owner = -1, offset = -1, sizeBytes = -1]: BufferName): Block {
 }
 
 /** A snapshot as codecs take it. */
-export function encodedOf({ bytes, definitions, buffers }: ValueSnapshot): Encoded {
-  return { bytes, definitions, blocks: blocksOf(buffers) };
+export function encodedOf({ bytes, definitions, buffers, parcel }: ValueSnapshot): Encoded {
+  return { bytes, definitions, blocks: blocksOf(buffers), parcel };
 }

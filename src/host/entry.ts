@@ -13,6 +13,7 @@ import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
 import { beforeFatal, beforeLeaving, leave, teardownMs } from './leave.js';
 import { Loads } from './loads.js';
+import { Parcels } from './parcels.js';
 import { type HostTicket, parseTicket } from './protocol.js';
 import { Session } from './session.js';
 
@@ -48,6 +49,7 @@ function start(ticket: HostTicket): void {
     gate: new Gate(ticket.concurrentTasks),
     maxRssBytes: ticket.maxRssBytes,
     isThread: !isProcess,
+    parcels: ticket.parcels && new Parcels(ticket.parcels),
     onLearn: (loading) => {
       if (loads !== undefined) countLoad(loads, loading);
     },

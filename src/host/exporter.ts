@@ -7,15 +7,24 @@ import {
   type BufferName,
   createExporter,
   type Exporter,
+  isCloneable,
 } from '../context/index.js';
-import { bufferCarrier } from './buffers.js';
+import { bufferCarrier, cloned } from './buffers.js';
+import type { Moving } from './moving.js';
 
-/**
- * Names shared memory in snapshots. While `isNaming` is false it is copied: the snapshot is for hosts
- * that share none.
- */
+/** What the hosts that a snapshot is for share with this thread. */
+export interface Reach {
+  /** Memory of `shared()`, and large values; else they are copied. */
+  readonly hasSharedMemory: boolean;
+  /** Everything: they are threads of this process. */
+  readonly isThread: boolean;
+  /** What the call transfers. */
+  readonly moving: Moving | undefined;
+}
+
 class ParentBuffers implements BufferCarrier {
-  isNaming = true;
+  /** Of the snapshot that is being made. */
+  reach: Reach = { hasSharedMemory: true, isThread: false, moving: undefined };
   readonly #carrier = bufferCarrier(() => this.blocks);
 
   /** Of this thread's arena, while it has one. */
@@ -23,12 +32,25 @@ class ParentBuffers implements BufferCarrier {
     return parentBlocks();
   }
 
+  get isMoving(): boolean {
+    return this.reach.moving !== undefined;
+  }
+
   name(buffer: ArrayBufferLike): BufferName | undefined {
-    return this.isNaming ? this.#carrier.name(buffer) : undefined;
+    this.reach.moving?.find(buffer);
+    return this.reach.hasSharedMemory ? this.#carrier.name(buffer) : undefined;
   }
 
   find(name: BufferName): ArrayBufferLike {
     return this.#carrier.find(name);
+  }
+
+  carry(value: object): ReturnType<NonNullable<BufferCarrier['carry']>> {
+    const { moving, isThread } = this.reach;
+    const moved = moving?.find(value);
+    if (!isThread) return undefined;
+    if (moved !== undefined) return { moved };
+    return isCloneable(value) ? cloned : undefined;
   }
 }
 

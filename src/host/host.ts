@@ -7,7 +7,7 @@
 // the ring, which must not claim the next task of the slot: it is free when a later one was answered.
 // Long (over 400 lines), because life, slots and frames of a host change together.
 
-import { isMainThread } from 'node:worker_threads';
+import { isMainThread, MessageChannel } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
@@ -15,11 +15,13 @@ import { clearTimeout, Lifecycle, messageOf, setTimeout, startTimer } from '../i
 import { nativeBinding } from '../native.js';
 import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
+import { type Call, isOneWay } from './call.js';
 import { isUnreadable, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';
-import { type Call, Link, readError, rest } from './link.js';
+import { Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
 import { NestedMaps } from './nested.js';
+import { Parcels } from './parcels.js';
 import { startProcess } from './process.js';
 import { type EndingHost, endsBefore, endsWithProgram } from './program-end.js';
 import {
@@ -90,6 +92,7 @@ export class Host<C extends Call> implements EndingHost {
   readonly #end: ChannelEnd;
   readonly #nested: NestedMaps;
   readonly #memory: AskedMemory;
+  readonly #parcels: Parcels | undefined;
   readonly #events: HostEvents<C>;
   readonly #life: Lifecycle<HostState>;
   readonly #calls: (C | undefined)[] = [];
@@ -125,6 +128,8 @@ export class Host<C extends Call> implements EndingHost {
     });
     const offer = offerChannel(settings.channel, { host: settings.kind, spin: settings.spin });
     const loads = settings.kind === 'thread' ? new Loads() : undefined;
+    const beside = settings.kind === 'thread' ? new MessageChannel() : undefined;
+    this.#parcels = beside && new Parcels(beside.port1);
     const ticket: HostTicket = {
       hostId: id,
       parentPid: process.pid,
@@ -134,6 +139,7 @@ export class Host<C extends Call> implements EndingHost {
       maxRssBytes: settings.maxRssBytes,
       pinnedCores: settings.pinnedCores,
       loads: loads?.buffer,
+      parcels: beside?.port2,
     };
     try {
       if (settings.remote !== undefined) {
@@ -147,17 +153,19 @@ export class Host<C extends Call> implements EndingHost {
       }
     } catch (error) {
       offer.discard();
+      this.#parcels?.close();
       throw error;
     }
     this.#handle.onExit = (exit) => this.#processEnded(exit);
     this.#handle.onRetire = () => this.#events.onRetire(this);
     this.#end = offer.open(this.#handle.pipe);
     // Blocks go back to the host by which they came.
-    const buffers = bufferCarrier(() => this.#end.blocks);
+    const buffers = bufferCarrier(() => this.#end.blocks, this.#parcels);
     this.#link = new Link({
       end: this.#end,
       exporter: parentExporter(),
       importer: createImporter({ exporter: parentExporter(), buffers }),
+      parcels: this.#parcels,
       what: 'the arguments',
       events: {
         onFrame: (kind, slot, target, body) => this.#receive(kind, slot, target, body),
@@ -181,12 +189,11 @@ export class Host<C extends Call> implements EndingHost {
 
   #begin(settings: HostSettings): void {
     this.#link.ref();
-    const { id, definitions, state = noBytes, buffers } = settings.setup ?? noSetUp;
-    this.#link.postSnapshot(frame.setup, 0, id, { bytes: state, definitions, buffers });
+    const { id, state: bytes = noBytes, ...needs } = settings.setup ?? noSetUp;
+    this.#link.postSnapshot(frame.setup, 0, id, { ...needs, bytes });
     if (settings.teardown !== undefined) {
-      const { id: target, definitions: needs, state: captured = noBytes } = settings.teardown;
-      const snapshot = { bytes: captured, definitions: needs, buffers: settings.teardown.buffers };
-      this.#link.postSnapshot(frame.teardown, 0, target, snapshot);
+      const { id: target, state: captured = noBytes, ...rest } = settings.teardown;
+      this.#link.postSnapshot(frame.teardown, 0, target, { ...rest, bytes: captured });
     }
     this.#watchStart(settings.startTimeoutMs);
   }
@@ -301,7 +308,7 @@ export class Host<C extends Call> implements EndingHost {
     const slot = this.#calls.indexOf(call);
     // One slot stays: only an answer frees those of tasks that were taken back.
     if (slot < 0 || this.#takenBack.length + 1 >= this.maxInFlight) return false;
-    if (this.#end.claims?.tryClaim(slot) !== true) return false;
+    if (isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true) return false;
     this.#link.unlend(call);
     this.#leave(slot);
     this.#takenBack.push(slot);
@@ -316,7 +323,7 @@ export class Host<C extends Call> implements EndingHost {
   /** For a call that `onExit` got: whether it had begun. Where nobody can tell, it counts as begun. */
   hasBegun(call: C): boolean {
     const slot = this.#lost.indexOf(call);
-    return this.#end.claims?.tryClaim(slot) !== true;
+    return isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true;
   }
 
   /** Calls in flight, in no order. */
@@ -549,6 +556,7 @@ export class Host<C extends Call> implements EndingHost {
       ? startFailure(this.label, this.#startFailure, described, this.#settings)
       : undefined;
     this.#events.onExit(this, described, unanswered, failure);
+    this.#parcels?.close();
     this.#link.destroy(); // last: until here the claims could be asked
   }
 }

@@ -1,4 +1,5 @@
 export { blocksOf, bufferCarrier, encodedOf } from './buffers.js';
+export { type Call, parcelsOf } from './call.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
 export {
   allowedCores,
@@ -10,11 +11,12 @@ export {
 } from './cores.js';
 export { type RunningTask, runningTask, taskSignal } from './current-task.js';
 export { describeExit, mayLackHeap } from './exit.js';
-export { parentBuffers, parentExporter } from './exporter.js';
+export { parentBuffers, parentExporter, type Reach } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
 export { hostNumber, isInsideHost } from './inside.js';
 export { beforeLeaving, finishWork } from './leave.js';
-export { type Call, Link, readError } from './link.js';
+export { Link, readError } from './link.js';
+export { Moving } from './moving.js';
 export type { NestedChunk, NestedOwner } from './nested.js';
 export { startProcess } from './process.js';
 export type { HostMemory, HostTicket } from './protocol.js';

@@ -17,23 +17,13 @@ import type {
   SendOutcome,
 } from '../channels/index.js';
 import { ByteReader, Codec } from '../channels/index.js';
-import type { Exporter, FunctionSnapshot, Importer, ValueSnapshot } from '../context/index.js';
+import type { Exporter, Importer, ValueSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf, type Parcel } from '../internal/index.js';
 import { blocksOf, encodedOf } from './buffers.js';
+import { type Call, parcelsOf } from './call.js';
+import type { Parcels } from './parcels.js';
 import { frame } from './protocol.js';
-
-/** A call as the pool keeps it until it is answered. */
-export interface Call {
-  readonly snapshot: FunctionSnapshot;
-  readonly args: readonly unknown[];
-  /** The arguments as they were at the call; `undefined` when nobody can change them. */
-  readonly packed: Packed | undefined;
-  /** The arguments are one `Chunk`, and the function is its mapper. */
-  readonly isChunk: boolean;
-  /** Set here before the error of a chunk: which of its items failed. */
-  failedAt: number;
-}
 
 export interface LinkEvents {
   /** All frames but those of definitions and blocks, which the link handles itself. */
@@ -51,6 +41,8 @@ export interface LinkOptions {
   readonly end: ChannelEnd;
   readonly exporter: Exporter;
   readonly importer: Importer;
+  /** Where the peer is a thread of this process. */
+  readonly parcels?: Parcels | undefined;
   /** Opens the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
   readonly events: LinkEvents;
@@ -86,6 +78,7 @@ export class Link {
   readonly #end: ChannelEnd;
   readonly importer: Importer;
   readonly #exporter: Exporter;
+  readonly #parcels: Parcels | undefined;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
@@ -99,7 +92,8 @@ export class Link {
   readonly #writePacked: BodyWriter<Packed>;
   readonly #writeCall: BodyWriter<Call>;
 
-  constructor({ end, exporter, importer, what, events }: LinkOptions) {
+  constructor({ end, exporter, importer, parcels, what, events }: LinkOptions) {
+    this.#parcels = parcels;
     this.#end = end;
     this.#channel = end.channel;
     this.#exporter = exporter;
@@ -203,6 +197,7 @@ export class Link {
     if (this.#outbox.length > 0) return 'full';
     const { id, definitions, state, buffers } = call.snapshot;
     if (!this.#known.has(id)) {
+      if (state === undefined) this.#postParcel(call.snapshot.parcel);
       this.define(definitions);
       if (state === undefined) this.#lend(blocksOf(buffers)); // its definition names them
     } else if (state !== undefined) {
@@ -212,15 +207,33 @@ export class Link {
     if (packed !== undefined && packed.definitions.length > 0) this.define(packed.definitions);
     if (this.#outbox.length > 0) return 'full';
     const kind = kindOf(call);
+    if (parcelsOf(call).length > 0) return this.#sendWithParcels(kind, slot, call);
     const outcome = this.#channel.trySend(kind, slot, id, this.#writeCall, call);
     if (outcome === 'refused') {
       throw new CodedError('HOST_PROTOCOL', 'arguments that can change were not packed');
     }
-    if (outcome === 'sent') {
-      if (state !== undefined && buffers.length > 0) this.#lend(blocksOf(buffers));
-      if (packed !== undefined) this.#lend(packed.blocks);
-    }
+    if (outcome === 'sent') this.#lendCall(call);
     return outcome;
+  }
+
+  #lendCall({ snapshot: { state, buffers }, packed }: Call): void {
+    if (state !== undefined && buffers.length > 0) this.#lend(blocksOf(buffers));
+    if (packed !== undefined) this.#lend(packed.blocks);
+  }
+
+  /** Once the parcels are posted the frame follows for certain: what has no room waits in the outbox. */
+  #sendWithParcels(kind: number, slot: number, call: Call): 'sent' | 'closed' {
+    for (const parcel of parcelsOf(call)) this.#postParcel(parcel);
+    const outcome = this.#enqueue(() => {
+      const sent = this.#channel.trySend(kind, slot, call.snapshot.id, this.#writeCall, call);
+      if (sent === 'sent') this.#lendCall(call);
+      return sent;
+    });
+    return outcome === 'closed' ? 'closed' : 'sent';
+  }
+
+  #postParcel(parcel: Parcel | undefined): void {
+    if (parcel !== undefined) this.#parcels?.post(parcel);
   }
 
   /** Sends the definitions that the peer has not had, in this order. */
@@ -249,12 +262,14 @@ export class Link {
       if (outcome === 'closed') return;
     }
     const packed = this.codec.pack(value);
+    this.#postParcel(packed.parcel);
     this.define(packed.definitions);
     this.#postPacked(kind, task, target, packed);
   }
 
   /** Sends what the exporter made, as it is, with the definitions that it needs. */
   postSnapshot(kind: number, task: number, target: number, snapshot: ValueSnapshot): void {
+    this.#postParcel(snapshot.parcel);
     this.define(snapshot.definitions);
     const packed = encodedOf(snapshot);
     for (const block of packed.blocks) this.#end.blocks?.hold(block);
@@ -280,9 +295,11 @@ export class Link {
   }
 
   /** A call that was sent was taken back before it started. */
-  unlend({ snapshot, packed }: Call): void {
+  unlend(call: Call): void {
+    const { snapshot, packed } = call;
     if (snapshot.state !== undefined) this.#unlend(blocksOf(snapshot.buffers));
     if (packed !== undefined) this.#unlend(packed.blocks);
+    for (const parcel of parcelsOf(call)) this.#parcels?.recall(parcel);
   }
 
   #unlend(blocks: readonly Block[]): void {
@@ -338,11 +355,14 @@ export class Link {
     return this.#outboxBytes;
   }
 
-  #enqueue(send: () => SendOutcome, sizeBytes = 0): void {
-    if (this.#outbox.length === 0 && send() !== 'full') return;
+  /** `full`: it waits in the outbox. */
+  #enqueue(send: () => SendOutcome, sizeBytes = 0): SendOutcome {
+    const outcome = this.#outbox.length === 0 ? send() : 'full';
+    if (outcome !== 'full') return outcome;
     if (this.#outbox.length === 0) this.#channel.ref();
     this.#outbox.push({ send, sizeBytes });
     this.#outboxBytes += sizeBytes;
+    return 'full';
   }
 
   /** True when nothing waits any more. */

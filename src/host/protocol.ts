@@ -2,6 +2,7 @@
 // channel: three int32 (`kind`, `task`, `target`) and a body; the table says what each holds.
 // `task` is a slot of the host's table of tasks in flight, not a number of the pool.
 
+import type { MessagePort as Port } from 'node:worker_threads';
 import { CodedError } from '../errors.js';
 import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../heap/index.js';
 
@@ -96,6 +97,8 @@ export interface HostTicket {
   readonly pinnedCores: readonly number[];
   /** The words of a thread's `Loads`. */
   readonly loads: SharedArrayBuffer | undefined;
+  /** A thread's end of the way for `Parcels`. */
+  readonly parcels?: Port | undefined;
 }
 
 /** The ticket in `value`, as a host's entry got it; `HOST_PROTOCOL` when it is something else. */
@@ -111,6 +114,7 @@ export function parseTicket(value: unknown): HostTicket {
     maxRssBytes: numberField(fields, 'maxRssBytes'),
     pinnedCores: numbersField(fields, 'pinnedCores'),
     loads: loadsField(fields),
+    parcels: parcelsField(fields),
   };
 }
 
@@ -129,6 +133,23 @@ function numbersField(fields: ReadonlyMap<string, unknown>, name: string): numbe
 function loadsField(fields: ReadonlyMap<string, unknown>): SharedArrayBuffer | undefined {
   const value = fields.get('loads');
   return value instanceof SharedArrayBuffer ? value : undefined;
+}
+
+function parcelsField(fields: ReadonlyMap<string, unknown>): Port | undefined {
+  const value = fields.get('parcels');
+  return value === undefined || !(value instanceof MessagePort) ? undefined : value;
+}
+
+/** The parcel in `message`; without values it is not needed any more. Throws `TRANSFER_CORRUPT`. */
+export function parseParcel(message: unknown): {
+  readonly id: number;
+  readonly values: readonly unknown[] | undefined;
+} {
+  const [id, values]: unknown[] = Array.isArray(message) ? message : [];
+  if (typeof id !== 'number' || (values !== undefined && !Array.isArray(values))) {
+    throw new CodedError('TRANSFER_CORRUPT', 'what came beside a frame is no parcel');
+  }
+  return { id, values };
 }
 
 function malformed(what: string, value: unknown): CodedError {

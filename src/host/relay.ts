@@ -8,8 +8,9 @@ import type { AnyFunction, Exporter, FunctionSnapshot } from '../context/index.j
 import { CodedError } from '../errors.js';
 import { unwatchAbort, watchAbort } from '../internal/index.js';
 import { blocksOf } from './buffers.js';
+import type { Call } from './call.js';
 import { ItemFailure } from './chunk.js';
-import { type Call, type Link, rest } from './link.js';
+import { type Link, rest } from './link.js';
 import { type Chunk, type ChunkAnswer, chunkArgs, frame, parseChunkAnswer } from './protocol.js';
 
 interface Waiting {

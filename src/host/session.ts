@@ -14,6 +14,7 @@ import { bufferCarrier } from './buffers.js';
 import type { Gate } from './gate.js';
 import { beforeLeaving, teardownMs } from './leave.js';
 import { Link } from './link.js';
+import type { Parcels } from './parcels.js';
 import { frame, noSetup } from './protocol.js';
 import { Relay, relayTo } from './relay.js';
 import { Runner } from './runner.js';
@@ -25,6 +26,8 @@ export interface SessionOptions {
   /** Resident memory above which the host asks to be replaced, in bytes; 0: never. */
   readonly maxRssBytes: number;
   readonly isThread: boolean;
+  /** Of a thread. */
+  readonly parcels?: Parcels | undefined;
   /** A definition was read; `loading` while it loads modules. */
   readonly onLearn: (loading: Promise<void> | undefined) => void;
   /** A task begins, or has ended. */
@@ -43,14 +46,15 @@ export class Session {
   readonly #fail: (error: unknown) => void;
 
   constructor(options: SessionOptions) {
-    const { end, gate, maxRssBytes, isThread, onLearn, onTurn, onClose } = options;
-    const carrier = bufferCarrier(() => end.blocks);
+    const { end, gate, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } = options;
+    const carrier = bufferCarrier(() => end.blocks, parcels);
     const exporter = createExporter({ buffers: carrier });
     const importer = createImporter({ exporter, buffers: carrier });
     const link = new Link({
       end,
       exporter,
       importer,
+      parcels,
       what: 'the result',
       events: {
         onFrame: (kind, task, target, body) => {

@@ -23,7 +23,7 @@ export function startThread(
     const workerOptions: WorkerOptions = {
       name: 'manycore host', // the thread has it in the system, from Node 22 on
       workerData: ticket,
-      transferList: [...offer.transfer],
+      transferList: [...offer.transfer, ...(ticket.parcels === undefined ? [] : [ticket.parcels])],
       env: withoutUndefined({ ...process.env, ...options.env }),
       ...(options.execArgv.length > 0 && {
         execArgv: [...threadFlags(process.execArgv), ...options.execArgv],

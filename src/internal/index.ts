@@ -54,6 +54,7 @@ export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { LoopHold } from './loop-hold.js';
 export { messageOf } from './message.js';
+export { Parcel } from './parcel.js';
 export {
   isBare,
   isDetached,

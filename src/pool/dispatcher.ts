@@ -175,7 +175,7 @@ export class Dispatcher {
     });
   }
 
-  #leaveQueue(task: Task, error: CodedError): void {
+  #leaveQueue(task: Task, error: unknown): void {
     this.#queue.remove(task, task.options.priority);
     if (this.#queue.length === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
@@ -214,7 +214,8 @@ export class Dispatcher {
   /** True when the task needs to wait no more: a host has it, or it is settled. */
   #trySend(task: Task): boolean {
     while (true) {
-      const mustBeAlone = task.options.timeoutMs !== Infinity;
+      // What it transfers cannot be taken back from a host.
+      const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
       // What has a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
@@ -397,6 +398,13 @@ export class Dispatcher {
       if (host !== undefined) this.#abandon(task, host, error);
     };
     watchAbort(signal, task.onAbort);
+  }
+
+  /** Rejects a task with `error`, wherever it is. */
+  giveUp(task: Task, error: unknown): void {
+    const host = this.fleet.hosts.find((each) => each.has(task));
+    if (task.state === 'waiting') this.#leaveQueue(task, error);
+    else if (host !== undefined) this.#abandon(task, host, error);
   }
 
   /**

@@ -2,6 +2,7 @@
 // what came and fills in the rest. A wrong value is an `OPTION_INVALID` that names it, before anything
 // is started.
 
+import type { Transferable } from 'node:worker_threads';
 import type { ChannelKind } from '../channels/index.js';
 import {
   grantedCores,
@@ -115,6 +116,13 @@ export interface CallOptions {
    */
   readonly retry?: number | undefined;
   /**
+   * What the call hands over, as by `postMessage`: `ArrayBuffer`s, and to threads also `MessagePort`s, web
+   * streams and `FileHandle`s. All of it must be in the arguments or captured. It is detached here when the
+   * call was accepted: a call that is refused keeps it. To processes buffers go as copies. Not with `retry`,
+   * `durable` and `whenBusy: 'inline'`. Inside a host, where calls run inline, nothing is detached. Default: none.
+   */
+  readonly transfer?: readonly Transferable[] | undefined;
+  /**
    * Of a pool with a cluster: kept in JetStream until a worker has run it and its result is kept, whatever
    * happens to workers and caller. With an `id` of one's own it runs once, whoever calls it how often, and a
    * caller that was lost gets the result by calling again; results are kept for a week. Default false.
@@ -167,8 +175,11 @@ export interface FilledCallOptions {
   readonly onReport: ReportListener | undefined;
   readonly priority: number;
   readonly retry: number;
+  readonly transfer: readonly Transferable[];
   readonly durable: { readonly id: string | undefined } | undefined;
 }
+
+const noTransfer: readonly Transferable[] = Object.freeze([]);
 
 export const callDefaults: FilledCallOptions = Object.freeze({
   whenBusy: 'queue',
@@ -178,6 +189,7 @@ export const callDefaults: FilledCallOptions = Object.freeze({
   onReport: undefined,
   priority: 0,
   retry: 0,
+  transfer: noTransfer,
   durable: undefined,
 });
 
@@ -214,6 +226,7 @@ const callOptionNames: ReadonlySet<string> = new Set([
   'onReport',
   'priority',
   'retry',
+  'transfer',
   'durable',
   'pool',
 ]);
@@ -275,8 +288,32 @@ export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
     onReport: fillReport(given),
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    transfer: fillTransfer(given),
     durable: fillDurable(given),
   };
+}
+
+function fillTransfer({
+  transfer = noTransfer,
+  retry = 0,
+  durable = false,
+  whenBusy,
+}: CallOptions): readonly Transferable[] {
+  if (!Array.isArray(transfer)) throw invalid('transfer', transfer, 'an array');
+  if (transfer.length === 0) return noTransfer;
+  // What was transferred is gone, so it cannot go twice.
+  if (retry > 0) throw invalid('retry', retry, 'left out, or 0, with transfer');
+  if (durable !== false) throw invalid('transfer', transfer, 'left out for a durable task');
+  if (whenBusy === 'inline')
+    throw invalid('whenBusy', whenBusy, '"queue" or "reject" with transfer');
+  for (const [index, each] of transfer.entries()) {
+    const first = transfer.indexOf(each);
+    if (first < index)
+      throw invalid(`transfer[${index}]`, each, `there once: transfer[${first}] is the same`);
+    if (typeof each !== 'object' || each === null)
+      throw invalid(`transfer[${index}]`, each, 'an object');
+  }
+  return [...transfer];
 }
 
 function fillReport({ onReport, durable = false }: CallOptions): ReportListener | undefined {

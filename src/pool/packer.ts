@@ -11,7 +11,15 @@ import {
   shareBlocks,
 } from '../channels/index.js';
 import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
-import { blocksOf, type Chunk, encodedOf, parentBuffers, parentExporter } from '../host/index.js';
+import {
+  blocksOf,
+  type Chunk,
+  encodedOf,
+  type Moving,
+  parentBuffers,
+  parentExporter,
+  type Reach,
+} from '../host/index.js';
 import { ChunkFailure } from './pinned.js';
 
 /** A function and its arguments as they were at the call. */
@@ -30,11 +38,13 @@ export class Packer {
   /** For tasks with `retry`. */
   readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
+  #reach: Reach;
   /** While one item after the other is tried alone. */
   #isBlaming = false;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
-  constructor(isOverSharedMemory: boolean) {
+  constructor(isOverSharedMemory: boolean, isThread: boolean) {
+    this.#reach = { hasSharedMemory: isOverSharedMemory, isThread, moving: undefined };
     this.#share = isOverSharedMemory ? shareBlocks() : undefined;
     const blocks = this.#share?.blocks;
     const slow: SlowCodec = {
@@ -47,11 +57,12 @@ export class Packer {
 
   /** Throws `TRANSFER_…`; then nothing is held. */
   pack(args: readonly unknown[], mayRunTwice: boolean): Packed {
-    const wasNaming = this.#setNaming();
+    const before = this.#begin();
     try {
+      if (this.#reach.moving !== undefined) return this.#codec.packSlowly(args);
       return (mayRunTwice ? this.#inlineCodec : this.#codec).pack(args);
     } finally {
-      parentBuffers.isNaming = wasNaming;
+      parentBuffers.reach = before;
     }
   }
 
@@ -92,11 +103,11 @@ export class Packer {
 
   /** Throws `TRANSFER_…`. */
   exportFunction(fn: AnyFunction): FunctionSnapshot {
-    const wasNaming = this.#setNaming();
+    const before = this.#begin();
     try {
       return parentExporter().exportFunction(fn);
     } finally {
-      parentBuffers.isNaming = wasNaming;
+      parentBuffers.reach = before;
     }
   }
 
@@ -117,19 +128,38 @@ export class Packer {
     args: readonly unknown[],
     { definitions }: Packed,
   ): FunctionSnapshot | undefined {
-    const wasNaming = this.#setNaming();
+    const before = this.#begin();
     try {
       return parentExporter().exportJoint(fn, args, definitions.length > 0);
     } finally {
-      parentBuffers.isNaming = wasNaming;
+      parentBuffers.reach = before;
     }
   }
 
-  /** For this pool's channel. An export runs getters, which may call another pool. */
-  #setNaming(): boolean {
-    const wasNaming = parentBuffers.isNaming;
-    parentBuffers.isNaming = this.#share !== undefined;
-    return wasNaming;
+  /** For this pool's hosts. An export runs getters, which may call another pool. */
+  #begin(): Reach {
+    const before = parentBuffers.reach;
+    parentBuffers.reach = this.#reach;
+    return before;
+  }
+
+  /** As `exportCall`, for a call that transfers something. Throws `OPTION_INVALID`, too. Nothing is detached yet. */
+  exportMovingCall(fn: AnyFunction, args: readonly unknown[], moving: Moving): PackedCall {
+    const usual = this.#reach;
+    this.#reach = { ...usual, moving };
+    let call: PackedCall;
+    try {
+      call = this.exportCall(fn, args, false);
+    } finally {
+      this.#reach = usual;
+    }
+    try {
+      moving.check();
+    } catch (error) {
+      if (call.packed !== undefined) this.release(call.packed);
+      throw error;
+    }
+    return call;
   }
 
   /** Keeps the shared memory that a function captured; call it before anything else may run. */

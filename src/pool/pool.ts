@@ -11,6 +11,8 @@ import type { CodedError } from '../errors.js';
 import {
   type Chunk,
   chunkArgs,
+  Moving,
+  parcelsOf,
   parentExporter,
   parseChunkAnswer,
   sharedHosts,
@@ -122,7 +124,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const shared = isShared ? sharedHosts() : undefined;
     this.#options = fillPoolOptions(shared === undefined ? options : { size: shared.count });
     this.#channel = chooseChannel(this.#options);
-    this.#packer = new Packer(this.#channel === 'shm');
+    this.#packer = new Packer(this.#channel === 'shm', this.#options.host === 'thread');
     this.#durable = new DurableCalls(this.#options);
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
@@ -153,6 +155,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       onSettled: (task) => {
         this.#packer.letGo(task.snapshot);
         if (task.packed !== undefined) this.#packer.release(task.packed);
+        if (task.options.transfer.length > 0)
+          for (const parcel of parcelsOf(task)) parcel.discard();
       },
     });
     this.#untell = this.#state === 'open' ? addSource('pool', this, figuresOf, refresh) : () => {};
@@ -263,7 +267,11 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     this.#dispatcher.fleet.anticipate();
-    const call = this.#packer.exportCall(fn, args, options.retry > 0);
+    const moving = options.transfer.length > 0 ? new Moving(options.transfer) : undefined;
+    const call =
+      moving === undefined
+        ? this.#packer.exportCall(fn, args, options.retry > 0)
+        : this.#packer.exportMovingCall(fn, args, moving);
     const { snapshot } = call;
     this.#packer.hold(snapshot);
     lastTaskId += 1;
@@ -281,7 +289,18 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         reject,
       );
       this.#hand(task);
+      if (moving !== undefined) this.#detach(task, moving);
     });
+  }
+
+  /** A task that was refused keeps at home what it would have transferred. */
+  #detach(task: Task, moving: Moving): void {
+    if (task.state === 'settled') return;
+    try {
+      moving.detach(parcelsOf(task));
+    } catch (error) {
+      this.#dispatcher.giveUp(task, error);
+    }
   }
 
   #hand(task: Task): void {

@@ -11,6 +11,7 @@ const ticket = {
   maxRssBytes: 4,
   pinnedCores: [0, 1],
   loads: undefined,
+  parcels: undefined,
 };
 
 test('a ticket is read as it was written', () => {

@@ -102,3 +102,11 @@ test('what cannot travel is refused with its path among the arguments', async ()
       hasCode(error, 'TRANSFER_UNSUPPORTED') && /the arguments\[0\]\[1\]\.deep/.test(String(error)),
   );
 });
+
+test('an array that lost the methods of arrays is passed beside one that was captured', async () => {
+  const captured = [1];
+  const bare: unknown = Object.setPrototypeOf([2], null);
+  const read = (given: unknown) => [captured[0], Reflect.get(Object(given), 0)];
+  const seen = await pool.run(read, bare);
+  assert.deepEqual(seen, [1, 2]);
+});

@@ -9,8 +9,6 @@ const blocked =
   'the program blocks its own event loop until a host works, which is not ready before that loop has turned';
 const balancer = 'no load balancer: `key` and `priority` are what a call can say of its host';
 const queue = 'no own queue: `priority` orders that of the pool';
-const transfer = 'no transfer list: large values go through shared memory, ports cannot travel';
-const sharedArray = 'no SharedArrayBuffer as an argument, to threads either: `shared(bytes)`';
 const stdio = 'no events for what a host prints: it goes where that of the program goes';
 const hooks = 'no options and no hooks for each host: all hosts of a pool are alike';
 const parentPort = 'no use of `parentPort`: it belongs to the channel of the host';
@@ -86,7 +84,6 @@ export const reasons = [
   ),
   ...because('workerpool', 'missing', queue, /priority queue behavior/),
   ...because('workerpool', 'missing', hooks, /should invoke timeout for abort handler/),
-  ...because('workerpool', 'missing', transfer, /transferable object/, /worker termination/),
   ...because('workerpool', 'missing', stdio, /stdout/),
   ...because(
     'workerpool',
@@ -100,15 +97,6 @@ export const reasons = [
     'an aborted call is over for its caller at once: its host is not counted as busy, and reports go nowhere',
     /should not terminate worker if abort listener/,
     /should trigger event in abort handler/,
-  ),
-  ...because('tinypool', 'missing', transfer, /Moving works/, /call teardown/),
-  ...because(
-    'tinypool',
-    'missing',
-    sharedArray,
-    /idle timeout/,
-    /put items into/,
-    /share a Worker/,
   ),
   ...because(
     'tinypool',
@@ -130,16 +118,5 @@ export const reasons = [
     'a host is replaced when it has left, so for a moment there is one less',
     /never be below minThreads/,
     /running workers can recycle/,
-  ),
-  ...because('piscina', 'missing', transfer, /Moving works/, /can transfer ArrayBuffer/),
-  ...because(
-    'piscina',
-    'missing',
-    sharedArray,
-    /idle timeout/,
-    /put items into/,
-    /share a Worker/,
-    /waiting in skipQueue/,
-    /EventEmitter before running/,
   ),
 ];

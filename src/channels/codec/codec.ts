@@ -2,7 +2,7 @@
 // host layer supplies. One codec per channel for sending and reading; one without a channel for `pack`.
 // Not here: what can travel at all and in what bytes (the slow codec: context/).
 
-import { ownOf } from '../../internal/index.js';
+import { ownOf, type Parcel } from '../../internal/index.js';
 import { type ByteReader, ByteWriter } from '../bytes.js';
 import type { Block, BlockStore } from '../types.js';
 import { ValueReader } from './read.js';
@@ -14,6 +14,8 @@ export interface Encoded {
   readonly bytes: Uint8Array;
   readonly definitions: readonly number[];
   readonly blocks: readonly Block[];
+  /** What the bytes need beside them. */
+  readonly parcel?: Parcel | undefined;
 }
 
 /** What encodes values that are not plain data. Either function may throw: `TRANSFER_…`. */
@@ -29,6 +31,8 @@ export interface Packed {
   readonly definitions: readonly number[];
   /** To be lent to each peer that this is sent to: `lend` of its channel's `BlockStore`. */
   readonly blocks: readonly Block[];
+  /** To be posted before each frame with these bytes. */
+  readonly parcel?: Parcel | undefined;
 }
 
 export interface CodecOptions {
@@ -93,23 +97,24 @@ export class Codec {
     const writer = this.#packWriter ?? ByteWriter.growing();
     this.#packWriter = undefined;
     writer.reset(0, writer.bytes.byteLength);
-    if (!this.#values.tryWrite(writer, value)) return this.#packSlow(value);
+    if (!this.#values.tryWrite(writer, value)) return this.packSlowly(value);
     const bytes = writer.copyFrom(0);
     const placed = this.#values.placed;
     const blocks = placed.length === 0 ? noBlocks : [...placed];
     placed.length = 0;
     if (writer.bytes.byteLength <= keptPackBytes) this.#packWriter = writer;
-    return { bytes, definitions: [], blocks };
+    return { bytes, definitions: [], blocks, parcel: undefined };
   }
 
-  #packSlow(value: unknown): Packed {
+  /** `value` by the slow codec, whatever it is. Throws what that throws. */
+  packSlowly(value: unknown): Packed {
     const slow = this.#slow.encode(value);
     const bytes = Buffer.allocUnsafeSlow(5 + slow.bytes.byteLength);
     bytes[0] = TAG_SLOW;
     bytes.writeUInt32LE(slow.bytes.byteLength, 1);
     bytes.set(slow.bytes, 5);
     for (const block of slow.blocks) this.#blocks?.hold(block);
-    return { bytes, definitions: slow.definitions, blocks: slow.blocks };
+    return { bytes, definitions: slow.definitions, blocks: slow.blocks, parcel: slow.parcel };
   }
 
   /** Writes a packed value where a value may stand. Never false. */

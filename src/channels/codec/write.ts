@@ -242,7 +242,8 @@ export class ValueWriter {
     const blocks = this.#blocks;
     if (blocks !== undefined) {
       const isShared = blocks.sharedBlock(buffer) !== undefined;
-      if (isShared || sizeBytes >= this.#thresholdBytes) {
+      const isLarge = sizeBytes >= this.#thresholdBytes && isPlainMemory(buffer);
+      if (isShared || isLarge) {
         const block = blocks.place(bytes);
         if (block !== undefined) {
           this.placed.push(block);
@@ -251,8 +252,7 @@ export class ValueWriter {
         }
       }
     }
-    // Shared and resizable memory has more to it than its bytes.
-    if (!(buffer instanceof ArrayBuffer) || isResizable(buffer)) return false;
+    if (!isPlainMemory(buffer)) return false;
     if (sizeBytes > maxInlineBytes) return false;
     if (!writer.hasRoom(6 + sizeBytes)) return true;
     writer.bytes[writer.position] = TAG_BYTES;
@@ -312,7 +312,7 @@ function writeReference(
   writer.f64(viewBytes);
 }
 
-/** Buffers that can change their size travel with their limits, by the slow codec. */
-function isResizable(buffer: ArrayBufferLike): boolean {
-  return 'resizable' in buffer && buffer.resizable === true;
+/** Memory that other threads have, or that can change its size, has more to it than its bytes. */
+function isPlainMemory(buffer: ArrayBufferLike): boolean {
+  return buffer instanceof ArrayBuffer && !('resizable' in buffer && buffer.resizable === true);
 }

@@ -1,0 +1,69 @@
+// What a call transfers (option `transfer`): which of it the call really has, and the moment in which it
+// is detached here. Buffers go to threads as they are, and to processes as copies; either way this side
+// has lost them, so a program means the same with both.
+
+import { isArrayBuffer } from 'node:util/types';
+import type { Transferable } from 'node:worker_threads';
+import { isHandle } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import { isDetached, type Parcel } from '../internal/index.js';
+import { untransferable } from './parcels.js';
+
+export class Moving {
+  readonly #wanted: ReadonlyMap<object, Transferable>;
+  readonly #met = new Set<object>();
+
+  /** Throws `OPTION_INVALID` for what cannot be transferred any more. */
+  constructor(transfer: readonly Transferable[]) {
+    this.#wanted = new Map(transfer.map((each) => [each, each]));
+    for (const [index, each] of transfer.entries()) checkTransferable(each, index);
+  }
+
+  /** `value` or its memory, when it is to be transferred. */
+  find(value: object): Transferable | undefined {
+    const found = this.#wanted.get(ArrayBuffer.isView(value) ? value.buffer : value);
+    if (found !== undefined) this.#met.add(found);
+    return found;
+  }
+
+  /** Throws `OPTION_INVALID` when something is not part of the call. */
+  check(): void {
+    let index = 0;
+    for (const each of this.#wanted.keys()) {
+      if (!this.#met.has(each))
+        throw refused(index, 'is not part of the call', 'pass it, or leave it out');
+      index += 1;
+    }
+  }
+
+  /** Detaches everything that is still here. Throws `TRANSFER_UNSUPPORTED`. */
+  detach(parcels: readonly Parcel[]): void {
+    try {
+      for (const parcel of parcels) parcel.detach();
+      const left = [...this.#wanted.values()].filter(isMemory).filter((each) => !isDetached(each));
+      structuredClone(undefined, { transfer: left });
+    } catch (error) {
+      throw untransferable(error);
+    }
+  }
+}
+
+function isMemory(value: unknown): value is ArrayBuffer {
+  return isArrayBuffer(value);
+}
+
+/** Throws `OPTION_INVALID` for what threads cannot hand over, or not any more. */
+function checkTransferable(value: Transferable, index: number): void {
+  if (isMemory(value)) {
+    if (isDetached(value))
+      throw refused(index, 'is detached already', 'pass what has its memory now');
+  } else if (!isHandle(value)) {
+    const wanted =
+      'put ArrayBuffers, MessagePorts, streams that nobody reads and FileHandles there';
+    throw refused(index, 'cannot be transferred', wanted);
+  }
+}
+
+function refused(index: number, what: string, wayOut: string): CodedError {
+  return new CodedError('OPTION_INVALID', `transfer[${index}] ${what}: ${wayOut}`);
+}

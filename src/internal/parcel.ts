@@ -1,0 +1,43 @@
+// Values that have no bytes, on their way to another thread of this process: the bytes that need them
+// hold the number of their parcel, and the values go beside the frames, as `postMessage` sends them.
+// Not here: which values these are (context/live.ts), the port that they take (host/parcels.ts).
+
+import type { Transferable } from 'node:worker_threads';
+
+let lastId = 0;
+
+export class Parcel {
+  /** The only one of this thread with that number. */
+  readonly id: number;
+  values: unknown[] = [];
+  /** Leaves this thread with the parcel, which goes once then. */
+  transfer: Transferable[] = [];
+  /** A host has it. */
+  wasPosted = false;
+
+  constructor() {
+    lastId += 1;
+    this.id = lastId;
+  }
+
+  /** Returns the index of `value` in the parcel. */
+  add(value: object, moved: Transferable | undefined): number {
+    if (moved !== undefined && !this.transfer.includes(moved)) this.transfer.push(moved);
+    return this.values.push(value) - 1;
+  }
+
+  /** Detaches what it transfers now, and keeps it until it is posted. Throws what `structuredClone` throws. */
+  detach(): void {
+    if (this.wasPosted || this.transfer.length === 0) return;
+    const { values, transfer } = this;
+    const moved = structuredClone({ values, transfer }, { transfer });
+    this.values = moved.values;
+    this.transfer = moved.transfer;
+  }
+
+  /** Closes what nobody gets: the other end of a port has its `close` event. */
+  discard(): void {
+    if (this.wasPosted) return;
+    for (const each of this.transfer) if (each instanceof MessagePort) each.close();
+  }
+}
