@@ -52,6 +52,9 @@ export function originOf(fn: AnyFunction): Origin | undefined {
 export const coveragePrefix = 'manycore:';
 const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
 
+/** So far to the right the text stands on a line of its own; beyond that an offset says where it was. */
+const mostSpaces = 500;
+
 /** Compiles a definition. Call the result once for each closure. */
 export function compile(definition: CodeDefinition): () => Instance {
   const { slots, prefix, isStrict, form, compiled, line, column, fileName } = definition;
@@ -62,8 +65,11 @@ export function compile(definition: CodeDefinition): () => Instance {
     (slots.length > 0 ? `${slots.includes('let') ? 'var' : 'let'} ${slots.join(',')};` : '') +
     (definition.privates.length > 0 ? `const ${prefix}={p:undefined};` : '') +
     `return {${definition.privates.length > 0 ? `privates(){return ${prefix}.p},` : ''}fill(${prefix}){${fill}},read(){return[${slots.join(',')}]},` +
-    `make(){return (${opening(definition)}\n`;
-  const source = `${before}${' '.repeat(column)}${compiled}\n${closing(definition)})}}`;
+    `make(){return (${opening(definition)}`;
+  // V8 keeps the source: spaces before a function far to the right in a bundle would fill the heap.
+  const isFar = column > mostSpaces && column > before.length;
+  const gap = isFar ? '' : `\n${' '.repeat(column)}`;
+  const source = `${before}${gap}${compiled}\n${closing(definition)})}}`;
   const { metaName, importName, url } = definition;
   const helpers: [string, unknown][] = [];
   if (metaName !== '') helpers.push([metaName, metaFor(url)]);
@@ -73,7 +79,8 @@ export function compile(definition: CodeDefinition): () => Instance {
     helpers.map(([name]) => name),
     {
       filename: isCovered ? coveragePrefix + fileName : fileName,
-      lineOffset: line - 1,
+      lineOffset: isFar ? line : line - 1,
+      columnOffset: isFar ? column - before.length : 0,
     },
   );
   if (typeof factory !== 'function') throw new TypeError('the factory is not a function');

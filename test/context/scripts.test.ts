@@ -37,6 +37,24 @@ test('module.exports of a CommonJS function is what its module exports', async (
   assert.equal(await peer.run(() => viaModule()), 'x');
 });
 
+test('functions of one long line keep their places, and take little memory', async () => {
+  const body = `{ /* ${'x'.repeat(5000)} */ return new Error('here').stack.split('\\n')[1]; }`;
+  const line = `[${Array.from({ length: 300 }, () => `() => ${body}`).join()}]`;
+  const list: unknown = new vm.Script(`\n\n${line}`, {
+    filename: '/one-line.js',
+  }).runInThisContext();
+  assert.ok(Array.isArray(list));
+  const places = (stacks: readonly string[]) =>
+    stacks.map((stack) => /one-line\.js:\d+:\d+/.exec(stack)?.[0]);
+  const probe = (): string[] => [0, 1, 150, 299].map((at) => list[at]());
+  const home = places(probe());
+  assert.match(String(home[3]), /:3:1[45]\d{5}$/);
+  assert.deepEqual(places(await peer.run(probe)), home);
+  // With spaces up to their columns their sources alone would be 230 MB.
+  const heapBytes = await peer.run(() => process.memoryUsage().heapUsed);
+  assert.ok(heapBytes < 100_000_000, `${heapBytes} bytes`);
+});
+
 test('a variable whose name is let', async () => {
   const probe = evaluate('(function () { var let = 5; return () => let; })()');
   assert.equal(await peer.run(probe), 5);
