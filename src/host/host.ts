@@ -273,7 +273,9 @@ export class Host<C extends Call> implements EndingHost {
 
   /** How messages name it. */
   get label(): string {
-    return this.kind === 'process' ? `host ${this.id}, process ${this.pid}` : `host ${this.id}`;
+    return this.pid === undefined || this.kind !== 'process'
+      ? `host ${this.id}`
+      : `host ${this.id}, process ${this.pid}`;
   }
 
   /** Tasks beyond those that run at once are handed over only where they can be taken back. */

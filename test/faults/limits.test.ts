@@ -29,6 +29,28 @@ test('under ulimit -f 0 a pool with channel "shm" is refused with the reason', a
   assert.match(stdout, /^CHANNEL_UNAVAILABLE .*ulimit -f/);
 });
 
+/** One file for a module; Node 20 opens more of them at once than such a limit allows. */
+const bundle = new URL('../../bundle/index.js', import.meta.url).href;
+const skip = Number(process.versions.node.split('.')[0]) < 22 && 'Node 20 loads no modules then';
+
+test('under ulimit -n 25 a call fails in one sentence, and the program goes on', {
+  skip,
+}, async (t) => {
+  const { status, stdout, stderr } = await runProgram(
+    t,
+    `import { Pool } from ${JSON.stringify(bundle)};
+     const pool = new Pool({ size: 1, startRetryMs: 100 });
+     try { await pool.run(() => 1); } catch (error) { console.log(error.code, error.message); }
+     await pool.close();
+     console.log('closed');`,
+    { shell: 'ulimit -n 25 && exec "$@"' },
+  );
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^HOST_START_FAILED .*(?:EMFILE|Too many open files).*\nclosed\n$/, stderr);
+  assert.doesNotMatch(stdout, /undefined/);
+  assert.equal(stderr, '');
+});
+
 test('a heap that is too small to start with is refused by its name', async (t) => {
   const pool = openPool(t, { size: 1, maxHeapMb: 2, startRetryMs: 1000 });
   await assert.rejects(
