@@ -255,3 +255,34 @@ test('what went to a host that died is not lost without a word', async (t) => {
   const exits = pool.with({ transfer: [port2] }).run((_port) => process.exit(3), port2);
   await assert.rejects(exits, hasCode('HOST_EXITED', /./));
 });
+
+for (const way of ways.filter(({ host }) => host === 'process')) {
+  test(`${way.name}: shared memory is refused with its way out, however large`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    for (const sizeBytes of [8, 2 ** 20]) {
+      const view = new Uint8Array(new SharedArrayBuffer(sizeBytes));
+      const call = pool.run((given) => given.length, view);
+      await assert.rejects(
+        call,
+        hasCode('TRANSFER_UNSUPPORTED', /shared\(bytes\).*host: 'thread'/),
+      );
+    }
+  });
+}
+
+test('what was handed to a host that another task blocks is not sent to a second one', async (t) => {
+  const pool = openPool(t, { size: 1, host: 'thread', concurrentTasksPerHost: 2, graceMs: 10 });
+  const words = new Int32Array(new SharedArrayBuffer(4));
+  const controller = new AbortController();
+  const blocker = pool.with({ signal: controller.signal }).run(() => {
+    Atomics.store(words, 0, 1);
+    while (Atomics.load(words, 0) === 1);
+  });
+  await waitFor(() => Atomics.load(words, 0) === 1);
+  const { port1, port2 } = new MessageChannel();
+  t.after(() => port1.close());
+  const handed = pool.with({ transfer: [port2] }).run((port) => port.close(), port2);
+  controller.abort();
+  await assert.rejects(blocker, hasCode('ABORTED', /./));
+  await assert.rejects(handed, hasCode('HOST_EXITED', /./));
+});
