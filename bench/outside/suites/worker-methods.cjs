@@ -26,6 +26,9 @@ exports.call = (script, method, args) => {
   return exports.apply(methods[method], args);
 };
 
+/** What a `Transfer` of workerpool holds: a result hands over its ports anyway. */
+const messageOf = (result) => (result?.constructor?.name === 'Transfer' ? result.message : result);
+
 /** Calls `fn` with what workerpool calls its functions with; its abort listeners end an aborted task. */
 exports.apply = (fn, args) => {
   const listeners = [];
@@ -41,5 +44,5 @@ exports.apply = (fn, args) => {
         );
     });
   });
-  return Promise.race([fn.apply(self, args ?? []), aborted]);
+  return Promise.race([fn.apply(self, args ?? []), aborted]).then(messageOf);
 };
