@@ -16,6 +16,7 @@ const parentPort = 'no use of `parentPort`: it belongs to the channel of the hos
 export const reasons = [
   ...because('piscina', 'missing', blocked, /through (AbortController|EventEmitter) while running/),
   ...because('piscina', 'missing', blocked, /Atomics optimization \(sync/, /enable async mode/),
+  ...because('piscina', 'missing', blocked, /both tests finish/),
   ...because(
     'piscina',
     'missing',
@@ -39,7 +40,7 @@ export const reasons = [
     'a task with a signal may run beside others; when it has to be ended, they run again or are told why',
     /abortable tasks will not share workers/,
   ),
-  ...because('tinypool', 'missing', blocked, /Atomics optimization/),
+  ...because('tinypool', 'missing', blocked, /Atomics optimization/, /both tests finish/),
   ...because('tinypool', 'missing', queue, /custom task queue/),
   ...because('tinypool', 'missing', parentPort, /using parentPort/),
   ...because('tinypool', 'otherwise', 'the number of a host is not used again', /workerId/),
