@@ -3,6 +3,7 @@
 // the installation goes on.
 import { existsSync } from 'node:fs';
 import { compileTypeScript, hasTypeScript } from './lib/compile.mjs';
+import { rollUpTypes } from './lib/roll-up-types.mjs';
 import { run } from './lib/run.mjs';
 
 const note = (text) => console.error(`manycore: ${text}`);
@@ -13,6 +14,7 @@ if (!hasTypeScript()) {
 }
 const types = await compileTypeScript();
 if (types.status !== 0) process.exit(types.status);
+await rollUpTypes();
 if (existsSync('scripts/build-native.mjs')) {
   const native = await run(process.execPath, ['scripts/build-native.mjs']);
   process.exit(native.status);

@@ -5,14 +5,12 @@
 // White space and syntax are minified: V8 keeps the source text of what it runs, in each host
 // (bench/cases/memory.js). Names stay, stacks are made readable by the source map, and lines are short:
 // Node prints the one from which an uncaught error came.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 
-const outdir = 'dist/bundle';
-const typesOfCommonJs = 'dist/commonjs';
+export const outdir = 'dist/bundle';
 
 /** The entry points of package.json, by the name of their file in the bundle. */
-const doors = {
+export const doors = {
   index: 'dist/src/index.js',
   serve: 'dist/src/serve/index.js',
   static: 'dist/src/serve/static/static.js',
@@ -87,7 +85,8 @@ export async function bundle() {
   };
   // Chunks are named by their content: those of an earlier build go, when nobody needs them any more.
   for (const name of readdirSync(outdir)) {
-    if (!(`${outdir}/${name}` in made)) rmSync(`${outdir}/${name}`);
+    const isOurs = !/\.d\.c?ts$/.test(name); // the others are of roll-up-types.mjs
+    if (isOurs && !(`${outdir}/${name}` in made)) rmSync(`${outdir}/${name}`);
   }
 }
 
@@ -121,43 +120,12 @@ async function bundleCommonJs(build) {
     logLevel: 'warning',
   });
   const outputs = { ...metafile.outputs };
-  const write = (file, text) => {
-    writeFileSync(file, text);
+  for (const name of Object.keys(doors)) {
+    const file = `${outdir}/${name}.cjs`;
+    writeFileSync(file, commonJsDoor(name));
     outputs[file] = {};
-  };
-  for (const [name, source] of Object.entries(doors)) {
-    const types = source.replace('dist/src/', '../commonjs/');
-    write(`${outdir}/${name}.cjs`, commonJsDoor(name));
-    write(`${outdir}/${name}.d.cts`, `export * from '${types}';\n`);
   }
-  writeCommonJsTypes();
   return outputs;
-}
-
-/**
- * The declarations once more, in a folder whose package.json makes them CommonJS: under `module: node16`
- * TypeScript lets a CommonJS file refer to no declarations of ES modules.
- */
-function writeCommonJsTypes() {
-  rmSync(typesOfCommonJs, { recursive: true, force: true });
-  const open = Object.values(doors).map((file) => declarationOf(file));
-  const seen = new Set(open);
-  for (const file of open) {
-    const text = readFileSync(file, 'utf8');
-    for (const [, specifier] of text.matchAll(/\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
-      const used = declarationOf(join(dirname(file), specifier));
-      if (!seen.has(used)) open.push(used);
-      seen.add(used);
-    }
-    const copy = file.replace('dist/src', typesOfCommonJs);
-    mkdirSync(dirname(copy), { recursive: true });
-    writeFileSync(copy, text);
-  }
-  writeFileSync(`${typesOfCommonJs}/package.json`, '{ "type": "commonjs" }\n');
-}
-
-function declarationOf(file) {
-  return file.replace(/\.js$/, '.d.ts');
 }
 
 function commonJsDoor(name) {

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './compile.mjs';
+import { rollUpTypes } from './roll-up-types.mjs';
 import { run } from './run.mjs';
 
 const allowed = [
@@ -20,10 +21,8 @@ const allowed = [
   /^LICENSE$/,
   /^package\.json$/,
   /^dist\/bundle\/.+\.(js|js\.map)$/,
-  /^dist\/bundle\/[^/]+(?:\.cjs|\.d\.cts)$/,
+  /^dist\/bundle\/[^/]+(?:\.cjs|\.d\.c?ts)$/,
   /^dist\/bundle\/dashboard-page\.css$/,
-  /^dist\/(?:src|commonjs)\/.+\.d\.ts$/,
-  /^dist\/commonjs\/package\.json$/,
   /^prebuilds\/.+\.(node|so)$/,
 ];
 const required = [
@@ -34,7 +33,8 @@ const required = [
   'dist/bundle/index.js',
   'dist/bundle/index.cjs',
   'dist/bundle/commonjs.cjs',
-  'dist/src/index.d.ts',
+  'dist/bundle/index.d.ts',
+  'dist/bundle/index.d.cts',
 ];
 
 /** Resolves to `{ status, output, note }`, as a step of check.mjs. */
@@ -43,6 +43,7 @@ export async function checkPackage() {
     const { status } = await compileTypeScript();
     if (status !== 0) return { status, output: 'it does not compile' };
   }
+  await rollUpTypes();
   const folder = mkdtempSync(join(tmpdir(), 'manycore-pack-'));
   try {
     return await checkPacked(folder);

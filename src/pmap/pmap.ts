@@ -18,7 +18,7 @@ import {
   settle,
   statsOfNone,
 } from './prepare.js';
-import { reduce } from './reduce.js';
+import { reduceItems } from './reduce.js';
 import { RangeSource } from './source.js';
 import type { MapStats } from './stats.js';
 import { ResultQueue, readResults } from './stream.js';
@@ -210,4 +210,4 @@ function pairCount(items: number): number {
   );
 }
 
-pmap.reduce = reduce;
+pmap.reduce = reduceItems;

@@ -25,20 +25,20 @@ import { ArraySource } from './source.js';
  * associative. Resolves with `initial` where there is nothing to map. Fails like `pmap`;
  * `OPTION_INVALID` for `settled`.
  */
-export function reduce<T, V>(
+export function reduceItems<T, V>(
   items: Iterable<T> | AsyncIterable<T>,
   map: (item: T, index: number) => V | PromiseLike<V>,
   combine: (left: V, right: V) => V | PromiseLike<V>,
   initial: V,
   options?: MapOptions,
 ): MapPromise<V>;
-export function reduce(
+export function reduceItems(
   items: unknown,
   map: AnyFunction,
   combine: AnyFunction,
   ...more: [initial?: unknown, options?: MapOptions]
 ): MapPromise<unknown> {
-  const site = captureSite(reduce);
+  const site = captureSite(reduceItems);
   return settle(map, () => {
     const [initial, given] = more;
     const options = fillMapOptions(given);
