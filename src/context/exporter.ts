@@ -13,6 +13,7 @@ import type { Described } from './describe.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
 import { Identities } from './identities.js';
+import { largestOf } from './largest.js';
 import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
@@ -124,6 +125,13 @@ export class ContextExporter implements Exporter {
         parcel: graph.parcel,
       };
     });
+  }
+
+  largestCapture(fn: AnyFunction): string | undefined {
+    return largestOf(
+      () => this.#guard('', () => this.#functions.describe(fn, []).slots),
+      (value) => this.exportValue([value], '').bytes.length,
+    );
   }
 
   pin(snapshot: FunctionSnapshot): FunctionSnapshot {

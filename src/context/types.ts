@@ -71,6 +71,8 @@ export interface Exporter {
    * `buffers` are named by that definition. The same snapshot where nothing captured can change.
    */
   pin(snapshot: FunctionSnapshot): FunctionSnapshot;
+  /** The captured variable that takes most bytes; `undefined`: there is none, or none can be read. */
+  largestCapture(fn: AnyFunction): string | undefined;
   /** Drops what `pin` made; no call of it may follow. Any other id is left alone. */
   unpin(id: number): void;
 }

@@ -20,6 +20,7 @@ import {
   parentExporter,
   type Reach,
 } from '../host/index.js';
+import { noteLargeState } from './large-state.js';
 import { ChunkFailure } from './pinned.js';
 
 /** A function and its arguments as they were at the call. */
@@ -105,7 +106,9 @@ export class Packer {
   exportFunction(fn: AnyFunction): FunctionSnapshot {
     const before = this.#begin();
     try {
-      return parentExporter().exportFunction(fn);
+      const snapshot = parentExporter().exportFunction(fn);
+      noteLargeState(fn, snapshot);
+      return snapshot;
     } finally {
       parentBuffers.reach = before;
     }

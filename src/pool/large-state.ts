@@ -1,0 +1,48 @@
+// Says once of a function that it captured much, and the same as before: each call sends all of it.
+// Cheap: nothing is compared below 64 KiB, and of each function only the first calls.
+
+import { createHash } from 'node:crypto';
+import { emitWarning } from 'node:process';
+import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
+import { parentExporter } from '../host/index.js';
+
+const largeBytes = 64 * 1024;
+/** A function whose state was another at so many calls in a row is left alone. */
+const comparedCalls = 4;
+
+interface Seen {
+  digest: string;
+  callsLeft: number;
+}
+
+/** By the text of a function: closures are made anew for each call. */
+const seen = new Map<string, Seen>();
+const mostSeen = 256;
+
+/** Compares what `fn` captured with what its code captured at the call before. */
+export function noteLargeState(fn: AnyFunction, { state }: FunctionSnapshot): void {
+  if (state === undefined || state.byteLength < largeBytes) return;
+  const text = Function.prototype.toString.call(fn);
+  const before = seen.get(text);
+  if (before?.callsLeft === 0) return;
+  const digest = createHash('sha1').update(state).digest('base64');
+  if (before === undefined) {
+    if (seen.size < mostSeen) seen.set(text, { digest, callsLeft: comparedCalls });
+    return;
+  }
+  before.callsLeft -= 1;
+  if (before.digest !== digest) {
+    before.digest = digest;
+    return;
+  }
+  before.callsLeft = 0;
+  const name = fn.name === '' ? 'an anonymous function' : `the function ${fn.name}`;
+  const variable = parentExporter().largestCapture(fn);
+  emitWarning(
+    `${name} sends ${Math.round(state.byteLength / 1024)} KiB of what it captured with each call, ` +
+      `and it was the same again${variable === undefined ? '' : `; most of it is the variable ${variable}`}: ` +
+      'make it once in each host with perHost(() => …), or in a module that the function imports; ' +
+      'for bytes use shared(bytes)',
+    { type: 'ManycoreWarning', code: 'LARGE_CAPTURE' },
+  );
+}
