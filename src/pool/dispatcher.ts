@@ -28,12 +28,13 @@ import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
+import { Lanes } from './lanes.js';
 import { LastStep } from './last-step.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
-import { waitedError } from './refusals.js';
-import { chooseHost, type ScheduleLimits } from './schedule.js';
+import { hostGone, waitedError } from './refusals.js';
+import { chooseHost, hasRoom, type ScheduleLimits } from './schedule.js';
 import { TaskStream } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
 import { learn, type Task } from './task.js';
@@ -67,6 +68,7 @@ export class Dispatcher {
   readonly #onSettled: (task: Task) => void;
   readonly #onLost: DispatcherOptions['onLost'];
   readonly #queue = new TaskQueue<Task>();
+  readonly #lanes = new Lanes();
   readonly #streams = new Map<Task, TaskStream>();
   readonly #hostOf = new Map<Task, TaskHost>();
   readonly #idleWaiters: (() => void)[] = [];
@@ -124,12 +126,12 @@ export class Dispatcher {
   }
 
   get waitingTasks(): number {
-    return this.#queue.length;
+    return this.#queue.length + this.#lanes.length;
   }
 
   /** Whether a task would run at once; if not for want of a host, one more is started. */
   offersHost(): boolean {
-    if (this.#queue.length > 0 || this.#budget.isSpent) return false;
+    if (this.waitingTasks > 0 || this.#budget.isSpent) return false;
     if (this.fleet.hasIdleHost) return true;
     this.fleet.warm(1);
     return false;
@@ -142,18 +144,22 @@ export class Dispatcher {
 
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
   admit(task: Task): boolean {
-    if (this.#queue.length === 0 && this.#trySend(task)) return true;
+    const lane = this.#laneOf(task);
+    if (lane === undefined) {
+      if (this.#queue.length === 0 && this.#trySend(task)) return true;
+    } else if (this.#lanes.peek(lane) === undefined && this.#trySendTo(task, lane)) return true;
     if (this.#mustNotWait(task)) {
       this.settleRefused(task, nestedBusy());
       return true;
     }
     if (this.#isFull()) return false;
     task.queuedMs = performance.now();
-    this.#queue.push(task, task.options.priority);
+    if (lane === undefined) this.#queue.push(task, task.options.priority);
+    else this.#lanes.wait(task, lane);
     this.#loop.hold();
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     if (announcements.taskQueued.hasSubscribers) {
-      const waitingTasks = this.#queue.length;
+      const { waitingTasks } = this;
       announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
     }
     this.fleet.grow();
@@ -164,8 +170,8 @@ export class Dispatcher {
   /** What a starting host will take does not count: it waits for no other task. */
   #isFull(): boolean {
     const { maxWaitingTasks } = this.#options;
-    if (this.#queue.length < maxWaitingTasks) return false;
-    return this.#queue.length - this.fleet.comingRoom >= maxWaitingTasks;
+    if (this.waitingTasks < maxWaitingTasks) return false;
+    return this.waitingTasks - this.fleet.comingRoom >= maxWaitingTasks;
   }
 
   #limitWait(task: Task): void {
@@ -176,8 +182,8 @@ export class Dispatcher {
   }
 
   #leaveQueue(task: Task, error: unknown): void {
-    this.#queue.remove(task, task.options.priority);
-    if (this.#queue.length === 0) this.#loop.release();
+    if (!this.#lanes.remove(task)) this.#queue.remove(task, task.options.priority);
+    if (this.waitingTasks === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
     this.#tellRoom();
     this.#tellIdle();
@@ -197,9 +203,10 @@ export class Dispatcher {
       this.#queue.shift();
       task = this.#queue.peek();
     }
+    if (this.#lanes.length > 0) for (const host of this.#lanes.hosts) this.#pumpLane(host);
     this.#isPumping = false;
-    if (task === undefined) this.#loop.release();
-    else this.fleet.grow();
+    if (this.waitingTasks === 0) this.#loop.release();
+    else if (task !== undefined) this.fleet.grow();
     if (this.#roomWaiters.length > 0) this.#tellRoom();
   };
 
@@ -211,8 +218,65 @@ export class Dispatcher {
     return this.fleet.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
-  /** True when the task needs to wait no more: a host has it, or it is settled. */
+  /** Sends what waits for `host` alone. */
+  #pumpLane(host: TaskHost): void {
+    let task = this.#lanes.peek(host);
+    while (task !== undefined && this.#trySendTo(task, host)) {
+      this.#lanes.remove(task);
+      task = this.#lanes.peek(host);
+    }
+  }
+
+  /** The host whose lane a new task is for. Behind older tasks of its key, which wait for any host, it is the queue. */
+  #laneOf(task: Task): TaskHost | undefined {
+    const host = isBound(task) ? this.#boundHost(task) : undefined;
+    return this.#queue.length > 0 && host?.state === 'starting' ? undefined : host;
+  }
+
+  /** The one host for a task with a key, or of `runOnEach`; `undefined`: none is there. */
+  #boundHost(task: Task): TaskHost | undefined {
+    const { key, hostId } = task.options;
+    if (hostId !== undefined) return this.fleet.hosts.find(({ id }) => id === hostId);
+    if (key === undefined) return undefined;
+    return this.#lanes.hostOf(key, () => {
+      if (!this.fleet.hasIdleHost) this.fleet.warm(this.#lanes.hosts.length + 1);
+      return this.fleet.hosts;
+    });
+  }
+
+  /** As `trySend`, for a task that is bound to a host and comes from the queue. */
+  #tryBound(task: Task): boolean {
+    const host = this.#boundHost(task);
+    if (host === undefined) {
+      if (task.options.hostId === undefined) return false;
+      this.#settle(task, undefined, hostGone(task.name), true);
+      return true;
+    }
+    if (this.#lanes.peek(host) !== undefined || !this.#trySendTo(task, host)) {
+      this.#lanes.wait(task, host);
+    }
+    return true;
+  }
+
+  /** Sends the task to `host` if it can begin there at once: what is ahead of a host may be taken back. */
+  #trySendTo(task: Task, host: TaskHost): boolean {
+    if (!hasRoom(host, undefined, this.#limits)) return false;
+    if (host.inFlight === 0) {
+      if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
+      this.#heldCores += 1;
+    }
+    return this.#tryHost(task, host);
+  }
+
+  /** Hosts that do not owe their next turn to a task that waits for them. */
+  #hostsFor(task: Task): readonly TaskHost[] {
+    if (this.#lanes.length === 0) return this.fleet.hosts;
+    return this.fleet.hosts.filter((host) => !this.#lanes.isOwed(host, task));
+  }
+
+  /** True when the task needs to wait no more in the queue: a host has it, a lane, or it is settled. */
   #trySend(task: Task): boolean {
+    if (isBound(task)) return this.#tryBound(task);
     while (true) {
       // What it transfers cannot be taken back from a host.
       const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
@@ -221,7 +285,7 @@ export class Dispatcher {
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
-      const host = chooseHost(this.fleet.hosts, runMs, limits, this.#isPatient);
+      const host = chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
@@ -352,7 +416,7 @@ export class Dispatcher {
 
   /** There may be room for more in `host`. */
   #next(host: TaskHost): void {
-    if (this.#queue.length > 0) this.pump();
+    if (this.waitingTasks > 0) this.pump();
     else if (this.#roomWaiters.length > 0) this.#tellRoom();
     if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
     if (this.#idleWaiters.length > 0) this.#tellIdle();
@@ -454,6 +518,9 @@ export class Dispatcher {
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
     let hadBegun = false;
+    for (const task of this.#lanes.leave(host).reverse()) {
+      this.#queue.unshift([task], task.options.priority);
+    }
     if (unanswered.length > 0) this.#giveCore();
     this.runningTasks -= unanswered.length;
     for (const task of unanswered.sort((a, b) => b.sequence - a.sequence)) {
@@ -488,7 +555,7 @@ export class Dispatcher {
       task.retriesLeft -= 1;
       this.#queue.push(task, task.options.priority);
     }
-    if (kept.length === 0) this.#loop.release();
+    if (this.waitingTasks === 0) this.#loop.release();
     this.#tellRoom();
     this.#tellIdle();
   }
@@ -497,6 +564,9 @@ export class Dispatcher {
   rejectWaiting(error: () => CodedError): void {
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       this.#settle(task, undefined, error(), true);
+    }
+    for (const host of this.#lanes.hosts) {
+      for (const task of this.#lanes.leave(host)) this.#settle(task, undefined, error(), true);
     }
     this.#loop.release();
     this.#tellRoom();
@@ -521,23 +591,23 @@ export class Dispatcher {
   }
 
   get #hasRoom(): boolean {
-    return this.#queue.length < this.#options.maxWaitingTasks || this.fleet.hasIdleHost;
+    return this.waitingTasks < this.#options.maxWaitingTasks || this.fleet.hasIdleHost;
   }
 
   #tellRoom(): void {
     const idle = this.fleet.hasIdleHost ? 1 : 0;
-    const room = Math.max(idle, this.#options.maxWaitingTasks - this.#queue.length);
+    const room = Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
     for (const tell of this.#roomWaiters.splice(0, room)) tell();
   }
 
   #tellIdle(): void {
-    if (this.runningTasks > 0 || this.#queue.length > 0) return;
+    if (this.runningTasks > 0 || this.waitingTasks > 0) return;
     for (const tell of this.#idleWaiters.splice(0)) tell();
   }
 
   /** Resolves when nothing waits and nothing runs. */
   whenIdle(): Promise<void> {
-    if (this.runningTasks === 0 && this.#queue.length === 0) return Promise.resolve();
+    if (this.runningTasks === 0 && this.waitingTasks === 0) return Promise.resolve();
     return new Promise((resolve) => {
       this.#idleWaiters.push(resolve);
     });
@@ -554,4 +624,9 @@ export class Dispatcher {
   #describe(task: Task): { pool: number; task: number; name: string } {
     return { pool: this.#poolId, task: task.id, name: task.name };
   }
+}
+
+/** Whether one host alone may run it. */
+function isBound({ options: { key, hostId } }: Task): boolean {
+  return key !== undefined || hostId !== undefined;
 }

@@ -1,6 +1,7 @@
 // What a pool and a call may be told: the types, the defaults, and the one function each that checks
 // what came and fills in the rest. A wrong value is an `OPTION_INVALID` that names it, before anything
 // is started.
+// Long (over 400 lines), because each option stands with what it means, its default and its check.
 
 import type { Transferable } from 'node:worker_threads';
 import type { ChannelKind } from '../channels/index.js';
@@ -116,6 +117,12 @@ export interface CallOptions {
    */
   readonly retry?: number | undefined;
   /**
+   * Calls with the same key run in the same host while it lives, one after the other where the host runs one task
+   * at a time; after that in another. A new key goes to the host with the fewest. The last 10,000 keys are kept.
+   * Only with `whenBusy: 'queue'`, and not with `durable`. Default: any host.
+   */
+  readonly key?: string | number | undefined;
+  /**
    * What the call hands over, as by `postMessage`: `ArrayBuffer`s, and to threads also `MessagePort`s, web
    * streams and `FileHandle`s. All of it must be in the arguments or captured. It is detached here when the
    * call was accepted: a call that is refused keeps it. To processes buffers go as copies. Not with `retry`,
@@ -175,6 +182,9 @@ export interface FilledCallOptions {
   readonly onReport: ReportListener | undefined;
   readonly priority: number;
   readonly retry: number;
+  readonly key: string | number | undefined;
+  /** Of `runOnEach`: the host that runs it. */
+  readonly hostId: number | undefined;
   readonly transfer: readonly Transferable[];
   readonly durable: { readonly id: string | undefined } | undefined;
 }
@@ -189,6 +199,8 @@ export const callDefaults: FilledCallOptions = Object.freeze({
   onReport: undefined,
   priority: 0,
   retry: 0,
+  key: undefined,
+  hostId: undefined,
   transfer: noTransfer,
   durable: undefined,
 });
@@ -226,6 +238,7 @@ const callOptionNames: ReadonlySet<string> = new Set([
   'onReport',
   'priority',
   'retry',
+  'key',
   'transfer',
   'durable',
   'pool',
@@ -288,9 +301,23 @@ export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
     onReport: fillReport(given),
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
+    key: fillKey(given),
+    hostId: undefined,
     transfer: fillTransfer(given),
     durable: fillDurable(given),
   };
+}
+
+function fillKey({ key, whenBusy, durable = false }: CallOptions): string | number | undefined {
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' && typeof key !== 'number') {
+    throw invalid('key', key, 'a string or a number');
+  }
+  if (whenBusy !== undefined && whenBusy !== 'queue') {
+    throw invalid('whenBusy', whenBusy, '"queue" with key');
+  }
+  if (durable !== false) throw invalid('key', key, 'left out for a durable task');
+  return key;
 }
 
 function fillTransfer({

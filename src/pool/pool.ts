@@ -35,6 +35,7 @@ import { Dispatcher } from './dispatcher.js';
 import { DurableCalls } from './durable.js';
 import { lostError } from './exit-error.js';
 import { callInline } from './inline.js';
+import { isThere } from './lanes.js';
 import { NestedChunks } from './nested.js';
 import {
   type CallOptions,
@@ -196,6 +197,25 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   with(options: CallOptions): Caller {
     const filled = fillCallOptions(options);
     return { run: (fn, ...args) => this.call(fn, args, filled) };
+  }
+
+  /**
+   * Runs `fn` with `args` once in each host that is there or starts now, after what it has, and resolves with
+   * the results in the order of the hosts' numbers. Rejects as `run`, with the first failure; the other hosts go
+   * on. A host that starts later has not run it: what every host needs is `setup`.
+   */
+  async runOnEach<A extends unknown[], R>(
+    fn: (...args: A) => R,
+    ...args: A
+  ): Promise<TaskResult<R>[]> {
+    if (this.#state === 'inline') return [await this.run(fn, ...args)];
+    if (this.#state !== 'open') throw closedError();
+    if (typeof fn !== 'function')
+      throw notFunction('what each host should run', fn, 'a function, and its arguments follow');
+    const hosts = this.#dispatcher.fleet.hosts.filter(isThere);
+    return Promise.all(
+      hosts.map(({ id }) => this.call<TaskResult<R>>(fn, args, { ...callDefaults, hostId: id })),
+    );
   }
 
   /** @internal What `run` and `with` do. */

@@ -35,6 +35,12 @@ export function fullError(maxWaitingTasks: number): CodedError {
   );
 }
 
+/** For a task of `runOnEach` whose host is gone. */
+export function hostGone(taskName: string): CodedError {
+  const text = `${taskName || 'the task'} has not run: its host ended before; call runOnEach again`;
+  return new CodedError('HOST_EXITED', text);
+}
+
 /** `why` no host has taken it. */
 export function waitedError(taskName: string, maxQueueMs: number, why: string): CodedError {
   const text = `${taskName || 'the task'} waited longer than ${maxQueueMs} ms, and has not run: ${why}`;

@@ -1,0 +1,154 @@
+// Calls with a key run in one host while it lives; runOnEach runs once in each host that is there.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hostNumber, perHost } from '../../src/index.js';
+import { random, waitFor } from '../support/index.js';
+import { Gate, openPool, ways } from './ways.js';
+
+const where = () => hostNumber();
+
+for (const way of ways) {
+  test(`${way.name}: a key keeps its host, and keys spread evenly`, async (t) => {
+    const pool = openPool(t, { size: 3 }, way);
+    await pool.warm();
+    const hosts = new Map<number, Set<number | undefined>>();
+    const calls = Array.from({ length: 300 }, async (_, call) => {
+      const key = call % 30;
+      const host = await pool.with({ key }).run(where);
+      hosts.set(key, (hosts.get(key) ?? new Set()).add(host));
+    });
+    await Promise.all(calls);
+    assert.ok([...hosts.values()].every(({ size }) => size === 1));
+    const counts = new Map<number | undefined, number>();
+    for (const [host] of hosts.values()) counts.set(host, (counts.get(host) ?? 0) + 1);
+    assert.deepEqual([...counts.values()], [10, 10, 10]);
+  });
+
+  test(`${way.name}: runOnEach runs once in each host, in the order of their numbers`, async (t) => {
+    const pool = openPool(t, { size: 3 }, way);
+    assert.deepEqual(await pool.runOnEach(where), []);
+    await pool.warm();
+    const numbers = await pool.runOnEach((add: number) => add + Number(hostNumber()), 100);
+    assert.equal(new Set(numbers).size, 3);
+    assert.deepEqual(numbers, numbers.toSorted());
+    await assert.rejects(
+      pool.runOnEach(() => {
+        throw new RangeError('in each');
+      }),
+      RangeError,
+    );
+    await pool.close();
+    await assert.rejects(pool.runOnEach(where), { code: 'POOL_CLOSED' });
+  });
+}
+
+test('a key goes to another host when its own ends, and its waiting calls with it', async (t) => {
+  const pool = openPool(t, { size: 2 });
+  const gate = new Gate(t);
+  await pool.warm();
+  const keyed = pool.with({ key: 'user 7' });
+  const first = await keyed.run(() => process.pid);
+  const [file, mark] = [gate.file, gate.mark('busy')];
+  const running = keyed.run(async () => {
+    const { existsSync, writeFileSync } = await import('node:fs');
+    writeFileSync(mark, '');
+    while (!existsSync(file)) await new Promise((turn) => setTimeout(turn, 5));
+  });
+  running.catch(() => {});
+  const waiting = Array.from({ length: 5 }, () => keyed.run(() => process.pid));
+  await gate.reached('busy');
+  assert.equal(pool.stats().waitingTasks, 5);
+  assert.equal(typeof (await pool.run(() => 1)), 'number', 'the other host is free for others');
+  process.kill(first, 'SIGKILL');
+  await assert.rejects(running, { code: 'HOST_EXITED' });
+  const pids = new Set(await Promise.all(waiting));
+  assert.equal(pids.size, 1);
+  assert.ok(!pids.has(first));
+  gate.open();
+});
+
+test('calls run in the order of their calls, by key and without one', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const chance = random(t);
+  const log = perHost((): [string, number][] => []);
+  const calls = Array.from({ length: 200 }, (_, call) => {
+    const key = chance.pick(['', 'a', 'b']);
+    const caller = pool.with(key === '' ? {} : { key });
+    return caller.run((...entry: [string, number]) => log().push(entry), key, call);
+  });
+  await Promise.all(calls);
+  const ran = await pool.run(() => log());
+  assert.equal(ran.length, 200);
+  for (const key of ['', 'a', 'b']) {
+    const numbers = ran.filter(([of]) => of === key).map(([, call]) => call);
+    assert.deepEqual(
+      numbers,
+      numbers.toSorted((a, b) => a - b),
+      `key "${key}"`,
+    );
+  }
+});
+
+test('by chance: every call settles once, each key in one host, while hosts come, go and are aborted', async (t) => {
+  const pool = openPool(t, { size: { min: 1, max: 3 }, graceMs: 10, maxWaitingTasks: 60 });
+  const chance = random(t);
+  const outcomes: string[] = [];
+  const calls: Promise<void>[] = [];
+  for (let step = 0; step < 300; step += 1) {
+    const kind = chance.integer(0, 20);
+    if (kind === 0) {
+      const { hosts } = pool.stats();
+      const pid = hosts.length === 0 ? undefined : chance.pick(hosts).pid;
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    } else if (kind === 1) pool.resize(chance.integer(1, 4));
+    else if (kind === 2) calls.push(settled(pool.runOnEach(where)));
+    else if (kind === 3) void pool.recycle();
+    else {
+      const abort = new AbortController();
+      const key = chance.pick(['', 'a', 'b', 3, 4]);
+      const retry = chance.integer(0, 3);
+      const priority = chance.integer(0, 2);
+      const caller = pool.with({
+        ...(key !== '' && { key }),
+        retry,
+        priority,
+        signal: abort.signal,
+      });
+      calls.push(settled(caller.run((ms: number) => new Promise((end) => setTimeout(end, ms)), 1)));
+      if (kind === 4) abort.abort();
+    }
+    if (chance.integer(0, 4) === 0) await new Promise((turn) => setTimeout(turn, 1));
+  }
+  await Promise.all(calls);
+  assert.equal(outcomes.length, calls.length);
+  const allowed = new Set(['ok', 'HOST_EXITED', 'ABORTED', 'POOL_QUEUE_FULL']);
+  assert.deepEqual(
+    [...new Set(outcomes)].filter((each) => !allowed.has(each)),
+    [],
+  );
+  await waitFor(() => pool.stats().runningTasks === 0);
+  assert.equal(pool.stats().waitingTasks, 0);
+
+  async function settled(call: Promise<unknown>): Promise<void> {
+    try {
+      await call;
+      outcomes.push('ok');
+    } catch (error) {
+      outcomes.push(String(Reflect.get(Object(error), 'code')));
+    }
+  }
+});
+
+test('options that a key excludes, and keys that are none', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  for (const options of [
+    { key: {} },
+    { key: Symbol('a') },
+    { key: 'a', whenBusy: 'inline' },
+    { key: 'a', whenBusy: 'reject' },
+    { key: 'a', durable: true },
+  ]) {
+    assert.throws(() => Reflect.apply(pool.with, pool, [options]), { code: 'OPTION_INVALID' });
+  }
+});
