@@ -40,6 +40,8 @@ export {
   type HostKind,
   hostNumber,
   isInsideHost,
+  type OutputListener,
+  type OutputSource,
   report,
   shared,
   taskSignal,

@@ -222,5 +222,11 @@ function startHost({ hostId, concurrentTasks, maxRssBytes, ...options }: HostReq
     loads: undefined,
   };
   const { maxHeapMb, execArgv, env } = options;
-  return startProcess(ticket, offer, { kind: 'process', maxHeapMb, execArgv, env });
+  return startProcess(ticket, offer, {
+    kind: 'process',
+    maxHeapMb,
+    execArgv,
+    env,
+    onOutput: undefined,
+  });
 }

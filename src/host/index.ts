@@ -18,6 +18,7 @@ export { beforeLeaving, finishWork } from './leave.js';
 export { Link, readError } from './link.js';
 export { Moving } from './moving.js';
 export type { NestedChunk, NestedOwner } from './nested.js';
+export type { OutputListener, OutputSource } from './output.js';
 export { startProcess } from './process.js';
 export type { HostMemory, HostTicket } from './protocol.js';
 export {

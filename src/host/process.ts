@@ -1,6 +1,6 @@
 // The parent's handle of a host that is a process: started by `spawn` and not by `fork`, because we
 // bring our own channel at descriptor 3 and up. Its stdout and stderr are this process's own, so that
-// no output is lost at its end and none passes through our event loop.
+// no output is lost at its end and none passes through our event loop, unless somebody asks for it.
 // Not here: what it does (entry.ts), what is sent to it (link.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
@@ -11,6 +11,7 @@ import type { ChannelOffer } from '../channels/index.js';
 import { ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { inheritedFlags } from './flags.js';
+import { afterOutput, listenToOutput } from './output.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
@@ -26,16 +27,22 @@ export function startProcess(
   const entryPath = fileURLToPath(entryFile());
   const flags = [...inheritedFlags(process.execArgv), ...options.execArgv];
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
+  const output = options.onOutput === undefined ? 'inherit' : 'pipe';
   // Nothing is inherited: Node takes variables from what the prototype of `env` has.
   const spawnOptions: SpawnOptions = {
-    stdio: ['ignore', 'inherit', 'inherit', ...offer.stdio],
+    stdio: ['ignore', output, output, ...offer.stdio],
     env: ownOf({ ...withBlockingThreads(process.env, fewestBlockingThreads), ...options.env }),
     windowsHide: true,
   };
   const args = [...flags, entryPath, JSON.stringify(ticket)];
   const child = spawn(process.execPath, args, ownOf(spawnOptions));
   child.unref();
-  return new ProcessHandle(child);
+  const { onOutput } = options;
+  const { stdout, stderr } = child;
+  return new ProcessHandle(
+    child,
+    onOutput && listenToOutput(stdout ?? null, stderr ?? null, ticket.hostId, onOutput),
+  );
 }
 
 class ProcessHandle implements HostHandle {
@@ -45,7 +52,7 @@ class ProcessHandle implements HostHandle {
   readonly #child: ChildProcess;
   #hasEnded = false;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, output: Promise<unknown> | undefined) {
     this.#child = child;
     // Without a descriptor left, spawn gives a child that has no stdio at all, then its error.
     const pipe = Array.isArray(child.stdio) ? child.stdio[3] : undefined;
@@ -53,7 +60,9 @@ class ProcessHandle implements HostHandle {
     child.once('error', (error) => {
       if (child.pid === undefined) this.#end({ exitCode: null, signal: null, error });
     });
-    child.once('exit', (exitCode, signal) => this.#end({ exitCode, signal, error: undefined }));
+    child.once('exit', (exitCode, signal) => {
+      afterOutput(output, () => this.#end({ exitCode, signal, error: undefined }));
+    });
   }
 
   get pid(): number | undefined {

@@ -9,6 +9,7 @@ import { messageOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { threadFlags } from './flags.js';
 import { Loads } from './loads.js';
+import { afterOutput, listenToOutput } from './output.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
@@ -28,13 +29,17 @@ export function startThread(
       ...(options.execArgv.length > 0 && {
         execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
       }),
+      ...(options.onOutput !== undefined && { stdout: true, stderr: true }),
       ...(options.maxHeapMb > 0 && {
         resourceLimits: ownOf({ maxOldGenerationSizeMb: options.maxHeapMb }),
       }),
     };
     const worker = new Worker(entryUrl, ownOf(workerOptions));
     worker.unref();
-    return new ThreadHandle(worker, new Loads(ticket.loads));
+    const { onOutput } = options;
+    const { stdout, stderr } = worker;
+    const output = onOutput && listenToOutput(stdout, stderr, ticket.hostId, onOutput);
+    return new ThreadHandle(worker, new Loads(ticket.loads), output);
   } catch (error) {
     throw new CodedError(
       'HOST_START_FAILED',
@@ -59,7 +64,7 @@ class ThreadHandle implements HostHandle {
   #error: Error | undefined;
   #hasEnded = false;
 
-  constructor(worker: Worker, loads: Loads) {
+  constructor(worker: Worker, loads: Loads, output: Promise<unknown> | undefined) {
     this.#worker = worker;
     this.#loads = loads;
     worker.once('error', (error: unknown) => {
@@ -67,7 +72,7 @@ class ThreadHandle implements HostHandle {
     });
     worker.once('exit', (exitCode) => {
       this.#hasEnded = true;
-      this.onExit({ exitCode, signal: null, error: this.#error });
+      afterOutput(output, () => this.onExit({ exitCode, signal: null, error: this.#error }));
     });
   }
 

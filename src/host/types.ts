@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
 import type { NestedOwner } from './nested.js';
+import type { OutputListener } from './output.js';
 import type { HostTicket } from './protocol.js';
 import type { SharedHosts } from './shared-hosts.js';
 
@@ -67,6 +68,8 @@ export interface HostOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Limit of the old generation of V8's heap in MiB; 0: V8's own. */
   readonly maxHeapMb: number;
+  /** Gets what the host writes; `undefined`: it goes where this process's own goes. */
+  readonly onOutput: OutputListener | undefined;
 }
 
 /** What a host is started with. */

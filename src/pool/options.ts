@@ -9,6 +9,7 @@ import {
   grantedCores,
   type HostKind,
   isInsideHost,
+  type OutputListener,
   type RemoteHosts,
   type ReportListener,
 } from '../host/index.js';
@@ -76,6 +77,12 @@ export interface PoolOptions {
    * awaited: for `graceMs` by `close()`, for a second at the end of the program. Not in one that is killed.
    */
   readonly teardown?: (() => unknown) | undefined;
+  /**
+   * Gets what hosts write to stdout and stderr, in pieces as they come, instead of the program's own output. All of
+   * a host comes before its end is reported. What it throws is an uncaught exception of the program. Not in a
+   * cluster. Default: the program's stdout and stderr.
+   */
+  readonly onOutput?: OutputListener | undefined;
   /** How long a host may take to be ready, in ms. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
   /**
@@ -166,6 +173,7 @@ export interface FilledPoolOptions extends PoolSize {
   readonly affinity: 'none' | 'spread';
   readonly setup: (() => unknown) | undefined;
   readonly teardown: (() => unknown) | undefined;
+  readonly onOutput: OutputListener | undefined;
   readonly startTimeoutMs: number;
   readonly startRetryMs: number;
   readonly graceMs: number;
@@ -225,6 +233,7 @@ const poolOptionNames: ReadonlySet<string> = new Set([
   'affinity',
   'setup',
   'teardown',
+  'onOutput',
   'startTimeoutMs',
   'startRetryMs',
   'graceMs',
@@ -279,6 +288,7 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
     affinity: oneOf('affinity', given.affinity ?? 'none', ['none', 'spread']),
     setup: given.setup === undefined ? undefined : checkFunction('setup', given.setup),
     teardown: given.teardown === undefined ? undefined : checkFunction('teardown', given.teardown),
+    onOutput: fillOutput(given),
     startTimeoutMs: number('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1),
     startRetryMs: number('startRetryMs', given.startRetryMs ?? 30_000, 0),
     graceMs: number('graceMs', given.graceMs ?? 1_000, 0),
@@ -306,6 +316,14 @@ export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
     transfer: fillTransfer(given),
     durable: fillDurable(given),
   };
+}
+
+function fillOutput({ onOutput, cluster }: PoolOptions): OutputListener | undefined {
+  if (onOutput === undefined) return undefined;
+  if (cluster !== undefined)
+    throw invalid('onOutput', onOutput, 'left out for a pool with a cluster');
+  checkFunction('onOutput', onOutput);
+  return onOutput;
 }
 
 function fillKey({ key, whenBusy, durable = false }: CallOptions): string | number | undefined {

@@ -8,7 +8,13 @@ import { failureOfStart } from '../../src/host/index.js';
 import { startFailure } from '../../src/host/start-failure.js';
 import type { HostExit, HostOptions } from '../../src/host/types.js';
 
-const options: HostOptions = { kind: 'process', execArgv: [], env: {}, maxHeapMb: 0 };
+const options: HostOptions = {
+  kind: 'process',
+  execArgv: [],
+  env: {},
+  maxHeapMb: 0,
+  onOutput: undefined,
+};
 
 function withCode(code: string, cause?: unknown): Error {
   return Object.assign(new Error(code, { cause }), { code });
