@@ -27,7 +27,7 @@ const measures = {
   workerpool: async () => suite((await import('./suites/workerpool.js')).workerpool),
 };
 
-ensureInstalled(fileURLToPath(new URL('.', import.meta.url)), 'typescript');
+ensureInstalled(fileURLToPath(new URL('.', import.meta.url)), 'typescript', 'install');
 for (const name of positionals.length > 0 ? positionals : Object.keys(measures)) {
   const measure = await measures[name]();
   const rows = await measure(values);

@@ -76,6 +76,8 @@ export class Dispatcher {
   readonly #limits: ScheduleLimits;
   /** The same where a task may wait in a host that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
+  /** The same for a task that begins in a host with nothing else. */
+  readonly #limitsAlone: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
   readonly #takeBack: TakeBack;
@@ -97,6 +99,7 @@ export class Dispatcher {
       mayWaitElsewhere: false,
     };
     this.#limitsElsewhere = { ...this.#limits, mayWaitElsewhere: true };
+    this.#limitsAlone = { ...this.#limits, concurrentTasks: 1, maxInFlight: 1 };
     this.fleet = new Fleet({
       poolId: given.poolId,
       options: given.options,
@@ -260,12 +263,17 @@ export class Dispatcher {
 
   /** Sends the task to `host` if it can begin there at once: what is ahead of a host may be taken back. */
   #trySendTo(task: Task, host: TaskHost): boolean {
-    if (!hasRoom(host, undefined, this.#limits)) return false;
+    if (!hasRoom(host, undefined, this.#limitsOf(task))) return false;
     if (host.inFlight === 0) {
       if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
       this.#heldCores += 1;
     }
     return this.#tryHost(task, host);
+  }
+
+  /** What a task transfers is lost with a host that a neighbour blocks before the task has begun. */
+  #limitsOf({ options }: Task): ScheduleLimits {
+    return options.transfer.length > 0 ? this.#limitsAlone : this.#limits;
   }
 
   /** Hosts that do not owe their next turn to a task that waits for them. */
@@ -284,7 +292,7 @@ export class Dispatcher {
       // What has a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
-      const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
+      const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limitsOf(task);
       const host = chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
