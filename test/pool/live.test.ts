@@ -282,7 +282,10 @@ test('what a call hands over waits for a host that no other task can block', asy
   await waitFor(() => Atomics.load(words, 0) === 1);
   const { port1, port2 } = new MessageChannel();
   t.after(() => port1.close());
-  const handed = pool.with({ transfer: [port2] }).run((port) => port.close(), port2);
+  const handed = pool.with({ transfer: [port2] }).run((port) => {
+    port.close();
+    return 'taken';
+  }, port2);
   controller.abort();
   await assert.rejects(blocker, hasCode('ABORTED', /./));
   assert.equal(await handed, 'taken');
