@@ -1,4 +1,4 @@
-// Which of its captured variables a function sends most of, for a warning.
+// The captured variable that a function sends most of, for a warning.
 
 import type { Slot } from './describe.js';
 

@@ -1,43 +1,57 @@
-// What a host writes to stdout and stderr, for a listener in this process instead of its own output.
+// The stdout and stderr of a host, for a listener in this process instead of its own output.
 
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { clearTimeout, startTimer } from '../internal/index.js';
+import { clearTimeout, setImmediate, startTimer } from '../internal/index.js';
 
 export interface OutputSource {
-  /** Its number, as `hostNumber()` gives it there. */
+  /** As `hostNumber()` gives it there. */
   readonly host: number;
   readonly stream: 'stdout' | 'stderr';
 }
 
 export type OutputListener = (text: string, from: OutputSource) => void;
 
+export interface Output {
+  /** Resolves when all of it has come. */
+  readonly whole: Promise<unknown>;
+  /** No more of it is wanted. */
+  close(): void;
+}
+
 /** A child of the host may hold its streams open: the end of the host waits no longer for them. */
 const restMs = 200;
 
-/** Resolves when all of it has come. The streams keep no program alive. */
+/** The streams keep no program alive. */
 export function listenToOutput(
   stdout: Readable | null,
   stderr: Readable | null,
   host: number,
   listener: OutputListener,
-): Promise<unknown> {
-  return Promise.all(
-    Object.entries({ stdout, stderr }).map(async ([name, from]) => {
-      if (from === null) return;
-      const stream = name === 'stdout' ? 'stdout' : 'stderr';
-      from.setEncoding('utf8');
-      from.on('data', (text: string) => listener(text, { host, stream }));
-      if (from instanceof Socket) from.unref();
-      await new Promise<void>((resolve) => {
+): Output {
+  const ended: Promise<void>[] = [];
+  const streams = [stdout, stderr].filter((each) => each !== null);
+  for (const from of streams) {
+    const stream = from === stdout ? 'stdout' : 'stderr';
+    from.setEncoding('utf8');
+    from.on('data', (text: string) => listener(text, { host, stream }));
+    if (from instanceof Socket) from.unref();
+    ended.push(
+      new Promise((resolve) => {
         from.once('close', resolve).once('end', resolve);
-      });
-    }),
-  );
+      }),
+    );
+  }
+  return {
+    whole: Promise.all(ended),
+    close: () => {
+      for (const each of streams) each.destroy();
+    },
+  };
 }
 
 /** Calls `end` when the rest of the output has come. */
-export function afterOutput(output: Promise<unknown> | undefined, end: () => void): void {
+export function afterOutput(output: Output | undefined, end: () => void): void {
   if (output === undefined) {
     end();
     return;
@@ -47,8 +61,10 @@ export function afterOutput(output: Promise<unknown> | undefined, end: () => voi
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
+    output.close();
     end();
   };
-  const timer = startTimer(restMs, over);
-  void output.then(over);
+  // A loop that was blocked all the time reads once more before it gives up.
+  const timer = startTimer(restMs, () => setImmediate(over));
+  void output.whole.then(over);
 }

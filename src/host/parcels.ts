@@ -39,21 +39,22 @@ export class Parcels {
 
   /** The values of a parcel of the peer, once. Throws `TRANSFER_CORRUPT`. */
   take(id: number): readonly unknown[] {
-    const arrived = this.#arrived.get(id);
-    if (arrived !== undefined) {
-      this.#arrived.delete(id);
-      return arrived;
-    }
-    while (true) {
-      const received = this.#threads.receiveMessageOnPort(this.#port);
-      if (received === undefined) {
-        throw new CodedError('TRANSFER_CORRUPT', `the values of parcel ${id} did not arrive`);
-      }
+    // All that is there: a parcel may have been recalled and sent again.
+    for (
+      let received = this.#threads.receiveMessageOnPort(this.#port);
+      received !== undefined;
+      received = this.#threads.receiveMessageOnPort(this.#port)
+    ) {
       const parcel = parseParcel(received.message);
       if (parcel.values === undefined) this.#arrived.delete(parcel.id);
-      else if (parcel.id === id) return parcel.values;
       else this.#arrived.set(parcel.id, parcel.values);
     }
+    const values = this.#arrived.get(id);
+    if (values === undefined) {
+      throw new CodedError('TRANSFER_CORRUPT', `the values of parcel ${id} did not arrive`);
+    }
+    this.#arrived.delete(id);
+    return values;
   }
 
   close(): void {

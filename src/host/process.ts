@@ -11,7 +11,7 @@ import type { ChannelOffer } from '../channels/index.js';
 import { ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { inheritedFlags } from './flags.js';
-import { afterOutput, listenToOutput } from './output.js';
+import { afterOutput, listenToOutput, type Output } from './output.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
@@ -52,7 +52,7 @@ class ProcessHandle implements HostHandle {
   readonly #child: ChildProcess;
   #hasEnded = false;
 
-  constructor(child: ChildProcess, output: Promise<unknown> | undefined) {
+  constructor(child: ChildProcess, output: Output | undefined) {
     this.#child = child;
     // Without a descriptor left, spawn gives a child that has no stdio at all, then its error.
     const pipe = Array.isArray(child.stdio) ? child.stdio[3] : undefined;

@@ -9,7 +9,7 @@ import { messageOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { threadFlags } from './flags.js';
 import { Loads } from './loads.js';
-import { afterOutput, listenToOutput } from './output.js';
+import { afterOutput, listenToOutput, type Output } from './output.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
 
@@ -64,7 +64,7 @@ class ThreadHandle implements HostHandle {
   #error: Error | undefined;
   #hasEnded = false;
 
-  constructor(worker: Worker, loads: Loads, output: Promise<unknown> | undefined) {
+  constructor(worker: Worker, loads: Loads, output: Output | undefined) {
     this.#worker = worker;
     this.#loads = loads;
     worker.once('error', (error: unknown) => {

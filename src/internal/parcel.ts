@@ -14,6 +14,8 @@ export class Parcel {
   transfer: Transferable[] = [];
   /** A host has it. */
   wasPosted = false;
+  /** What it transfers is here and no more with the caller. */
+  #isDetached = false;
 
   constructor() {
     lastId += 1;
@@ -33,11 +35,12 @@ export class Parcel {
     const moved = structuredClone({ values, transfer }, { transfer });
     this.values = moved.values;
     this.transfer = moved.transfer;
+    this.#isDetached = true;
   }
 
-  /** Closes what nobody gets: the other end of a port has its `close` event. */
+  /** Closes what nobody gets: the other end of a port has its `close` event. A refused call keeps its own. */
   discard(): void {
-    if (this.wasPosted) return;
+    if (this.wasPosted || !this.#isDetached) return;
     for (const each of this.transfer) if (each instanceof MessagePort) each.close();
   }
 }

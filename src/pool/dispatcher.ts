@@ -28,7 +28,7 @@ import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
-import { Lanes } from './lanes.js';
+import { isThere, Lanes } from './lanes.js';
 import { LastStep } from './last-step.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
@@ -76,8 +76,6 @@ export class Dispatcher {
   readonly #limits: ScheduleLimits;
   /** The same where a task may wait in a host that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
-  /** The same for a task that begins in a host with nothing else. */
-  readonly #limitsAlone: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
   readonly #takeBack: TakeBack;
@@ -99,7 +97,6 @@ export class Dispatcher {
       mayWaitElsewhere: false,
     };
     this.#limitsElsewhere = { ...this.#limits, mayWaitElsewhere: true };
-    this.#limitsAlone = { ...this.#limits, concurrentTasks: 1, maxInFlight: 1 };
     this.fleet = new Fleet({
       poolId: given.poolId,
       options: given.options,
@@ -113,12 +110,16 @@ export class Dispatcher {
     });
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
-      onCondemned: (host) => this.fleet.condemn(host),
+      onCondemned: (host) => {
+        this.fleet.condemn(host);
+        this.pump();
+      },
     });
     this.#takeBack = new TakeBack({
       fleet: this.fleet,
       concurrentTasks: given.options.concurrentTasksPerHost,
-      waitingTasks: () => this.#queue.length,
+      // Shared hosts do not say when they are free for this pool: those of lanes are asked as well.
+      waitingTasks: () => (this.fleet.isShared ? this.waitingTasks : this.#queue.length),
       onTaken: (tasks, host) => this.#requeue(tasks, host),
       sendImpatiently: () => {
         this.#isPatient = false;
@@ -201,6 +202,7 @@ export class Dispatcher {
   readonly pump = (): void => {
     if (this.#isPumping) return; // a core that was given back on the way: the loop below goes on
     this.#isPumping = true;
+    if (this.#lanes.length > 0) for (const host of this.#lanes.hosts) this.#leaveLane(host);
     let task = this.#queue.peek();
     while (task !== undefined && this.#trySend(task)) {
       this.#queue.shift();
@@ -221,6 +223,15 @@ export class Dispatcher {
     return this.fleet.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
+  /** What waits for a host that takes no more goes to the front of the queue; of `runOnEach` it is refused. */
+  #leaveLane(host: TaskHost): void {
+    if (isThere(host)) return;
+    for (const task of this.#lanes.leave(host).reverse()) {
+      if (task.options.hostId === undefined) this.#queue.unshift([task], task.options.priority);
+      else this.#settle(task, undefined, hostGone(task.name), true);
+    }
+  }
+
   /** Sends what waits for `host` alone. */
   #pumpLane(host: TaskHost): void {
     let task = this.#lanes.peek(host);
@@ -230,10 +241,9 @@ export class Dispatcher {
     }
   }
 
-  /** The host whose lane a new task is for. Behind older tasks of its key, which wait for any host, it is the queue. */
+  /** The host whose lane a new task is for. Where tasks wait for any host, older ones of its key may be among them. */
   #laneOf(task: Task): TaskHost | undefined {
-    const host = isBound(task) ? this.#boundHost(task) : undefined;
-    return this.#queue.length > 0 && host?.state === 'starting' ? undefined : host;
+    return this.#queue.length === 0 && isBound(task) ? this.#boundHost(task) : undefined;
   }
 
   /** The one host for a task with a key, or of `runOnEach`; `undefined`: none is there. */
@@ -263,7 +273,7 @@ export class Dispatcher {
 
   /** Sends the task to `host` if it can begin there at once: what is ahead of a host may be taken back. */
   #trySendTo(task: Task, host: TaskHost): boolean {
-    if (!hasRoom(host, undefined, this.#limitsOf(task))) return false;
+    if (!hasRoom(host, undefined, this.#limits)) return false;
     if (host.inFlight === 0) {
       if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
       this.#heldCores += 1;
@@ -271,15 +281,10 @@ export class Dispatcher {
     return this.#tryHost(task, host);
   }
 
-  /** What a task transfers is lost with a host that a neighbour blocks before the task has begun. */
-  #limitsOf({ options }: Task): ScheduleLimits {
-    return options.transfer.length > 0 ? this.#limitsAlone : this.#limits;
-  }
-
-  /** Hosts that do not owe their next turn to a task that waits for them. */
+  /** Hosts that are not reserved for a task that came before. */
   #hostsFor(task: Task): readonly TaskHost[] {
     if (this.#lanes.length === 0) return this.fleet.hosts;
-    return this.fleet.hosts.filter((host) => !this.#lanes.isOwed(host, task));
+    return this.fleet.hosts.filter((host) => !this.#lanes.isReserved(host, task));
   }
 
   /** True when the task needs to wait no more in the queue: a host has it, a lane, or it is settled. */
@@ -292,7 +297,7 @@ export class Dispatcher {
       // What has a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
-      const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limitsOf(task);
+      const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
       const host = chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
@@ -526,9 +531,7 @@ export class Dispatcher {
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
     let hadBegun = false;
-    for (const task of this.#lanes.leave(host).reverse()) {
-      this.#queue.unshift([task], task.options.priority);
-    }
+    this.#leaveLane(host);
     if (unanswered.length > 0) this.#giveCore();
     this.runningTasks -= unanswered.length;
     for (const task of unanswered.sort((a, b) => b.sequence - a.sequence)) {
@@ -634,7 +637,7 @@ export class Dispatcher {
   }
 }
 
-/** Whether one host alone may run it. */
+/** True: one host alone may run it. */
 function isBound({ options: { key, hostId } }: Task): boolean {
   return key !== undefined || hostId !== undefined;
 }

@@ -17,6 +17,8 @@ export class Lanes {
   /** In the order of their last use. */
   readonly #hostOfKey = new Map<Key, TaskHost>();
   readonly #keyCounts = new Map<TaskHost, number>();
+  /** The task that was called last of those that have waited for a host. */
+  readonly #newest = new Map<TaskHost, number>();
 
   /** Tasks that wait. */
   get length(): number {
@@ -67,8 +69,19 @@ export class Lanes {
       lane = new TaskQueue();
       this.#lanes.set(host, lane);
     }
-    lane.push(task, task.options.priority);
     this.#hostOfTask.set(task, host);
+    lane.push(task, task.options.priority);
+    const newest = this.#newest.get(host) ?? 0;
+    if (task.id > newest) this.#newest.set(host, task.id);
+    else this.#sort(lane, host);
+  }
+
+  /** A task that waited elsewhere comes before those that were called later. */
+  #sort(lane: TaskQueue<Task>, host: TaskHost): void {
+    const tasks: Task[] = [];
+    for (let task = lane.shift(); task !== undefined; task = lane.shift()) tasks.push(task);
+    for (const task of tasks.sort((a, b) => a.id - b.id)) lane.push(task, task.options.priority);
+    this.#newest.set(host, tasks.at(-1)?.id ?? 0);
   }
 
   /** The next task for `host`. */
@@ -76,12 +89,12 @@ export class Lanes {
     return this.#lanes.get(host)?.peek();
   }
 
-  /** Whether `host` owes its next turn to a task that waits for it, and not to `task`. */
-  isOwed(host: TaskHost, task: Task): boolean {
+  /** True: a task that waits for `host` alone comes before `task`. */
+  isReserved(host: TaskHost, task: Task): boolean {
     const first = this.peek(host);
     if (first === undefined) return false;
     const [mine, other] = [task.options.priority, first.options.priority];
-    return mine === other ? task.queuedMs === 0 || first.queuedMs <= task.queuedMs : other > mine;
+    return mine === other ? first.id < task.id : other > mine;
   }
 
   /** Takes a task out, wherever it waits; false: it is not here. */
@@ -95,8 +108,12 @@ export class Lanes {
     return true;
   }
 
-  /** All that waits for `host`, which is gone, in order. */
+  /** All that waits for `host`, which takes no more, in order. Its keys get another. */
   leave(host: TaskHost): Task[] {
+    if (this.#keyCounts.delete(host)) {
+      for (const [key, of] of this.#hostOfKey) if (of === host) this.#hostOfKey.delete(key);
+    }
+    this.#newest.delete(host);
     const tasks: Task[] = [];
     for (let task = this.peek(host); task !== undefined; task = this.peek(host)) {
       this.remove(task);
@@ -106,7 +123,7 @@ export class Lanes {
   }
 }
 
-/** Whether it takes tasks, now or when it has started. */
+/** True: it takes tasks, now or when it has started. */
 export function isThere({ state, isRetiring }: TaskHost): boolean {
   return !isRetiring && (state === 'starting' || state === 'ready');
 }

@@ -24,10 +24,10 @@ export function noteLargeState(fn: AnyFunction, { state }: FunctionSnapshot): vo
   if (state === undefined || state.byteLength < largeBytes) return;
   const text = Function.prototype.toString.call(fn);
   const before = seen.get(text);
-  if (before?.callsLeft === 0) return;
+  if (before?.callsLeft === 0 || (before === undefined && seen.size >= mostSeen)) return;
   const digest = createHash('sha1').update(state).digest('base64');
   if (before === undefined) {
-    if (seen.size < mostSeen) seen.set(text, { digest, callsLeft: comparedCalls });
+    seen.set(text, { digest, callsLeft: comparedCalls });
     return;
   }
   before.callsLeft -= 1;

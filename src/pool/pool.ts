@@ -430,6 +430,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state !== 'open') throw closedError();
     budget().raise(filled.maxHosts);
     this.#dispatcher.fleet.resize(filled);
+    this.#dispatcher.pump(); // what waits for a host that leaves goes to another
   }
 
   /**
@@ -439,12 +440,14 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   async recycle(): Promise<void> {
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    await this.#dispatcher.fleet.recycle();
+    const recycled = this.#dispatcher.fleet.recycle();
+    this.#dispatcher.pump();
+    await recycled;
   }
 
   /**
    * Resolves when one more call may wait (`maxWaitingTasks`), or a host is idle: a producer that awaits it before
-   * each call never gets `POOL_QUEUE_FULL`. Rejects with `POOL_CLOSED`.
+   * each call without a `key` never gets `POOL_QUEUE_FULL`. Rejects with `POOL_CLOSED`.
    */
   async hasRoom(): Promise<void> {
     if (this.#state === 'open') await this.#dispatcher.whenRoom();

@@ -37,7 +37,7 @@ export function fullError(maxWaitingTasks: number): CodedError {
 
 /** For a task of `runOnEach` whose host is gone. */
 export function hostGone(taskName: string): CodedError {
-  const text = `${taskName || 'the task'} has not run: its host ended before; call runOnEach again`;
+  const text = `${taskName || 'the task'} has not run: its host leaves or has ended; call runOnEach again`;
   return new CodedError('HOST_EXITED', text);
 }
 

@@ -68,6 +68,44 @@ test('a key goes to another host when its own ends, and its waiting calls with i
   gate.open();
 });
 
+/** Runs in a host: says that it runs, and waits for the file. */
+async function wait(file: string, mark: string): Promise<void> {
+  const { existsSync, writeFileSync } = await import('node:fs');
+  writeFileSync(mark, '');
+  while (!existsSync(file)) await new Promise((turn) => setTimeout(turn, 5));
+}
+
+test('a call that waited for the first host comes before later ones of its key', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const gate = new Gate(t);
+  const log = perHost((): string[] => []);
+  const note = (name: string) => log().push(name);
+  const first = pool.run(wait, gate.file, gate.mark('first'));
+  const calls = [pool.run(note, 'plain'), pool.with({ key: 'a' }).run(note, 'early')];
+  await gate.reached('first');
+  calls.push(pool.with({ key: 'a' }).run(note, 'late'));
+  gate.open();
+  await Promise.all([first, ...calls]);
+  assert.deepEqual(await pool.run(() => log()), ['plain', 'early', 'late']);
+});
+
+test('what waits for a host that is recycled runs in another at once', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const gate = new Gate(t);
+  await pool.warm();
+  const keyed = pool.with({ key: 'a' });
+  const running = keyed.run(wait, gate.file, gate.mark('busy'));
+  const next = keyed.run(where);
+  const each = pool.runOnEach(where);
+  await gate.reached('busy');
+  const recycled = pool.recycle();
+  await assert.rejects(each, { code: 'HOST_EXITED' });
+  pool.resize(2);
+  assert.equal(typeof (await next), 'number');
+  gate.open();
+  await Promise.all([running, recycled]);
+});
+
 test('calls run in the order of their calls, by key and without one', async (t) => {
   const pool = openPool(t, { size: 1 });
   const chance = random(t);

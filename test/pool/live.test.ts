@@ -2,6 +2,7 @@
 // road: as an argument, in one, captured, as a result and as an item of a map.
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { test } from 'node:test';
 import { MessageChannel, type Transferable } from 'node:worker_threads';
@@ -210,6 +211,15 @@ for (const way of ways) {
       .run((each: ArrayBuffer) => each.byteLength, buffer);
     await assert.rejects(late, hasCode('POOL_QUEUE_FULL', /./));
     assert.equal(buffer.byteLength, 8);
+    if (way.host === 'thread') {
+      const { port1: near, port2: kept } = new MessageChannel();
+      t.after(() => near.close());
+      const refused = pool.with({ transfer: [kept] }).run((..._given: unknown[]) => 1, kept);
+      await assert.rejects(refused, hasCode('POOL_QUEUE_FULL', /./));
+      const heard = once(near, 'message');
+      kept.postMessage('still open');
+      assert.deepEqual(await heard, ['still open']);
+    }
     await busy;
     assert.throws(
       () => pool.with({ transfer: [buffer], retry: 1 }),
@@ -271,7 +281,7 @@ for (const way of ways.filter(({ host }) => host === 'process')) {
   });
 }
 
-test('what a call hands over waits for a host that no other task can block', async (t) => {
+test('what was handed to a host that another task blocks is not sent to a second one', async (t) => {
   const pool = openPool(t, { size: 1, host: 'thread', concurrentTasksPerHost: 2, graceMs: 10 });
   const words = new Int32Array(new SharedArrayBuffer(4));
   const controller = new AbortController();
@@ -282,11 +292,8 @@ test('what a call hands over waits for a host that no other task can block', asy
   await waitFor(() => Atomics.load(words, 0) === 1);
   const { port1, port2 } = new MessageChannel();
   t.after(() => port1.close());
-  const handed = pool.with({ transfer: [port2] }).run((port) => {
-    port.close();
-    return 'taken';
-  }, port2);
+  const handed = pool.with({ transfer: [port2] }).run((port) => port.close(), port2);
   controller.abort();
   await assert.rejects(blocker, hasCode('ABORTED', /./));
-  assert.equal(await handed, 'taken');
+  await assert.rejects(handed, hasCode('HOST_EXITED', /./));
 });
