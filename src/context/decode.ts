@@ -346,7 +346,7 @@ class Decoding {
     const version = numberAt(entry, 6);
     const privates = { values: this.#list(entry, 7), since: numberAt(entry, 8) };
     const heritage = this.#memory.heritageOf(codeId);
-    // What it extends must be there; all else is used when its methods run.
+    // The class above must be there first; all else is used when methods run.
     this.#awaitSlot(slots, heritage);
     const isRemade =
       original === undefined &&
@@ -386,7 +386,7 @@ class Decoding {
     }
   }
 
-  /** Whether a property of a class that is here is now another, and cannot be defined again. */
+  /** True: a property of a class that is here is now another, and cannot be defined again. */
   #isClosedTo(index: number, known: AnyFunction): boolean {
     const has = this.#memory.versionOf(known);
     const { properties } = this.#payload;
@@ -402,7 +402,7 @@ class Decoding {
     return false;
   }
 
-  /** Where the properties of a class and of its prototype begin. */
+  /** Places of the properties of a class and of its prototype. */
   #propertiesOf(index: number): readonly (readonly [at: number, isOfPrototype: boolean])[] {
     if (this.#places === undefined) {
       this.#places = new Map();
@@ -558,7 +558,7 @@ class Decoding {
   }
 }
 
-/** Whether `key` can be set to what `cell` has, or is that already. */
+/** True: `key` can be set to the parts of `cell`, or has them already. */
 function isOpenTo(holder: object, key: string | symbol, cell: readonly unknown[]): boolean {
   const own = Object.getOwnPropertyDescriptor(holder, key);
   if (own === undefined) return Object.isExtensible(holder);

@@ -168,7 +168,7 @@ function asksWhoIsMain(node: AnyNode): boolean {
   return false;
 }
 
-/** Whether the module or a relative import of it imports what starts tasks: metrics and traces do not. */
+/** True: the module, or a relative import of it, imports what starts tasks. Metrics and traces do not. */
 function reachesUs(url: string, seen: Set<string>): boolean {
   if (seen.has(url) || seen.size > maxModulesRead) return false;
   seen.add(url);

@@ -52,7 +52,7 @@ export function originOf(fn: AnyFunction): Origin | undefined {
 export const coveragePrefix = 'manycore:';
 const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
 
-/** So far to the right the text stands on a line of its own; beyond that an offset says where it was. */
+/** Columns up to which spaces give a text its place; beyond that an offset does. */
 const mostSpaces = 500;
 
 /** Compiles a definition. Call the result once for each closure. */

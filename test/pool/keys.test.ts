@@ -128,7 +128,7 @@ test('calls run in the order of their calls, by key and without one', async (t) 
   }
 });
 
-test('by chance: every call settles once, each key in one host, while hosts come, go and are aborted', async (t) => {
+test('by chance: every call settles once while hosts come and go and calls are aborted', async (t) => {
   const pool = openPool(t, { size: { min: 1, max: 3 }, graceMs: 10, maxWaitingTasks: 60 });
   const chance = random(t);
   const outcomes: string[] = [];
