@@ -54,7 +54,7 @@ export function createExporter(options: ExporterOptions = {}): ContextExporter {
 }
 
 export class ContextExporter implements Exporter {
-  readonly identities = new Identities();
+  readonly identities: Identities;
   readonly #buffers: BufferCarrier | undefined;
   /** To what was written last. */
   #path: Path = [];
@@ -75,7 +75,9 @@ export class ContextExporter implements Exporter {
   /** What a definition needs before it. */
   readonly #needs = new Map<number, readonly number[]>();
 
-  constructor(buffers: BufferCarrier | undefined) {
+  /** `tag`: see `Identities`. */
+  constructor(buffers: BufferCarrier | undefined, tag?: number) {
+    this.identities = new Identities(tag);
     this.#buffers = buffers;
     this.#functions = new Functions(
       {

@@ -20,13 +20,17 @@ export function rememberForeign(value: unknown, identity: Identity): void {
 
 export class Identities {
   /** Tells this process's (thread's) numbers from those of its peers. */
-  readonly tag = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER);
+  readonly tag: number;
   readonly #serials = new WeakMap<object, number>();
   readonly #symbols = new Map<symbol, number>();
   readonly #values = new Map<number, WeakRef<object>>();
   readonly #collected = new FinalizationRegistry((serial: number) => this.#values.delete(serial));
   readonly #kept: object[] = [];
   #next = 1;
+
+  constructor(tag = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)) {
+    this.tag = tag;
+  }
 
   /** The peer's number for what came from a peer, else ours. */
   identify(value: object | symbol): Identity {

@@ -1,10 +1,9 @@
 // Says once of a function that it captured much, and the same as before: each call sends all of it.
 // Cheap: nothing is compared below 64 KiB, and of each function only the first calls.
 
-import { createHash } from 'node:crypto';
 import { emitWarning } from 'node:process';
-import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
-import { parentExporter } from '../host/index.js';
+import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
+import { parentBuffers, parentExporter } from '../host/index.js';
 
 const largeBytes = 64 * 1024;
 /** A function whose state was another at so many calls in a row is left alone. */
@@ -20,12 +19,17 @@ const seen = new Map<string, Seen>();
 const mostSeen = 256;
 
 /** Compares what `fn` captured with what its code captured at the call before. */
-export function noteLargeState(fn: AnyFunction, { state }: FunctionSnapshot): void {
+export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): void {
+  const { state } = snapshot;
   if (state === undefined || state.byteLength < largeBytes) return;
   const text = Function.prototype.toString.call(fn);
   const before = seen.get(text);
   if (before?.callsLeft === 0 || (before === undefined && seen.size >= mostSeen)) return;
-  const digest = createHash('sha1').update(state).digest('base64');
+  const digest = fingerprint(fn, snapshot, parentBuffers);
+  if (digest === undefined) {
+    seen.set(text, { digest: '', callsLeft: 0 });
+    return;
+  }
   if (before === undefined) {
     seen.set(text, { digest, callsLeft: comparedCalls });
     return;

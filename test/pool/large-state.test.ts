@@ -15,6 +15,7 @@ async function warningsOf(t: TestContext, body: () => Promise<void>): Promise<st
   t.after(() => process.off('warning', onWarning));
   await body();
   await new Promise((turn) => setImmediate(turn)); // they are emitted in the next turn
+  process.off('warning', onWarning);
   return told;
 }
 
@@ -50,4 +51,73 @@ test('none for a small state, one that changes, or one call', async (t) => {
     await pmap(words(100), (word) => once.length + word.length, { pool, chunk: 10 });
   });
   assert.deepEqual(told, []);
+});
+
+/** A closure and what it captured, all made anew for each call: they differ by identity alone. */
+const closuresOver: Readonly<Record<string, (table: readonly string[]) => () => unknown>> = {
+  'a helper function': (table) => {
+    const helper = () => table.length;
+    return () => helper();
+  },
+  'a method': (table) => {
+    const holder = {
+      table,
+      count() {
+        return this.table.length;
+      },
+    };
+    return () => holder.count();
+  },
+  'a getter': (table) => {
+    const holder = {
+      get count() {
+        return table.length;
+      },
+    };
+    return () => holder.count;
+  },
+  'an instance of a local class': (table) => {
+    class Table {
+      words = table;
+      count() {
+        return this.words.length;
+      }
+    }
+    const instance = new Table();
+    return () => instance.count();
+  },
+  'a static of a local class': (table) => {
+    class Table {
+      static words = table;
+      readonly words = Table.words;
+    }
+    return () => Table.words.length;
+  },
+  'a bound function': (table) => {
+    const bound = ((list: readonly string[]) => list.length).bind(undefined, table);
+    return () => bound();
+  },
+  'a symbol': (table) => {
+    const key = Symbol('words');
+    const holder = { [key]: table };
+    return () => holder[key]?.length;
+  },
+};
+
+test('a closure and helpers that are new for each call do not hide what is the same', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const table = words(20_000);
+  for (const [name, close] of Object.entries(closuresOver)) {
+    const runOnce = async (): Promise<void> => {
+      assert.equal(await pool.run(close(table)), 20_000, name);
+    };
+    const early = await warningsOf(t, async () => {
+      for (let call = 0; call < 3; call += 1) {
+        table[0] = `${name} ${call}`;
+        await runOnce();
+      }
+    });
+    assert.deepEqual(early, [], `${name}: it changed`);
+    assert.equal((await warningsOf(t, runOnce)).length, 1, `${name}: the same`);
+  }
 });
