@@ -5,24 +5,24 @@
 import { cellEdits, type Edit } from './cells.js';
 import type { Code, Rewrite } from './code.js';
 import type { Slot } from './describe.js';
-import { globalReads } from './global-reads.js';
 import type { CodeDefinition } from './protocol.js';
 import { isStrictAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
+/** `more`: further edits of the text, for slots that are no variables. */
 export function definitionOf(
   fn: AnyFunction,
   code: Code,
   place: Place | undefined,
-  slots: readonly Pick<Slot, 'name' | 'cell' | 'member'>[],
+  slots: readonly Pick<Slot, 'name' | 'cell'>[],
+  more: readonly Edit[] = [],
 ): CodeDefinition {
   const { names, privateStatics } = code;
   const cells = slots.filter(({ cell }) => cell !== undefined).map(({ name }) => name);
-  const members = slots.flatMap(({ member }) => (member === undefined ? [] : [member]));
   return {
     kind: 'code',
     text: code.text,
-    compiled: compiledText(code, cells, members),
+    compiled: compiledText(code, cells, more),
     form: code.form,
     isClass: code.isClass,
     isStrict: isStrictFunction(fn, code, place),
@@ -42,16 +42,15 @@ export function definitionOf(
 }
 
 /** The text with what is not evaluated again replaced, in pieces of the same length. */
-function compiledText(code: Code, cells: readonly string[], members: readonly string[]): string {
+function compiledText(code: Code, cells: readonly string[], more: readonly Edit[]): string {
   const { text, rewrites, privateStatics, bodyEnd, names } = code;
   const edits: Edit[] = rewrites.map(({ start, end, kind, slot }) => {
     return { start, end, text: replacement(kind, slot, text.slice(start, end)) };
   });
   const isGone = ({ start }: Edit): boolean =>
     rewrites.some((rewrite) => start >= rewrite.start && start < rewrite.end);
-  const ofGlobals = members.flatMap((name) => globalReads(code).get(name) ?? []);
   const ofCells = cellEdits(code, new Set(cells));
-  edits.push(...[...ofCells, ...ofGlobals].filter((edit) => !isGone(edit)));
+  edits.push(...[...ofCells, ...more].filter((edit) => !isGone(edit)));
   if (privateStatics.length > 0) {
     // Reads and sets private statics: nothing outside of the body can.
     const list = privateStatics.map((name) => `this.#${name}`).join();

@@ -5,7 +5,7 @@
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
-import { globalReads } from './global-reads.js';
+import { type GlobalMember, globalReads } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
@@ -36,8 +36,6 @@ export interface Slot {
   readonly scopes?: readonly object[];
   /** What names the cell that it travels as; `undefined`: it travels as its value. */
   readonly cell?: unknown;
-  /** Of the global object, for one that stands for a read of that. */
-  readonly member?: string;
 }
 
 /** A function as it is now. */
@@ -170,7 +168,7 @@ export class Describer {
       if (isUnread || code.usesEval || code.freeNames.some((name) => !isBuiltinGlobal(name))) {
         inspectorMissing(code, path);
       }
-      return bare(code, this.#define(fn, code, undefined, []));
+      return bare(code, this.#intern(definitionOf(fn, code, undefined, []), code));
     }
     const capture = this.#captureOf(fn);
     const { location } = capture;
@@ -179,8 +177,12 @@ export class Describer {
     if (place?.script.url.startsWith('node:')) {
       return { ...bare(code, { codeId: -1, madeName: undefined }), place, isOfNode: true };
     }
-    const slots = this.#slotsOf(fn, code, capture, place, path);
-    const interned = this.#define(fn, code, place, slots);
+    const variables = this.#slotsOf(fn, code, capture, place, path);
+    const { members, edits } = globalReads(code, variables, capture.global);
+    const slots = [...variables, ...globalSlots(members, capture.global)];
+    const slotNames = new Set(slots.map(({ name }) => name));
+    const definition = definitionOf(fn, code, place, slots, edits(slotNames));
+    const interned = this.#intern(definition, code);
     if (!needsScopes) this.#rememberBare(fn, text, code, place, interned);
     const self = selfOf(fn, code, capture, place, holders, (each) => this.placeOf(each), path);
     const privates = privatesOf(fn, code);
@@ -245,11 +247,6 @@ export class Describer {
         slots.push({ name, value, binding, isFixed: false, scopes: around, cell });
       }
     }
-    for (const [name, [read]] of globalReads(code)) {
-      if (read === undefined || !isUserGlobal(name, global)) continue;
-      const value: unknown = Reflect.get(global, name);
-      slots.push({ name: read.text, value, binding: undefined, isFixed: false, member: name });
-    }
     if (code.usesEval) {
       for (const [name, value] of variablesAround(scopes, code.freeNames)) {
         slots.push({ name, value, binding: place && bindingAt(place, name), isFixed: false });
@@ -265,18 +262,15 @@ export class Describer {
     return slots;
   }
 
-  #define(fn: AnyFunction, code: Code, place: Place | undefined, slots: readonly Slot[]): Interned {
-    return this.#intern(definitionOf(fn, code, place, slots), code);
-  }
-
   #intern(definition: CodeDefinition, code: Code): Interned {
-    const { text, url, line, column, slots, cells, isStrict } = definition;
+    const { text, compiled, url, line, column, slots, cells, isStrict } = definition;
     let byPlace = this.#codes.get(text);
     if (byPlace === undefined) {
       byPlace = new Map();
       this.#codes.set(text, byPlace);
     }
-    const key = `${line}:${column}:${slots.join()}:${cells.join()}:${isStrict}:${url}`;
+    const changed = compiled === text ? '' : compiled;
+    const key = `${line}:${column}:${slots.join()}:${cells.join()}:${isStrict}:${url}:${changed}`;
     let byName = byPlace.get(key);
     if (byName === undefined) {
       byName = new Map();
@@ -359,6 +353,16 @@ function isVariableName(name: string): boolean {
   return (
     /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !['this', 'arguments'].includes(name)
   );
+}
+
+/** Slots for the members that the program added. */
+function globalSlots(members: readonly GlobalMember[], global: object): Slot[] {
+  return members
+    .filter(({ name }) => isUserGlobal(name, global))
+    .map(({ slot, name, how }) => {
+      const value: unknown = how === 'has' ? true : Reflect.get(global, name);
+      return { name: slot, value, binding: undefined, isFixed: false };
+    });
 }
 
 function isUserGlobal(name: string, global: object): boolean {

@@ -47,6 +47,99 @@ test('one that the function assigns is of the global object where it runs', asyn
   assert.equal(await peer.run(count), 12);
 });
 
+const alias = globalThis;
+const presentKey = 'manycoreConfig';
+const absentKey = 'manycoreAbsent';
+
+/** Each way to read a member of the global object that can be seen in the text. */
+const ways: Readonly<Record<string, () => unknown>> = {
+  'taken apart': () => {
+    const { manycoreConfig, manycoreCount: count, manycoreAbsent = 7, crypto } = globalThis;
+    return [manycoreConfig, count, manycoreAbsent, typeof crypto.randomUUID];
+  },
+  'taken apart by text keys, with a pattern inside': () => {
+    const {
+      manycoreConfig: {
+        level,
+        nested: { ok },
+      },
+      manycoreCount: count,
+    } = global;
+    return [level, ok, count];
+  },
+  'taken apart in a parameter': () => {
+    const read = ({ manycoreCount } = globalThis) => manycoreCount;
+    return read();
+  },
+  'taken apart by an assignment': () => {
+    let manycoreCount = 0;
+    ({ manycoreCount } = globalThis);
+    return manycoreCount;
+  },
+  'an alias inside': () => {
+    const g = globalThis;
+    const inner = () => g['manycoreConfig'].level + g.manycoreCount;
+    return [inner(), g === globalThis];
+  },
+  'an alias of an alias': () => {
+    const g = globalThis;
+    const { manycoreCount } = g;
+    return manycoreCount;
+  },
+  'an alias outside': () => [
+    alias.manycoreConfig.level,
+    alias === globalThis,
+    alias.Array === Array,
+  ],
+  in: () => [
+    'manycoreConfig' in globalThis,
+    'manycoreAbsent' in globalThis,
+    presentKey in alias,
+    'Array' in globalThis,
+  ],
+  'a key in a constant': () => [
+    Reflect.get({ ...globalThis[presentKey] }, 'level'),
+    globalThis[absentKey],
+    globalThis?.[presentKey] === manycoreConfig,
+  ],
+  'a variable that only looks like it': () => {
+    const globalThis = { manycoreConfig: 1 };
+    const { manycoreConfig } = globalThis;
+    return [manycoreConfig, globalThis.manycoreConfig, 'manycoreCount' in globalThis];
+  },
+  'an alias that changes': () => {
+    let g: { manycoreConfig: unknown } = globalThis;
+    g = { manycoreConfig: 5 };
+    return g.manycoreConfig;
+  },
+};
+
+for (const [name, read] of Object.entries(ways)) {
+  test(`${name}: a read of the global object`, async () => {
+    assert.deepEqual(await peer.run(read), read());
+  });
+}
+
+test('keys in variables are those of the call', async () => {
+  type Name = 'manycoreConfig' | 'Array';
+  const readBy = (first: Name, second: Name) => () =>
+    [globalThis[first], globalThis[second]].map((value) => typeof value);
+  const user = 'manycoreConfig';
+  for (const read of [readBy(user, user), readBy(user, 'Array'), readBy('Array', user)]) {
+    assert.deepEqual(await peer.run(read), read());
+  }
+});
+
+test('reads beside an assignment, under any name, are of the global object where it runs', async () => {
+  const read = () => {
+    const g = globalThis;
+    g.manycoreCount = 30;
+    const { manycoreCount } = globalThis;
+    return [manycoreCount, alias.manycoreCount, 'manycoreCount' in globalThis];
+  };
+  assert.deepEqual(await peer.run(read), [30, 30, true]);
+});
+
 test('globals that are hidden, and those with a getter', async () => {
   const names = ['manycoreHidden', 'manycoreHiddenFunction', 'manycoreGetter'];
   const hidden = (value: unknown) => ({ value, configurable: true });
