@@ -3,6 +3,7 @@
 // ended. The signal is made when somebody asks for it: most tasks never do.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { hostOfOtherCopy } from './inside.js';
 import type { Chunk } from './protocol.js';
 
 /** What a task was answered with that has no result. */
@@ -71,7 +72,8 @@ export function leaveTask(task: RunningTask, failure: Failure | undefined): void
  * `undefined` outside of a task, also in one that runs inline in the caller.
  */
 export function taskSignal(): AbortSignal | undefined {
-  return runningTask()?.signal;
+  const task = runningTask();
+  return task === undefined ? hostOfOtherCopy()?.taskSignal() : task.signal;
 }
 
 /** The task that calls this, as `taskSignal`. */

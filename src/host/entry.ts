@@ -9,12 +9,14 @@ import type * as WorkerThreads from 'node:worker_threads';
 import { acceptChannel } from '../channels/index.js';
 import { disposePerHost } from '../context/index.js';
 import { nativeBinding } from '../native.js';
+import { taskSignal } from './current-task.js';
 import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
 import { beforeFatal, beforeLeaving, leave, teardownMs } from './leave.js';
 import { Loads } from './loads.js';
 import { Parcels } from './parcels.js';
 import { type HostTicket, parseTicket } from './protocol.js';
+import { report } from './report.js';
 import { Session } from './session.js';
 
 /** It may go on for so long when its parent's process has ended, to leave as it would have, in ms. */
@@ -74,6 +76,6 @@ function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
 }
 
 const ticket = readTicket();
-markAsHost(ticket.hostId);
+markAsHost({ number: ticket.hostId, taskSignal, report });
 prepareProcess(ticket);
 start(ticket);

@@ -1,20 +1,41 @@
-// Whether this code runs inside a host. The host's entry says so before it runs anything of the user;
-// the library imported by a task is the same copy, so it finds the mark here.
+// Whether this code runs inside a host. The host's entry says so before it runs anything of the user. The
+// library imported by a task is mostly the same copy. Another one (two versions in a program) finds the
+// host on the global object, where it must be read by any version: names and types there stay.
 
-let isHost = false;
-let number: number | undefined;
+/** What the copy of manycore that runs a host does for others in it. */
+export interface HostFacade {
+  /** As whoever started it counts. */
+  readonly number: number;
+  /** Of the task that calls this. */
+  taskSignal(): AbortSignal | undefined;
+  /** Sends a value to the caller of the task that calls this. */
+  report(value: unknown): Promise<void>;
+}
 
-/** `ofHost`: its number, as whoever started it counts. */
-export function markAsHost(ofHost: number): void {
-  isHost = true;
-  number = ofHost;
+const name = Symbol.for('manycore.host');
+let own: HostFacade | undefined;
+
+export function markAsHost(facade: HostFacade): void {
+  own = facade;
+  Object.defineProperty(globalThis, name, { value: facade });
+}
+
+/** The host that runs this by another copy of manycore. */
+export function hostOfOtherCopy(): HostFacade | undefined {
+  if (own !== undefined) return undefined;
+  const found: unknown = Reflect.get(globalThis, name);
+  return isFacade(found) ? found : undefined;
+}
+
+function isFacade(value: unknown): value is HostFacade {
+  return typeof value === 'object' && value !== null && 'taskSignal' in value && 'report' in value;
 }
 
 /** `undefined` where this is no host. */
 export function hostNumber(): number | undefined {
-  return number;
+  return (own ?? hostOfOtherCopy())?.number;
 }
 
 export function isInsideHost(): boolean {
-  return isHost;
+  return own !== undefined || hostOfOtherCopy() !== undefined;
 }

@@ -3,6 +3,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { runningTask } from './current-task.js';
+import { hostOfOtherCopy } from './inside.js';
 
 export type ReportListener = (value: unknown) => unknown;
 
@@ -23,6 +24,11 @@ export function withReports<T>(listener: ReportListener | undefined, work: () =>
  */
 export async function report(value: unknown): Promise<void> {
   const task = runningTask();
-  if (task === undefined) await inlineListeners.getStore()?.(value);
-  else if (!task.isOver) await task.reporter(task, value);
+  if (task !== undefined) {
+    if (!task.isOver) await task.reporter(task, value);
+    return;
+  }
+  const listener = inlineListeners.getStore();
+  if (listener !== undefined) await listener(value);
+  else await hostOfOtherCopy()?.report(value);
 }

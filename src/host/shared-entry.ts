@@ -7,9 +7,11 @@ import { acceptChannel, Wire } from '../channels/index.js';
 import { clearInterval, setInterval } from '../internal/index.js';
 import { callNative, requireNative } from '../native.js';
 import { isAlive } from '../proc/index.js';
+import { taskSignal } from './current-task.js';
 import { Gate } from './gate.js';
 import { markAsHost } from './inside.js';
 import { beforeFatal, leave } from './leave.js';
+import { report } from './report.js';
 import { Session } from './session.js';
 import {
   channelFds,
@@ -24,7 +26,7 @@ const abandonedMs = 1000;
 const lookAgainMs = 100;
 
 const ticket = parseSharedHostTicket(JSON.parse(process.argv.splice(2, 1)[0] ?? 'null'));
-markAsHost(ticket.host);
+markAsHost({ number: ticket.host, taskSignal, report });
 const native = requireNative();
 process.title = `manycore shared host ${ticket.host}`;
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});

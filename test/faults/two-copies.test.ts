@@ -1,21 +1,23 @@
-// Two copies of manycore in one program, as two versions in node_modules are: each runs its tasks, and
-// memory that only one of them can share is refused by the other.
+// Two copies of manycore in one program, as two versions in node_modules are: each runs its tasks, a task
+// may ask either of its surroundings, and memory that only one of them can share is refused by the other.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as own from '../../src/index.js';
 import { hasCode, type Pool, shared } from '../../src/index.js';
 import { openPool, ways } from '../pool/ways.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
+const folder = mkdtempSync(join(realpathSync(tmpdir()), 'manycore-copy-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
 /** The library once more, from another folder. */
-async function secondCopy(t: { after(body: () => void): void }): Promise<typeof shared> {
-  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'manycore-copy-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+async function secondCopy(): Promise<typeof own> {
   for (const name of ['package.json', 'prebuilds', 'node_modules']) {
     symlinkSync(join(root, name), join(folder, name));
   }
@@ -24,17 +26,19 @@ async function secondCopy(t: { after(body: () => void): void }): Promise<typeof 
     filter: (name) => !/\.(?:ts|map)$/.test(name),
   });
   const url = pathToFileURL(join(folder, 'dist/src/index.js')).href;
-  const other: { readonly shared: typeof shared } = await import(url);
+  const other: typeof own = await import(url);
   assert.notEqual(other.shared, shared);
-  return other.shared;
+  return other;
 }
+
+const other = await secondCopy();
 
 const way = ways.find(({ channel }) => channel === 'shm');
 
 test('memory of another copy of manycore is refused, not copied', async (t) => {
   assert.ok(way !== undefined);
   const pool: Pool = openPool(t, { size: 1 }, way);
-  const otherShared = await secondCopy(t);
+  const { shared: otherShared } = other;
   const refusal = (path: RegExp) => (error: unknown) => {
     assert.ok(hasCode(error, 'TRANSFER_UNSUPPORTED'), String(error));
     assert.match(error.message, /another copy of manycore.*allocate it with shared\(\)/);
@@ -61,3 +65,30 @@ test('memory of another copy of manycore is refused, not copied', async (t) => {
   await pool.run(fill, own);
   assert.equal(own[0], 7);
 });
+
+for (const copies of [
+  { runs: own, asked: other },
+  { runs: other, asked: own },
+]) {
+  test(`a task of ${copies.runs === own ? 'this' : 'the other'} copy may ask the other one`, async (t) => {
+    const { hostNumber, isInsideHost, report, run, taskSignal } = copies.asked;
+    for (const host of ['process', 'thread'] as const) {
+      const pool = new copies.runs.Pool({ size: 1, host });
+      t.after(() => pool.close());
+      const controller = new AbortController();
+      const waiting = pool
+        .with({ signal: controller.signal, onReport: () => controller.abort() })
+        .run(async () => {
+          const signal = taskSignal();
+          void report('begun'); // is not taken any more
+          await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+        });
+      await assert.rejects(waiting, { name: 'AbortError' });
+      // A host that did not stop at the signal is replaced by another one.
+      const where = async () => [isInsideHost(), hostNumber(), await run(isInsideHost)];
+      assert.deepEqual(await pool.run(where), [true, pool.stats().hosts[0]?.id, true], host);
+      assert.equal(pool.stats().startedHosts, 1, host);
+    }
+    assert.deepEqual([taskSignal(), isInsideHost(), hostNumber()], [undefined, false, undefined]);
+  });
+}
