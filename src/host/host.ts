@@ -83,6 +83,8 @@ export class Host<C extends Call> implements EndingHost {
   isRetiring = false;
   /** Its owner has ended it. */
   wasEnded = false;
+  /** The program's loop has run empty: no other is to take its place. */
+  leavesWithProgram = false;
   readonly #concurrentTasks: number;
   readonly #maxTasks: number;
   readonly #settings: HostSettings;
@@ -373,6 +375,7 @@ export class Host<C extends Call> implements EndingHost {
   }
 
   retire(): void {
+    this.leavesWithProgram = true;
     this.#events.onRetire(this);
   }
 

@@ -32,7 +32,7 @@ export interface FleetEvents extends Omit<HostEvents<Task>, 'onReady' | 'onRetir
   onReady(host: TaskHost): void;
   /** A host ended, with tasks that it had not answered. True when one of them had begun. */
   onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean;
-  /** After `onExit`, for a host that ended by itself and not under a task. */
+  /** After `onExit`, for a host that ended by itself, or by an error that nothing caught, and not under a task. */
   onLost(host: TaskHost, exit: HostExit): void;
   /** After `onExit`: what waits may be sent elsewhere, or ask for another host. */
   onExited(): void;
@@ -153,10 +153,18 @@ export class Fleet {
       else if (host.inFlight > 0 || host.isBusyElsewhere) load.busyHosts += 1;
       else load.idleHosts += 1;
     }
-    const { minHosts, maxHosts } = this.#size;
+    const { minHosts, maxHosts, hostsAtOnce } = this.#size;
     const { minSpareHosts, maxSpareHosts } = this.#options;
     const waitingTasks = Math.max(this.#waitingTasks(), this.#wantedIdle);
-    return { ...load, minHosts, maxHosts, minSpareHosts, maxSpareHosts, waitingTasks };
+    return {
+      ...load,
+      minHosts,
+      maxHosts,
+      hostsAtOnce,
+      minSpareHosts,
+      maxSpareHosts,
+      waitingTasks,
+    };
   }
 
   /** Whether a host has nothing to do right now. */
@@ -233,7 +241,7 @@ export class Fleet {
     for (const host of staying.slice(0, Math.max(0, staying.length - size.maxHosts))) {
       this.#retire(host);
     }
-    this.warm(size.hostsAtOnce);
+    this.grow();
     this.#tellWarm(undefined);
     this.#watchIdle();
   }
@@ -243,7 +251,6 @@ export class Fleet {
     const leaving = [...this.hosts];
     for (const host of leaving) this.#retire(host);
     await Promise.all(leaving.map((host) => this.#whenExited(host)));
-    this.warm(this.#size.hostsAtOnce);
   }
 
   #whenExited(host: TaskHost): Promise<void> {
@@ -412,7 +419,8 @@ export class Fleet {
       });
     }
     const hadBegun = this.#events.onExit(host, exit, unanswered);
-    if (!isExpected && !hadBegun && startFailure === undefined) this.#events.onLost(host, exit);
+    const isTold = hadBegun || startFailure !== undefined;
+    if ((!isExpected || exit.isUncaught === true) && !isTold) this.#events.onLost(host, exit);
     for (const tell of this.#leaving.get(host) ?? []) tell();
     this.#leaving.delete(host);
     if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
@@ -420,7 +428,7 @@ export class Fleet {
       const failure = startFailure ?? (hadBegun ? undefined : idleEnd(host, exit));
       // Before anything asks for another host: its start has to wait.
       if (failure !== undefined) this.#starts.failed(failure, host);
-      else this.grow();
+      else if (!host.leavesWithProgram) this.grow();
     }
     this.#events.onExited();
   }

@@ -31,7 +31,7 @@ export interface PoolOptions {
   readonly host?: HostKind | undefined;
   /**
    * Hosts: a fixed number, started as calls come, or a range that follows the load: `min` hosts start with the
-   * pool and stay. Default: the cores granted to us.
+   * pool and stay; one that ends is replaced. Default: the cores granted to us.
    */
   readonly size?: number | { readonly min?: number; readonly max?: number } | undefined;
   /**
@@ -147,7 +147,7 @@ export interface CallOptions {
 export interface PoolSize {
   readonly minHosts: number;
   readonly maxHosts: number;
-  /** Hosts that start with the pool, before the first call. */
+  /** Hosts that start with the pool, before the first call, and again when one has ended. */
   readonly hostsAtOnce: number;
 }
 

@@ -162,7 +162,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     });
     this.#untell = this.#state === 'open' ? addSource('pool', this, figuresOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
-    if (this.#options.hostsAtOnce > 0) this.#dispatcher.fleet.warm(this.#options.hostsAtOnce);
+    if (this.#options.hostsAtOnce > 0) this.#dispatcher.fleet.grow();
   }
 
   /** @internal The one that `run` and `parallel` share. */

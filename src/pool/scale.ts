@@ -2,6 +2,8 @@
 
 export interface Load {
   readonly minHosts: number;
+  /** Hosts that are to be there though nothing waits. */
+  readonly hostsAtOnce: number;
   readonly maxHosts: number;
   readonly minSpareHosts: number;
   readonly maxSpareHosts: number;
@@ -13,12 +15,13 @@ export interface Load {
   readonly waitingTasks: number;
 }
 
-/** Hosts to start now: one for each waiting task without one on its way, and the spare ones. */
+/** Hosts to start now: one for each waiting task without one on its way, the spare ones, and those always there. */
 export function hostsToStart(load: Load): number {
   const present = load.idleHosts + load.busyHosts + load.startingHosts;
   const coming = load.idleHosts + load.startingHosts;
   const wanted = Math.max(load.waitingTasks, load.busyHosts > 0 ? load.minSpareHosts : 0) - coming;
-  return Math.max(0, Math.min(wanted, load.maxHosts - present));
+  const lacking = Math.max(wanted, load.hostsAtOnce - present);
+  return Math.max(0, Math.min(lacking, load.maxHosts - present));
 }
 
 /** Idle hosts that may leave when they have been idle long enough. */

@@ -19,6 +19,25 @@ for (const way of ways) {
     assert.equal(pool.stats().startedHosts, 2);
   });
 
+  test(`${way.name}: a host that ended is replaced up to size.min, though nobody calls`, async (t) => {
+    const pool = openPool(t, { size: { min: 2, max: 4 }, graceMs: 0 }, way);
+    await pool.warm(2);
+    const before = pool.stats().hosts.map(({ id }) => id);
+    await assert.rejects(
+      pool.run(() => process.exit(1)),
+      { code: 'HOST_EXITED' },
+    );
+    await waitFor(() => readyHosts(pool) === 2);
+    await assert.rejects(
+      pool.with({ timeoutMs: 10 }).run(() => new Promise(() => {})),
+      { code: 'TASK_TIMED_OUT' },
+    );
+    await pool.run(() => void setTimeout(() => process.exit(1), 1)); // idle when it ends
+    await waitFor(() => pool.stats().exitedHosts === 3 && readyHosts(pool) === 2);
+    const after = pool.stats().hosts.map(({ id }) => id);
+    assert.ok(!before.every((id) => after.includes(id)));
+  });
+
   test(`${way.name}: warm(n) resolves when n hosts are ready, warm() when all are`, async (t) => {
     const pool = openPool(t, { size: 3 }, way);
     await pool.warm(0);
@@ -130,6 +149,22 @@ for (const way of ways) {
     assert.ok(error instanceof CodedError && error.cause instanceof RangeError);
     assert.equal(error.code, 'HOST_EXITED');
     assert.match(error.message, /ran no task, by an error that nothing caught: late$/);
+  });
+
+  test(`${way.name}: an error that nothing catches while a host leaves is one, too`, async (t) => {
+    const teardown = () =>
+      new Promise(() => {
+        setTimeout(() => {
+          throw new RangeError('on the way out');
+        }, 1);
+      });
+    const pool = openPool(t, { size: 1, graceMs: deadlineMs, teardown }, way);
+    const heard = once(pool, 'error').catch((error: unknown) => [error]);
+    await pool.run(() => 1);
+    await pool.close();
+    const [error] = await withDeadline(heard, deadlineMs, 'an error event');
+    assert.ok(error instanceof CodedError && error.cause instanceof RangeError);
+    assert.equal(pool.stats().lostHosts, 0);
   });
 }
 

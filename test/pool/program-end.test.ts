@@ -86,6 +86,17 @@ test('a program whose loop ends twice may call hosts in between', async (t) => {
   assert.deepEqual([status, stdout], [0, '1\n2\n'], stderr);
 });
 
+test('hosts of size.min that left at the end of a program are not started again', async (t) => {
+  const { status, stdout, stderr } = await runProgram(
+    t,
+    `import { Pool } from ${JSON.stringify(library)};
+     const pool = new Pool({ size: { min: 2, max: 3 } });
+     process.on('exit', () => console.log(pool.stats().startedHosts));
+     await pool.warm(2);`,
+  );
+  assert.deepEqual([status, stdout], [0, '2\n'], stderr);
+});
+
 test('a host that does not leave is ended after the grace time', async (t) => {
   const { status, stdout, stderr } = await runProgram(
     t,

@@ -5,6 +5,7 @@ import { hostsToStart, hostsToStop, type Load } from '../../src/pool/scale.js';
 function load(given: Partial<Load>): Load {
   return {
     minHosts: 0,
+    hostsAtOnce: 0,
     maxHosts: 8,
     minSpareHosts: 0,
     maxSpareHosts: 0,
@@ -25,6 +26,7 @@ const toStart: [what: string, given: Partial<Load>, hosts: number][] = [
   ['never above the maximum', { waitingTasks: 100, busyHosts: 6 }, 2],
   ['none when all are there', { waitingTasks: 100, busyHosts: 8 }, 0],
   ['spare hosts beside one at work', { minSpareHosts: 2, busyHosts: 1 }, 2],
+  ['those that are always there', { hostsAtOnce: 3, busyHosts: 1 }, 2],
   ['no spare hosts for a pool at rest', { minSpareHosts: 2 }, 0],
 ];
 for (const [what, given, hosts] of toStart) {
