@@ -15,6 +15,9 @@ export interface HistogramSummary {
   readonly count: number;
   readonly sumMs: number;
   readonly meanMs: number;
+  /** The standard deviation. */
+  readonly deviationMs: number;
+  readonly minMs: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
@@ -27,22 +30,65 @@ export class Histogram {
   readonly #counts = new Uint32Array(bucketCount);
   #count = 0;
   #sumMs = 0;
+  #squares = 0;
+  #minMs = Infinity;
   #maxMs = 0;
+  /** What was recorded before the last `reset`. */
+  #former: Histogram | undefined;
 
   record(durationMs: number): void {
     this.#count += 1;
     this.#sumMs += durationMs;
+    this.#squares += durationMs * durationMs;
+    if (durationMs < this.#minMs) this.#minMs = durationMs;
     if (durationMs > this.#maxMs) this.#maxMs = durationMs;
     const index = bucketOf(durationMs * unitsPerMs);
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
   }
 
-  /** All zero when nothing was recorded. */
+  /** Begins anew; `total` goes on. */
+  reset(): void {
+    this.#former ??= new Histogram();
+    this.#former.#add(this);
+    this.#counts.fill(0);
+    this.#count = 0;
+    this.#sumMs = 0;
+    this.#squares = 0;
+    this.#minMs = Infinity;
+    this.#maxMs = 0;
+  }
+
+  #add(other: Histogram): void {
+    for (const [index, count] of other.#counts.entries()) {
+      this.#counts[index] = (this.#counts[index] ?? 0) + count;
+    }
+    this.#count += other.#count;
+    this.#sumMs += other.#sumMs;
+    this.#squares += other.#squares;
+    this.#minMs = Math.min(this.#minMs, other.#minMs);
+    this.#maxMs = Math.max(this.#maxMs, other.#maxMs);
+  }
+
+  /** As `summary`, of all since the beginning: for who computes rates. */
+  total(): HistogramSummary {
+    if (this.#former === undefined) return this.summary();
+    const all = new Histogram();
+    all.#add(this.#former);
+    all.#add(this);
+    return all.summary();
+  }
+
+  /** Since the last `reset`. All zero when nothing was recorded. */
   summary(): HistogramSummary {
+    const meanMs = this.#count === 0 ? 0 : this.#sumMs / this.#count;
+    const meanSquare = this.#count === 0 ? 0 : this.#squares / this.#count;
     return {
       count: this.#count,
       sumMs: this.#sumMs,
-      meanMs: this.#count === 0 ? 0 : this.#sumMs / this.#count,
+      meanMs,
+      // Rounding may leave less than nothing where all took the same.
+      deviationMs: Math.sqrt(Math.max(0, meanSquare - meanMs * meanMs)),
+      minMs: this.#count === 0 ? 0 : this.#minMs,
       p50Ms: this.#percentile(0.5),
       p95Ms: this.#percentile(0.95),
       p99Ms: this.#percentile(0.99),

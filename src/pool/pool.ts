@@ -466,6 +466,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     return poolStats(this.#channel, this.#dispatcher);
   }
 
+  /** Begins `waited` and `ran` of `stats()` anew. Counts, and what metrics say of the pool, go on. */
+  resetTimes(): void {
+    this.#dispatcher.waited.reset();
+    this.#dispatcher.ran.reset();
+  }
+
   /** @internal What its agent tells. */
   figures(): PoolFigures {
     return poolFigures(this.#channel, this.#dispatcher);

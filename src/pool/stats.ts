@@ -49,7 +49,7 @@ export interface PoolStats {
   /** Of frames and shared memory, to the hosts and from them, in bytes. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
-  /** From the call to the hand-over. */
+  /** From the call to the hand-over; since the last `resetTimes()`, as `ran`. */
   readonly waited: HistogramSummary;
   /** In the host. */
   readonly ran: HistogramSummary;
@@ -79,7 +79,8 @@ export function poolFigures(channel: ChannelKind, dispatcher: Dispatcher): PoolF
   const hosts = dispatcher.fleet.hosts.map((host): HostFigures => {
     return { ...hostStats(host), memory: host.memory };
   });
-  return { ...poolStats(channel, dispatcher), hosts };
+  const { waited, ran } = dispatcher;
+  return { ...poolStats(channel, dispatcher), hosts, waited: waited.total(), ran: ran.total() };
 }
 
 function hostStats(host: TaskHost): HostStats {

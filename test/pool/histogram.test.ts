@@ -35,14 +35,54 @@ test('percentiles are within 6 % of the exact ones, from microseconds to hours',
     assert.equal(summary.maxMs, sorted.at(-1));
     const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
     assert.ok(Math.abs(summary.meanMs - mean) < mean * 1e-9);
+    assert.equal(summary.minMs, sorted[0]);
+    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    const deviation = Math.sqrt(squares / values.length);
+    assert.ok(Math.abs(summary.deviationMs - deviation) < deviation * 1e-6);
   }
 });
 
 test('an empty histogram is all zero', () => {
-  const zero = { count: 0, sumMs: 0, meanMs: 0, p50Ms: 0, p95Ms: 0, p99Ms: 0, maxMs: 0 };
   const { buckets, ...figures } = new Histogram().summary();
-  assert.deepEqual(figures, zero);
+  assert.deepEqual(figures, {
+    count: 0,
+    sumMs: 0,
+    meanMs: 0,
+    deviationMs: 0,
+    minMs: 0,
+    p50Ms: 0,
+    p95Ms: 0,
+    p99Ms: 0,
+    maxMs: 0,
+  });
   assert.ok(buckets.every(([, count]) => count === 0));
+});
+
+test('equal durations have no deviation, however long they are', () => {
+  const histogram = new Histogram();
+  for (let count = 0; count < 3; count += 1) histogram.record(12_345.678_9);
+  assert.ok(histogram.summary().deviationMs < 0.001);
+});
+
+test('reset() begins anew, and the total goes on', (t) => {
+  const { next } = random(t);
+  const [histogram, all] = [new Histogram(), new Histogram()];
+  for (let round = 0; round < 3; round += 1) {
+    const since = new Histogram();
+    for (let count = 0; count < 100; count += 1) {
+      const ms = next() * 10 ** (4 * next());
+      for (const each of [histogram, all, since]) each.record(ms);
+    }
+    assert.deepEqual(histogram.summary(), since.summary());
+    const [total, wanted] = [histogram.total(), all.summary()];
+    assert.ok(Math.abs(total.sumMs - wanted.sumMs) < wanted.sumMs * 1e-9);
+    assert.ok(Math.abs(total.deviationMs - wanted.deviationMs) < wanted.deviationMs * 1e-6);
+    const { sumMs, meanMs, deviationMs } = wanted;
+    assert.deepEqual({ ...total, sumMs, meanMs, deviationMs }, wanted);
+    histogram.reset();
+    assert.deepEqual(histogram.summary(), new Histogram().summary());
+    assert.equal(histogram.total().count, wanted.count);
+  }
 });
 
 test('a percentile is never above the largest value', () => {

@@ -49,6 +49,21 @@ test('stats() knows how long tasks ran and waited', async (t) => {
   assert.ok(ran.maxMs >= 100, `${ran.maxMs} ms ran`);
   assert.ok(waited.maxMs >= 100, `${waited.maxMs} ms waited`);
   assert.ok(ran.p50Ms <= ran.maxMs && ran.p50Ms <= ran.p99Ms);
+  assert.ok(ran.minMs < ran.meanMs && ran.deviationMs > 0);
+});
+
+test('resetTimes() begins the times of stats() anew, and not what others count', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  await pool.run(() => spinMs(20));
+  pool.resetTimes();
+  assert.equal(pool.stats().ran.count, 0);
+  await pool.run(() => 1);
+  const { ran, waited, completedTasks } = pool.stats();
+  assert.deepEqual([ran.count, waited.count, completedTasks], [1, 1, 2]);
+  assert.ok(ran.maxMs < 20);
+  const { ran: all, waited: allWaited } = pool.figures();
+  assert.deepEqual([all.count, allWaited.count], [2, 2]);
+  assert.ok(all.maxMs >= 20);
 });
 
 for (const way of ways) {

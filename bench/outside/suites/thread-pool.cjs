@@ -43,7 +43,7 @@ module.exports = (own) =>
           : (given.maxQueue ?? own.defaults.maxQueue);
       structuredClone(options.workerData);
       this.#open();
-      if (options.recordTiming) this.histogram = timings(() => this.pool.stats());
+      if (options.recordTiming) this.histogram = timings(this);
     }
 
     #open() {
@@ -285,16 +285,18 @@ const teardownOf = (file, filename, name) => async () => {
   await finish(filename, name);
 };
 
-/** The pool's times under piscina's names. */
-function timings(stats) {
+/** The pool's times under piscina's names, which has NaN where nothing was recorded. */
+function timings(owner) {
   const summary = (name) => {
-    const { meanMs, maxMs, minMs, stddevMs, p50Ms, p95Ms, p99Ms } = stats()[name];
+    const times = owner.pool.stats()[name];
+    const { maxMs, minMs, p50Ms, p95Ms, p99Ms } = times;
+    const mean = times.count === 0 ? NaN : times.meanMs;
     return {
-      average: meanMs,
-      mean: meanMs,
+      average: mean,
+      mean,
       max: maxMs,
       min: minMs,
-      stddev: stddevMs,
+      stddev: times.count === 0 ? NaN : times.deviationMs,
       p50: p50Ms,
       p95: p95Ms,
       p99: p99Ms,
@@ -308,9 +310,9 @@ function timings(stats) {
       return summary('waited');
     },
     get runTimeCount() {
-      return stats().ran.count;
+      return owner.pool.stats().ran.count;
     },
-    resetRunTime() {},
-    resetWaitTime() {},
+    resetRunTime: () => owner.pool.resetTimes(),
+    resetWaitTime: () => owner.pool.resetTimes(),
   };
 }
