@@ -18,10 +18,11 @@ function loadAcorn(): typeof Acorn {
   try {
     return require('acorn');
   } catch (cause) {
+    const [why = ''] = String(cause).split('\n');
     throw new CodedError(
       'TRANSFER_UNREADABLE',
-      'functions cannot be read without the package acorn, which does not load here: install the ' +
-        'dependencies of manycore (npm install), and in a bundle leave acorn external',
+      `functions cannot be read without the package acorn, which does not load here (${why}): install ` +
+        'the dependencies of manycore (npm install), and in a bundle leave acorn external',
       { cause },
     );
   }

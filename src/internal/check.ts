@@ -3,7 +3,7 @@
 
 import { isPromise, isTypedArray } from 'node:util/types';
 import { CodedError } from '../errors.js';
-import { didYouMean } from './did-you-mean.js';
+import { hintFor } from './did-you-mean.js';
 
 /** The error for an option that has a wrong value. */
 export function invalid(name: string, value: unknown, wanted: string): CodedError {
@@ -48,11 +48,9 @@ export function ownOf<T extends object>(value: T): T {
 function checkNames(what: string, value: object, names: ReadonlySet<string>): void {
   for (const name of Object.keys(value)) {
     if (names.has(name)) continue;
-    const meant = didYouMean(name, names);
-    const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
     throw new CodedError(
       'OPTION_INVALID',
-      `there is no "${name}" in ${what}: there may be ${[...names].join(', ')}${hint}`,
+      `there is no "${name}" in ${what}: there may be ${[...names].join(', ')}${hintFor(name, names)}`,
     );
   }
 }

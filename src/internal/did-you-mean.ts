@@ -1,50 +1,135 @@
-// Which option was meant by a name that is none: one that other pools have for the same thing, or a
-// misspelt one.
+// What to write instead of an option that there is not: the name that was misspelt, the place that an
+// option of manycore belongs to, or what stands here for an option of another pool.
 
-/** Names of piscina, tinypool, workerpool, p-map, p-queue and worker_threads, and what does that here. */
-const foreignNames: Readonly<Record<string, string>> = {
-  atomics: 'spin',
+/** Options of piscina, tinypool, workerpool, jest-worker, p-map and p-queue that have another name here. */
+const synonyms: Readonly<Record<string, string>> = {
+  abortListenerTimeout: 'graceMs',
+  backpressure: 'lead',
   capacity: 'maxWaitingTasks',
-  closeTimeout: 'close({ timeoutMs })',
-  concurrency: 'size of a pool, which you give as the option pool',
+  computeWorkerKey: 'key',
+  concurrency: 'size',
   concurrentTasksPerWorker: 'concurrentTasksPerHost',
-  filename: 'no file: give run() the function itself',
-  forkArgs: 'setup, which may capture them',
-  forkOpts: 'env and execArgv',
+  emitStdStreams: 'onOutput',
+  idleMemoryLimit: 'maxRssBytes',
   idleTimeout: 'idleTimeMs',
-  intervalCap: 'maxWaitingTasks and size',
-  isolateWorkers: 'maxTasksPerHost: 1',
   maxMemoryLimitBeforeRecycle: 'maxRssBytes',
   maxQueue: 'maxWaitingTasks',
   maxQueueSize: 'maxWaitingTasks',
+  maxRetries: 'retry',
   maxThreads: 'size: { max }',
   maxWorkers: 'size: { max }',
   minThreads: 'size: { min }',
   minWorkers: 'size: { min }',
-  name: 'no name: give run() the function itself',
   numWorkers: 'size',
-  onCreateWorker: 'setup, which runs in each host',
-  onTerminateWorker: 'teardown, which runs in each host',
+  on: 'onReport',
+  onCreateWorker: 'setup',
+  onTerminate: 'teardown',
+  onTerminateWorker: 'teardown',
+  preserveOrder: 'ordered',
   resourceLimits: 'maxHeapMb',
   retries: 'retry',
-  runtime: 'host: "process" or "thread"',
-  stopOnError: 'settled: true',
-  taskTimeout: 'timeoutMs of a call',
-  terminateTimeout: 'close({ timeoutMs })',
+  runtime: 'host',
+  stderr: 'onOutput',
+  stdout: 'onOutput',
+  taskTimeout: 'timeoutMs',
   timeout: 'timeoutMs',
-  workerData: 'setup, which may capture it',
-  workerOpts: 'env and execArgv',
+  transferList: 'transfer',
   workerTerminateTimeout: 'graceMs',
-  workerThreadOpts: 'env and execArgv',
-  workerType: 'host: "process" or "thread"',
+  workerType: 'host',
   workers: 'size',
 };
 
-/** What to write instead of `name`; `undefined` when nothing is near. `names` are the right ones. */
-export function didYouMean(name: string, names: Iterable<string>): string | undefined {
+const noFile = 'there is no worker file: call the function itself, or task(url, name)';
+const captured = 'functions, and setup of the pool, see what they captured: nothing is handed over';
+const byPriority = 'the queue is ordered by option priority of the call';
+const noRate =
+  'calls are not limited by time: size and maxWaitingTasks of the pool limit what runs and waits';
+const always = 'pool.stats() always has the times of tasks';
+const forHosts = 'env and execArgv are options of the pool itself';
+const onClose = 'pool.close({ timeoutMs }) waits so long';
+
+/** Options of theirs for which there is no option here. */
+const waysOut: Readonly<Record<string, string>> = {
+  argv: captured,
+  atomics: 'nothing to choose: hosts are reached over shared memory where there is any',
+  autoStart: 'tasks start at once; pool.warm() starts hosts before the first call',
+  carryoverConcurrencyCount: noRate,
+  carryoverIntervalCount: noRate,
+  channel: 'the pool has a channel; messages of a task are sent by report(value) to onReport',
+  closeTimeout: onClose,
+  enableWorkerThreads: 'host: "thread" is an option of the pool',
+  exposedMethods: noFile,
+  filename: noFile,
+  forkArgs: captured,
+  forkOptions: forHosts,
+  forkOpts: forHosts,
+  id: 'a call has no name: its signal cancels it',
+  interval: noRate,
+  intervalCap: noRate,
+  isolateWorkers: 'maxTasksPerHost: 1 of the pool does that',
+  loadBalancer: 'the pool chooses the host; option key of the call keeps calls together',
+  metadata: byPriority,
+  name: noFile,
+  niceIncrement: 'setup: () => os.setPriority(n) of the pool does that',
+  queueClass: byPriority,
+  queueStrategy: byPriority,
+  recordTiming: always,
+  script: noFile,
+  serialization: 'values always travel with their prototypes and shared references',
+  setupArgs: captured,
+  silent: 'onOutput of the pool gets what hosts print',
+  stopOnError: 'settled: true of a map has errors among its results',
+  strict: noRate,
+  stricterFIFO: 'tasks of one priority always run first come, first served',
+  taskQueue: byPriority,
+  terminateTimeout: onClose,
+  throwOnTimeout: 'a call that is out of time always rejects',
+  trackUnmanagedFds: 'nothing to set: files that tasks leave open are closed with their host',
+  useAtomics: 'nothing to choose: hosts are reached over shared memory where there is any',
+  workerData: captured,
+  workerHistogram: always,
+  workerOpts: forHosts,
+  workerPath: noFile,
+  workerSchedulingPolicy: 'the pool chooses the host; option key of the call keeps calls together',
+  workerThreadOpts: forHosts,
+};
+
+const ofPool = new Set(
+  (
+    'affinity channel cluster concurrentTasksPerHost env execArgv graceMs host idleTimeMs maxHeapMb ' +
+    'maxRssBytes maxSpareHosts maxTasksAhead maxTasksPerHost maxWaitingTasks minSpareHosts ' +
+    'neighbourGraceMs onOutput setup size spin startRetryMs startTimeoutMs teardown'
+  ).split(' '),
+);
+const ofCall = new Set(
+  'durable key maxQueueMs onReport priority retry signal timeoutMs transfer whenBusy'.split(' '),
+);
+const ofMap = new Set('chunk into lead onProgress ordered settled'.split(' '));
+
+/** Says where the option `bare` belongs; `text`: with its value. */
+function placeOf(bare: string, text: string, names: ReadonlySet<string>): string | undefined {
+  if (ofCall.has(bare)) return `${bare} is an option of a call: pool.with({ ${text} })`;
+  if (ofMap.has(bare)) return `${bare} is an option of a map: pmap(items, fn, { ${text} })`;
+  if (!ofPool.has(bare)) return undefined;
+  const how = names.has('pool') ? ', which is given as option pool' : '';
+  return `${bare} is an option of a pool: new Pool({ ${text} })${how}`;
+}
+
+/** What the error for the option `name` ends with; '' when nothing is near. `names` are the right ones. */
+export function hintFor(name: string, names: ReadonlySet<string>): string {
+  if (names.has('concurrentTasksPerHost') || names.has('retry')) {
+    const text = entry(synonyms, name) ?? name;
+    const [bare = ''] = text.split(':');
+    if (names.has(bare)) return `; did you mean ${text}?`;
+    const wayOut = entry(waysOut, name) ?? placeOf(bare, text, names);
+    if (wayOut !== undefined) return `; ${wayOut}`;
+  }
   const near = nearest(name, names);
-  if (near !== undefined) return near;
-  return Object.hasOwn(foreignNames, name) ? foreignNames[name] : undefined;
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
+function entry(table: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 /** The name with the fewest changes; at most a third of its letters, and the case does not count. */

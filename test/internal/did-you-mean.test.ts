@@ -1,69 +1,138 @@
+// What the error for an option that there is not says beside the names that there are.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pool, pmap, run } from '../../src/index.js';
-import { didYouMean } from '../../src/internal/did-you-mean.js';
+import { hasCode, Pool, pmap, run } from '../../src/index.js';
+import { hintFor } from '../../src/internal/did-you-mean.js';
 import { random } from '../support/index.js';
 
 /** Throws with the message of the option that is none. */
-const takers: Record<string, (options: object) => unknown> = {
+const takers: Readonly<Record<string, (options: object) => unknown>> = {
   'new Pool()': (options) => new Pool(options),
   'run.with()': (options) => run.with(options),
   'pmap.stream()': (options) => pmap.stream([1], (x) => x, options),
 };
 
-for (const [taker, wrong, meant] of [
-  ['new Pool()', 'maxThreads', 'size: { max }'],
-  ['new Pool()', 'minThreads', 'size: { min }'],
-  ['new Pool()', 'maxWorkers', 'size: { max }'],
-  ['new Pool()', 'filename', 'no file: give run() the function itself'],
-  ['new Pool()', 'maxQueue', 'maxWaitingTasks'],
-  ['new Pool()', 'idleTimeout', 'idleTimeMs'],
-  ['new Pool()', 'workerType', 'host: "process" or "thread"'],
-  ['new Pool()', 'SIZE', 'size'],
-  ['new Pool()', 'concurentTasksPerHost', 'concurrentTasksPerHost'],
-  ['run.with()', 'timeout', 'timeoutMs'],
-  ['run.with()', 'retries', 'retry'],
-  ['run.with()', 'timeoutMS', 'timeoutMs'],
-  ['pmap.stream()', 'concurrency', 'size of a pool, which you give as the option pool'],
-  ['pmap.stream()', 'stopOnError', 'settled: true'],
-  ['pmap.stream()', 'chunks', 'chunk'],
+function messageOf(taker: string, option: string): string {
+  let message = '';
+  assert.throws(
+    () => takers[taker]?.({ [option]: 1 }),
+    (error) => {
+      assert.ok(hasCode(error, 'OPTION_INVALID'), `${taker} ${option}: ${error}`);
+      message = error.message;
+      return true;
+    },
+  );
+  return message;
+}
+
+for (const [taker, wrong, hint] of [
+  ['new Pool()', 'maxThreads', 'did you mean size: { max }?'],
+  ['new Pool()', 'maxQueue', 'did you mean maxWaitingTasks?'],
+  ['new Pool()', 'filename', 'call the function itself, or task(url, name)'],
+  ['new Pool()', 'argv', 'nothing is handed over'],
+  ['new Pool()', 'SIZE', 'did you mean size?'],
+  ['new Pool()', 'concurentTasksPerHost', 'did you mean concurrentTasksPerHost?'],
+  ['new Pool()', 'timeout', 'timeoutMs is an option of a call: pool.with({ timeoutMs })'],
+  ['run.with()', 'timeout', 'did you mean timeoutMs?'],
+  ['run.with()', 'timeoutMS', 'did you mean timeoutMs?'],
+  ['run.with()', 'on', 'did you mean onReport?'],
+  ['run.with()', 'maxWorkers', 'new Pool({ size: { max } }), which is given as option pool'],
+  ['pmap.stream()', 'concurrency', 'size is an option of a pool: new Pool({ size }), which'],
+  ['pmap.stream()', 'preserveOrder', 'did you mean ordered?'],
+  ['pmap.stream()', 'chunks', 'did you mean chunk?'],
 ] as const) {
-  test(`${taker} with ${wrong} names ${meant}`, () => {
-    assert.throws(
-      () => takers[taker]?.({ [wrong]: 1 }),
-      (error) => {
-        assert.ok(error instanceof Error);
-        assert.ok(error.message.endsWith(`; did you mean ${meant}?`), error.message);
-        return true;
-      },
-    );
+  test(`${taker} with ${wrong} says ${hint}`, () => {
+    const [, said] = messageOf(taker, wrong).split('; ');
+    assert.ok(said?.includes(hint), said);
   });
 }
 
+/** All that these pools and maps take, by the place where they take it. */
+const theirs: Readonly<Record<string, string>> = {
+  piscina:
+    'filename name minThreads maxThreads idleTimeout maxQueue concurrentTasksPerWorker atomics ' +
+    'resourceLimits argv workerData taskQueue niceIncrement trackUnmanagedFds closeTimeout recordTiming ' +
+    'stricterFIFO loadBalancer workerHistogram transferList',
+  tinypool:
+    'runtime terminateTimeout useAtomics maxMemoryLimitBeforeRecycle isolateWorkers serialization channel',
+  workerpool:
+    'minWorkers maxWorkers maxQueueSize workerType queueStrategy script workerTerminateTimeout forkArgs ' +
+    'forkOpts workerOpts workerThreadOpts emitStdStreams onCreateWorker onTerminateWorker on metadata ' +
+    'onTerminate abortListenerTimeout transfer',
+  'p-map and p-queue':
+    'concurrency stopOnError backpressure preserveOrder autoStart queueClass intervalCap interval ' +
+    'carryoverIntervalCount carryoverConcurrencyCount strict timeout throwOnTimeout id priority',
+  'jest-worker':
+    'computeWorkerKey enableWorkerThreads exposedMethods forkOptions idleMemoryLimit maxRetries numWorkers ' +
+    'setupArgs workerPath workerSchedulingPolicy',
+};
+
+for (const [whose, options] of Object.entries(theirs)) {
+  test(`an option of ${whose} that there is not comes with its way out`, () => {
+    for (const taker of Object.keys(takers)) {
+      const own = ownNames(taker);
+      for (const option of options.split(' ')) {
+        if (own.has(option)) continue;
+        const parts = messageOf(taker, option).split('; ');
+        assert.ok(parts.length >= 2, `${taker} ${option}`);
+        const meant = /^did you mean (\w+)/.exec(parts[1] ?? '')?.[1];
+        assert.ok(meant === undefined || own.has(meant), parts[1]);
+      }
+    }
+  });
+}
+
+/** Options that a taker takes, as its error lists them. */
+function ownNames(taker: string): Set<string> {
+  const list = /there may be ([\w, ]+)/.exec(messageOf(taker, 'somethingElse'))?.[1];
+  return new Set(list?.split(', '));
+}
+
+test('an option of ours at the wrong place is sent to the right one', () => {
+  for (const right of Object.keys(takers)) {
+    for (const wrong of Object.keys(takers)) {
+      const taken = ownNames(wrong);
+      for (const option of ownNames(right)) {
+        if (taken.has(option) || option === 'pool') continue;
+        const said = messageOf(wrong, option).split('; ')[1] ?? '';
+        // `channel` means something else in calls of tinypool.
+        const isKnown = said.startsWith(`${option} is an option of a `) || option === 'channel';
+        assert.ok(isKnown, `${wrong} ${option}: ${said}`);
+      }
+    }
+  }
+});
+
 test('what resembles no option gets no hint', () => {
   for (const name of ['', 'x', 'constructor', '__proto__', 'toString', 'somethingElse']) {
-    assert.equal(didYouMean(name, ['size', 'host', 'maxWaitingTasks']), undefined, name);
+    assert.equal(hintFor(name, new Set(['retry', 'concurrentTasksPerHost'])), '', name);
   }
+});
+
+test('options of anything else get no hints about pools', () => {
+  assert.equal(hintFor('workers', new Set(['port', 'loops'])), '');
+  assert.equal(hintFor('porrt', new Set(['port', 'loops'])), '; did you mean port?');
 });
 
 test('one wrong letter in a name of six and more is found', (t) => {
   const { integer, pick } = random(t);
-  const names = [
+  const names = new Set([
     'timeoutMs',
     'maxWaitingTasks',
     'idleTimeMs',
     'execArgv',
     'affinity',
     'startTimeoutMs',
-  ];
+  ]);
   for (let run = 0; run < 200; run += 1) {
-    const name = pick(names);
+    const name = pick([...names]);
     const at = integer(0, name.length);
     const wrong = pick([
       `${name.slice(0, at)}${name.slice(at + 1)}`,
       `${name.slice(0, at)}q${name.slice(at)}`,
       `${name.slice(0, at)}q${name.slice(at + 1)}`,
     ]);
-    assert.equal(didYouMean(wrong, names), name, wrong);
+    assert.equal(hintFor(wrong, names), `; did you mean ${name}?`, wrong);
   }
 });
