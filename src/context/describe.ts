@@ -8,7 +8,7 @@ import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from '.
 import { type GlobalMember, globalReads } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
-import { isBuiltinGlobal } from './intrinsics.js';
+import { isBuiltinGlobal, isPromptModule } from './intrinsics.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
 import { type Path, transferError } from './refuse.js';
@@ -366,7 +366,8 @@ function globalSlots(members: readonly GlobalMember[], global: object): Slot[] {
 }
 
 function isUserGlobal(name: string, global: object): boolean {
-  return name !== 'undefined' && name in global && !isBuiltinGlobal(name);
+  if (name === 'undefined' || !(name in global)) return false;
+  return !isBuiltinGlobal(name) || isPromptModule(name);
 }
 
 function readScope(scope: object, name: string, path: Path): unknown {

@@ -138,6 +138,16 @@ function rootOf(name: string): unknown {
   return isBuiltinGlobal(name) ? Reflect.get(globalThis, name) : undefined;
 }
 
+/** What a prompt and `node -e` have as globals, which no program has. */
+const promptGlobals = new Set('require module exports __filename __dirname _ _error'.split(' '));
+const moduleNames = new Set(builtinModules);
+
+/** Whether `globalThis[name]` is a module of Node, as at a prompt and under `node -e`. */
+export function isPromptModule(name: string): boolean {
+  if (hiddenGlobals.has(name) || !moduleNames.has(name)) return false;
+  return Object.getOwnPropertyDescriptor(globalThis, name)?.enumerable === false;
+}
+
 let globalOfNode: object | undefined;
 
 /** Whether `globalThis[name]` is Node's or the language's, not the program's. */
@@ -147,8 +157,8 @@ export function isBuiltinGlobal(name: string): boolean {
   const descriptor = Object.getOwnPropertyDescriptor(globalOfNode, name);
   if (descriptor === undefined || !(name in globalThis)) return false;
   if (descriptor.enumerable === true) return enumerableGlobals.has(name);
-  // The modules of Node are globals in the REPL and under `node -e`.
-  if (hiddenGlobals.has(name) || builtinModules.includes(name)) return true;
+  if (promptGlobals.has(name)) return false;
+  if (hiddenGlobals.has(name) || moduleNames.has(name)) return true;
   const value: unknown = descriptor.get ?? descriptor.value;
   return typeof value === 'function' && !isOfProgram(value);
 }

@@ -5,6 +5,7 @@
 const synonyms: Readonly<Record<string, string>> = {
   abortListenerTimeout: 'graceMs',
   backpressure: 'lead',
+  batchSize: 'chunk',
   capacity: 'maxWaitingTasks',
   computeWorkerKey: 'key',
   concurrency: 'size',

@@ -19,11 +19,12 @@ function evaluate(text: string): (...args: unknown[]) => unknown {
   return (...args) => Reflect.apply(value, undefined, args);
 }
 
-test('require, module and __filename of code given with -e', async () => {
+test('require, module, __filename and the modules of Node in code given with -e', async () => {
   // The library and not the harness: that one would hand -e on to its child.
   const program = `
     import(${JSON.stringify(library)}).then(async ({ run }) => {
-      const probe = () => [require('node:path').basename('/a/b'), __filename, typeof module];
+      const probe = () => [require('node:path').basename('/a/b'), __filename, typeof module, os.EOL,
+        typeof globalThis.path.join, typeof crypto.createHash, typeof process.pid];
       console.log(JSON.stringify(await run(probe)) === JSON.stringify(probe()));
     });`;
   const options = { timeout: 60_000 };

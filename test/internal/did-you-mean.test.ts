@@ -62,7 +62,7 @@ const theirs: Readonly<Record<string, string>> = {
     'onTerminate abortListenerTimeout transfer',
   'p-map and p-queue':
     'concurrency stopOnError backpressure preserveOrder autoStart queueClass intervalCap interval ' +
-    'carryoverIntervalCount carryoverConcurrencyCount strict timeout throwOnTimeout id priority',
+    'carryoverIntervalCount carryoverConcurrencyCount strict timeout throwOnTimeout id priority batchSize',
   'jest-worker':
     'computeWorkerKey enableWorkerThreads exposedMethods forkOptions idleMemoryLimit maxRetries numWorkers ' +
     'setupArgs workerPath workerSchedulingPolicy',

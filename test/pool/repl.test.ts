@@ -1,4 +1,4 @@
-// The first place where one tries a library: node's own prompt, where `domain` is a global.
+// The first place where one tries a library: node's own prompt, where the modules of Node are globals.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -23,6 +23,8 @@ test('calls work at the prompt of node', async (t) => {
     `const { run, pmap } = await import(${JSON.stringify(library)});`,
     '(await run((x) => x * 2, 2100)) + 42;',
     "(await pmap([1, 2], (x) => x * 2)).join('-then-');",
+    '(await run(() => [typeof os.cpus, typeof crypto.subtle, typeof globalThis.path])).join();',
+    "(await run(() => [_, typeof require('node:os').cpus, typeof module.exports])).join();",
     '.exit',
   ];
   for (const line of lines) {
@@ -33,5 +35,8 @@ test('calls work at the prompt of node', async (t) => {
   }
   const [code] = await ended;
   assert.match(said, /4242[^]*2-then-4/);
+  const last = 'function,object,object';
+  assert.ok(said.includes(`'${last}'`), said);
+  assert.ok(said.includes(`'${last},function,object'`), said);
   assert.equal(code, 0, said);
 });
