@@ -3,17 +3,17 @@
 // received instances), then prototypes, properties and integrity.
 // The payload was written by another process: what does not fit is TRANSFER_CORRUPT, never a crash.
 // Long (over 400 lines), because the order of the steps is one subject and each kind needs its few lines.
-// Not here: what is remembered between payloads (importer.ts).
+// Not here: specials that stand for themselves (plain-specials.ts), properties (define.ts), what is remembered
+// between payloads (importer.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
-import { withoutStack } from '../internal/index.js';
-import { pristineOf } from './classes.js';
+import { ClosedClasses } from './closed.js';
+import { define, isCallable, put } from './define.js';
 import { receiveBy } from './hooks.js';
-import { followPath } from './intrinsics.js';
 import { perHost } from './per-host.js';
-import { makePlatform } from './platform.js';
+import { makePlain } from './plain-specials.js';
 import {
   type Identity,
   identityAt,
@@ -26,7 +26,6 @@ import {
   stringAt,
 } from './protocol.js';
 import type { Instance } from './recreate.js';
-import { task } from './task.js';
 import type { AnyFunction } from './types.js';
 import { corrupt } from './wire.js';
 
@@ -81,8 +80,7 @@ class Decoding {
   readonly #awaited = new Map<unknown, number[]>();
   /** Specials that were here before, by version: only what is newer is changed. */
   readonly #reused = new Map<number, number>();
-  /** Places of properties by class; made when they are asked for. */
-  #places: Map<number, [at: number, isOfPrototype: boolean][]> | undefined;
+  readonly #closed: ClosedClasses;
   readonly #classes: { fn: AnyFunction; version: number }[] = [];
   readonly #privates: { instance: Instance; values: readonly unknown[] }[] = [];
   /** The variables of functions that are not constant, by special. */
@@ -100,6 +98,7 @@ class Decoding {
     this.#values = new Array(count).fill(undefined);
     this.#isMade = new Array(count).fill(false);
     this.#puts = Array.from({ length: count }, () => []);
+    this.#closed = new ClosedClasses(payload, this.#values);
   }
 
   run(): Decoded {
@@ -142,10 +141,7 @@ class Decoding {
   }
 
   #list(entry: readonly unknown[], index: number): unknown[] {
-    const list = listAt(entry, index);
-    if (list.length > this.#payload.maxElements)
-      throw corrupt('a list is longer than what holds it');
-    return list;
+    return listAt(entry, index, this.#payload.maxElements);
   }
 
   #sortPuts(): void {
@@ -173,12 +169,6 @@ class Decoding {
 
   #makeEarly(index: number, entry: readonly unknown[]): void {
     switch (entry[0]) {
-      case special.builtin:
-        this.#done(index, builtin(entry));
-        return;
-      case special.registeredSymbol:
-        this.#done(index, Symbol.for(stringAt(entry, 1)));
-        return;
       case special.symbol: {
         const description = entry[2] === undefined ? undefined : stringAt(entry, 2);
         this.#done(
@@ -197,21 +187,6 @@ class Decoding {
         // An arrow whose `this` is a class waits for it.
         if (!this.#awaited.has(this.#list(entry, 5))) this.#function(index, entry);
         return;
-      case special.error:
-        this.#done(index, makeError(entry));
-        return;
-      case special.url:
-        this.#done(index, new URL(stringAt(entry, 1)));
-        return;
-      case special.searchParams:
-        this.#done(index, new URLSearchParams(stringAt(entry, 1)));
-        return;
-      case special.buffer:
-        this.#done(index, bufferOf(entry[1]));
-        return;
-      case special.platform:
-        this.#done(index, makePlatform(numberAt(entry, 1), this.#list(entry, 2)));
-        return;
       case special.live:
         this.#parcel ??= this.#memory.parcel(numberAt(entry, 1));
         this.#done(index, this.#parcel[numberAt(entry, 2)]);
@@ -222,9 +197,6 @@ class Decoding {
         this.#done(index, Object(symbol));
         return;
       }
-      case special.arguments:
-        this.#done(index, noArguments());
-        return;
       case special.perHost: {
         const cell = this.#list(entry, 2);
         this.#done(
@@ -233,9 +205,6 @@ class Decoding {
         );
         return;
       }
-      case special.task:
-        this.#done(index, makeTask(stringAt(entry, 1), stringAt(entry, 2)));
-        return;
       case special.asyncLocalStorage:
         this.#done(
           index,
@@ -249,7 +218,7 @@ class Decoding {
         this.#done(index, this.#memory.moduleFor(stringAt(entry, 1)));
         return;
       default:
-        if (!isDeferred(entry[0])) throw corrupt('a special of no known kind');
+        if (!isDeferred(entry[0])) this.#done(index, makePlain(entry, this.#payload.maxElements));
     }
   }
 
@@ -351,7 +320,8 @@ class Decoding {
     const isRemade =
       original === undefined &&
       typeof known === 'function' &&
-      (this.#remade.has(slots[heritage]) || this.#isClosedTo(index, known));
+      (this.#remade.has(slots[heritage]) ||
+        this.#closed.has(index, known, this.#memory.versionOf(known)));
     if (typeof known === 'function' && !isRemade) {
       const has = original === undefined ? this.#memory.versionOf(known) : never;
       const instance = original === undefined ? this.#memory.instanceOf(known) : undefined;
@@ -384,41 +354,6 @@ class Decoding {
         this.#makeLate(awaited);
       }
     }
-  }
-
-  /** True: a property of a class that is here is now another, and cannot be defined again. */
-  #isClosedTo(index: number, known: AnyFunction): boolean {
-    const has = this.#memory.versionOf(known);
-    const { properties } = this.#payload;
-    for (const [at, isOfPrototype] of this.#propertiesOf(index)) {
-      if (numberAt(properties, at + 4) <= has) continue;
-      const name = properties[at + 1];
-      const key = typeof name === 'number' ? this.#values[name] : name;
-      if (typeof key !== 'string' && typeof key !== 'symbol') continue;
-      const holder: unknown = isOfPrototype ? known.prototype : known;
-      if ((typeof holder !== 'object' && typeof holder !== 'function') || holder === null) continue;
-      if (!isOpenTo(holder, key, this.#list(properties, at + 3))) return true;
-    }
-    return false;
-  }
-
-  /** Places of the properties of a class and of its prototype. */
-  #propertiesOf(index: number): readonly (readonly [at: number, isOfPrototype: boolean])[] {
-    if (this.#places === undefined) {
-      this.#places = new Map();
-      const { properties } = this.#payload;
-      for (let at = 0; at < properties.length; at += 5) {
-        const target = properties[at];
-        if (typeof target !== 'number') continue;
-        const entry = this.#entry(target);
-        const isOfPrototype = entry[0] === special.prototype;
-        const owner = isOfPrototype ? numberAt(entry, 1) : target;
-        const places = this.#places.get(owner) ?? [];
-        places.push([at, isOfPrototype]);
-        this.#places.set(owner, places);
-      }
-    }
-    return this.#places.get(index) ?? [];
   }
 
   #prototypeOf(owner: number): unknown {
@@ -558,16 +493,6 @@ class Decoding {
   }
 }
 
-/** True: `key` can be set to the parts of `cell`, or has them already. */
-function isOpenTo(holder: object, key: string | symbol, cell: readonly unknown[]): boolean {
-  const own = Object.getOwnPropertyDescriptor(holder, key);
-  if (own === undefined) return Object.isExtensible(holder);
-  if (own.configurable === true || own.writable === true) return true;
-  return 'value' in own
-    ? Object.is(own.value, cell[0])
-    : Object.is(own.get, cell[0]) && Object.is(own.set, cell[1]);
-}
-
 /** Functions under a key that cannot be defined again, with the number of their code. */
 const settled = new WeakMap<AnyFunction, number>();
 /** Spares all others a look. */
@@ -583,109 +508,6 @@ function isDeferred(kind: unknown): boolean {
     kind === special.bound ||
     kind === special.received
   );
-}
-
-function put(container: unknown, key: unknown, value: unknown): void {
-  if (typeof container !== 'object' || container === null) throw corrupt('nothing to put into');
-  if (typeof key !== 'string' && typeof key !== 'number') throw corrupt('a put has no key');
-  // Defined and not assigned: `__proto__` is a key like any other.
-  Reflect.defineProperty(container, key, {
-    value,
-    writable: true,
-    enumerable: true,
-    configurable: true,
-  });
-}
-
-function define(
-  target: object,
-  key: string | symbol,
-  flags: number,
-  cell: readonly unknown[],
-): void {
-  if ((flags & propertyFlags.above) !== 0) {
-    const [above] = cell;
-    if (typeof above !== 'object' && typeof above !== 'function') {
-      throw corrupt('a prototype is not an object');
-    }
-    // A class that is here already was closed in an earlier version, with what it inherits.
-    if (Object.isExtensible(target)) Object.setPrototypeOf(target, above);
-    return;
-  }
-  if ((flags & propertyFlags.restored) !== 0) {
-    const before = pristineOf(target, key);
-    if (before !== undefined) Reflect.defineProperty(target, key, before);
-    return;
-  }
-  if ((flags & propertyFlags.absent) !== 0) {
-    if (!Reflect.deleteProperty(target, key)) throw corrupt(`${String(key)} cannot be deleted`);
-    return;
-  }
-  const enumerable = (flags & propertyFlags.enumerable) !== 0;
-  const configurable = (flags & propertyFlags.configurable) !== 0;
-  const [value, set] = cell;
-  // Both halves of an accessor: one that is left out would stay as the text of a class made it.
-  const descriptor: object =
-    (flags & propertyFlags.accessor) === 0
-      ? { value, writable: (flags & propertyFlags.writable) !== 0, enumerable, configurable }
-      : { get: accessorOf(value), set: accessorOf(set), enumerable, configurable };
-  const isDefined = Reflect.defineProperty(target, key, descriptor);
-  if (!isDefined) throw corrupt(`the property ${String(key)} cannot be defined`);
-}
-
-function accessorOf(value: unknown): ((...args: unknown[]) => unknown) | undefined {
-  if (value !== undefined && !isCallable(value)) throw corrupt('an accessor is not a function');
-  return value;
-}
-
-export function isCallable(value: unknown): value is (...args: unknown[]) => unknown {
-  return typeof value === 'function';
-}
-
-function builtin(entry: readonly unknown[]): unknown {
-  const path = entry.slice(1).map((key): string | symbol => {
-    if (typeof key === 'string') return key;
-    const name: unknown = Array.isArray(key) ? key[0] : undefined;
-    const symbol: unknown = typeof name === 'string' ? Reflect.get(Symbol, name) : undefined;
-    if (typeof symbol !== 'symbol') throw corrupt('a built-in has a bad name');
-    return symbol;
-  });
-  return followPath(path);
-}
-
-function makeError(entry: readonly unknown[]): Error {
-  const Base: unknown = Reflect.get(globalThis, stringAt(entry, 1));
-  if (typeof Base !== 'function') throw corrupt('an error has no class');
-  const made: unknown = withoutStack(() =>
-    Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []),
-  );
-  if (!(made instanceof Error)) throw corrupt('an error has no class');
-  for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
-  const stack = entry[2];
-  Object.defineProperty(made, 'stack', {
-    value: typeof stack === 'string' ? stack : `${made.name}`,
-    writable: true,
-    enumerable: false,
-    configurable: true,
-  });
-  return made;
-}
-
-function bufferOf(view: unknown): ArrayBufferLike {
-  if (!ArrayBuffer.isView(view)) throw corrupt('a buffer came without a view');
-  return view.buffer;
-}
-
-/** An `arguments` object of a strict function, without the length that it will get. */
-function noArguments(): object {
-  // biome-ignore lint/complexity/noArguments: the object itself is wanted
-  const made = arguments;
-  return made;
-}
-
-function makeTask(url: string, exportName: string): unknown {
-  if (!URL.canParse(url) || exportName === '') throw corrupt('a task has no module or no export');
-  return task(url, exportName);
 }
 
 function callFactory(factory: unknown): unknown {

@@ -327,9 +327,14 @@ export function numberAt(entry: readonly unknown[], index: number): number {
   return value;
 }
 
-export function listAt(entry: readonly unknown[], index: number): unknown[] {
+export function listAt(
+  entry: readonly unknown[],
+  index: number,
+  maxElements = Number.POSITIVE_INFINITY,
+): unknown[] {
   const value = entry[index];
   if (!Array.isArray(value)) throw corrupt(`element ${index} is not a list`);
+  if (value.length > maxElements) throw corrupt('a list is longer than what holds it');
   return value;
 }
 

@@ -1,0 +1,63 @@
+// Classes that are here already and are closed (frozen, or with a key that cannot be defined again) to what
+// a payload says of them: such a class cannot take it over, and is made anew.
+// Not here: making it (decode.ts), since when it is so (versions.ts).
+
+import { listAt, numberAt, type Payload, special } from './protocol.js';
+import type { AnyFunction } from './types.js';
+
+export class ClosedClasses {
+  readonly #payload: Payload;
+  /** What was made for the specials of the payload. */
+  readonly #values: readonly unknown[];
+  /** Places of properties by class; made when they are asked for. */
+  #places: Map<number, [at: number, isOfPrototype: boolean][]> | undefined;
+
+  constructor(payload: Payload, values: readonly unknown[]) {
+    this.#payload = payload;
+    this.#values = values;
+  }
+
+  /** True: a property of a class that is here is now another, and cannot be defined again. */
+  has(index: number, known: AnyFunction, version: number): boolean {
+    const { properties, maxElements } = this.#payload;
+    for (const [at, isOfPrototype] of this.#propertiesOf(index)) {
+      if (numberAt(properties, at + 4) <= version) continue;
+      const name = properties[at + 1];
+      const key = typeof name === 'number' ? this.#values[name] : name;
+      if (typeof key !== 'string' && typeof key !== 'symbol') continue;
+      const holder: unknown = isOfPrototype ? known.prototype : known;
+      if ((typeof holder !== 'object' && typeof holder !== 'function') || holder === null) continue;
+      if (!isOpenTo(holder, key, listAt(properties, at + 3, maxElements))) return true;
+    }
+    return false;
+  }
+
+  /** Places of the properties of a class and of its prototype. */
+  #propertiesOf(index: number): readonly (readonly [at: number, isOfPrototype: boolean])[] {
+    if (this.#places === undefined) {
+      this.#places = new Map();
+      const { properties } = this.#payload;
+      for (let at = 0; at < properties.length; at += 5) {
+        const target = properties[at];
+        if (typeof target !== 'number') continue;
+        const entry = this.#payload.specials[target] ?? [];
+        const isOfPrototype = entry[0] === special.prototype;
+        const owner = isOfPrototype ? numberAt(entry, 1) : target;
+        const places = this.#places.get(owner) ?? [];
+        places.push([at, isOfPrototype]);
+        this.#places.set(owner, places);
+      }
+    }
+    return this.#places.get(index) ?? [];
+  }
+}
+
+/** True: `key` can be set to the parts of `cell`, or has them already. */
+function isOpenTo(holder: object, key: string | symbol, cell: readonly unknown[]): boolean {
+  const own = Object.getOwnPropertyDescriptor(holder, key);
+  if (own === undefined) return Object.isExtensible(holder);
+  if (own.configurable === true || own.writable === true) return true;
+  return 'value' in own
+    ? Object.is(own.value, cell[0])
+    : Object.is(own.get, cell[0]) && Object.is(own.set, cell[1]);
+}

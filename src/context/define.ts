@@ -1,0 +1,65 @@
+// Sets properties of what is made from a payload, as their descriptors were at home. Defined and not assigned:
+// `__proto__` is a key like any other, and no setter of the user's runs.
+// Not here: in which order (decode.ts).
+
+import { pristineOf } from './classes.js';
+import { propertyFlags } from './protocol.js';
+import { corrupt } from './wire.js';
+
+export function isCallable(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === 'function';
+}
+
+/** `container[key] = value`, for a plain one. */
+export function put(container: unknown, key: unknown, value: unknown): void {
+  if (typeof container !== 'object' || container === null) throw corrupt('nothing to put into');
+  if (typeof key !== 'string' && typeof key !== 'number') throw corrupt('a put has no key');
+  Reflect.defineProperty(container, key, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+/** Sets, deletes or restores a property, or what `target` inherits, by the flags of the payload. */
+export function define(
+  target: object,
+  key: string | symbol,
+  flags: number,
+  cell: readonly unknown[],
+): void {
+  if ((flags & propertyFlags.above) !== 0) {
+    const [above] = cell;
+    if (typeof above !== 'object' && typeof above !== 'function') {
+      throw corrupt('a prototype is not an object');
+    }
+    // A class that is here already was closed in an earlier version, with what it inherits.
+    if (Object.isExtensible(target)) Object.setPrototypeOf(target, above);
+    return;
+  }
+  if ((flags & propertyFlags.restored) !== 0) {
+    const before = pristineOf(target, key);
+    if (before !== undefined) Reflect.defineProperty(target, key, before);
+    return;
+  }
+  if ((flags & propertyFlags.absent) !== 0) {
+    if (!Reflect.deleteProperty(target, key)) throw corrupt(`${String(key)} cannot be deleted`);
+    return;
+  }
+  const enumerable = (flags & propertyFlags.enumerable) !== 0;
+  const configurable = (flags & propertyFlags.configurable) !== 0;
+  const [value, set] = cell;
+  // Both halves of an accessor: one that is left out would stay as the text of a class made it.
+  const descriptor: object =
+    (flags & propertyFlags.accessor) === 0
+      ? { value, writable: (flags & propertyFlags.writable) !== 0, enumerable, configurable }
+      : { get: accessorOf(value), set: accessorOf(set), enumerable, configurable };
+  const isDefined = Reflect.defineProperty(target, key, descriptor);
+  if (!isDefined) throw corrupt(`the property ${String(key)} cannot be defined`);
+}
+
+function accessorOf(value: unknown): ((...args: unknown[]) => unknown) | undefined {
+  if (value !== undefined && !isCallable(value)) throw corrupt('an accessor is not a function');
+  return value;
+}

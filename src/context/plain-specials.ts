@@ -1,0 +1,81 @@
+// Makes the specials of a payload that stand for themselves: built-ins, errors, buffers, tasks.
+// Not here: functions and classes, and what holds other specials (decode.ts).
+
+import { withoutStack } from '../internal/index.js';
+import { followPath } from './intrinsics.js';
+import { makePlatform } from './platform.js';
+import { listAt, numberAt, special, stringAt } from './protocol.js';
+import { task } from './task.js';
+import { corrupt } from './wire.js';
+
+/** Throws `TRANSFER_CORRUPT` for a special of any other kind. A list has at most `maxElements`. */
+export function makePlain(entry: readonly unknown[], maxElements: number): unknown {
+  switch (entry[0]) {
+    case special.builtin:
+      return builtin(entry);
+    case special.registeredSymbol:
+      return Symbol.for(stringAt(entry, 1));
+    case special.error:
+      return makeError(entry);
+    case special.url:
+      return new URL(stringAt(entry, 1));
+    case special.searchParams:
+      return new URLSearchParams(stringAt(entry, 1));
+    case special.buffer:
+      return bufferOf(entry[1]);
+    case special.platform:
+      return makePlatform(numberAt(entry, 1), listAt(entry, 2, maxElements));
+    case special.arguments:
+      return noArguments();
+    case special.task:
+      return makeTask(stringAt(entry, 1), stringAt(entry, 2));
+    default:
+      throw corrupt('a special of no known kind');
+  }
+}
+
+function builtin(entry: readonly unknown[]): unknown {
+  const path = entry.slice(1).map((key): string | symbol => {
+    if (typeof key === 'string') return key;
+    const name: unknown = Array.isArray(key) ? key[0] : undefined;
+    const symbol: unknown = typeof name === 'string' ? Reflect.get(Symbol, name) : undefined;
+    if (typeof symbol !== 'symbol') throw corrupt('a built-in has a bad name');
+    return symbol;
+  });
+  return followPath(path);
+}
+
+function makeError(entry: readonly unknown[]): Error {
+  const Base: unknown = Reflect.get(globalThis, stringAt(entry, 1));
+  if (typeof Base !== 'function') throw corrupt('an error has no class');
+  const made: unknown = withoutStack(() =>
+    Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []),
+  );
+  if (!(made instanceof Error)) throw corrupt('an error has no class');
+  for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
+  const stack = entry[2];
+  Object.defineProperty(made, 'stack', {
+    value: typeof stack === 'string' ? stack : `${made.name}`,
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  });
+  return made;
+}
+
+function bufferOf(view: unknown): ArrayBufferLike {
+  if (!ArrayBuffer.isView(view)) throw corrupt('a buffer came without a view');
+  return view.buffer;
+}
+
+/** An `arguments` object of a strict function, without the length that it will get. */
+function noArguments(): object {
+  // biome-ignore lint/complexity/noArguments: the object itself is wanted
+  const made = arguments;
+  return made;
+}
+
+function makeTask(url: string, exportName: string): unknown {
+  if (!URL.canParse(url) || exportName === '') throw corrupt('a task has no module or no export');
+  return task(url, exportName);
+}
