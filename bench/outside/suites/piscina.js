@@ -10,7 +10,8 @@ const reporter = new URL('reporter.mjs', import.meta.url).href;
 
 export const piscina = { name: 'piscina 5.3.2', prepare, run };
 
-function prepare(out, isAdapted) {
+/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded; none: as they are. */
+function prepare(out, beginning) {
   rmSync(out, { recursive: true, force: true });
   cpSync(fileURLToPath(new URL('../node_modules/piscina', import.meta.url)), out, {
     recursive: true,
@@ -29,13 +30,13 @@ function prepare(out, isAdapted) {
     const code = outputText.replace(/(fixtures\/[\w-]+)\.ts/g, '$1.js');
     writeFileSync(join(test, file.replace(/\.ts$/, '.js')), code);
   }
-  if (isAdapted) replacePool(join(out, 'dist/index.js'));
+  if (beginning) replacePool(join(out, 'dist/index.js'), beginning);
   return readdirSync(test)
     .filter((file) => file.endsWith('.test.js'))
     .map((file) => join(test, file));
 }
 
-function replacePool(file) {
+function replacePool(file, beginning) {
   const own = `{
     defaults: kDefaultOptions, errors: errors_1.Errors, isMovable: common_1.isMovable,
     resource: 'Piscina.Task', abortError: (reason) => new abort_1.AbortError(reason),
@@ -43,14 +44,14 @@ function replacePool(file) {
   const code = readFileSync(file, 'utf8');
   const changed = code.replace(
     /^class Piscina /m,
-    `ThreadPool = require(${JSON.stringify(adapter)})(${own});\n$&`,
+    `${beginning}\nThreadPool = require(${JSON.stringify(adapter)})(${own});\n$&`,
   );
   if (changed === code) throw new Error(`${file} has no class Piscina: another version?`);
   writeFileSync(file, changed);
 }
 
 /** The results of a file, or of its tests with one name; `isLate` when it did not end. */
-async function run(file, { node, env, name, timeoutMs }) {
+async function run(file, { node, name, timeoutMs }) {
   const only =
     name === undefined
       ? []
@@ -65,7 +66,7 @@ async function run(file, { node, env, name, timeoutMs }) {
     ...only,
     file,
   ];
-  const child = await runChild(node, args, { timeoutMs, env, cwd: join(file, '../..') });
+  const child = await runChild(node, args, { timeoutMs, cwd: join(file, '../..') });
   const results = child.stdout
     .split('\n')
     .filter((line) => line.startsWith('RESULT '))

@@ -9,7 +9,6 @@ const blocked =
   'the program blocks its own event loop until a host works, which is not ready before that loop has turned';
 const balancer = 'no load balancer: `key` and `priority` are what a call can say of its host';
 const queue = 'no own queue: `priority` orders that of the pool';
-const stdio = 'no events for what a host prints: it goes where that of the program goes';
 const hooks = 'no options and no hooks for each host: all hosts of a pool are alike';
 const parentPort = 'no use of `parentPort`: it belongs to the channel of the host';
 
@@ -28,12 +27,6 @@ export const reasons = [
   ...because('piscina', 'missing', balancer, /workerCreate\/workerDestroy should be emitted/),
   ...because('piscina', 'missing', queue, /custom task queue/),
   ...because('piscina', 'missing', parentPort, /Pool receive message from workers/),
-  ...because(
-    'piscina',
-    'missing',
-    'no reset and no spread of the times in `stats()`',
-    /histograms/,
-  ),
   ...because(
     'piscina',
     'otherwise',
@@ -85,7 +78,6 @@ export const reasons = [
   ),
   ...because('workerpool', 'missing', queue, /priority queue behavior/),
   ...because('workerpool', 'missing', hooks, /should invoke timeout for abort handler/),
-  ...because('workerpool', 'missing', stdio, /stdout/),
   ...because(
     'workerpool',
     'otherwise',
@@ -106,7 +98,6 @@ export const reasons = [
     /can send .*messages/,
     /writing to/,
   ),
-  ...because('tinypool', 'missing', stdio, /stdout/),
   ...because(
     'tinypool',
     'otherwise',

@@ -8,18 +8,9 @@ import { reasons } from './reasons.js';
 const fetched = fileURLToPath(new URL('../node_modules/.fetched/suites', import.meta.url));
 
 export async function measureSuite(suite, { node, manycore, only }) {
-  const own = await runAll(suite, join(fetched, `${suite.name}-own`), false, {
-    node,
-    manycore,
-    only,
-  });
-  const adapted = await runAll(
-    suite,
-    join(fetched, `${suite.name}-adapted`),
-    true,
-    { node, manycore, only },
-    own,
-  );
+  const own = await runAll(suite, join(fetched, `${suite.name}-own`), undefined, { node, only });
+  const out = join(fetched, `${suite.name}-adapted`);
+  const adapted = await runAll(suite, out, manycore, { node, only }, own);
   return [...own.entries()].map(([name, { isOk }]) => {
     const result = adapted.get(name);
     if (!isOk) return { name, outcome: 'fails by itself', detail: own.get(name).error };
@@ -35,22 +26,24 @@ export async function measureSuite(suite, { node, manycore, only }) {
   });
 }
 
-/** Results by "file: test"; a test with the name of another one of its file gets a number. */
-async function runAll(suite, out, isAdapted, { node, manycore, only }, expected) {
+/**
+ * Results by "file: test"; a test with the name of another one of its file gets a number. `manycore`: the module
+ * that the pool of workers is replaced by, if it is.
+ */
+async function runAll(suite, out, manycore, { node, only }, expected) {
   const files = suite
-    .prepare(out, isAdapted)
+    .prepare(out, manycore && `process.env.OUTSIDE_MANYCORE = ${JSON.stringify(manycore)};`)
     .filter((file) => only === undefined || file.includes(only));
-  const env = { OUTSIDE_MANYCORE: manycore };
   const byName = new Map();
   await inTurns(files, 2, async (file) => {
-    const { results } = await suite.run(file, { node, env, timeoutMs: 120_000 });
+    const { results } = await suite.run(file, { node, timeoutMs: 120_000 });
     for (const result of results) byName.set(keyOf(byName, file, result.name), result);
   });
   // What blocks its process takes the rest of its file along: those run by themselves.
   const missing = [...(expected?.keys() ?? [])].filter((key) => !byName.has(key));
   await inTurns(missing, 2, async (key) => {
     const [file, name] = split(key, files);
-    const { results } = await suite.run(file, { node, env, name, timeoutMs: 30_000 });
+    const { results } = await suite.run(file, { node, name, timeoutMs: 30_000 });
     const found = results.find((result) => result.name === name);
     if (found) byName.set(key, found);
   });

@@ -64,7 +64,8 @@ module.exports = (own) =>
           ...Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined])),
           ...options.env,
         },
-        graceMs: 0,
+        graceMs: options.teardown ? 1_000 : 0,
+        onOutput: isProcess ? (text, { stream }) => process[stream].write(text) : undefined,
         setup: setupOf(own, options, isProcess),
         teardown: options.teardown && teardownOf(inHost, options.filename, options.teardown),
       });
@@ -222,8 +223,12 @@ module.exports = (own) =>
     }
 
     async destroy() {
-      const { pool } = this;
-      await pool.destroy();
+      const { pool, options } = this;
+      // What `teardown` is for: a host that is killed runs none.
+      if (options.teardown && pool.stats().runningTasks === 0) {
+        this.#cancelWaiting();
+        await pool.close();
+      } else await pool.destroy();
       this.#useChannel(undefined);
       if (own.isReopened) this.#open(); // tinypool runs tasks after destroy() as before
     }

@@ -11,32 +11,33 @@ const modules = fileURLToPath(new URL('../node_modules', import.meta.url));
 
 export const tinypool = { name: 'tinypool 2.2.0', prepare, run };
 
-function prepare(out, isAdapted) {
+/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded; none: as they are. */
+function prepare(out, beginning) {
   rmSync(out, { recursive: true, force: true });
   cpSync(join(modules, 'tinypool'), out, { recursive: true });
   cpSync(fetchFolder('tinylibs/tinypool', commit, 'test'), join(out, 'test'), { recursive: true });
   const alias = JSON.stringify({ tinypool: join(out, 'dist/index.js') });
   const config = `export default { resolve: { alias: ${alias} }, test: { globals: true, isolate: false, pool: 'forks', exclude: [], testTimeout: 20000 } };\n`;
   writeFileSync(join(out, 'vitest.config.js'), config);
-  if (isAdapted) replacePool(join(out, 'dist/index.js'));
+  if (beginning) replacePool(join(out, 'dist/index.js'), beginning);
   return readdirSync(join(out, 'test'))
     .filter((file) => file.endsWith('.test.ts'))
     .map((file) => join(out, 'test', file));
 }
 
-function replacePool(file) {
+function replacePool(file, beginning) {
   const own = `{
     defaults: kDefaultOptions, errors: Errors, isMovable, resource: 'Tinypool.Task',
     abortError: () => new AbortError(), cancelError: () => new CancelError(),
     transferable: kTransferable, value: kValue, isReopened: true }`;
   const code = readFileSync(file, 'utf8');
-  const loading = `ThreadPool = (await import('node:module')).createRequire(import.meta.url)(${JSON.stringify(adapter)})(${own});`;
+  const loading = `${beginning}\nThreadPool = (await import('node:module')).createRequire(import.meta.url)(${JSON.stringify(adapter)})(${own});`;
   const changed = code.replace(/^var Tinypool = class/m, `${loading}\n$&`);
   if (changed === code) throw new Error(`${file} has no class Tinypool: another version?`);
   writeFileSync(file, changed);
 }
 
-async function run(file, { node, env, name, timeoutMs }) {
+async function run(file, { node, name, timeoutMs }) {
   const folder = join(file, '../..');
   const report = join(folder, `report-${process.hrtime.bigint()}.json`);
   const only = name === undefined ? [] : ['-t', `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`];
@@ -50,7 +51,7 @@ async function run(file, { node, env, name, timeoutMs }) {
     ...only,
     file,
   ];
-  const child = await runChild(node, args, { timeoutMs, env, cwd: folder });
+  const child = await runChild(node, args, { timeoutMs, cwd: folder });
   if (!existsSync(report)) return { results: [], isLate: child.isLate, stderr: child.stderr };
   const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
   const results = testResults

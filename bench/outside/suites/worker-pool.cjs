@@ -15,6 +15,8 @@ const apply = task(methods, 'apply');
 module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
   class WorkerPool {
     #unsettled = new Set();
+    /** The `on` of the last call of each host. */
+    #listeners = new Map();
     #calls = 0;
 
     constructor(script, options) {
@@ -48,6 +50,9 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
         graceMs: workerTerminateTimeout,
         maxSpareHosts: this.maxWorkers,
         teardown: teardownOf(methodsFile),
+        onOutput: this.options.emitStdStreams
+          ? (text, { host, stream }) => this.#listeners.get(host)?.({ [stream]: text })
+          : undefined,
       });
     }
 
@@ -98,7 +103,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
           (error) => resolver.reject(translate(error)),
         );
       });
-      this.#startTimer(resolver.promise, id);
+      this.#onStart(resolver.promise, id, options.on);
       resolver.promise
         .catch((error) => {
           if (
@@ -111,15 +116,16 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       return resolver.promise;
     }
 
-    /** `timeout(ms)` of the promise counts from when the task has left the queue. */
-    #startTimer(promise, id) {
+    /** `timeout(ms)` of the promise counts from when the task has left the queue; then output is that of `on`. */
+    #onStart(promise, id, on) {
       const timeout = promise.timeout.bind(promise);
       let delay;
       let isStarted = false;
-      const onStart = ({ task: started }) => {
+      const onStart = ({ task: started, host }) => {
         if (started !== id) return;
         unsubscribe('manycore:task:start', onStart);
         isStarted = true;
+        this.#listeners.set(host, on);
         if (delay !== undefined) timeout(delay);
       };
       subscribe('manycore:task:start', onStart);

@@ -11,16 +11,17 @@ const adapter = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 export const workerpool = { name: 'workerpool 10.0.3', prepare, run };
 
-function prepare(out, isAdapted) {
+/** Returns the files of tests. `beginning`: a line of code before the adapter is loaded; none: as they are. */
+function prepare(out, beginning) {
   rmSync(out, { recursive: true, force: true });
   cpSync(join(modules, 'workerpool'), out, { recursive: true });
   cpSync(fetchFolder('josdejong/workerpool', commit, 'test'), join(out, 'test'), {
     recursive: true,
   });
-  if (isAdapted) {
+  if (beginning) {
     writeFileSync(
       join(out, 'src/Pool.js'),
-      `module.exports = require(${JSON.stringify(adapter('worker-pool.cjs'))})(require('./Promise').Promise, require('./queues'));\n`,
+      `${beginning}\nmodule.exports = require(${JSON.stringify(adapter('worker-pool.cjs'))})(require('./Promise').Promise, require('./queues'));\n`,
     );
     writeFileSync(
       join(out, 'src/worker.js'),
@@ -30,7 +31,7 @@ function prepare(out, isAdapted) {
   return [join(out, 'test/Pool.test.js')];
 }
 
-async function run(file, { node, env, name, timeoutMs }) {
+async function run(file, { node, name, timeoutMs }) {
   const folder = join(file, '../..');
   const report = join(folder, `report-${process.hrtime.bigint()}.json`);
   const only = name === undefined ? [] : ['--fgrep', name];
@@ -46,7 +47,7 @@ async function run(file, { node, env, name, timeoutMs }) {
     ...only,
     file,
   ];
-  const child = await runChild(node, args, { timeoutMs, env, cwd: folder });
+  const child = await runChild(node, args, { timeoutMs, cwd: folder });
   if (!existsSync(report)) return { results: [], isLate: child.isLate, stderr: child.stderr };
   const { passes, failures } = JSON.parse(readFileSync(report, 'utf8'));
   const results = [
