@@ -74,6 +74,7 @@ export {
   type TypedArray,
 } from './pmap/index.js';
 export {
+  type ByPlace,
   type Caller,
   type CallOptions,
   type CloseOptions,

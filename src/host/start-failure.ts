@@ -68,6 +68,7 @@ const lastingCodes: ReadonlySet<unknown> = new Set([
   'CLUSTER_CLOSED',
   'CLUSTER_UNSIGNED',
   'NATIVE_MISSING',
+  'OPTION_INVALID',
 ]);
 
 /** A module that is not there, or that Node cannot read. */

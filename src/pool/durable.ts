@@ -5,6 +5,7 @@ import { setMaxListeners } from 'node:events';
 import type { AnyFunction } from '../context/index.js';
 import type { CodedError } from '../errors.js';
 import { invalid } from '../internal/index.js';
+import { isByPlace } from './by-place.js';
 import type { FilledCallOptions, FilledPoolOptions } from './options.js';
 
 export class DurableCalls {
@@ -54,8 +55,8 @@ export class DurableCalls {
 function checkHosts({ setup, env, execArgv, maxHeapMb, maxRssBytes }: FilledPoolOptions): void {
   const wanted = {
     setup: setup !== undefined,
-    env: Object.keys(env).length > 0,
-    execArgv: execArgv.length > 0,
+    env: isByPlace(env) || Object.keys(env).length > 0,
+    execArgv: isByPlace(execArgv) || execArgv.length > 0,
     maxHeapMb: maxHeapMb > 0,
     maxRssBytes: maxRssBytes > 0,
   };

@@ -19,7 +19,8 @@ import {
   type StartFailure,
 } from '../host/index.js';
 import { announcements, clearTimeout, startTimer } from '../internal/index.js';
-import type { FilledPoolOptions, PoolSize } from './options.js';
+import { freePlace } from './by-place.js';
+import { type FilledPoolOptions, optionsAt, type PoolSize } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
 import { idleEnd } from './start-failure.js';
 import { type PoolHealth, Starts } from './starts.js';
@@ -79,6 +80,8 @@ export class Fleet {
   /** Of hosts that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
   readonly #condemned = new Set<TaskHost>();
+  /** Which of the pool's places each host has. */
+  readonly #places = new Map<TaskHost, number>();
   readonly #exitWaiters: (() => void)[] = [];
   readonly #warmWaiters: WarmWaiter[] = [];
   /** How many hosts there may be; `resize` changes it. */
@@ -298,10 +301,12 @@ export class Fleet {
 
   #start(): boolean {
     const options = this.#options;
+    const place = freePlace([...this.#places.values()]);
     try {
       const host = Host.start<Task>(
         {
           ...options,
+          ...optionsAt(options, place),
           kind: options.host,
           channel: this.#channel,
           setup: this.#setup,
@@ -315,6 +320,7 @@ export class Fleet {
         this.#hostEvents,
       );
       this.hosts.push(host);
+      this.#places.set(host, place);
       this.counts.startedHosts += 1;
       announcements.hostStart.publish({ host: host.id, kind: host.kind, pid: host.pid });
       return true;
@@ -400,6 +406,7 @@ export class Fleet {
     startFailure: StartFailure | undefined,
   ): void {
     this.hosts.splice(this.hosts.indexOf(host), 1);
+    this.#places.delete(host);
     this.#condemned.delete(host);
     this.counts.exitedHosts += 1;
     this.#formerBytes.sentBytes += host.sentBytes;

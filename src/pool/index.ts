@@ -1,3 +1,4 @@
+export type { ByPlace } from './by-place.js';
 export { parallel, poolFor, type RunOptions, run, warm } from './default.js';
 export { HostExitedError } from './exit-error.js';
 export type { HistogramSummary } from './histogram.js';

@@ -25,6 +25,10 @@ import {
   string,
   strings,
 } from '../internal/index.js';
+import { atPlace, type ByPlace, isByPlace } from './by-place.js';
+
+/** `undefined` removes a variable. */
+type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface PoolOptions {
   /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
@@ -64,10 +68,14 @@ export interface PoolOptions {
   readonly maxRssBytes?: number | undefined;
   /** Limit of a host's old generation in MiB. Default: V8's own. */
   readonly maxHeapMb?: number | undefined;
-  /** Flags of Node for the hosts, after those of this process. */
-  readonly execArgv?: readonly string[] | undefined;
-  /** Environment of the hosts, on top of this process's own (or its worker's); `undefined` removes a variable. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Flags of Node for the hosts, after those of this process; a function as for `env`. */
+  readonly execArgv?: ByPlace<readonly string[]> | undefined;
+  /**
+   * Environment of the hosts, on top of this process's own (or its worker's); `undefined` removes a variable. A
+   * function is called for each host with its place: the lowest number from 0 that no other host of the pool has
+   * now. What it throws, or returns that is none, rejects what waits with `HOST_START_FAILED`.
+   */
+  readonly env?: ByPlace<Environment> | undefined;
   /** `spread` pins each host to one of the granted cores, in turn; not in a cluster. Default `none`. */
   readonly affinity?: 'none' | 'spread' | undefined;
   /** Runs once in each host before it takes tasks. */
@@ -168,8 +176,8 @@ export interface FilledPoolOptions extends PoolSize {
   readonly maxRssBytes: number;
   /** 0: V8's own. */
   readonly maxHeapMb: number;
-  readonly execArgv: readonly string[];
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly execArgv: ByPlace<readonly string[]>;
+  readonly env: ByPlace<Environment>;
   readonly affinity: 'none' | 'spread';
   readonly setup: (() => unknown) | undefined;
   readonly teardown: (() => unknown) | undefined;
@@ -283,8 +291,8 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
     maxTasksPerHost: number('maxTasksPerHost', given.maxTasksPerHost ?? Infinity, 1),
     maxRssBytes: integer('maxRssBytes', given.maxRssBytes ?? 0, 0, Number.MAX_SAFE_INTEGER),
     maxHeapMb: integer('maxHeapMb', given.maxHeapMb ?? 0, 0, 2 ** 20),
-    execArgv: strings('execArgv', given.execArgv ?? []),
-    env: checkEnv(given.env ?? {}),
+    execArgv: fillByPlace('execArgv', given.execArgv ?? [], strings),
+    env: fillByPlace('env', given.env ?? {}, checkEnv),
     affinity: oneOf('affinity', given.affinity ?? 'none', ['none', 'spread']),
     setup: given.setup === undefined ? undefined : checkFunction('setup', given.setup),
     teardown: given.teardown === undefined ? undefined : checkFunction('teardown', given.teardown),
@@ -431,11 +439,27 @@ export function fillSize(size: PoolOptions['size']): PoolSize {
   return { minHosts, maxHosts, hostsAtOnce: minHosts };
 }
 
-function checkEnv(env: NonNullable<PoolOptions['env']>): FilledPoolOptions['env'] {
-  if (typeof env !== 'object' || env === null) throw invalid('env', env, 'an object of strings');
+function fillByPlace<T extends object>(
+  name: string,
+  option: ByPlace<T>,
+  check: (name: string, value: T) => T,
+): ByPlace<T> {
+  return isByPlace(option) ? option : check(name, option);
+}
+
+/** What the host at `place` differs in. Throws `OPTION_INVALID`. */
+export function optionsAt({ env, execArgv }: FilledPoolOptions, place: number) {
+  return {
+    env: atPlace('env', env, place, checkEnv),
+    execArgv: atPlace('execArgv', execArgv, place, strings),
+  };
+}
+
+function checkEnv(what: string, env: Environment): Environment {
+  if (typeof env !== 'object' || env === null) throw invalid(what, env, 'an object of strings');
   for (const [name, value] of Object.entries(env)) {
     if (value !== undefined && typeof value !== 'string') {
-      throw invalid(`env.${name}`, value, 'a string');
+      throw invalid(`${name} of ${what}`, value, 'a string');
     }
   }
   return ownOf(env);

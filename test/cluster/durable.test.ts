@@ -193,6 +193,11 @@ test('what a durable task cannot be', { skip }, async (t) => {
     ...invalid,
     message: /a pool that has no setup/,
   });
+  await using various = new Pool({ cluster, env: () => ({}) });
+  await assert.rejects(various.with({ durable: true }).run(double, 1), {
+    ...invalid,
+    message: /a pool that has no env/,
+  });
   await using local = new Pool({ size: 1 });
   await assert.rejects(local.with({ durable: true }).run(double, 1), invalid);
   assert.throws(() => run.with({ durable: true }), invalid);

@@ -1,17 +1,18 @@
 // What runs in a host for the adapters of piscina and tinypool: their worker file, loaded once, called by name.
 'use strict';
 
-const { fileURLToPath, pathToFileURL } = require('node:url');
+const { pathToFileURL } = require('node:url');
 const os = require('node:os');
 
 const loaded = new Map();
 
 /** Runs once in each host: what piscina and tinypool tell their workers. */
-exports.prepare = async ({ state, argv, niceIncrement, commonState, manycore }) => {
-  const { hostNumber } = require(fileURLToPath(manycore));
+exports.prepare = async ({ state, argv, niceIncrement, commonState, idVariable }) => {
   process.argv.push(...argv);
   if (niceIncrement > 0) os.setPriority(0, Math.min(19, os.getPriority(0) + niceIncrement));
-  if (commonState === undefined) process.__tinypool_state__ = { ...state, workerId: hostNumber() };
+  const workerId = Number(process.env[idVariable]);
+  delete process.env[idVariable];
+  if (commonState === undefined) process.__tinypool_state__ = { ...state, workerId };
   else Object.assign(require(commonState).commonState, state);
 };
 

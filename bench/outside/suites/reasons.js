@@ -9,7 +9,8 @@ const blocked =
   'the program blocks its own event loop until a host works, which is not ready before that loop has turned';
 const balancer = 'no load balancer: `key` and `priority` are what a call can say of its host';
 const queue = 'no own queue: `priority` orders that of the pool';
-const hooks = 'no options and no hooks for each host: all hosts of a pool are alike';
+const limits = 'no limit of the young generation: `maxHeapMb` is that of the old one';
+const notBegun = 'a task that has not begun when it is cancelled leaves its host alone';
 const parentPort = 'no use of `parentPort`: it belongs to the channel of the host';
 
 export const reasons = [
@@ -36,7 +37,6 @@ export const reasons = [
   ...because('tinypool', 'missing', blocked, /Atomics optimization/, /both tests finish/),
   ...because('tinypool', 'missing', queue, /custom task queue/),
   ...because('tinypool', 'missing', parentPort, /using parentPort/),
-  ...because('tinypool', 'otherwise', 'the number of a host is not used again', /workerId/),
   ...because(
     'tinypool',
     'otherwise',
@@ -69,15 +69,15 @@ export const reasons = [
     'one thread of a pool cannot be ended from outside',
     /crashed workers/,
   ),
+  ...because('workerpool', 'missing', limits, /supports passing options to threads/),
+  ...because('workerpool', 'missing', queue, /priority queue behavior/),
   ...because(
     'workerpool',
-    'missing',
-    hooks,
-    /worker creation hook/,
-    /supports passing options to threads/,
+    'otherwise',
+    notBegun,
+    /should invoke timeout for abort handler .* with Cancellation/,
+    /should not terminate worker .* dedicated worker with Cancellation/,
   ),
-  ...because('workerpool', 'missing', queue, /priority queue behavior/),
-  ...because('workerpool', 'missing', hooks, /should invoke timeout for abort handler/),
   ...because(
     'workerpool',
     'otherwise',
@@ -87,8 +87,7 @@ export const reasons = [
   ...because(
     'workerpool',
     'otherwise',
-    'an aborted call is over for its caller at once: its host is not counted as busy, and reports go nowhere',
-    /should not terminate worker if abort listener/,
+    'an aborted call is over for its caller at once, and its reports go nowhere',
     /should trigger event in abort handler/,
   ),
   ...because(

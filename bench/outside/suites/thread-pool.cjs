@@ -60,10 +60,11 @@ module.exports = (own) =>
         maxRssBytes: options.maxMemoryLimitBeforeRecycle,
         maxHeapMb: options.resourceLimits?.maxOldGenerationSizeMb,
         execArgv: options.execArgv,
-        env: options.env && {
-          ...Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined])),
+        env: (place) => ({
+          ...(options.env && unset(process.env)),
           ...options.env,
-        },
+          ...(own.idVariable && { [own.idVariable]: String(place + 1) }),
+        }),
         graceMs: options.teardown ? 1_000 : 0,
         onOutput: isProcess ? (text, { stream }) => process[stream].write(text) : undefined,
         setup: setupOf(own, options, isProcess),
@@ -249,6 +250,8 @@ module.exports = (own) =>
     }
   };
 
+const unset = (env) => Object.fromEntries(Object.keys(env).map((name) => [name, undefined]));
+
 const pathOf = (filename) =>
   String(filename).startsWith('file:') ? fileURLToPath(filename) : String(filename);
 
@@ -273,10 +276,10 @@ function setupOf(own, options, isProcess) {
       };
   const given = {
     state,
+    idVariable: own.idVariable,
     argv: options.argv ?? [],
     niceIncrement: options.niceIncrement ?? 0,
     commonState,
-    manycore: process.env.OUTSIDE_MANYCORE,
   };
   const file = inHost;
   return async () => {

@@ -29,7 +29,8 @@ function replacePool(file, beginning) {
   const own = `{
     defaults: kDefaultOptions, errors: Errors, isMovable, resource: 'Tinypool.Task',
     abortError: () => new AbortError(), cancelError: () => new CancelError(),
-    transferable: kTransferable, value: kValue, isReopened: true }`;
+    transferable: kTransferable, value: kValue, isReopened: true,
+    idVariable: 'TINYPOOL_WORKER_ID' }`;
   const code = readFileSync(file, 'utf8');
   const loading = `${beginning}\nThreadPool = (await import('node:module')).createRequire(import.meta.url)(${JSON.stringify(adapter)})(${own});`;
   const changed = code.replace(/^var Tinypool = class/m, `${loading}\n$&`);

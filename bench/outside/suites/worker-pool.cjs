@@ -39,20 +39,40 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
     }
 
     #open(host) {
-      const { forkOpts, workerThreadOpts, workerTerminateTimeout } = this.options;
-      const own = host === 'process' ? forkOpts : workerThreadOpts;
+      const { workerTerminateTimeout, ...options } = this.options;
+      const { forkArgs = [], forkOpts = {}, workerThreadOpts = {} } = options;
+      let next = { forkArgs, forkOpts, workerThreadOpts };
+      const own = () => (host === 'process' ? next.forkOpts : next.workerThreadOpts);
+      this.#announce(() => next);
       this.pool = new Pool({
         host,
         size: { min: this.minWorkers, max: this.maxWorkers },
-        env: own?.env,
-        execArgv: own?.execArgv,
-        maxHeapMb: own?.resourceLimits?.maxOldGenerationSizeMb,
+        env: () => {
+          next = { ...next, ...options.onCreateWorker?.({ forkArgs, forkOpts, workerThreadOpts }) };
+          return own().env ?? {};
+        },
+        execArgv: () => own().execArgv ?? [],
+        maxHeapMb: own().resourceLimits?.maxOldGenerationSizeMb,
         graceMs: workerTerminateTimeout,
         maxSpareHosts: this.maxWorkers,
         teardown: teardownOf(methodsFile),
         onOutput: this.options.emitStdStreams
           ? (text, { host, stream }) => this.#listeners.get(host)?.({ [stream]: text })
           : undefined,
+      });
+    }
+
+    /** Tells `onTerminateWorker` of each host, with what `onCreateWorker` made of its options. */
+    #announce(optionsOfNext) {
+      const made = new Map();
+      const isOwn = (host) => this.pool.stats().hosts.some(({ id }) => id === host);
+      subscribe('manycore:host:start', ({ host }) => {
+        // A pool with `minWorkers` starts hosts before it is there.
+        if (this.pool === undefined || isOwn(host)) made.set(host, optionsOfNext());
+      });
+      subscribe('manycore:host:exit', ({ host }) => {
+        if (made.has(host)) this.options.onTerminateWorker?.(made.get(host));
+        made.delete(host);
       });
     }
 

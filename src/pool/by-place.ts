@@ -1,0 +1,43 @@
+// Options that hosts of one pool may differ in. A function gets the place of the host and not its number, which
+// is never used again: whoever gives each host a port or a database of its own has as many as the pool has hosts.
+
+import { isPromise } from 'node:util/types';
+import { CodedError } from '../errors.js';
+import { invalid, messageOf } from '../internal/index.js';
+
+/** The same for all hosts of a pool, or what a function returns for each. */
+export type ByPlace<T> = T | ((place: number) => T);
+
+/** The lowest place that nobody has. */
+export function freePlace(taken: readonly number[]): number {
+  let place = 0;
+  while (taken.includes(place)) place += 1;
+  return place;
+}
+
+/** The option of the host at `place`. Throws `OPTION_INVALID` where its function throws or returns something else. */
+export function atPlace<T extends object>(
+  name: string,
+  option: ByPlace<T>,
+  place: number,
+  check: (name: string, value: T) => T,
+): T {
+  if (!isByPlace(option)) return option;
+  const what = `${name} at place ${place}`;
+  const value = called(what, () => option(place));
+  if (isPromise(value)) throw invalid(what, value, 'returned at once');
+  return check(what, value);
+}
+
+/** Whether hosts may differ in it. */
+export function isByPlace<T extends object>(option: ByPlace<T>): option is (place: number) => T {
+  return typeof option === 'function';
+}
+
+function called<T>(what: string, make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new CodedError('OPTION_INVALID', `${what} threw: ${messageOf(error)}`, { cause: error });
+  }
+}
