@@ -248,8 +248,28 @@ export class Host<C extends Call> implements EndingHost {
 
   /** Whether it may be handed a call now. */
   get isOpen(): boolean {
+    return this.#life.state === 'ready' && this.#hasRoom;
+  }
+
+  /**
+   * Whether it may be handed a call with its start, which it begins when it is ready: a thread's own loop
+   * does, though that of its parent is blocked. What does not begin can be taken back.
+   */
+  get takesFirst(): boolean {
+    const { shared, remote } = this.#settings;
     return (
-      this.#life.state === 'ready' &&
+      this.#life.state === 'starting' &&
+      this.kind === 'thread' &&
+      shared === undefined &&
+      remote === undefined &&
+      this.#end.claims !== undefined &&
+      this.inFlight < this.#concurrentTasks &&
+      this.#hasRoom
+    );
+  }
+
+  get #hasRoom(): boolean {
+    return (
       !this.isRetiring &&
       !this.isFull &&
       this.abandoned.size === 0 &&

@@ -53,6 +53,8 @@ export class Runner {
   #lastReport = 0;
   #memoryCheckedAtMs = 0;
   #hasEnded = false;
+  /** Calls that came with the start of the host, until its set-up is done. */
+  #early: WaitingCall[] | undefined = [];
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -66,7 +68,9 @@ export class Runner {
       case frame.call:
       case frame.callWithState:
       case frame.chunk:
-        if (this.#options.gate.isOpen) this.#call(kind, task, target, body);
+        if (this.#early !== undefined)
+          this.#early.push({ kind, task, target, body: new ByteReader(rest(body)) });
+        else if (this.#options.gate.isOpen) this.#call(kind, task, target, body);
         else this.#keep(kind, task, target, body);
         break;
       case frame.abort:
@@ -105,6 +109,13 @@ export class Runner {
       this.#reports.set(number, resolve);
     });
   };
+
+  /** The set-up is done. */
+  ready(): void {
+    const early = this.#early ?? [];
+    this.#early = undefined;
+    for (const { kind, task, target, body } of early) this.receive(kind, task, target, body);
+  }
 
   /** Whether a task runs here. */
   get isAtWork(): boolean {

@@ -142,6 +142,7 @@ export class Session {
         await this.#function(target, state)();
       }
       this.#link.post(frame.ready, 0, 0, [process.pid, process.version]);
+      this.#runner.ready();
     } catch (error) {
       this.#fail(error);
     }

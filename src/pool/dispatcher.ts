@@ -298,7 +298,9 @@ export class Dispatcher {
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
-      const host = chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient);
+      const host =
+        chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient) ??
+        (mayBeFirst(task) ? this.fleet.firstHost : undefined);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
@@ -332,7 +334,8 @@ export class Dispatcher {
     task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
-    this.waited.record(task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs);
+    if (host.state === 'ready') this.#handed(task, host);
+    else if (task.queuedMs === 0) task.queuedMs = performance.now();
     const isBehind = host.inFlight > this.#options.concurrentTasksPerHost;
     // Of a shared host another pool may have made use in the same moment.
     if (isBehind || host.isShared) this.#takeBack.watch();
@@ -340,8 +343,13 @@ export class Dispatcher {
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
+  }
+
+  /** A host that is ready has it. */
+  #handed(task: Task, host: TaskHost): void {
+    const waitedMs = task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs;
+    this.waited.record(waitedMs);
     if (announcements.taskStart.hasSubscribers) {
-      const waitedMs = task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs;
       announcements.taskStart.publish({ ...this.#describe(task), host: host.id, waitedMs });
     }
   }
@@ -373,7 +381,10 @@ export class Dispatcher {
   }
 
   readonly #fleetEvents: FleetEvents = {
-    onReady: (host) => this.#next(host),
+    onReady: (host) => {
+      for (const task of host.calls()) this.#handed(task, host);
+      this.#next(host);
+    },
     onResult: (host, task, ranMs, result) => {
       this.#answered(host, task, ranMs);
       this.#settle(task, result, undefined, false);
@@ -555,9 +566,20 @@ export class Dispatcher {
     return hadBegun;
   }
 
+  /** What starting hosts have waits in the queue again. */
+  #recall(): void {
+    for (const host of this.fleet.hosts.filter(({ state }) => state === 'starting')) {
+      this.#requeue(
+        [...host.calls()].filter((task) => host.tryTakeBack(task)),
+        host,
+      );
+    }
+  }
+
   /** No host starts: a task with retries left waits on where that may help, for one of them. */
   #giveUp(error: CodedError, isLasting: boolean): void {
     const kept: Task[] = [];
+    this.#recall();
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       if (isLasting || task.retriesLeft === 0) this.#settle(task, undefined, error, true);
       else kept.push(task);
@@ -573,6 +595,7 @@ export class Dispatcher {
 
   /** Rejects everything that waits; what runs goes on. */
   rejectWaiting(error: () => CodedError): void {
+    this.#recall();
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       this.#settle(task, undefined, error(), true);
     }
@@ -635,6 +658,12 @@ export class Dispatcher {
   #describe(task: Task): { pool: number; task: number; name: string } {
     return { pool: this.#poolId, task: task.id, name: task.name };
   }
+}
+
+/** True: it may be handed to a host that starts. What has a time limit waits where that can be kept. */
+function mayBeFirst({ isChunk, options }: Task): boolean {
+  const { timeoutMs, maxQueueMs, transfer } = options;
+  return !isChunk && timeoutMs === Infinity && maxQueueMs === Infinity && transfer.length === 0;
 }
 
 /** True: one host alone may run it. */

@@ -151,7 +151,7 @@ export class Fleet {
   #load(): Load {
     const load = { idleHosts: 0, busyHosts: 0, startingHosts: 0 };
     for (const host of this.hosts) {
-      if (host.state === 'starting') load.startingHosts += 1;
+      if (host.state === 'starting' && host.inFlight === 0) load.startingHosts += 1;
       else if (host.isRetiring) continue;
       else if (host.inFlight > 0 || host.isBusyElsewhere) load.busyHosts += 1;
       else load.idleHosts += 1;
@@ -177,8 +177,24 @@ export class Fleet {
 
   /** Tasks that hosts which start now will take. */
   get comingRoom(): number {
-    const starting = this.hosts.filter(({ state }) => state === 'starting').length;
-    return starting * this.#options.concurrentTasksPerHost;
+    let room = 0;
+    for (const { state, inFlight } of this.hosts) {
+      if (state === 'starting') room += this.#options.concurrentTasksPerHost - inFlight;
+    }
+    return room;
+  }
+
+  /** While no host is ready: one that starts and may be handed a task with its start. */
+  get firstHost(): TaskHost | undefined {
+    return this.#hasReadyHost ? undefined : this.hosts.find(({ takesFirst }) => takesFirst);
+  }
+
+  /** Tasks of hosts that are not ready: they have not begun. */
+  get startingTasks(): number {
+    return this.hosts.reduce(
+      (sum, { state, inFlight }) => sum + (state === 'starting' ? inFlight : 0),
+      0,
+    );
   }
 
   /** Whether others use these hosts, too. */

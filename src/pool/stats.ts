@@ -64,8 +64,8 @@ export function poolStats(channel: ChannelKind, dispatcher: Dispatcher): PoolSta
     ...fleet.counts,
     restarts: fleet.restarts,
     health: fleet.health,
-    waitingTasks: dispatcher.waitingTasks,
-    runningTasks: dispatcher.runningTasks,
+    waitingTasks: dispatcher.waitingTasks + fleet.startingTasks,
+    runningTasks: dispatcher.runningTasks - fleet.startingTasks,
     completedTasks: dispatcher.completedTasks,
     failedTasks: dispatcher.failedTasks,
     sentBytes: fleet.bytes('sentBytes'),
@@ -86,5 +86,6 @@ export function poolFigures(channel: ChannelKind, dispatcher: Dispatcher): PoolF
 function hostStats(host: TaskHost): HostStats {
   const { id, kind, pid, inFlight, tasksDone } = host;
   const state = host.isRetiring ? 'retiring' : host.state;
-  return { id, kind, pid, state, tasksInFlight: inFlight, tasksDone };
+  const tasksInFlight = host.state === 'starting' ? 0 : inFlight;
+  return { id, kind, pid, state, tasksInFlight, tasksDone };
 }

@@ -64,7 +64,9 @@ export class TakeBack {
     const { fleet, concurrentTasks, waitingTasks } = this.#options;
     return (
       waitingTasks() > 0 ||
-      fleet.hosts.some((host) => host.inFlight > concurrentTasks || host.isBehindOthers)
+      fleet.hosts.some(
+        (host) => host.inFlight > begunIn(host, concurrentTasks) || host.isBehindOthers,
+      )
     );
   }
 
@@ -85,7 +87,7 @@ export class TakeBack {
   #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
     const { fleet, concurrentTasks, onTaken, sendImpatiently } = this.#options;
     for (const host of fleet.hosts) {
-      const ahead = host.inFlight - (host.isBehindOthers ? 0 : concurrentTasks);
+      const ahead = host.inFlight - (host.isBehindOthers ? 0 : begunIn(host, concurrentTasks));
       if (ahead <= 0 || host.tasksDone !== doneBefore.get(host)) continue;
       const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
       const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));
@@ -97,4 +99,9 @@ export class TakeBack {
   stop(): void {
     clearTimeout(this.#timer);
   }
+}
+
+/** How many tasks of `host` run. */
+function begunIn({ state }: TaskHost, concurrentTasks: number): number {
+  return state === 'starting' ? 0 : concurrentTasks;
 }

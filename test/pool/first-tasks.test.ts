@@ -1,0 +1,119 @@
+// A thread host gets its first tasks with its start: it begins them though its parent's loop is blocked.
+// Until it is ready they wait as those in the queue do.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { announcements } from '../../src/internal/index.js';
+import { openPool, type Way } from './ways.js';
+
+/** The one where a task that has not begun can be taken back. */
+const way: Way = { name: 'thread over shm', host: 'thread', channel: 'shm' };
+const deadlineMs = 20_000;
+
+const shared = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
+
+/** Blocks this thread until the word is no longer 0. */
+function blockUntilSet(words: Int32Array, at = 0): void {
+  assert.notEqual(Atomics.wait(words, at, 0, deadlineMs), 'timed-out', 'no task has begun');
+}
+
+const mark = (words: Int32Array, at: number): string => {
+  Atomics.store(words, at, 1);
+  Atomics.notify(words, at);
+  return `marked ${at}`;
+};
+
+/** A set-up that lets the first host pass, and holds the others until word 1 is set. */
+const holdOthers = (words: Int32Array) => () => {
+  if (Atomics.add(words, 0, 1) > 0) Atomics.wait(words, 1, 0, 20_000);
+};
+
+test('a first call is begun while the loop of the caller is blocked', async (t) => {
+  const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2 }, way);
+  const words = shared();
+  const calls = [pool.run(mark, words, 0), pool.run(mark, words, 1)];
+  blockUntilSet(words, 0);
+  blockUntilSet(words, 1);
+  assert.deepEqual(await Promise.all(calls), ['marked 0', 'marked 1']);
+});
+
+test('it is begun after the set-up, and aborted while it runs', async (t) => {
+  const words = shared();
+  const setup = async (): Promise<void> => {
+    await new Promise(setImmediate);
+    Atomics.store(words, 1, 7);
+  };
+  const pool = openPool(t, { size: 1, setup, graceMs: 0 }, way);
+  const aborting = new AbortController();
+  const call = pool.with({ signal: aborting.signal }).run((seen: Int32Array): void => {
+    Atomics.store(seen, 0, Atomics.load(seen, 1));
+    Atomics.notify(seen, 0);
+    Atomics.wait(seen, 0, 7);
+  }, words);
+  blockUntilSet(words);
+  assert.equal(Atomics.load(words, 0), 7);
+  aborting.abort();
+  await assert.rejects(call, { code: 'ABORTED' });
+});
+
+test('until a host is ready its tasks wait, and can be cancelled', async (t) => {
+  const pool = openPool(t, { size: 1 }, way);
+  const aborting = new AbortController();
+  const ran: unknown[] = [];
+  const onStart = (message: unknown): void => void ran.push(message);
+  announcements.taskStart.subscribe(onStart);
+  t.after(() => announcements.taskStart.unsubscribe(onStart));
+  const call = pool.with({ signal: aborting.signal }).run(() => 1);
+  const { waitingTasks, runningTasks, hosts, waited } = pool.stats();
+  assert.deepEqual([waitingTasks, runningTasks, waited.count], [1, 0, 0]);
+  assert.deepEqual(
+    hosts.map(({ tasksInFlight }) => tasksInFlight),
+    [0],
+  );
+  aborting.abort();
+  await assert.rejects(call, { code: 'ABORTED' });
+  const others = [pool.run(() => 2), pool.run(() => 3)];
+  const cancelled = Promise.allSettled(others);
+  assert.equal(pool.cancelWaiting(), 2);
+  assert.deepEqual(
+    (await cancelled).map((each) => each.status === 'rejected' && each.reason.code),
+    ['ABORTED', 'ABORTED'],
+  );
+  assert.equal(ran.length, 0);
+  assert.equal(await pool.run(() => 4), 4);
+  assert.deepEqual([ran.length, pool.stats().waited.count], [1, 1]);
+});
+
+test('another host that is ready earlier takes them over', async (t) => {
+  const words = shared();
+  const pool = openPool(t, { size: 2, setup: holdOthers(words) }, way);
+  const calls = [1, 2].map((value) => pool.run((n: number) => n, value));
+  assert.equal(pool.stats().hosts.length, 2);
+  assert.deepEqual(await Promise.all(calls), [1, 2]);
+  mark(words, 1);
+});
+
+test('a host whose set-up throws loses none of them', async (t) => {
+  const words = shared();
+  const setup = (): void => {
+    if (Atomics.add(words, 0, 1) === 0) throw new Error('not this one');
+  };
+  const pool = openPool(t, { size: 1, setup }, way);
+  assert.equal(await pool.run(() => 5), 5);
+  assert.equal(Atomics.load(words, 0), 2);
+  const never = openPool(
+    t,
+    {
+      size: 1,
+      startRetryMs: 0,
+      setup: () => {
+        throw new Error('none of them');
+      },
+    },
+    way,
+  );
+  await assert.rejects(
+    never.run(() => 6),
+    { code: 'HOST_START_FAILED', message: /none of them/ },
+  );
+});
