@@ -243,18 +243,31 @@ export class Dispatcher {
 
   /** The host whose lane a new task is for. Where tasks wait for any host, older ones of its key may be among them. */
   #laneOf(task: Task): TaskHost | undefined {
-    return this.#queue.length === 0 && isBound(task) ? this.#boundHost(task) : undefined;
+    return this.#queue.length === 0 && this.#isBound(task) ? this.#boundHost(task) : undefined;
   }
 
-  /** The one host for a task with a key, or of `runOnEach`; `undefined`: none is there. */
+  /** True: one host alone may run it. */
+  #isBound(task: Task): boolean {
+    const { key, hostId } = task.options;
+    return key !== undefined || hostId !== undefined || this.#needsEmptyHost(task);
+  }
+
+  /** What it hands over goes once: it must not be with a host that a neighbour blocks before it begins. */
+  #needsEmptyHost({ options: { transfer } }: Task): boolean {
+    return transfer.length > 0 && this.#options.concurrentTasksPerHost > 1;
+  }
+
+  /** The one host for a task that is bound to one; `undefined`: none is there. */
   #boundHost(task: Task): TaskHost | undefined {
     const { key, hostId } = task.options;
     if (hostId !== undefined) return this.fleet.hosts.find(({ id }) => id === hostId);
-    if (key === undefined) return undefined;
-    return this.#lanes.hostOf(key, () => {
-      if (!this.fleet.hasIdleHost) this.fleet.warm(this.#lanes.hosts.length + 1);
-      return this.fleet.hosts;
-    });
+    if (key !== undefined) return this.#lanes.hostOf(key, () => this.#hostsForBound());
+    return this.#lanes.emptiest(this.#hostsForBound());
+  }
+
+  #hostsForBound(): readonly TaskHost[] {
+    if (!this.fleet.hasIdleHost) this.fleet.warm(this.#lanes.hosts.length + 1);
+    return this.fleet.hosts;
   }
 
   /** As `trySend`, for a task that is bound to a host and comes from the queue. */
@@ -274,6 +287,7 @@ export class Dispatcher {
   /** Sends the task to `host` if it can begin there at once: what is ahead of a host may be taken back. */
   #trySendTo(task: Task, host: TaskHost): boolean {
     if (!hasRoom(host, undefined, this.#limits)) return false;
+    if (host.inFlight > 0 && this.#needsEmptyHost(task)) return false;
     if (host.inFlight === 0) {
       if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
       this.#heldCores += 1;
@@ -289,7 +303,7 @@ export class Dispatcher {
 
   /** True when the task needs to wait no more in the queue: a host has it, a lane, or it is settled. */
   #trySend(task: Task): boolean {
-    if (isBound(task)) return this.#tryBound(task);
+    if (this.#isBound(task)) return this.#tryBound(task);
     while (true) {
       // What it transfers cannot be taken back from a host.
       const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
@@ -664,9 +678,4 @@ export class Dispatcher {
 function mayBeFirst({ isChunk, options }: Task): boolean {
   const { timeoutMs, maxQueueMs, transfer } = options;
   return !isChunk && timeoutMs === Infinity && maxQueueMs === Infinity && transfer.length === 0;
-}
-
-/** True: one host alone may run it. */
-function isBound({ options: { key, hostId } }: Task): boolean {
-  return key !== undefined || hostId !== undefined;
 }

@@ -1,5 +1,6 @@
-// Tasks that wait for one host: those of a key, and those that each host runs. A key keeps its host while
-// that takes tasks; a new one goes to the host with the fewest keys.
+// Tasks that wait for one host: those of a key, those that each host runs, and those that need a host of
+// their own to begin in. A key keeps its host while that takes tasks; a new one goes to the host with the
+// fewest keys.
 // Not here: when a task is sent (dispatcher.ts).
 
 import type { TaskHost } from './fleet.js';
@@ -50,6 +51,15 @@ export class Lanes {
       }
     }
     return host;
+  }
+
+  /** The host that will be empty first: the fewest tasks wait for it and are in it. */
+  emptiest(hosts: readonly TaskHost[]): TaskHost | undefined {
+    const tasksOf = (host: TaskHost): number =>
+      host.inFlight + (this.#lanes.get(host)?.length ?? 0) + (host.state === 'ready' ? 0 : 1);
+    return hosts.filter(isThere).reduce<TaskHost | undefined>((best, each) => {
+      return best === undefined || tasksOf(each) < tasksOf(best) ? each : best;
+    }, undefined);
   }
 
   #keysOf(host: TaskHost): number {
