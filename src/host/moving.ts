@@ -3,7 +3,7 @@
 // has lost them, so a program means the same with both.
 
 import { isArrayBuffer } from 'node:util/types';
-import type { Transferable } from 'node:worker_threads';
+import threads, { type Transferable } from 'node:worker_threads';
 import { isHandle } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { isDetached, type Parcel } from '../internal/index.js';
@@ -48,6 +48,12 @@ export class Moving {
   }
 }
 
+/** Not known in Node 20, which copies such memory. */
+function isUntransferable(memory: ArrayBuffer): boolean {
+  const isMarked: unknown = Reflect.get(threads, 'isMarkedAsUntransferable');
+  return typeof isMarked === 'function' && isMarked(memory) === true;
+}
+
 function isMemory(value: unknown): value is ArrayBuffer {
   return isArrayBuffer(value);
 }
@@ -57,6 +63,10 @@ function checkTransferable(value: Transferable, index: number): void {
   if (isMemory(value)) {
     if (isDetached(value))
       throw refused(index, 'is detached already', 'pass what has its memory now');
+    if (isUntransferable(value)) {
+      const why = 'is marked as untransferable, as memory is that small Buffers share';
+      throw refused(index, why, 'transfer a copy, or leave it out: it is copied then');
+    }
   } else if (!isHandle(value)) {
     const wanted =
       'put ArrayBuffers, MessagePorts, streams that nobody reads and FileHandles there';

@@ -38,9 +38,22 @@ export class Parcel {
     this.#isDetached = true;
   }
 
-  /** Closes what nobody gets: the other end of a port has its `close` event. A refused call keeps its own. */
+  /** Ends what nobody gets, so that who has the other end hears of it. A refused call keeps its own. */
   discard(): void {
     if (this.wasPosted || !this.#isDetached) return;
-    for (const each of this.transfer) if (each instanceof MessagePort) each.close();
+    for (const each of this.transfer) void end(each);
+  }
+}
+
+const unused = 'the call that it was handed to never began';
+
+async function end(value: Transferable): Promise<void> {
+  try {
+    if (value instanceof MessagePort) value.close();
+    else if (value instanceof ReadableStream) await value.cancel(unused);
+    else if (value instanceof WritableStream) await value.abort(new Error(unused));
+    else if ('fd' in value) await value.close();
+  } catch {
+    // It has ended by itself.
   }
 }

@@ -3,12 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { test } from 'node:test';
-import { MessageChannel, type Transferable } from 'node:worker_threads';
+import { type TestContext, test } from 'node:test';
+import threads, { MessageChannel, type Transferable } from 'node:worker_threads';
 import { CodedError, type Pool, pmap } from '../../src/index.js';
-import { waitFor } from '../support/index.js';
-import { openPool, ways } from './ways.js';
+import { waitFor, withDeadline } from '../support/index.js';
+import { blockUntil } from './tasks.js';
+import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
 const threadWays = ways.filter(({ host }) => host === 'thread');
 const wasm = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
@@ -242,21 +244,77 @@ function moved(): ArrayBuffer {
   return buffer;
 }
 
-test('a port whose call is cancelled in the queue is closed', async (t) => {
+/** What is handed over, and when its end has come. */
+const handles: Record<string, (t: TestContext) => Promise<[Transferable, () => Promise<unknown>]>> =
+  {
+    MessagePort: async () => {
+      const { port1, port2 } = new MessageChannel();
+      const closed = once(port1, 'close');
+      port1.ref();
+      return [port2, () => closed];
+    },
+    ReadableStream: async () => {
+      let isEnded = false;
+      const cancel = (): void => {
+        isEnded = true;
+      };
+      return [new ReadableStream({ cancel }), () => waitFor(() => isEnded)];
+    },
+    WritableStream: async () => {
+      let isEnded = false;
+      const abort = (): void => {
+        isEnded = true;
+      };
+      return [new WritableStream({ abort }), () => waitFor(() => isEnded)];
+    },
+    FileHandle: async (t) => {
+      const path = new Gate(t).mark('file');
+      const isOpen = (): boolean =>
+        readdirSync('/proc/self/fd').some((fd) => targetOf(`/proc/self/fd/${fd}`) === path);
+      const file = await open(path, 'w');
+      assert.ok(isOpen());
+      return [file, () => waitFor(() => !isOpen())];
+    },
+  };
+
+function targetOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return undefined; // closed meanwhile
+  }
+}
+
+for (const [what, make] of Object.entries(handles)) {
+  test(`a ${what} whose call is cancelled in the queue is ended`, async (t) => {
+    const pool = openPool(t, { size: 1, host: 'thread' });
+    const [given, ended] = await make(t);
+    const controller = new AbortController();
+    const gate = new Gate(t);
+    const busy = pool.run(blockUntil, gate.file, gate.mark('busy'), 1);
+    const call = pool
+      .with({ transfer: [given], signal: controller.signal })
+      .run((_given) => 'taken', given);
+    controller.abort();
+    await assert.rejects(call, hasCode('ABORTED', /./));
+    await withDeadline(ended(), deadlineMs, `the end of the ${what}`);
+    gate.open();
+    await busy;
+  });
+}
+
+test('memory that Node keeps for small Buffers is refused, and stays', {
+  skip: !('isMarkedAsUntransferable' in threads) && 'Node 20 copies it',
+}, async (t) => {
   const pool = openPool(t, { size: 1, host: 'thread' });
-  const { port1, port2 } = new MessageChannel();
-  const closed = new Promise((resolve) => port1.once('close', resolve));
-  port1.ref();
-  const controller = new AbortController();
-  const busy = pool.run(() => new Promise((resolve) => setTimeout(resolve, 50)));
-  const call = pool.with({ transfer: [port2], signal: controller.signal }).run((port) => {
-    port.close();
-    return 'taken';
-  }, port2);
-  controller.abort();
-  await assert.rejects(call, hasCode('ABORTED', /./));
-  await closed;
-  await busy;
+  const small = Buffer.from('small');
+  const call = async () =>
+    pool.with({ transfer: listOf([small.buffer]) }).run((_given) => {}, small);
+  await assert.rejects(
+    call,
+    hasCode('OPTION_INVALID', /transfer\[0\] is marked as untransferable/),
+  );
+  assert.equal(String(small), 'small');
 });
 
 test('what went to a host that died is not lost without a word', async (t) => {
