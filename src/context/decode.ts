@@ -47,7 +47,8 @@ export interface Memory {
   versionOf(fn: AnyFunction): number;
   setVersion(fn: AnyFunction, version: number): void;
   closure(id: number): AnyFunction;
-  imported(id: number, name: string): unknown;
+  /** `variable`: see `ModuleReference`; '': the export itself. */
+  imported(id: number, name: string, variable: string): unknown;
   requireFor(url: string): unknown;
   moduleFor(url: string): unknown;
   /** The values that came beside the payload. */
@@ -178,7 +179,7 @@ class Decoding {
         return;
       }
       case special.imported:
-        this.#done(index, this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2)));
+        this.#done(index, this.#imported(entry));
         return;
       case special.closure:
         this.#done(index, this.#memory.closure(numberAt(entry, 1)));
@@ -220,6 +221,10 @@ class Decoding {
       default:
         if (!isDeferred(entry[0])) this.#done(index, makePlain(entry, this.#payload.maxElements));
     }
+  }
+
+  #imported(entry: readonly unknown[]): unknown {
+    return this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2), stringAt(entry, 3));
   }
 
   /** One value for an identity: ours when it comes back, else the one that was made before. */

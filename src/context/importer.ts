@@ -12,6 +12,7 @@ import { decode, type Made, type Memory } from './decode.js';
 import { isCallable } from './define.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
+import { seenBy } from './inner-classes.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage, runningIn } from './propagate.js';
 import {
@@ -47,6 +48,8 @@ class ContextImporter implements Importer, Memory {
   readonly #buffers: BufferCarrier | undefined;
   readonly #codes = new Map<number, Code>();
   readonly #modules = new Map<number, Exports>();
+  /** Classes that modules do not export. */
+  readonly #seen = new Map<string, unknown>();
   /** Modules that take time, by what they are imported as. */
   readonly #loading = new Map<number, string>();
   readonly #failures = new Map<number, CodedError>();
@@ -242,14 +245,18 @@ class ContextImporter implements Importer, Memory {
     return callable(this.instantiate(id).make([]));
   }
 
-  imported(id: number, name: string): unknown {
+  imported(id: number, name: string, variable: string): unknown {
     const failure = this.#failures.get(id);
     if (failure !== undefined) throw failure;
     const exports = this.#modules.get(id);
     const specifier = this.#loading.get(id);
     if (specifier !== undefined) throw stillLoading(specifier);
     if (exports === undefined) throw corrupt(`the module ${id} was not defined`);
-    return exports(name);
+    if (variable === '') return exports(name);
+    const key = `${id} ${name} ${variable}`;
+    const seen = this.#seen.get(key) ?? seenBy(exports(name), variable);
+    this.#seen.set(key, seen);
+    return seen;
   }
 
   parcel(id: number): readonly unknown[] {

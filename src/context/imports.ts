@@ -8,6 +8,7 @@ import * as types from 'node:util/types';
 import { type Code, readCode } from './code.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
+import { innerClass } from './inner-classes.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { foreignRequire, ofForeignModule } from './jest.js';
 import { isProgram } from './program.js';
@@ -50,7 +51,12 @@ export class Imports {
     const known = this.#found.get(fn);
     if (known !== undefined) return known === 'none' ? undefined : known;
     const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
-    const found = cjsExport(fn, isClass) ?? (place && exportAt(place, isClass));
+    const found =
+      cjsExport(fn, isClass) ??
+      (place && exportAt(place, isClass)) ??
+      (isClass && place
+        ? innerClass(fn, place, (each) => this.#describer.placeOf(each))
+        : undefined);
     this.#found.set(fn, found ?? 'none');
     return found;
   }
@@ -93,7 +99,7 @@ export class Imports {
   add(value: unknown, from: ModuleReference, graph: Graph, parent = '', importType = ''): number {
     const known = graph.indexOf(value);
     if (known !== undefined && typeof value !== 'string') return known;
-    const { specifier, isRequired, name } = from;
+    const { specifier, isRequired, name, variable = '' } = from;
     const key = `${isRequired ? 'require' : 'import'} ${specifier} ${parent} ${importType}`;
     const id = this.#definitions.intern(key, () => ({
       kind: 'module',
@@ -104,7 +110,7 @@ export class Imports {
     }));
     graph.definitions.add(id);
     const isKey = (typeof value === 'object' && value !== null) || typeof value === 'function';
-    return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name]);
+    return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name, variable]);
   }
 
   /**

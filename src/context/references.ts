@@ -16,6 +16,8 @@ export interface ModuleReference {
   readonly specifier: string;
   readonly name: string;
   readonly isRequired: boolean;
+  /** What is meant is not the export, but what its code sees under this name. */
+  readonly variable?: string | undefined;
 }
 
 const require = createRequire(import.meta.url);

@@ -6,6 +6,30 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { programFolder, runNode } from './programs.js';
 
+/** Classes that no module exports. */
+const innerClasses = `class Hidden { constructor(n) { this.n = n; } twice() { return this.n * 2; } }
+const Sub = class extends Hidden { twice() { return super.twice() + 1; } };
+let Swapped = class { get() { return 1; } };
+const make = (n) => new Hidden(n);
+const makeSub = (n) => new Sub(n);
+const makeSwapped = () => new Swapped();
+const swap = () => { Swapped = class {}; };
+const isHidden = (x) => x instanceof Hidden;
+`;
+
+/** What a program with `make`, `made` and `isHidden` asks: each instance is one of the class of the module. */
+const asksInner = `(async () => {
+  const [h, s, x] = [make(2), made(3), makeSwapped()];
+  const H = h.constructor;
+  const inside = await run((arg) => [
+    isHidden(h), h.constructor === make(1).constructor, isHidden(s), s.twice(), isHidden(arg),
+    new H(5).twice(), isHidden(new H(5)), x.get(),
+  ], make(4));
+  const [back, sub] = await run(() => [make(6), made(7)]);
+  return [inside.join(), back.constructor === H, isHidden(back), sub.constructor === s.constructor];
+})()`;
+const answersInner = ['true,true,true,7,true,10,true,1', true, true, true];
+
 const files = {
   'counter.cjs': 'let n = 0;\nexports.next = () => ++n;\nexports.weak = new WeakMap();\n',
   'getter.cjs': `let n = 0;
@@ -29,6 +53,21 @@ export default function whole() { return weak.has(whole) || ++n; }
 export let live = 1;
 `,
   'only-data.mjs': 'export let live = 1;\nexport const table = new WeakMap();\n',
+  'inner.mjs': `${innerClasses}export { make, makeSub as made, makeSwapped, swap, isHidden };
+`,
+  'inner.cjs': `${innerClasses}module.exports = { data: 1, make, made: makeSub, makeSwapped, swap, isHidden };
+`,
+  'node_modules/umd/index.js': `!function (root, made) {
+  typeof exports === 'object' ? module.exports = made() : root.m = made();
+}(this, function () {
+  var M = function () { function M(n) { this.n = n } return M.prototype.get = function () { return this.n }, M }(),
+    m = function (n) { return new M(n) };
+  return m.isM = function (x) { return x instanceof M }, m;
+});
+`,
+  'acts.mjs': `${innerClasses}console.error('runs');
+export { make, isHidden };
+`,
   'starts-server.mjs': `import { createServer } from 'node:http';
 export const port = 4711;
 export function double(x) { return 2 * x + offset; }
@@ -58,6 +97,18 @@ const esm: readonly (readonly [around: string, call: string, result: unknown])[]
     "import { double } from './starts-server.mjs'; const o = { double };",
     "run(() => [o.double(2), Reflect.get(globalThis, 'started')])",
     [5, null],
+  ],
+  ["import { make, made, makeSwapped, isHidden } from './inner.mjs';", asksInner, answersInner],
+  [
+    "import lib from './inner.cjs'; const { make, made, makeSwapped, isHidden } = lib;",
+    asksInner,
+    answersInner,
+  ],
+  // It would be run again for its class.
+  [
+    "import { make } from './acts.mjs'; const h = make(2);",
+    'run(() => [h.twice(), h.constructor.name])',
+    [4, 'Hidden'],
   ],
   ["const { taskSignal } = await import('manycore');", 'run(() => typeof taskSignal())', 'object'],
   [
@@ -100,6 +151,16 @@ const cjs: typeof esm = [
      const lib = __importStar(require('./counter.cjs'));`,
     'run(() => [lib.next(), lib.default.next()])',
     [1, 2],
+  ],
+  [
+    "const { make, made, makeSwapped, isHidden } = require('./inner.cjs');",
+    asksInner,
+    answersInner,
+  ],
+  [
+    "const m = require('umd'); const one = m(3);",
+    'run((two) => [m.isM(one), m.isM(two), one.get() + two.get()], m(4))',
+    [true, true, 7],
   ],
   ["const both = require('./both.cjs');", 'run(() => both.list())', ['js']],
   ["const { taskSignal } = require('manycore');", 'run(() => typeof taskSignal())', 'object'],
@@ -147,6 +208,6 @@ ${kind === 'mjs' ? 'await start();' : 'start();'}`;
     for (const [at, [around, call, result]] of cases.entries()) {
       assert.equal(lines[at], JSON.stringify(result), `${around} ${call}`);
     }
-    assert.equal(stderr, '');
+    assert.equal(stderr, kind === 'mjs' ? 'runs\n' : '');
   });
 }

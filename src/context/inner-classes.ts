@@ -1,0 +1,90 @@
+// Classes that a module of the user's has and does not export. An instance of one is to be an instance of the
+// class that the module in the host has, else `instanceof` inside of the module says no. The name of such a
+// class is an export whose code sees it, with the variable by which it does: V8 shows that here and there.
+// Not here: classes that are exported (references.ts). Those of the program, and of modules that do something
+// when they are loaded, are copied.
+
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { CodedError } from '../errors.js';
+import { canInspect, inspectSelf } from './inspector.js';
+import { isLoadedByNode } from './jest.js';
+import { isDeclarative, isProgram } from './program.js';
+import type { ModuleReference } from './references.js';
+import { isConstant } from './scope.js';
+import { bindingAt, type Place } from './scripts.js';
+import type { AnyFunction } from './types.js';
+
+const require = createRequire(import.meta.url);
+
+/** Exports that are looked through: reading one costs 0.1 ms. */
+const mostExports = 16;
+
+type Export = readonly [name: string, fn: AnyFunction];
+
+/** The name of the class `fn`, which was written at `place`; `undefined`: it has none. */
+export function innerClass(
+  fn: AnyFunction,
+  place: Place,
+  placeOf: (fn: AnyFunction) => Place | undefined,
+): ModuleReference | undefined {
+  const { url, isCommonJs } = place.script;
+  if (place.start < 0 || !url.startsWith('file:')) return undefined;
+  if (isProgram(url) || !isDeclarative(url)) return undefined;
+  const exports = isCommonJs ? exportsOfFile(fileURLToPath(url)) : exportsAround(fn, place);
+  for (const [name, user] of exports.slice(0, mostExports)) {
+    const placeOfUser = placeOf(user);
+    if (placeOfUser?.script !== place.script) continue;
+    const variable = variablesOf(user).find(([, value]) => value === fn)?.[0];
+    const binding = variable === undefined ? undefined : bindingAt(placeOfUser, variable);
+    if (binding === undefined || !isConstant(binding)) continue;
+    const specifier = isCommonJs ? fileURLToPath(url) : url;
+    return { specifier, name, isRequired: isCommonJs, variable };
+  }
+  return undefined;
+}
+
+function exportsOfFile(file: string): Export[] {
+  const module = require.cache[file];
+  if (module?.loaded !== true || !isLoadedByNode(file)) return [];
+  const { exports } = module;
+  if ((typeof exports !== 'object' && typeof exports !== 'function') || exports === null) return [];
+  const own: (readonly [string, unknown])[] = Object.entries(
+    Object.getOwnPropertyDescriptors(exports),
+  ).map(([name, { value }]) => [name, value]);
+  return [['*', exports] as const, ...own].filter(isExport);
+}
+
+/** Exports of an ES module that the class sees: its namespace is not to be had here. */
+function exportsAround(fn: AnyFunction, { script }: Place): Export[] {
+  if (!/^file:/.test(script.name)) return []; // a loader runs modules as scripts of its own
+  const variables = new Map(variablesOf(fn));
+  const exports = script.analysis?.exports ?? [];
+  return exports
+    .map(({ name, local = '' }) => [name, variables.get(local)] as const)
+    .filter(isExport);
+}
+
+function isExport(entry: readonly [name: string, value: unknown]): entry is Export {
+  return typeof entry[1] === 'function';
+}
+
+/** What the code of `fn` sees, the innermost last; without variables that have no value yet. */
+function variablesOf(fn: AnyFunction): (readonly [name: string, value: unknown])[] {
+  return inspectSelf()
+    .capture(fn)
+    .scopes.toReversed()
+    .flatMap((scope) => Object.entries(Object.getOwnPropertyDescriptors(scope)))
+    .map(([name, { value }]) => [name, value]);
+}
+
+/** What `user`, an export of a module that was imported, sees as `variable`. `TRANSFER_IMPORT_FAILED` */
+export function seenBy(user: unknown, variable: string): unknown {
+  const variables = typeof user === 'function' && canInspect() ? variablesOf(user) : [];
+  const found = new Map(variables).get(variable);
+  if (typeof found === 'function') return found;
+  throw new CodedError(
+    'TRANSFER_IMPORT_FAILED',
+    `a module that was imported in the host has no class ${variable} there: export the class`,
+  );
+}
