@@ -326,6 +326,15 @@ export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
   };
 }
 
+/** Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each host runs it once, after what it has. */
+export function checkForEach({ whenBusy, retry, key, transfer, durable }: FilledCallOptions): void {
+  if (whenBusy !== 'queue') throw invalid('whenBusy', whenBusy, '"queue" with runOnEach');
+  if (retry !== 0) throw invalid('retry', retry, 'left out, or 0, with runOnEach');
+  if (key !== undefined) throw invalid('key', key, 'left out with runOnEach');
+  if (transfer.length > 0) throw invalid('transfer', transfer, 'left out with runOnEach');
+  if (durable !== undefined) throw invalid('durable', durable, 'left out with runOnEach');
+}
+
 function fillOutput({ onOutput, cluster }: PoolOptions): OutputListener | undefined {
   if (onOutput === undefined) return undefined;
   if (cluster !== undefined)

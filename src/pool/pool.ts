@@ -40,6 +40,7 @@ import { NestedChunks } from './nested.js';
 import {
   type CallOptions,
   callDefaults,
+  checkForEach,
   type FilledCallOptions,
   type FilledPoolOptions,
   fillCallOptions,
@@ -65,6 +66,8 @@ export type TaskResult<R> =
 /** Calls with the same options. */
 export interface Caller {
   run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
+  /** As `run`, once in each host. Rejects with `OPTION_INVALID` for options that mean one host or one run. */
+  runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]>;
 }
 
 /**
@@ -196,7 +199,10 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   /** The same with options of a call. Throws `OPTION_INVALID` at once. */
   with(options: CallOptions): Caller {
     const filled = fillCallOptions(options);
-    return { run: (fn, ...args) => this.call(fn, args, filled) };
+    return {
+      run: (fn, ...args) => this.call(fn, args, filled),
+      runOnEach: (fn, ...args) => this.#callOnEach(fn, args, filled),
+    };
   }
 
   /**
@@ -204,18 +210,18 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
    * the results in the order of the hosts' numbers. Rejects as `run`, with the first failure; the other hosts go
    * on. A host that starts later has not run it: what every host needs is `setup`.
    */
-  async runOnEach<A extends unknown[], R>(
-    fn: (...args: A) => R,
-    ...args: A
-  ): Promise<TaskResult<R>[]> {
-    if (this.#state === 'inline') return [await this.run(fn, ...args)];
+  runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]> {
+    return this.#callOnEach(fn, args, callDefaults);
+  }
+
+  async #callOnEach<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R[]> {
+    checkForEach(options);
+    if (this.#state === 'inline') return [await this.call<R>(fn, args, options)];
     if (this.#state !== 'open') throw closedError();
     if (typeof fn !== 'function')
       throw notFunction('what each host should run', fn, 'a function, and its arguments follow');
     const hosts = this.#dispatcher.fleet.hosts.filter(isThere);
-    return Promise.all(
-      hosts.map(({ id }) => this.call<TaskResult<R>>(fn, args, { ...callDefaults, hostId: id })),
-    );
+    return Promise.all(hosts.map(({ id }) => this.call<R>(fn, args, { ...options, hostId: id })));
   }
 
   /** @internal What `run` and `with` do. */

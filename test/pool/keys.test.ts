@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostNumber, perHost } from '../../src/index.js';
+import { type CallOptions, hostNumber, perHost, report } from '../../src/index.js';
 import { random, waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';
 
@@ -42,6 +42,37 @@ for (const way of ways) {
     await assert.rejects(pool.runOnEach(where), { code: 'POOL_CLOSED' });
   });
 }
+
+test('runOnEach keeps the options of a call that hold for each host, and refuses the others', async (t) => {
+  const pool = openPool(t, { size: 2, graceMs: 10 });
+  await pool.warm();
+  const seen: unknown[] = [];
+  const onReport = (value: unknown): void => void seen.push(value);
+  const hosts = await pool.with({ onReport }).runOnEach(async (value: string) => {
+    await report(value);
+    return hostNumber();
+  }, 'said');
+  assert.equal(new Set(hosts).size, 2);
+  assert.deepEqual(seen, ['said', 'said']);
+  await assert.rejects(
+    pool.with({ timeoutMs: 20 }).runOnEach(() => new Promise(() => {})),
+    { code: 'TASK_TIMED_OUT' },
+  );
+  const buffer = new ArrayBuffer(1);
+  const refused: Record<string, CallOptions> = {
+    key: { key: 1 },
+    retry: { retry: 1 },
+    whenBusy: { whenBusy: 'reject' },
+    transfer: { transfer: [buffer] },
+  };
+  for (const [name, options] of Object.entries(refused)) {
+    await assert.rejects(
+      pool.with(options).runOnEach((_given) => 1, buffer),
+      { code: 'OPTION_INVALID', message: new RegExp(`^${name} .*with runOnEach`) },
+    );
+  }
+  assert.equal(buffer.byteLength, 1);
+});
 
 test('a key goes to another host when its own ends, and its waiting calls with it', async (t) => {
   const pool = openPool(t, { size: 2 });
