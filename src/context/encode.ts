@@ -24,6 +24,8 @@ export interface FunctionEncoder {
   encodeFunction(fn: AnyFunction, graph: Graph): number;
   /** The same for an object that is a module; `undefined`: it is none. */
   encodeModule(value: object, graph: Graph): number | undefined;
+  /** The same for a symbol that is a variable of a module. */
+  encodeSymbol(value: symbol, graph: Graph): number | undefined;
   /** Where the modules of its classes keep something of `value`; `undefined`: nowhere. */
   hiddenState(value: object): string | undefined;
   identify(value: AnyFunction | symbol | object): readonly [number, number];
@@ -230,6 +232,8 @@ export class Graph {
     if (key !== undefined) return this.add(value, [special.registeredSymbol, key]);
     const name = wellKnownName(value);
     if (name !== '') return this.add(value, [special.builtin, 'Symbol', name]);
+    const named = this.#functions.encodeSymbol(value, this);
+    if (named !== undefined) return named;
     const identity = this.#functions.identify(value);
     return this.add(value, [special.symbol, identity, value.description]);
   }

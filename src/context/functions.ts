@@ -149,6 +149,10 @@ export class Functions implements FunctionEncoder {
     return this.#imports.hiddenState(value);
   }
 
+  encodeSymbol(value: symbol, graph: Graph): number | undefined {
+    return this.#imports.symbol(value, graph);
+  }
+
   encodeModule(value: object, graph: Graph): number | undefined {
     return this.#imports.module(value, graph);
   }

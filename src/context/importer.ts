@@ -12,7 +12,7 @@ import { decode, type Made, type Memory } from './decode.js';
 import { isCallable } from './define.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
-import { seenBy } from './inner-classes.js';
+import { seenBy } from './inner-names.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage, runningIn } from './propagate.js';
 import {
@@ -48,7 +48,7 @@ class ContextImporter implements Importer, Memory {
   readonly #buffers: BufferCarrier | undefined;
   readonly #codes = new Map<number, Code>();
   readonly #modules = new Map<number, Exports>();
-  /** Classes that modules do not export. */
+  /** Classes and symbols that modules do not export. */
   readonly #seen = new Map<string, unknown>();
   /** Modules that take time, by what they are imported as. */
   readonly #loading = new Map<number, string>();

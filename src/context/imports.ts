@@ -8,7 +8,7 @@ import * as types from 'node:util/types';
 import { type Code, readCode } from './code.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
-import { innerClass } from './inner-classes.js';
+import { innerClass, innerSymbols } from './inner-names.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { foreignRequire, ofForeignModule } from './jest.js';
 import { isProgram } from './program.js';
@@ -33,6 +33,8 @@ export class Imports {
   readonly #describer: Describer;
   /** What was found of a function once holds: what exports it was made with its module. */
   readonly #found = new WeakMap<AnyFunction, ModuleReference | 'none'>();
+  /** Symbols of modules that are imported again. */
+  readonly #symbols = new Map<symbol, ModuleReference>();
   /** By prototype. */
   readonly #keepers = new WeakMap<object, readonly Keeper[]>();
   /** The script of the function whose parts are being written. */
@@ -61,10 +63,24 @@ export class Imports {
     return found;
   }
 
-  /** Whether what owns `prototype` is imported again, so that a copy gets another module's state. */
-  #isImported(owner: AnyFunction): boolean {
+  /** What the modules of `owner`, a class, may keep of its instances, where they are imported again. */
+  #keepersOf(owner: AnyFunction): readonly Keeper[] {
     const code = readCode(Function.prototype.toString.call(owner));
-    return code !== undefined && this.exportOf(owner, code) !== undefined;
+    const reference = code && this.exportOf(owner, code);
+    if (reference === undefined || !canInspect()) return [];
+    for (const [name, symbol] of innerSymbols(owner, this.#describer.placeOf(owner))) {
+      const variable = reference.variable === undefined ? name : `${reference.variable} ${name}`;
+      this.#symbols.set(symbol, { ...reference, variable });
+    }
+    return keepersAround(owner).filter(
+      (keeper) => typeof keeper !== 'symbol' || !this.#symbols.has(keeper),
+    );
+  }
+
+  /** The special for a symbol of a module; `undefined`: it is none, or has no name. */
+  symbol(value: symbol, graph: Graph): number | undefined {
+    const reference = this.#symbols.get(value);
+    return reference && this.add(value, reference, graph);
   }
 
   /** What of an instance lies in the modules of its classes: how a copy would lose it. */
@@ -74,7 +90,7 @@ export class Imports {
       let keepers = this.#keepers.get(at);
       if (keepers === undefined) {
         const owner = ownerOf(at);
-        keepers = owner && this.#isImported(owner) ? keepersAround(owner) : [];
+        keepers = owner === undefined ? [] : this.#keepersOf(owner);
         this.#keepers.set(at, keepers);
       }
       for (const keeper of keepers) {
@@ -109,7 +125,7 @@ export class Imports {
       importType,
     }));
     graph.definitions.add(id);
-    const isKey = (typeof value === 'object' && value !== null) || typeof value === 'function';
+    const isKey = value !== null && /^(?:object|function|symbol)$/.test(typeof value);
     return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name, variable]);
   }
 
@@ -198,7 +214,6 @@ type Keeper = object | symbol;
 
 /** Those around a class, as far as its constructor sees them. */
 function keepersAround(owner: AnyFunction): Keeper[] {
-  if (!canInspect()) return [];
   const { scopes } = inspectSelf().capture(owner);
   return scopes
     .flatMap((scope) => Object.values(Object.getOwnPropertyDescriptors(scope)))

@@ -16,7 +16,7 @@ export interface ModuleReference {
   readonly specifier: string;
   readonly name: string;
   readonly isRequired: boolean;
-  /** What is meant is not the export, but what its code sees under this name. */
+  /** What is meant is not the export, but what its code sees under this name; then what that sees, after a space. */
   readonly variable?: string | undefined;
 }
 
@@ -115,11 +115,15 @@ function remember(value: object, specifier: string, name: string): void {
   known.push({ specifier, name, isRequired: true });
 }
 
-/** A getter is asked only when it just names a variable, as those of compilers do. */
 const namingGetter =
   /^(?:get\b[^(]*|function\s*\w*\s*|)\(\)\s*(?:=>\s*|\{\s*return\s+)[\w$.]+;?\s*\}?$/;
 
-function exported(exports: object, name: string, { value, get }: PropertyDescriptor): unknown {
+/** What a property of `exports` holds. A getter is asked only when it just names a variable, as those of compilers do. */
+export function exported(
+  exports: object,
+  name: string,
+  { value, get }: PropertyDescriptor,
+): unknown {
   if (get === undefined) return value;
   return namingGetter.test(Function.prototype.toString.call(get))
     ? Reflect.get(exports, name)

@@ -16,7 +16,9 @@ const instances: readonly (readonly [
   [new keeps.InWeakMap(1), /InWeakMap.* in a WeakMap/],
   [new keeps.Inherited(1), /Inherited.* in a WeakMap/],
   [new keeps.InSet(), /InSet.* in a Set/],
-  [new keeps.UnderSymbol(), /UnderSymbol.* under a symbol/],
+  [new keeps.UnderSymbol(), undefined],
+  [keeps.makeInner(), undefined],
+  [new keeps.UnderChangingSymbol(), /UnderChangingSymbol.* under a symbol/],
   [new keeps.UnderRegisteredSymbol(), undefined],
   [new keeps.Plain(), undefined],
 ];

@@ -65,6 +65,9 @@ export let live = 1;
   return m.isM = function (x) { return x instanceof M }, m;
 });
 `,
+  'built.cjs': `${innerClasses}const toExport = { make: () => make, made: () => makeSub, makeSwapped: () => makeSwapped, isHidden: () => isHidden };
+for (const name in toExport) Object.defineProperty(exports, name, { get: toExport[name], enumerable: true });
+`,
   'acts.mjs': `${innerClasses}console.error('runs');
 export { make, isHidden };
 `,
@@ -154,6 +157,11 @@ const cjs: typeof esm = [
   ],
   [
     "const { make, made, makeSwapped, isHidden } = require('./inner.cjs');",
+    asksInner,
+    answersInner,
+  ],
+  [
+    "const { make, made, makeSwapped, isHidden } = require('./built.cjs');",
     asksInner,
     answersInner,
   ],

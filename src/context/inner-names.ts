@@ -1,6 +1,7 @@
-// Classes that a module of the user's has and does not export. An instance of one is to be an instance of the
-// class that the module in the host has, else `instanceof` inside of the module says no. The name of such a
-// class is an export whose code sees it, with the variable by which it does: V8 shows that here and there.
+// Classes and symbols that a module of the user's has and does not export. An instance is to be one of the
+// class that the module in the host has, else `instanceof` inside of the module says no, and its keys are to be
+// the symbols there. The name of such a value is an export whose code sees it, with the variable by which it
+// does: V8 shows that here and there.
 // Not here: classes that are exported (references.ts). Those of the program, and of modules that do something
 // when they are loaded, are copied.
 
@@ -10,7 +11,7 @@ import { CodedError } from '../errors.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { isLoadedByNode } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
-import type { ModuleReference } from './references.js';
+import { exported, type ModuleReference } from './references.js';
 import { isConstant } from './scope.js';
 import { bindingAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -49,9 +50,9 @@ function exportsOfFile(file: string): Export[] {
   if (module?.loaded !== true || !isLoadedByNode(file)) return [];
   const { exports } = module;
   if ((typeof exports !== 'object' && typeof exports !== 'function') || exports === null) return [];
-  const own: (readonly [string, unknown])[] = Object.entries(
-    Object.getOwnPropertyDescriptors(exports),
-  ).map(([name, { value }]) => [name, value]);
+  const own = Object.entries(Object.getOwnPropertyDescriptors(exports)).map(
+    ([name, descriptor]) => [name, exported(exports, name, descriptor)] as const,
+  );
   return [['*', exports] as const, ...own].filter(isExport);
 }
 
@@ -69,6 +70,18 @@ function isExport(entry: readonly [name: string, value: unknown]): entry is Expo
   return typeof entry[1] === 'function';
 }
 
+/** The symbols that code of the class `owner` sees, which was written at `place`, by their constant variables. */
+export function innerSymbols(
+  owner: AnyFunction,
+  place: Place | undefined,
+): (readonly [variable: string, symbol: symbol])[] {
+  return [...new Map(variablesOf(owner))].filter((entry): entry is [string, symbol] => {
+    const [variable, value] = entry;
+    const binding = place && typeof value === 'symbol' ? bindingAt(place, variable) : undefined;
+    return binding !== undefined && isConstant(binding);
+  });
+}
+
 /** What the code of `fn` sees, the innermost last; without variables that have no value yet. */
 function variablesOf(fn: AnyFunction): (readonly [name: string, value: unknown])[] {
   return inspectSelf()
@@ -78,13 +91,16 @@ function variablesOf(fn: AnyFunction): (readonly [name: string, value: unknown])
     .map(([name, { value }]) => [name, value]);
 }
 
-/** What `user`, an export of a module that was imported, sees as `variable`. `TRANSFER_IMPORT_FAILED` */
-export function seenBy(user: unknown, variable: string): unknown {
-  const variables = typeof user === 'function' && canInspect() ? variablesOf(user) : [];
-  const found = new Map(variables).get(variable);
-  if (typeof found === 'function') return found;
+/** What `user`, an export of a module that was imported, sees as `path`. Throws `TRANSFER_IMPORT_FAILED`. */
+export function seenBy(user: unknown, path: string): unknown {
+  let found = user;
+  for (const variable of path.split(' ')) {
+    const variables = typeof found === 'function' && canInspect() ? variablesOf(found) : [];
+    found = new Map(variables).get(variable);
+  }
+  if (typeof found === 'function' || typeof found === 'symbol') return found;
   throw new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `a module that was imported in the host has no class ${variable} there: export the class`,
+    `a module that was imported in the host has no ${path} there: let it export what instances are made of`,
   );
 }
