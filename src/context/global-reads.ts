@@ -27,6 +27,8 @@ interface Use {
   readonly end: number;
   /** Names the global object here. */
   readonly object: string;
+  /** Of a pattern: it takes all other members, too. */
+  readonly hasRest?: boolean;
 }
 
 /** What a slot stands for: a member, or that there is one. */
@@ -90,13 +92,14 @@ function readsOf(uses: readonly Use[], nameOf: (key: Key) => string, prefix: str
     edits: (there) =>
       reads.flatMap(({ use, slots }) => {
         if (!slots.some((slot) => there.has(slot))) return [];
-        const { start, end, keys, object } = use;
+        const { start, end, keys, object, hasRest } = use;
         if (use.how !== 'pattern') return [{ start, end, text: slots[0] ?? '' }];
-        const parts = keys.map(({ text }, at) => {
-          const [slot = '', key] = [slots[at], `[${JSON.stringify(text)}]`];
+        const parts = keys.map(({ text, isVariable }, at) => {
+          const [slot = '', key] = [slots[at], `[${isVariable ? text : JSON.stringify(text)}]`];
           return `${key}:${there.has(slot) ? slot : `${object}${key}`}`;
         });
-        return [{ start, end, text: `{${parts.join()}}` }];
+        const rest = hasRest ? `...${object},` : '';
+        return [{ start, end, text: `{${rest}${parts.join()}}` }];
       }),
   };
 }
@@ -188,13 +191,16 @@ function useAt(
   const [pattern, value] = destructured(at, parents.at(-1));
   if (pattern?.type !== 'ObjectPattern' || !isGlobal(value)) return undefined;
   const keys: Key[] = [];
+  let hasRest = false;
   for (const property of pattern.properties) {
-    if (property.type !== 'Property') return undefined;
-    const key = keyOf(property.key, property.computed, outside);
-    if (key === undefined || key.isVariable) return undefined;
-    keys.push(key);
+    if (property.type === 'RestElement') hasRest = true;
+    else {
+      const key = keyOf(property.key, property.computed, outside);
+      if (key === undefined) return undefined;
+      keys.push(key);
+    }
   }
-  return { how: 'pattern', keys, start: value.start, end: value.end, object: value.name };
+  return { how: 'pattern', keys, start: value.start, end: value.end, object: value.name, hasRest };
 }
 
 /** The pattern that `at` fills, and what with. */

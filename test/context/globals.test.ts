@@ -67,6 +67,14 @@ const ways: Readonly<Record<string, () => unknown>> = {
     } = global;
     return [level, ok, count];
   },
+  'taken apart, with the others': () => {
+    const { manycoreCount, Array: list, ...rest } = globalThis;
+    return [manycoreCount, list === Array, 'manycoreCount' in rest, typeof rest.setTimeout];
+  },
+  'taken apart by a key in a constant': () => {
+    const { [presentKey]: config, [absentKey]: absent = 3 } = globalThis;
+    return [config.level, absent];
+  },
   'taken apart in a parameter': () => {
     const read = ({ manycoreCount } = globalThis) => manycoreCount;
     return read();
