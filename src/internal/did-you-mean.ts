@@ -72,6 +72,7 @@ const waysOut: Readonly<Record<string, string>> = {
   metadata: byPriority,
   name: noFile,
   niceIncrement: 'setup: () => os.setPriority(n) of the pool does that',
+  onCreateWorker: 'setup runs in each host; env and execArgv may be functions of its place',
   queueClass: byPriority,
   queueStrategy: byPriority,
   recordTiming: always,

@@ -184,9 +184,11 @@ export class Fleet {
     return room;
   }
 
-  /** While no host is ready: one that starts and may be handed a task with its start. */
+  /** While no host is ready: the one of the fewest tasks that starts and may be handed a task with its start. */
   get firstHost(): TaskHost | undefined {
-    return this.#hasReadyHost ? undefined : this.hosts.find(({ takesFirst }) => takesFirst);
+    if (this.#hasReadyHost) return undefined;
+    const starting = this.hosts.filter(({ takesFirst }) => takesFirst);
+    return starting.sort((a, b) => a.inFlight - b.inFlight)[0];
   }
 
   /** Tasks of hosts that are not ready: they have not begun. */

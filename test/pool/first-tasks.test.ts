@@ -37,6 +37,21 @@ test('a first call is begun while the loop of the caller is blocked', async (t) 
   assert.deepEqual(await Promise.all(calls), ['marked 0', 'marked 1']);
 });
 
+test('first calls are spread over the hosts that start', async (t) => {
+  const pool = openPool(t, { size: { min: 2, max: 2 }, concurrentTasksPerHost: 2 }, way);
+  const words = shared();
+  const meet = (seen: Int32Array): void => {
+    Atomics.add(seen, 0, 1);
+    Atomics.notify(seen, 0);
+    while (Atomics.load(seen, 0) < 2) Atomics.wait(seen, 0, 1);
+    Atomics.store(seen, 1, 1);
+    Atomics.notify(seen, 1);
+  };
+  const calls = [pool.run(meet, words), pool.run(meet, words)];
+  blockUntilSet(words, 1);
+  await Promise.all(calls);
+});
+
 test('it is begun after the set-up, and aborted while it runs', async (t) => {
   const words = shared();
   const setup = async (): Promise<void> => {

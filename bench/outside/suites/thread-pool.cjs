@@ -90,13 +90,20 @@ module.exports = (own) =>
 
     /** The hosts, as the two list their workers. */
     get workers() {
-      const hosts = this.pool
-        .stats()
-        .hosts.filter(({ state }) => ['starting', 'ready', 'retiring'].includes(state));
-      const items = hosts.map(({ id, pid, kind, tasksInFlight }) => ({
-        worker: { threadId: kind === 'process' ? pid : id, ref() {}, unref() {}, terminate() {} },
-        currentUsage: () => tasksInFlight,
-      }));
+      const { hosts, waitingTasks } = this.pool.stats();
+      const alive = hosts.filter(({ state }) => ['starting', 'ready', 'retiring'].includes(state));
+      let coming = waitingTasks; // those that a starting host will take are its own, there
+      const items = alive.map(({ id, pid, kind, state, tasksInFlight }) => {
+        const first = Math.min(
+          state === 'starting' ? coming : 0,
+          this.options.concurrentTasksPerWorker,
+        );
+        coming -= first;
+        return {
+          worker: { threadId: kind === 'process' ? pid : id, ref() {}, unref() {}, terminate() {} },
+          currentUsage: () => tasksInFlight + first,
+        };
+      });
       return Object.assign(items, { readyItems: items, size: items.length });
     }
 
