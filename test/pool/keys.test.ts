@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CallOptions, hostNumber, perHost, report } from '../../src/index.js';
+import { announcements } from '../../src/internal/index.js';
 import { random, waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';
 
@@ -164,8 +165,17 @@ test('by chance: every call settles once while hosts come and go and calls are a
   const chance = random(t);
   const outcomes: string[] = [];
   const calls: Promise<void>[] = [];
+  const hostsOf = new Map<string, number[]>();
+  const onStart = (message: unknown): void => {
+    const [name, host] = ['name', 'host'].map((each) => Reflect.get(Object(message), each));
+    const hosts = hostsOf.get(String(name)) ?? [];
+    hostsOf.set(String(name), hosts);
+    if (hosts.at(-1) !== host) hosts.push(Number(host));
+  };
+  announcements.taskStart.subscribe(onStart);
+  t.after(() => announcements.taskStart.unsubscribe(onStart));
   for (let step = 0; step < 300; step += 1) {
-    const kind = chance.integer(0, 20);
+    const kind = chance.integer(0, 60);
     if (kind === 0) {
       const { hosts } = pool.stats();
       const pid = hosts.length === 0 ? undefined : chance.pick(hosts).pid;
@@ -184,8 +194,12 @@ test('by chance: every call settles once while hosts come and go and calls are a
         priority,
         signal: abort.signal,
       });
-      calls.push(settled(caller.run((ms: number) => new Promise((end) => setTimeout(end, ms)), 1)));
-      if (kind === 4) abort.abort();
+      const name = `key ${key}`;
+      const rest = {
+        [name]: (ms: number): Promise<unknown> => new Promise((end) => setTimeout(end, ms)),
+      };
+      calls.push(settled(caller.run(rest[name] ?? assert.fail(), 1)));
+      if (kind < 8) abort.abort();
     }
     if (chance.integer(0, 4) === 0) await new Promise((turn) => setTimeout(turn, 1));
   }
@@ -198,6 +212,10 @@ test('by chance: every call settles once while hosts come and go and calls are a
   );
   await waitFor(() => pool.stats().runningTasks === 0);
   assert.equal(pool.stats().waitingTasks, 0);
+  for (const key of ['a', 'b', '3', '4']) {
+    const hosts = hostsOf.get(`key ${key}`) ?? [];
+    assert.equal(new Set(hosts).size, hosts.length, `key ${key} came back to a host: ${hosts}`);
+  }
 
   async function settled(call: Promise<unknown>): Promise<void> {
     try {
