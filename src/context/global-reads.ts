@@ -1,5 +1,6 @@
 // Members of the global object that a text reads: `globalThis.config`, `const { config } = globalThis`,
-// `'config' in globalThis`, also under another name of the global object and by a variable with the key.
+// `'config' in globalThis`, `Reflect.get(globalThis, 'config')`, also under another name of the global object and
+// by a variable with the key.
 // What the program put there is no variable that V8 shows, so each read becomes a slot, as `config` alone
 // is one. A text that assigns such a member means the global object of where it runs, and is left as it is.
 // Not here: keys that are computed when the code runs, and the global object handed to other code.
@@ -188,6 +189,13 @@ function useAt(
     const key = keyOf(at.left, true, outside);
     return key && { how: 'has', keys: [key], start, end, object: at.right.name };
   }
+  if (at.type === 'CallExpression') {
+    const [object, name] = at.arguments;
+    const how = calledFor(at.callee, outside);
+    if (how === undefined || name === undefined || !isGlobal(object)) return undefined;
+    const key = keyOf(name, true, outside);
+    return key && { how, keys: [key], start, end, object: object.name };
+  }
   const [pattern, value] = destructured(at, parents.at(-1));
   if (pattern?.type !== 'ObjectPattern' || !isGlobal(value)) return undefined;
   const keys: Key[] = [];
@@ -201,6 +209,25 @@ function useAt(
     }
   }
   return { how: 'pattern', keys, start: value.start, end: value.end, object: value.name, hasRest };
+}
+
+const calls: Readonly<Record<string, Use['how']>> = {
+  'Reflect.get': 'value',
+  'Reflect.has': 'has',
+  'Object.hasOwn': 'has',
+  'Reflect.set': 'write',
+  'Reflect.defineProperty': 'write',
+  'Reflect.deleteProperty': 'write',
+  'Object.defineProperty': 'write',
+};
+
+/** What a function of the language does with an object and a key; `undefined`: nothing of the kind. */
+function calledFor(callee: AnyNode, outside: ReadonlySet<number>): Use['how'] | undefined {
+  if (callee.type !== 'MemberExpression' || callee.computed) return undefined;
+  const { object, property } = callee;
+  if (object.type !== 'Identifier' || property.type !== 'Identifier') return undefined;
+  const name = `${object.name}.${property.name}`;
+  return outside.has(object.start) && Object.hasOwn(calls, name) ? calls[name] : undefined;
 }
 
 /** The pattern that `at` fills, and what with. */

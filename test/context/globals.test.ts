@@ -105,6 +105,15 @@ const ways: Readonly<Record<string, () => unknown>> = {
     presentKey in alias,
     'Array' in globalThis,
   ],
+  'Reflect and Object.hasOwn': () => [
+    Reflect.get(globalThis, 'manycoreConfig').level,
+    Reflect.get(alias, presentKey) === manycoreConfig,
+    Reflect.has(globalThis, 'manycoreCount'),
+    Object.hasOwn(globalThis, 'manycoreConfig'),
+    Object.hasOwn(globalThis, absentKey),
+    Reflect.get(globalThis, 'Array') === Array,
+    Reflect.get({ manycoreCount: 4 }, 'manycoreCount'),
+  ],
   'a key in a constant': () => [
     Reflect.get({ ...globalThis[presentKey] }, 'level'),
     globalThis[absentKey],
@@ -146,6 +155,19 @@ test('reads beside an assignment, under any name, are of the global object where
     return [manycoreCount, alias.manycoreCount, 'manycoreCount' in globalThis];
   };
   assert.deepEqual(await peer.run(read), [30, 30, true]);
+});
+
+test('so are reads beside a function that sets it', async () => {
+  const set = () => {
+    Reflect.set(globalThis, 'manycoreCount', 40);
+    return globalThis.manycoreCount;
+  };
+  assert.equal(await peer.run(set), 40);
+  const define = () => {
+    Object.defineProperty(globalThis, presentKey, { value: { level: 9 }, configurable: true });
+    return [globalThis.manycoreConfig.level, Reflect.get(globalThis, presentKey).level];
+  };
+  assert.deepEqual(await peer.run(define), [9, 9]);
 });
 
 test('globals that are hidden, and those with a getter', async () => {
