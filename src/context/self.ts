@@ -46,7 +46,8 @@ export function selfOf(
       'TRANSFER_UNREADABLE',
       path,
       'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
-        'before it and use self, or pass the object whose property it is',
+        'before it and use self, or pass the object whose property it is; where that is of a ' +
+        'library, make it inside the function, or once per host with perHost(() => …)',
     );
   }
   self[0] = found.value;
