@@ -157,18 +157,22 @@ export class Dispatcher {
       return true;
     }
     if (this.#isFull()) return false;
-    task.queuedMs = performance.now();
     if (lane === undefined) this.#queue.push(task, task.options.priority);
     else this.#lanes.wait(task, lane);
     this.#loop.hold();
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
-    if (announcements.taskQueued.hasSubscribers) {
-      const { waitingTasks } = this;
-      announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
-    }
+    this.#waits(task);
     this.fleet.grow();
     this.#takeBack.watch();
     return true;
+  }
+
+  /** It begins to wait: in the queue, or in a host that is still to start. */
+  #waits(task: Task): void {
+    task.queuedMs = performance.now();
+    if (!announcements.taskQueued.hasSubscribers) return;
+    const waitingTasks = this.waitingTasks + this.fleet.startingTasks;
+    announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
   }
 
   /** What a starting host will take does not count: it waits for no other task. */
@@ -349,7 +353,7 @@ export class Dispatcher {
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
     if (host.state === 'ready') this.#handed(task, host);
-    else if (task.queuedMs === 0) task.queuedMs = performance.now();
+    else if (task.queuedMs === 0) this.#waits(task);
     const isBehind = host.inFlight > this.#options.concurrentTasksPerHost;
     // Of a shared host another pool may have made use in the same moment.
     if (isBehind || host.isShared) this.#takeBack.watch();

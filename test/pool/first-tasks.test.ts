@@ -78,7 +78,14 @@ test('until a host is ready its tasks wait, and can be cancelled', async (t) => 
   const onStart = (message: unknown): void => void ran.push(message);
   announcements.taskStart.subscribe(onStart);
   t.after(() => announcements.taskStart.unsubscribe(onStart));
+  const queued: number[] = [];
+  const onQueued = (message: unknown): void => {
+    queued.push(Number(Reflect.get(Object(message), 'waitingTasks')));
+  };
+  announcements.taskQueued.subscribe(onQueued);
+  t.after(() => announcements.taskQueued.unsubscribe(onQueued));
   const call = pool.with({ signal: aborting.signal }).run(() => 1);
+  assert.deepEqual(queued, [1]);
   const { waitingTasks, runningTasks, hosts, waited } = pool.stats();
   assert.deepEqual([waitingTasks, runningTasks, waited.count], [1, 0, 0]);
   assert.deepEqual(

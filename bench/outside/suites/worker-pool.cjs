@@ -113,7 +113,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       });
       const task = { resolver, isStarted: false };
       this.#unsettled.add(task);
-      const id = idOfNext(() => {
+      const announced = announcedOfNext(() => {
         const result =
           typeof method === 'function'
             ? caller.run(apply, method, params)
@@ -123,7 +123,7 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
           (error) => resolver.reject(translate(error)),
         );
       });
-      this.#onStart(resolver.promise, id, options.on);
+      this.#onStart(resolver.promise, announced, options.on);
       resolver.promise
         .catch((error) => {
           if (
@@ -137,18 +137,19 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
     }
 
     /** `timeout(ms)` of the promise counts from when the task has left the queue; then output is that of `on`. */
-    #onStart(promise, id, on) {
+    #onStart(promise, { queued, started }, on) {
       const timeout = promise.timeout.bind(promise);
       let delay;
       let isStarted = false;
-      const onStart = ({ task: started, host }) => {
-        if (started !== id) return;
+      const onStart = ({ task, host }) => {
+        if (task !== queued?.task && task !== started?.task) return;
         unsubscribe('manycore:task:start', onStart);
         isStarted = true;
         this.#listeners.set(host, on);
         if (delay !== undefined) timeout(delay);
       };
-      subscribe('manycore:task:start', onStart);
+      if (started === undefined) subscribe('manycore:task:start', onStart);
+      else onStart(started);
       promise.timeout = (ms) => {
         if (isStarted) return timeout(ms);
         delay = ms;
@@ -198,16 +199,21 @@ const teardownOf = (file) => async () => {
 
 const isAlive = ({ state }) => ['starting', 'ready', 'retiring'].includes(state);
 
-/** The number of the task that `start` hands to a pool: announced while it runs. */
-function idOfNext(start) {
-  let id;
-  const onQueued = ({ task: queued }) => {
-    id = queued;
+/** What is announced of the task that `start` hands to a pool: it waits, or a host has it at once. */
+function announcedOfNext(start) {
+  const announced = {};
+  const onQueued = (message) => {
+    announced.queued = message;
+  };
+  const onStarted = (message) => {
+    announced.started = message;
   };
   subscribe('manycore:task:queued', onQueued);
+  subscribe('manycore:task:start', onStarted);
   start();
   unsubscribe('manycore:task:queued', onQueued);
-  return id;
+  unsubscribe('manycore:task:start', onStarted);
+  return announced;
 }
 
 function translate(error) {
