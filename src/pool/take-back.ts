@@ -42,7 +42,7 @@ export class TakeBack {
 
   #lookIn(pauseMs: number): void {
     const { fleet } = this.#options;
-    if (!fleet.hasIdleHost && !fleet.isShared) return;
+    if (!fleet.hasIdleHost && !fleet.isShared && fleet.isComplete) return;
     const doneBefore = new Map(fleet.hosts.map((host) => [host, host.tasksDone]));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -53,6 +53,7 @@ export class TakeBack {
       }
       const { hasIdleHost } = fleet;
       if (hasIdleHost) this.#takeBack(doneBefore);
+      else if (this.#stalled(doneBefore).length > 0) fleet.warm(1); // what is behind goes there
       // Hosts that work for others do not say when they are done.
       const nextMs = hasIdleHost ? takeBackAfterMs : Math.min(2 * pauseMs, longestPauseMs);
       if (hasWorkBehind && this.#timer === undefined) this.#lookIn(nextMs);
@@ -85,15 +86,26 @@ export class TakeBack {
 
   /** From each host that has answered nothing since: half of what waits there, the newest. */
   #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
-    const { fleet, concurrentTasks, onTaken, sendImpatiently } = this.#options;
-    for (const host of fleet.hosts) {
-      const ahead = host.inFlight - (host.isBehindOthers ? 0 : begunIn(host, concurrentTasks));
-      if (ahead <= 0 || host.tasksDone !== doneBefore.get(host)) continue;
+    const { onTaken, sendImpatiently } = this.#options;
+    for (const host of this.#stalled(doneBefore)) {
+      const ahead = this.#tasksBehind(host);
       const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
       const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));
       onTaken(taken, host);
     }
     sendImpatiently();
+  }
+
+  /** Hosts in which tasks wait and that have answered nothing since. */
+  #stalled(doneBefore: ReadonlyMap<TaskHost, number>): TaskHost[] {
+    return this.#options.fleet.hosts.filter(
+      (host) => this.#tasksBehind(host) > 0 && host.tasksDone === doneBefore.get(host),
+    );
+  }
+
+  #tasksBehind(host: TaskHost): number {
+    const { concurrentTasks } = this.#options;
+    return host.inFlight - (host.isBehindOthers ? 0 : begunIn(host, concurrentTasks));
   }
 
   stop(): void {

@@ -87,6 +87,18 @@ for (const way of ways) {
     assert.equal(pool.stats().lostHosts, 0);
   });
 
+  test(`${way.name}: a task behind one that takes long gets a host that is still to start`, async (t) => {
+    const pool = openPool(t, { size: { min: 1, max: 2 } }, way);
+    const gate = new Gate(t);
+    const [open, mark] = [gate.file, gate.mark('busy')];
+    const task = (isLong: boolean): string => (isLong ? blockUntil(open, mark, 'long') : 'short');
+    for (let count = 0; count < 30; count += 1) await pool.run(task, false);
+    const long = pool.run(task, true);
+    assert.equal(await withDeadline(pool.run(task, false), deadlineMs, 'the other'), 'short');
+    gate.open();
+    assert.equal(await long, 'long');
+  });
+
   test(`${way.name}: hasRoom() keeps a producer below maxWaitingTasks`, async (t) => {
     for (const maxWaitingTasks of [0, 1, 5]) {
       const pool = openPool(t, { size: 1, maxWaitingTasks }, way);

@@ -42,6 +42,12 @@ export const reasons = [
     /abortable tasks will not share workers/,
   ),
   ...because('tinypool', 'missing', queue, /custom task queue/),
+  ...because(
+    'tinypool',
+    'otherwise',
+    'what a host prints comes before its end is reported, and not always before a result',
+    /stdout and stderr are piped/,
+  ),
   ...because('tinypool', 'missing', parentPort, /using parentPort/),
   ...because(
     'tinypool',

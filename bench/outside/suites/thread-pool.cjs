@@ -71,7 +71,10 @@ module.exports = (own) =>
         teardown: options.teardown && teardownOf(inHost, options.filename, options.teardown),
       });
       // The two emit the error itself, manycore one that has it as its cause.
-      this.pool.on('error', (error) => this.publicInterface.emit('error', error.cause ?? error));
+      this.pool.on('error', (error) => {
+        if (this.publicInterface.listenerCount('error') > 0)
+          this.publicInterface.emit('error', error.cause ?? error);
+      });
       this.#announce(this.pool);
     }
 
