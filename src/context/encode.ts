@@ -240,7 +240,10 @@ export class Graph {
 
   /** Objects that are made again by what they are, not by their properties. */
   #specialObject(value: object): number {
-    if (types.isProxy(value)) refuse(value, this.path); // before one of its traps is called
+    if (types.isProxy(value)) {
+      // Before one of its traps is called.
+      return this.#functions.encodeModule(value, this) ?? refuse(value, this.path);
+    }
     const hook = sendHook(value);
     if (hook !== undefined) return this.#sent(value, hook);
     const live = this.#live(value);

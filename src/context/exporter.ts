@@ -12,6 +12,7 @@ import { beginCapture, endCapture } from './captures.js';
 import type { Described } from './describe.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
+import { titleOf } from './hazards.js';
 import { Identities } from './identities.js';
 import { largestOf } from './largest.js';
 import { isPlain } from './plain.js';
@@ -104,7 +105,7 @@ export class ContextExporter implements Exporter {
     this.#captured = undefined;
     if (captured === undefined) return undefined;
     if (!haveCode && !sharesAny(args, captured)) return undefined;
-    const what = `the function ${fn.name}`.trimEnd();
+    const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
       return this.#exportState(inner, stores, what, args);
@@ -214,7 +215,7 @@ export class ContextExporter implements Exporter {
     if (typeof fn !== 'function') {
       throw new CodedError('TASK_NOT_FUNCTION', `what should run is a function, not ${typeof fn}`);
     }
-    const what = `the function ${fn.name}`.trimEnd();
+    const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
       const active = known && (stores ?? activeStores(known.captured));
@@ -255,7 +256,7 @@ export class ContextExporter implements Exporter {
     const isNew = firstSeen === this.#exports;
     if (isNew) this.#firstSeen.set(fn, firstSeen);
     if (count >= (isNew ? keptAtOnce : keptAtMost)) return undefined;
-    const made = this.#attempt(fn, `the function ${fn.name}`.trimEnd());
+    const made = this.#attempt(fn, titleOf(fn));
     if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
     return made;
   }

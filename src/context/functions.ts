@@ -73,6 +73,7 @@ export class Functions implements FunctionEncoder {
   }
 
   encodeFunction(given: AnyFunction, graph: Graph): number {
+    if (types.isProxy(given)) return this.#proxy(given, graph);
     const fn = withoutState(given);
     const known = graph.indexOf(fn);
     if (known !== undefined) return known;
@@ -80,7 +81,6 @@ export class Functions implements FunctionEncoder {
     if (builtin !== undefined) return graph.addBuiltin(fn, builtin);
     const registered = this.#registered(fn, graph);
     if (registered >= 0) return registered;
-    if (types.isProxy(fn)) refuse(fn, graph.path);
     if (isExpect(fn)) refuseRunner('expect() of Jest', graph.path);
     const code = originOf(fn) === undefined ? readCode(textOf(fn)) : undefined;
     if (code === undefined && originOf(fn) === undefined) return this.#native(fn, graph);
@@ -99,10 +99,15 @@ export class Functions implements FunctionEncoder {
     return this.#code(fn, described, graph);
   }
 
+  /** Before one of its traps is called. */
+  #proxy(fn: AnyFunction, graph: Graph): number {
+    return graph.indexOf(fn) ?? this.#imports.proxy(fn, graph) ?? refuse(fn, graph.path);
+  }
+
   /** Whether `fn` travels as code: not built in, not ours, not a Proxy. */
   isCode(fn: AnyFunction, path: Path): boolean {
     if (originOf(fn) !== undefined) return true;
-    if (builtinPath(fn) !== undefined || types.isProxy(fn)) return false;
+    if (types.isProxy(fn) || builtinPath(fn) !== undefined) return false;
     if (taskTarget(fn) !== undefined || perHostFactory(fn) !== undefined) return false;
     return readCode(textOf(fn)) !== undefined && !this.describe(fn, path).isOfNode;
   }

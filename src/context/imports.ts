@@ -108,7 +108,15 @@ export class Imports {
       return reference && this.add(value, reference, graph);
     }
     const reference = cjsModule(value);
-    return reference && hasCode(value) ? this.add(value, reference, graph) : undefined;
+    return reference && (types.isProxy(value) || hasCode(value))
+      ? this.add(value, reference, graph)
+      : undefined;
+  }
+
+  /** The special for a Proxy that a module has in place of its exports, or as one. */
+  proxy(value: object, graph: Graph): number | undefined {
+    const reference = cjsReference(value);
+    return reference && this.add(value, reference, graph);
   }
 
   /** `parent`: the URL of the importing module, '' for an absolute specifier. */
@@ -170,15 +178,18 @@ export class Imports {
     if (isCommonJs && binding === undefined && cjsNames.has(name)) {
       if (name === 'require') return graph.add(value, [special.require, url]);
     }
+    const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+    if (!isObject) return undefined;
+    if (types.isProxy(value)) return this.proxy(value, graph);
     if (typeof value === 'function' && isRequire(value)) {
       return graph.add(value, [special.require, baseOf(url)]);
     }
-    if (!types.isProxy(value) && value instanceof Module) {
+    if (value instanceof Module) {
       const index = graph.indexOf(value) ?? graph.add(value, [special.cjsModule, baseOf(url)]);
       graph.at('module', () => graph.addProperty(index, value, 'exports'));
       return index;
     }
-    if (typeof value !== 'object' || value === null) return undefined;
+    if (typeof value !== 'object') return undefined;
     const reference = cjsReference(value);
     return reference && this.add(value, reference, graph);
   }

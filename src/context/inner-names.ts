@@ -11,7 +11,7 @@ import { CodedError } from '../errors.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { isLoadedByNode } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
-import { exported, type ModuleReference } from './references.js';
+import { exportsByName, type ModuleReference } from './references.js';
 import { isConstant } from './scope.js';
 import { bindingAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -50,10 +50,7 @@ function exportsOfFile(file: string): Export[] {
   if (module?.loaded !== true || !isLoadedByNode(file)) return [];
   const { exports } = module;
   if ((typeof exports !== 'object' && typeof exports !== 'function') || exports === null) return [];
-  const own = Object.entries(Object.getOwnPropertyDescriptors(exports)).map(
-    ([name, descriptor]) => [name, exported(exports, name, descriptor)] as const,
-  );
-  return [['*', exports] as const, ...own].filter(isExport);
+  return [['*', exports] as const, ...exportsByName(exports)].filter(isExport);
 }
 
 /** Exports of an ES module that the class sees: its namespace is not to be had here. */

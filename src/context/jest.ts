@@ -2,6 +2,7 @@
 // required their file would get another program, or none. They travel by value.
 
 import { isBuiltin } from 'node:module';
+import * as types from 'node:util/types';
 import { loadNodeModule } from './intrinsics.js';
 import { partOf, travelling, usedMembers } from './toolchains.js';
 import type { AnyFunction } from './types.js';
@@ -42,6 +43,7 @@ interface Require extends AnyFunction {
 }
 
 function isForeignRequire(value: unknown): value is Require {
+  if (types.isProxy(value)) return false;
   if (typeof value !== 'function' || !('resolve' in value && 'cache' in value)) return false;
   return 'extensions' in value && value.cache !== cacheOfNode();
 }

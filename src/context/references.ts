@@ -5,6 +5,7 @@
 
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as types from 'node:util/types';
 import { inspectSelf } from './inspector.js';
 import { isLoadedByNode, rememberForeignModule } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
@@ -28,6 +29,8 @@ const require = createRequire(import.meta.url);
  */
 let cjsTable = new Map<object, ModuleReference[]>();
 let modulesSeen = -1;
+/** The module that was loaded last: one may be deleted from the cache and loaded again. */
+let lastSeen: unknown;
 
 /** The CommonJS module that `value` is the export of. */
 export function cjsModule(value: object): ModuleReference | undefined {
@@ -84,27 +87,33 @@ function urlOf({ specifier }: ModuleReference): string {
 
 function currentTable(): typeof cjsTable {
   const files = Object.keys(require.cache);
-  if (files.length === modulesSeen) return cjsTable;
+  const last = require.cache[files.at(-1) ?? ''];
+  if (files.length === modulesSeen && last === lastSeen) return cjsTable;
+  lastSeen = last;
   cjsTable = new Map();
+  usersGetters = new Set();
   let areLoaded = true;
+  const loaded: (readonly [file: string, exports: object])[] = [];
   for (const file of files) {
     const module = require.cache[file];
     if (module?.loaded !== true && module !== process.mainModule) areLoaded = false;
-    addCjs(file, module?.exports);
+    // A getter in place of the exports may make others at each look.
+    const exports: unknown = module && Object.getOwnPropertyDescriptor(module, 'exports')?.value;
+    if (isReference(exports)) loaded.push([file, exports]);
   }
+  for (const [, exports] of loaded) noteGetters(exports);
+  for (const [file, exports] of loaded) addCjs(file, exports);
   modulesSeen = areLoaded ? files.length : -1; // one that still loads may export more
   return cjsTable;
 }
 
-function addCjs(file: string, exports: unknown): void {
-  if (!isReference(exports)) return;
+function addCjs(file: string, exports: object): void {
   if (!isLoadedByNode(file)) {
     rememberForeignModule(exports);
     return;
   }
   remember(exports, file, '*');
-  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(exports))) {
-    const value = exported(exports, name, descriptor);
+  for (const [name, value] of exportsByName(exports)) {
     if (typeof value === 'function' && name !== 'constructor') remember(value, file, name);
   }
 }
@@ -115,19 +124,62 @@ function remember(value: object, specifier: string, name: string): void {
   known.push({ specifier, name, isRequired: true });
 }
 
-const namingGetter =
-  /^(?:get\b[^(]*|function\s*\w*\s*|)\(\)\s*(?:=>\s*|\{\s*return\s+)[\w$.]+;?\s*\}?$/;
+/** Names of getters that users wrote on the exports of a module: no look at exports may run one. */
+let usersGetters = new Set<string>();
 
-/** What a property of `exports` holds. A getter is asked only when it just names a variable, as those of compilers do. */
-export function exported(
+function noteGetters(exports: object): void {
+  for (const [name, { get }] of ownProperties(exports)) {
+    if (get !== undefined && !isNaming(get)) usersGetters.add(name);
+  }
+}
+
+/** None of a Proxy, whose handler is code of a user. */
+function ownProperties(exports: object): [string, PropertyDescriptor][] {
+  return types.isProxy(exports) ? [] : Object.entries(Object.getOwnPropertyDescriptors(exports));
+}
+
+/** What each property of `exports` holds, without those that only code of a user could tell. */
+export function exportsByName(exports: object): (readonly [name: string, value: unknown])[] {
+  return ownProperties(exports).map(([name, descriptor]) => [
+    name,
+    exported(exports, name, descriptor),
+  ]);
+}
+
+/** `() => name`, `function () { return name.member; }` */
+const namingGetter =
+  /^(?:get\b[^(]*|function\s*\w*\s*|)\(\)\s*(?:=>\s*|\{\s*return\s+)([\w$]+)((?:\.[\w$]+)*);?\s*\}?$/;
+/** Variables of compilers for what a module requires: `name_1`, `_name`, `import_name`, those of webpack. */
+const compilersVariable = /^(?:[\w$]+_\d+|_[\w$]+|import_[\w$]+|[\w$]*__WEBPACK_\w+)$/;
+
+/** True: `get` names a variable, or an export of a module by a compiler's variable. */
+function isNaming(get: () => unknown): boolean {
+  const [, variable = '', members = ''] = matchGetter(get);
+  return variable !== '' && (members === '' || compilersVariable.test(variable));
+}
+
+function matchGetter(get: () => unknown): readonly string[] {
+  return namingGetter.exec(Function.prototype.toString.call(get)) ?? [];
+}
+
+/** A getter is asked only when it is a compiler's: a getter of a user's may throw, or do something. */
+function exported(
   exports: object,
   name: string,
-  { value, get }: PropertyDescriptor,
+  { value, get, enumerable, configurable }: PropertyDescriptor,
 ): unknown {
   if (get === undefined) return value;
-  return namingGetter.test(Function.prototype.toString.call(get))
-    ? Reflect.get(exports, name)
-    : undefined;
+  if (!isNaming(get)) return undefined;
+  const [, , members = ''] = matchGetter(get);
+  // Compilers define the exports of other modules so that nobody can define them again.
+  const isDefined = enumerable === true && configurable === false;
+  if (members !== '' && !isDefined) return undefined;
+  if (members.split('.').some((member) => usersGetters.has(member))) return undefined;
+  try {
+    return Reflect.get(exports, name);
+  } catch {
+    return undefined; // the declaration of the variable has not run
+  }
 }
 
 function isReference(value: unknown): value is object {
