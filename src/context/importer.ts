@@ -22,6 +22,7 @@ import {
   parseDefinition,
   parsePayload,
 } from './protocol.js';
+import { adopt } from './realms.js';
 import { compile, compileFailed, type Instance, rememberOrigin } from './recreate.js';
 import type { AnyFunction, BufferCarrier, Exporter, Importer } from './types.js';
 import { asCorrupt, corrupt, format, read } from './wire.js';
@@ -262,6 +263,7 @@ class ContextImporter implements Importer, Memory {
   parcel(id: number): readonly unknown[] {
     const values = this.#buffers?.open?.(id);
     if (values === undefined) throw corrupt('values came without a way beside the frames');
+    adopt(values);
     return values;
   }
 

@@ -3,6 +3,7 @@
 // "specials" (what V8 cannot write: functions, classes, symbols, ...) and of fix-ups that put them in
 // place. The plain part keeps identity and cycles, because V8 does.
 
+import { isUint8Array } from 'node:util/types';
 import { corrupt } from './wire.js';
 
 /** First element of a special. The rest is in the comment; `#n` is the index of another special. */
@@ -234,7 +235,7 @@ class Fields {
 
   bytes(name: string): Uint8Array {
     const value: unknown = Reflect.get(this.#object, name);
-    if (!(value instanceof Uint8Array)) throw this.#wrong(name);
+    if (!isUint8Array(value)) throw this.#wrong(name);
     return value;
   }
 }

@@ -1,6 +1,9 @@
 // Objects of other realms: vm contexts, test runners that use them. Their `Array` is not ours, and no
 // host has theirs, so what they made travels as structured clone has it: as the same of the peer's realm.
+// Loaded in such a context itself, this library gives what it receives the classes of that context.
 
+import * as types from 'node:util/types';
+import vm from 'node:vm';
 import type { AnyFunction } from './types.js';
 
 const names = new Set(
@@ -42,4 +45,28 @@ export function constructorHere(constructor: AnyFunction): AnyFunction {
 export function prototypeHere(value: object): object | null {
   const prototype: object | null = Object.getPrototypeOf(value);
   return prototype === null ? null : (twinHere(prototype) ?? prototype);
+}
+
+/** False in a context of node:vm, as Jest and the vmThreads of Vitest make one for each test file. */
+export const isMainRealm = vm.runInThisContext('globalThis') === globalThis;
+
+/** Gives all of `value`, which V8 made with the classes of the main realm, those of this realm. */
+export function adopt(value: unknown): void {
+  if (isMainRealm) return;
+  const found = new Set<object>();
+  const note = (part: unknown): void => {
+    if (typeof part === 'object' && part !== null) found.add(part);
+  };
+  note(value);
+  for (const each of found) {
+    const prototype = prototypeHere(each);
+    if (prototype !== Object.getPrototypeOf(each)) Object.setPrototypeOf(each, prototype);
+    if (ArrayBuffer.isView(each)) {
+      note(each.buffer);
+      continue; // its elements are numbers
+    }
+    if (types.isMap(each)) Map.prototype.forEach.call(each, (part, key) => [key, part].map(note));
+    if (types.isSet(each)) Set.prototype.forEach.call(each, note);
+    for (const part of Object.values(each)) note(part);
+  }
 }

@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import type { CodeDefinition, Identity } from './protocol.js';
+import { isMainRealm } from './realms.js';
 import { withoutWarnings } from './scripts.js';
 import type { AnyFunction } from './types.js';
 import { fileOfVite } from './vite-files.js';
@@ -219,15 +220,29 @@ export function importerFor(url: string): Import {
   const importer = (specifier: string, options?: unknown): Promise<unknown> =>
     withoutWarnings(async (): Promise<unknown> => {
       const file = isOfVite(specifier) ? fileOfVite(specifier, url) : undefined;
-      if (file === undefined) return Reflect.apply(made, undefined, [specifier, options]);
+      const target = file === undefined ? specifier : pathToFileURL(file).href;
+      const ofRunner = options === undefined ? urlForRunner(target, url) : undefined; // JSON is a copy anyway
       try {
-        return await Reflect.apply(made, undefined, [pathToFileURL(file).href, options]);
+        if (ofRunner !== undefined) return await import(ofRunner);
+        return await Reflect.apply(made, undefined, [target, options]);
       } catch (cause) {
-        throw onlyInVite(file, cause);
+        throw file === undefined ? cause : onlyInVite(file, cause);
       }
     });
   importers.set(url, importer);
   return importer;
+}
+
+/**
+ * The URL for an `import()` of ours, where a test runner loaded us into a context: it leads to the runner's
+ * loader, which has the modules of the program. `undefined`: Node's loader is the one to ask, which has no
+ * second copy of its own modules, and alone resolves the name of a package as another module would.
+ */
+function urlForRunner(specifier: string, url: string): string | undefined {
+  if (isMainRealm || !('SyntheticModule' in vm) || isBuiltin(specifier)) return undefined;
+  return URL.canParse(specifier) || /^\.{0,2}\//.test(specifier)
+    ? new URL(specifier, url).href
+    : undefined;
 }
 
 /** A path that names no file, but one below the root of a project that Vite serves. */

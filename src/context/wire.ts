@@ -8,6 +8,7 @@ import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
 import { isResizable } from './plain.js';
+import { adopt } from './realms.js';
 import type { BufferCarrier, BufferName } from './types.js';
 
 /** What follows the header. */
@@ -325,6 +326,7 @@ export function read(
     if (!reader.readHeader()) throw corrupt('no header');
     const as = reader.readUint32();
     const value: unknown = reader.readValue();
+    adopt(value);
     return { format: as, value };
   } catch (error) {
     throw asCorrupt(error);

@@ -11,6 +11,7 @@ import { after, before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
 import type * as Manycore from '../../src/index.js';
+import { nodeGlobals } from './node-globals.js';
 
 const bundle = fileURLToPath(new URL('../../bundle/', import.meta.url));
 
@@ -71,13 +72,6 @@ before(() => {
   }
 });
 after(() => rmSync(ownFolder, { recursive: true }));
-
-/** The globals of Node that Jest gives each context, by what is missing there. */
-function nodeGlobals(): Record<string, unknown> {
-  const ofLanguage = new Set<unknown>(vm.runInNewContext('Object.getOwnPropertyNames(globalThis)'));
-  const names = Object.getOwnPropertyNames(globalThis).filter((name) => !ofLanguage.has(name));
-  return Object.fromEntries(names.map((name) => [name, Reflect.get(globalThis, name)]));
-}
 
 /** The package in a context of its own, and a way to evaluate text beside it. */
 function realm(t: TestContext) {
@@ -186,3 +180,31 @@ for (const [what, [text, expected]] of Object.entries(ofOwnModule)) {
     assert.equal(await evaluate(text), expected);
   });
 }
+
+const ofTheLanguage: Record<string, readonly [text: string, className: string]> = {
+  'an Array': ['[1, [2]]', 'Array'],
+  'an Object': ['({ a: 1 })', 'Object'],
+  'a Map': ['new Map([[1, 2]])', 'Map'],
+  'a Set': ['new Set([1])', 'Set'],
+  'a Date': ['new Date(0)', 'Date'],
+  'a RegExp': ['/a/g', 'RegExp'],
+  'a boxed number': ['Object(1)', 'Number'],
+  'an Error': ['new RangeError("x")', 'RangeError'],
+  'a typed array': ['new Float64Array([1])', 'Float64Array'],
+  'an ArrayBuffer': ['new ArrayBuffer(2)', 'ArrayBuffer'],
+};
+
+test('a result has the classes of the context, at each depth', async (t) => {
+  const { evaluate } = realm(t);
+  for (const [what, [value, name]] of Object.entries(ofTheLanguage)) {
+    const text = `async (run) => {
+      const whole = await run(() => ${value});
+      const deep = await run(() => new Map([[{ a: [new Set([${value}])] }, ${value}]]));
+      const mixed = await run(() => ({ method() {}, held: ${value} }));
+      const [key, inMap] = [...deep][0];
+      const found = [whole, mixed.held, inMap, [...key.a[0]][0]];
+      return found.map((each) => Object.getPrototypeOf(each) === ${name}.prototype).join();
+    }`;
+    assert.equal(await evaluate(text), 'true,true,true,true', what);
+  }
+});
