@@ -12,7 +12,7 @@ import { canInspect, inspectSelf } from './inspector.js';
 import { isLoadedByNode } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
 import { exportsByName, type ModuleReference } from './references.js';
-import { isConstant } from './scope.js';
+import { isConstant, runsOnce } from './scope.js';
 import { bindingAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
@@ -29,16 +29,18 @@ export function innerClass(
   place: Place,
   placeOf: (fn: AnyFunction) => Place | undefined,
 ): ModuleReference | undefined {
-  const { url, isCommonJs } = place.script;
+  const { url, isCommonJs, analysis } = place.script;
   if (place.start < 0 || !url.startsWith('file:')) return undefined;
   if (isProgram(url) || !isDeclarative(url)) return undefined;
   const exports = isCommonJs ? exportsOfFile(fileURLToPath(url)) : exportsAround(fn, place);
   for (const [name, user] of exports.slice(0, mostExports)) {
     const placeOfUser = placeOf(user);
     if (placeOfUser?.script !== place.script) continue;
-    const variable = variablesOf(user).find(([, value]) => value === fn)?.[0];
+    const variable = [...variablesOf(user)].find(([, value]) => value === fn)?.[0];
     const binding = variable === undefined ? undefined : bindingAt(placeOfUser, variable);
     if (binding === undefined || !isConstant(binding)) continue;
+    // A variable of a factory is another in each of its calls.
+    if (!analysis || !runsOnce(binding.scope, analysis)) continue;
     const specifier = isCommonJs ? fileURLToPath(url) : url;
     return { specifier, name, isRequired: isCommonJs, variable };
   }
@@ -55,10 +57,18 @@ function exportsOfFile(file: string): Export[] {
 
 /** Exports of an ES module that the class sees: its namespace is not to be had here. */
 function exportsAround(fn: AnyFunction, { script }: Place): Export[] {
-  if (!/^file:/.test(script.name)) return []; // a loader runs modules as scripts of its own
-  const variables = new Map(variablesOf(fn));
-  const exports = script.analysis?.exports ?? [];
-  return exports
+  const { name: nameInStacks, analysis } = script;
+  // A loader runs modules as scripts of its own.
+  if (!/^file:/.test(nameInStacks) || analysis === undefined) return [];
+  const root = inspectSelf().capture(fn).scopes.at(-1);
+  if (root === undefined) return [];
+  // Not what a scope around the class has under the name of an export.
+  const variables = new Map(valuesIn(root));
+  return analysis.exports
+    .filter(({ local = '' }) => {
+      const binding = analysis.root.bindings.get(local);
+      return binding !== undefined && isConstant(binding);
+    })
     .map(({ name, local = '' }) => [name, variables.get(local)] as const)
     .filter(isExport);
 }
@@ -72,28 +82,32 @@ export function innerSymbols(
   owner: AnyFunction,
   place: Place | undefined,
 ): (readonly [variable: string, symbol: symbol])[] {
-  return [...new Map(variablesOf(owner))].filter((entry): entry is [string, symbol] => {
+  return [...variablesOf(owner)].filter((entry): entry is [string, symbol] => {
     const [variable, value] = entry;
     const binding = place && typeof value === 'symbol' ? bindingAt(place, variable) : undefined;
     return binding !== undefined && isConstant(binding);
   });
 }
 
-/** What the code of `fn` sees, the innermost last; without variables that have no value yet. */
-function variablesOf(fn: AnyFunction): (readonly [name: string, value: unknown])[] {
-  return inspectSelf()
-    .capture(fn)
-    .scopes.toReversed()
-    .flatMap((scope) => Object.entries(Object.getOwnPropertyDescriptors(scope)))
-    .map(([name, { value }]) => [name, value]);
+/** What the code of `fn` sees; without variables that have no value yet. */
+function variablesOf(fn: AnyFunction): Map<string, unknown> {
+  return new Map(inspectSelf().capture(fn).scopes.toReversed().flatMap(valuesIn));
 }
 
-/** What `user`, an export of a module that was imported, sees as `path`. Throws `TRANSFER_IMPORT_FAILED`. */
-export function seenBy(user: unknown, path: string): unknown {
-  let found = user;
+function valuesIn(scope: object): (readonly [name: string, value: unknown])[] {
+  return Object.entries(Object.getOwnPropertyDescriptors(scope)).map(([name, { value }]) => [
+    name,
+    value,
+  ]);
+}
+
+/** What `exported`, an export of a module that was imported, sees as `path`. Throws `TRANSFER_IMPORT_FAILED`. */
+export function seenBy(exported: unknown, path: string): unknown {
+  let found = exported;
   for (const variable of path.split(' ')) {
-    const variables = typeof found === 'function' && canInspect() ? variablesOf(found) : [];
-    found = new Map(variables).get(variable);
+    const user = found;
+    found = undefined;
+    if (typeof user === 'function' && canInspect()) found = variablesOf(user).get(variable);
   }
   if (typeof found === 'function' || typeof found === 'symbol') return found;
   throw new CodedError(

@@ -10,6 +10,7 @@ import type {
   AnonymousFunctionDeclaration,
   AnyNode,
   ArrowFunctionExpression,
+  CallExpression,
   ClassDeclaration,
   ClassExpression,
   FunctionDeclaration,
@@ -126,6 +127,8 @@ export interface Analysis {
   readonly writtenPrivates: ReadonlySet<string>;
   /** Values that code gives to a property of its `this`, outer ones first. */
   readonly ownAssignments: readonly OwnAssignment[];
+  /** Functions that are called where they are written, and those that such a function gets. */
+  readonly calledAtOnce: ReadonlySet<AnyNode>;
 }
 
 /** Walks a tree once. The tree must come from acorn with locations as it makes them. */
@@ -153,6 +156,14 @@ export function isConstant(binding: Binding): boolean {
 }
 
 /** Whether `scope` lies in `node` or is its own scope. */
+/** True: the code of `scope` runs once, when its script does. */
+export function runsOnce(scope: Scope, { calledAtOnce }: Analysis): boolean {
+  for (let at = scope; at.parent !== undefined; at = at.parent) {
+    if (at.inLoop || ((at.holdsVars || at.ownsThis) && !calledAtOnce.has(at.node))) return false;
+  }
+  return true;
+}
+
 export function isInside(scope: Scope, node: AnyNode): boolean {
   return scope.node.start >= node.start && scope.node.end <= node.end;
 }
@@ -196,6 +207,7 @@ class Walk implements Analysis {
   dependsOnMode = false;
   readonly writtenPrivates = new Set<string>();
   readonly ownAssignments: OwnAssignment[] = [];
+  readonly calledAtOnce = new Set<AnyNode>();
   #scope: Scope;
 
   constructor(tree: AnyNode) {
@@ -326,6 +338,7 @@ class Walk implements Analysis {
         if (node.callee.type === 'Identifier' && node.callee.name === 'require') {
           this.#from(node.arguments[0]);
         }
+        this.#callAtOnce(node);
         this.#visitChildren(node);
         return;
       case 'AwaitExpression':
@@ -399,6 +412,13 @@ class Walk implements Analysis {
     this.scopes.push(this.#scope);
     body();
     this.#scope = outer;
+  }
+
+  /** Notes `(function () {})()`, `(() => {}).call(this)`, and what a UMD wrapper is given. */
+  #callAtOnce({ callee, arguments: given }: CallExpression): void {
+    const called = callee.type === 'MemberExpression' ? callee.object : callee;
+    if (!/^(?:Arrow)?FunctionExpression$/.test(called.type)) return;
+    for (const each of [called, ...given]) this.calledAtOnce.add(each);
   }
 
   #visitFunction(node: FunctionNode, ownName: string | undefined): void {
