@@ -65,7 +65,8 @@ function addPrototypeParts(prototype: object, fn: AnyFunction, index: number, gr
     (key) => !(key === 'constructor' && isUsualConstructor(prototype, fn)),
   );
   const above: object | null = Object.getPrototypeOf(prototype);
-  const isUsual = isObjectPrototype(above) || builtinPath(above) !== undefined;
+  const isGenerator = types.isGeneratorFunction(fn);
+  const isUsual = isObjectPrototype(above) || (isGenerator && builtinPath(above) !== undefined);
   if (keys.length === 0 && isUsual && Object.isExtensible(prototype)) return;
   if (graph.isConstant) throw changeable;
   const own = graph.indexOf(prototype) ?? graph.add(prototype, [special.prototype, index]);

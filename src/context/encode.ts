@@ -499,7 +499,7 @@ export class Graph {
 
   /** A property with everything that its descriptor says. `target`: the copy, or a special. */
   #property(target: object | number, value: object, key: string | symbol, since = 0): void {
-    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    const descriptor = descriptorOf(value, key);
     if (descriptor === undefined) return;
     const isAccessor = descriptor.get !== undefined || descriptor.set !== undefined;
     const flags =
@@ -681,6 +681,18 @@ function stackOf(value: Error): string | undefined {
   } catch {
     return undefined; // a user's Error.prepareStackTrace threw
   }
+}
+
+const getStack = Object.getOwnPropertyDescriptor(new Error(), 'stack')?.get;
+
+/** The stack that `Error.captureStackTrace` put on any object is an accessor since Node 21. */
+function descriptorOf(value: object, key: string | symbol): PropertyDescriptor | undefined {
+  const descriptor = Object.getOwnPropertyDescriptor(value, key);
+  if (key !== 'stack' || descriptor?.get === undefined || descriptor.get !== getStack) {
+    return descriptor;
+  }
+  const { enumerable = false, configurable = false } = descriptor;
+  return { value: Reflect.get(value, key), writable: true, enumerable, configurable };
 }
 
 function isData(descriptor: PropertyDescriptor | undefined): boolean {

@@ -1,6 +1,7 @@
 // The way of what a task threw. It must always arrive: what cannot travel is left out field by field,
 // and the rest is sent. Non-errors travel too.
 
+import * as types from 'node:util/types';
 import type { Exporter, ValueSnapshot } from './types.js';
 
 /** Bytes for anything that was thrown. Never throws. */
@@ -55,7 +56,7 @@ export function reduceError(exporter: Exporter, error: unknown): unknown {
 const builtinErrors = { TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError };
 const maxDepth = 8;
 
-/** The parts of `error` that can travel, in an error of the nearest built-in class. */
+/** The parts of `error` that can travel, in an error of its class, or of the nearest built-in one. */
 function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
   if (typeof error !== 'object' || error === null || depth > maxDepth) {
     return canTravel(exporter, error) ? error : new Error(describe(error));
@@ -65,10 +66,11 @@ function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
   const name = text(error, 'name');
   if (name !== undefined && name !== reduced.name) define(reduced, 'name', name);
   define(reduced, 'stack', text(error, 'stack') ?? `${name ?? 'Error'}: ${reduced.message}`);
-  for (const key of Object.getOwnPropertyNames(error)) {
+  const left: string[] = [];
+  for (const key of ownKeys(error)) {
     if (key === 'message' || key === 'stack' || key === 'name') continue;
     const value = get(error, key);
-    if (canTravel(exporter, value)) define(reduced, key, value);
+    if (canTravel(exporter, value)) define(reduced, key, value, isEnumerable(error, key));
     else if (key === 'cause') define(reduced, key, reduce(exporter, value, depth + 1));
     else if (key === 'errors' && Array.isArray(value)) {
       define(
@@ -76,9 +78,67 @@ function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
         key,
         value.map((part: unknown) => reduce(exporter, part, depth + 1)),
       );
-    }
+    } else if (isRecord(value)) {
+      define(
+        reduced,
+        key,
+        partsOf(exporter, value, `${String(key)}.`, left),
+        isEnumerable(error, key),
+      );
+    } else left.push(String(key));
   }
-  return reduced;
+  if (left.length > 0) {
+    const note = `    at [left out, which cannot travel: ${left.join(', ')}]`;
+    define(reduced, 'stack', `${reduced.stack}\n${note}`);
+  }
+  return inItsClass(exporter, error, reduced) ?? reduced;
+}
+
+function isRecord(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** The members of a plain object that can travel: of a response its status, of a request its URL. */
+function partsOf(exporter: Exporter, value: object, path: string, left: string[]): object {
+  const parts = {};
+  for (const key of ownKeys(value)) {
+    const part = get(value, key);
+    if (canTravel(exporter, part)) define(parts, key, part, isEnumerable(value, key));
+    else left.push(path + String(key));
+  }
+  return parts;
+}
+
+/** `reduced` as one of the class of `error`; `undefined`: that class is built in, or cannot travel. */
+function inItsClass(exporter: Exporter, error: object, reduced: Error): object | undefined {
+  try {
+    const prototype: object | null = Object.getPrototypeOf(error);
+    if (!(error instanceof Error) || prototype === Object.getPrototypeOf(reduced)) return undefined;
+    const made = types.isNativeError(error) ? new Error() : {};
+    Object.setPrototypeOf(made, prototype);
+    for (const key of Reflect.ownKeys(reduced)) {
+      const isOfClass = (key === 'name' || key === 'message') && !Object.hasOwn(error, key);
+      const property = Object.getOwnPropertyDescriptor(reduced, key);
+      if (property !== undefined && !isOfClass) Object.defineProperty(made, key, property);
+    }
+    return canTravel(exporter, made) ? made : undefined;
+  } catch {
+    return undefined; // a Proxy that does not tell its prototype
+  }
+}
+
+function ownKeys(value: object): (string | symbol)[] {
+  try {
+    return Reflect.ownKeys(value);
+  } catch {
+    return [];
+  }
+}
+
+function isEnumerable(value: object, key: string | symbol): boolean {
+  return Object.prototype.propertyIsEnumerable.call(value, key);
 }
 
 function canTravel(exporter: Exporter, value: unknown): boolean {
@@ -90,7 +150,7 @@ function canTravel(exporter: Exporter, value: unknown): boolean {
   }
 }
 
-function get(value: object, key: string): unknown {
+function get(value: object, key: string | symbol): unknown {
   try {
     return Reflect.get(value, key);
   } catch {
@@ -103,13 +163,13 @@ function text(value: object, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-function define(target: object, key: string, value: unknown): void {
-  Object.defineProperty(target, key, {
-    value,
-    writable: true,
-    enumerable: key !== 'stack' && key !== 'cause' && key !== 'name',
-    configurable: true,
-  });
+function define(
+  target: object,
+  key: string | symbol,
+  value: unknown,
+  enumerable = key === 'errors',
+): void {
+  Object.defineProperty(target, key, { value, writable: true, enumerable, configurable: true });
 }
 
 function describe(value: unknown): string {

@@ -142,6 +142,15 @@ function isIterator(value: object): boolean {
 
 /** Classes of Node and the language whose instances are nothing but their properties. */
 const byValue = new Set<unknown>([
+  // Objects of functions that inherit from an error, as classes were written before ES2015.
+  Error,
+  AggregateError,
+  EvalError,
+  RangeError,
+  ReferenceError,
+  SyntaxError,
+  TypeError,
+  URIError,
   Object,
   Array,
   Map,
