@@ -70,3 +70,24 @@ export function adopt(value: unknown): void {
     for (const part of Object.values(each)) note(part);
   }
 }
+
+/**
+ * `vm.compileFunction` for this realm. That makes functions of the main realm, whose `Map` and `Array` are not
+ * those of a context, and only the `eval` of a context compiles for it from inside. Lines stay, columns of the
+ * first line do not.
+ */
+export function compileHere(
+  source: string,
+  parameters: readonly string[],
+  options: {
+    readonly filename: string;
+    readonly lineOffset: number;
+    readonly columnOffset: number;
+  },
+): unknown {
+  if (isMainRealm) return vm.compileFunction(source, parameters, options);
+  const lines = '\n'.repeat(Math.max(0, options.lineOffset));
+  const text = `${lines}(function(${parameters.join()}){${source}\n})\n//# sourceURL=${options.filename}`;
+  const evaluate: unknown = Reflect.get(globalThis, 'eval');
+  return typeof evaluate === 'function' ? Reflect.apply(evaluate, undefined, [text]) : undefined;
+}

@@ -11,7 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import type { CodeDefinition, Identity } from './protocol.js';
-import { isMainRealm } from './realms.js';
+import { compileHere, isMainRealm } from './realms.js';
 import { withoutWarnings } from './scripts.js';
 import type { AnyFunction } from './types.js';
 import { fileOfVite } from './vite-files.js';
@@ -75,7 +75,7 @@ export function compile(definition: CodeDefinition): () => Instance {
   const helpers: [string, unknown][] = [];
   if (metaName !== '') helpers.push([metaName, metaFor(url)]);
   if (importName !== '') helpers.push([importName, importerFor(url)]);
-  const factory: unknown = vm.compileFunction(
+  const factory = compileHere(
     source,
     helpers.map(([name]) => name),
     {

@@ -208,3 +208,14 @@ test('a result has the classes of the context, at each depth', async (t) => {
     assert.equal(await evaluate(text), 'true,true,true,true', what);
   }
 });
+
+test('a function that a host sent runs with the globals of the context, at its place', async (t) => {
+  const { evaluate, context } = realm(t);
+  vm.runInContext('globalThis.limit = 7', context);
+  const text = `async (run) => {
+    const fn = await run(() => (list) => [list instanceof Array, new Map(), limit, new Error().stack]);
+    const [isArray, map, number, stack] = fn([1]);
+    return [fn instanceof Function, isArray, map instanceof Map, number, /:2:\\d+/.test(stack)].join();
+  }`;
+  assert.equal(await evaluate(text), 'true,true,true,7,true');
+});
