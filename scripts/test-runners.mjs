@@ -24,7 +24,7 @@ import { run } from './lib/run.mjs';
 const installLimitMs = 300_000;
 const toolLimitMs = 120_000;
 /** Closures of each tool that must give the same as at home. */
-const bar = 16;
+const bar = 18;
 const page = 'docs/guide/runners.md';
 const [begin, end] = [
   '<!-- table: npm run test:runners -- --write -->',
