@@ -6,6 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
+import { copiedFrom } from './copied-exports.js';
 import { inspectSelf } from './inspector.js';
 import { isLoadedByNode, rememberForeignModule } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
@@ -129,7 +130,8 @@ let usersGetters = new Set<string>();
 
 function noteGetters(exports: object): void {
   for (const [name, { get }] of ownProperties(exports)) {
-    if (get !== undefined && !isNaming(get)) usersGetters.add(name);
+    const isUsers = get !== undefined && !isNaming(get) && !copiedFrom(exports, name, get);
+    if (isUsers) usersGetters.add(name);
   }
 }
 
@@ -169,6 +171,9 @@ function exported(
   { value, get, enumerable, configurable }: PropertyDescriptor,
 ): unknown {
   if (get === undefined) return value;
+  const source = copiedFrom(exports, name, get);
+  const there = source && Object.getOwnPropertyDescriptor(source, name);
+  if (source !== undefined && there !== undefined) return exported(source, name, there);
   if (!isNaming(get)) return undefined;
   const [, , members = ''] = matchGetter(get);
   // Compilers define the exports of other modules so that nobody can define them again.
