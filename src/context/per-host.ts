@@ -1,6 +1,7 @@
 // A value that each host makes for itself, at first use: connections, caches, handles. The function
 // that gives it travels; the value never does.
 
+import { isPromise } from 'node:util/types';
 import { CodedError } from '../errors.js';
 import type { AnyFunction } from './types.js';
 
@@ -10,8 +11,8 @@ const madeHere: unknown[] = [];
 
 /**
  * Returns a function that gives the same value at every call in one host, made by `factory` at the
- * first. In the caller's own process it is made once there too. A factory that throws is asked again
- * at the next call. A value with `Symbol.asyncDispose` or `Symbol.dispose` is disposed of when its host leaves in
+ * first. In the caller's own process it is made once there too. A factory that throws, or whose promise
+ * is rejected, is asked again at the next call. A value with `Symbol.asyncDispose` or `Symbol.dispose` is disposed of when its host leaves in
  * order, the last one first; in the caller's own process that is up to the caller.
  */
 export function perHost<T>(factory: () => T): () => T {
@@ -21,8 +22,16 @@ export function perHost<T>(factory: () => T): () => T {
   let made: { readonly value: T } | undefined;
   const give = (): T => {
     if (made === undefined) {
-      made = { value: factory() };
-      madeHere.push(made.value);
+      const first = { value: factory() };
+      made = first;
+      madeHere.push(first.value);
+      if (isPromise(first.value)) {
+        first.value.catch(() => {
+          made = undefined;
+          const at = madeHere.indexOf(first.value);
+          if (at >= 0) madeHere.splice(at, 1);
+        });
+      }
     }
     return made.value;
   };
@@ -35,15 +44,20 @@ export function perHostFactory(fn: AnyFunction): AnyFunction | undefined {
   return factories.get(fn);
 }
 
-/** Disposes of everything that was made here, one after the other, whatever one of them throws. */
+/** Disposes of everything that was made here, one after the other. Rejects at the end with what one of them threw. */
 export async function disposePerHost(): Promise<void> {
+  const errors: unknown[] = [];
   for (const value of madeHere.splice(0).reverse()) {
+    let isMade = false;
     try {
-      await dispose(await value);
-    } catch {
-      // The host leaves all the same, and nobody waits for this any more.
+      const made = await value;
+      isMade = true;
+      await dispose(made);
+    } catch (error) {
+      if (isMade) errors.push(error);
     }
   }
+  if (errors.length > 0) throw errors[0];
 }
 
 async function dispose(value: unknown): Promise<void> {

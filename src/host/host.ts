@@ -193,10 +193,7 @@ export class Host<C extends Call> implements EndingHost {
     this.#link.ref();
     const { id, state: bytes = noBytes, ...needs } = settings.setup ?? noSetUp;
     this.#link.postSnapshot(frame.setup, 0, id, { ...needs, bytes });
-    if (settings.teardown !== undefined) {
-      const { id: target, state: captured = noBytes, ...rest } = settings.teardown;
-      this.#link.postSnapshot(frame.teardown, 0, target, { ...rest, bytes: captured });
-    }
+    if (settings.hasTeardown) this.#link.post(frame.teardown, 0, 0, undefined);
     this.#watchStart(settings.startTimeoutMs);
   }
 

@@ -1,6 +1,6 @@
 // The end of a host, or a loop. What a host has printed is written first, and what others asked for is done.
 
-import { clearTimeout, setTimeout } from '../internal/index.js';
+import { clearTimeout, setImmediate, setTimeout } from '../internal/index.js';
 
 /** So long it may take; then the host leaves all the same. */
 const shortMs = 500;
@@ -27,7 +27,17 @@ export function finishWork(then: () => void): void {
     then();
   };
   const timer = setTimeout(end, Math.max(...works.map(({ longestMs }) => longestMs)));
-  void Promise.allSettled(works.map(({ work }) => work())).then(end);
+  void Promise.allSettled(works.map(({ work }) => work())).then((outcomes) => {
+    for (const outcome of outcomes) {
+      // As an error that nothing caught, which is what it is.
+      if (outcome.status === 'rejected') process.nextTick(() => rethrow(outcome.reason));
+    }
+    setImmediate(end);
+  });
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }
 
 /** Calls `onFatal` with an error that nothing caught, before it ends this thread. */

@@ -41,7 +41,7 @@ export const frame = Object.freeze({
   askMemory: 17,
   /** The report of that number was taken. target: its number. */
   reported: 18,
-  /** Of what is to be called before the host leaves. target and body as of `setup`. */
+  /** What `setup` named is to be called with `true` before the host leaves. */
   teardown: 19,
   /** target: how many more items of the stream `task` may be sent; 0 ends it. */
   credit: 14,

@@ -25,7 +25,7 @@ export interface RunnerOptions {
   readonly isThread: boolean;
   /** `state`: empty when the function of the definition `target` has none. */
   readonly onSetup: (target: number, state: Uint8Array) => void;
-  readonly onTeardown: (target: number, state: Uint8Array) => void;
+  readonly onTeardown: () => void;
   /** A task begins, or has ended. */
   readonly onTurn: (isAtWork: boolean) => void;
 }
@@ -85,7 +85,7 @@ export class Runner {
         this.#reports.delete(target);
         break;
       case frame.teardown:
-        this.#options.onTeardown(target, rest(body));
+        this.#options.onTeardown();
         break;
       case frame.forget:
         this.#options.importer.forget(target);

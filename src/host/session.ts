@@ -44,6 +44,7 @@ export class Session {
   readonly #runner: Runner;
   readonly #relay: Relay;
   readonly #fail: (error: unknown) => void;
+  #setup: ((isEnd?: boolean) => unknown) | undefined;
 
   constructor(options: SessionOptions) {
     const { end, gate, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } = options;
@@ -80,9 +81,7 @@ export class Session {
       maxRssBytes,
       isThread,
       onSetup: (target, state) => void this.#setUp(target, state),
-      onTeardown: (target, state) => {
-        beforeLeaving(async () => this.#function(target, state)(), teardownMs);
-      },
+      onTeardown: () => beforeLeaving(async () => this.#setup?.(true), teardownMs),
       onTurn,
     });
     this.#relay = new Relay(link, exporter, end.blocks);
@@ -139,7 +138,8 @@ export class Session {
   async #setUp(target: number, state: Uint8Array): Promise<void> {
     try {
       if (target !== noSetup) {
-        await this.#function(target, state)();
+        this.#setup = this.#function(target, state);
+        await this.#setup();
       }
       this.#link.post(frame.ready, 0, 0, [process.pid, process.version]);
       this.#runner.ready();

@@ -77,7 +77,8 @@ export interface HostSettings extends HostOptions {
   readonly channel: ChannelKind;
   readonly spin: boolean;
   readonly setup: FunctionSnapshot | undefined;
-  readonly teardown: FunctionSnapshot | undefined;
+  /** `setup` is called with `true` before the host leaves. */
+  readonly hasTeardown: boolean;
   readonly concurrentTasks: number;
   /** After so many it is to be replaced; `Infinity`: never. */
   readonly maxTasksPerHost: number;

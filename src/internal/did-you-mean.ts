@@ -4,9 +4,11 @@
 /** Options of piscina, tinypool, workerpool, jest-worker, p-map and p-queue that have another name here. */
 const synonyms: Readonly<Record<string, string>> = {
   abortListenerTimeout: 'graceMs',
+  abortSignal: 'signal',
   backpressure: 'lead',
   batchSize: 'chunk',
   capacity: 'maxWaitingTasks',
+  chunkSize: 'chunk',
   computeWorkerKey: 'key',
   concurrency: 'size',
   concurrentTasksPerWorker: 'concurrentTasksPerHost',
@@ -23,6 +25,8 @@ const synonyms: Readonly<Record<string, string>> = {
   minWorkers: 'size: { min }',
   numWorkers: 'size',
   on: 'onReport',
+  order: 'ordered',
+  poolSize: 'size',
   onCreateWorker: 'setup',
   onTerminate: 'teardown',
   onTerminateWorker: 'teardown',
@@ -33,6 +37,7 @@ const synonyms: Readonly<Record<string, string>> = {
   stderr: 'onOutput',
   stdout: 'onOutput',
   taskTimeout: 'timeoutMs',
+  threads: 'size',
   timeout: 'timeoutMs',
   transferList: 'transfer',
   workerTerminateTimeout: 'graceMs',
@@ -110,6 +115,10 @@ const ofMap = new Set('chunk into lead onProgress ordered settled'.split(' '));
 
 /** Says where the option `bare` belongs; `text`: with its value. */
 function placeOf(bare: string, text: string, names: ReadonlySet<string>): string | undefined {
+  // A map has a few options of a call itself, and its time limit is that of its signal.
+  if (names.has('ordered') && bare === 'timeoutMs') {
+    return 'a map has no time limit of its own: signal: AbortSignal.timeout(ms) is one for all of it';
+  }
   if (ofCall.has(bare)) return `${bare} is an option of a call: pool.with({ ${text} })`;
   if (ofMap.has(bare)) return `${bare} is an option of a map: pmap(items, fn, { ${text} })`;
   if (!ofPool.has(bare)) return undefined;

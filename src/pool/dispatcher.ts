@@ -44,7 +44,6 @@ export interface DispatcherOptions {
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
-  readonly teardown: FunctionSnapshot | undefined;
   readonly budget: CoreBudget;
   /** Who finds hosts for maps that run in hosts. */
   readonly nested: NestedOwner;
@@ -102,7 +101,6 @@ export class Dispatcher {
       options: given.options,
       channel: given.channel,
       setup: given.setup,
-      teardown: given.teardown,
       events: this.#fleetEvents,
       nested: given.nested,
       waitingTasks: () => this.#queue.length,
@@ -439,7 +437,8 @@ export class Dispatcher {
     try {
       if (task.state !== 'settled') await task.options.onReport?.(value);
     } catch (error) {
-      if (task.state !== 'settled') this.#abandon(task, host, error);
+      if (task.state === 'settled') throw error; // nobody waits for it: an unhandled rejection, as at home
+      this.#abandon(task, host, error);
     }
     taken();
   }

@@ -46,7 +46,6 @@ export interface FleetOptions {
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
-  readonly teardown: FunctionSnapshot | undefined;
   readonly events: FleetEvents;
   /** Who finds hosts for maps that run in hosts. */
   readonly nested: NestedOwner;
@@ -70,7 +69,6 @@ export class Fleet {
   readonly #poolId: number;
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
-  readonly #teardown: FunctionSnapshot | undefined;
   readonly #channel: ChannelKind;
   readonly #events: FleetEvents;
   readonly #nested: NestedOwner;
@@ -101,7 +99,6 @@ export class Fleet {
     this.#size = options;
     this.#channel = channel;
     this.#setup = setup;
-    this.#teardown = given.teardown;
     this.#events = events;
     this.#nested = nested;
     this.#waitingTasks = waitingTasks;
@@ -328,7 +325,7 @@ export class Fleet {
           kind: options.host,
           channel: this.#channel,
           setup: this.#setup,
-          teardown: this.#teardown,
+          hasTeardown: options.teardown !== undefined,
           nested: this.#nested,
           shared: this.#shared?.isOver === true ? undefined : this.#shared,
           remote: options.remote,

@@ -50,7 +50,14 @@ import {
 } from './options.js';
 import { Packer } from './packer.js';
 import { type ChunkCall, ChunkFailure, type ChunkResult, type PinnedFunction } from './pinned.js';
-import { busyError, cancelledError, closedError, destroyedError, fullError } from './refusals.js';
+import {
+  busyError,
+  cancelledError,
+  closedError,
+  closeTimedOutError,
+  destroyedError,
+  fullError,
+} from './refusals.js';
 import { type PoolFigures, type PoolStats, poolFigures, poolStats } from './stats.js';
 import { type Estimate, Task } from './task.js';
 import { type CallTrace, callTrace } from './trace.js';
@@ -113,7 +120,6 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   readonly #packer: Packer;
   readonly #durable: DurableCalls;
   readonly #setup: FunctionSnapshot | undefined;
-  readonly #teardown: FunctionSnapshot | undefined;
   #state: PoolState;
   #ending: Promise<void> | undefined;
   /** Maps that have not ended: a pool that closes waits for them. */
@@ -135,18 +141,14 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#id = lastPoolId;
     const isSized = ownOf(options ?? {}).size !== undefined || this.#options.remote !== undefined;
     if (isSized || shared !== undefined) budget().raise(this.#options.maxHosts);
-    const { setup } = this.#options;
+    const setup = setupOf(this.#options);
     this.#setup = setup && this.#packer.exportFunction(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
-    const { teardown } = this.#options;
-    this.#teardown = teardown && this.#packer.exportFunction(teardown);
-    if (this.#teardown !== undefined) this.#packer.hold(this.#teardown);
     this.#dispatcher = new Dispatcher({
       poolId: this.#id,
       options: this.#options,
       channel: this.#channel,
       setup: this.#setup,
-      teardown: this.#teardown,
       budget: budget(),
       shared,
       nested: new NestedChunks({
@@ -497,19 +499,23 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const given = ownOptions('the options of close', options, closeOptionNames);
     const timeoutMs = number('timeoutMs', given.timeoutMs ?? Infinity, 0);
     this.#ending ??= this.#state === 'inline' ? this.destroy() : this.#drain();
-    const timer = startTimer(timeoutMs, () => void this.destroy());
+    const timer = startTimer(timeoutMs, () => void this.#end(() => closeTimedOutError(timeoutMs)));
     await this.#ending;
     clearTimeout(timer);
   }
 
   /** Rejects every call that has no answer with `POOL_CLOSED` and ends the hosts. Twice is fine. */
   async destroy(): Promise<void> {
+    await this.#end(destroyedError);
+  }
+
+  async #end(error: () => CodedError): Promise<void> {
     if (this.#state === 'closed') return this.#ending;
     const isInline = this.#state === 'inline';
     this.#state = 'closed';
     if (isInline) return;
-    this.#dispatcher.rejectAll(destroyedError);
-    this.#durable.end(destroyedError());
+    this.#dispatcher.rejectAll(error);
+    this.#durable.end(error());
     const ending = this.#stop('kill');
     this.#ending ??= ending;
     await ending;
@@ -534,7 +540,6 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#untell();
     await this.#dispatcher.stop(how);
     if (this.#setup !== undefined) this.#packer.letGo(this.#setup);
-    if (this.#teardown !== undefined) this.#packer.letGo(this.#teardown);
     this.#packer.close();
     announcements.poolClose.publish({ pool: this.#id });
   }
@@ -542,4 +547,15 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Both in one function, so that the two share what they captured: the host calls it again with `true` at its end. */
+function setupOf({
+  setup,
+  teardown,
+}: FilledPoolOptions): ((isEnd?: boolean) => unknown) | undefined {
+  if (teardown === undefined) return setup;
+  return function setupAndTeardown(isEnd = false) {
+    return isEnd ? teardown() : setup?.();
+  };
 }

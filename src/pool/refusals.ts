@@ -14,6 +14,12 @@ export function destroyedError(): CodedError {
   );
 }
 
+/** For calls that took longer than `close` was to wait. */
+export function closeTimedOutError(timeoutMs: number): CodedError {
+  const text = `the pool was closed, and what was called took longer than its timeoutMs (${timeoutMs})`;
+  return new CodedError('POOL_CLOSED', `${text}: raise it, or leave it out to wait for all`);
+}
+
 /** For calls that `cancelWaiting` takes back. */
 export function cancelledError(reason: unknown): CodedError {
   const why = reason === undefined ? '' : `: ${messageOf(reason)}`;

@@ -41,6 +41,82 @@ for (const way of ways) {
     }
   });
 
+  test(`${way.name}: setup and teardown share what they captured`, async (t) => {
+    const gate = new Gate(t);
+    const { folder } = gate;
+    let open = 'nothing';
+    const held = { name: 'nothing' };
+    const setup = (): void => {
+      open = 'variable';
+      held.name = 'object';
+    };
+    const teardown = async (): Promise<void> => {
+      const { writeFileSync } = await import('node:fs');
+      writeFileSync(`${folder}/mark-${open}-${held.name}`, '');
+    };
+    const pool = openPool(t, { size: 1, setup, teardown, graceMs: 20_000 }, way);
+    await pool.run(() => 1);
+    await pool.close();
+    assert.deepEqual(gate.marks, ['variable-object']);
+    assert.deepEqual([open, held.name], ['nothing', 'nothing']);
+  });
+
+  test(`${way.name}: what a teardown and disposals throw is an error of the pool, and the rest is done`, async (t) => {
+    const gate = new Gate(t);
+    const { folder } = gate;
+    const teardown = (): never => {
+      throw new RangeError('not torn down');
+    };
+    const disposing = (name: string, fails: boolean) =>
+      perHost(async () => {
+        const { writeFileSync } = await import('node:fs');
+        return {
+          [Symbol.dispose]: () => {
+            writeFileSync(`${folder}/mark-${name}`, '');
+            if (fails) throw new Error('not disposed');
+          },
+        };
+      });
+    const [first, second] = [disposing('first', false), disposing('second', true)];
+    for (const [options, text] of [
+      [{ teardown }, /not torn down/],
+      [{}, /not disposed/],
+    ] as const) {
+      const pool = openPool(t, { size: 1, graceMs: 20_000, ...options }, way);
+      const errors: unknown[] = [];
+      pool.on('error', (error) => errors.push(error.cause));
+      if (options.teardown === undefined) {
+        await pool.run(async () => {
+          await first();
+          await second();
+        });
+      } else await pool.run(() => 1);
+      await pool.close();
+      assert.equal(errors.length, 1);
+      assert.match(String(errors[0]), text);
+    }
+    assert.deepEqual(gate.marks, ['first', 'second']);
+  });
+
+  test(`${way.name}: perHost asks again when its factory throws or its promise is rejected`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way);
+    const attempts = perHost(() => ({ count: 0 }));
+    for (const kind of ['throws', 'rejects']) {
+      const value = perHost(() => {
+        const all = attempts();
+        all.count += 1;
+        const { count } = all;
+        if (count % 2 === 0) return kind === 'throws' ? count : Promise.resolve(count);
+        if (kind === 'throws') throw new Error('was down');
+        return Promise.reject(new Error('was down'));
+      });
+      const call = (): Promise<number> => pool.run(async () => await value());
+      await assert.rejects(call(), /was down/);
+      const made = await call();
+      assert.equal(await call(), made);
+    }
+  });
+
   test(`${way.name}: values of perHost are disposed of, the last one first`, async (t) => {
     const gate = new Gate(t);
     const { folder } = gate;
