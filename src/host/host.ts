@@ -249,10 +249,10 @@ export class Host<C extends Call> implements EndingHost {
   }
 
   /**
-   * Whether it may be handed a call with its start, which it begins when it is ready: a thread's own loop
-   * does, though that of its parent is blocked. What does not begin can be taken back.
+   * True: it starts, and calls may be handed over that it begins when it is ready. A thread does so though the
+   * event loop of its parent is blocked. Until then each can be taken back.
    */
-  get takesFirst(): boolean {
+  get takesOffers(): boolean {
     const { shared, remote } = this.#settings;
     return (
       this.#life.state === 'starting' &&
@@ -261,6 +261,7 @@ export class Host<C extends Call> implements EndingHost {
       remote === undefined &&
       this.#end.claims !== undefined &&
       this.inFlight < this.#concurrentTasks &&
+      this.inFlight + this.#takenBack.length + 1 < this.maxInFlight &&
       this.#hasRoom
     );
   }

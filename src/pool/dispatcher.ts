@@ -70,6 +70,8 @@ export class Dispatcher {
   readonly #lanes = new Lanes();
   readonly #streams = new Map<Task, TaskStream>();
   readonly #hostOf = new Map<Task, TaskHost>();
+  /** Tasks of the queue that lie in a starting host, too. None is there while a host is ready. */
+  readonly #offers = new Map<Task, TaskHost>();
   readonly #idleWaiters: (() => void)[] = [];
   readonly #roomWaiters: (() => void)[] = [];
   readonly #limits: ScheduleLimits;
@@ -161,15 +163,62 @@ export class Dispatcher {
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     this.#waits(task);
     this.fleet.grow();
+    if (lane === undefined) this.#offer(task);
     this.#takeBack.watch();
     return true;
+  }
+
+  /**
+   * Puts a task that waits into a starting host, which begins it when it is ready, though this thread may be
+   * blocked by then. Only as the last of a queue that is offered as a whole: no task gets ahead of an earlier one.
+   */
+  #offer(task: Task): void {
+    const least = Math.min(...[...this.#offers.keys()].map(({ options }) => options.priority));
+    if (task.options.priority > least) this.#endOffers(undefined);
+    if (this.#offers.size !== this.#queue.length - 1 || !isOfferable(task)) return;
+    const host = this.fleet.offerable;
+    if (host?.trySend(task) === 'sent') this.#offers.set(task, host);
+  }
+
+  /** `ready` begins what was offered to it; what lies in others waits in the queue alone. */
+  #endOffers(ready: TaskHost | undefined): void {
+    for (const [task, host] of [...this.#offers]) {
+      if (host === ready) this.#takeUp(task, host);
+      else this.#withdraw(task);
+    }
+  }
+
+  /** True: it lies in no host. A host that is ready, though nobody here has read that yet, may have begun it. */
+  #withdraw(task: Task): boolean {
+    const host = this.#offers.get(task);
+    if (host === undefined) return true;
+    if (!host.tryTakeBack(task)) {
+      this.#takeUp(task, host);
+      return false;
+    }
+    this.#offers.delete(task);
+    this.fleet.released(host);
+    return true;
+  }
+
+  /** A task that was offered runs. */
+  #takeUp(task: Task, host: TaskHost): void {
+    this.#offers.delete(task);
+    this.#queue.remove(task, task.options.priority);
+    if (this.waitingTasks === 0) this.#loop.release();
+    const others = [...this.#offers.values()].filter((each) => each === host).length;
+    if (host.inFlight - others === 1) {
+      this.#budget.tryTake(0, this.pump); // it runs, whether there is a core or not
+      this.#heldCores += 1;
+    }
+    this.#sent(task, host);
   }
 
   /** It begins to wait: in the queue, or in a host that is still to start. */
   #waits(task: Task): void {
     task.queuedMs = performance.now();
     if (!announcements.taskQueued.hasSubscribers) return;
-    const waitingTasks = this.waitingTasks + this.fleet.startingTasks;
+    const { waitingTasks } = this;
     announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
   }
 
@@ -188,6 +237,10 @@ export class Dispatcher {
   }
 
   #leaveQueue(task: Task, error: unknown): void {
+    if (!this.#withdraw(task)) {
+      this.giveUp(task, error);
+      return;
+    }
     if (!this.#lanes.remove(task)) this.#queue.remove(task, task.options.priority);
     if (this.waitingTasks === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
@@ -210,7 +263,10 @@ export class Dispatcher {
       this.#queue.shift();
       task = this.#queue.peek();
     }
-    if (this.#lanes.length > 0) for (const host of this.#lanes.hosts) this.#pumpLane(host);
+    if (this.#lanes.length > 0) {
+      this.#moveHandOvers();
+      for (const host of this.#lanes.hosts) this.#pumpLane(host);
+    }
     this.#isPumping = false;
     if (this.waitingTasks === 0) this.#loop.release();
     else if (task !== undefined) this.fleet.grow();
@@ -234,6 +290,18 @@ export class Dispatcher {
     }
   }
 
+  /** Sends what waits for an empty host to one that is empty earlier than its own. */
+  #moveHandOvers(): void {
+    for (const host of this.#lanes.hosts) {
+      const task = this.#lanes.peek(host);
+      if (task === undefined || !this.#needsEmptyHost(task) || isNamed(task)) continue;
+      const empty = this.fleet.hosts.find(
+        (each) => each.isOpen && each.inFlight === 0 && this.#lanes.peek(each) === undefined,
+      );
+      if (empty !== undefined && this.#trySendTo(task, empty)) this.#lanes.remove(task);
+    }
+  }
+
   /** Sends what waits for `host` alone. */
   #pumpLane(host: TaskHost): void {
     let task = this.#lanes.peek(host);
@@ -250,8 +318,7 @@ export class Dispatcher {
 
   /** True: one host alone may run it. */
   #isBound(task: Task): boolean {
-    const { key, hostId } = task.options;
-    return key !== undefined || hostId !== undefined || this.#needsEmptyHost(task);
+    return isNamed(task) || this.#needsEmptyHost(task);
   }
 
   /** What it hands over goes once: it must not be with a host that a neighbour blocks before it begins. */
@@ -314,9 +381,7 @@ export class Dispatcher {
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
-      const host =
-        chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient) ??
-        (mayBeFirst(task) ? this.fleet.firstHost : undefined);
+      const host = chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
@@ -350,8 +415,7 @@ export class Dispatcher {
     task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
-    if (host.state === 'ready') this.#handed(task, host);
-    else if (task.queuedMs === 0) this.#waits(task);
+    this.waited.record(task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs);
     const isBehind = host.inFlight > this.#options.concurrentTasksPerHost;
     // Of a shared host another pool may have made use in the same moment.
     if (isBehind || host.isShared) this.#takeBack.watch();
@@ -359,13 +423,8 @@ export class Dispatcher {
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
-  }
-
-  /** A host that is ready has it. */
-  #handed(task: Task, host: TaskHost): void {
-    const waitedMs = task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs;
-    this.waited.record(waitedMs);
     if (announcements.taskStart.hasSubscribers) {
+      const waitedMs = task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs;
       announcements.taskStart.publish({ ...this.#describe(task), host: host.id, waitedMs });
     }
   }
@@ -398,7 +457,7 @@ export class Dispatcher {
 
   readonly #fleetEvents: FleetEvents = {
     onReady: (host) => {
-      for (const task of host.calls()) this.#handed(task, host);
+      if (this.#offers.size > 0) this.#endOffers(host);
       this.#next(host);
     },
     onResult: (host, task, ranMs, result) => {
@@ -528,7 +587,9 @@ export class Dispatcher {
     host.abandoned.add(task);
     this.#settle(task, undefined, error, true);
     this.#requeue(
-      [...host.calls()].filter((other) => other !== task && host.tryTakeBack(other)),
+      [...host.calls()].filter(
+        (other) => other !== task && !this.#offers.has(other) && host.tryTakeBack(other),
+      ),
       host,
     );
     this.pump();
@@ -560,20 +621,21 @@ export class Dispatcher {
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
     let hadBegun = false;
     this.#leaveLane(host);
-    if (unanswered.length > 0) this.#giveCore();
-    this.runningTasks -= unanswered.length;
-    for (const task of unanswered.sort((a, b) => b.sequence - a.sequence)) {
+    const running = unanswered.filter((task) => !this.#offers.has(task));
+    for (const task of unanswered) {
+      // It said that it is ready before it began anything: only a broken channel may have kept that back.
+      if (!this.#offers.delete(task) || !host.hasBegun(task)) continue;
+      this.#queue.remove(task, task.options.priority);
+      this.#settle(task, undefined, this.#exitError(host, exit, task), true, host.label);
+    }
+    if (running.length > 0) this.#giveCore();
+    this.runningTasks -= running.length;
+    for (const task of running.sort((a, b) => b.sequence - a.sequence)) {
       const hasBegun = host.hasBegun(task);
       hadBegun ||= hasBegun;
       if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
-        const error = new HostExitedError(
-          host.label,
-          exit,
-          task.name,
-          task.options.retry - task.retriesLeft,
-          this.#lastStep.culpritOf(host),
-        );
+        const error = this.#exitError(host, exit, task);
         this.#settle(task, undefined, error, true, host.label);
         continue;
       }
@@ -583,20 +645,20 @@ export class Dispatcher {
     return hadBegun;
   }
 
-  /** What starting hosts have waits in the queue again. */
-  #recall(): void {
-    for (const host of this.fleet.hosts.filter(({ state }) => state === 'starting')) {
-      this.#requeue(
-        [...host.calls()].filter((task) => host.tryTakeBack(task)),
-        host,
-      );
-    }
+  #exitError(host: TaskHost, exit: HostExit, task: Task): HostExitedError {
+    return new HostExitedError(
+      host.label,
+      exit,
+      task.name,
+      task.options.retry - task.retriesLeft,
+      this.#lastStep.culpritOf(host),
+    );
   }
 
   /** No host starts: a task with retries left waits on where that may help, for one of them. */
   #giveUp(error: CodedError, isLasting: boolean): void {
     const kept: Task[] = [];
-    this.#recall();
+    this.#endOffers(undefined);
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       if (isLasting || task.retriesLeft === 0) this.#settle(task, undefined, error, true);
       else kept.push(task);
@@ -610,9 +672,10 @@ export class Dispatcher {
     this.#tellIdle();
   }
 
-  /** Rejects everything that waits; what runs goes on. */
-  rejectWaiting(error: () => CodedError): void {
-    this.#recall();
+  /** Rejects everything that waits, and returns how many; what runs goes on. */
+  rejectWaiting(error: () => CodedError): number {
+    this.#endOffers(undefined);
+    const count = this.waitingTasks;
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       this.#settle(task, undefined, error(), true);
     }
@@ -622,6 +685,7 @@ export class Dispatcher {
     this.#loop.release();
     this.#tellRoom();
     this.#tellIdle();
+    return count;
   }
 
   /** Rejects everything that has no answer yet. */
@@ -677,8 +741,13 @@ export class Dispatcher {
   }
 }
 
-/** True: it may be handed to a host that starts. What has a time limit waits where that can be kept. */
-function mayBeFirst({ isChunk, options }: Task): boolean {
+/** True: it may be offered. What has a time limit waits where that can be kept. */
+function isOfferable({ isChunk, options }: Task): boolean {
   const { timeoutMs, maxQueueMs, transfer } = options;
   return !isChunk && timeoutMs === Infinity && maxQueueMs === Infinity && transfer.length === 0;
+}
+
+/** True: its options say which host runs it. */
+function isNamed({ options: { key, hostId } }: Task): boolean {
+  return key !== undefined || hostId !== undefined;
 }

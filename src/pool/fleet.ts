@@ -148,7 +148,7 @@ export class Fleet {
   #load(): Load {
     const load = { idleHosts: 0, busyHosts: 0, startingHosts: 0 };
     for (const host of this.hosts) {
-      if (host.state === 'starting' && host.inFlight === 0) load.startingHosts += 1;
+      if (host.state === 'starting') load.startingHosts += 1;
       else if (host.isRetiring) continue;
       else if (host.inFlight > 0 || host.isBusyElsewhere) load.busyHosts += 1;
       else load.idleHosts += 1;
@@ -174,26 +174,15 @@ export class Fleet {
 
   /** Tasks that hosts which start now will take. */
   get comingRoom(): number {
-    let room = 0;
-    for (const { state, inFlight } of this.hosts) {
-      if (state === 'starting') room += this.#options.concurrentTasksPerHost - inFlight;
-    }
-    return room;
+    const starting = this.hosts.filter(({ state }) => state === 'starting').length;
+    return starting * this.#options.concurrentTasksPerHost;
   }
 
-  /** While no host is ready: the one of the fewest tasks that starts and may be handed a task with its start. */
-  get firstHost(): TaskHost | undefined {
+  /** While no host is ready: the starting one with the fewest offers that takes one more. */
+  get offerable(): TaskHost | undefined {
     if (this.#hasReadyHost) return undefined;
-    const starting = this.hosts.filter(({ takesFirst }) => takesFirst);
+    const starting = this.hosts.filter(({ takesOffers }) => takesOffers);
     return starting.sort((a, b) => a.inFlight - b.inFlight)[0];
-  }
-
-  /** Tasks of hosts that are not ready: they have not begun. */
-  get startingTasks(): number {
-    return this.hosts.reduce(
-      (sum, { state, inFlight }) => sum + (state === 'starting' ? inFlight : 0),
-      0,
-    );
   }
 
   /** Whether others use these hosts, too. */
@@ -367,6 +356,7 @@ export class Fleet {
       }
       this.#starts.ready();
       this.#events.onReady(host);
+      this.released(host); // it may have been told to go while it started
       if (host.inFlight === 0) this.#watchIdle();
       this.#tellWarm(undefined);
     },
@@ -399,6 +389,11 @@ export class Fleet {
     if (host.tasksDone >= this.#options.maxTasksPerHost) this.#retire(host);
     if (host.isRetiring && host.inFlight === 0) host.close();
     else if (host.inFlight === 0) this.#watchIdle();
+  }
+
+  /** An offer to it was withdrawn. */
+  released(host: TaskHost): void {
+    if (host.isRetiring && host.inFlight === 0) host.close();
   }
 
   /** It will be killed, and others may take its place now. */

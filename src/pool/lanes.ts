@@ -53,10 +53,10 @@ export class Lanes {
     return host;
   }
 
-  /** The host that will be empty first: the fewest tasks wait for it and are in it. */
+  /** The host that is likely to be empty first: the fewest tasks wait for it and are in it, or it is to start. */
   emptiest(hosts: readonly TaskHost[]): TaskHost | undefined {
     const tasksOf = (host: TaskHost): number =>
-      host.inFlight + (this.#lanes.get(host)?.length ?? 0) + (host.state === 'ready' ? 0 : 1);
+      host.inFlight + (this.#lanes.get(host)?.length ?? 0) + (host.state === 'ready' ? 0 : 0.5);
     return hosts.filter(isThere).reduce<TaskHost | undefined>((best, each) => {
       return best === undefined || tasksOf(each) < tasksOf(best) ? each : best;
     }, undefined);

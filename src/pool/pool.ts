@@ -464,9 +464,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** Rejects every call that waits for a host with `ABORTED` and `reason`; what runs goes on. Returns how many. */
   cancelWaiting(reason?: unknown): number {
-    const count = this.#dispatcher.waitingTasks + this.#dispatcher.fleet.startingTasks;
-    this.#dispatcher.rejectWaiting(() => cancelledError(reason));
-    return count;
+    return this.#dispatcher.rejectWaiting(() => cancelledError(reason));
   }
 
   /** What happened so far and what is going on, at this moment. */

@@ -65,9 +65,7 @@ export class TakeBack {
     const { fleet, concurrentTasks, waitingTasks } = this.#options;
     return (
       waitingTasks() > 0 ||
-      fleet.hosts.some(
-        (host) => host.inFlight > begunIn(host, concurrentTasks) || host.isBehindOthers,
-      )
+      fleet.hosts.some((host) => host.inFlight > concurrentTasks || host.isBehindOthers)
     );
   }
 
@@ -105,15 +103,10 @@ export class TakeBack {
 
   #tasksBehind(host: TaskHost): number {
     const { concurrentTasks } = this.#options;
-    return host.inFlight - (host.isBehindOthers ? 0 : begunIn(host, concurrentTasks));
+    return host.inFlight - (host.isBehindOthers ? 0 : concurrentTasks);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
   }
-}
-
-/** How many tasks of `host` run. */
-function begunIn({ state }: TaskHost, concurrentTasks: number): number {
-  return state === 'starting' ? 0 : concurrentTasks;
 }

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { announcements } from '../../src/internal/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
 import { openPool, type Way } from './ways.js';
 
 /** The one where a task that has not begun can be taken back. */
@@ -27,6 +28,9 @@ const mark = (words: Int32Array, at: number): string => {
 const holdOthers = (words: Int32Array) => () => {
   if (Atomics.add(words, 0, 1) > 0) Atomics.wait(words, 1, 0, 20_000);
 };
+
+/** A set-up that holds its host until word 1 is set. */
+const holdAll = (words: Int32Array) => () => void Atomics.wait(words, 1, 0, 20_000);
 
 test('a first call is begun while the loop of the caller is blocked', async (t) => {
   const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2 }, way);
@@ -138,4 +142,75 @@ test('a host whose set-up throws loses none of them', async (t) => {
     never.run(() => 6),
     { code: 'HOST_START_FAILED', message: /none of them/ },
   );
+});
+
+test('a host that is to go while it starts leaves when its task is aborted, and others start', async (t) => {
+  const pool = openPool(t, { size: 1 }, way);
+  const aborting = new AbortController();
+  const call = pool.with({ signal: aborting.signal }).run(() => 1);
+  const recycled = pool.recycle();
+  aborting.abort();
+  await assert.rejects(call, { code: 'ABORTED' });
+  assert.equal(
+    await withDeadline(
+      pool.run(() => 'later'),
+      deadlineMs,
+      'the next call',
+    ),
+    'later',
+  );
+  await withDeadline(recycled, deadlineMs, 'the recycling');
+  const many = openPool(t, { size: { min: 3, max: 3 } }, way);
+  const calls = Promise.allSettled([1, 2, 3].map((value) => many.run((n: number) => n, value)));
+  many.resize(1);
+  assert.equal(many.cancelWaiting(), 3);
+  await calls;
+  await waitFor(() => many.stats().hosts.length === 1);
+  assert.equal(await many.run(() => 'one'), 'one');
+});
+
+test('a higher priority that comes later is first all the same', async (t) => {
+  const pool = openPool(t, { size: 1 }, way);
+  const order: string[] = [];
+  const note = async (name: string, priority: number): Promise<void> => {
+    order.push(await pool.with({ priority }).run((each: string) => each, name));
+  };
+  await Promise.all([note('low', 0), note('high', 1), note('lower', -1)]);
+  assert.deepEqual(order, ['high', 'low', 'lower']);
+});
+
+test('the first call is first though its host is the last to start', async (t) => {
+  const words = shared();
+  const pool = openPool(t, { size: 2, setup: holdOthers(words) }, way);
+  const order: number[] = [];
+  const calls = Array.from({ length: 20 }, async (_, call) => {
+    order.push(await pool.run((n: number) => n, call));
+  });
+  await Promise.all(calls);
+  mark(words, 1);
+  // The first two calls are offered to one host each: the one that starts takes the other back.
+  assert.ok(order.indexOf(0) <= 1 && order.indexOf(1) <= 1, String(order));
+  assert.deepEqual(
+    order.filter((each) => each > 1),
+    order.filter((each) => each > 1).toSorted((a, b) => a - b),
+  );
+});
+
+test('a starting host holds no core that another pool could use', async (t) => {
+  const words = shared();
+  const waiting = openPool(t, { size: 1, setup: holdAll(words) }, way);
+  const call = waiting.run(() => 1);
+  assert.equal(waiting.stats().cores.used, 0);
+  mark(words, 1);
+  assert.equal(await call, 1);
+});
+
+test('a task that has begun unseen is not cancelled as waiting', async (t) => {
+  const pool = openPool(t, { size: 1 }, way);
+  const words = shared();
+  const call = pool.run(mark, words, 0);
+  blockUntilSet(words);
+  assert.equal(pool.cancelWaiting(), 0);
+  assert.equal(await call, 'marked 0');
+  assert.equal(pool.stats().cores.used, 0);
 });

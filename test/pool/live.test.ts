@@ -360,3 +360,16 @@ test('what is handed over waits for a host in which no neighbour blocks it', asy
   assert.equal(await beside, 'beside');
   assert.equal(pool.stats().exitedHosts, 1);
 });
+
+test('what is handed over goes to the host that is empty first', async (t) => {
+  const pool = openPool(t, { size: 2, host: 'thread', concurrentTasksPerHost: 2 });
+  await pool.warm(1);
+  void pool.run(() => new Promise(() => {})).catch(() => {});
+  const { port1, port2 } = new MessageChannel();
+  t.after(() => port1.close());
+  const handed = pool.with({ transfer: [port2] }).run((port) => {
+    port.close();
+    return 'taken';
+  }, port2);
+  assert.equal(await withDeadline(handed, deadlineMs, 'the hand-over'), 'taken');
+});
