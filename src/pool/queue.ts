@@ -46,6 +46,7 @@ class Fifo<T> {
     if (this.#front === this.#items.length) return undefined;
     const item = this.#items[this.#front];
     this.#leaveFront();
+    this.#skipGone(); // nobody may ask again, and what is gone is to be collected
     return item;
   }
 

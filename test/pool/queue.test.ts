@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { TaskQueue } from '../../src/pool/queue.js';
+import { waitFor } from '../support/index.js';
 
 /** What the queue should do, done slowly: one sorted list. */
 class NaiveQueue {
@@ -130,4 +133,23 @@ test('a queue that is emptied by taking out is as a new one', () => {
   queue.unshift([7], 0);
   queue.push(8, 0);
   assert.deepEqual([queue.shift(), queue.shift(), queue.shift()], [7, 8, undefined]);
+});
+
+test('what was taken out is not kept once all before it have left', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  const queue = new TaskQueue<object>();
+  const taken = ((): WeakRef<object> => {
+    const last = {};
+    queue.push({}, 0);
+    queue.push(last, 0);
+    queue.remove(last, 0);
+    queue.shift();
+    return new WeakRef(last);
+  })();
+  await waitFor(() => {
+    collect();
+    return taken.deref() === undefined;
+  }, 5_000);
+  assert.equal(queue.length, 0);
 });
