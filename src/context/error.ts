@@ -2,6 +2,7 @@
 // and the rest is sent. Non-errors travel too.
 
 import * as types from 'node:util/types';
+import { refusalOf } from './refuse.js';
 import type { Exporter, ValueSnapshot } from './types.js';
 
 /** Bytes for anything that was thrown. Never throws. */
@@ -94,13 +95,13 @@ function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
   return inItsClass(exporter, error, reduced) ?? reduced;
 }
 
+/** True: an object that is what its properties are. */
 function isRecord(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
+  if (typeof value !== 'object' || value === null || refusalOf(value) !== undefined) return false;
+  return Object.prototype.toString.call(value) === '[object Object]';
 }
 
-/** The members of a plain object that can travel: of a response its status, of a request its URL. */
+/** The members of an object that can travel: of a response its status, of a request its URL. */
 function partsOf(exporter: Exporter, value: object, path: string, left: string[]): object {
   const parts = {};
   for (const key of ownKeys(value)) {
@@ -108,6 +109,8 @@ function partsOf(exporter: Exporter, value: object, path: string, left: string[]
     if (canTravel(exporter, part)) define(parts, key, part, isEnumerable(value, key));
     else left.push(path + String(key));
   }
+  const prototype: object | null = Object.getPrototypeOf(value);
+  if (canTravel(exporter, Object.create(prototype))) Object.setPrototypeOf(parts, prototype);
   return parts;
 }
 

@@ -75,6 +75,19 @@ for (const [title, make] of Object.entries(unsendable)) {
   });
 }
 
+test('an object in an error arrives without its members that cannot travel', async () => {
+  const found = await thrownBy(() => {
+    class Response {
+      readonly status = 404;
+      readonly body = Promise.resolve();
+    }
+    throw new NotFound('no page', 1, new Response());
+  });
+  assert.ok(found instanceof NotFound);
+  assert.deepEqual(JSON.stringify(found.held), '{"status":404}');
+  assert.equal(Object(found.held).constructor.name, 'Response');
+});
+
 test('causes and parts of an error keep their classes', async () => {
   const found = await thrownBy(() => {
     const parts = [new NotFound('first', 1, new WeakMap()), new Gone('second', 2, new WeakMap())];
