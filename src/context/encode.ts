@@ -9,7 +9,7 @@ import { Dirent } from 'node:fs';
 import * as types from 'node:util/types';
 import { isBare, isIndex, isPlainArray, Parcel } from '../internal/index.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
-import { builtinPath, nodeModulePath } from './intrinsics.js';
+import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
 import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
@@ -244,6 +244,8 @@ export class Graph {
       // Before one of its traps is called.
       return this.#functions.encodeModule(value, this) ?? refuse(value, this.path);
     }
+    const stream = standardStreamPath(value);
+    if (stream !== undefined) return this.addBuiltin(value, stream);
     const hook = sendHook(value);
     if (hook !== undefined) return this.#sent(value, hook);
     const live = this.#live(value);

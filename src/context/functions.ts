@@ -27,6 +27,7 @@ import {
   isExpect,
   isLoweredPrivate,
   refuseLowered,
+  refuseMock,
   refuseRunner,
   withoutState,
 } from './toolchains.js';
@@ -82,6 +83,7 @@ export class Functions implements FunctionEncoder {
     const registered = this.#registered(fn, graph);
     if (registered >= 0) return registered;
     if (isExpect(fn)) refuseRunner('expect() of Jest', graph.path);
+    refuseMock(fn, graph.path);
     const code = originOf(fn) === undefined ? readCode(textOf(fn)) : undefined;
     if (code === undefined && originOf(fn) === undefined) return this.#native(fn, graph);
     const reference = code && this.#imports.exportOf(fn, code);
@@ -143,11 +145,12 @@ export class Functions implements FunctionEncoder {
       const cell = graph.at('the bound function', () => graph.cell(...values));
       return graph.add(fn, [special.bound, cell, this.identify(fn)]);
     }
-    throw transferError(
-      'TRANSFER_UNSUPPORTED',
-      graph.path,
-      `${nameOf(fn)} is native code of this process: import its module inside the function`,
-    );
+    const why =
+      readCode(textOf(fn)) === undefined
+        ? 'is native code of this process: import its module inside the function'
+        : 'is code of Node.js that none of its modules exports: import its module inside the function, ' +
+          'and what util.promisify() or the like has made, make there';
+    throw transferError('TRANSFER_UNSUPPORTED', graph.path, `${nameOf(fn)} ${why}`);
   }
 
   hiddenState(value: object): string | undefined {

@@ -106,6 +106,16 @@ function isOfProgram(fn: AnyFunction): boolean {
   return isProgram;
 }
 
+const streamNames = ['stdin', 'stdout', 'stderr'];
+
+/** The path of `process.stdin`, `.stdout` or `.stderr`. Only the one with the same descriptor is made for it. */
+export function standardStreamPath(value: object): Path | undefined {
+  const fd: unknown = Object.getOwnPropertyDescriptor(value, 'fd')?.value;
+  const name = typeof fd === 'number' ? streamNames[fd] : undefined;
+  if (name === undefined || Reflect.get(process, name) !== value) return undefined;
+  return ['process', name];
+}
+
 /** The same for the modules of Node and what they export. */
 export function nodeModulePath(value: unknown): Path | undefined {
   table ??= globalTable();

@@ -80,16 +80,26 @@ export function refusalOf(value: object): Refusal | undefined {
   if (types.isProxy(value)) {
     return {
       what: 'a Proxy',
-      why: 'its handler is code of this process; pass the object behind it',
+      why:
+        'its handler is code of this process; pass what is behind it' +
+        (typeof value === 'function' ? ` (mocks of node:test are Proxies: ${mockWayOut})` : ''),
     };
   }
   if (types.isPromise(value)) {
     return { what: 'a Promise', why: 'await it first, or make it inside the function' };
   }
-  if (types.isWeakMap(value) || types.isWeakSet(value) || value instanceof WeakRef) {
+  if (types.isWeakMap(value) || types.isWeakSet(value)) {
     return {
       what: `a ${nameOfClass(value)}`,
-      why: 'what it refers to cannot be listed; use a Map or Set, or make it inside the function',
+      why:
+        'what it refers to cannot be listed; use a Map or Set, or make it inside the function; where ' +
+        'it is of a library, make its object there, or once per host with perHost(() => …)',
+    };
+  }
+  if (value instanceof WeakRef) {
+    return {
+      what: 'a WeakRef',
+      why: 'it holds nothing by itself; pass what it refers to: ref.deref()',
     };
   }
   if (types.isExternal(value)) {
@@ -204,13 +214,25 @@ function judge(constructor: AnyFunction): Refusal | false {
   }
   const code = readCode(Function.prototype.toString.call(constructor));
   if (code?.hasPrivateMembers !== true) return false;
+  const isOfPackage = canInspect() && urlOf(constructor).includes('/node_modules/');
   return {
-    what: `an instance of ${name}`,
+    what: `an instance of ${name === '' ? 'an anonymous class' : name}`,
     why:
-      `its class has private members, which a copy cannot hold; give the class ${hooks}, ` +
-      'or make the instance inside the function',
+      'its class has private members, which a copy cannot hold; ' +
+      (isOfPackage
+        ? `make it inside the function, or once per host: perHost(() => new ${name || 'X'}(…))`
+        : `give the class ${hooks}, or make the instance inside the function`),
   };
 }
+
+/** The script of a function, '' when it is none. */
+function urlOf(fn: AnyFunction): string {
+  const { location } = inspectSelf().capture(fn);
+  return location === undefined ? '' : scriptUrl(location.scriptId);
+}
+
+/** What to do instead of passing a mock function of a test runner. */
+export const mockWayOut = 'pass a plain function, or make the mock inside the function';
 
 function refusalOfIntl(name: string): Refusal {
   const made = `new Intl.${name}(locale, options)`;
@@ -237,8 +259,7 @@ function isOfNode(constructor: AnyFunction): boolean {
   if (originOf(constructor) !== undefined) return false;
   if (readCode(Function.prototype.toString.call(constructor)) === undefined) return true;
   if (!canInspect()) return false;
-  const { location } = inspectSelf().capture(constructor);
-  return location !== undefined && scriptUrl(location.scriptId).startsWith('node:');
+  return urlOf(constructor).startsWith('node:');
 }
 
 /** The name of the class of `value`, for messages. */

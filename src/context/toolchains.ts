@@ -3,7 +3,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { type Path, transferError } from './refuse.js';
+import { mockWayOut, type Path, transferError } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
 /** The members of `name` that a text uses; `undefined`: all, or those of a name made later. */
@@ -46,6 +46,16 @@ export function refuseRunner(what: string, path: Path): never {
 /** The `expect` of Jest, which is a global. */
 export function isExpect(fn: AnyFunction): boolean {
   return fn.name === 'expect' && 'hasAssertions' in fn && 'extend' in fn;
+}
+
+/** Refuses a mock function of Vitest or Jest: it counts its calls in a table of the runner. */
+export function refuseMock(fn: AnyFunction, path: Path): void {
+  if (!('_isMockFunction' in fn)) return;
+  throw transferError(
+    'TRANSFER_UNSUPPORTED',
+    path,
+    `it is a mock function of a test runner, whose calls are counted in this process: ${mockWayOut}`,
+  );
 }
 
 /** True: `value` holds what `#private` members of a class became for a target before ES2022. */

@@ -225,3 +225,17 @@ test('a polyfill that was taken from a built-in object travels by value', async 
     Reflect.deleteProperty(Array, 'manycoreLast');
   }
 });
+
+test("the process's own streams arrive as those of the host", async () => {
+  const { stdin, stdout, stderr } = process;
+  const held = { stdout };
+  assert.deepEqual(
+    await peer.run(() => [
+      stdin === process.stdin,
+      held.stdout === process.stdout,
+      stdout === process.stdout,
+      stderr === process.stderr,
+    ]),
+    [true, true, true, true],
+  );
+});

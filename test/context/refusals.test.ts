@@ -7,7 +7,9 @@ import { open } from 'node:fs/promises';
 import { createServer, Socket } from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
 import { PassThrough } from 'node:stream';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
+import { promisify } from 'node:util';
+import vm from 'node:vm';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { createExporter } from '../../src/context/index.js';
 import { hasCode } from '../../src/errors.js';
@@ -30,6 +32,13 @@ class Sealed {
   static [Symbol.for('manycore.receive')](): Sealed {
     return new Sealed();
   }
+}
+
+function classOfPackage(): unknown {
+  const filename = '/app/node_modules/some-package/index.js';
+  return new vm.Script('new (class Sealed { #n = 1; n() { return this.#n; } })()', {
+    filename,
+  }).runInThisContext();
 }
 
 const values: readonly Row[] = [
@@ -76,7 +85,45 @@ const values: readonly Row[] = [
   },
   { title: 'a WeakMap', make: () => new WeakMap(), says: [/a WeakMap/, /Map or Set/] },
   { title: 'a WeakSet', make: () => new WeakSet(), says: [/a WeakSet/, /Map or Set/] },
-  { title: 'a WeakRef', make: () => new WeakRef({}), says: [/a WeakRef/, /Map or Set/] },
+  { title: 'a WeakRef', make: () => new WeakRef({}), says: [/a WeakRef/, /ref\.deref\(\)/] },
+  {
+    title: 'a WeakSet in an object of a library',
+    make: () => ({ schema: { seen: new WeakSet() } }),
+    says: [/a WeakSet/, /of a library/, /perHost/, /\.schema\.seen/],
+  },
+  {
+    title: 'an instance of an anonymous class with private members',
+    make: () =>
+      new (class {
+        readonly #n = 1;
+        get n() {
+          return this.#n;
+        }
+      })(),
+    says: [/an instance of an anonymous class: its class has private members/],
+  },
+  {
+    title: 'a mock function of Vitest or Jest',
+    make: () => ({
+      log: Object.assign(() => 1, { _isMockFunction: true, mock: new Proxy({}, {}) }),
+    }),
+    says: [/a mock function of a test runner/, /pass a plain function/, /\.log/],
+  },
+  {
+    title: 'a mock function of node:test',
+    make: () => mock.fn(),
+    says: [/a Proxy/, /mocks of node:test/, /pass a plain function/],
+  },
+  {
+    title: 'a function that Node made',
+    make: () => promisify((done: (error: unknown) => void) => done(undefined)),
+    says: [/is code of Node\.js/, /util\.promisify\(\)/, /inside the function/],
+  },
+  {
+    title: 'an instance of a class of a package with private members',
+    make: () => classOfPackage(),
+    says: [/an instance of Sealed/, /once per host: perHost\(\(\) => new Sealed\(…\)\)/],
+  },
   {
     title: 'a running generator',
     make: () =>
