@@ -25,7 +25,10 @@ export function atPlace<T extends object>(
   if (!isByPlace(option)) return option;
   const what = `${name} at place ${place}`;
   const value = called(what, () => option(place));
-  if (isPromise(value)) throw invalid(what, value, 'returned at once');
+  if (isPromise(value)) {
+    value.catch(() => {}); // it is refused, whatever becomes of it
+    throw invalid(what, value, 'returned at once');
+  }
   return check(what, value);
 }
 

@@ -109,6 +109,7 @@ export class Fleet {
       waitingTasks,
       isWaitedFor: () => waitingTasks() > 0 || this.#warmWaiters.length > 0,
       hasReadyHost: () => this.#hasReadyHost,
+      hasStartingHost: () => this.hosts.some(({ state }) => state === 'starting'),
       onAgain: () => {
         if (this.#warmWaiters.length > 0) this.warm(this.#wantedReady);
         else this.grow();

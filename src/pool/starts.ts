@@ -36,6 +36,7 @@ export interface StartsOptions {
   readonly isWaitedFor: () => boolean;
   readonly waitingTasks: () => number;
   readonly hasReadyHost: () => boolean;
+  readonly hasStartingHost: () => boolean;
   /** The delay is over. */
   readonly onAgain: () => void;
   /** No host starts. `isLasting`: none will; else what may be tried again may wait on. */
@@ -49,6 +50,8 @@ export class Starts {
   readonly #patience: Patience;
   #timer: NodeJS.Timeout | undefined;
   #steadyTimer: NodeJS.Timeout | undefined;
+  /** A start failed for good while others are under way: no more until one of them is ready, or all have failed. */
+  #isLeftToOthers = false;
   #failed: { count: number; readonly sinceMs: number; reason: string } | undefined;
 
   constructor(options: StartsOptions) {
@@ -59,7 +62,7 @@ export class Starts {
   /** Whether a delay runs, in which nothing is to be started. Keeps the loop alive if it is waited for. */
   get isPausing(): boolean {
     if (this.#timer !== undefined && this.#options.isWaitedFor()) this.#timer.ref();
-    return this.#timer !== undefined;
+    return this.#timer !== undefined || (this.#isLeftToOthers && this.#options.hasStartingHost());
   }
 
   get health(): PoolHealth {
@@ -73,7 +76,7 @@ export class Starts {
 
   /** `host`: the one that failed; `undefined`: none was made. */
   failed({ error, startsToBeSure }: StartFailure, host: StartingHost | undefined): void {
-    const { hasReadyHost, isWaitedFor, onGiveUp } = this.#options;
+    const { hasReadyHost, hasStartingHost, isWaitedFor, onGiveUp } = this.#options;
     const nowMs = performance.now();
     const { next, delayMs, isNewWave } = this.#patience.failed({
       nowMs,
@@ -86,6 +89,9 @@ export class Starts {
       this.#startLater(delayMs, host);
       return;
     }
+    // What stays may be of that host alone, as a wrong `env` of its place: the others decide.
+    this.#isLeftToOthers = next === 'lasting' && hasStartingHost();
+    if (this.#isLeftToOthers) return;
     onGiveUp(this.#gaveUp(error, next === 'lasting'), next === 'lasting');
     if (hasReadyHost()) this.#startLater(delayMs, host);
     else {
@@ -144,6 +150,7 @@ export class Starts {
 
   /** A host is ready: it counts as a start that worked when it stays. */
   ready(): void {
+    this.#isLeftToOthers = false;
     if (this.#failed === undefined || this.#steadyTimer !== undefined) return;
     this.#steadyTimer = setTimeout(() => {
       this.#steadyTimer = undefined;

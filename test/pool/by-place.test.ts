@@ -37,6 +37,12 @@ test('execArgv by place: each process has its own flags', async (t) => {
 
 const wrong: [what: string, option: 'env' | 'execArgv', make: () => unknown, message: RegExp][] = [
   ['no object', 'env', () => 'x', /env at place 0 is "x": it must be an object of strings/],
+  [
+    'a promise that is rejected',
+    'env',
+    () => Promise.reject(new Error('later')),
+    /returned at once/,
+  ],
   ['no string in env', 'env', () => ({ A: 1 }), /A of env at place 0 is 1: it must be a string/],
   ['no flags', 'execArgv', () => ['--a', 2], /execArgv at place 0/],
 ];
@@ -49,6 +55,20 @@ for (const [what, option, make, message] of wrong) {
     );
   });
 }
+
+test('a place whose function throws takes no call from the hosts that start', async (t) => {
+  const env = (place: number) => {
+    if (place === 1) throw new Error('no database 1');
+    return {};
+  };
+  for (const host of ['process', 'thread'] as const) {
+    const pool = openPool(t, { size: 2, host, env });
+    const numbers = [0, 1, 2, 3, 4, 5];
+    const calls = numbers.map((n) => pool.run((each: number) => each, n));
+    assert.deepEqual(await Promise.all(calls), numbers);
+    assert.equal(pool.stats().hosts.length, 1);
+  }
+});
 
 test('a function of env that throws ends all starts at once, and is their cause', async (t) => {
   const thrown = new Error('no port left');
