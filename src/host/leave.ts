@@ -1,6 +1,6 @@
 // The end of a host, or a loop. What a host has printed is written first, and what others asked for is done.
 
-import { clearTimeout, setImmediate, setTimeout } from '../internal/index.js';
+import { clearTimeout, nextTick, setImmediate, setTimeout } from '../internal/index.js';
 
 /** So long it may take; then the host leaves all the same. */
 const shortMs = 500;
@@ -30,7 +30,7 @@ export function finishWork(then: () => void): void {
   void Promise.allSettled(works.map(({ work }) => work())).then((outcomes) => {
     for (const outcome of outcomes) {
       // As an error that nothing caught, which is what it is.
-      if (outcome.status === 'rejected') process.nextTick(() => rethrow(outcome.reason));
+      if (outcome.status === 'rejected') nextTick(() => rethrow(outcome.reason));
     }
     setImmediate(end);
   });
