@@ -7,7 +7,7 @@ import type { AnyFunction } from './types.js';
 
 export class ClosedClasses {
   readonly #payload: Payload;
-  /** What was made for the specials of the payload. */
+  /** The values made for the specials of the payload. */
   readonly #values: readonly unknown[];
   /** Places of properties by class; made when they are asked for. */
   #places: Map<number, [at: number, isOfPrototype: boolean][]> | undefined;

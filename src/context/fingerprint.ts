@@ -1,4 +1,4 @@
-// Tells whether a function captured the same as at another call, though it and its helpers were made
+// Compares what a function captured with another call of it, though it and its helpers were made
 // anew: the numbers by which peers know functions, classes and symbols differ then. So a function is
 // written by an exporter of its own, which counts from the beginning.
 

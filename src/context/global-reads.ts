@@ -28,11 +28,11 @@ interface Use {
   readonly end: number;
   /** Names the global object here. */
   readonly object: string;
-  /** Of a pattern: it takes all other members, too. */
+  /** True for a pattern that takes all other members, too. */
   readonly hasRest?: boolean;
 }
 
-/** What a slot stands for: a member, or that there is one. */
+/** The meaning of a slot: a member, or that there is one. */
 export interface GlobalMember {
   readonly slot: string;
   readonly name: string;
@@ -42,7 +42,7 @@ export interface GlobalMember {
 /** The reads of a text, with the names that their keys have now. */
 export interface GlobalReads {
   readonly members: readonly GlobalMember[];
-  /** What to put into the text where the `slots` are those that there are. */
+  /** Changes of the text for the `slots` that exist. */
   edits(slots: ReadonlySet<string>): Edit[];
 }
 
@@ -170,7 +170,7 @@ function addAliases(node: AnyNode, references: readonly Reference[], objects: Se
   }
 }
 
-/** Whether and how `at` reads members of one of `objects`, or assigns one. */
+/** The use that `at` makes of members of one of `objects`: a read, an assignment, or none. */
 function useAt(
   at: AnyNode,
   parents: readonly AnyNode[],
@@ -221,7 +221,7 @@ const calls: Readonly<Record<string, Use['how']>> = {
   'Object.defineProperty': 'write',
 };
 
-/** What a function of the language does with an object and a key; `undefined`: nothing of the kind. */
+/** The use that a function of the language makes of an object and a key; `undefined`: none. */
 function calledFor(callee: AnyNode, outside: ReadonlySet<number>): Use['how'] | undefined {
   if (callee.type !== 'MemberExpression' || callee.computed) return undefined;
   const { object, property } = callee;

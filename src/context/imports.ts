@@ -63,7 +63,7 @@ export class Imports {
     return found;
   }
 
-  /** What the modules of `owner`, a class, may keep of its instances, where they are imported again. */
+  /** Tables in which the modules of `owner`, a class, may keep its instances, where they are imported again. */
   #keepersOf(owner: AnyFunction): readonly Keeper[] {
     const code = readCode(Function.prototype.toString.call(owner));
     const reference = code && this.exportOf(owner, code);

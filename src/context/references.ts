@@ -18,7 +18,7 @@ export interface ModuleReference {
   readonly specifier: string;
   readonly name: string;
   readonly isRequired: boolean;
-  /** What is meant is not the export, but what its code sees under this name; then what that sees, after a space. */
+  /** Names the value that the code of the export sees under it, instead of the export; a space leads one step further. */
   readonly variable?: string | undefined;
 }
 

@@ -1,12 +1,12 @@
-// Whether this code runs inside a host. The host's entry says so before it runs anything of the user. The
+// The mark by which code finds that it runs inside a host. The host's entry says so before it runs anything of the user. The
 // library imported by a task is mostly the same copy. Another one (two versions in a program) finds the
 // host on the global object, where it must be read by any version: names and types there stay.
 
-/** What the copy of manycore that runs a host does for others in it. */
+/** Services of the copy of manycore that runs a host, for other copies in it. */
 export interface HostFacade {
-  /** As whoever started it counts. */
+  /** The number that its starter gave it. */
   readonly number: number;
-  /** Of the task that calls this. */
+  /** Returns the signal of the task that calls this. */
   taskSignal(): AbortSignal | undefined;
   /** Sends a value to the caller of the task that calls this. */
   report(value: unknown): Promise<void>;

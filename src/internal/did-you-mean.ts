@@ -1,4 +1,4 @@
-// What to write instead of an option that there is not: the name that was misspelt, the place that an
+// The way out for an unknown option: the name that was misspelt, the place that an
 // option of manycore belongs to, or what stands here for an option of another pool.
 
 /** Options of piscina, tinypool, workerpool, jest-worker, p-map and p-queue that have another name here. */
@@ -115,7 +115,6 @@ const ofMap = new Set('chunk into lead onProgress ordered settled'.split(' '));
 
 /** Says where the option `bare` belongs; `text`: with its value. */
 function placeOf(bare: string, text: string, names: ReadonlySet<string>): string | undefined {
-  // A map has a few options of a call itself, and its time limit is that of its signal.
   if (names.has('ordered') && bare === 'timeoutMs') {
     return 'a map has no time limit of its own: signal: AbortSignal.timeout(ms) is one for all of it';
   }

@@ -38,7 +38,7 @@ export class Parcel {
     this.#isDetached = true;
   }
 
-  /** Ends what nobody gets, so that who has the other end hears of it. A refused call keeps its own. */
+  /** Ends what no host will get, which the other ends see. A refused call keeps its own. */
   discard(): void {
     if (this.wasPosted || !this.#isDetached) return;
     for (const each of this.transfer) void end(each);

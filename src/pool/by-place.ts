@@ -1,5 +1,5 @@
 // Options that hosts of one pool may differ in. A function gets the place of the host and not its number, which
-// is never used again: whoever gives each host a port or a database of its own has as many as the pool has hosts.
+// is never used again: a port or a database for each host needs as many as the pool has hosts.
 
 import { isPromise } from 'node:util/types';
 import { CodedError } from '../errors.js';
@@ -8,7 +8,7 @@ import { invalid, messageOf } from '../internal/index.js';
 /** The same for all hosts of a pool, or what a function returns for each. */
 export type ByPlace<T> = T | ((place: number) => T);
 
-/** The lowest place that nobody has. */
+/** The lowest free place. */
 export function freePlace(taken: readonly number[]): number {
   let place = 0;
   while (taken.includes(place)) place += 1;
@@ -32,7 +32,7 @@ export function atPlace<T extends object>(
   return check(what, value);
 }
 
-/** Whether hosts may differ in it. */
+/** True: hosts may differ in it. */
 export function isByPlace<T extends object>(option: ByPlace<T>): option is (place: number) => T {
   return typeof option === 'function';
 }

@@ -357,7 +357,7 @@ export class Fleet {
       }
       this.#starts.ready();
       this.#events.onReady(host);
-      this.released(host); // it may have been told to go while it started
+      this.released(host); // it may be retiring since it started
       if (host.inFlight === 0) this.#watchIdle();
       this.#tellWarm(undefined);
     },

@@ -33,7 +33,7 @@ export class Histogram {
   #squares = 0;
   #minMs = Infinity;
   #maxMs = 0;
-  /** What was recorded before the last `reset`. */
+  /** Samples from before the last `reset`. */
   #former: Histogram | undefined;
 
   record(durationMs: number): void {
@@ -69,7 +69,7 @@ export class Histogram {
     this.#maxMs = Math.max(this.#maxMs, other.#maxMs);
   }
 
-  /** As `summary`, of all since the beginning: for who computes rates. */
+  /** Returns the summary of all samples since the beginning, from which rates are computed. */
   total(): HistogramSummary {
     if (this.#former === undefined) return this.summary();
     const all = new Histogram();

@@ -456,7 +456,7 @@ function fillByPlace<T extends object>(
   return isByPlace(option) ? option : check(name, option);
 }
 
-/** What the host at `place` differs in. Throws `OPTION_INVALID`. */
+/** Options of the host at `place` alone. Throws `OPTION_INVALID`. */
 export function optionsAt({ env, execArgv }: FilledPoolOptions, place: number) {
   return {
     env: atPlace('env', env, place, checkEnv),

@@ -46,7 +46,7 @@ class Fifo<T> {
     if (this.#front === this.#items.length) return undefined;
     const item = this.#items[this.#front];
     this.#leaveFront();
-    this.#skipGone(); // nobody may ask again, and what is gone is to be collected
+    this.#skipGone(); // what is gone can be collected now, also where no other call follows
     return item;
   }
 
