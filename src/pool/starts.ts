@@ -2,6 +2,7 @@
 // As long as one host works nobody is told to give up: the others are tried again and again.
 // The rule is in docs/design/pool.md. Not here: which failure is sure to stay (host/start-failure.ts).
 
+import { emitWarning } from 'node:process';
 import { CodedError } from '../errors.js';
 import type { HostKind, StartFailure } from '../host/index.js';
 import { announcements, clearTimeout, setTimeout } from '../internal/index.js';
@@ -53,6 +54,7 @@ export class Starts {
   /** A start failed for good while others are under way: no more until one of them is ready, or all have failed. */
   #isLeftToOthers = false;
   #failed: { count: number; readonly sinceMs: number; reason: string } | undefined;
+  #hasWarned = false;
 
   constructor(options: StartsOptions) {
     this.#options = options;
@@ -85,6 +87,8 @@ export class Starts {
       wavesToBeSure: startsToBeSure,
     });
     if (isNewWave) this.#degrade(error, nowMs, delayMs);
+    // A cause that is sure soon, and without a ready host, rejects what waits within a second.
+    if (startsToBeSure === Infinity || hasReadyHost()) this.#warnOnce(error);
     if (next === 'again') {
       this.#startLater(delayMs, host);
       return;
@@ -119,11 +123,30 @@ export class Starts {
     });
   }
 
+  /** Without it a program whose hosts cannot start is silent for `startRetryMs`. */
+  #warnOnce(error: CodedError): void {
+    if (this.#hasWarned || announcements.poolDegraded.hasSubscribers) return;
+    this.#hasWarned = true;
+    const next = this.#options.hasReadyHost()
+      ? 'the pool works with the hosts that it has, and tries again'
+      : `starts are repeated for up to ${this.#retrySeconds} s (startRetryMs), then what waits is rejected`;
+    emitWarning(
+      `${error.message}; ${next}: mend the cause; pool.stats().health and the channel ` +
+        'manycore:pool:degraded follow it',
+      { type: 'ManycoreWarning', code: 'DEGRADED_POOL' },
+    );
+  }
+
+  get #retrySeconds(): number {
+    return Math.round(this.#options.startRetryMs / 100) / 10;
+  }
+
   #gaveUp(error: CodedError, isLasting: boolean): CodedError {
-    const seconds = Math.round(this.#options.startRetryMs / 100) / 10;
+    const { wavesInRow } = this.#patience;
+    const failed = wavesInRow === 1 ? '1 start' : `${wavesInRow} starts in a row`;
     const why = isLasting
       ? 'the next start would fail as well: mend that, and call again'
-      : `${this.#patience.wavesInRow} starts in a row failed in ${seconds} s: mend that, or raise startRetryMs`;
+      : `${failed} failed in ${this.#retrySeconds} s: mend that, or raise startRetryMs`;
     return new CodedError(error.code, `${error.message}; ${why}`, { cause: error.cause });
   }
 

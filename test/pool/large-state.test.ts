@@ -3,21 +3,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { pmap } from '../../src/index.js';
+import { warningsWith } from '../support/index.js';
 import { openPool } from './ways.js';
 
-/** The warnings of ours while `body` runs. */
-async function warningsOf(t: TestContext, body: () => Promise<void>): Promise<string[]> {
-  const told: string[] = [];
-  const onWarning = (warning: Error): void => {
-    if (Reflect.get(warning, 'code') === 'LARGE_CAPTURE') told.push(warning.message);
-  };
-  process.on('warning', onWarning);
-  t.after(() => process.off('warning', onWarning));
-  await body();
-  await new Promise((turn) => setImmediate(turn)); // they are emitted in the next turn
-  process.off('warning', onWarning);
-  return told;
-}
+const warningsOf = (t: TestContext, body: () => Promise<void>): Promise<string[]> =>
+  warningsWith(t, 'LARGE_CAPTURE', body);
 
 const words = (count: number): string[] => Array.from({ length: count }, (_, at) => `word ${at}`);
 

@@ -5,7 +5,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import type { Pool, PoolOptions } from '../../src/index.js';
-import { waitFor, withDeadline } from '../support/index.js';
+import { waitFor, warningsWith, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool } from './ways.js';
 
 /** Long enough that only a pool that does not wait for it ends within the deadline of a test. */
@@ -206,4 +206,40 @@ test('while a host works nothing is rejected, though no other starts', async (t)
     ...Array(500).keys(),
   ]);
   assert.ok(pool.stats().startedHosts < 40, `${pool.stats().startedHosts} starts`);
+});
+
+const noHost = /setup failed: no database; starts are repeated for up to 30 s \(startRetryMs\)/;
+
+test('one warning for a pool whose starts fail, none when something subscribes to the channel', async (t) => {
+  const fail = async (): Promise<void> => {
+    const { pool, mend } = brokenPool(t, { size: 2 });
+    const waiting = call(pool);
+    await waitFor(() => pool.stats().health.failedStarts >= 3);
+    mend();
+    await waiting;
+  };
+  const messages = await warningsWith(t, 'DEGRADED_POOL', fail);
+  assert.equal(messages.length, 1);
+  assert.match(messages[0] ?? '', noHost);
+  listen(t, 'manycore:pool:degraded');
+  assert.deepEqual(await warningsWith(t, 'DEGRADED_POOL', fail), []);
+});
+
+test('no warning where what waits is rejected at once, one where other hosts work', async (t) => {
+  const lasts = await warningsWith(t, 'DEGRADED_POOL', () =>
+    assert.rejects(call(openPool(t, { size: 1, execArgv: ['--no-such-flag'] }))),
+  );
+  assert.deepEqual(lasts, []);
+  const isFirst = (place: number): string[] => (place === 0 ? [] : ['--no-such-flag']);
+  const pool = openPool(t, { size: { min: 0, max: 2 }, execArgv: isFirst });
+  const works = await warningsWith(t, 'DEGRADED_POOL', async () => {
+    await call(pool);
+    await assert.rejects(pool.warm());
+  });
+  assert.match(works.join(), /works with the hosts that it has/);
+});
+
+test('a single start that failed is counted in the singular', async (t) => {
+  const { pool } = brokenPool(t, { size: 1, startRetryMs: 0 });
+  await assert.rejects(call(pool), { message: /; 1 start failed in 0 s: mend that/ });
 });

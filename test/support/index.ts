@@ -2,3 +2,4 @@
 export { childrenOf, isRunning, limit, noLimits, openDescriptors } from './processes.js';
 export { type Random, random, seeded } from './random.js';
 export { waitFor, withDeadline } from './wait.js';
+export { warningsWith } from './warnings.js';
