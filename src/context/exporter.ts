@@ -18,7 +18,8 @@ import { largestOf } from './largest.js';
 import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
-import { type Path, transferError } from './refuse.js';
+import { type Path, refusalFor } from './refuse.js';
+import { atCaller } from './stack.js';
 import type {
   AnyFunction,
   BufferCarrier,
@@ -31,8 +32,6 @@ import { format, type Written, write } from './wire.js';
 /** Closures kept for a piece of code at the first sight of a function object, and at the second. */
 const keptAtOnce = 8;
 const keptAtMost = 256;
-/** Steps of the path to what is nested too deeply. */
-const shownSteps = 8;
 /** Pinned functions come and go, so they count downwards from here, apart from what stays. */
 const firstPinnedId = -2;
 const lastPinnedId = -(2 ** 31);
@@ -194,18 +193,7 @@ export class ContextExporter implements Exporter {
     try {
       return body();
     } catch (error) {
-      if (error instanceof CodedError) throw error;
-      const isDeep = error instanceof RangeError && /call stack/.test(error.message);
-      throw transferError(
-        'TRANSFER_UNSUPPORTED',
-        isDeep ? this.#path.slice(0, shownSteps) : this.#path,
-        isDeep
-          ? 'it is nested too deeply: flatten it, for instance into an array'
-          : error instanceof Error
-            ? error.message
-            : String(error),
-        { cause: error },
-      );
+      throw atCaller(error instanceof CodedError ? error : refusalFor(error, this.#path));
     } finally {
       this.#functions.forget();
     }

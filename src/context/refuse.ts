@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
-import { isDetached, isSharedByOtherCopy } from '../internal/index.js';
+import { isDetached, isSharedByOtherCopy, messageOf } from '../internal/index.js';
 import { readCode } from './code.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
@@ -288,6 +288,19 @@ export function transferError(
   const [what = 'the value', ...rest] = path;
   const where = rest.length === 0 ? '' : `\n  path: ${joinPath(path)}`;
   return new CodedError(code, `${what} cannot travel: ${why}${where}`, options);
+}
+
+/** Steps of the path to what is nested too deeply. */
+const shownSteps = 8;
+
+/** For what a getter or a trap of the value at `path` threw, or V8 where it is nested too deeply. */
+export function refusalFor(error: unknown, path: Path): CodedError {
+  const isDeep = error instanceof RangeError && /call stack/.test(error.message);
+  const why = isDeep
+    ? 'it is nested too deeply: flatten it, for instance into an array'
+    : messageOf(error);
+  const shown = isDeep ? path.slice(0, shownSteps) : path;
+  return transferError('TRANSFER_UNSUPPORTED', shown, why, { cause: error });
 }
 
 /** A path as messages show it. */

@@ -26,6 +26,38 @@ export function captureSite(below: (...args: never[]) => unknown): CallSite {
   return site;
 }
 
+/** Own frames between a refusal and whoever called manycore, with room to spare. */
+const mostOwnFrames = 50;
+
+/**
+ * `error` with the frames of whoever called manycore in place of our own, which are as many as a stack
+ * has room for. Call it where our frames are few. A stack without frames of the user's stays as it is.
+ */
+export function atCaller<E extends Error>(error: E): E {
+  const { stackTraceLimit } = Error;
+  if (!Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + mostOwnFrames)) return error;
+  let frames: string[];
+  try {
+    const { stack } = captureSite(atCaller);
+    frames = splitStack(typeof stack === 'string' ? stack : '').frames.filter(isOfUser);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+  if (frames.length > 0 && stackTraceLimit > 0) setStack(error, frames.slice(0, stackTraceLimit));
+  return error;
+}
+
+function setStack(error: object, frames: readonly string[]): void {
+  const stack: unknown = Reflect.get(error, 'stack');
+  if (typeof stack !== 'string') return;
+  Object.defineProperty(error, 'stack', {
+    value: [splitStack(stack).head, ...frames].join('\n'),
+    writable: true,
+    enumerable: false,
+    configurable: true,
+  });
+}
+
 /**
  * Settles a promise by its `resolve` with what `settle` returns or throws, and tells `settle` where the
  * promise is awaited. Recording the caller's stack at every call costs more than a short call; V8 finds
@@ -78,7 +110,7 @@ function clean(error: unknown, below: readonly string[]): void {
     const stack: unknown = Reflect.get(error, 'stack');
     if (typeof stack !== 'string') return;
     const { head, frames } = splitStack(stack);
-    const remote = frames.filter(isOfUser).map(toOriginal);
+    const remote = withoutEnd(frames.filter(isOfUser).map(toOriginal), below.slice(1));
     Object.defineProperty(error, 'stack', {
       value: [head, ...remote, ...below].join('\n'),
       writable: true,
@@ -88,6 +120,14 @@ function clean(error: unknown, below: readonly string[]): void {
   } catch {
     // A frozen error keeps the stack that it has.
   }
+}
+
+/** A refusal that was made here has the caller's frames already. */
+function withoutEnd(frames: readonly string[], end: readonly string[]): readonly string[] {
+  const start = frames.length - end.length;
+  const isSame =
+    end.length > 0 && start >= 0 && end.every((frame, at) => frames[start + at] === frame);
+  return isSame ? frames.slice(0, start) : frames;
 }
 
 const framePattern = /^\s+at /;

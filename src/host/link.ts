@@ -20,6 +20,7 @@ import { ByteReader, Codec } from '../channels/index.js';
 import type { Exporter, Importer, ValueSnapshot } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf, type Parcel } from '../internal/index.js';
+import { readBlock, writeBlock } from './block-frames.js';
 import { blocksOf, encodedOf } from './buffers.js';
 import { type Call, parcelsOf } from './call.js';
 import type { Parcels } from './parcels.js';
@@ -79,6 +80,8 @@ export class Link {
   readonly importer: Importer;
   readonly #exporter: Exporter;
   readonly #parcels: Parcels | undefined;
+  /** What a refusal calls the value that is packed. */
+  #what: string;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
@@ -94,6 +97,7 @@ export class Link {
 
   constructor({ end, exporter, importer, parcels, what, events }: LinkOptions) {
     this.#parcels = parcels;
+    this.#what = what;
     this.#end = end;
     this.#channel = end.channel;
     this.#exporter = exporter;
@@ -101,7 +105,7 @@ export class Link {
     this.codec = new Codec({
       blocks: end.blocks,
       slow: {
-        encode: (value) => encodedOf(exporter.exportValue(value, what)),
+        encode: (value) => encodedOf(exporter.exportValue(value, this.#what)),
         decode: (bytes) => importer.importValue(bytes),
       },
     });
@@ -253,15 +257,29 @@ export class Link {
     this.#enqueue(() => this.#channel.trySend(frame.forget, 0, id, writeRaw, noBytes));
   }
 
-  /** Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`. */
-  post(kind: number, task: number, target: number, value: unknown): void {
+  /** As `codec.pack`; a refusal calls the value `what`. Throws `TRANSFER_…`. */
+  packAs(what: string, value: unknown): Packed {
+    const usual = this.#what;
+    this.#what = what;
+    try {
+      return this.codec.pack(value);
+    } finally {
+      this.#what = usual;
+    }
+  }
+
+  /**
+   * Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`, which calls
+   * the value `what`.
+   */
+  post(kind: number, task: number, target: number, value: unknown, what = this.#what): void {
     if (this.#outbox.length === 0) {
       const outcome = this.#channel.trySend(kind, task, target, this.#writeFast, value);
       if (outcome === 'sent') return;
       this.codec.unsend();
       if (outcome === 'closed') return;
     }
-    const packed = this.codec.pack(value);
+    const packed = this.packAs(what, value);
     this.#postParcel(packed.parcel);
     this.define(packed.definitions);
     this.#postPacked(kind, task, target, packed);
@@ -374,22 +392,4 @@ export class Link {
     if (!this.#isWanted) this.#channel.unref();
     return true;
   }
-}
-
-interface References {
-  readonly block: Block;
-  readonly count: number;
-}
-
-const writeBlock: BodyWriter<References> = (writer, { block, count }) => {
-  writer.i32(block.owner);
-  writer.f64(block.offset);
-  writer.f64(block.sizeBytes);
-  writer.f64(count);
-  return true;
-};
-
-function readBlock(body: ByteReader): References {
-  const block = { owner: body.i32(), offset: body.f64(), sizeBytes: body.f64() };
-  return { block, count: body.f64() };
 }

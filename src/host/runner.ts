@@ -104,7 +104,7 @@ export class Runner {
   readonly #reporter: Reporter = (task, value) => {
     this.#lastReport = (this.#lastReport + 1) % maxInt32;
     const number = this.#lastReport;
-    this.#link.post(frame.report, task.slot, number, value);
+    this.#link.post(frame.report, task.slot, number, value, 'the reported value');
     return new Promise((resolve) => {
       this.#reports.set(number, resolve);
     });

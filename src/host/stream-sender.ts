@@ -72,7 +72,7 @@ export class StreamSender {
       if (step.done === true) return step.value;
       this.#credit -= 1;
       try {
-        this.#link.post(frame.item, this.#slot, 0, step.value);
+        this.#link.post(frame.item, this.#slot, 0, step.value, 'the yielded item');
       } catch (error) {
         // It cannot travel. As in a loop that throws: the generator ends, and this error is told.
         await endGenerator(this.#iterator).catch(() => {});

@@ -142,7 +142,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const isSized = ownOf(options ?? {}).size !== undefined || this.#options.remote !== undefined;
     if (isSized || shared !== undefined) budget().raise(this.#options.maxHosts);
     const setup = setupOf(this.#options);
-    this.#setup = setup && this.#packer.exportFunction(setup);
+    this.#setup = setup && this.#exportSetup(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
     this.#dispatcher = new Dispatcher({
       poolId: this.#id,
@@ -242,6 +242,22 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     options: FilledCallOptions,
   ): Promise<unknown> {
     return trace.around('call', fn, () => this.#begin(fn, args, options));
+  }
+
+  /** Throws `TRANSFER_…`, for the option that the user wrote; the pool then holds nothing. */
+  #exportSetup(joint: AnyFunction): FunctionSnapshot {
+    try {
+      return this.#packer.exportFunction(joint);
+    } catch (error) {
+      try {
+        const { setup, teardown } = this.#options;
+        if (setup !== undefined) this.#packer.exportFunction(setup);
+        if (teardown !== undefined) this.#packer.exportFunction(teardown);
+      } finally {
+        this.#packer.close();
+      }
+      throw error;
+    }
   }
 
   #begin(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
