@@ -49,18 +49,28 @@ export function threadFlags(execArgv: readonly string[]): string[] {
   return withValues(execArgv, (flag) => moduleFlags.test(flag));
 }
 
-/** A word without a dash is the value of the flag before it: these are flags, no program's name. */
+/** True: a thread that inherits these would run the program again, or refuse an entry that is a file. */
+export function mustNotRepeat(execArgv: readonly string[]): boolean {
+  return groups(execArgv).some(
+    (words) => /^--input-type(=|$)/.test(words[0] ?? '') || loadsProgram(words),
+  );
+}
+
 function withValues(execArgv: readonly string[], isMeant: (flag: string) => boolean): string[] {
-  const kept: string[] = [];
-  for (let at = 0; at < execArgv.length; ) {
-    const [flag = ''] = execArgv.slice(at, at + 1);
-    let end = at + 1;
-    while (end < execArgv.length && execArgv[end]?.startsWith('-') === false) end += 1;
-    const words = execArgv.slice(at, end);
-    if (isMeant(flag) && !loadsProgram(words)) kept.push(...words);
-    at = end;
+  return groups(execArgv)
+    .filter((words) => isMeant(words[0] ?? '') && !loadsProgram(words))
+    .flat();
+}
+
+/** Each flag with its values: a word without a dash belongs to the flag before it, and is no program's name. */
+function groups(execArgv: readonly string[]): string[][] {
+  const found: string[][] = [];
+  for (const word of execArgv) {
+    const last = found.at(-1);
+    if (last === undefined || word.startsWith('-')) found.push([word]);
+    else last.push(word);
   }
-  return kept;
+  return found;
 }
 
 /** `--import ./app.mjs` where that starts tasks: each host would run the program once more. */

@@ -7,7 +7,7 @@ import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { messageOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
-import { threadFlags } from './flags.js';
+import { mustNotRepeat, threadFlags } from './flags.js';
 import { Loads } from './loads.js';
 import { afterOutput, listenToOutput, type Output } from './output.js';
 import type { HostTicket } from './protocol.js';
@@ -26,7 +26,7 @@ export function startThread(
       workerData: ticket,
       transferList: [...offer.transfer, ...(ticket.parcels === undefined ? [] : [ticket.parcels])],
       env: withoutUndefined({ ...process.env, ...options.env }),
-      ...(options.execArgv.length > 0 && {
+      ...((options.execArgv.length > 0 || mustNotRepeat(process.execArgv)) && {
         execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
       }),
       ...(options.onOutput !== undefined && { stdout: true, stderr: true }),

@@ -14,6 +14,15 @@ const job = new Job();
 console.log(await run(() => job.go()), await run((given) => given instanceof Job, job));
 `;
 
+/** Threads have the flags of their process, unless they are given others. */
+const threads = `import { Pool } from 'manycore';
+console.log('loaded');
+const pool = new Pool({ host: 'thread', size: { min: 1, max: 1 } });
+export class Job { go() { return 42 } }
+const job = new Job();
+console.log(await pool.run(() => job.go()), await pool.run((given) => given instanceof Job, job));
+`;
+
 const cjs = `const { run } = require('manycore');
 console.log('loaded');
 class Job { go() { return 42 } }
@@ -64,6 +73,7 @@ const files = {
   'esm/runner.js': "await import('./app.js');",
   'esm/static-runner.js': "import './app.js';",
   'esm/worker.js': "import { Worker } from 'node:worker_threads'; new Worker('./app.js');",
+  'esm/threads.mjs': threads,
   'esm/indirect.mjs': started,
   'esm/lib/jobs.mjs': jobs,
   'esm/indirect-runner.mjs': "await import('./indirect.mjs');",
@@ -87,6 +97,8 @@ const starts: readonly (readonly [folder: string, args: readonly string[], stdin
   ['esm', ['--import', './app.js', '-e', '0']],
   ['esm', ['--import=./indirect.mjs', '-e', '0']],
   ['esm', ['--input-type=module', '-e', "await import('./app.js')"]],
+  ['esm', ['--import', './threads.mjs', '-e', '0']],
+  ['esm', ['--input-type=module', '-e', "await import('./threads.mjs')"]],
   ['cjs', ['.']],
   ['cjs', ['lib/app']],
   ['.', ['cjs/lib/app']],
