@@ -236,6 +236,8 @@ export function namespaceReference(
   user: Script | undefined,
   placeOfFunction: (fn: AnyFunction) => Place | undefined,
 ): ModuleReference | undefined {
+  const wrapped = wrappedModule(namespace);
+  if (wrapped !== undefined) return wrapped;
   const urls = new Set<string>();
   for (const value of Object.values(Object.getOwnPropertyDescriptors(namespace))) {
     const url = typeof value.value === 'function' && placeOfFunction(value.value)?.script.url;
@@ -250,6 +252,22 @@ export function namespaceReference(
     }
   }
   return moduleOfPackage(namespace, urls);
+}
+
+/** The CommonJS module that `namespace` is what `import` gives of. */
+function wrappedModule(namespace: object): ModuleReference | undefined {
+  const exports: unknown = Object.getOwnPropertyDescriptor(namespace, 'default')?.value;
+  const module = isReference(exports) ? cjsModule(exports) : undefined;
+  if (module === undefined || !isReference(exports)) return undefined;
+  const members = new Map([
+    ...exportsByName(exports),
+    ['default', exports],
+    ['module.exports', exports],
+  ]);
+  const isWrapped = Object.keys(namespace).every(
+    (name) => members.has(name) && Object.is(members.get(name), Reflect.get(namespace, name)),
+  );
+  return isWrapped ? { specifier: urlOf(module), name: '*', isRequired: false } : undefined;
 }
 
 /** What was found of a namespace holds: its module has run. */
