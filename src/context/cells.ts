@@ -52,13 +52,19 @@ function used(name: string, start: number, parents: readonly AnyNode[]): string 
     (parent?.type === 'CallExpression' && parent.callee.start === start) ||
     (parent?.type === 'TaggedTemplateExpression' && parent.tag.start === start);
   if (!isCalled) return `${name}[0]`;
-  // Not `n[0]()`, whose `this` would be the cell. At the start of a statement a `(` would go on
-  // with a line before it that ends without a semicolon.
+  // Not `n[0]()`, whose `this` would be the cell.
+  return `${opener(start, parents)}(0,${name}[0])`;
+}
+
+/**
+ * What must stand before a `(` that replaces what is at `start`: at the start of a statement it would go on
+ * with a line before it that ends without a semicolon.
+ */
+export function opener(start: number, parents: readonly AnyNode[]): '' | ';' {
   const statement = parents.findLastIndex(({ type }) => type === 'ExpressionStatement');
   const list = parents[statement - 1]?.type ?? '';
-  const isFirst =
-    statement >= 0 && parents[statement]?.start === start && /Block|Program|SwitchCase/.test(list);
-  return `${isFirst ? ';' : ''}(0,${name}[0])`;
+  const isFirst = parents[statement]?.start === start && /Block|Program|SwitchCase/.test(list);
+  return isFirst ? ';' : '';
 }
 
 function isAnonymous(node: AnyNode): boolean {

@@ -5,10 +5,10 @@
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
-import { type GlobalMember, globalReads } from './global-reads.js';
+import { globalReads, isUserGlobal } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
-import { isBuiltinGlobal, isPromptModule } from './intrinsics.js';
+import { isBuiltinGlobal } from './intrinsics.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
 import { type Path, transferError } from './refuse.js';
@@ -36,6 +36,8 @@ export interface Slot {
   readonly scopes?: readonly object[];
   /** What names the cell that it travels as; `undefined`: it travels as its value. */
   readonly cell?: unknown;
+  /** The global of the program that it stands for, and whether the function assigns it. */
+  readonly global?: { readonly name: string; readonly writes: boolean };
 }
 
 /** A function as it is now. */
@@ -52,6 +54,8 @@ export interface Described {
   readonly privates: readonly unknown[];
   /** Node's own JavaScript: travels by name or not at all. */
   readonly isOfNode: boolean;
+  /** Whether a global that it uses and that was missing is there now; `undefined`: none was. */
+  readonly hasAppeared: (() => boolean) | undefined;
 }
 
 interface Interned {
@@ -145,6 +149,7 @@ export class Describer {
       self,
       privates: origin.readPrivates(),
       isOfNode: false,
+      hasAppeared: undefined,
     };
   }
 
@@ -178,15 +183,14 @@ export class Describer {
       return { ...bare(code, { codeId: -1, madeName: undefined }), place, isOfNode: true };
     }
     const variables = this.#slotsOf(fn, code, capture, place, path);
-    const { members, edits } = globalReads(code, variables, capture.global);
-    const slots = [...variables, ...globalSlots(members, capture.global)];
-    const slotNames = new Set(slots.map(({ name }) => name));
-    const definition = definitionOf(fn, code, place, slots, edits(slotNames));
+    const reads = globalReads(code, variables, capture.global, this.#sharing);
+    const { slots, hasAppeared } = reads;
+    const definition = definitionOf(fn, code, place, slots, reads.edits);
     const interned = this.#intern(definition, code);
     if (!needsScopes) this.#rememberBare(fn, text, code, place, interned);
     const self = selfOf(fn, code, capture, place, holders, (each) => this.placeOf(each), path);
     const privates = privatesOf(fn, code);
-    return { code, place, ...interned, slots, self, privates, isOfNode: false };
+    return { code, place, ...interned, slots, self, privates, isOfNode: false, hasAppeared };
   }
 
   #knownBare(fn: AnyFunction, text: string, code: Code): Described | undefined {
@@ -233,10 +237,8 @@ export class Describer {
       }
       const scope = scopes.find((candidate) => Object.hasOwn(candidate, name));
       if (scope === undefined) {
-        if (isUserGlobal(name, global)) {
-          const value: unknown = Reflect.get(global, name);
-          slots.push({ name, value, binding: undefined, isFixed: false });
-        } else if (code.isClass && binding !== undefined) refuseComputedField(name, path);
+        const isField = code.isClass && binding !== undefined && !isUserGlobal(name, global);
+        if (isField) refuseComputedField(name, path);
       } else {
         const value = readScope(scope, name, path);
         const cell =
@@ -322,7 +324,21 @@ function bare(code: Code, { codeId, madeName }: Interned): Described {
     self: [],
     privates: [],
     isOfNode: false,
+    hasAppeared: undefined,
   };
+}
+
+/** What `slots` hold in a host; `undefined`: not by their values alone. */
+export function slotValues(slots: readonly Slot[]): unknown[] | undefined {
+  const values: unknown[] = [];
+  const cells = new Map<unknown, unknown[]>(); // a global may be here by two names
+  for (const { value, binding, cell } of slots) {
+    if (binding?.kind === 'import') return undefined;
+    const held = cell === undefined ? undefined : (cells.get(cell) ?? [value]);
+    if (held !== undefined) cells.set(cell, held);
+    values.push(held ?? value);
+  }
+  return values;
 }
 
 export function textOf(fn: AnyFunction): string {
@@ -353,21 +369,6 @@ function isVariableName(name: string): boolean {
   return (
     /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !['this', 'arguments'].includes(name)
   );
-}
-
-/** Slots for the members that the program added. */
-function globalSlots(members: readonly GlobalMember[], global: object): Slot[] {
-  return members
-    .filter(({ name }) => isUserGlobal(name, global))
-    .map(({ slot, name, how }) => {
-      const value: unknown = how === 'has' ? true : Reflect.get(global, name);
-      return { name: slot, value, binding: undefined, isFixed: false };
-    });
-}
-
-function isUserGlobal(name: string, global: object): boolean {
-  if (name === 'undefined' || !(name in global)) return false;
-  return !isBuiltinGlobal(name) || isPromptModule(name);
 }
 
 function readScope(scope: object, name: string, path: Path): unknown {

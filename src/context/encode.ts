@@ -15,7 +15,7 @@ import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
 import { joinPath, nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
-import type { User } from './sharing.js';
+import type { Sharer, User } from './sharing.js';
 import type { AnyFunction, BufferCarrier } from './types.js';
 import { always } from './versions.js';
 
@@ -64,6 +64,9 @@ export class Graph {
   readonly isConstant: boolean;
   /** Who uses which variable: see sharing.ts. */
   readonly variables = new Map<string, User[]>();
+  readonly globals = new Map<string, Sharer[]>();
+  /** In a constant graph: whether a global that one of its functions uses has appeared since. */
+  readonly appearances: (() => boolean)[] = [];
   /** True: functions were met that share a variable, so it is to be written again, with cells. */
   isStale = false;
   /** What goes beside the bytes. */

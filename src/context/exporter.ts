@@ -9,7 +9,7 @@ import { CodedError } from '../errors.js';
 import { glance } from './additions.js';
 import { type Captured, sharesAny } from './alias.js';
 import { beginCapture, endCapture } from './captures.js';
-import type { Described } from './describe.js';
+import { type Described, slotValues } from './describe.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
 import { titleOf } from './hazards.js';
@@ -278,7 +278,10 @@ export class ContextExporter implements Exporter {
       }),
       captured: [...graph.captured],
       // Code that cannot name itself does not see its own properties.
-      changes: graph.functions.filter((each) => each !== fn || graph.seesRoot).map(glance),
+      changes: [
+        ...graph.functions.filter((each) => each !== fn || graph.seesRoot).map(glance),
+        ...graph.appearances,
+      ],
     };
     this.#kept.set(fn, kept);
     return kept;
@@ -339,11 +342,8 @@ export class ContextExporter implements Exporter {
   #exportPlainState(fn: AnyFunction, described: Described): FunctionSnapshot | undefined {
     const { codeId, slots } = described;
     if (!this.#functions.isSimple(fn, described) || hasRegistered()) return undefined;
-    const values: unknown[] = [];
-    for (const { value, binding, cell } of slots) {
-      if (binding?.kind === 'import') return undefined;
-      values.push(cell === undefined ? value : [value]);
-    }
+    const values = slotValues(slots);
+    if (values === undefined) return undefined;
     try {
       if (!isPlain(values)) return undefined;
       const { bytes, buffers } = write(format.slots, values, this.#buffers);

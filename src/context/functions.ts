@@ -183,6 +183,7 @@ export class Functions implements FunctionEncoder {
     const outer = this.#imports.user;
     this.#imports.user = described.place?.script;
     if (graph.isConstant) {
+      if (described.hasAppeared !== undefined) graph.appearances.push(described.hasAppeared);
       if (graph.functions.push(fn) === 1) graph.seesRoot = code.isClass || code.seesItself;
     }
     graph.at(describePlace(fn, described), () => {
@@ -213,9 +214,13 @@ export class Functions implements FunctionEncoder {
       refuseLowered(fn.name, [...graph.path, `variable ${name}`]);
     }
     if (graph.isConstant && !isFixed && !isSettled(code, value, binding, place)) throw changeable;
-    if (place !== undefined && !isFixed) {
+    const canShare = !code.usesEval;
+    if (slot.global !== undefined) {
+      const writes = code.usesEval || slot.global.writes;
+      this.#sharing.checkGlobal({ fn, slot, writes, canShare }, slot.global.name, graph);
+    } else if (place !== undefined && !isFixed) {
       const writes = code.usesEval || code.writtenNames.has(name); // eval may assign any of them
-      this.#sharing.check({ fn, place, slot, writes, canShare: !code.usesEval }, graph);
+      this.#sharing.check({ fn, place, slot, writes, canShare }, graph);
     }
     const why = code.usesEval && !code.freeNames.includes(name) ? ', which its eval() may use' : '';
     graph.at(`variable ${name}${why}`, () => {

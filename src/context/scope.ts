@@ -305,13 +305,16 @@ class Walk implements Analysis {
         this.visit(node.right);
         return;
       case 'UpdateExpression':
-        if (node.argument.type === 'Identifier') {
+      case 'UnaryExpression': {
+        const isChange = node.type === 'UpdateExpression' || node.operator === 'delete';
+        if (isChange && node.argument.type === 'Identifier') {
           this.#refer(node.argument.name, node.argument.start, true);
         } else {
-          this.#notePrivate(node.argument);
+          if (isChange) this.#notePrivate(node.argument);
           this.visit(node.argument);
         }
         return;
+      }
       case 'MemberExpression':
         this.visit(node.object);
         if (node.computed || node.property.type === 'PrivateIdentifier') this.visit(node.property);

@@ -9,6 +9,7 @@
 // in the host as well (cells.ts). Where nothing tells whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
 
+import type { Code } from './code.js';
 import type { Slot } from './describe.js';
 import type { Graph } from './encode.js';
 import { nameOf } from './hazards.js';
@@ -17,14 +18,18 @@ import { type Binding, isConstant, type Scope } from './scope.js';
 import { type Place, type Script, scopeAround } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
-/** A function that uses a variable. */
-export interface User {
+/** A function that uses a global of the program. */
+export interface Sharer {
   readonly fn: AnyFunction;
-  readonly place: Place;
   readonly slot: Slot;
   readonly writes: boolean;
   /** Whether its text may be changed so that it uses a cell. */
   readonly canShare: boolean;
+}
+
+/** A function that uses a variable. */
+export interface User extends Sharer {
+  readonly place: Place;
 }
 
 const serials = new WeakMap<object, number>();
@@ -52,6 +57,27 @@ export class Sharing {
     return instance === undefined ? undefined : `${key}@${instance}`;
   }
 
+  /** The same for a global of the program, which `code` uses. */
+  cellOfGlobal(name: string, isWritten: boolean, { isClass }: Code): string | undefined {
+    const key = globalKey(name);
+    return isWritten || isClass || this.#shared.has(key) ? key : undefined;
+  }
+
+  /** Notes that functions share a global that one of them assigns. */
+  checkGlobal(user: Sharer, name: string, graph: Graph): void {
+    const key = globalKey(name);
+    const users = graph.globals.get(key) ?? [];
+    graph.globals.set(key, users);
+    for (const other of users) {
+      if (other.fn === user.fn || !(user.writes || other.writes)) continue;
+      if (user.slot.cell !== undefined && other.slot.cell !== undefined) continue;
+      if (!user.canShare || !other.canShare) refuse(user, other, graph);
+      this.#shared.add(key);
+      graph.isStale = true;
+    }
+    users.push(user);
+  }
+
   /** Refuses a function that may share a variable with one before it; notes that it does. */
   check(user: User, graph: Graph): void {
     const { place, slot } = user;
@@ -71,6 +97,10 @@ export class Sharing {
     }
     users.push(user);
   }
+}
+
+function globalKey(name: string): string {
+  return `global ${name}`;
 }
 
 function variableOf(script: Script, { start }: Binding): string {
@@ -129,7 +159,7 @@ function haveSameValues(some: readonly object[], others: readonly object[]): boo
   });
 }
 
-function refuse(user: User, other: User, graph: Graph): never {
+function refuse(user: Sharer, other: Sharer, graph: Graph): never {
   const [writer, reader] = user.writes ? [user, other] : [other, user];
   throw transferError(
     'TRANSFER_SHARED_VARIABLE',

@@ -21,6 +21,7 @@ declare global {
   var manycoreHiddenFunction: (n: number) => number;
   var manycoreGetter: string;
   var manycoreAbsent: number | undefined;
+  var manycoreLate: number | undefined;
 }
 
 test('a member of the global object arrives as it is at the call', async () => {
@@ -38,13 +39,92 @@ test('a member of the global object arrives as it is at the call', async () => {
   assert.deepEqual(await peer.run(read), read());
 });
 
-test('one that the function assigns is of the global object where it runs', async () => {
+test('one that the function assigns begins at each call with the value at home', async () => {
   const count = () => {
     globalThis.manycoreCount = (globalThis.manycoreCount ?? 10) + 1;
     return globalThis.manycoreCount;
   };
+  assert.equal(await peer.run(count), 2);
+  assert.equal(await peer.run(count), 2);
+});
+
+test('one that the program does not have is kept by the host', async () => {
+  const count = () => {
+    globalThis.manycoreAbsent ??= 10;
+    globalThis.manycoreAbsent += 1;
+    return globalThis.manycoreAbsent;
+  };
   assert.equal(await peer.run(count), 11);
   assert.equal(await peer.run(count), 12);
+  assert.equal(await peer.run(() => Reflect.deleteProperty(globalThis, 'manycoreAbsent')), true);
+});
+
+const loose: { manycoreLate?: number | undefined } = globalThis;
+
+test('what a function assigns is there for code of the host that reads the global object', async () => {
+  const readers = [() => Reflect.ownKeys(globalThis).includes('manycoreLate')];
+  Object.assign(globalThis, { manycoreLate: 1 });
+  try {
+    const ways = [
+      () => {
+        globalThis.manycoreLate = 2;
+        return [globalThis.manycoreLate, readers[0]?.()];
+      },
+      () => [delete loose.manycoreLate, readers[0]?.()],
+      () => {
+        globalThis.manycoreLate = 1;
+        globalThis.manycoreLate++;
+        return [globalThis.manycoreLate, readers[0]?.()];
+      },
+    ];
+    for (const [at, want] of [
+      [2, true],
+      [true, false],
+      [2, true],
+    ].entries()) {
+      assert.deepEqual(await peer.run(ways[at] ?? assert.fail), want);
+    }
+  } finally {
+    Reflect.deleteProperty(globalThis, 'manycoreLate');
+    await peer.run(() => Reflect.deleteProperty(globalThis, 'manycoreLate'));
+  }
+});
+
+test('a global that is added after the first call of a function arrives', async () => {
+  const ways = [
+    () => globalThis.manycoreLate,
+    () => (typeof manycoreLate === 'undefined' ? undefined : manycoreLate),
+    () => ('manycoreLate' in globalThis ? 5 : undefined),
+  ];
+  for (const way of ways) assert.equal(await peer.run(way), undefined);
+  Object.assign(globalThis, { manycoreLate: 5 });
+  try {
+    for (const way of ways) assert.equal(await peer.run(way), 5);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'manycoreLate');
+  }
+  for (const way of ways) assert.equal(await peer.run(way), undefined);
+});
+
+test('a method of the global object has it as `this`', async () => {
+  class Own {
+    strict(): unknown[] {
+      return [this === Object(globalThis), typeof this];
+    }
+  }
+  const lib = Object.assign(() => 'called', { bind: () => 'not the bind of functions' });
+  Object.assign(globalThis, { manycoreMethod: new Own().strict, manycoreLib: lib });
+  try {
+    const call =
+      (g: typeof globalThis & { manycoreMethod?: () => unknown; manycoreLib?: () => unknown }) =>
+      () => [g.manycoreMethod?.(), (g.manycoreMethod ?? assert.fail)(), g.manycoreLib?.()];
+    const read = call(globalThis);
+    assert.deepEqual(await peer.run(read), read());
+    assert.deepEqual(read()[0], [true, 'object']);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'manycoreMethod');
+    Reflect.deleteProperty(globalThis, 'manycoreLib');
+  }
 });
 
 const alias = globalThis;

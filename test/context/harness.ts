@@ -78,14 +78,20 @@ export class Peer {
     const site = captureSite(this.run);
     const snapshot = Peer.exporter.exportFunction(fn);
     const values = Peer.exporter.exportValue(args, 'the arguments');
-    const ids = [...snapshot.definitions, ...values.definitions];
+    const joint =
+      snapshot.state === undefined
+        ? undefined
+        : Peer.exporter.exportJoint(fn, args, values.definitions.length > 0);
+    const { id, state, definitions } = joint ?? snapshot;
+    const given = joint === undefined ? values : Peer.exporter.exportValue([], 'no arguments');
+    const ids = [...definitions, ...given.definitions];
     this.#serial += 1;
     const request: Request = {
       serial: this.#serial,
       definitions: unheard(Peer.exporter, this.#heard, ids),
-      id: snapshot.id,
-      state: snapshot.state,
-      args: values.bytes,
+      id,
+      state,
+      args: given.bytes,
     };
     const reply = await this.#send(request);
     // Definitions must be learnt in the order in which they were sent.

@@ -1,0 +1,155 @@
+// Random sets of functions that use globals of the program in every spelling: the same result as at home,
+// where all functions see one global scope. `MANYCORE_RUNS=n` makes that many programs.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import vm from 'node:vm';
+import { type Random, random } from '../support/index.js';
+import { Peer } from './harness.js';
+
+const peer = new Peer();
+after(() => peer.close());
+
+const reads: readonly ((name: string) => string)[] = [
+  (name) => `out.push(globalThis.${name})`,
+  (name) => `out.push(globalThis?.['${name}'] ?? 'none')`,
+  (name) => `out.push(typeof ${name}, typeof ${name} === 'undefined' ? 'none' : ${name})`,
+  (name) => `{ const { ${name} = 'none' } = globalThis; out.push(${name}) }`,
+  (name) =>
+    `{ let ${name}; const all = ({ ${name} } = global); out.push(${name}, all === globalThis) }`,
+  (name) => `out.push('${name}' in globalThis)`,
+  (name) => `out.push(Reflect.has(g, '${name}'), Object.hasOwn(globalThis, '${name}'))`,
+  (name) => `out.push(Reflect.get(globalThis, '${name}'), g.${name})`,
+  (name) => `out.push(g[key_${name}], globalThis[key_${name}])`,
+];
+const writes: readonly ((name: string, value: string) => string)[] = [
+  (name, value) => `out.push(globalThis.${name} = ${value})`,
+  (name, value) => `globalThis['${name}'] += ${value}`,
+  (name, value) => `globalThis.${name} ||= ${value}`,
+  (name, value) => `(globalThis.${name}) ??= ${value}`,
+  (name) => `globalThis.${name}++`,
+  (name) => `out.push(--g.${name}, global.${name}--)`,
+  (name, value) => `Reflect.set(globalThis, '${name}', ${value})`,
+  (name, value) =>
+    `out.push(Object.defineProperty(globalThis, '${name}', { value: ${value}, writable: true, enumerable: true, configurable: true }) === globalThis)`,
+  (name, value) => `[globalThis.${name}] = [${value}]`,
+  (name, value) => `({ x: globalThis.${name} = ${value} } = {})`,
+  (name, value) => `for (globalThis.${name} of [0, ${value}]) out.push(globalThis.${name})`,
+  (name) => `delete globalThis.${name}`,
+  (name) => `out.push(delete globalThis?.${name})`,
+  (name) => `Reflect.deleteProperty(g, '${name}')`,
+  (name, value) => `globalThis.${name} = globalThis[key_${name}] = ${value}`,
+];
+/** Need sloppy code, or a global that is there. */
+const bareWrites: readonly ((name: string, value: string) => string)[] = [
+  (name, value) => `if (typeof ${name} !== 'undefined') ${name} = ${value}`,
+  (name, value) => `if ('${name}' in globalThis) ${name} += ${value}`,
+];
+const methods = [
+  `function () { 'use strict'; return [this === globalThis, typeof this] }`,
+  `function () { return this === globalThis }`,
+  `(...args) => args.length`,
+  `function (first) { return [this === globalThis, Array.isArray(first)] }`,
+  `{ of: class { static make(x) { return [this.name, x] } } }.of.make`,
+];
+const calls: readonly ((name: string) => string)[] = [
+  (name) => `globalThis.${name}(1)`,
+  (name) => `globalThis.${name}?.(2)`,
+  (name) => `(globalThis?.${name})(3)`,
+  (name) => `g.${name}\`x\``,
+  (name) => `globalThis.absent_${name}?.(4)`,
+  (name) => `global['${name}'].call(globalThis, 5)`,
+];
+
+interface Program {
+  readonly text: string;
+  readonly names: readonly string[];
+}
+
+function program(from: Random, serial: number): Program {
+  const names = [0, 1].map((at) => `mcg${serial}_${at}`);
+  const method = `mcg${serial}_f`;
+  const statement = (isSloppy: boolean): string => {
+    const name = from.pick(names);
+    const value = String(from.integer(1, 9));
+    const at = from.next();
+    if (at < 0.15) return `out.push(${from.pick(calls)(method)})`;
+    if (at < 0.55) return from.pick(reads)(name);
+    if (at < 0.9) return from.pick(writes)(name, value);
+    return isSloppy ? from.pick(bareWrites)(name, value) : from.pick(reads)(name);
+  };
+  const body = (isSloppy: boolean): string =>
+    `{ const out = []${Array.from({ length: from.integer(1, 5) }, () => {
+      const text = statement(isSloppy);
+      return `\n${/^\w/.test(text) ? '' : ';'}${text}`; // a line that begins with a name needs no ;
+    }).join('')}
+return out }`;
+  const shapes: readonly (() => string)[] = [
+    () => `() => ${body(true)}`,
+    () => `function () { 'use strict'; const g = globalThis; return (() => ${body(false)})() }`,
+    () => `new (class { m() ${body(false)} })().m`,
+    () => `{ x() ${body(true)} }.x`,
+  ];
+  const functions = Array.from({ length: from.integer(1, 4) }, () => `(${from.pick(shapes)()})`);
+  const main = `(...more) => [fs.map((f) => f()), more.map((f) => f()), (() => ${body(true)})()]`;
+  const ofMethod = from.pick(methods);
+  return {
+    names: [...names, method],
+    text: `(() => {
+const g = globalThis;
+const ${names.map((name) => `key_${name} = '${name}'`).join()};
+const fs = [${functions.join()}], args = [${from.next() < 0.3 ? `() => ${body(true)}` : ''}];
+return { main: ${main}, args, method: (${ofMethod}) };
+})()`,
+  };
+}
+
+interface Made {
+  readonly main: (...more: (() => unknown)[]) => unknown;
+  readonly args: readonly (() => unknown)[];
+  readonly method: unknown;
+}
+
+async function evaluate(text: string, isStrict: boolean): Promise<Made> {
+  if (!isStrict) return vm.runInThisContext(text);
+  return (await import(`data:text/javascript,export default ${encodeURIComponent(text)}`)).default;
+}
+
+test('functions of a call see one global scope', async (t) => {
+  const from = random(t);
+  const runs = Number(process.env['MANYCORE_RUNS'] ?? 20);
+  for (let serial = 0; serial < runs; serial += 1) {
+    const { text, names } = program(from, serial);
+    const { main, args, method } = await evaluate(text, from.next() < 0.6);
+    const values = [[1, 'one', { a: 1 }, undefined][from.integer(0, 4)], from.pick([2, 0]), method];
+    const reset = (): void => {
+      for (const [at, name] of names.entries()) {
+        const value: unknown = structuredCloneOf(values[at]);
+        const descriptor = { value, writable: true, enumerable: true, configurable: true };
+        if (at !== 1 || values[1] === 2) Object.defineProperty(globalThis, name, descriptor);
+        else Reflect.deleteProperty(globalThis, name);
+      }
+    };
+    reset();
+    const home = seen(() => main(...args));
+    reset();
+    const there = await peer.run(main, ...args).then(
+      (result) => seen(() => result),
+      (error: unknown) => `${error}`,
+    );
+    for (const name of names) Reflect.deleteProperty(globalThis, name);
+    assert.equal(there, home, text);
+  }
+});
+
+function structuredCloneOf(value: unknown): unknown {
+  return typeof value === 'function' ? value : structuredClone(value);
+}
+
+function seen(body: () => unknown): string {
+  try {
+    return JSON.stringify(body(), (_key, value) => (value === undefined ? 'undefined' : value));
+  } catch (error) {
+    return `${error}`;
+  }
+}
