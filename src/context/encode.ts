@@ -14,7 +14,7 @@ import { isPlainPrimitive } from './plain.js';
 import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
-import { joinPath, nameOfClass, refusalOf, refuse, transferError } from './refuse.js';
+import { joinPath, nameOfClass, refusalOf, refuse, type Step, transferError } from './refuse.js';
 import type { Sharer, User } from './sharing.js';
 import type { AnyFunction, BufferCarrier } from './types.js';
 import { always } from './versions.js';
@@ -85,7 +85,7 @@ export class Graph {
   /** The objects that are being written, outermost first. */
   readonly holders: object[] = [];
   /** Where we are, for error messages. */
-  readonly path: (string | number)[];
+  readonly path: Step[];
 
   constructor(
     functions: FunctionEncoder,
@@ -166,7 +166,7 @@ export class Graph {
   }
 
   /** The same with a path segment around it. */
-  at<T>(segment: string, body: () => T): T {
+  at<T>(segment: Step, body: () => T): T {
     this.path.push(segment);
     const result = body();
     this.path.pop();

@@ -22,6 +22,7 @@ import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
 import { Sharing } from './sharing.js';
+import { shownFunction, shownVariable } from './shown.js';
 import { taskTarget } from './task.js';
 import {
   isExpect,
@@ -186,12 +187,16 @@ export class Functions implements FunctionEncoder {
       if (described.hasAppeared !== undefined) graph.appearances.push(described.hasAppeared);
       if (graph.functions.push(fn) === 1) graph.seesRoot = code.isClass || code.seesItself;
     }
-    graph.at(describePlace(fn, described), () => {
-      for (const [at, slot] of slots.entries()) this.#slot(fn, described, slot, at, values, graph);
-      entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
-      if (code.isClass) addClassState(fn, described, this.#states, index, entry, graph);
-      else addProperties(fn, described, index, graph);
-    });
+    graph.at(
+      () => shownFunction(fn, described),
+      () => {
+        for (const [at, slot] of slots.entries())
+          this.#slot(fn, described, slot, at, values, graph);
+        entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
+        if (code.isClass) addClassState(fn, described, this.#states, index, entry, graph);
+        else addProperties(fn, described, index, graph);
+      },
+    );
     this.#imports.user = outer;
     return index;
   }
@@ -211,7 +216,7 @@ export class Functions implements FunctionEncoder {
       return;
     }
     if (isLoweredPrivate(value, code.text)) {
-      refuseLowered(fn.name, [...graph.path, `variable ${name}`]);
+      refuseLowered(fn.name, [...graph.path, shownVariable(name, place?.script)]);
     }
     if (graph.isConstant && !isFixed && !isSettled(code, value, binding, place)) throw changeable;
     const canShare = !code.usesEval;
@@ -223,10 +228,13 @@ export class Functions implements FunctionEncoder {
       this.#sharing.check({ fn, place, slot, writes, canShare }, graph);
     }
     const why = code.usesEval && !code.freeNames.includes(name) ? ', which its eval() may use' : '';
-    graph.at(`variable ${name}${why}`, () => {
-      if (cell === undefined) graph.set(values, at, value);
-      else values[at] = graph.sharedCell(cell, value);
-    });
+    graph.at(
+      () => shownVariable(name, place?.script) + why,
+      () => {
+        if (cell === undefined) graph.set(values, at, value);
+        else values[at] = graph.sharedCell(cell, value);
+      },
+    );
   }
 }
 
@@ -242,12 +250,4 @@ function isSettled(
   // Variables at the top of a plain script (-e, REPL, vm) are those of all such scripts.
   const isOfScript = !isModule && !isCommonJs && binding.scope.parent === undefined;
   return isConstant(binding) && (!isOfScript || binding.kind === 'const');
-}
-
-function describePlace(fn: AnyFunction, { code, place }: Described): string {
-  const name =
-    fn.name === '' ? 'anonymous function' : `${code.isClass ? 'class' : 'function'} ${fn.name}`;
-  if (place === undefined) return name;
-  const file = place.script.name.slice(place.script.name.lastIndexOf('/') + 1);
-  return `${name} (${file}:${place.line + 1}:${place.column + 1})`;
 }

@@ -24,6 +24,7 @@ import {
 } from './references.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
+import { shownVariable } from './shown.js';
 import type { AnyFunction } from './types.js';
 import { isViteImport, viteImport } from './vite.js';
 import { ofWebpack } from './webpack.js';
@@ -155,7 +156,10 @@ export class Imports {
       if (special !== undefined) return [value, special];
       return [ofForeignModule(name, ofWebpack(name, value, text), text), undefined];
     }
-    const found = viteImport(name, value, text, place.script, [...graph.path, `variable ${name}`]);
+    const found = viteImport(name, value, text, place.script, [
+      ...graph.path,
+      shownVariable(name, place.script),
+    ]);
     if (!('specifier' in found)) return [found.value, undefined];
     const reference = { specifier: found.specifier, name: '*', isRequired: false };
     return [value, this.add(value, reference, graph, place.script.url)];

@@ -14,8 +14,10 @@ import { originOf } from './recreate.js';
 import { scriptUrl } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
+/** A text that is made when a message needs it. */
+export type Step = string | number | (() => string);
 /** From what was sent to a value: names, `.keys`, and indices. */
-export type Path = readonly (string | number)[];
+export type Path = readonly Step[];
 
 interface Refusal {
   /** "a Promise" */
@@ -285,9 +287,9 @@ export function transferError(
   why: string,
   options?: ErrorOptions,
 ): CodedError {
-  const [what = 'the value', ...rest] = path;
-  const where = rest.length === 0 ? '' : `\n  path: ${joinPath(path)}`;
-  return new CodedError(code, `${what} cannot travel: ${why}${where}`, options);
+  const [what = 'the value'] = path;
+  const where = path.length <= 1 ? '' : `\n  path: ${joinPath(path)}`;
+  return new CodedError(code, `${shown(what)} cannot travel: ${why}${where}`, options);
 }
 
 /** Steps of the path to what is nested too deeply. */
@@ -307,9 +309,14 @@ export function refusalFor(error: unknown, path: Path): CodedError {
 export function joinPath(path: Path): string {
   let joined = '';
   for (const step of path) {
-    const part = typeof step === 'number' ? `[${step}]` : step;
+    const part = shown(step);
     const isAccess = part.startsWith('.') || part.startsWith('[');
     joined += joined === '' ? part : isAccess ? part : ` → ${part}`;
   }
   return joined;
+}
+
+function shown(step: Step): string {
+  if (typeof step === 'number') return `[${step}]`;
+  return typeof step === 'string' ? step : step();
 }

@@ -76,20 +76,28 @@ function onStack(): [string, string][] {
 export function placeOf(text: string, anchor: number, at: FunctionLocation): Place {
   const script = scriptAt(at, text);
   const { lineStarts, source } = script;
-  const lineStart = lineStarts[at.line];
-  if (source !== undefined && lineStart !== undefined) {
-    const start = startOf(source, text, lineStart + at.column);
-    if (start >= 0) return { script, start, ...lineAndColumn(lineStarts, start) };
-  }
+  const start = source === undefined ? -1 : startOf(source, lineStarts, text, at);
+  if (start >= 0 && at.line > 0) return { script, start, ...lineAndColumn(lineStarts, start) };
   const before = text.slice(0, anchor);
   const breaks = before.split('\n').length - 1;
   const column = breaks === 0 ? Math.max(0, at.column - anchor) : 0;
-  return { script, start: -1, line: Math.max(0, at.line - breaks), column };
+  return { script, start, line: Math.max(0, at.line - breaks), column };
 }
 
-function startOf(source: string, text: string, offset: number): number {
+/** Where `text` begins in `source`; -1: it is not there. */
+function startOf(
+  source: string,
+  lineStarts: readonly number[],
+  text: string,
+  { line, column }: FunctionLocation,
+): number {
+  const offset = (lineStarts[line] ?? Number.NaN) + column;
   const start = source.lastIndexOf(text, offset);
-  return start >= 0 && start + text.length > offset ? start : -1;
+  if (start >= 0 && start + text.length > offset) return start;
+  // Columns of the first line leave out the head of a function that a tool has put around a module.
+  const only = line === 0 ? source.indexOf(text) : -1;
+  const isFirst = only === source.lastIndexOf(text, lineStarts[1] ?? source.length);
+  return isFirst && only < (lineStarts[1] ?? source.length) ? only : -1;
 }
 
 function lineAndColumn(lineStarts: readonly number[], offset: number) {
@@ -118,6 +126,12 @@ function scriptAt(at: FunctionLocation, text: string): Script {
   return script;
 }
 
+/** The text of the script that V8 calls `name`, where a function of it was sent. */
+export function runningText(name: string): string | undefined {
+  for (const script of scripts.values()) if (script.name === name) return script.source;
+  return undefined;
+}
+
 function pathToUrl(path: string): string {
   return new URL(`file://${path.split('/').map(encodeURIComponent).join('/')}`).href;
 }
@@ -140,8 +154,7 @@ function readScript(at: FunctionLocation, name: string, url: string, text: strin
   if (url.startsWith('node:')) return none;
   for (const source of sourcesOf(at.scriptId, url)) {
     const lineStarts = startsOfLines(source);
-    const offset = (lineStarts[at.line] ?? Number.NaN) + at.column;
-    if (!(startOf(source, text, offset) >= 0)) continue;
+    if (startOf(source, lineStarts, text, at) < 0) continue;
     const analysis = parseModule(source);
     if (analysis === undefined) continue;
     // ES modules that were required are in the cache as well.

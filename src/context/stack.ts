@@ -2,9 +2,10 @@
 // original file and line, without ours and Node's. Source maps are applied here, in the parent,
 // because the host runs re-created code and knows none.
 
-import { findSourceMap } from 'node:module';
 import { isNativeError } from 'node:util/types';
 import { coveragePrefix } from './recreate.js';
+import { runningText } from './scripts.js';
+import { originalPlace } from './source-maps.js';
 
 /** Where a call was made: an object whose `stack` is made into text only when somebody reads it. */
 export interface CallSite {
@@ -158,10 +159,9 @@ function toOriginal(frame: string): string {
   const place = bare.length > longestFrame ? undefined : placePattern.exec(bare);
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
-  const map = findSourceMap(file);
-  if (map === undefined) return bare;
-  const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
-  if (!('originalSource' in entry) || typeof entry.originalSource !== 'string') return bare;
-  const original = `${entry.originalSource}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+  const found = originalPlace(file, runningText(file), Number(line) - 1, Number(column) - 1);
+  if (found === undefined) return bare;
+  const isRelative = !/^(?:\/|[a-z-]+:)/.test(found.file);
+  const original = `${isRelative ? file : found.file}:${found.line + 1}:${found.column + 1}`;
   return bare.replace(`${file}:${line}:${column}`, () => original);
 }

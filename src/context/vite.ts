@@ -35,7 +35,7 @@ export function viteImport(
 ): ViteImport {
   if (typeof value !== 'object' || value === null) return { value };
   const used = usedMembers(text, name) ?? Object.keys(value);
-  const source = sourceOf(name, script.source ?? '');
+  const source = sourceOfVite(name, script.source ?? '');
   if (/(?:^|\/node_modules\/)@?vitest\//.test(`${source}/`)) {
     refuseRunner(`${used[0] ?? 'an export'} of Vitest`, path);
   }
@@ -45,7 +45,7 @@ export function viteImport(
 }
 
 /** The specifier in `const name = await __vite_ssr_import__("specifier", …)`. */
-function sourceOf(name: string, source: string): string {
+export function sourceOfVite(name: string, source: string): string {
   const [, double, single] =
     new RegExp(`\\bconst ${name} = await [\\w$]+\\((?:"([^"\\\\]*)"|'([^'\\\\]*)')`).exec(source) ??
     [];

@@ -1,0 +1,43 @@
+// From a place in the code that V8 runs to the source that the user wrote.
+
+import { findSourceMap, SourceMap } from 'node:module';
+
+/** Zero-based. */
+interface OriginalPlace {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * The original of a place in the script `name`; `undefined`: nothing maps it. `running`: the text of that
+ * script, if it is known, whose end may hold a map.
+ */
+export function originalPlace(
+  name: string,
+  running: string | undefined,
+  line: number,
+  column: number,
+): OriginalPlace | undefined {
+  const map = findSourceMap(name) ?? inlineMapOf(running ?? '');
+  const entry = map?.findEntry(line, column);
+  if (entry === undefined || !('originalSource' in entry)) return undefined;
+  const { originalSource: file, originalLine, originalColumn } = entry;
+  if (typeof file !== 'string') return undefined;
+  return { file, line: originalLine, column: originalColumn };
+}
+
+const inlineStart = '//# sourceMappingURL=data:application/json;';
+
+/** Node has no maps of code that a test runner has compiled and run by itself. */
+function inlineMapOf(source: string): SourceMap | undefined {
+  const start = source.lastIndexOf(inlineStart);
+  if (start < 0) return undefined;
+  const [url = ''] = source.slice(start).split(/[\r\n]/, 1);
+  try {
+    const json = Buffer.from(url.slice(url.indexOf(',') + 1), 'base64').toString();
+    return new SourceMap(JSON.parse(json));
+  } catch {
+    return undefined; // not what it looks like
+  }
+}

@@ -1,0 +1,50 @@
+// Places in messages and stacks of code that a tool compiled and runs by itself, as test runners do: the
+// lines are those that the user wrote, and imports have the name of their module.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import vm from 'node:vm';
+import { openPool } from '../pool/ways.js';
+
+/** Line 2 of the compiled text is line 5 of the user's file, and so on; columns are not mapped. */
+const map = { version: 3, sources: ['user.ts'], names: [], mappings: ';AAIA;AACA;AACA;AACA' };
+const url = `data:application/json;charset=utf-8;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
+
+const head = '(async (__vite_ssr_import__) => {';
+const text = `const first = () => conf.ref;
+const __vite_ssr_import_0__ = await __vite_ssr_import__("./conf.js");
+const conf = { ref: new WeakRef({}) };
+const fail = () => { throw new RangeError('failed ' + typeof fail); };
+return { first, own: () => conf.ref, imported: () => __vite_ssr_import_0__.inner, fail };
+//# sourceMappingURL=${url}
+})`;
+
+async function load(): Promise<Record<string, () => unknown>> {
+  const run = vm.runInThisContext(head + text, {
+    filename: 'file:///app/user.ts',
+    columnOffset: -head.length, // as test runners do, for lines without their head
+  });
+  return run(async () => ({ inner: { ref: new WeakRef({}) } }));
+}
+
+const cases: [name: string, path: RegExp][] = [
+  ['first', /function first \(user\.ts:1:15\) → variable conf\.ref$/],
+  ['own', /function own \(user\.ts:8:1\) → variable conf\.ref$/],
+  ['imported', /function imported \(user\.ts:8:1\) → import of '\.\/conf\.js'\.inner\.ref$/],
+];
+
+test('a refusal names the line that the user wrote, and an import by its module', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const functions = await load();
+  for (const [name, path] of cases) {
+    const fn = functions[name];
+    assert.ok(fn !== undefined);
+    await assert.rejects(pool.run(fn), { code: 'TRANSFER_UNSUPPORTED', message: path });
+  }
+  const { fail } = functions;
+  assert.ok(fail !== undefined);
+  await assert.rejects(pool.run(fail), ({ stack }: Error) => {
+    assert.match(stack ?? '', /^RangeError: failed function\n {4}at fail \(.*user\.ts:7:1\)\n/);
+    return true;
+  });
+});
