@@ -36,8 +36,13 @@ export interface Slot {
   readonly scopes?: readonly object[];
   /** What names the cell that it travels as; `undefined`: it travels as its value. */
   readonly cell?: unknown;
-  /** The global of the program that it stands for, and whether the function assigns it. */
-  readonly global?: { readonly name: string; readonly writes: boolean };
+  /** The global of the program that it stands for. */
+  readonly global?: {
+    readonly name: string;
+    /** Whether the function assigns it; `isMade`: only where there is none. */
+    readonly writes: boolean;
+    readonly isMade: boolean;
+  };
 }
 
 /** A function as it is now. */

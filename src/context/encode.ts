@@ -7,6 +7,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Dirent } from 'node:fs';
 import * as types from 'node:util/types';
+import { CodedError } from '../errors.js';
 import { isBare, isIndex, isPlainArray, Parcel } from '../internal/index.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
@@ -65,6 +66,8 @@ export class Graph {
   /** Who uses which variable: see sharing.ts. */
   readonly variables = new Map<string, User[]>();
   readonly globals = new Map<string, Sharer[]>();
+  /** Globals that cannot travel, each with its refusal. */
+  readonly refused = new Map<string, CodedError>();
   /** In a constant graph: whether a global that one of its functions uses has appeared since. */
   readonly appearances: (() => boolean)[] = [];
   /** True: functions were met that share a variable, so it is to be written again, with cells. */
@@ -171,6 +174,19 @@ export class Graph {
     const result = body();
     this.path.pop();
     return result;
+  }
+
+  /** Writes the global `name`; a refusal waits until all functions of the call are known. */
+  attempt(name: string, body: () => void): void {
+    const [steps, holders] = [this.path.length, this.holders.length];
+    try {
+      body();
+    } catch (error) {
+      if (!(error instanceof CodedError)) throw error;
+      this.refused.set(name, error);
+      this.path.length = steps;
+      this.holders.length = holders;
+    }
   }
 
   /** A new special for `value`; its parts may be pushed into `entry` afterwards. */

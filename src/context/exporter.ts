@@ -326,8 +326,9 @@ export class ContextExporter implements Exporter {
       const graph = new Graph(this.#functions, what, false, this.#buffers);
       this.#path = graph.path;
       write(graph);
+      this.#functions.settle(graph);
       if (!graph.isStale) return graph;
-      this.#functions.forget();
+      this.#functions.retry();
     }
   }
 

@@ -61,6 +61,17 @@ export class Functions implements FunctionEncoder {
 
   /** Forgets what belongs to one export. */
   forget(): void {
+    this.retry();
+    this.#sharing.forget();
+  }
+
+  /** Ends the writing of `graph`, when all its functions are known. */
+  settle(graph: Graph): void {
+    this.#sharing.settle(graph);
+  }
+
+  /** Before the same export begins once more. */
+  retry(): void {
     this.#describer.forget();
     this.#imports.user = undefined;
   }
@@ -228,13 +239,16 @@ export class Functions implements FunctionEncoder {
       this.#sharing.check({ fn, place, slot, writes, canShare }, graph);
     }
     const why = code.usesEval && !code.freeNames.includes(name) ? ', which its eval() may use' : '';
-    graph.at(
-      () => shownVariable(name, place?.script) + why,
-      () => {
-        if (cell === undefined) graph.set(values, at, value);
-        else values[at] = graph.sharedCell(cell, value);
-      },
-    );
+    const title = (): string =>
+      slot.global === undefined
+        ? shownVariable(name, place?.script) + why
+        : `global ${slot.global.name}`;
+    const body = (): void => {
+      if (cell === undefined) graph.set(values, at, value);
+      else values[at] = graph.sharedCell(cell, value);
+    };
+    if (slot.global === undefined) graph.at(title, body);
+    else graph.attempt(slot.global.name, () => graph.at(title, body));
   }
 }
 

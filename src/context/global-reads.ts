@@ -40,16 +40,19 @@ export function globalReads(
   const namesOf = (some: readonly Use[]) => some.flatMap(({ keys }) => keys.map(nameOf));
   const assigned = new Set(namesOf(uses.filter(({ writes }) => writes)));
   const written = new Set([...assigned, ...code.writtenNames]);
+  const changed = new Set(namesOf(uses.filter(({ writes, makes }) => writes && !makes)));
   const captured = new Set(variables.map(({ name }) => name));
   const slots = new Map<string, Slot>();
   const add = (slot: string, name: string, isFlag = false): void => {
     const cell = code.usesEval ? undefined : sharing.cellOfGlobal(name, written.has(name), code);
     const value: unknown = isFlag || Reflect.get(global, name);
-    const of = { name, writes: written.has(name) };
+    const isMade = assigned.has(name) && !changed.has(name) && !code.writtenNames.has(name);
+    const of = { name, writes: written.has(name), isMade };
     slots.set(slot, { name: slot, value, binding: undefined, isFixed: false, global: of, cell });
   };
   const absent = new Set<string>();
   const isThere = (name: string): boolean => {
+    if (sharing.isOfHost(name)) return false;
     if (isUserGlobal(name, global)) return true;
     if (name !== '' && !(name in global)) absent.add(name);
     return false;

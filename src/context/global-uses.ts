@@ -30,6 +30,8 @@ export interface Use {
   /** Asks only whether there is such a member. */
   readonly isHas: boolean;
   readonly writes: boolean;
+  /** Assigns only where there is none: `globalThis.cache ??= new Map()`. */
+  readonly makes: boolean;
   /** Calls the member with the global object as `this`. */
   readonly calls: boolean;
   /** Changes of the text, for keys that have a slot. `bind`: the name of `Function.prototype.bind`. */
@@ -143,7 +145,7 @@ function useAt(
   return patternUse(at, parents, keys, value, hasRest);
 }
 
-const read = { isHas: false, writes: false, calls: false };
+const read = { isHas: false, writes: false, makes: false, calls: false };
 const write = { ...read, writes: true };
 
 function valueOf({ slot, isCell }: Ref): string {
@@ -205,7 +207,9 @@ function memberUse(place: Place): Use {
   // `globalThis.n = cell[0] = …` assigns both.
   const both = (ref: Ref): string => `${place.text}=${valueOf(ref)}`;
   if (parent?.type === 'AssignmentExpression' && parent.start === start) {
-    return { ...write, keys, edits: ([ref]) => (ref ? [{ start, end, text: both(ref) }] : []) };
+    const makes = parent.operator === '??=' || parent.operator === '||=';
+    const edits: Use['edits'] = ([ref]) => (ref ? [{ start, end, text: both(ref) }] : []);
+    return { ...write, makes, keys, edits };
   }
   if (parent?.type === 'UpdateExpression' && parents.at(-2)?.type === 'ExpressionStatement') {
     const whole = (ref: Ref): Edit => {

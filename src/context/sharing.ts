@@ -46,6 +46,7 @@ function serialOf(value: object): number {
 /** Variables that functions were seen to share; from then on they travel as cells. */
 export class Sharing {
   readonly #shared = new Set<string>();
+  readonly #ofHost = new Set<string>();
 
   /** What names the cell of a variable; `undefined`: it travels as its value. `scope`: as V8 shows it. */
   cellOf(script: Script, binding: Binding | undefined, scope: object, isClass: boolean) {
@@ -61,6 +62,26 @@ export class Sharing {
   cellOfGlobal(name: string, isWritten: boolean, { isClass }: Code): string | undefined {
     const key = globalKey(name);
     return isWritten || isClass || this.#shared.has(key) ? key : undefined;
+  }
+
+  /** Whether the call uses the global of the host instead, because that of the program cannot travel. */
+  isOfHost(name: string): boolean {
+    return this.#ofHost.has(name);
+  }
+
+  /** Leaves globals that cannot travel to the host where a function of `graph` makes them there. Throws for others. */
+  settle(graph: Graph): void {
+    for (const [name, refusal] of graph.refused) {
+      const users = graph.globals.get(globalKey(name)) ?? [];
+      if (!users.some(({ slot }) => slot.global?.isMade === true)) throw refusal;
+      this.#ofHost.add(name);
+      graph.isStale = true;
+    }
+  }
+
+  /** Forgets what belongs to one export. */
+  forget(): void {
+    this.#ofHost.clear();
   }
 
   /** Notes that functions share a global that one of them assigns. */

@@ -21,6 +21,7 @@ declare global {
   var manycoreHiddenFunction: (n: number) => number;
   var manycoreGetter: string;
   var manycoreAbsent: number | undefined;
+  var manycoreMade: unknown;
   var manycoreLate: number | undefined;
 }
 
@@ -104,6 +105,29 @@ test('a global that is added after the first call of a function arrives', async 
     Reflect.deleteProperty(globalThis, 'manycoreLate');
   }
   for (const way of ways) assert.equal(await peer.run(way), undefined);
+});
+
+test('a global that cannot travel is of the host where the function makes a missing one', async () => {
+  Object.assign(globalThis, { manycoreMade: new WeakMap([[{}, 1]]) });
+  try {
+    const made = () => {
+      globalThis.manycoreMade ??= 'made';
+      return globalThis.manycoreMade;
+    };
+    const all = () => [made(), globalThis.manycoreMade, typeof manycoreMade];
+    assert.deepEqual(await peer.run(all), ['made', 'made', 'string']);
+    await assert.rejects(
+      peer.run(() => globalThis.manycoreMade),
+      /path: .* → global manycoreMade/s,
+    );
+    const other = () => {
+      globalThis.manycoreMade = 5;
+      return made();
+    };
+    assert.equal(await peer.run(other), 5);
+  } finally {
+    Reflect.deleteProperty(globalThis, 'manycoreMade');
+  }
 });
 
 test('a method of the global object has it as `this`', async () => {
