@@ -3,35 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  type AnyFunction,
-  createExporter,
-  createImporter,
-  type FunctionSnapshot,
-} from '../../src/context/index.js';
+import { type AnyFunction, createExporter, createImporter } from '../../src/context/index.js';
 import { hasCode } from '../../src/errors.js';
 import { type Random, random } from '../support/index.js';
-
-/** Runs a call as a host would, by the bytes of it alone. */
-function runElsewhere(fn: AnyFunction, args: readonly unknown[]): unknown {
-  const exporter = createExporter();
-  const importer = createImporter({ exporter: createExporter() });
-  const learn = (ids: readonly number[]): void => {
-    for (const id of new Set(ids)) void importer.define(id, exporter.definition(id));
-  };
-  const call = ({ id, definitions, state }: FunctionSnapshot) => {
-    learn(definitions);
-    return importer.importFunction(id, state);
-  };
-  const snapshot = exporter.exportFunction(fn);
-  const values = exporter.exportValue(args, 'the arguments');
-  const haveCode = values.definitions.length > 0;
-  const joint = snapshot.state === undefined ? undefined : exporter.exportJoint(fn, args, haveCode);
-  if (joint !== undefined) return call(joint)();
-  learn(values.definitions);
-  const copies = importer.importValue(values.bytes);
-  return call(snapshot)(...(Array.isArray(copies) ? copies : []));
-}
+import { runElsewhere } from './elsewhere.js';
 
 const source = `let total = 0, last = 'none';
 const add = (n) => { total += n; last = 'added'; return total };

@@ -311,6 +311,7 @@ export function moduleGraph(dice: Random): ModuleGraph {
   const file = isEsm ? './main.mjs' : './main.cjs';
   const files: Record<string, string> = {
     'package.json': JSON.stringify({ main: file }),
+    'lib/folder.txt': '',
     'runner.mjs': `await import('${file}');`,
     'thread.cjs': `new (require('node:worker_threads').Worker)('${file}');`,
   };
