@@ -26,6 +26,7 @@ import {
   stringAt,
 } from './protocol.js';
 import type { Instance } from './recreate.js';
+import { contentsOf } from './sentinels.js';
 import type { AnyFunction } from './types.js';
 import { corrupt } from './wire.js';
 
@@ -181,6 +182,9 @@ class Decoding {
       case special.imported:
         this.#done(index, this.#imported(entry));
         return;
+      case special.frozen:
+        this.#done(index, this.#frozen(entry));
+        return;
       case special.closure:
         this.#done(index, this.#memory.closure(numberAt(entry, 1)));
         return;
@@ -225,6 +229,15 @@ class Decoding {
 
   #imported(entry: readonly unknown[]): unknown {
     return this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2), stringAt(entry, 3));
+  }
+
+  /** The import, where it holds what the peer's does, else the copy. */
+  #frozen(entry: readonly unknown[]): unknown {
+    const imported = this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2), '');
+    if (contentsOf(imported) === stringAt(entry, 3)) return imported;
+    const copy = this.#list(entry, 4)[0];
+    if (typeof copy !== 'object' || copy === null) throw corrupt('a frozen object has no copy');
+    return copy;
   }
 
   /** One value for an identity: ours when it comes back, else the one that was made before. */

@@ -25,6 +25,8 @@ export interface FunctionEncoder {
   encodeFunction(fn: AnyFunction, graph: Graph): number;
   /** The same for an object that is a module; `undefined`: it is none. */
   encodeModule(value: object, graph: Graph): number | undefined;
+  /** Names the import that a frozen object is, to be used where it holds the same; `undefined`: it is none. */
+  frozenImport(value: object, graph: Graph): readonly unknown[] | undefined;
   /** The same for a symbol that is a variable of a module. */
   encodeSymbol(value: symbol, graph: Graph): number | undefined;
   /** Where the modules of its classes keep something of `value`; `undefined`: nowhere. */
@@ -232,10 +234,20 @@ export class Graph {
     if (typeof value === 'function') return this.#functions.encodeFunction(value, this);
     if (typeof value === 'symbol') return this.#symbol(value);
     if (typeof value !== 'object' || value === null || this.#copies.has(value)) return -1;
+    const frozen = this.#functions.frozenImport(value, this);
+    if (frozen !== undefined) return this.#frozen(value, frozen);
     if (isOrdinary(value)) return -1;
     const path = builtinPath(value);
     if (path !== undefined) return this.add(value, [special.builtin, ...this.#path(path)]);
     return this.#specialObject(value);
+  }
+
+  /** An import of the peer, with a copy for where it holds something else. */
+  #frozen(value: object, named: readonly unknown[]): number {
+    const cell: unknown[] = [0];
+    const index = this.add(value, [...named, cell]);
+    cell[0] = this.#copy(value);
+    return index;
   }
 
   #path(path: readonly (string | symbol)[]): unknown[] {

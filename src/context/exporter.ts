@@ -19,6 +19,7 @@ import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
 import { type Path, refusalFor } from './refuse.js';
+import type { Sentinels } from './sentinels.js';
 import { atCaller } from './stack.js';
 import type {
   AnyFunction,
@@ -127,6 +128,11 @@ export class ContextExporter implements Exporter {
         parcel: graph.parcel,
       };
     });
+  }
+
+  /** Imports of functions, here and of peers, that values are compared with. */
+  get sentinels(): Sentinels {
+    return this.#functions.sentinels;
   }
 
   largestCapture(fn: AnyFunction): string | undefined {

@@ -21,6 +21,7 @@ import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
+import type { Sentinels } from './sentinels.js';
 import { Sharing } from './sharing.js';
 import { shownFunction, shownVariable } from './shown.js';
 import { taskTarget } from './task.js';
@@ -167,6 +168,15 @@ export class Functions implements FunctionEncoder {
 
   hiddenState(value: object): string | undefined {
     return this.#imports.hiddenState(value);
+  }
+
+  frozenImport(value: object, graph: Graph): readonly unknown[] | undefined {
+    return this.#imports.frozen(value, graph);
+  }
+
+  /** The imports that functions of the program, or of a peer, have. */
+  get sentinels(): Sentinels {
+    return this.#imports.sentinels;
   }
 
   encodeSymbol(value: symbol, graph: Graph): number | undefined {

@@ -4,7 +4,7 @@
 // Not here: the order of fix-ups (decode.ts), compiling (recreate.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createRequire } from 'node:module';
+import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
 import { rememberPristine } from './classes.js';
@@ -24,6 +24,7 @@ import {
 } from './protocol.js';
 import { adopt } from './realms.js';
 import { compile, compileFailed, type Instance, rememberOrigin } from './recreate.js';
+import { exportsIn } from './sentinels.js';
 import type { AnyFunction, BufferCarrier, Exporter, Importer } from './types.js';
 import { asCorrupt, corrupt, format, read } from './wire.js';
 
@@ -49,6 +50,7 @@ class ContextImporter implements Importer, Memory {
   readonly #buffers: BufferCarrier | undefined;
   readonly #codes = new Map<number, Code>();
   readonly #modules = new Map<number, Exports>();
+  readonly #sources = new Map<number, ModuleDefinition>();
   /** Classes and symbols that modules do not export. */
   readonly #seen = new Map<string, unknown>();
   /** Modules that take time, by what they are imported as. */
@@ -90,6 +92,7 @@ class ContextImporter implements Importer, Memory {
 
   /** Remembers a failure: whoever needs the module later hears the same. */
   #load(id: number, definition: ModuleDefinition): void | Promise<void> {
+    this.#sources.set(id, definition);
     const fail = (error: unknown): never => {
       this.#loading.delete(id);
       if (error instanceof CodedError) this.#failures.set(id, error);
@@ -253,11 +256,24 @@ class ContextImporter implements Importer, Memory {
     const specifier = this.#loading.get(id);
     if (specifier !== undefined) throw stillLoading(specifier);
     if (exports === undefined) throw corrupt(`the module ${id} was not defined`);
-    if (variable === '') return exports(name);
+    if (variable === '') {
+      const value = exports(name);
+      this.#note(value, name, id, exports);
+      return value;
+    }
     const key = `${id} ${name} ${variable}`;
     const seen = this.#seen.get(key) ?? seenBy(exports(name), variable);
     this.#seen.set(key, seen);
     return seen;
+  }
+
+  /** A result that is an import of the function, or another export of that module, goes back as it. */
+  #note(value: unknown, name: string, id: number, exports: Exports): void {
+    const source = this.#sources.get(id);
+    if (source === undefined || !(this.#exporter instanceof ContextExporter)) return;
+    const isOfNode = isBuiltin(source.specifier);
+    const read = () => [source, exportsIn(exports('*'))] as const;
+    this.#exporter.sentinels.note(value, name, source, isOfNode ? undefined : read);
   }
 
   parcel(id: number): readonly unknown[] {

@@ -1,14 +1,14 @@
 // Writes what a host imports again into a graph: imports as the source names them, modules and exports
 // of modules however a function came by them. Not here: finding their names (references.ts).
 
-import { Module } from 'node:module';
+import { isBuiltin, Module } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
 import { type Code, readCode } from './code.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
-import { innerClass, innerSymbols } from './inner-names.js';
+import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { foreignRequire, ofForeignModule } from './jest.js';
 import { isProgram } from './program.js';
@@ -24,6 +24,7 @@ import {
 } from './references.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
+import { exportsIn, type ImportSource, Sentinels } from './sentinels.js';
 import { shownVariable } from './shown.js';
 import type { AnyFunction } from './types.js';
 import { isViteImport, viteImport } from './vite.js';
@@ -38,6 +39,7 @@ export class Imports {
   readonly #symbols = new Map<symbol, ModuleReference>();
   /** By prototype. */
   readonly #keepers = new WeakMap<object, readonly Keeper[]>();
+  readonly sentinels = new Sentinels();
   /** The script of the function whose parts are being written. */
   user: Script | undefined;
 
@@ -50,7 +52,7 @@ export class Imports {
   exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined {
     const isClass = code.isClass || looksLikeClass(fn);
     // Without a name from outside, a copy is as good, and cheaper.
-    if (!isClass && code.freeNames.length === 0) return undefined;
+    if (!isClass && code.freeNames.length === 0 && !this.sentinels.isImport(fn)) return undefined;
     const known = this.#found.get(fn);
     if (known !== undefined) return known === 'none' ? undefined : known;
     const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
@@ -80,8 +82,10 @@ export class Imports {
 
   /** The special for a symbol of a module; `undefined`: it is none, or has no name. */
   symbol(value: symbol, graph: Graph): number | undefined {
-    const reference = this.#symbols.get(value);
-    return reference && this.add(value, reference, graph);
+    const inner = this.#symbols.get(value);
+    if (inner !== undefined) return this.add(value, inner, graph);
+    const found = this.sentinels.find(value);
+    return found && this.add(value, found.reference, graph, found.parent, found.importType);
   }
 
   /** What of an instance lies in the modules of its classes: how a copy would lose it. */
@@ -100,6 +104,31 @@ export class Imports {
       }
     }
     return undefined;
+  }
+
+  /** Notes an import that a function has, for values which it may compare with. */
+  #note(value: unknown, source: ImportSource & { readonly name: string }): void {
+    const isNamespace = types.isModuleNamespaceObject(value);
+    const isOwn = typeof value === 'function' && /^\.{0,2}\//.test(source.specifier);
+    const read = (): readonly [ImportSource, readonly (readonly [string, unknown])[]] => {
+      if (typeof value !== 'function') return [source, exportsIn(value)];
+      const place = canInspect() ? this.#describer.placeOf(value) : undefined;
+      const { url = '', isCommonJs = true } = place?.script ?? {};
+      const isFound = place !== undefined && !isCommonJs && !isProgram(url);
+      const from = { specifier: url, parent: '', isRequired: false, importType: '' };
+      return [from, isFound ? exportsAround(value, place) : []];
+    };
+    const mayRead = (isNamespace || isOwn) && !isBuiltin(source.specifier);
+    this.sentinels.note(value, source.name, source, mayRead ? read : undefined);
+  }
+
+  /** The import that a frozen object is, with what it holds; `undefined`: it is a copy. */
+  frozen(value: object, graph: Graph): readonly unknown[] | undefined {
+    const found = this.sentinels.find(value);
+    if (found === undefined) return undefined;
+    const { reference, parent, importType, contents } = found;
+    const id = this.#moduleOf(reference, parent, importType, graph);
+    return [special.frozen, id, reference.name, contents];
   }
 
   /** The special for an object that is a module; `undefined`: it is none that can be imported. */
@@ -124,7 +153,19 @@ export class Imports {
   add(value: unknown, from: ModuleReference, graph: Graph, parent = '', importType = ''): number {
     const known = graph.indexOf(value);
     if (known !== undefined && typeof value !== 'string') return known;
-    const { specifier, isRequired, name, variable = '' } = from;
+    const { name, variable = '' } = from;
+    const id = this.#moduleOf(from, parent, importType, graph);
+    const isKey = value !== null && /^(?:object|function|symbol)$/.test(typeof value);
+    return graph.add(isKey ? value : `${id} ${name}`, [special.imported, id, name, variable]);
+  }
+
+  /** The id of the definition of a module. */
+  #moduleOf(
+    { specifier, isRequired }: ModuleReference,
+    parent: string,
+    importType: string,
+    graph: Graph,
+  ): number {
     const key = `${isRequired ? 'require' : 'import'} ${specifier} ${parent} ${importType}`;
     const id = this.#definitions.intern(key, () => ({
       kind: 'module',
@@ -134,8 +175,7 @@ export class Imports {
       importType,
     }));
     graph.definitions.add(id);
-    const isKey = value !== null && /^(?:object|function|symbol)$/.test(typeof value);
-    return graph.add(isKey ? value : `${key} ${name}`, [special.imported, id, name, variable]);
+    return id;
   }
 
   /**
@@ -177,6 +217,7 @@ export class Imports {
       const { source = '', imported = '', importType } = binding;
       if (isProgram(resolveUrl(source, url))) return undefined;
       const reference = { specifier: source, name: imported, isRequired: false };
+      this.#note(value, { ...reference, parent: url, importType });
       return this.add(value, reference, graph, url, importType);
     }
     if (isCommonJs && binding === undefined && cjsNames.has(name)) {
@@ -194,8 +235,10 @@ export class Imports {
       return index;
     }
     if (typeof value !== 'object') return undefined;
-    const reference = cjsReference(value);
-    return reference && this.add(value, reference, graph);
+    const reference = cjsModule(value);
+    if (reference === undefined) return undefined;
+    this.#note(value, { ...reference, parent: '', importType: '' });
+    return this.add(value, reference, graph);
   }
 }
 

@@ -32,7 +32,9 @@ export function innerClass(
   const { url, isCommonJs, analysis } = place.script;
   if (place.start < 0 || !url.startsWith('file:')) return undefined;
   if (isProgram(url) || !isDeclarative(url)) return undefined;
-  const exports = isCommonJs ? exportsOfFile(fileURLToPath(url)) : exportsAround(fn, place);
+  const exports = isCommonJs
+    ? exportsOfFile(fileURLToPath(url))
+    : exportsAround(fn, place).filter(isExport);
   for (const [name, user] of exports.slice(0, mostExports)) {
     const placeOfUser = placeOf(user);
     if (placeOfUser?.script !== place.script) continue;
@@ -55,8 +57,11 @@ function exportsOfFile(file: string): Export[] {
   return [['*', exports] as const, ...exportsByName(exports)].filter(isExport);
 }
 
-/** Exports of an ES module that the class sees: its namespace is not to be had here. */
-function exportsAround(fn: AnyFunction, { script }: Place): Export[] {
+/** Exports of an ES module that code in it sees: its namespace is not to be had here. */
+export function exportsAround(
+  fn: AnyFunction,
+  { script }: Place,
+): (readonly [name: string, value: unknown])[] {
   const { name: nameInStacks, analysis } = script;
   // A loader runs modules as scripts of its own.
   if (!/^file:/.test(nameInStacks) || analysis === undefined) return [];
@@ -69,8 +74,7 @@ function exportsAround(fn: AnyFunction, { script }: Place): Export[] {
       const binding = analysis.root.bindings.get(local);
       return binding !== undefined && isConstant(binding);
     })
-    .map(({ name, local = '' }) => [name, variables.get(local)] as const)
-    .filter(isExport);
+    .map(({ name, local = '' }) => [name, variables.get(local)]);
 }
 
 function isExport(entry: readonly [name: string, value: unknown]): entry is Export {

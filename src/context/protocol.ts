@@ -53,6 +53,8 @@ export const special = {
   boxedSymbol: 21,
   /** number of a parcel, index in it */
   live: 22,
+  /** id of a module definition, export name, what it must hold, [a copy] */
+  frozen: 23,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

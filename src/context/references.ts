@@ -28,7 +28,7 @@ const require = createRequire(import.meta.url);
  * For each value the modules that are it or export it by name, in the order in which they began to load:
  * the entry of a package first, as its inner modules may need what that does.
  */
-let cjsTable = new Map<object, ModuleReference[]>();
+let cjsTable = new Map<object | symbol, ModuleReference[]>();
 let modulesSeen = -1;
 /** The module that was loaded last: one may be deleted from the cache and loaded again. */
 let lastSeen: unknown;
@@ -40,7 +40,7 @@ export function cjsModule(value: object): ModuleReference | undefined {
 
 /** The same, or the module that exports the function `value` by name, and that `isMeant`. */
 export function cjsReference(
-  value: object,
+  value: object | symbol,
   isMeant: (reference: ModuleReference) => boolean = () => true,
 ): ModuleReference | undefined {
   const found = currentTable()
@@ -115,11 +115,26 @@ function addCjs(file: string, exports: object): void {
   }
   remember(exports, file, '*');
   for (const [name, value] of exportsByName(exports)) {
-    if (typeof value === 'function' && name !== 'constructor') remember(value, file, name);
+    const isNamed = typeof value === 'function' && name !== 'constructor';
+    if (isNamed || isSentinel(value)) remember(value, file, name);
   }
 }
 
-function remember(value: object, specifier: string, name: string): void {
+/** True: code may compare it, and it does not change. */
+function isSentinel(value: unknown): value is object | symbol {
+  if (typeof value === 'symbol') return Symbol.keyFor(value) === undefined;
+  const isObject = typeof value === 'object' && value !== null && !types.isProxy(value);
+  return isObject && Object.isFrozen(value);
+}
+
+/** The CommonJS module that exports `value`, a symbol or frozen object, by name. */
+export function sentinelOfCjs(value: object | symbol): ModuleReference | undefined {
+  const isMeant = (reference: ModuleReference): boolean =>
+    reference.name !== '*' && isDeclarative(urlOf(reference));
+  return isSentinel(value) ? cjsReference(value, isMeant) : undefined;
+}
+
+function remember(value: object | symbol, specifier: string, name: string): void {
   const known = cjsTable.get(value) ?? [];
   cjsTable.set(value, known);
   known.push({ specifier, name, isRequired: true });

@@ -1,0 +1,177 @@
+// Values that code compares by identity: symbols, frozen objects and functions which modules export. In a host such
+// a value is that of the module there, and a result is that of the caller's, where a function of the call imports the
+// module. A frozen object goes with a copy, for modules that made another one there.
+// Not here: objects that can change, which are copies, as an argument has what its caller sees in it.
+
+import * as types from 'node:util/types';
+import { type ModuleReference, sentinelOfCjs } from './references.js';
+
+/** An import as a module wrote it. */
+export interface ImportSource {
+  readonly specifier: string;
+  /** URL of the importing module; '' for an absolute specifier. */
+  readonly parent: string;
+  readonly isRequired: boolean;
+  readonly importType: string;
+}
+
+/** The import that a value is, and what a frozen object holds. */
+export interface Named {
+  readonly reference: ModuleReference;
+  readonly parent: string;
+  readonly importType: string;
+  readonly contents: string;
+}
+
+interface Entry {
+  readonly source: ImportSource;
+  readonly name: string;
+}
+
+type Exported = readonly (readonly [name: string, value: unknown])[];
+
+/** Objects of more parts are copies. */
+const mostParts = 200;
+
+export class Sentinels {
+  readonly #symbols = new Map<symbol, Entry>();
+  readonly #objects = new WeakMap<object, Entry>();
+  readonly #functions = new WeakSet<object>();
+  /** Modules whose other exports were not looked at. */
+  readonly #unread = new Map<string, () => readonly [ImportSource, Exported]>();
+  readonly #read = new Set<string>();
+  readonly #whole = new Set<string>();
+
+  /**
+   * Notes that a function imports `value`, an export of a module (`*`: the module itself). `read` gives all
+   * exports of that, and how each is imported; it is called when a value is met that may be one of them.
+   */
+  note(
+    value: unknown,
+    name: string,
+    source: ImportSource,
+    read: (() => readonly [ImportSource, Exported]) | undefined,
+  ): void {
+    if (typeof value === 'function') this.#functions.add(value);
+    this.#add(value, name, source);
+    const key = `${source.specifier} ${source.parent}`;
+    if (name === '*' && !this.#whole.has(key)) {
+      this.#whole.add(key);
+      for (const [, each] of exportsIn(value)) {
+        if (typeof each === 'function') this.#functions.add(each);
+      }
+    }
+    if (read !== undefined && !this.#read.has(key)) this.#unread.set(key, read);
+  }
+
+  /** Whether `fn` is what a function imports, so that it may be compared. */
+  isImport(fn: object): boolean {
+    return this.#functions.has(fn);
+  }
+
+  /** The import that `value` is; `undefined`: none, or it can change. */
+  find(value: symbol | object): Named | undefined {
+    if (typeof value === 'object' && (types.isProxy(value) || Object.isExtensible(value))) {
+      return undefined;
+    }
+    let entry = this.#entryOf(value);
+    if (entry === undefined && this.#unread.size > 0) {
+      for (const [key, read] of this.#unread) {
+        const [source, exports] = read();
+        for (const [name, exported] of exports) this.#add(exported, name, source);
+        this.#read.add(key);
+      }
+      this.#unread.clear();
+      entry = this.#entryOf(value);
+    }
+    const found = entry ?? cjsEntry(value);
+    if (found === undefined) return undefined;
+    const contents = typeof value === 'symbol' ? '' : contentsOf(value);
+    if (contents === undefined) return undefined;
+    const { source, name } = found;
+    const { specifier, isRequired, parent, importType } = source;
+    return { reference: { specifier, name, isRequired }, parent, importType, contents };
+  }
+
+  #entryOf(value: symbol | object): Entry | undefined {
+    return typeof value === 'symbol' ? this.#symbols.get(value) : this.#objects.get(value);
+  }
+
+  #add(value: unknown, name: string, source: ImportSource): void {
+    if (typeof value === 'symbol') {
+      if (!this.#symbols.has(value)) this.#symbols.set(value, { source, name });
+    } else if (typeof value === 'object' && value !== null) {
+      if (!this.#objects.has(value)) this.#objects.set(value, { source, name });
+    } else if (typeof value === 'function') this.#functions.add(value);
+  }
+}
+
+function cjsEntry(value: symbol | object): Entry | undefined {
+  const found = sentinelOfCjs(value);
+  if (found === undefined) return undefined;
+  const { specifier, isRequired, name } = found;
+  return { source: { specifier, isRequired, parent: '', importType: '' }, name };
+}
+
+/** What an object holds that is frozen, with all that is in it, as text; `undefined`: it can change, or is large. */
+export function contentsOf(value: unknown): string | undefined {
+  const parts: string[] = [];
+  return addContents(value, parts, new Set()) ? parts.join('\n') : undefined;
+}
+
+function addContents(value: unknown, parts: string[], above: Set<unknown>): boolean {
+  if (parts.length >= mostParts) return false;
+  if (typeof value === 'function') parts.push(Function.prototype.toString.call(value));
+  else if (typeof value !== 'object' || value === null) {
+    parts.push(`${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`);
+  } else {
+    // What is in a Map, a Date or a buffer can change all the same.
+    if (above.has(value) || types.isProxy(value) || hasInnerState(value)) return false;
+    if (!Object.isFrozen(value)) return false;
+    const prototype: object | null = Object.getPrototypeOf(value);
+    const owner: unknown =
+      prototype && Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+    parts.push(`object ${typeof owner === 'function' ? owner.name : ''}`);
+    above.add(value);
+    for (const key of Reflect.ownKeys(value)) {
+      const own = Object.getOwnPropertyDescriptor(value, key);
+      if (own === undefined || !('value' in own)) return false;
+      parts.push(String(key));
+      if (!addContents(own.value, parts, above)) return false;
+    }
+    above.delete(value);
+  }
+  return true;
+}
+
+function hasInnerState(value: object): boolean {
+  return (
+    types.isMap(value) ||
+    types.isSet(value) ||
+    types.isWeakMap(value) ||
+    types.isWeakSet(value) ||
+    types.isDate(value) ||
+    types.isRegExp(value) ||
+    types.isAnyArrayBuffer(value) ||
+    ArrayBuffer.isView(value) ||
+    types.isPromise(value) ||
+    types.isGeneratorObject(value) ||
+    types.isModuleNamespaceObject(value)
+  );
+}
+
+/** The exports of a module that was imported: its namespace, or what CommonJS exports. */
+export function exportsIn(module: unknown): Exported {
+  if ((typeof module !== 'object' && typeof module !== 'function') || module === null) return [];
+  if (types.isProxy(module)) return [];
+  const found: (readonly [string, unknown])[] = [];
+  for (const name of Object.keys(module)) {
+    try {
+      const own = Object.getOwnPropertyDescriptor(module, name);
+      if (own !== undefined && 'value' in own) found.push([name, own.value]);
+    } catch {
+      // Its declaration has not run.
+    }
+  }
+  return found;
+}
