@@ -91,6 +91,7 @@ export {
   type RunOptions,
   run,
   type TaskResult,
+  type TaskStream,
   warm,
 } from './pool/index.js';
 export {

@@ -35,7 +35,7 @@ import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
 import { hostGone, waitedError } from './refusals.js';
 import { chooseHost, hasRoom, type ScheduleLimits } from './schedule.js';
-import { TaskStream } from './stream.js';
+import { StreamReader } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
 import { learn, type Task } from './task.js';
 
@@ -68,7 +68,7 @@ export class Dispatcher {
   readonly #onLost: DispatcherOptions['onLost'];
   readonly #queue = new TaskQueue<Task>();
   readonly #lanes = new Lanes();
-  readonly #streams = new Map<Task, TaskStream>();
+  readonly #streams = new Map<Task, StreamReader>();
   readonly #hostOf = new Map<Task, TaskHost>();
   /** Tasks of the queue that lie in a starting host, too. None is there while a host is ready. */
   readonly #offers = new Map<Task, TaskHost>();
@@ -471,7 +471,7 @@ export class Dispatcher {
       this.#next(host);
     },
     onStream: (host, task, slot) => {
-      const stream = new TaskStream((items) => host.grant(slot, items));
+      const stream = new StreamReader((items) => host.grant(slot, items));
       this.#streams.set(task, stream);
       task.state = 'streaming';
       task.resolveWithStream(stream);

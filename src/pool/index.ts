@@ -8,4 +8,5 @@ export { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
 export type { PoolHealth } from './starts.js';
 export type { HostFigures, HostStats, PoolFigures, PoolStats } from './stats.js';
+export type { TaskStream } from './stream.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';

@@ -7,6 +7,7 @@ import type { AnyFunction } from '../context/index.js';
 import { type AnyGenerator, generatorOf, withReports } from '../host/index.js';
 import { abortError, beforeDeadline, nowMs, timeoutError } from '../internal/index.js';
 import type { FilledCallOptions } from './options.js';
+import { unwantedValue } from './stream.js';
 
 /** Settles as `work` does, or rejects first when the call's time is over or it was aborted. */
 type Within = <T>(work: Promise<T>) => Promise<T>;
@@ -46,7 +47,8 @@ async function* stream(generator: AnyGenerator, within: Within): AsyncGenerator<
       const step = await within(nextOf(generator));
       isRead = step.done === true;
       if (isRead) return step.value;
-      yield step.value;
+      const value: unknown = yield step.value;
+      if (value !== undefined) throw unwantedValue(value);
     }
   } finally {
     // Not awaited: a generator that waits itself ends only after that.

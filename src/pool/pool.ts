@@ -59,15 +59,16 @@ import {
   fullError,
 } from './refusals.js';
 import { type PoolFigures, type PoolStats, poolFigures, poolStats } from './stats.js';
+import type { TaskStream } from './stream.js';
 import { type Estimate, Task } from './task.js';
 import { type CallTrace, callTrace } from './trace.js';
 
 /** What a call of `fn` gives: its result, or for a generator its items as they are made. */
 export type TaskResult<R> =
   R extends AsyncGenerator<infer T>
-    ? AsyncIterableIterator<T>
+    ? TaskStream<T>
     : R extends Generator<infer T>
-      ? AsyncIterableIterator<T>
+      ? TaskStream<T>
       : Awaited<R>;
 
 /** Calls with the same options. */

@@ -3,7 +3,31 @@
 // Ending the loop early ends the generator in the host. The host's half is host/stream-sender.ts.
 
 import { type CallSite, joinStacks } from '../context/index.js';
+import { CodedError } from '../errors.js';
 import { streamLeadItems } from '../host/index.js';
+
+/**
+ * The items of a generator that runs in a host. It runs ahead of its reader, so the reader cannot give it
+ * values or errors.
+ */
+export interface TaskStream<T> extends AsyncIterable<T> {
+  /** Resolves with the next item. Rejects with what the generator threw, or as the call would. */
+  next(): Promise<IteratorResult<T, unknown>>;
+  /** Ends the generator, whose `finally` blocks run in the host. What they yield goes nowhere. */
+  return(value?: unknown): Promise<IteratorResult<T, unknown>>;
+  /** The same, and rejects with `error`, which the generator does not catch. */
+  throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
+  [Symbol.asyncIterator](): TaskStream<T>;
+}
+
+/** For a value that the first `next` of a generator does not ignore. */
+export function unwantedValue(value: unknown): CodedError {
+  return new CodedError(
+    'OPTION_INVALID',
+    `next() of a stream takes no value, not ${typeof value === 'object' ? 'an object' : String(value)}: the generator ` +
+      'runs ahead of its reader; give each value to a call of its own, as an argument',
+  );
+}
 
 /** Grants are sent for so many items at once: a frame for each would double the traffic. */
 const grantItems = streamLeadItems / 2;
@@ -16,7 +40,7 @@ interface StreamEnd {
   readonly hostLabel?: string | undefined;
 }
 
-export class TaskStream implements AsyncIterableIterator<unknown> {
+export class StreamReader implements TaskStream<unknown> {
   /** Where the caller awaited this stream. */
   site: CallSite | undefined;
   readonly #grant: (items: number) => void;
@@ -26,6 +50,7 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
     reject: (error: unknown) => void;
   }[] = [];
   #readSinceGrant = 0;
+  #hasBegun = false;
   #end: StreamEnd | undefined;
 
   /** `grant(0)` tells the host to stop. */
@@ -82,11 +107,16 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
     this.#readSinceGrant = 0;
   }
 
-  next(): Promise<IteratorResult<unknown>> {
+  /** `value`: refused, for callers without types. */
+  next(value?: unknown): Promise<IteratorResult<unknown>> {
+    if (value !== undefined && this.#hasBegun && !this.#isOver) {
+      return this.throw(unwantedValue(value));
+    }
+    this.#hasBegun = true;
     if (this.#items.length > 0) {
-      const value = this.#items.shift();
+      const item = this.#items.shift();
       this.#countRead();
-      return Promise.resolve({ done: false, value });
+      return Promise.resolve({ done: false, value: item });
     }
     if (this.#end !== undefined) return this.#takeEnd();
     return new Promise((resolve, reject) => {
@@ -99,6 +129,15 @@ export class TaskStream implements AsyncIterableIterator<unknown> {
     this.#items.length = 0;
     this.finish(undefined);
     return Promise.resolve({ done: true, value });
+  }
+
+  async throw(error?: unknown): Promise<IteratorResult<unknown>> {
+    await this.return();
+    throw error;
+  }
+
+  get #isOver(): boolean {
+    return this.#end !== undefined && !this.#end.isError && this.#items.length === 0;
   }
 
   [Symbol.asyncIterator](): this {

@@ -6,7 +6,7 @@ import { type FunctionSnapshot, joinStacks, settleWhereAwaited } from '../contex
 import type { Call } from '../host/index.js';
 import type { FilledCallOptions } from './options.js';
 import { ChunkFailure } from './pinned.js';
-import type { TaskStream } from './stream.js';
+import type { StreamReader } from './stream.js';
 
 /**
  * waiting: in the queue · sent: handed to a host · streaming: the caller has its stream, items follow
@@ -95,7 +95,7 @@ export class Task implements Call {
   }
 
   /** Resolves with a stream that knows where it was awaited: its error gets those frames. */
-  resolveWithStream(stream: TaskStream): void {
+  resolveWithStream(stream: StreamReader): void {
     settleWhereAwaited(this.resolve, (site) => {
       stream.site = site;
       return stream;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { taskSignal } from '../../src/index.js';
+import { hasCode, taskSignal } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
@@ -95,6 +95,47 @@ for (const way of ways) {
     writeFileSync(file, '');
     await assert.rejects(next, { code: 'HOST_EXITED' });
   });
+}
+
+for (const way of [...ways, 'inline'] as const) {
+  const name = way === 'inline' ? way : way.name;
+  test(`${name}: a stream takes neither values nor errors, and ends its generator`, async (t) => {
+    const pool = openPool(t, { size: 1 }, way === 'inline' ? undefined : way);
+    const caller = way === 'inline' ? pool.with({ whenBusy: 'inline' }) : pool;
+    const gate = new Gate(t);
+    if (way === 'inline') {
+      const busy = pool.run(async (file: string) => {
+        while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
+      }, gate.file);
+      busy.catch(() => {}); // it ends with the pool
+    }
+    for (const how of ['next', 'throw'] as const) {
+      const ended = gate.mark(`ended-${how}`);
+      const stream = await caller.run(countAndCatch, ended);
+      // @ts-expect-error the types have none, and a generator ignores the first
+      assert.deepEqual(await stream.next('ignored'), { done: false, value: 0 });
+      assert.deepEqual(await stream.next(), { done: false, value: 1 });
+      const error = new RangeError('from the reader');
+      // @ts-expect-error the types have none
+      const step = how === 'next' ? stream.next(5) : stream.throw(error);
+      await assert.rejects(step, (thrown) =>
+        how === 'next' ? hasCode(thrown, 'OPTION_INVALID') : thrown === error,
+      );
+      await waitFor(() => existsSync(ended));
+      assert.deepEqual(await stream.next(), { done: true, value: undefined });
+      // @ts-expect-error a generator that has ended ignores it
+      assert.deepEqual(await stream.next(6), { done: true, value: undefined });
+      await assert.rejects(stream.throw(error), error);
+    }
+  });
+}
+
+function* countAndCatch(ended: string): Generator<number, void, undefined> {
+  try {
+    for (let value = 0; ; value += 1) yield value;
+  } finally {
+    writeFileSync(ended, '');
+  }
 }
 
 /** Marks `started`, waits for its abort, marks `ended` when it is ended itself. */
