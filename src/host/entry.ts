@@ -4,10 +4,9 @@
 // without the binary it leaves as soon as its event loop sees the closed channel.
 // Loaded at every start of a host: what it imports decides how fast a pool answers from cold.
 
-import { createRequire } from 'node:module';
-import type * as WorkerThreads from 'node:worker_threads';
 import { acceptChannel } from '../channels/index.js';
 import { disposePerHost } from '../context/index.js';
+import { takeWorkerData } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { taskSignal } from './current-task.js';
 import { Gate } from './gate.js';
@@ -27,10 +26,7 @@ const ticketText = process.argv[2];
 const isProcess = ticketText !== undefined;
 
 function readTicket(): HostTicket {
-  if (isProcess) return parseTicket(JSON.parse(ticketText));
-  // Loaded here: a process starts faster and smaller without it.
-  const threads: typeof WorkerThreads = createRequire(import.meta.url)('node:worker_threads');
-  return parseTicket(threads.workerData);
+  return parseTicket(isProcess ? JSON.parse(ticketText) : takeWorkerData());
 }
 
 function prepareProcess(ticket: HostTicket): void {

@@ -79,3 +79,4 @@ export {
 } from './timers.js';
 export { packageVersion } from './version.js';
 export { withoutStack } from './without-stack.js';
+export { takeWorkerData } from './worker-data.js';

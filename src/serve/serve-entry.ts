@@ -1,8 +1,8 @@
 // The program of a server's processes and of their loops in threads.
 
-import { createRequire, syncBuiltinESMExports } from 'node:module';
-import { isMainThread, workerData } from 'node:worker_threads';
+import { isMainThread } from 'node:worker_threads';
 import { acceptChannel, Wire } from '../channels/index.js';
+import { takeWorkerData } from '../internal/index.js';
 import { Loop } from './loop.js';
 import { ServeProcess } from './process.js';
 import { markAsServed } from './program-loop.js';
@@ -21,12 +21,9 @@ function startLoop(ticket: LoopTicket): void {
 
 /** A process gets its ticket as its one argument, a thread as its data: not the program's to see. */
 const ticket = parseTicket(
-  isMainThread ? JSON.parse(process.argv.splice(2, 1)[0] ?? 'null') : workerData,
+  isMainThread ? JSON.parse(process.argv.splice(2, 1)[0] ?? 'null') : takeWorkerData(),
 );
 if (ticket.kind === 'loop') {
-  const threads: object = createRequire(import.meta.url)('node:worker_threads');
-  Reflect.set(threads, 'workerData', null);
-  syncBuiltinESMExports();
   startLoop(ticket);
 } else if (ticket.kind === 'process') {
   markAsServed();

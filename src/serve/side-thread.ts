@@ -1,9 +1,8 @@
 // What a thread beside a loop has of its process: the way into the mesh. The other end is
 // process-threads.ts.
 
-import { createRequire, syncBuiltinESMExports } from 'node:module';
-import { workerData } from 'node:worker_threads';
 import { acceptChannel, Wire } from '../channels/index.js';
+import { takeWorkerData } from '../internal/index.js';
 import { Member } from './member.js';
 import type { OnMember } from './mesh.js';
 import { type FromLoop, parseTicket, parseToLoop } from './protocol.js';
@@ -18,11 +17,8 @@ export interface SideProgram {
 
 /** For the program of such a thread; once only. Throws `HOST_PROTOCOL` in any other. @hidden */
 export function sideProgram(): SideProgram {
-  const ticket = parseTicket(workerData);
+  const ticket = parseTicket(takeWorkerData()); // not for what is loaded there
   if (ticket.kind !== 'side') throw new Error('this is the program of threads beside loops');
-  const threads: object = createRequire(import.meta.url)('node:worker_threads');
-  Reflect.set(threads, 'workerData', null); // not for what is loaded there
-  syncBuiltinESMExports();
   const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
   const member = new Member((message) => up.post(message));
   up.onMessage = (message) => {

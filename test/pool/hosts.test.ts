@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isMainThread, parentPort, threadId, workerData } from 'node:worker_threads';
 import { perHost } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
@@ -255,4 +256,29 @@ async function runNode(args: string[]): Promise<{ stdout: string; status: number
     'the program ends',
   );
   return { stdout, status };
+}
+
+for (const host of ['process', 'thread'] as const) {
+  test(`${host}: node:worker_threads has nothing of manycore for tasks`, async (t) => {
+    const pool = openPool(t, { size: 1, host });
+    const isThread = host === 'thread';
+    const seen = await pool.run(async () => {
+      const imported = await import('node:worker_threads');
+      parentPort?.on('message', () => {}); // would keep an idle thread from leaving
+      parentPort?.postMessage('for nobody');
+      return {
+        data: [workerData, imported.workerData, imported.default.workerData],
+        isMainThread,
+        hasPort: parentPort !== null,
+        hasNumber: threadId > 0,
+      };
+    });
+    assert.deepEqual(seen, {
+      data: [null, null, null],
+      isMainThread: !isThread,
+      hasPort: isThread,
+      hasNumber: isThread,
+    });
+    await withDeadline(pool.close(), deadlineMs, 'the pool closes');
+  });
 }
