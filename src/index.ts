@@ -81,6 +81,7 @@ export {
   type HistogramSummary,
   HostExitedError,
   type HostStats,
+  type OnReport,
   Pool,
   type PoolEvents,
   type PoolHealth,

@@ -108,6 +108,12 @@ export interface PoolOptions {
   readonly neighbourGraceMs?: number | undefined;
 }
 
+/**
+ * Takes one value that a task reports. A method's type, because no type says which values a task reports: the
+ * parameter is `unknown`, and may be declared as any other.
+ */
+export type OnReport = { take(value: unknown): unknown }['take'];
+
 export interface CallOptions {
   /** What to do when no host is idle; for `reject` one that starts now counts as idle. Default `queue`. */
   readonly whenBusy?: 'queue' | 'inline' | 'reject' | undefined;
@@ -123,7 +129,7 @@ export interface CallOptions {
    * Gets what the task says by `report(value)` while it runs, in order. The task's `report` resolves when this has
    * returned and the promise that it may have returned is settled. What it throws ends the call with that.
    */
-  readonly onReport?: ((value: never) => unknown) | undefined;
+  readonly onReport?: OnReport | undefined;
   /** Higher first; the same: first come, first served. Default 0. */
   readonly priority?: number | undefined;
   /**

@@ -1,0 +1,36 @@
+// What the types of calls promise: this file compiles only while they hold, and the values that they
+// promise come.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CallOptions, type OnReport, parallel, report, run } from '../../src/index.js';
+import { openPool } from './ways.js';
+
+interface Progress {
+  readonly done: number;
+}
+
+async function work(): Promise<number> {
+  await report({ done: 1 });
+  return 2;
+}
+
+test('a listener of reports takes unknown, or declares what it takes', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const seen: unknown[] = [];
+  const onProgress = ({ done }: Progress): number => seen.push(done);
+  const listener: OnReport = (value) => seen.push(value);
+  const options: CallOptions = { onReport: undefined };
+  const calls: Promise<number>[] = [
+    pool.with({ onReport: (value) => typeof value === 'object' && seen.push(value) }).run(work),
+    run.with({ onReport: async ({ done }: Progress) => seen.push(done), pool })(work),
+    run.with({ onReport: onProgress, pool })(work),
+    parallel(work, { onReport: (value) => void seen.push(value), pool })(),
+    parallel(work, { onReport: listener, pool })(),
+    pool.with(options).run(work),
+    // @ts-expect-error: an unknown value has no members.
+    pool.with({ onReport: (value) => seen.push(value.done) }).run(work),
+  ];
+  assert.deepEqual(await Promise.all(calls), Array(7).fill(2));
+  assert.deepEqual(seen, [{ done: 1 }, 1, 1, { done: 1 }, { done: 1 }, 1]);
+});
