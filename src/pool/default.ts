@@ -99,7 +99,7 @@ run.with = (options: RunOptions): typeof run => {
 };
 
 /**
- * `fn` as a function that runs in a host: the same arguments, a promise of the result. Throws
+ * `fn` as a function that runs in a host: the same arguments, name and length, a promise of the result. Throws
  * `OPTION_INVALID`, `TASK_NOT_FUNCTION`.
  */
 export function parallel<A extends unknown[], R>(
@@ -108,7 +108,12 @@ export function parallel<A extends unknown[], R>(
 ): (...args: A) => Promise<TaskResult<R>> {
   const { filled, pool } = fillRunOptions(options);
   if (typeof fn !== 'function') throw notFunction('what should run', fn);
-  return (...args) => callOn(pool, fn, args, filled);
+  const parallelFn = (...args: A): Promise<TaskResult<R>> => callOn(pool, fn, args, filled);
+  for (const key of ['name', 'length']) {
+    const own = Object.getOwnPropertyDescriptor(fn, key);
+    if (own !== undefined) Object.defineProperty(parallelFn, key, own);
+  }
+  return parallelFn;
 }
 
 /** Starts hosts of the default pool ahead of the first call: all, or so many; as `Pool.warm`. */

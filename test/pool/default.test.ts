@@ -32,6 +32,8 @@ test('parallel() is the function with its arguments and a promise of its result'
   const add = parallel((a: number, b: number) => a + b, { pool });
   assert.deepEqual(await Promise.all([add(1, 2), add(3, 4)]), [3, 7]);
   const elsewhere = parallel(isInHost, { pool });
+  assert.deepEqual([elsewhere.name, elsewhere.length], ['isInHost', 0]);
+  assert.equal(add.length, 2);
   assert.equal(await elsewhere(), true);
   assert.equal(pool.stats().completedTasks, 3);
 });
