@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { pmap } from '../../src/index.js';
+import { openPool } from '../pool/ways.js';
 import { Point } from './mappers.js';
 import { count, hostWays, mapWays, via } from './ways.js';
 
@@ -237,3 +238,16 @@ for (const way of hostWays) {
     );
   });
 }
+
+test('promises among the items are refused with the way out, which is an async generator', async (t) => {
+  const promises = (): (number | Promise<number>)[] => [1, Promise.resolve(2)];
+  const way = { chunk: 1, pool: openPool(t, { size: 1 }) };
+  await assert.rejects(
+    pmap(promises(), (item) => item, way),
+    { code: 'TRANSFER_UNSUPPORTED', message: /^the item cannot travel: it is a Promise: await it/ },
+  );
+  async function* awaited(): AsyncGenerator<number> {
+    yield* promises();
+  }
+  assert.deepEqual(await pmap(awaited(), (item) => item + 1, way), [2, 3]);
+});
