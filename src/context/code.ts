@@ -222,7 +222,7 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
   const names = {
     meta: fresh('__meta__url'),
     importer: fresh('impor_'),
-    prefix: fresh('_manycore'),
+    prefix: freshPrefix(used),
   };
   const freeNames = [...new Set(free.map(({ name }) => name))].filter((n) => n !== 'arguments');
   return {
@@ -333,6 +333,16 @@ function freshName(used: ReadonlySet<string>, wanted: string): string {
   for (let count = 0; used.has(name); count += 1)
     name = `${wanted.slice(0, Math.max(1, wanted.length - String(count).length))}${count}`;
   return name;
+}
+
+/** The beginning of no name of the text, which may be one that was made again in a host. */
+function freshPrefix(used: ReadonlySet<string>): string {
+  const names = [...used].filter((name) => name.startsWith('_manycore'));
+  let prefix = '_manycore';
+  for (let count = 0; names.some((name) => name.startsWith(prefix)); count += 1) {
+    prefix = `_manycore${count}_`;
+  }
+  return prefix;
 }
 
 /**

@@ -91,6 +91,20 @@ test('what a function assigns is there for code of the host that reads the globa
   }
 });
 
+test('a function made in the host that assigns a global comes back', async () => {
+  const make = () => () => {
+    globalThis.manycoreCount = 9;
+    return [manycoreCount, globalThis.manycoreCount];
+  };
+  const count = globalThis.manycoreCount;
+  try {
+    const back = await peer.run(make);
+    assert.deepEqual(back(), [9, 9]);
+  } finally {
+    globalThis.manycoreCount = count;
+  }
+});
+
 test('a global that is added after the first call of a function arrives', async () => {
   const ways = [
     () => globalThis.manycoreLate,
