@@ -30,6 +30,12 @@ export function globalReads(
   sharing: Sharing,
 ): GlobalReads {
   const uses = usesOf(code, variables, global);
+  // The usual case: each name is captured, or Node's.
+  const isUsual = (name: string): boolean =>
+    variables.some((slot) => slot.name === name) || (name in global && !isUserGlobal(name, global));
+  if (uses.length === 0 && code.freeNames.every(isUsual)) {
+    return { slots: variables, edits: [], hasAppeared: undefined };
+  }
   const isSteady = ({ name, cell }: Slot): boolean =>
     cell === undefined && !code.writtenNames.has(name);
   const values = new Map(variables.filter(isSteady).map(({ name, value }) => [name, value]));
