@@ -22,10 +22,35 @@ export function isReceivedClass(value: unknown): value is AnyFunction {
   return typeof value === 'function' && typeof Reflect.get(value, receive) === 'function';
 }
 
+let isInCall = false;
+/** What each value has sent of itself in this call. */
+let dataInCall: Map<object, unknown> | undefined;
+
+/**
+ * Begins a call, in which the method of each value is called once, however often the value is written. What it
+ * returns is for `endCall`, which must follow in the same turn.
+ */
+export function beginCall(): boolean {
+  const isNested = isInCall;
+  isInCall = true;
+  return isNested;
+}
+
+export function endCall(isNested: boolean): void {
+  isInCall = isNested;
+  if (!isNested) dataInCall = undefined;
+}
+
 /** What `value`, which is at `path`, sends of itself. Throws `TRANSFER_UNSUPPORTED`. */
 export function dataBy(hook: AnyFunction, value: object, path: Path): unknown {
+  if (dataInCall?.has(value) === true) return dataInCall.get(value);
   try {
-    return Reflect.apply(hook, value, []);
+    const data: unknown = Reflect.apply(hook, value, []);
+    if (isInCall) {
+      dataInCall ??= new Map();
+      dataInCall.set(value, data);
+    }
+    return data;
   } catch (cause) {
     const why =
       `[Symbol.for('manycore.send')]() of ${nameOfClass(value)} threw: ${messageOf(cause)}; mend ` +

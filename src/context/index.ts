@@ -5,7 +5,7 @@ export { type CaptureFigures, captureFigures, watchCaptures } from './captures.j
 export { exportError, reduceError } from './error.js';
 export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { fingerprint } from './fingerprint.js';
-export { receive, send } from './hooks.js';
+export { beginCall, endCall, receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
 export { isCloneable, isHandle } from './live.js';
 export { disposePerHost, perHost } from './per-host.js';

@@ -10,7 +10,7 @@ import {
   type SlowCodec,
   shareBlocks,
 } from '../channels/index.js';
-import type { AnyFunction, FunctionSnapshot } from '../context/index.js';
+import { type AnyFunction, beginCall, endCall, type FunctionSnapshot } from '../context/index.js';
 import {
   blocksOf,
   type Chunk,
@@ -105,17 +105,29 @@ export class Packer {
   /** Throws `TRANSFER_…`. */
   exportFunction(fn: AnyFunction): FunctionSnapshot {
     const before = this.#begin();
+    const isNested = beginCall();
     try {
       const snapshot = parentExporter().exportFunction(fn);
       noteLargeState(fn, snapshot);
       return snapshot;
     } finally {
+      endCall(isNested);
       parentBuffers.reach = before;
     }
   }
 
   /** What is sent for a call. Throws `TRANSFER_…`; then nothing is held. */
   exportCall(fn: AnyFunction, args: readonly unknown[], mayRunTwice: boolean): PackedCall {
+    if (args.length === 0) return this.#exportWith(fn, args, mayRunTwice);
+    const isNested = beginCall();
+    try {
+      return this.#exportWith(fn, args, mayRunTwice);
+    } finally {
+      endCall(isNested);
+    }
+  }
+
+  #exportWith(fn: AnyFunction, args: readonly unknown[], mayRunTwice: boolean): PackedCall {
     const snapshot = this.exportFunction(fn);
     if (isImmutable(args)) return { snapshot, args, packed: undefined };
     const packed = this.pack(args, mayRunTwice);

@@ -111,3 +111,34 @@ test('a closure and helpers that are new for each call do not hide what is the s
     assert.equal((await warningsOf(t, runOnce)).length, 1, `${name}: the same`);
   }
 });
+
+class Rows {
+  static sends = 0;
+  static large = words(20_001);
+  count = 1;
+  [Symbol.for('manycore.send')](): string[] {
+    Rows.sends += 1;
+    return Rows.large;
+  }
+  static [Symbol.for('manycore.receive')](): Rows {
+    return new Rows();
+  }
+}
+
+test('a value that says itself what it sends is asked once in each call', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const rows = new Rows();
+  const read = (): number => rows.count;
+  const readBoth = ({ each }: { each: Rows }): boolean => each === rows;
+  const sends: number[] = [];
+  const messages = await warningsOf(t, async () => {
+    for (let call = 0; call < 6; call += 1) {
+      Rows.sends = 0;
+      if (call < 3) assert.equal(await pool.run(read), 1);
+      else assert.equal(await pool.run(readBoth, { each: rows }), true);
+      sends.push(Rows.sends);
+    }
+  });
+  assert.deepEqual(sends, [1, 1, 1, 1, 1, 1]);
+  assert.equal(messages.length, 2);
+});
