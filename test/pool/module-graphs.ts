@@ -86,10 +86,11 @@ ${dice.next() < 0.3 ? `${decorated}.extra = { note: '${name}', f: (x) => hidden(
 
 /** The text of an ES module, which may also have the module `back`, that imports it. */
 function esmText(dice: Random, module: Module, of?: Module, back?: Module): string {
+  const { isOfTree } = module;
   const lines: string[] = [];
   if (of !== undefined) {
     const from = `from '${specifierOf(of, './')}';`;
-    const isNamed = isImported(of) && dice.next() < 0.4;
+    const isNamed = isImported(of) && isOfTree && dice.next() < 0.4;
     if (isNamed) lines.push(`import { fn as fnOf, Klass as KlassOf } ${from}`);
     if (isNamed) lines.push('const dep = { fn: fnOf, Klass: KlassOf };');
     else lines.push(isImported(of) ? `import * as dep ${from}` : `import dep ${from}`);
