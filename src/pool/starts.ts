@@ -44,6 +44,9 @@ export interface StartsOptions {
   readonly onGiveUp: (error: CodedError, isLasting: boolean) => void;
 }
 
+/** What is rejected within this time needs no warning before. */
+const soonSeconds = 1;
+
 export class Starts {
   /** Starts that had to wait, for `stats()`. */
   restarts = 0;
@@ -126,8 +129,10 @@ export class Starts {
   /** Without it a program whose hosts cannot start is silent for `startRetryMs`. */
   #warnOnce(error: CodedError): void {
     if (this.#hasWarned || announcements.poolDegraded.hasSubscribers) return;
+    const isReady = this.#options.hasReadyHost();
+    if (!isReady && this.#retrySeconds < soonSeconds) return; // the rejection says the same
     this.#hasWarned = true;
-    const next = this.#options.hasReadyHost()
+    const next = isReady
       ? 'the pool works with the hosts that it has, and tries again'
       : `starts are repeated for up to ${this.#retrySeconds} s (startRetryMs), then what waits is rejected`;
     emitWarning(
