@@ -57,7 +57,7 @@ function used(name: string, start: number, parents: readonly AnyNode[]): string 
 }
 
 /**
- * What must stand before a `(` that replaces what is at `start`: at the start of a statement it would go on
+ * The text to put before a `(` that replaces what is at `start`: at the start of a statement it would go on
  * with a line before it that ends without a semicolon.
  */
 export function opener(start: number, parents: readonly AnyNode[]): '' | ';' {

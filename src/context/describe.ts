@@ -39,7 +39,7 @@ export interface Slot {
   /** The global of the program that it stands for. */
   readonly global?: {
     readonly name: string;
-    /** Whether the function assigns it; `isMade`: only where there is none. */
+    /** True: the function assigns it; `isMade`: only where there is none. */
     readonly writes: boolean;
     readonly isMade: boolean;
   };
@@ -59,7 +59,7 @@ export interface Described {
   readonly privates: readonly unknown[];
   /** Node's own JavaScript: travels by name or not at all. */
   readonly isOfNode: boolean;
-  /** Whether a global that it uses and that was missing is there now; `undefined`: none was. */
+  /** True: a global that it uses and that was missing is there now; `undefined`: none was. */
   readonly hasAppeared: (() => boolean) | undefined;
 }
 
@@ -333,7 +333,7 @@ function bare(code: Code, { codeId, madeName }: Interned): Described {
   };
 }
 
-/** What `slots` hold in a host; `undefined`: not by their values alone. */
+/** The values of `slots` in a host; `undefined`: they are not by their values alone. */
 export function slotValues(slots: readonly Slot[]): unknown[] | undefined {
   const values: unknown[] = [];
   const cells = new Map<unknown, unknown[]>(); // a global may be here by two names

@@ -15,7 +15,7 @@ const globalNames = ['globalThis', 'global'];
 export interface GlobalReads {
   readonly slots: readonly Slot[];
   readonly edits: readonly Edit[];
-  /** Whether the program has made a global since that was missing; `undefined`: none was. */
+  /** True: the program has made a global since that was missing; `undefined`: none was. */
   readonly hasAppeared: (() => boolean) | undefined;
 }
 
@@ -95,7 +95,7 @@ export function globalReads(
   };
 }
 
-/** Whether the program, and not Node or the language, has put `name` there. */
+/** True: the program, and not Node or the language, has put `name` there. */
 export function isUserGlobal(name: string, global: object): boolean {
   if (name === '' || name === 'undefined' || !(name in global)) return false;
   return !isBuiltinGlobal(name) || isPromptModule(name);

@@ -23,7 +23,7 @@ export function isReceivedClass(value: unknown): value is AnyFunction {
 }
 
 let isInCall = false;
-/** What each value has sent of itself in this call. */
+/** The data that each value has sent of itself in this call. */
 let dataInCall: Map<object, unknown> | undefined;
 
 /**

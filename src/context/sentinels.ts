@@ -64,7 +64,7 @@ export class Sentinels {
     if (read !== undefined && !this.#read.has(key)) this.#unread.set(key, read);
   }
 
-  /** Whether `fn` is what a function imports, so that it may be compared. */
+  /** True: `fn` is an import of a function, so that it may be compared. */
   isImport(fn: object): boolean {
     return this.#functions.has(fn);
   }
@@ -113,7 +113,7 @@ function cjsEntry(value: symbol | object): Entry | undefined {
   return { source: { specifier, isRequired, parent: '', importType: '' }, name };
 }
 
-/** What an object holds that is frozen, with all that is in it, as text; `undefined`: it can change, or is large. */
+/** The contents of a frozen object, with all that is in it, as text; `undefined`: it can change, or is large. */
 export function contentsOf(value: unknown): string | undefined {
   const parts: string[] = [];
   return addContents(value, parts, new Set()) ? parts.join('\n') : undefined;
