@@ -330,7 +330,7 @@ function keyOf(node: AnyNode, isComputed: boolean, outside: ReadonlySet<number>)
   return isName ? { text: String(node.value), isVariable: false } : undefined;
 }
 
-/** Whether `parent` calls `member`, which is `this` to it then. */
+/** True: `parent` calls `member`, which is `this` to it then. */
 function isCalled(member: AnyNode, parent: AnyNode | undefined): boolean {
   if (parent?.type === 'TaggedTemplateExpression') return parent.tag === member;
   return parent?.type === 'CallExpression' && parent.callee === member;

@@ -84,7 +84,7 @@ export function placeOf(text: string, anchor: number, at: FunctionLocation): Pla
   return { script, start, line: Math.max(0, at.line - breaks), column };
 }
 
-/** Where `text` begins in `source`; -1: it is not there. */
+/** The offset of `text` in `source`; -1: it is not there. */
 function startOf(
   source: string,
   lineStarts: readonly number[],
