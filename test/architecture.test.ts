@@ -147,6 +147,21 @@ test('types are asserted only where messages and bytes are parsed', () => {
   assert.deepEqual(asserted, []);
 });
 
+test('descriptors of properties inherit nothing where programs may have changed Object.prototype', () => {
+  const folders = /^src\/(?:channels|context|host|internal|pmap|pool)\//;
+  const found: string[] = [];
+  for (const file of sourceFiles()) {
+    if (!folders.test(file) || file === 'src/internal/descriptors.ts') continue;
+    walk(file, (node, source) => {
+      const isPlain =
+        ts.isPropertyAccessExpression(node) &&
+        /^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/.test(node.getText());
+      if (isPlain) found.push(place(node, source));
+    });
+  }
+  assert.deepEqual(found, [], 'use src/internal/descriptors.ts');
+});
+
 test('a file of more than 400 lines says in its opening comment why', () => {
   const files = [
     ...sourceFiles(),

@@ -3,6 +3,7 @@
 // Not here: in what a class differs from its text (classes.ts), code and captures (functions.ts).
 
 import * as types from 'node:util/types';
+import { descriptorOf } from '../internal/index.js';
 import { type ClassStates, glanceAt } from './classes.js';
 import type { Code } from './code.js';
 import { usualName } from './definition.js';
@@ -48,7 +49,7 @@ export function addProperties(
 }
 
 function addPrototype(fn: AnyFunction, index: number, graph: Graph): void {
-  const own = Object.getOwnPropertyDescriptor(fn, 'prototype');
+  const own = descriptorOf(fn, 'prototype');
   if (own === undefined) return;
   const prototype: unknown = own.value;
   const isOwned = types.isGeneratorFunction(fn) || ownerOf(prototype) === fn;
@@ -153,7 +154,7 @@ export function glance(fn: AnyFunction): () => boolean {
 }
 
 function isClass(fn: AnyFunction): boolean {
-  return Object.getOwnPropertyDescriptor(fn, 'prototype')?.writable === false;
+  return descriptorOf(fn, 'prototype')?.writable === false;
 }
 
 /** Cheaper than a list of its keys: V8 has for-in ready. */
@@ -166,7 +167,7 @@ function hasEnumerable(value: unknown): boolean {
 /** Whether `name` or `length` is as making the function again gives it. */
 function isUsual(fn: AnyFunction, key: 'name' | 'length', { code, madeName }: Described): boolean {
   if (key === 'name') return madeName !== undefined && usualName(fn) === madeName;
-  const own = Object.getOwnPropertyDescriptor(fn, 'length');
+  const own = descriptorOf(fn, 'length');
   return (
     own?.value === code.givenLength &&
     own.writable === false &&
@@ -195,7 +196,7 @@ function isObjectPrototype(value: object | null): boolean {
 }
 
 function isUsualConstructor(prototype: object, fn: AnyFunction): boolean {
-  const own = Object.getOwnPropertyDescriptor(prototype, 'constructor');
+  const own = descriptorOf(prototype, 'constructor');
   const isOpen = own?.writable === true || Object.isFrozen(prototype);
   return own?.value === fn && own.enumerable === false && isOpen;
 }

@@ -3,7 +3,7 @@
 // Not here: functions among the arguments, which are always sent along with the function (exporter.ts).
 
 import * as types from 'node:util/types';
-import { isPlainArray } from '../internal/index.js';
+import { isPlainArray, ownValue } from '../internal/index.js';
 import type { Graph } from './encode.js';
 
 /** Captured values: as slots that V8 writes as they are, or as a graph. */
@@ -61,7 +61,7 @@ function meetParts(value: object, meet: (part: unknown) => boolean): boolean {
     for (const entry of Set.prototype.values.call(value)) if (meet(entry)) return true;
   }
   for (const key of Reflect.ownKeys(value)) {
-    if (meet(Object.getOwnPropertyDescriptor(value, key)?.value)) return true;
+    if (meet(ownValue(value, key))) return true;
   }
   return false;
 }

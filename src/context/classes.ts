@@ -4,6 +4,7 @@
 // was met first, so that a peer that has the class already takes over exactly what changed since.
 // Not here: what the text says (members.ts), writing functions (functions.ts).
 
+import { descriptorOf, type OwnDescriptor, ownOf, ownValue } from '../internal/index.js';
 import type { Code } from './code.js';
 import { type FunctionLocation, inspectSelf } from './inspector.js';
 import type { Member } from './members.js';
@@ -89,7 +90,7 @@ export function keyOf(fn: AnyFunction, code: Code, member: Member, place?: Place
   const target = sideOf(fn, member);
   const part = member.kind === 'get' || member.kind === 'set' ? member.kind : 'value';
   const key = Reflect.ownKeys(target).find((candidate) => {
-    const found: unknown = Object.getOwnPropertyDescriptor(target, candidate)?.[part];
+    const found: unknown = descriptorOf(target, candidate)?.[part];
     return typeof found === 'function' && isMadeBy(found, member, code, place);
   });
   if (key !== undefined) {
@@ -115,7 +116,7 @@ function madeOf(fn: AnyFunction, code: Code, isStatic: boolean, place?: Place): 
 }
 
 function isAsMade(
-  descriptor: PropertyDescriptor,
+  descriptor: OwnDescriptor,
   made: Made,
   code: Code,
   place: Place | undefined,
@@ -136,30 +137,30 @@ function isAsMade(
 }
 
 /** A property as it was before its holder was sealed or frozen, which travels by itself. */
-function openDescriptor(target: object, key: Key): PropertyDescriptor | undefined {
-  const descriptor = Object.getOwnPropertyDescriptor(target, key);
+function openDescriptor(target: object, key: Key): OwnDescriptor | undefined {
+  const descriptor = descriptorOf(target, key);
   if (descriptor === undefined || key === 'prototype' || !Object.isSealed(target))
     return descriptor;
   const isFrozenData = Object.isFrozen(target) && 'value' in descriptor;
   // `name` and `length` cannot be written before either.
   const isNamed = typeof target === 'function' && (key === 'name' || key === 'length');
-  return {
+  return ownOf({
     ...descriptor,
     configurable: true,
     ...(isFrozenData && !(isNamed && descriptor.enumerable === false) && { writable: true }),
-  };
+  });
 }
 
 /** Descriptors of a class and its prototype, right after the text was evaluated here. */
-const pristine = new WeakMap<object, ReadonlyMap<Key, PropertyDescriptor>>();
+const pristine = new WeakMap<object, ReadonlyMap<Key, OwnDescriptor>>();
 
 /** Remembers what evaluating the text made, before anything is changed. */
 export function rememberPristine(fn: AnyFunction): void {
   const prototype: unknown = fn.prototype;
   for (const target of [fn, prototype]) {
     if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
-    const entries = Reflect.ownKeys(target).flatMap((key): [Key, PropertyDescriptor][] => {
-      const descriptor = Object.getOwnPropertyDescriptor(target, key);
+    const entries = Reflect.ownKeys(target).flatMap((key): [Key, OwnDescriptor][] => {
+      const descriptor = descriptorOf(target, key);
       return descriptor === undefined ? [] : [[key, descriptor]];
     });
     pristine.set(target, new Map(entries));
@@ -167,7 +168,7 @@ export function rememberPristine(fn: AnyFunction): void {
 }
 
 /** What evaluating the text made of a property of a class that was made again here. */
-export function pristineOf(target: object, key: Key): PropertyDescriptor | undefined {
+export function pristineOf(target: object, key: Key): OwnDescriptor | undefined {
   return pristine.get(target)?.get(key);
 }
 
@@ -183,7 +184,7 @@ function differencesOf(
 ): Found[] {
   const known = pristine.get(target);
   const made = known === undefined ? madeOf(fn, code, target === fn, place) : undefined;
-  const isAsText = (key: Key, descriptor: PropertyDescriptor): boolean => {
+  const isAsText = (key: Key, descriptor: OwnDescriptor): boolean => {
     const before = known?.get(key);
     if (before !== undefined) return isSame(before, descriptor);
     const member = made?.get(key);
@@ -219,7 +220,7 @@ function linksOf(fn: AnyFunction): unknown[] {
   const prototype: unknown = fn.prototype;
   const isObject = typeof prototype === 'object' && prototype !== null;
   return [
-    Object.getOwnPropertyDescriptor(fn, 'name')?.value,
+    ownValue(fn, 'name'),
     Object.getPrototypeOf(fn),
     isObject ? Object.getPrototypeOf(prototype) : null,
   ];
@@ -258,7 +259,7 @@ export class ClassStates {
     if (typeof prototype === 'object' && prototype !== null) {
       differences.push(...this.#side(fn, prototype, code, place, isUsual, versions.members, next));
     }
-    const values = { value: privates, configurable: true };
+    const values = ownOf({ value: privates, configurable: true });
     const privatesSince = sinceOf(versions.privates, '#', 'own', values, next);
     const isNew = next === 1 || privatesSince === next;
     if (isNew || differences.some(({ since }) => since === next)) versions.version = next;
@@ -283,7 +284,7 @@ export class ClassStates {
       }
     }
     return found.map(({ key, how }) => {
-      const descriptor = Object.getOwnPropertyDescriptor(target, key);
+      const descriptor = descriptorOf(target, key);
       return { target, key, how, since: sinceOf(sent, key, how, descriptor, next) };
     });
   }
@@ -300,7 +301,7 @@ export function glanceAt(fn: AnyFunction): Glance {
     if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
     seen.push(Object.getPrototypeOf(target), Object.isExtensible(target));
     for (const key of Reflect.ownKeys(target)) {
-      const descriptor = Object.getOwnPropertyDescriptor(target, key);
+      const descriptor = descriptorOf(target, key);
       if (descriptor === undefined) continue;
       const { value, get, set, writable, enumerable, configurable } = descriptor;
       const flags = Number(writable) + 2 * Number(enumerable) + 4 * Number(configurable);

@@ -2,6 +2,7 @@
 // a payload says of them: such a class cannot take it over, and is made anew.
 // Not here: making it (decode.ts), since when it is so (versions.ts).
 
+import { descriptorOf } from '../internal/index.js';
 import { listAt, numberAt, type Payload, special } from './protocol.js';
 import type { AnyFunction } from './types.js';
 
@@ -54,7 +55,7 @@ export class ClosedClasses {
 
 /** True: `key` can be set to the parts of `cell`, or has them already. */
 function isOpenTo(holder: object, key: string | symbol, cell: readonly unknown[]): boolean {
-  const own = Object.getOwnPropertyDescriptor(holder, key);
+  const own = descriptorOf(holder, key);
   if (own === undefined) return Object.isExtensible(holder);
   if (own.configurable === true || own.writable === true) return true;
   return 'value' in own

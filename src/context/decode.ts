@@ -9,6 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
+import { descriptorsOf } from '../internal/index.js';
 import { ClosedClasses } from './closed.js';
 import { define, isCallable, put } from './define.js';
 import { receiveBy } from './hooks.js';
@@ -504,7 +505,7 @@ class Decoding {
       else if (how === integrity.sealed) Object.seal(target);
       else Object.preventExtensions(target);
       if (how === integrity.nonExtensible || typeof index !== 'number') continue;
-      for (const { value, get, set } of Object.values(Object.getOwnPropertyDescriptors(target))) {
+      for (const [, { value, get, set }] of descriptorsOf(target)) {
         for (const part of [value, get, set]) this.#settle(part);
       }
     }

@@ -2,6 +2,7 @@
 // `__proto__` is a key like any other, and no setter of the user's runs.
 // Not here: in which order (decode.ts).
 
+import { tryDefineOwn } from '../internal/index.js';
 import { pristineOf } from './classes.js';
 import { propertyFlags } from './protocol.js';
 import { corrupt } from './wire.js';
@@ -14,7 +15,7 @@ export function isCallable(value: unknown): value is (...args: unknown[]) => unk
 export function put(container: unknown, key: unknown, value: unknown): void {
   if (typeof container !== 'object' || container === null) throw corrupt('nothing to put into');
   if (typeof key !== 'string' && typeof key !== 'number') throw corrupt('a put has no key');
-  Reflect.defineProperty(container, key, {
+  tryDefineOwn(container, key, {
     value,
     writable: true,
     enumerable: true,
@@ -40,7 +41,7 @@ export function define(
   }
   if ((flags & propertyFlags.restored) !== 0) {
     const before = pristineOf(target, key);
-    if (before !== undefined) Reflect.defineProperty(target, key, before);
+    if (before !== undefined) tryDefineOwn(target, key, before);
     return;
   }
   if ((flags & propertyFlags.absent) !== 0) {
@@ -55,7 +56,7 @@ export function define(
     (flags & propertyFlags.accessor) === 0
       ? { value, writable: (flags & propertyFlags.writable) !== 0, enumerable, configurable }
       : { get: accessorOf(value), set: accessorOf(set), enumerable, configurable };
-  const isDefined = Reflect.defineProperty(target, key, descriptor);
+  const isDefined = tryDefineOwn(target, key, descriptor);
   if (!isDefined) throw corrupt(`the property ${String(key)} cannot be defined`);
 }
 

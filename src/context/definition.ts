@@ -2,6 +2,7 @@
 // names that the text does not use, in pieces of the same length so that columns stay.
 // Not here: compiling it (recreate.ts).
 
+import { descriptorOf } from '../internal/index.js';
 import { cellEdits, type Edit } from './cells.js';
 import type { Code, Rewrite } from './code.js';
 import type { Slot } from './describe.js';
@@ -77,7 +78,7 @@ function replacement(kind: Rewrite['kind'], slot: string, old: string): string {
 
 /** The `name` of a function or class, when it is a property like the language makes it. */
 export function usualName(fn: AnyFunction): string | undefined {
-  const own = Object.getOwnPropertyDescriptor(fn, 'name');
+  const own = descriptorOf(fn, 'name');
   const isOpen = own?.configurable === true || Object.isSealed(fn);
   const isUsual = own?.writable === false && own.enumerable === false && isOpen;
   return isUsual && typeof own.value === 'string' ? own.value : undefined;
@@ -88,7 +89,7 @@ export function madeName(definition: CodeDefinition, code: Code): string | undef
   return definition.functionName ?? code.givenName;
 }
 
-const { get: callerOf } = Object.getOwnPropertyDescriptor(Function.prototype, 'caller') ?? {};
+const callerOf = descriptorOf(Function.prototype, 'caller')?.get;
 /** Up to Node 24 a sloppy function has a `caller` of its own, and the shared getter throws for all. */
 const isShared = callerOf?.name === 'get caller';
 

@@ -8,7 +8,17 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Dirent } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
-import { isBare, isIndex, isPlainArray, Parcel } from '../internal/index.js';
+import {
+  defineOwn,
+  descriptorOf,
+  isBare,
+  isIndex,
+  isPlainArray,
+  type OwnDescriptor,
+  ownOf,
+  ownValue,
+  Parcel,
+} from '../internal/index.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
 import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
 import { isPlainPrimitive } from './plain.js';
@@ -448,7 +458,7 @@ export class Graph {
   }
 
   #arrayKey(copy: unknown[], value: unknown[], key: string | symbol): void {
-    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    const descriptor = descriptorOf(value, key);
     if (key === 'length' && descriptor?.writable === true) return;
     const isElement = typeof key === 'string' && isIndex(key) && isData(descriptor);
     if (isElement) this.#element(copy, Number(key), descriptor?.value);
@@ -513,7 +523,7 @@ export class Graph {
     const symbols = Object.getOwnPropertySymbols(value);
     const names = Object.getOwnPropertyNames(value);
     for (const key of symbols.length === 0 ? names : [...names, ...symbols]) {
-      const descriptor = Object.getOwnPropertyDescriptor(value, key);
+      const descriptor = descriptorOf(value, key);
       if (descriptor === undefined) continue;
       const isOrdinary =
         typeof key === 'string' &&
@@ -532,7 +542,7 @@ export class Graph {
 
   /** A property with everything that its descriptor says. `target`: the copy, or a special. */
   #property(target: object | number, value: object, key: string | symbol, since = 0): void {
-    const descriptor = descriptorOf(value, key);
+    const descriptor = propertyOf(value, key);
     if (descriptor === undefined) return;
     const isAccessor = descriptor.get !== undefined || descriptor.set !== undefined;
     const flags =
@@ -550,7 +560,7 @@ export class Graph {
   /** A property of a function or class that its text does not make. `since`: see classes.ts. */
   addProperty(index: number, value: object, key: string | symbol, since = 0): void {
     this.#property(index, value, key, since);
-    const held: unknown = Object.getOwnPropertyDescriptor(value, key)?.value;
+    const held: unknown = ownValue(value, key);
     this.noteStatic(held, this.properties, this.properties.length - 1);
   }
 
@@ -637,7 +647,7 @@ function rememberOrdinary(value: object): void {
 function assign(container: object, key: string | number, value: unknown): void {
   // What is inherited may be `__proto__`, frozen, or a setter of whoever changed `Object.prototype`.
   if (key in container && !Object.hasOwn(container, key)) {
-    Object.defineProperty(container, key, {
+    defineOwn(container, key, {
       value,
       writable: true,
       enumerable: true,
@@ -654,7 +664,7 @@ function wellKnownName(value: symbol): string {
 /** The class whose `prototype` this is. */
 export function ownerOf(value: unknown): AnyFunction | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const descriptor = Object.getOwnPropertyDescriptor(value, 'constructor');
+  const descriptor = descriptorOf(value, 'constructor');
   const owner: unknown = descriptor?.value;
   return typeof owner === 'function' && owner.prototype === value ? owner : undefined;
 }
@@ -665,7 +675,7 @@ function isHolder(value: object): boolean {
   if (Array.isArray(value) || ArrayBuffer.isView(value)) return false;
   for (const key in value) {
     if (!Object.hasOwn(value, key)) continue;
-    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    const descriptor = descriptorOf(value, key);
     if (typeof descriptor?.value === 'function' || descriptor?.get !== undefined) return true;
   }
   return ownerOf(value) !== undefined;
@@ -716,19 +726,19 @@ function stackOf(value: Error): string | undefined {
   }
 }
 
-const getStack = Object.getOwnPropertyDescriptor(new Error(), 'stack')?.get;
+const getStack = descriptorOf(new Error(), 'stack')?.get;
 
 /** The stack that `Error.captureStackTrace` put on any object is an accessor since Node 21. */
-function descriptorOf(value: object, key: string | symbol): PropertyDescriptor | undefined {
-  const descriptor = Object.getOwnPropertyDescriptor(value, key);
+function propertyOf(value: object, key: string | symbol): OwnDescriptor | undefined {
+  const descriptor = descriptorOf(value, key);
   if (key !== 'stack' || descriptor?.get === undefined || descriptor.get !== getStack) {
     return descriptor;
   }
   const { enumerable = false, configurable = false } = descriptor;
-  return { value: Reflect.get(value, key), writable: true, enumerable, configurable };
+  return ownOf({ value: Reflect.get(value, key), writable: true, enumerable, configurable });
 }
 
-function isData(descriptor: PropertyDescriptor | undefined): boolean {
+function isData(descriptor: OwnDescriptor | undefined): boolean {
   return (
     descriptor?.writable === true &&
     descriptor.enumerable === true &&

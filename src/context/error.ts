@@ -2,6 +2,7 @@
 // and the rest is sent. Non-errors travel too.
 
 import * as types from 'node:util/types';
+import { defineOwn, descriptorOf } from '../internal/index.js';
 import { refusalOf } from './refuse.js';
 import type { Exporter, ValueSnapshot } from './types.js';
 
@@ -24,9 +25,9 @@ function takeEnhancer(error: unknown): () => void {
   try {
     for (const key of Object.getOwnPropertySymbols(error)) {
       if (key.description?.startsWith('kEnhanceStack') !== true) continue;
-      const enhancer = Object.getOwnPropertyDescriptor(error, key);
+      const enhancer = descriptorOf(error, key);
       if (enhancer === undefined || !Reflect.deleteProperty(error, key)) continue;
-      return () => Object.defineProperty(error, key, enhancer);
+      return () => defineOwn(error, key, enhancer);
     }
   } catch {
     // A Proxy that does not tell its keys has none of Node's.
@@ -123,8 +124,8 @@ function inItsClass(exporter: Exporter, error: object, reduced: Error): object |
     Object.setPrototypeOf(made, prototype);
     for (const key of Reflect.ownKeys(reduced)) {
       const isOfClass = (key === 'name' || key === 'message') && !Object.hasOwn(error, key);
-      const property = Object.getOwnPropertyDescriptor(reduced, key);
-      if (property !== undefined && !isOfClass) Object.defineProperty(made, key, property);
+      const property = descriptorOf(reduced, key);
+      if (property !== undefined && !isOfClass) defineOwn(made, key, property);
     }
     return canTravel(exporter, made) ? made : undefined;
   } catch {
@@ -172,7 +173,7 @@ function define(
   value: unknown,
   enumerable = key === 'errors',
 ): void {
-  Object.defineProperty(target, key, { value, writable: true, enumerable, configurable: true });
+  defineOwn(target, key, { value, writable: true, enumerable, configurable: true });
 }
 
 function describe(value: unknown): string {

@@ -5,6 +5,7 @@ import { isBuiltin, Module } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
+import { descriptorsOf } from '../internal/index.js';
 import { type Code, readCode } from './code.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
@@ -274,8 +275,8 @@ type Keeper = object | symbol;
 function keepersAround(owner: AnyFunction): Keeper[] {
   const { scopes } = inspectSelf().capture(owner);
   return scopes
-    .flatMap((scope) => Object.values(Object.getOwnPropertyDescriptors(scope)))
-    .map(({ value }): unknown => value)
+    .flatMap(descriptorsOf)
+    .map(([, { value }]) => value)
     .filter((value): value is Keeper => typeof value === 'symbol' || isCollection(value));
 }
 
@@ -299,7 +300,5 @@ function keptIn(keeper: Keeper, value: object): string | undefined {
 }
 
 function isWellKnown(symbol: symbol): boolean {
-  return Object.values(Object.getOwnPropertyDescriptors(Symbol)).some(
-    ({ value }) => value === symbol,
-  );
+  return descriptorsOf(Symbol).some(([, { value }]) => value === symbol);
 }

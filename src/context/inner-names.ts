@@ -8,6 +8,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
+import { descriptorsOf } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { isLoadedByNode } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
@@ -99,10 +100,7 @@ function variablesOf(fn: AnyFunction): Map<string, unknown> {
 }
 
 function valuesIn(scope: object): (readonly [name: string, value: unknown])[] {
-  return Object.entries(Object.getOwnPropertyDescriptors(scope)).map(([name, { value }]) => [
-    name,
-    value,
-  ]);
+  return descriptorsOf(scope).map(([name, { value }]) => [name, value]);
 }
 
 /** What `exported`, an export of a module that was imported, sees as `path`. Throws `TRANSFER_IMPORT_FAILED`. */

@@ -7,6 +7,7 @@
 import type { Debugger, Runtime, Session } from 'node:inspector';
 import { createRequire } from 'node:module';
 import { CodedError } from '../errors.js';
+import { defineOwn } from '../internal/index.js';
 import type { AnyFunction } from './types.js';
 
 /** Where V8 says that a function begins: zero-based, at the `(` of its parameters. */
@@ -95,7 +96,7 @@ export class Inspector {
     const key = `Symbol.for(${JSON.stringify(holderName.description)})`;
     // The session evaluates in the main context, and test runners load us into one of node:vm. The
     // module of Node is the one object that both reach.
-    Object.defineProperty(module, holderName, { value: this.#holder, configurable: true });
+    defineOwn(module, holderName, { value: this.#holder, configurable: true });
     try {
       this.#holderId = this.#evaluate(`process.getBuiltinModule('node:inspector')[${key}]`);
     } finally {

@@ -7,6 +7,7 @@
 import { builtinModules, createRequire } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
+import { descriptorOf, ownValue } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { scriptUrl } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -54,7 +55,7 @@ const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'na
 /** Not reachable from a global by data properties alone; `@` starts such a path. */
 const hidden: Readonly<Record<string, () => unknown>> = {
   CodedError: () => CodedError,
-  ThrowTypeError: () => Object.getOwnPropertyDescriptor(argumentsOf(), 'callee')?.get,
+  ThrowTypeError: () => descriptorOf(argumentsOf(), 'callee')?.get,
   TypedArray: () => Object.getPrototypeOf(Uint8Array),
   Generator: () => Object.getPrototypeOf(function* () {}),
   AsyncGenerator: () => Object.getPrototypeOf(async function* () {}),
@@ -110,7 +111,7 @@ const streamNames = ['stdin', 'stdout', 'stderr'];
 
 /** The path of `process.stdin`, `.stdout` or `.stderr`. Only the one with the same descriptor is made for it. */
 export function standardStreamPath(value: object): Path | undefined {
-  const fd: unknown = Object.getOwnPropertyDescriptor(value, 'fd')?.value;
+  const fd: unknown = ownValue(value, 'fd');
   const name = typeof fd === 'number' ? streamNames[fd] : undefined;
   if (name === undefined || Reflect.get(process, name) !== value) return undefined;
   return ['process', name];
@@ -133,9 +134,7 @@ export function followPath(path: Path): unknown {
     }
     const descriptor = typeof key === 'string' && key.startsWith('get ') ? key.slice(4) : undefined;
     value =
-      descriptor === undefined
-        ? Reflect.get(value, key)
-        : Object.getOwnPropertyDescriptor(value, descriptor)?.get;
+      descriptor === undefined ? Reflect.get(value, key) : descriptorOf(value, descriptor)?.get;
   }
   if (value === undefined) throw new Error(`${path.map(String).join('.')} is not here`);
   return value;
@@ -155,7 +154,7 @@ const moduleNames = new Set(builtinModules);
 /** Whether `globalThis[name]` is a module of Node, as at a prompt and under `node -e`. */
 export function isPromptModule(name: string): boolean {
   if (hiddenGlobals.has(name) || !moduleNames.has(name)) return false;
-  return Object.getOwnPropertyDescriptor(globalThis, name)?.enumerable === false;
+  return descriptorOf(globalThis, name)?.enumerable === false;
 }
 
 let globalOfNode: object | undefined;
@@ -163,8 +162,9 @@ let globalOfNode: object | undefined;
 /** Whether `globalThis[name]` is Node's or the language's, not the program's. */
 export function isBuiltinGlobal(name: string): boolean {
   // Not ours in a context of node:vm, where a test runner has added what Node has.
-  globalOfNode ??= Object(vm.runInThisContext('globalThis'));
-  const descriptor = Object.getOwnPropertyDescriptor(globalOfNode, name);
+  const main: object = globalOfNode ?? Object(vm.runInThisContext('globalThis'));
+  globalOfNode = main;
+  const descriptor = descriptorOf(main, name);
   if (descriptor === undefined || !(name in globalThis)) return false;
   if (descriptor.enumerable === true) return enumerableGlobals.has(name);
   if (promptGlobals.has(name)) return false;
@@ -174,7 +174,7 @@ export function isBuiltinGlobal(name: string): boolean {
 }
 
 function byName(name: string): unknown {
-  const descriptor = name === '' ? undefined : Object.getOwnPropertyDescriptor(globalThis, name);
+  const descriptor = name === '' ? undefined : descriptorOf(globalThis, name);
   if (descriptor === undefined || !isBuiltinGlobal(name)) return undefined;
   return 'value' in descriptor ? descriptor.value : undefined;
 }
@@ -182,7 +182,7 @@ function byName(name: string): unknown {
 function globalTable(): Map<unknown, Path> {
   const found = new Map<unknown, Path>([[globalThis, ['globalThis']]]);
   for (const name of Object.getOwnPropertyNames(globalThis)) {
-    const descriptor = Object.getOwnPropertyDescriptor(globalThis, name);
+    const descriptor = descriptorOf(globalThis, name);
     if (descriptor === undefined || !isBuiltinGlobal(name)) continue;
     const value: unknown = getterGlobals.has(name)
       ? Reflect.get(globalThis, name)
@@ -206,7 +206,7 @@ function add(found: Map<unknown, Path>, value: object, path: Path, depth: number
   found.set(value, path);
   if (depth === 0) return;
   for (const key of Reflect.ownKeys(value)) {
-    const descriptor = Object.getOwnPropertyDescriptor(value, key);
+    const descriptor = descriptorOf(value, key);
     if (descriptor === undefined || key === 'constructor') continue;
     if (path[0] === 'process' && key === 'env') {
       found.set(descriptor.value, ['process', 'env']);

@@ -1,7 +1,7 @@
 // Makes the specials of a payload that stand for themselves: built-ins, errors, buffers, tasks.
 // Not here: functions and classes, and what holds other specials (decode.ts).
 
-import { withoutStack } from '../internal/index.js';
+import { defineOwn, withoutStack } from '../internal/index.js';
 import { followPath } from './intrinsics.js';
 import { makePlatform } from './platform.js';
 import { listAt, numberAt, special, stringAt } from './protocol.js';
@@ -54,7 +54,7 @@ function makeError(entry: readonly unknown[]): Error {
   if (!(made instanceof Error)) throw corrupt('an error has no class');
   for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
   const stack = entry[2];
-  Object.defineProperty(made, 'stack', {
+  defineOwn(made, 'stack', {
     value: typeof stack === 'string' ? stack : `${made.name}`,
     writable: true,
     enumerable: false,

@@ -4,7 +4,7 @@
 // Not here: what to do with the rest (encode.ts).
 
 import * as types from 'node:util/types';
-import { isBare, isPlainArray, isPlainRecord, modelOf } from '../internal/index.js';
+import { descriptorOf, isBare, isPlainArray, isPlainRecord, modelOf } from '../internal/index.js';
 
 /** Longer arrays may be all holes: the slow path looks at their keys. */
 const mostElements = 10_000_000;
@@ -123,7 +123,7 @@ function isBareLeaf(value: object): boolean {
 }
 
 function isFresh(value: RegExp): boolean {
-  const lastIndex = Object.getOwnPropertyDescriptor(value, 'lastIndex');
+  const lastIndex = descriptorOf(value, 'lastIndex');
   return lastIndex?.writable === true && Object.is(lastIndex.value, 0);
 }
 

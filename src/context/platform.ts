@@ -12,6 +12,7 @@ import {
 import { Dirent } from 'node:fs';
 import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
+import { defineOwn } from '../internal/index.js';
 import { corrupt } from './wire.js';
 
 /** Primitives and bytes, and lists of them: what the serializer writes as it is. */
@@ -50,7 +51,7 @@ const kinds: readonly Kind[] = [
         : undefined,
     make: ([message, name, stack]) => {
       const made = new DOMException(text(message), text(name));
-      Object.defineProperty(made, 'stack', {
+      defineOwn(made, 'stack', {
         value: text(stack),
         writable: true,
         enumerable: false,

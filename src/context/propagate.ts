@@ -4,6 +4,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import { defineOwn } from '../internal/index.js';
 import type { AnyFunction } from './types.js';
 
 /** A storage with, when it was announced, its key, and what it holds. */
@@ -67,7 +68,7 @@ export function runningIn(
   inner: (...args: unknown[]) => unknown,
 ): (...args: unknown[]) => unknown {
   const run = (...args: unknown[]): unknown => storage.run(store, inner, ...args);
-  Object.defineProperty(run, 'name', { value: inner.name });
+  defineOwn(run, 'name', { value: inner.name });
   arrived.set(run, { inner, store: [storage, key, store] });
   return run;
 }

@@ -4,6 +4,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
+import { ownValue } from '../internal/index.js';
 import type { AnyFunction } from './types.js';
 
 const names = new Set(
@@ -26,7 +27,7 @@ export function twinHere(prototype: object): object | undefined {
 }
 
 function findTwin(prototype: object): object | undefined {
-  const theirs: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+  const theirs: unknown = ownValue(prototype, 'constructor');
   if (typeof theirs !== 'function' || theirs.prototype !== prototype) return undefined;
   const ours = constructorHere(theirs);
   return ours === theirs ? undefined : ours.prototype;

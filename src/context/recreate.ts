@@ -10,6 +10,7 @@ import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
+import { defineOwn, descriptorsOf } from '../internal/index.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
 import { withoutWarnings } from './scripts.js';
@@ -122,7 +123,7 @@ function toInstance(value: unknown, form: string, functionName: string | undefin
       const made = form === 'expression' ? text : pickMember(text, form);
       if (typeof made !== 'function') throw new TypeError('the text is not a function');
       if (functionName !== undefined && made.name !== functionName) {
-        Object.defineProperty(made, 'name', { value: functionName, configurable: true });
+        defineOwn(made, 'name', { value: functionName, configurable: true });
       }
       return made;
     },
@@ -159,7 +160,7 @@ function isVariables(value: unknown): value is Variables {
 function pickMember(holder: unknown, form: string): AnyFunction {
   const owner: unknown =
     form === 'class-method' && typeof holder === 'function' ? holder.prototype : holder;
-  const found = Object.entries(Object.getOwnPropertyDescriptors(owner ?? {})).find(
+  const found = descriptorsOf(owner ?? {}).find(
     ([name]) => !(form === 'class-method' && name === 'constructor'),
   )?.[1];
   const made: unknown =

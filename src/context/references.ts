@@ -6,6 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
+import { descriptorOf, descriptorsOf, type OwnDescriptor, ownValue } from '../internal/index.js';
 import { copiedFrom } from './copied-exports.js';
 import { inspectSelf } from './inspector.js';
 import { isLoadedByNode, rememberForeignModule } from './jest.js';
@@ -99,7 +100,7 @@ function currentTable(): typeof cjsTable {
     const module = require.cache[file];
     if (module?.loaded !== true && module !== process.mainModule) areLoaded = false;
     // A getter in place of the exports may make others at each look.
-    const exports: unknown = module && Object.getOwnPropertyDescriptor(module, 'exports')?.value;
+    const exports: unknown = module && ownValue(module, 'exports');
     if (isReference(exports)) loaded.push([file, exports]);
   }
   for (const [, exports] of loaded) noteGetters(exports);
@@ -151,8 +152,8 @@ function noteGetters(exports: object): void {
 }
 
 /** None of a Proxy, whose handler is code of a user. */
-function ownProperties(exports: object): [string, PropertyDescriptor][] {
-  return types.isProxy(exports) ? [] : Object.entries(Object.getOwnPropertyDescriptors(exports));
+function ownProperties(exports: object): [string, OwnDescriptor][] {
+  return types.isProxy(exports) ? [] : descriptorsOf(exports);
 }
 
 /** What each property of `exports` holds, without those that only code of a user could tell. */
@@ -183,11 +184,11 @@ function matchGetter(get: () => unknown): readonly string[] {
 function exported(
   exports: object,
   name: string,
-  { value, get, enumerable, configurable }: PropertyDescriptor,
+  { value, get, enumerable, configurable }: OwnDescriptor,
 ): unknown {
   if (get === undefined) return value;
   const source = copiedFrom(exports, name, get);
-  const there = source && Object.getOwnPropertyDescriptor(source, name);
+  const there = source && descriptorOf(source, name);
   if (source !== undefined && there !== undefined) return exported(source, name, there);
   if (!isNaming(get)) return undefined;
   const [, , members = ''] = matchGetter(get);
@@ -254,8 +255,8 @@ export function namespaceReference(
   const wrapped = wrappedModule(namespace);
   if (wrapped !== undefined) return wrapped;
   const urls = new Set<string>();
-  for (const value of Object.values(Object.getOwnPropertyDescriptors(namespace))) {
-    const url = typeof value.value === 'function' && placeOfFunction(value.value)?.script.url;
+  for (const [, { value }] of descriptorsOf(namespace)) {
+    const url = typeof value === 'function' && placeOfFunction(value)?.script.url;
     if (url) urls.add(url);
   }
   for (const source of user?.analysis?.sources ?? []) {
@@ -271,7 +272,7 @@ export function namespaceReference(
 
 /** The CommonJS module that `namespace` is what `import` gives of. */
 function wrappedModule(namespace: object): ModuleReference | undefined {
-  const exports: unknown = Object.getOwnPropertyDescriptor(namespace, 'default')?.value;
+  const exports: unknown = ownValue(namespace, 'default');
   const module = isReference(exports) ? cjsModule(exports) : undefined;
   if (module === undefined || !isReference(exports)) return undefined;
   const members = new Map([
@@ -337,7 +338,7 @@ function isNamespaceOf(namespace: object, url: string): boolean {
 /** True: an object with code, which is no table of data that a module happens to be. */
 export function hasCode(value: object): boolean {
   if (typeof value === 'function') return true;
-  return Object.values(Object.getOwnPropertyDescriptors(value)).some(
-    ({ value: member, get }) => typeof member === 'function' || get !== undefined,
+  return descriptorsOf(value).some(
+    ([, { value: member, get }]) => typeof member === 'function' || get !== undefined,
   );
 }

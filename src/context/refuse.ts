@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
-import { isDetached, isSharedByOtherCopy, messageOf } from '../internal/index.js';
+import { isDetached, isSharedByOtherCopy, messageOf, ownValue } from '../internal/index.js';
 import { readCode } from './code.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
@@ -188,7 +188,7 @@ const verdicts = new WeakMap<AnyFunction, Refusal | false>();
 function refusalByClass(value: object): Refusal | undefined {
   if (ArrayBuffer.isView(value) || types.isNativeError(value)) return undefined;
   for (let at: unknown = value; typeof at === 'object' && at !== null; ) {
-    const constructor: unknown = Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
+    const constructor: unknown = ownValue(at, 'constructor');
     if (typeof constructor === 'function' && constructor.prototype === at) {
       const verdict = verdicts.get(constructor) ?? judge(constructor);
       verdicts.set(constructor, verdict);

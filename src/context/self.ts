@@ -5,6 +5,7 @@
 // Not here: captured variables (describe.ts).
 
 import * as types from 'node:util/types';
+import { ownValue } from '../internal/index.js';
 import type { Code } from './code.js';
 import { type Capture, inspectSelf } from './inspector.js';
 import { originOf } from './recreate.js';
@@ -87,7 +88,7 @@ function holderOf(
   // The class of the field or method, or the constructor function itself.
   const maker = scope.field !== undefined || isClass(scope.parent) ? scope.parent : scope;
   const holder = holders.find((candidate, at) => {
-    const held: unknown = Object.getOwnPropertyDescriptor(candidate, key)?.value;
+    const held: unknown = ownValue(candidate, key);
     return held === (holders[at + 1] ?? fn) && maker && isMadeBy(candidate, maker, place, placeOf);
   });
   if (holder === undefined) return undefined;
@@ -127,9 +128,7 @@ function isMadeBy(holder: object, scope: Scope, place: Place, placeOf: PlaceOf):
   const isFunction = typeof holder === 'function';
   let at: object | null = isFunction ? holder : Object.getPrototypeOf(holder);
   for (; at !== null; at = Object.getPrototypeOf(at)) {
-    const maker: unknown = isFunction
-      ? at
-      : Object.getOwnPropertyDescriptor(at, 'constructor')?.value;
+    const maker: unknown = isFunction ? at : ownValue(at, 'constructor');
     if (typeof maker === 'function' && isAt(maker, scope, place, placeOf)) return true;
   }
   return false;

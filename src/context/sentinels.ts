@@ -4,6 +4,7 @@
 // Not here: objects that can change, which are copies, as an argument has what its caller sees in it.
 
 import * as types from 'node:util/types';
+import { descriptorOf, ownValue } from '../internal/index.js';
 import { type ModuleReference, sentinelOfCjs } from './references.js';
 
 /** An import as a module wrote it. */
@@ -129,12 +130,11 @@ function addContents(value: unknown, parts: string[], above: Set<unknown>): bool
     if (above.has(value) || types.isProxy(value) || hasInnerState(value)) return false;
     if (!Object.isFrozen(value)) return false;
     const prototype: object | null = Object.getPrototypeOf(value);
-    const owner: unknown =
-      prototype && Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+    const owner: unknown = prototype && ownValue(prototype, 'constructor');
     parts.push(`object ${typeof owner === 'function' ? owner.name : ''}`);
     above.add(value);
     for (const key of Reflect.ownKeys(value)) {
-      const own = Object.getOwnPropertyDescriptor(value, key);
+      const own = descriptorOf(value, key);
       if (own === undefined || !('value' in own)) return false;
       parts.push(String(key));
       if (!addContents(own.value, parts, above)) return false;
@@ -167,7 +167,7 @@ export function exportsIn(module: unknown): Exported {
   const found: (readonly [string, unknown])[] = [];
   for (const name of Object.keys(module)) {
     try {
-      const own = Object.getOwnPropertyDescriptor(module, name);
+      const own = descriptorOf(module, name);
       if (own !== undefined && 'value' in own) found.push([name, own.value]);
     } catch {
       // Its declaration has not run.

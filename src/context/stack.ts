@@ -3,6 +3,7 @@
 // because the host runs re-created code and knows none.
 
 import { isNativeError } from 'node:util/types';
+import { defineOwn } from '../internal/index.js';
 import { coveragePrefix } from './recreate.js';
 import { runningText } from './scripts.js';
 import { originalPlace } from './source-maps.js';
@@ -51,7 +52,7 @@ export function atCaller<E extends Error>(error: E): E {
 function setStack(error: object, frames: readonly string[]): void {
   const stack: unknown = Reflect.get(error, 'stack');
   if (typeof stack !== 'string') return;
-  Object.defineProperty(error, 'stack', {
+  defineOwn(error, 'stack', {
     value: [splitStack(stack).head, ...frames].join('\n'),
     writable: true,
     enumerable: false,
@@ -112,7 +113,7 @@ function clean(error: unknown, below: readonly string[]): void {
     if (typeof stack !== 'string') return;
     const { head, frames } = splitStack(stack);
     const remote = withoutEnd(frames.filter(isOfUser).map(toOriginal), below.slice(1));
-    Object.defineProperty(error, 'stack', {
+    defineOwn(error, 'stack', {
       value: [head, ...remote, ...below].join('\n'),
       writable: true,
       enumerable: false,

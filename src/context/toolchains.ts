@@ -3,6 +3,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
+import { defineOwn, descriptorOf } from '../internal/index.js';
 import { mockWayOut, type Path, transferError } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
@@ -22,12 +23,12 @@ export function usedMembers(text: string, name: string): string[] | undefined {
 export function partOf(value: object, names: readonly string[]): object {
   const part = {};
   for (const name of names) {
-    const descriptor = Object.getOwnPropertyDescriptor(value, name);
+    const descriptor = descriptorOf(value, name);
     if (types.isProxy(value) || types.isProxy(descriptor?.value)) {
       const shown: unknown = Reflect.get(value, name);
       Reflect.set(part, name, types.isProxy(shown) ? Object.assign({}, shown) : shown);
     } else if (descriptor !== undefined) {
-      Object.defineProperty(part, name, descriptor);
+      defineOwn(part, name, descriptor);
     }
   }
   return part;
@@ -103,7 +104,8 @@ const wildcardText = `function _interopRequireWildcard(exports, isOfNode) {
   const made = { __proto__: null };
   for (const key in exports) {
     if (key === 'default' || !Object.hasOwn(exports, key)) continue;
-    Object.defineProperty(made, key, Object.getOwnPropertyDescriptor(exports, key));
+    const own = Object.getOwnPropertyDescriptor(exports, key);
+    Object.defineProperty(made, key, { __proto__: null, ...own });
   }
   made.default = exports;
   known.set(exports, made);

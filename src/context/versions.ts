@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import * as types from 'node:util/types';
+import { descriptorOf, type OwnDescriptor, ownOf } from '../internal/index.js';
 
 type Key = string | symbol;
 
@@ -13,12 +14,12 @@ export const always = Number.POSITIVE_INFINITY;
 export interface Sent {
   readonly how: How;
   readonly since: number;
-  readonly descriptor: PropertyDescriptor | undefined;
+  readonly descriptor: OwnDescriptor | undefined;
 }
 
 export type How = 'own' | 'absent' | 'restored';
 
-export function isSame(a: PropertyDescriptor, b: PropertyDescriptor): boolean {
+export function isSame(a: OwnDescriptor, b: OwnDescriptor): boolean {
   return (
     Object.is(a.value, b.value) &&
     a.get === b.get &&
@@ -34,7 +35,7 @@ export function sinceOf(
   sent: Map<Key, Sent>,
   key: Key,
   how: How,
-  descriptor: PropertyDescriptor | undefined,
+  descriptor: OwnDescriptor | undefined,
   next: number,
 ): number {
   const before = sent.get(key);
@@ -46,7 +47,7 @@ export function sinceOf(
 }
 
 /** Whether it may mean something else at the next call, though it is the same function. */
-function holdsCode(descriptor: PropertyDescriptor | undefined): boolean {
+function holdsCode(descriptor: OwnDescriptor | undefined): boolean {
   return (
     descriptor !== undefined && mayHoldCode(descriptor.get ?? descriptor.set ?? descriptor.value, 3)
   );
@@ -69,26 +70,23 @@ function mayHoldCode(value: unknown, depth: number): boolean {
     }
   }
   return Reflect.ownKeys(value).some((key) => {
-    const { get, set, value: inner } = Object.getOwnPropertyDescriptor(value, key) ?? {};
-    return get !== undefined || set !== undefined || mayHoldCode(inner, depth - 1);
+    const own = descriptorOf(value, key);
+    return own?.get !== undefined || own?.set !== undefined || mayHoldCode(own?.value, depth - 1);
   });
 }
 
 /** A copy to compare with later: a value that is changed in place is another value. */
-function copyOf(descriptor: PropertyDescriptor | undefined): PropertyDescriptor | undefined {
+function copyOf(descriptor: OwnDescriptor | undefined): OwnDescriptor | undefined {
   if (descriptor === undefined || typeof descriptor.value !== 'object') return descriptor;
   if (holdsCode(descriptor)) return descriptor; // sent every time
   try {
-    return { ...descriptor, value: structuredClone(descriptor.value) };
+    return ownOf({ ...descriptor, value: structuredClone(descriptor.value) });
   } catch {
     return undefined; // compared as another value each time
   }
 }
 
-function isUnchanged(
-  before: PropertyDescriptor | undefined,
-  now: PropertyDescriptor | undefined,
-): boolean {
+function isUnchanged(before: OwnDescriptor | undefined, now: OwnDescriptor | undefined): boolean {
   if (before === undefined || now === undefined) return false;
   if (isSame(before, now) && (typeof now.value !== 'object' || now.value === null)) return true;
   const { value, ...rest } = now;

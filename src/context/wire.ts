@@ -7,6 +7,7 @@
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
+import { descriptorOf } from '../internal/index.js';
 import { isResizable } from './plain.js';
 import { adopt } from './realms.js';
 import type { BufferCarrier, BufferName } from './types.js';
@@ -50,7 +51,7 @@ const tracksLength = 0xffff_ffff;
 /** Bytes of a buffer, half-open. */
 type Range = readonly [start: number, end: number];
 
-const typedArrayTag = Object.getOwnPropertyDescriptor(
+const typedArrayTag = descriptorOf(
   Object.getPrototypeOf(Uint8Array.prototype),
   Symbol.toStringTag,
 )?.get;

@@ -2,6 +2,8 @@
 // library imported by a task is mostly the same copy. Another one (two versions in a program) finds the
 // host on the global object, where it must be read by any version: names and types there stay.
 
+import { defineOwn } from '../internal/index.js';
+
 /** Services of the copy of manycore that runs a host, for other copies in it. */
 export interface HostFacade {
   /** The number that its starter gave it. */
@@ -17,7 +19,7 @@ let own: HostFacade | undefined;
 
 export function markAsHost(facade: HostFacade): void {
   own = facade;
-  Object.defineProperty(globalThis, name, { value: facade });
+  defineOwn(globalThis, name, { value: facade });
 }
 
 /** The host that runs this by another copy of manycore. */

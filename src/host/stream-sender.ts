@@ -2,6 +2,7 @@
 // the reader has asked for (credit), so that a fast generator beside a slow reader stays small.
 // The parent's half is pool/stream.ts.
 
+import { ownValue } from '../internal/index.js';
 import type { Link } from './link.js';
 import { frame, streamLeadItems } from './protocol.js';
 
@@ -19,7 +20,7 @@ export function generatorOf(value: unknown): AnyGenerator | undefined {
 function isLowered(value: object): boolean {
   if (!['next', 'throw', 'return'].every((name) => Object.hasOwn(value, name))) return false;
   return [Symbol.iterator, Symbol.asyncIterator].some((key) => {
-    const own: unknown = Object.getOwnPropertyDescriptor(value, key)?.value;
+    const own: unknown = ownValue(value, key);
     return typeof own === 'function' && Reflect.apply(own, value, []) === value;
   });
 }

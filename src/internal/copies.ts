@@ -2,6 +2,8 @@
 // as two installs, and an arena knows its own memory alone. Another copy's would be copied without a
 // word, and what hosts write would be lost. All copies in a thread register here.
 
+import { defineOwn } from './descriptors.js';
+
 interface Registry {
   readonly makers: Set<object>;
   readonly makerOf: WeakMap<ArrayBufferLike, object>;
@@ -20,7 +22,7 @@ function registry(): Registry {
   if (known !== undefined) return known;
   const found: unknown = Reflect.get(globalThis, name);
   known = isRegistry(found) ? found : { makers: new Set(), makerOf: new WeakMap() };
-  if (known !== found) Object.defineProperty(globalThis, name, { value: known });
+  if (known !== found) defineOwn(globalThis, name, { value: known });
   return known;
 }
 

@@ -23,6 +23,14 @@ export {
 } from './deadline.js';
 export { type Deferred, defer } from './deferred.js';
 export {
+  defineOwn,
+  descriptorOf,
+  descriptorsOf,
+  type OwnDescriptor,
+  ownValue,
+  tryDefineOwn,
+} from './descriptors.js';
+export {
   type Announcement,
   announcements,
   type ClusterLostMessage,

@@ -5,6 +5,7 @@
 
 import * as types from 'node:util/types';
 import { isSharedByOtherCopy } from './copies.js';
+import { descriptorOf } from './descriptors.js';
 import { isSameClass } from './hidden-class.js';
 
 const objectPrototype: object = Object.prototype;
@@ -107,7 +108,7 @@ function isExotic(value: object): boolean {
 }
 
 function isData(value: object, key: string): boolean {
-  const descriptor = Object.getOwnPropertyDescriptor(value, key);
+  const descriptor = descriptorOf(value, key);
   return (
     descriptor?.writable === true &&
     descriptor.enumerable === true &&
@@ -116,7 +117,7 @@ function isData(value: object, key: string): boolean {
 }
 
 function isWritable(value: object, key: string): boolean {
-  return Object.getOwnPropertyDescriptor(value, key)?.writable === true;
+  return descriptorOf(value, key)?.writable === true;
 }
 
 /** Whether a key of an array names an element. */

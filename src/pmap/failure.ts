@@ -3,6 +3,7 @@
 
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError } from '../errors.js';
+import { defineOwn, descriptorOf } from '../internal/index.js';
 import type { ChunkFailure } from '../pool/index.js';
 
 /**
@@ -38,9 +39,9 @@ function asObject(error: unknown, { name }: Place): object {
 /** Unless it has a property of that name that is the user's. */
 function tellIndex(error: object, index: number): void {
   try {
-    const known = Object.getOwnPropertyDescriptor(error, 'itemIndex');
+    const known = descriptorOf(error, 'itemIndex');
     if (known?.enumerable === true) return;
-    Object.defineProperty(error, 'itemIndex', { value: index, configurable: true, writable: true });
+    defineOwn(error, 'itemIndex', { value: index, configurable: true, writable: true });
   } catch {
     // A frozen error, or a Proxy, says nothing.
   }

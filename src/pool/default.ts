@@ -5,7 +5,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
-import { invalid, notFunction, ownOf } from '../internal/index.js';
+import { defineOwn, descriptorOf, invalid, notFunction, ownOf } from '../internal/index.js';
 import { callInline } from './inline.js';
 import {
   type CallOptions,
@@ -110,8 +110,8 @@ export function parallel<A extends unknown[], R>(
   if (typeof fn !== 'function') throw notFunction('what should run', fn);
   const parallelFn = (...args: A): Promise<TaskResult<R>> => callOn(pool, fn, args, filled);
   for (const key of ['name', 'length']) {
-    const own = Object.getOwnPropertyDescriptor(fn, key);
-    if (own !== undefined) Object.defineProperty(parallelFn, key, own);
+    const own = descriptorOf(fn, key);
+    if (own !== undefined) defineOwn(parallelFn, key, own);
   }
   return parallelFn;
 }

@@ -7,6 +7,7 @@
 // key gets into that code only through JSON.stringify.
 
 import { CodedError } from '../../errors.js';
+import { defineOwn } from '../../internal/index.js';
 import { ByteReader } from '../bytes.js';
 import { readKey } from './strings.js';
 
@@ -72,7 +73,7 @@ export class Shape {
 
 /** Sets a field of the object's own, also one called `__proto__`. */
 export function defineField(object: object, key: string, value: unknown): void {
-  Object.defineProperty(object, key, {
+  defineOwn(object, key, {
     value,
     writable: true,
     enumerable: true,
