@@ -28,7 +28,7 @@ const runVariable = 'MANYCORE_TEST_RUN';
 /** On further versions of Node: without what takes long and does not differ between them. */
 const isShort = process.env.MANYCORE_TEST_WAYS === 'few';
 const alikeEverywhere =
-  /^test\/(bench|cluster|examples|tune)\/|^test\/(cli\/(doctor|remote|run-unit|serve|top|tune)|death\/chaos|observe\/dashboard|pmap\/(death|nested|pools|relayed)|serve\/(blocked|faults|hosts|sizes)|trace\/(?!roles)|units\/(faults|memory|side))/;
+  /^test\/(bench|blocking-pool|cli|cluster|examples|heap|supervise|tune)\/|^test\/(context\/global-programs|death\/chaos|observe\/dashboard|pmap\/(death|endless|nested|pools|relayed)|pool\/module-graphs|serve\/(blocked|faults|hosts|sizes)|trace\/(?!roles)|units\/(faults|memory|side))/;
 /** Tells the tests of the cluster where a nats-server is. */
 const natsVariable = 'MANYCORE_TEST_NATS';
 
