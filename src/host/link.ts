@@ -6,6 +6,7 @@
 // in an outbox, in order, until the channel drains.
 //
 // A definition (code, class, import) is sent once to each peer, ahead of the first frame that needs it.
+// Long (over 400 lines), because both directions share the outbox, the blocks and what the peer knows.
 
 import type {
   Block,
@@ -23,6 +24,7 @@ import { messageOf, type Parcel } from '../internal/index.js';
 import { readBlock, writeBlock } from './block-frames.js';
 import { blocksOf, encodedOf } from './buffers.js';
 import { type Call, parcelsOf } from './call.js';
+import { type HeldFrame, holdFrame } from './held-frames.js';
 import type { Parcels } from './parcels.js';
 import { frame } from './protocol.js';
 
@@ -89,8 +91,8 @@ export class Link {
   /** Whether the owner wants the loop to be alive; what waits in the outbox keeps it alive as well. */
   #isWanted = false;
   #lentBytes = 0;
-  /** What came while a definition loads its modules: it may need that definition. */
-  #held: (() => void)[] | undefined;
+  /** Only while a definition loads its modules. */
+  #held: HeldFrame[] | undefined;
   readonly #writeFast: BodyWriter<unknown>;
   readonly #writePacked: BodyWriter<Packed>;
   readonly #writeCall: BodyWriter<Call>;
@@ -114,7 +116,12 @@ export class Link {
     this.#writeCall = (writer, call) => this.#writeCallBody(writer, call);
     this.#events = events;
     this.#channel.onFrame = (kind, task, target, body) => this.#receive(kind, task, target, body);
-    this.#channel.onClose = (error) => this.#afterHeld(() => this.#closed(error));
+    const closed = (error?: Error) => ({
+      kind: undefined,
+      task: 0,
+      deliver: () => this.#closed(error),
+    });
+    this.#channel.onClose = (error) => this.#afterHeld(closed(error));
     this.#channel.onDrain = () => {
       if (this.#flushOutbox()) events.onDrain();
     };
@@ -140,8 +147,10 @@ export class Link {
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
     if (this.#held !== undefined) {
-      const kept = new ByteReader(rest(body));
-      this.#held.push(() => this.#receive(kind, task, target, kept));
+      const bytes = rest(body);
+      holdFrame(this.#held, { kind, task, target }, (to) =>
+        this.#receive(kind, task, to, new ByteReader(bytes)),
+      );
     } else if (kind === frame.define) {
       this.#learn(target, rest(body));
     } else if (kind === frame.release) {
@@ -166,7 +175,7 @@ export class Link {
     const resume = () => {
       const held = this.#held ?? [];
       this.#held = undefined;
-      for (const deliver of held) this.#afterHeld(deliver);
+      for (const each of held) this.#afterHeld(each);
     };
     void loading.then(resume, resume);
   }
@@ -181,9 +190,9 @@ export class Link {
   }
 
   /** Now, or in turn after the frames that are held. */
-  #afterHeld(deliver: () => void): void {
-    if (this.#held === undefined) deliver();
-    else this.#held.push(deliver);
+  #afterHeld(each: HeldFrame): void {
+    if (this.#held === undefined) each.deliver();
+    else this.#held.push(each);
   }
 
   #writeCallBody(writer: ByteWriter, call: Call): boolean {

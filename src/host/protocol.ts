@@ -31,7 +31,7 @@ export const frame = Object.freeze({
   call: 11,
   /** As `call`, with the values that the function captured: i32 length, bytes, then arguments. */
   callWithState: 12,
-  /** Abort the task's signal. */
+  /** Abort the task's signal. target: 0; inside the host `abortsNext`. */
   abort: 13,
   /** One chunk of a map. target: definition id of the mapper; body: a `Chunk`. */
   chunk: 15,
@@ -72,6 +72,9 @@ export const frame = Object.freeze({
 
 /** In place of a definition id: the pool has no set-up function. */
 export const noSetup = -1;
+
+/** Target of an abort that a host has moved before its call: the next call of that slot never begins. */
+export const abortsNext = 1;
 
 /** Items that a streaming task may send before its reader asks for more. */
 export const streamLeadItems = 16;

@@ -6,12 +6,13 @@
 import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../context/index.js';
+import { CodedError } from '../errors.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
 import type { Gate } from './gate.js';
 import { type Link, rest } from './link.js';
 import { tellMemory } from './own-memory.js';
-import { type Chunk, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
+import { abortsNext, type Chunk, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
 import { generatorOf, StreamSender } from './stream-sender.js';
 
 export interface RunnerOptions {
@@ -35,6 +36,8 @@ interface WaitingCall {
   readonly task: number;
   readonly target: number;
   readonly body: ByteReader;
+  /** Its caller has given it up. */
+  isAborted: boolean;
 }
 
 /** Memory is looked at not more often than this, in ms of run time. */
@@ -55,6 +58,8 @@ export class Runner {
   #hasEnded = false;
   /** Calls that came with the start of the host, until its set-up is done. */
   #early: WaitingCall[] | undefined = [];
+  /** Slots whose next call was given up before it came here. */
+  readonly #abortedNext = new Set<number>();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -68,14 +73,11 @@ export class Runner {
       case frame.call:
       case frame.callWithState:
       case frame.chunk:
-        if (this.#early !== undefined)
-          this.#early.push({ kind, task, target, body: new ByteReader(rest(body)) });
-        else if (this.#options.gate.isOpen) this.#call(kind, task, target, body);
-        else this.#keep(kind, task, target, body);
+        this.#called(kind, task, target, body, this.#abortedNext.delete(task));
         break;
       case frame.abort:
-        this.#running.get(task)?.abort();
-        this.#streams.get(task)?.grant(0); // it may wait for a reader that is gone
+        if (target === abortsNext) this.#abortedNext.add(task);
+        else this.#abort(task);
         break;
       case frame.credit:
         this.#streams.get(task)?.grant(target);
@@ -114,7 +116,9 @@ export class Runner {
   ready(): void {
     const early = this.#early ?? [];
     this.#early = undefined;
-    for (const { kind, task, target, body } of early) this.receive(kind, task, target, body);
+    for (const { kind, task, target, body, isAborted } of early) {
+      this.#called(kind, task, target, body, isAborted);
+    }
   }
 
   /** Whether a task runs here. */
@@ -130,16 +134,51 @@ export class Runner {
     for (const stream of this.#streams.values()) stream.grant(0);
   }
 
-  #keep(kind: number, task: number, target: number, body: ByteReader): void {
-    this.#waiting.push({ kind, task, target, body: new ByteReader(rest(body)) });
+  /** Begins a call, or keeps it until it may begin. `body` is lent for this turn. */
+  #called(kind: number, task: number, target: number, body: ByteReader, isAborted: boolean): void {
+    if (this.#early === undefined && this.#options.gate.isOpen) {
+      this.#call(kind, task, target, body, isAborted);
+      return;
+    }
+    const kept = { kind, task, target, body: new ByteReader(rest(body)), isAborted };
+    if (this.#early !== undefined) {
+      this.#early.push(kept);
+      return;
+    }
+    this.#waiting.push(kept);
     this.#options.gate.wait(() => {
       const next = this.#waiting.shift();
-      if (next !== undefined) this.#call(next.kind, next.task, next.target, next.body);
+      if (next !== undefined) {
+        this.#call(next.kind, next.task, next.target, next.body, next.isAborted);
+      }
     });
   }
 
-  #call(kind: number, slot: number, target: number, body: ByteReader): void {
+  #abort(slot: number): void {
+    this.#running.get(slot)?.abort();
+    this.#streams.get(slot)?.grant(0); // it may wait for a reader that is gone
+    for (const call of [...(this.#early ?? []), ...this.#waiting]) {
+      if (call.task === slot) call.isAborted = true;
+    }
+  }
+
+  /** Answers a call that was given up before it began; in turn, because answers free the slots before. */
+  #answerAborted(kind: number, slot: number, target: number, body: ByteReader): void {
+    try {
+      this.#read(kind, target, body);
+    } catch {
+      // Nobody needs what cannot be read.
+    }
+    const error = new CodedError('ABORTED', 'the call was aborted before it began');
+    this.#fail(slot, performance.now(), error);
+  }
+
+  #call(kind: number, slot: number, target: number, body: ByteReader, isAborted: boolean): void {
     if (this.#options.claims?.tryClaim(slot) === false) return; // taken back by the parent
+    if (isAborted) {
+      this.#answerAborted(kind, slot, target, body);
+      return;
+    }
     const task = new RunningTask(slot, this.#reporter);
     this.#options.onTurn(true);
     const startedMs = performance.now();
