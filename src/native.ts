@@ -6,6 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError, type ErrorCode, errorCodes } from './errors.js';
+import { messageOf } from './internal/index.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
 export interface NativeSegment {
@@ -386,8 +387,7 @@ function load(): Loaded {
   try {
     return { binding: parseBinding(createRequire(import.meta.url)(path)) };
   } catch (error) {
-    const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    return missing(`${platform}: ${text}`, error);
+    return missing(`${platform}: ${messageOf(error).split('\n')[0]}`, error);
   }
 }
 

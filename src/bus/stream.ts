@@ -7,7 +7,7 @@
 
 import { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '../errors.js';
-import { abortError, nextTick, unwatchAbort, watchAbort } from '../internal/index.js';
+import { abortError, errorOf, nextTick, unwatchAbort, watchAbort } from '../internal/index.js';
 import { parseStreamFrame, type StreamFrame } from './protocol.js';
 
 /** Items that an end takes before it has to be read. */
@@ -163,5 +163,5 @@ function unsent(): CodedError {
 }
 
 export function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
+  return errorOf(error);
 }

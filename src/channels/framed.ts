@@ -6,7 +6,7 @@
 // Not here: the carriers (socket/, memory/), the bytes of a frame (frames.ts).
 
 import { CodedError } from '../errors.js';
-import { nextTick } from '../internal/index.js';
+import { errorOf, nextTick } from '../internal/index.js';
 import { FrameBatch, FrameParser, type FrameSink } from './frames.js';
 import type { BodyWriter, Channel, ChannelKind, FrameListener, SendOutcome } from './types.js';
 
@@ -209,7 +209,7 @@ export class FramedChannel implements Channel {
     try {
       this.#parser.push(piece);
     } catch (error) {
-      this.#fail(error instanceof Error ? error : new Error(String(error)));
+      this.#fail(errorOf(error));
     }
   }
 

@@ -12,7 +12,7 @@
 
 import { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
-import { announcements, messageOf } from '../internal/index.js';
+import { announcements, errorOf, messageOf } from '../internal/index.js';
 import { clusterClosed } from './errors.js';
 import { listen } from './listen.js';
 import type { NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
@@ -105,8 +105,7 @@ export class Tunnel extends Duplex {
     this.#onNobody = onNobody;
     this.#onUntaken = onUntaken;
     this.#subscription = listen(connection, own, (message) => this.#hear(message), {
-      onError: (thrown) =>
-        this.destroy(thrown instanceof Error ? thrown : new Error(messageOf(thrown))),
+      onError: (thrown) => this.destroy(errorOf(thrown)),
     });
     this.#timer = setInterval(this.#ask, askMs);
   }

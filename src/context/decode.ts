@@ -9,7 +9,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
-import { descriptorsOf } from '../internal/index.js';
+import { descriptorsOf, messageOf } from '../internal/index.js';
 import { ClosedClasses } from './closed.js';
 import { define, isCallable, put } from './define.js';
 import { receiveBy } from './hooks.js';
@@ -542,8 +542,7 @@ function byUser<T>(what: string, body: () => T): T {
     if (cause instanceof CodedError) throw cause;
     throw new CodedError(
       'TRANSFER_UNSUPPORTED',
-      `${what} could not be made again on this side: ` +
-        (cause instanceof Error ? cause.message : String(cause)),
+      `${what} could not be made again on this side: ${messageOf(cause)}`,
       { cause },
     );
   }

@@ -3,6 +3,7 @@
 
 import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
 import { loadNodeModule } from './intrinsics.js';
 import type { ModuleDefinition } from './protocol.js';
 import { importerFor } from './recreate.js';
@@ -56,10 +57,9 @@ function exportsOfNode(value: unknown, isRequired: boolean): Exports {
 
 function failed({ specifier, parent }: ModuleDefinition, cause: unknown): CodedError {
   const from = parent === '' ? '' : ` (imported by ${parent})`;
-  const why = cause instanceof Error ? cause.message : String(cause);
   return new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `${specifier}${from} cannot be imported in the host: ${why}; a host imports again what a ` +
+    `${specifier}${from} cannot be imported in the host: ${messageOf(cause)}; a host imports again what a ` +
       'function imported, so the module must load there as well',
     { cause },
   );

@@ -10,7 +10,7 @@ import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
-import { defineOwn, descriptorsOf } from '../internal/index.js';
+import { defineOwn, descriptorsOf, messageOf } from '../internal/index.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
 import { withoutWarnings } from './scripts.js';
@@ -197,9 +197,9 @@ function resolveFrom(url: string, specifier: string): string {
   return found.startsWith('/') ? new URL(`file://${found}`).href : found;
 }
 
-/** A file in the same folder, so that coverage does not take our helper for the user's module. */
-function neighbourOf(url: string): string {
-  return url.startsWith('file:') ? new URL('[manycore]', url).href : url;
+/** The module at `url`; under coverage a file in the same folder, so that our helper is not taken for it. */
+function nameFor(url: string): string {
+  return isCovered && url.startsWith('file:') ? new URL('[manycore]', url).href : url;
 }
 
 type Import = (specifier: string, options?: unknown) => Promise<unknown>;
@@ -212,7 +212,7 @@ export function importerFor(url: string): Import {
   if (known !== undefined) return known;
   const made: unknown = withoutWarnings(() =>
     vm.compileFunction('return import(specifier,options)', ['specifier', 'options'], {
-      filename: neighbourOf(url),
+      filename: nameFor(url),
       importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     }),
   );
@@ -254,7 +254,7 @@ function isOfVite(specifier: string): boolean {
 function onlyInVite(file: string, cause: unknown): CodedError {
   return new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `${file} cannot be imported in the host: ${cause instanceof Error ? cause.message : cause}; ` +
+    `${file} cannot be imported in the host: ${messageOf(cause)}; ` +
       'Vite compiles modules in its own process only: import it by a statement at the top of the ' +
       'module, so that it travels with the function',
     { cause },
@@ -266,7 +266,7 @@ export function compileFailed(definition: CodeDefinition, cause: unknown): Coded
   return new CodedError(
     'TRANSFER_UNREADABLE',
     `the function at ${definition.fileName}:${definition.line + 1} cannot be made again in a host: ` +
-      `${cause instanceof Error ? cause.message : String(cause)}; move it into a module and use ` +
+      `${messageOf(cause)}; move it into a module and use ` +
       'task(moduleUrl, exportName)',
     { cause },
   );

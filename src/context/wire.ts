@@ -7,7 +7,7 @@
 import { isSharedArrayBuffer } from 'node:util/types';
 import v8 from 'node:v8';
 import { CodedError } from '../errors.js';
-import { descriptorOf } from '../internal/index.js';
+import { descriptorOf, messageOf } from '../internal/index.js';
 import { isResizable } from './plain.js';
 import { adopt } from './realms.js';
 import type { BufferCarrier, BufferName } from './types.js';
@@ -345,5 +345,5 @@ export function corrupt(what: string, options?: ErrorOptions): CodedError {
 /** Keeps an error of ours; any other was caused by the bytes. */
 export function asCorrupt(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
-  return corrupt(error instanceof Error ? error.message : String(error), { cause: error });
+  return corrupt(messageOf(error), { cause: error });
 }

@@ -5,7 +5,7 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { messageOf, ownOf } from '../internal/index.js';
+import { errorOf, messageOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { mustNotRepeat, threadFlags } from './flags.js';
 import { Loads } from './loads.js';
@@ -68,7 +68,7 @@ class ThreadHandle implements HostHandle {
     this.#worker = worker;
     this.#loads = loads;
     worker.once('error', (error: unknown) => {
-      this.#error = error instanceof Error ? error : new Error(String(error));
+      this.#error = errorOf(error);
     });
     worker.once('exit', (exitCode) => {
       this.#hasEnded = true;

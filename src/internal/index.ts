@@ -61,7 +61,7 @@ export { isSameClass } from './hidden-class.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { LoopHold } from './loop-hold.js';
-export { messageOf } from './message.js';
+export { errorOf, messageOf } from './message.js';
 export { Parcel } from './parcel.js';
 export {
   isBare,

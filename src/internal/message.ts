@@ -1,10 +1,22 @@
-// The text of whatever was thrown: anybody may throw anything, also what has no text.
+// Whatever was thrown as a text or an error: anybody may throw anything, also what has no text. Errors of
+// another realm count: in the contexts of test runners Node's own are of the main one.
+
+import { isNativeError } from 'node:util/types';
+
+function isError(thrown: unknown): thrown is Error {
+  return isNativeError(thrown) || thrown instanceof Error;
+}
 
 /** Never throws. */
 export function messageOf(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? thrown.message : String(thrown);
+    return isError(thrown) ? thrown.message : String(thrown);
   } catch {
     return 'a value that has no text';
   }
+}
+
+/** What was thrown, where it is an error, else one with its text. */
+export function errorOf(thrown: unknown): Error {
+  return isError(thrown) ? thrown : new Error(messageOf(thrown));
 }

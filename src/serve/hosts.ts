@@ -6,6 +6,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { CodedError } from '../errors.js';
 import { type GivenPlace, type HostExit, SharedProcess, Turns } from '../host/index.js';
+import { errorOf } from '../internal/index.js';
 import { callNative, type NativeBoard, requireNative } from '../native.js';
 import { rssBytesOf } from '../proc/index.js';
 import type { Owner } from './owner.js';
@@ -104,7 +105,7 @@ export class Hosts {
       host.join(id, tenant.process.pid ?? 0, fds);
       events.onGiven({ host: host.host, pid: host.pid, place: id });
     } catch (thrown) {
-      const error: Error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      const error = errorOf(thrown);
       const exit = { exitCode: null, signal: null, error };
       if (this.#places.has(id)) this.#parted(id, exit);
       else events.onEnded(exit);

@@ -5,7 +5,7 @@
 
 import type { Bus } from '../bus/index.js';
 import { CodedError, hasCode } from '../errors.js';
-import { beforeDeadline, defer, messageOf } from '../internal/index.js';
+import { beforeDeadline, defer, errorOf, messageOf } from '../internal/index.js';
 import type { SideThread } from '../serve/index.js';
 import { ask } from './ask.js';
 import { directorAddress, loopAddress, parseHealth, type ToUnits } from './protocol.js';
@@ -240,5 +240,5 @@ function whyEnded(error: { readonly message: string } | undefined): string {
 }
 
 function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(messageOf(error));
+  return errorOf(error);
 }

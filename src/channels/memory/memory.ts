@@ -4,6 +4,7 @@
 // Not here: batching and the states of a channel (framed.ts).
 
 import type { MessagePort } from 'node:worker_threads';
+import { errorOf } from '../../internal/index.js';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 import { parsePortMessage } from './protocol.js';
@@ -72,7 +73,7 @@ class PortCarrier implements Carrier {
       if (typeof parsed === 'number') this.#confirm(parsed);
       else this.#takeFrames(parsed);
     } catch (error) {
-      this.#end(error instanceof Error ? error : new Error(String(error)));
+      this.#end(errorOf(error));
     }
   }
 

@@ -4,7 +4,7 @@
 // Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks).
 
 import { CodedError } from '../../errors.js';
-import { setImmediate } from '../../internal/index.js';
+import { errorOf, setImmediate } from '../../internal/index.js';
 import type { NativeSegment } from '../../native.js';
 import type { ByteReader } from '../bytes.js';
 import type { BodyWriter, Channel, FrameListener, SendOutcome } from '../types.js';
@@ -182,7 +182,7 @@ export class ShmChannel implements Channel {
     try {
       found = this.#spill.read(body);
     } catch (error) {
-      this.#failWith(error instanceof Error ? error : new Error(String(error)));
+      this.#failWith(errorOf(error));
       return;
     }
     this.onFrame(kind, task, target, found);
