@@ -20,8 +20,10 @@ import {
   Parcel,
 } from '../internal/index.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
+import { isErrorMark } from './internal-errors.js';
 import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
-import { isPlainPrimitive } from './plain.js';
+import { isSystemError, nodeErrorParts } from './node-errors.js';
+import { isPlain, isPlainPrimitive } from './plain.js';
 import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
@@ -273,6 +275,7 @@ export class Graph {
     if (key !== undefined) return this.add(value, [special.registeredSymbol, key]);
     const name = wellKnownName(value);
     if (name !== '') return this.add(value, [special.builtin, 'Symbol', name]);
+    if (isErrorMark(value)) return this.addBuiltin(value, ['@kIsNodeError']);
     const named = this.#functions.encodeSymbol(value, this);
     if (named !== undefined) return named;
     const identity = this.#functions.identify(value);
@@ -284,6 +287,10 @@ export class Graph {
     if (types.isProxy(value)) {
       // Before one of its traps is called.
       return this.#functions.encodeModule(value, this) ?? refuse(value, this.path);
+    }
+    const ofNode = nodeErrorParts(value);
+    if (ofNode !== undefined) {
+      return this.add(value, [special.nodeError, ofNode.layers, ofNode.path]);
     }
     const stream = standardStreamPath(value);
     if (stream !== undefined) return this.addBuiltin(value, stream);
@@ -348,15 +355,40 @@ export class Graph {
 
   #error(value: Error): number {
     this.#mustBeConstant();
-    const index = this.add(value, [special.error, errorBase(value), stackOf(value)]);
+    const stack = stackOf(value);
+    const index = this.add(value, [special.error, errorBase(value), stack]);
     this.holders.push(value);
     for (const key of Reflect.ownKeys(value)) {
-      if (key !== 'stack') this.#property(index, value, key);
+      if (key === 'stack' && stack !== undefined) continue;
+      if (isEnhancer(key)) continue;
+      if (typeof key === 'string' && isSystemError(value)) this.#partOfInfo(index, value, key);
+      else this.#property(index, value, key);
     }
     this.holders.pop();
     this.#prototype(index, value, new Set([...errorNames].map(builtinPrototype)));
     this.#close(index, value);
     return index;
+  }
+
+  /** A property of an error of Node that may be an accessor of a part of `info`. */
+  #partOfInfo(index: number, value: object, key: string): void {
+    const own = descriptorOf(value, key);
+    const shown: unknown = Reflect.get(value, 'info');
+    if (own?.get === undefined || !Object.hasOwn(Object(shown), key)) {
+      this.#property(index, value, key);
+      return;
+    }
+    const info = this.cell(shown);
+    const cell: unknown[] = [0, 0];
+    for (const [at, half] of [own.get, own.set].entries()) {
+      if (half !== undefined)
+        this.put(cell, at, this.add(half, [special.infoAccessor, at, key, info]));
+    }
+    const flags =
+      propertyFlags.accessor |
+      (own.enumerable === true ? propertyFlags.enumerable : 0) |
+      (own.configurable === true ? propertyFlags.configurable : 0);
+    this.properties.push(index, key, flags, cell, 0);
   }
 
   /** An object that the peer makes by `entry`, with what was set on it. */
@@ -379,6 +411,9 @@ export class Graph {
       if (!isMade) this.#property(index, value, key);
     }
     this.holders.pop();
+    if (value instanceof DOMException) {
+      this.#prototype(index, value, new Set([DOMException.prototype]));
+    }
     this.#close(index, value);
     return index;
   }
@@ -718,15 +753,27 @@ function errorBase(value: Error): string {
   return 'Error';
 }
 
+const getStack = descriptorOf(new Error(), 'stack')?.get;
+
+/** The text that is its stack; `undefined`: it has none, or another value. */
 function stackOf(value: Error): string | undefined {
+  const own = descriptorOf(value, 'stack');
+  if (own === undefined || own.enumerable === true) return undefined;
+  let stack: unknown;
   try {
-    return typeof value.stack === 'string' ? value.stack : undefined;
+    stack = value.stack;
   } catch {
-    return undefined; // a user's Error.prepareStackTrace threw
+    return ''; // a user's Error.prepareStackTrace threw
   }
+  if (typeof stack === 'string') return stack;
+  // What a user's Error.prepareStackTrace made of it: frames are objects of this process.
+  return isPlain(stack) ? undefined : Error.prototype.toString.call(value);
 }
 
-const getStack = descriptorOf(new Error(), 'stack')?.get;
+/** True: Node's EventEmitter left a function under `key` that says where the error was emitted when it is printed. */
+function isEnhancer(key: string | symbol): boolean {
+  return typeof key === 'symbol' && key.description?.startsWith('kEnhanceStack') === true;
+}
 
 /** The stack that `Error.captureStackTrace` put on any object is an accessor since Node 21. */
 function propertyOf(value: object, key: string | symbol): OwnDescriptor | undefined {

@@ -2,40 +2,12 @@
 // and the rest is sent. Non-errors travel too.
 
 import * as types from 'node:util/types';
-import { defineOwn, descriptorOf } from '../internal/index.js';
+import { defineOwn, withoutStack } from '../internal/index.js';
 import { refusalOf } from './refuse.js';
 import type { Exporter, ValueSnapshot } from './types.js';
 
 /** Bytes for anything that was thrown. Never throws. */
 export function exportError(exporter: Exporter, error: unknown): ValueSnapshot {
-  const putBack = takeEnhancer(error);
-  try {
-    return exportFully(exporter, error);
-  } finally {
-    putBack();
-  }
-}
-
-/**
- * Takes off what Node's EventEmitter leaves on an error that it throws for want of a listener: a function under
- * a symbol that adds "Emitted at" when the error is printed. It would keep the error's class from travelling.
- */
-function takeEnhancer(error: unknown): () => void {
-  if (typeof error !== 'object' || error === null) return () => {};
-  try {
-    for (const key of Object.getOwnPropertySymbols(error)) {
-      if (key.description?.startsWith('kEnhanceStack') !== true) continue;
-      const enhancer = descriptorOf(error, key);
-      if (enhancer === undefined || !Reflect.deleteProperty(error, key)) continue;
-      return () => defineOwn(error, key, enhancer);
-    }
-  } catch {
-    // A Proxy that does not tell its keys has none of Node's.
-  }
-  return () => {};
-}
-
-function exportFully(exporter: Exporter, error: unknown): ValueSnapshot {
   try {
     return exporter.exportValue(error, 'the error');
   } catch {
@@ -52,85 +24,132 @@ function exportFully(exporter: Exporter, error: unknown): ValueSnapshot {
 
 /** The parts of anything that was thrown that can travel. */
 export function reduceError(exporter: Exporter, error: unknown): unknown {
-  return reduce(exporter, error, 0);
+  return new Reduction(exporter).errorOf(error, 0);
 }
 
 const builtinErrors = { TypeError, RangeError, SyntaxError, ReferenceError, EvalError, URIError };
 const maxDepth = 8;
 
-/** The parts of `error` that can travel, in an error of its class, or of the nearest built-in one. */
-function reduce(exporter: Exporter, error: unknown, depth: number): unknown {
-  if (typeof error !== 'object' || error === null || depth > maxDepth) {
-    return canTravel(exporter, error) ? error : new Error(describe(error));
+/** Takes errors apart that hold each other. */
+class Reduction {
+  readonly #exporter: Exporter;
+  /** What stands for each error that was met. */
+  readonly #made = new Map<unknown, Error>();
+
+  constructor(exporter: Exporter) {
+    this.#exporter = exporter;
   }
-  const base = Object.values(builtinErrors).find((Class) => error instanceof Class) ?? Error;
-  const reduced = new base(text(error, 'message') ?? describe(error));
-  const name = text(error, 'name');
-  if (name !== undefined && name !== reduced.name) define(reduced, 'name', name);
-  define(reduced, 'stack', text(error, 'stack') ?? `${name ?? 'Error'}: ${reduced.message}`);
-  const left: string[] = [];
-  for (const key of ownKeys(error)) {
-    if (key === 'message' || key === 'stack' || key === 'name') continue;
-    const value = get(error, key);
-    if (canTravel(exporter, value)) define(reduced, key, value, isEnumerable(error, key));
-    else if (key === 'cause') define(reduced, key, reduce(exporter, value, depth + 1));
-    else if (key === 'errors' && Array.isArray(value)) {
-      define(
-        reduced,
-        key,
-        value.map((part: unknown) => reduce(exporter, part, depth + 1)),
-      );
-    } else if (isRecord(value)) {
-      define(
-        reduced,
-        key,
-        partsOf(exporter, value, `${String(key)}.`, left),
-        isEnumerable(error, key),
-      );
-    } else left.push(String(key));
-  }
-  if (left.length > 0) {
+
+  /** The parts of `error` that can travel, in an error of its class, or of the nearest built-in one. */
+  errorOf(error: unknown, depth: number): unknown {
+    const before = this.#made.get(error);
+    if (before !== undefined) return before;
+    if (typeof error !== 'object' || error === null || depth > maxDepth) {
+      return this.#canTravel(error) ? error : new Error(describe(error));
+    }
+    const reduced = this.#inItsClass(error) ?? inBuiltinClass(error);
+    this.#made.set(error, reduced);
+    const left: string[] = [];
+    for (const key of ownKeys(error)) {
+      if (key === 'stack' || (Object.hasOwn(reduced, key) && typeof key === 'string')) continue;
+      const value = get(error, key);
+      const [isFound, part] = this.#partOf(value, String(key), left, depth, errorKeys.has(key));
+      if (isFound) define(reduced, key, part, isEnumerable(error, key));
+    }
     const note = `    at [left out, which cannot travel: ${left.join(', ')}]`;
-    define(reduced, 'stack', `${reduced.stack}\n${note}`);
+    const head = `${text(reduced, 'name') ?? 'Error'}: ${text(reduced, 'message') ?? ''}`;
+    const stack = text(error, 'stack') ?? head;
+    define(reduced, 'stack', left.length > 0 ? `${stack}\n${note}` : stack, false);
+    return reduced;
   }
-  return inItsClass(exporter, error, reduced) ?? reduced;
+
+  /** What of a value can travel, where any of it can; the paths to the others go to `left`. */
+  #partOf(
+    value: unknown,
+    path: string,
+    left: string[],
+    depth: number,
+    mayHoldErrors: boolean,
+  ): readonly [isFound: boolean, part?: unknown] {
+    const made = this.#made.get(value);
+    if (made !== undefined) return [true, made];
+    if (this.#canTravel(value)) return [true, value];
+    if (mayHoldErrors || types.isNativeError(value)) {
+      if (Array.isArray(value)) {
+        return [true, value.map((part: unknown) => this.errorOf(part, depth + 1))];
+      }
+      return [true, this.errorOf(value, depth + 1)];
+    }
+    if (isRecord(value)) return [true, this.#partsOf(value, path, left)];
+    left.push(path);
+    return [false];
+  }
+
+  /** The members of an object that can travel: of a response its status, of a request its URL. */
+  #partsOf(value: object, path: string, left: string[]): object {
+    const parts = {};
+    for (const key of ownKeys(value)) {
+      const found = get(value, key);
+      const part = this.#made.get(found) ?? found;
+      if (part !== found || this.#canTravel(part)) {
+        define(parts, key, part, isEnumerable(value, key));
+      } else left.push(`${path}.${String(key)}`);
+    }
+    const prototype: object | null = Object.getPrototypeOf(value);
+    if (this.#canTravel(Object.create(prototype))) Object.setPrototypeOf(parts, prototype);
+    return parts;
+  }
+
+  /** An error of the class of `error` without anything; `undefined`: that class cannot travel. */
+  #inItsClass(error: object): Error | undefined {
+    try {
+      if (!types.isNativeError(error) && !(error instanceof Error)) return undefined;
+      const made = types.isNativeError(error) ? bareError(Error) : bareLike(error);
+      Object.setPrototypeOf(made, Object.getPrototypeOf(error));
+      return this.#canTravel(made) ? made : undefined;
+    } catch {
+      return undefined; // a Proxy that does not tell its prototype
+    }
+  }
+
+  #canTravel(value: unknown): boolean {
+    try {
+      this.#exporter.exportValue(value, 'a field of the error');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+const errorKeys = new Set<string | symbol>(['cause', 'errors']);
+
+/** Of an error that V8 did not make: an object, or a DOMException. */
+function bareLike(error: object): Error {
+  if (error instanceof DOMException) return new DOMException(error.message, error.name);
+  return Object.create(Error.prototype);
+}
+
+/** An error of the nearest built-in class, with the name and the message that `error` shows. */
+function inBuiltinClass(error: object): Error {
+  const Base = Object.values(builtinErrors).find((Class) => error instanceof Class) ?? Error;
+  const made = bareError(Base);
+  define(made, 'message', text(error, 'message') ?? describe(error), false);
+  const name = text(error, 'name');
+  if (name !== undefined && name !== made.name) {
+    define(made, 'name', name, isEnumerable(error, 'name'));
+  }
+  return made;
+}
+
+function bareError(Base: ErrorConstructor): Error {
+  return withoutStack(() => new Base());
 }
 
 /** True: an object that is what its properties are. */
 function isRecord(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || refusalOf(value) !== undefined) return false;
   return Object.prototype.toString.call(value) === '[object Object]';
-}
-
-/** The members of an object that can travel: of a response its status, of a request its URL. */
-function partsOf(exporter: Exporter, value: object, path: string, left: string[]): object {
-  const parts = {};
-  for (const key of ownKeys(value)) {
-    const part = get(value, key);
-    if (canTravel(exporter, part)) define(parts, key, part, isEnumerable(value, key));
-    else left.push(path + String(key));
-  }
-  const prototype: object | null = Object.getPrototypeOf(value);
-  if (canTravel(exporter, Object.create(prototype))) Object.setPrototypeOf(parts, prototype);
-  return parts;
-}
-
-/** `reduced` as one of the class of `error`; `undefined`: that class is built in, or cannot travel. */
-function inItsClass(exporter: Exporter, error: object, reduced: Error): object | undefined {
-  try {
-    const prototype: object | null = Object.getPrototypeOf(error);
-    if (!(error instanceof Error) || prototype === Object.getPrototypeOf(reduced)) return undefined;
-    const made = types.isNativeError(error) ? new Error() : {};
-    Object.setPrototypeOf(made, prototype);
-    for (const key of Reflect.ownKeys(reduced)) {
-      const isOfClass = (key === 'name' || key === 'message') && !Object.hasOwn(error, key);
-      const property = descriptorOf(reduced, key);
-      if (property !== undefined && !isOfClass) defineOwn(made, key, property);
-    }
-    return canTravel(exporter, made) ? made : undefined;
-  } catch {
-    return undefined; // a Proxy that does not tell its prototype
-  }
 }
 
 function ownKeys(value: object): (string | symbol)[] {
@@ -143,15 +162,6 @@ function ownKeys(value: object): (string | symbol)[] {
 
 function isEnumerable(value: object, key: string | symbol): boolean {
   return Object.prototype.propertyIsEnumerable.call(value, key);
-}
-
-function canTravel(exporter: Exporter, value: unknown): boolean {
-  try {
-    exporter.exportValue(value, 'a field of the error');
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function get(value: object, key: string | symbol): unknown {
@@ -167,12 +177,7 @@ function text(value: object, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-function define(
-  target: object,
-  key: string | symbol,
-  value: unknown,
-  enumerable = key === 'errors',
-): void {
+function define(target: object, key: string | symbol, value: unknown, enumerable: boolean): void {
   defineOwn(target, key, { value, writable: true, enumerable, configurable: true });
 }
 

@@ -16,6 +16,7 @@ import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { perHostFactory } from './per-host.js';
 import { special } from './protocol.js';
+import { constructorHere } from './realms.js';
 import { originOf } from './recreate.js';
 import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
@@ -91,7 +92,7 @@ export class Functions implements FunctionEncoder {
     const fn = withoutState(given);
     const known = graph.indexOf(fn);
     if (known !== undefined) return known;
-    const builtin = builtinPath(fn);
+    const builtin = builtinPath(constructorHere(fn));
     if (builtin !== undefined) return graph.addBuiltin(fn, builtin);
     const registered = this.#registered(fn, graph);
     if (registered >= 0) return registered;

@@ -9,6 +9,7 @@ import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import { descriptorOf, ownValue } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
+import { internalError, internalErrors } from './internal-errors.js';
 import { scriptUrl } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
@@ -90,6 +91,9 @@ export function builtinPath(value: unknown): Path | undefined {
   if (typeof value === 'function') {
     const named = byName(value.name);
     if (named !== undefined && named === value) return [value.name];
+    const { name } = value;
+    const isInternal = name === 'AbortError' || name === 'SystemError';
+    if (isInternal && internalErrors[name]() === value) return [`@${name}`];
   }
   return undefined;
 }
@@ -141,7 +145,7 @@ export function followPath(path: Path): unknown {
 }
 
 function rootOf(name: string): unknown {
-  if (name.startsWith('@')) return hidden[name.slice(1)]?.();
+  if (name.startsWith('@')) return hidden[name.slice(1)]?.() ?? internalError(name.slice(1));
   if (name.startsWith('node:')) return loadNodeModule(name);
   if (name === 'globalThis') return globalThis;
   return isBuiltinGlobal(name) ? Reflect.get(globalThis, name) : undefined;

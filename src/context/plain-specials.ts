@@ -3,6 +3,7 @@
 
 import { defineOwn, withoutStack } from '../internal/index.js';
 import { followPath } from './intrinsics.js';
+import { infoAccessor, makeNodeErrorPrototype } from './node-errors.js';
 import { makePlatform } from './platform.js';
 import { listAt, numberAt, special, stringAt } from './protocol.js';
 import { task } from './task.js';
@@ -27,6 +28,13 @@ export function makePlain(entry: readonly unknown[], maxElements: number): unkno
       return makePlatform(numberAt(entry, 1), listAt(entry, 2, maxElements));
     case special.arguments:
       return noArguments();
+    case special.nodeError:
+      return makeNodeErrorPrototype({
+        layers: listAt(entry, 1, maxElements).map(layerPart),
+        path: listAt(entry, 2, maxElements).map(String),
+      });
+    case special.infoAccessor:
+      return infoAccessor(entry[1] === 1, stringAt(entry, 2), listAt(entry, 3, maxElements));
     case special.task:
       return makeTask(stringAt(entry, 1), stringAt(entry, 2));
     default:
@@ -52,15 +60,21 @@ function makeError(entry: readonly unknown[]): Error {
     Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []),
   );
   if (!(made instanceof Error)) throw corrupt('an error has no class');
-  for (const key of Reflect.ownKeys(made)) if (key !== 'stack') Reflect.deleteProperty(made, key);
+  for (const key of Reflect.ownKeys(made)) Reflect.deleteProperty(made, key);
   const stack = entry[2];
+  if (stack === undefined) return made;
   defineOwn(made, 'stack', {
-    value: typeof stack === 'string' ? stack : `${made.name}`,
+    value: String(stack),
     writable: true,
     enumerable: false,
     configurable: true,
   });
   return made;
+}
+
+function layerPart(part: unknown): string | number {
+  if (typeof part !== 'string' && typeof part !== 'number') throw corrupt('a class has a bad part');
+  return part;
 }
 
 function bufferOf(view: unknown): ArrayBufferLike {

@@ -13,6 +13,7 @@ import { Dirent } from 'node:fs';
 import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
 import { defineOwn } from '../internal/index.js';
+import { builtinPath } from './intrinsics.js';
 import { corrupt } from './wire.js';
 
 /** Primitives and bytes, and lists of them: what the serializer writes as it is. */
@@ -42,11 +43,17 @@ function isDirect(value: object, constructor: { readonly prototype: object }): b
   return Object.getPrototypeOf(value) === constructor.prototype;
 }
 
+/** The same, or an instance of a user's class that extends it, which travels with its prototype. */
+function isOfUser(value: object, constructor: { readonly prototype: object }): boolean {
+  if (Object.hasOwn(value, 'constructor')) return false; // the prototype of the class
+  return isDirect(value, constructor) || builtinPath(Object.getPrototypeOf(value)) === undefined;
+}
+
 /** By the number in a payload. */
 const kinds: readonly Kind[] = [
   {
     partsOf: (value) =>
-      value instanceof DOMException && isDirect(value, DOMException)
+      value instanceof DOMException && isOfUser(value, DOMException)
         ? [value.message, value.name, value.stack ?? '']
         : undefined,
     make: ([message, name, stack]) => {

@@ -26,7 +26,7 @@ export const special = {
   prototype: 7,
   /** [target, this, ...arguments] */
   bound: 8,
-  /** name of the built-in error class, stack */
+  /** name of the built-in error class, stack; without a stack where it is no text */
   error: 9,
   /** href */
   url: 10,
@@ -55,6 +55,10 @@ export const special = {
   live: 22,
   /** id of a module definition, export name, what it must hold, [a copy] */
   frozen: 23,
+  /** [how and text of each prototype], path of the one above (node-errors.ts) */
+  nodeError: 24,
+  /** 1: sets; key, [info]: half of an accessor of an error of Node (node-errors.ts) */
+  infoAccessor: 25,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

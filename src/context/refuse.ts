@@ -255,7 +255,7 @@ const hooks =
   "static [Symbol.for('manycore.receive')](data) { return new … }";
 
 /** Built in, native, or from a script of Node's. */
-function isOfNode(constructor: AnyFunction): boolean {
+export function isOfNode(constructor: AnyFunction): boolean {
   if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined)
     return true;
   if (originOf(constructor) !== undefined) return false;
@@ -297,7 +297,7 @@ const shownSteps = 8;
 
 /** For what a getter or a trap of the value at `path` threw, or V8 where it is nested too deeply. */
 export function refusalFor(error: unknown, path: Path): CodedError {
-  const isDeep = error instanceof RangeError && /call stack/.test(error.message);
+  const isDeep = types.isNativeError(error) && /call stack/.test(error.message);
   const why = isDeep
     ? 'it is nested too deeply: flatten it, for instance into an array'
     : messageOf(error);

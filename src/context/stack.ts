@@ -53,7 +53,7 @@ function setStack(error: object, frames: readonly string[]): void {
   const stack: unknown = Reflect.get(error, 'stack');
   if (typeof stack !== 'string') return;
   defineOwn(error, 'stack', {
-    value: [splitStack(stack).head, ...frames].join('\n'),
+    value: [splitStack(stack, Reflect.get(error, 'message')).head, ...frames].join('\n'),
     writable: true,
     enumerable: false,
     configurable: true,
@@ -111,7 +111,7 @@ function clean(error: unknown, below: readonly string[]): void {
   try {
     const stack: unknown = Reflect.get(error, 'stack');
     if (typeof stack !== 'string') return;
-    const { head, frames } = splitStack(stack);
+    const { head, frames } = splitStack(stack, Reflect.get(error, 'message'));
     const remote = withoutEnd(frames.filter(isOfUser).map(toOriginal), below.slice(1));
     defineOwn(error, 'stack', {
       value: [head, ...remote, ...below].join('\n'),
@@ -134,12 +134,16 @@ function withoutEnd(frames: readonly string[], end: readonly string[]): readonly
 
 const framePattern = /^\s+at /;
 
-function splitStack(stack: string): { head: string; frames: string[] } {
-  const lines = stack.split('\n');
-  const first = lines.findIndex((line) => framePattern.test(line));
+/** `message`: text of the head, which may have lines like frames. */
+function splitStack(stack: string, message?: unknown): { head: string; frames: string[] } {
+  const found = typeof message === 'string' ? stack.indexOf(message) : -1;
+  const isAbove = found >= 0 && !/\n\s+at /.test(stack.slice(0, found));
+  const start = isAbove ? found + String(message).length : 0;
+  const lines = stack.slice(start).split('\n');
+  const first = lines.findIndex((line, at) => (at > 0 || start === 0) && framePattern.test(line));
   if (first < 0) return { head: stack, frames: [] };
   return {
-    head: lines.slice(0, first).join('\n'),
+    head: stack.slice(0, start) + lines.slice(0, first).join('\n'),
     frames: lines.slice(first).filter((line) => framePattern.test(line)),
   };
 }

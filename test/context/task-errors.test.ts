@@ -1,0 +1,93 @@
+// An error is the same on the other side as where it was made: thrown by a task, as its result, as an argument
+// and captured, in processes and in threads.
+
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import util from 'node:util';
+import { isNativeError } from 'node:util/types';
+import { Pool } from '../../src/index.js';
+import { nodeErrors } from './node-errors.js';
+import { packageErrors } from './package-errors.js';
+
+const builtinErrors = [
+  Error,
+  TypeError,
+  RangeError,
+  SyntaxError,
+  ReferenceError,
+  AggregateError,
+  DOMException,
+  Reflect.get(Reflect.get(globalThis, 'WebAssembly'), 'CompileError'),
+];
+
+/** The first line as it is with frames: brackets are around errors that have none. */
+function firstLine(shown: string): string {
+  return (shown.split('\n')[0] ?? '').replace(/^(?:<ref \*1> )?\[(.*)\](?: \{)?$/, '$1');
+}
+
+/** All that a program can see of an error but its frames. */
+export function tell(error: unknown, depth = 0): unknown {
+  if (typeof error !== 'object' || error === null) return error;
+  const keys: Record<string, unknown> = {};
+  for (const key of Reflect.ownKeys(error)) {
+    if (key === 'pid' || String(key).startsWith('Symbol(kEnhanceStack')) continue;
+    const own = Object.getOwnPropertyDescriptor(error, key);
+    const value: unknown = Reflect.get(error, key);
+    const isInner = isNativeError(value) && depth < 3;
+    const shown =
+      key === 'stack' && typeof value === 'string'
+        ? value.split('\n    at ')[0]
+        : util.inspect(value).replace(/\n\s+(?:at |\.\.\. ).*/g, '');
+    keys[String(key)] = [
+      own?.enumerable === true ? 'enumerable' : '',
+      // Newer versions of Node have an accessor for a stack.
+      key === 'stack' ? '' : [own?.writable, own?.configurable, own?.get !== undefined].join(),
+      isInner ? tell(value, depth + 1) : shown,
+    ];
+  }
+  return {
+    tag: Object.prototype.toString.call(error),
+    isNative: isNativeError(error),
+    constructor: Reflect.get(Object(Reflect.get(error, 'constructor')), 'name'),
+    instanceOf: builtinErrors.filter((each) => error instanceof each).map(({ name }) => name),
+    name: util.inspect(Reflect.get(error, 'name')),
+    message: util.inspect(Reflect.get(error, 'message')),
+    code: util.inspect(Reflect.get(error, 'code')),
+    text: 'toString' in error ? String(error) : '',
+    isOpen: Object.isExtensible(error),
+    keys,
+    inspected: firstLine(util.inspect(error)),
+  };
+}
+
+async function thrownBy(body: () => unknown): Promise<unknown> {
+  try {
+    await body();
+  } catch (error) {
+    return error;
+  }
+  return assert.fail('it threw nothing');
+}
+
+for (const host of ['process', 'thread'] as const) {
+  const pool = new Pool({ host, size: 1 });
+  after(() => pool.close());
+
+  for (const [title, provoke] of Object.entries({ ...nodeErrors, ...packageErrors })) {
+    test(`${host}: ${title} is the same error on the other side`, async () => {
+      const error = await thrownBy(provoke);
+      const expected = tell(error);
+      assert.deepEqual(tell(await thrownBy(() => pool.run(provoke))), expected, 'thrown');
+      const [ofArgument, ofCaptured, made, returned] = await pool.run(async (argument: unknown) => {
+        const result = await Promise.resolve()
+          .then(provoke)
+          .catch((caught: unknown) => ({ caught }));
+        return [tell(argument), tell(error), Object(result).caught, argument];
+      }, error);
+      assert.deepEqual(ofArgument, expected, 'argument');
+      assert.deepEqual(ofCaptured, expected, 'captured');
+      assert.deepEqual(tell(made), expected, 'result');
+      assert.deepEqual(tell(returned), expected, 'there and back');
+    });
+  }
+}
