@@ -213,7 +213,7 @@ export class Inspector {
   }
 
   #callWithHolder(objectId: string, holderId: string): void {
-    const functionDeclaration = 'function(h){h.out=this}';
+    const functionDeclaration = 'function(h){"use strict";h.out=this}'; // or a symbol would be boxed
     const request = {
       objectId,
       functionDeclaration,
