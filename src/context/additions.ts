@@ -3,7 +3,7 @@
 // Not here: in what a class differs from its text (classes.ts), code and captures (functions.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf } from '../internal/index.js';
+import { descriptorOf, ownValue } from '../internal/index.js';
 import { type ClassStates, glanceAt } from './classes.js';
 import type { Code } from './code.js';
 import { usualName } from './definition.js';
@@ -27,6 +27,15 @@ export function isBare(fn: AnyFunction, described: Described): boolean {
   if (!Object.isExtensible(fn)) return false;
   if (!isUsual(fn, 'name', described) || !isUsual(fn, 'length', described)) return false;
   return Reflect.ownKeys(fn).every((key) => ordinaryKeys.has(key));
+}
+
+/** True: nothing that can be listed was added to a function that is no class. */
+export function isOnlyText(fn: AnyFunction): boolean {
+  return (
+    Object.isExtensible(fn) &&
+    !hasEnumerable(fn.prototype) &&
+    Reflect.ownKeys(fn).every((key) => ordinaryKeys.has(key))
+  );
 }
 
 /** Writes what a function that is no class has beside its code. */
@@ -74,6 +83,32 @@ function addPrototypeParts(prototype: object, fn: AnyFunction, index: number, gr
   for (const key of keys) graph.addProperty(own, prototype, key);
   if (!isUsual) graph.addPrototype(own, above);
   graph.addIntegrity(own, prototype);
+}
+
+/** Writes what a bound function has beside its target: `bind` gives it name, length and prototype of that. */
+export function addBoundProperties(
+  fn: AnyFunction,
+  target: AnyFunction,
+  given: number,
+  index: number,
+  graph: Graph,
+): void {
+  const name = ownValue(target, 'name');
+  const length = ownValue(target, 'length');
+  const usual: Record<string, unknown> = {
+    name: typeof name === 'string' ? `bound ${name}` : undefined,
+    length: typeof length === 'number' ? Math.max(0, length - given) : undefined,
+  };
+  for (const key of Reflect.ownKeys(fn)) {
+    const own = descriptorOf(fn, key);
+    const isNamed = key === 'name' || key === 'length';
+    const isUsual = isNamed && own?.value === usual[key] && !own?.writable && !own?.enumerable;
+    if (!(isUsual && own?.configurable)) graph.addProperty(index, fn, key);
+  }
+  for (const key of ['name', 'length']) if (!Object.hasOwn(fn, key)) graph.addAbsence(index, key);
+  const above: object | null = Object.getPrototypeOf(fn);
+  if (above !== Object.getPrototypeOf(target)) graph.addPrototype(index, above);
+  graph.addIntegrity(index, fn);
 }
 
 /** Says what the function or class itself inherits from, where its text does not. */

@@ -10,9 +10,11 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { descriptorsOf, messageOf } from '../internal/index.js';
+import { isOnlyText } from './additions.js';
 import { ClosedClasses } from './closed.js';
-import { define, isCallable, put } from './define.js';
+import { define, isCallable, put, reserve } from './define.js';
 import { receiveBy } from './hooks.js';
+import { rememberForeign, sharedForeign, shareForeign } from './identities.js';
 import { perHost } from './per-host.js';
 import { makePlain } from './plain-specials.js';
 import {
@@ -119,11 +121,12 @@ class Decoding {
       if (kind !== special.bound && kind !== special.received) this.#makeLate(index);
     }
     this.#refill();
-    this.#setPrototypes();
+    this.#setPrototypes(false);
     this.#setProperties(false);
     this.#fillPrivates();
     this.#fillCollections(false);
     for (const index of specials.keys()) this.#makeLate(index);
+    this.#setPrototypes(true);
     this.#setProperties(true);
     this.#fillCollections(true);
     this.#refill();
@@ -244,10 +247,12 @@ class Decoding {
   /** One value for an identity: ours when it comes back, else the one that was made before. */
   #shared(entry: readonly unknown[], at: number, make: () => unknown): unknown {
     const identity = identityAt(entry, at);
-    const known = this.#memory.original(identity) ?? this.#memory.known(identity);
+    const known =
+      this.#memory.original(identity) ?? this.#memory.known(identity) ?? sharedForeign(identity);
     if (known !== undefined) return known;
     const made = make();
     this.#memory.remember(identity, made);
+    shareForeign(made, identity);
     return made;
   }
 
@@ -258,7 +263,9 @@ class Decoding {
     const isConstant = entry[4] === 1;
     const self = this.#list(entry, 5);
     const isOfItsObject = self[2] === true; // made with each copy of the object
-    const original = isOfItsObject ? undefined : this.#memory.original(identity);
+    const original = isOfItsObject
+      ? undefined
+      : (this.#memory.original(identity) ?? this.#born(entry));
     const mayBeHere = !isOfItsObject && (isConstant || hasSettled);
     const known = original ?? (mayBeHere ? this.#memory.known(identity) : undefined);
     if (isCallable(known)) {
@@ -283,6 +290,19 @@ class Decoding {
     else this.#instances.set(index, instance);
     this.#refills.push({ instance, slots });
     this.#done(index, fn);
+  }
+
+  /**
+   * A function or class that a task made here, where neither side has added anything to it since.
+   * `above`: what it extends.
+   */
+  #born(entry: readonly unknown[], above?: unknown): AnyFunction | undefined {
+    const identity = this.#list(entry, 2);
+    if (identity.length < 4) return undefined;
+    const born = this.#memory.original([numberAt(identity, 2), numberAt(identity, 3)]);
+    if (!isCallable(born)) return undefined;
+    if (entry[0] === special.function) return isOnlyText(born) ? born : undefined;
+    return above === undefined || Object.getPrototypeOf(born) === above ? born : undefined;
   }
 
   #refill(): void {
@@ -329,13 +349,13 @@ class Decoding {
     const codeId = numberAt(entry, 1);
     const identity = identityAt(entry, 2);
     const slots = this.#list(entry, 3);
-    const original = this.#memory.original(identity);
-    const known = original ?? this.#memory.known(identity);
     const version = numberAt(entry, 6);
     const privates = { values: this.#list(entry, 7), since: numberAt(entry, 8) };
     const heritage = this.#memory.heritageOf(codeId);
     // The class above must be there first; all else is used when methods run.
     this.#awaitSlot(slots, heritage);
+    const original = this.#memory.original(identity) ?? this.#born(entry, slots[heritage]);
+    const known = original ?? this.#memory.known(identity);
     const isRemade =
       original === undefined &&
       typeof known === 'function' &&
@@ -384,11 +404,19 @@ class Decoding {
 
   #bound(index: number, entry: readonly unknown[]): void {
     const cell = this.#list(entry, 1);
-    const original = this.#memory.original(identityAt(entry, 2));
+    const identity = identityAt(entry, 2);
+    const original = this.#memory.original(identity);
     this.#await(cell);
     const [target, self, ...args] = cell;
     if (typeof target !== 'function') throw corrupt('a bound function has no target');
-    this.#done(index, original ?? Function.prototype.bind.call(target, self, ...args));
+    if (original !== undefined) {
+      this.#reused.set(index, never);
+      this.#done(index, original);
+      return;
+    }
+    const bound = Function.prototype.bind.call(target, self, ...args);
+    rememberForeign(bound, identity);
+    this.#done(index, bound);
   }
 
   #received(index: number, entry: readonly unknown[]): void {
@@ -408,10 +436,13 @@ class Decoding {
     return target;
   }
 
-  #setPrototypes(): void {
+  #setPrototypes(late: boolean): void {
     const { prototypes } = this.#payload;
     for (let at = 0; at < prototypes.length; at += 2) {
       const cell = prototypes[at];
+      const [first] = this.#list(prototypes, at + 1);
+      const isLate = this.#awaitsLate(cell) || (typeof first === 'number' && this.#isLate(first));
+      if (isLate !== late) continue;
       const prototype: unknown = cell === null ? null : this.#list(prototypes, at)[0];
       if (typeof prototype !== 'object' && typeof prototype !== 'function') {
         throw corrupt('a prototype is not an object');
@@ -428,8 +459,9 @@ class Decoding {
     for (let at = 0; at < properties.length; at += 5) {
       const target = properties[at];
       const cell = this.#list(properties, at + 3);
-      const isLate = this.#awaitsLate(cell) || (typeof target === 'number' && this.#isLate(target));
-      if (isLate !== late) continue;
+      const isOfLate = typeof target === 'number' && this.#isLate(target);
+      const isLate = isOfLate || this.#awaitsLate(cell);
+      if (late ? !isLate : isOfLate) continue;
       const has = typeof target === 'number' ? this.#versionOf(target) : undefined;
       if (has !== undefined && numberAt(properties, at + 4) <= has) continue;
       const name = properties[at + 1];
@@ -437,9 +469,13 @@ class Decoding {
       if (typeof key !== 'string' && typeof key !== 'symbol')
         throw corrupt('a property has no key');
       const flags = numberAt(properties, at + 2);
-      define(this.#target(target), key, flags, cell);
       const isOwn =
         (flags & (propertyFlags.above | propertyFlags.restored | propertyFlags.absent)) === 0;
+      if (isLate !== late) {
+        if (isOwn) reserve(this.#target(target), key); // keeps the order of keys
+        continue;
+      }
+      define(this.#target(target), key, flags, cell);
       if (isOwn && (flags & propertyFlags.configurable) === 0)
         for (const part of cell) this.#settle(part);
     }

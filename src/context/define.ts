@@ -23,6 +23,12 @@ export function put(container: unknown, key: unknown, value: unknown): void {
   });
 }
 
+/** Makes a key of `target` that is defined later, for its place among the others. */
+export function reserve(target: object, key: string | symbol): void {
+  if (Object.hasOwn(target, key) || !Object.isExtensible(target)) return;
+  tryDefineOwn(target, key, { value: undefined, configurable: true });
+}
+
 /** Sets, deletes or restores a property, or what `target` inherits, by the flags of the payload. */
 export function define(
   target: object,

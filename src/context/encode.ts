@@ -231,6 +231,11 @@ export class Graph {
     this.put(this.root, 0, index);
   }
 
+  /** Number of fix-ups that were written so far: properties, prototypes, how closed objects are. */
+  get additions(): number {
+    return this.properties.length + this.prototypes.length + this.integrities.length;
+  }
+
   indexOf(value: unknown): number | undefined {
     return this.#indices.get(value);
   }

@@ -47,11 +47,16 @@ interface Kept {
 
 export interface ExporterOptions {
   readonly buffers?: BufferCarrier | undefined;
+  /**
+   * True: a function or class that a peer made is ours too. Peers make it as it is here, the one that made
+   * it first included, and what comes back is the one of this side.
+   */
+  readonly ownsCode?: boolean;
 }
 
 /** Makes the sending half: one for all hosts in the parent, one in a host. */
 export function createExporter(options: ExporterOptions = {}): ContextExporter {
-  return new ContextExporter(options.buffers);
+  return new ContextExporter(options);
 }
 
 export class ContextExporter implements Exporter {
@@ -77,8 +82,8 @@ export class ContextExporter implements Exporter {
   readonly #needs = new Map<number, readonly number[]>();
 
   /** `tag`: see `Identities`. */
-  constructor(buffers: BufferCarrier | undefined, tag?: number) {
-    this.identities = new Identities(tag);
+  constructor({ buffers, ownsCode = false }: ExporterOptions, tag?: number) {
+    this.identities = new Identities(ownsCode, tag);
     this.#buffers = buffers;
     this.#functions = new Functions(
       {

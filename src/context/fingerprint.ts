@@ -20,7 +20,7 @@ export function fingerprint(
   const hash = createHash('sha1');
   if (state[0] === format.slots) return hash.update(state).digest('base64');
   try {
-    const exporter = new ContextExporter(buffers, 0);
+    const exporter = new ContextExporter({ buffers }, 0);
     const written = exporter.exportFunction(fn);
     for (const id of written.definitions) hash.update(exporter.definition(id));
     return hash.update(written.state ?? '').digest('base64');

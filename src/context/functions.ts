@@ -4,7 +4,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
-import { addClassState, addProperties, isBare } from './additions.js';
+import { addBoundProperties, addClassState, addProperties, isBare } from './additions.js';
 import { ClassStates } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { type Definitions, type Described, Describer, type Slot, textOf } from './describe.js';
@@ -155,9 +155,17 @@ export class Functions implements FunctionEncoder {
     const bound = canInspect() ? inspectSelf().capture(fn).bound : undefined;
     if (bound !== undefined) {
       if (graph.isConstant) throw changeable;
-      const values = [bound.target, bound.boundThis, ...bound.boundArguments];
-      const cell = graph.at('the bound function', () => graph.cell(...values));
-      return graph.add(fn, [special.bound, cell, this.identify(fn)]);
+      const { target, boundThis, boundArguments } = bound;
+      const entry: unknown[] = [special.bound];
+      const index = graph.add(fn, entry);
+      graph.at('the bound function', () => {
+        const cell = graph.cell(target, boundThis, ...boundArguments);
+        entry.push(cell, this.#identities.identifyCode(fn));
+        if (typeof target === 'function') {
+          addBoundProperties(fn, target, boundArguments.length, index, graph);
+        }
+      });
+      return index;
     }
     const why =
       readCode(textOf(fn)) === undefined
@@ -192,7 +200,7 @@ export class Functions implements FunctionEncoder {
     const { code, codeId, slots, self } = described;
     graph.definitions.add(codeId);
     const origin = originOf(fn);
-    const identity = origin?.identity ?? this.identify(fn);
+    const identity = this.#identities.identifyCode(fn, origin?.identity);
     const values: unknown[] = slots.map(() => 0);
     const entry: unknown[] = [
       code.isClass ? special.class : special.function,
@@ -215,8 +223,11 @@ export class Functions implements FunctionEncoder {
         for (const [at, slot] of slots.entries())
           this.#slot(fn, described, slot, at, values, graph);
         entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
+        const before = graph.additions;
         if (code.isClass) addClassState(fn, described, this.#states, index, entry, graph);
         else addProperties(fn, described, index, graph);
+        const isOnlyText = graph.additions === before && holdsNothing(described);
+        if (origin !== undefined && isOnlyText) entry[2] = [...identity, ...origin.identity];
       },
     );
     this.#imports.user = outer;
@@ -261,6 +272,12 @@ export class Functions implements FunctionEncoder {
     if (slot.global === undefined) graph.at(title, body);
     else graph.attempt(slot.global.name, () => graph.at(title, body));
   }
+}
+
+/** True: code, and the class that it extends, is all there is to a function or class made again here. */
+function holdsNothing({ code, slots, self, privates }: Described): boolean {
+  const isAbove = (name: string) => name === code.heritageName || name === code.heritageSlot;
+  return self.length === 0 && privates.length === 0 && slots.every(({ name }) => isAbove(name));
 }
 
 /** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */

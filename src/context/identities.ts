@@ -9,6 +9,12 @@ const keptClasses = 256;
 
 const foreign = new WeakMap<object, Identity>();
 const foreignSymbols = new Map<symbol, Identity>();
+/** Values that were made here, by the number that a peer gave them. */
+const madeHere = new Map<string, WeakRef<object> | symbol>();
+const forgotten = new FinalizationRegistry((key: string) => {
+  const made = madeHere.get(key);
+  if (typeof made === 'object' && made.deref() === undefined) madeHere.delete(key);
+});
 
 /** `value` was made here for one that a peer numbered. Functions know it by themselves (recreate.ts). */
 export function rememberForeign(value: unknown, identity: Identity): void {
@@ -16,6 +22,22 @@ export function rememberForeign(value: unknown, identity: Identity): void {
   else if ((typeof value === 'object' && value !== null) || typeof value === 'function') {
     foreign.set(value, identity);
   }
+}
+
+/** The same, for a value that no peer can change: it is found again whichever peer sends it. */
+export function shareForeign(value: unknown, identity: Identity): void {
+  const key = identity.join(':');
+  if (typeof value === 'symbol') madeHere.set(key, value);
+  else if ((typeof value === 'object' && value !== null) || typeof value === 'function') {
+    madeHere.set(key, new WeakRef(value));
+    forgotten.register(value, key);
+  }
+}
+
+/** The value that `shareForeign` was given for `identity`. */
+export function sharedForeign(identity: Identity): unknown {
+  const made = madeHere.get(identity.join(':'));
+  return typeof made === 'object' ? made.deref() : made;
 }
 
 export class Identities {
@@ -26,9 +48,12 @@ export class Identities {
   readonly #values = new Map<number, WeakRef<object>>();
   readonly #collected = new FinalizationRegistry((serial: number) => this.#values.delete(serial));
   readonly #kept: object[] = [];
+  readonly #ownsCode: boolean;
   #next = 1;
 
-  constructor(tag = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)) {
+  /** `ownsCode`: see `ExporterOptions`. */
+  constructor(ownsCode: boolean, tag = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)) {
+    this.#ownsCode = ownsCode;
     this.tag = tag;
   }
 
@@ -36,6 +61,11 @@ export class Identities {
   identify(value: object | symbol): Identity {
     const known = typeof value === 'symbol' ? foreignSymbols.get(value) : foreign.get(value);
     return known ?? [this.tag, this.serialOf(value)];
+  }
+
+  /** The same for a function or class. `given`: by a peer. */
+  identifyCode(value: object, given = foreign.get(value)): Identity {
+    return (this.#ownsCode ? undefined : given) ?? [this.tag, this.serialOf(value)];
   }
 
   serialOf(value: object | symbol): number {

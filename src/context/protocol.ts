@@ -18,13 +18,16 @@ export const special = {
   imported: 3,
   /** id of a closure definition */
   closure: 4,
-  /** id of a code definition, identity, slots, [this] */
+  /**
+   * id of a code definition, identity, slots, 1 where nothing in it can change, [this]. The identity goes on with
+   * the one that the peer which made the function gave it, where the function is only its text still.
+   */
   function: 5,
   /** the same for a class, then version, private statics, the version of those */
   class: 6,
   /** #n: the `prototype` of a function or class */
   prototype: 7,
-  /** [target, this, ...arguments] */
+  /** [target, this, ...arguments], identity */
   bound: 8,
   /** name of the built-in error class, stack; without a stack where it is no text */
   error: 9,

@@ -59,6 +59,6 @@ export const parentBuffers = new ParentBuffers();
 let exporter: Exporter | undefined;
 
 export function parentExporter(): Exporter {
-  exporter ??= createExporter({ buffers: parentBuffers });
+  exporter ??= createExporter({ buffers: parentBuffers, ownsCode: true });
   return exporter;
 }

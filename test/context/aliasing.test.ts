@@ -16,7 +16,7 @@ function link(from, to, key) {
   if (from instanceof Map) key.length === 1 ? from.set(key, to) : from.set(to, key);
   else if (from instanceof Set) from.add(to);
   else if (Array.isArray(from)) from.push(to);
-  else if (typeof from === 'object' && !ArrayBuffer.isView(from) && from !== bytes) from[key] = to;
+  else if (typeof from === 'function' || (typeof from === 'object' && !ArrayBuffer.isView(from) && from !== bytes)) from[key] = to;
 }
 function change(value) {
   try {
@@ -73,7 +73,11 @@ function program(dice: Random): string {
   const lines = names.map((name, at) => {
     const isFunction = at > 0 && dice.next() < 0.2;
     const inner = () => dice.pick(names.slice(0, at));
-    return `const ${name} = ${isFunction ? `() => [${inner()}, ${inner()}]` : dice.pick(kinds)};`;
+    const code = dice.pick([
+      () => `() => [${inner()}, ${inner()}]`,
+      () => `function () { return [this, ...arguments, ${inner()}] }.bind(${inner()}, ${inner()})`,
+    ]);
+    return `const ${name} = ${isFunction ? code() : dice.pick(kinds)};`;
   });
   for (let at = 0; at < count * 2; at += 1)
     lines.push(`link(${dice.pick(names)}, ${dice.pick(names)}, '${dice.pick(['a', 'bb', 'c'])}');`);

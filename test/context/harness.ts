@@ -48,7 +48,7 @@ export async function learn(importer: Importer, definitions: readonly Definition
 
 /** One child process that runs what it is sent. */
 export class Peer {
-  static readonly exporter: Exporter = createExporter();
+  static readonly exporter: Exporter = createExporter({ ownsCode: true });
   readonly #child: ChildProcess;
   readonly #importer = createImporter({ exporter: Peer.exporter });
   readonly #heard = new Set<number>();
