@@ -28,6 +28,7 @@ import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere, twinHere } from './realms.js';
 import { joinPath, nameOfClass, refusalOf, refuse, type Step, transferError } from './refuse.js';
+import { Roads } from './roads.js';
 import type { Sharer, User } from './sharing.js';
 import type { AnyFunction, BufferCarrier } from './types.js';
 import { always } from './versions.js';
@@ -84,6 +85,7 @@ export class Graph {
   readonly refused = new Map<string, CodedError>();
   /** In a constant graph: whether a global that one of its functions uses has appeared since. */
   readonly appearances: (() => boolean)[] = [];
+  readonly roads = new Roads();
   /** True: functions were met that share a variable, so it is to be written again, with cells. */
   isStale = false;
   /** What goes beside the bytes. */
@@ -238,6 +240,12 @@ export class Graph {
 
   indexOf(value: unknown): number | undefined {
     return this.#indices.get(value);
+  }
+
+  /** True: `value` is no copy here. */
+  isByName(value: unknown): boolean {
+    const kind = this.specials[this.#indices.get(value) ?? -1]?.[0];
+    return kind === special.imported || kind === special.frozen || kind === special.builtin;
   }
 
   /** The index of the special for `value`, made when needed; -1: it is a plain copy. */

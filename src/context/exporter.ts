@@ -2,13 +2,16 @@
 // - a function whose captures can never change is a closure definition: sent once, then an id;
 // - else its code is a definition, and the captured values are the state of each call.
 // Constant closures are counted by code, so that callbacks made anew at every call (and so never met
-// again) do not pile up in the hosts. Not here: how things are written (functions.ts, encode.ts).
+// again) do not pile up in the hosts.
+// Long (over 400 lines): whatever makes an export begin once more, or be kept, is to be read in one place.
+// Not here: how things are written (functions.ts, encode.ts).
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
 import { glance } from './additions.js';
 import { type Captured, sharesAny } from './alias.js';
 import { beginCapture, endCapture } from './captures.js';
+import { copying } from './copies.js';
 import { type Described, slotValues } from './describe.js';
 import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
@@ -19,6 +22,7 @@ import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
 import { type Path, refusalFor } from './refuse.js';
+import { meet, type Roads } from './roads.js';
 import type { Sentinels } from './sentinels.js';
 import { atCaller } from './stack.js';
 import type {
@@ -41,6 +45,7 @@ interface Kept {
   readonly id: number;
   readonly snapshot: FunctionSnapshot;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
+  readonly roads: Roads;
   /** Whether one of its functions or classes has got, or lost, a property since. */
   readonly changes: readonly (() => boolean)[];
 }
@@ -76,6 +81,9 @@ export class ContextExporter implements Exporter {
   readonly #keptByCode = new Map<number, number>();
   /** Of the last function that was exported with state; until the end of the turn. */
   #captured: WeakRef<Captured> | undefined;
+  /** Of the last function that was exported, and of the last values. */
+  #roads: Roads | undefined;
+  #valueRoads: Roads | undefined;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
   /** What a definition needs before it. */
@@ -97,6 +105,8 @@ export class ContextExporter implements Exporter {
 
   exportFunction(fn: AnyFunction): FunctionSnapshot {
     const kept = this.#current(fn);
+    this.#roads = kept?.roads;
+    this.#valueRoads = undefined;
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
     return this.#exportSlowly(fn, kept);
   }
@@ -108,8 +118,8 @@ export class ContextExporter implements Exporter {
   ): FunctionSnapshot | undefined {
     const captured = this.#captured?.deref();
     this.#captured = undefined;
-    if (captured === undefined) return undefined;
-    if (!haveCode && !sharesAny(args, captured)) return undefined;
+    const shares = captured !== undefined && (haveCode || sharesAny(args, captured));
+    if (!shares && !meet(this.#roads, this.#valueRoads)) return undefined;
     const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
@@ -127,6 +137,7 @@ export class ContextExporter implements Exporter {
     }
     return this.#guard(what, () => {
       const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
+      this.#valueRoads = graph.roads;
       return {
         ...this.#write(graph),
         definitions: this.#ordered(graph),
@@ -236,6 +247,7 @@ export class ContextExporter implements Exporter {
   ): FunctionSnapshot {
     const kept = known ?? this.#keepRoot(fn, what);
     if (kept === undefined) return this.#exportState(fn, stores, what);
+    this.#roads = kept.roads;
     const active = stores ?? activeStores(kept.captured);
     return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
   }
@@ -274,6 +286,10 @@ export class ContextExporter implements Exporter {
       return undefined;
     }
     this.#path = outer;
+    if (graph.roads.meeting().size > 0) {
+      this.#neverKept.add(fn);
+      return undefined;
+    }
     // Memory is never part of a constant closure, so nothing has to be kept for it.
     const { bytes } = this.#write(graph);
     const needs = this.#ordered(graph);
@@ -288,6 +304,7 @@ export class ContextExporter implements Exporter {
         buffers: Object.freeze([]),
       }),
       captured: [...graph.captured],
+      roads: graph.roads,
       // Code that cannot name itself does not see its own properties.
       changes: [
         ...graph.functions.filter((each) => each !== fn || graph.seesRoot).map(glance),
@@ -331,14 +348,17 @@ export class ContextExporter implements Exporter {
     return this.#withState(id, graph);
   }
 
-  /** Written again where that showed that its functions share a variable. */
+  /** Written again where that showed that its functions share a variable, or that a module must be copied. */
   #graph(what: string, write: (graph: Graph) => void): Graph {
+    const copied = new Set<string>();
     for (;;) {
       const graph = new Graph(this.#functions, what, false, this.#buffers);
       this.#path = graph.path;
-      write(graph);
+      copying(copied, () => write(graph));
       this.#functions.settle(graph);
-      if (!graph.isStale) return graph;
+      const more = copying(copied, () => graph.roads.meeting());
+      if (!graph.isStale && more.size === 0) return graph;
+      for (const url of more) copied.add(url);
       this.#functions.retry();
     }
   }
@@ -346,6 +366,7 @@ export class ContextExporter implements Exporter {
   #withState(id: number, graph: Graph): FunctionSnapshot {
     const { bytes, buffers } = this.#write(graph);
     this.#captured = new WeakRef(graph);
+    this.#roads = graph.roads;
     const { parcel } = graph;
     return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers, parcel };
   }

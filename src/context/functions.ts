@@ -7,6 +7,7 @@ import * as types from 'node:util/types';
 import { addBoundProperties, addClassState, addProperties, isBare } from './additions.js';
 import { ClassStates } from './classes.js';
 import { type Code, readCode } from './code.js';
+import { isCopying } from './copies.js';
 import { type Definitions, type Described, Describer, type Slot, textOf } from './describe.js';
 import { changeable, type FunctionEncoder, type Graph } from './encode.js';
 import { nameOf } from './hazards.js';
@@ -20,6 +21,7 @@ import { constructorHere } from './realms.js';
 import { originOf } from './recreate.js';
 import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
+import type { Roads } from './roads.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
 import type { Sentinels } from './sentinels.js';
@@ -40,6 +42,7 @@ import type { AnyFunction } from './types.js';
 export interface KeptClosure {
   readonly id: number;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
+  readonly roads: Roads;
 }
 
 export class Functions implements FunctionEncoder {
@@ -104,10 +107,11 @@ export class Functions implements FunctionEncoder {
     if (reference !== undefined) return this.#imports.add(fn, reference, graph);
     const described = this.describe(fn, graph.path, graph.holders);
     if (described.isOfNode) return this.#native(fn, graph);
-    if (!graph.isConstant) {
+    if (!graph.isConstant && !isCopying()) {
       const kept = this.#keep(fn, described);
       if (kept !== undefined) {
         graph.definitions.add(kept.id);
+        graph.roads.addAll(kept.roads);
         for (const storage of kept.captured) graph.captured.add(storage);
         return graph.add(fn, [special.closure, kept.id]);
       }
@@ -197,7 +201,7 @@ export class Functions implements FunctionEncoder {
   }
 
   #code(fn: AnyFunction, described: Described, graph: Graph): number {
-    const { code, codeId, slots, self } = described;
+    const { code, place, codeId, slots, self } = described;
     graph.definitions.add(codeId);
     const origin = originOf(fn);
     const identity = this.#identities.identifyCode(fn, origin?.identity);
@@ -220,6 +224,8 @@ export class Functions implements FunctionEncoder {
     graph.at(
       () => shownFunction(fn, described),
       () => {
+        const loads = code.usesDynamicImport || slots.some(({ name }) => name === 'require');
+        if (loads && place !== undefined) graph.roads.addLoads(place, code.text, graph.path);
         for (const [at, slot] of slots.entries())
           this.#slot(fn, described, slot, at, values, graph);
         entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
@@ -269,8 +275,12 @@ export class Functions implements FunctionEncoder {
       if (cell === undefined) graph.set(values, at, value);
       else values[at] = graph.sharedCell(cell, value);
     };
-    if (slot.global === undefined) graph.at(title, body);
-    else graph.attempt(slot.global.name, () => graph.at(title, body));
+    if (slot.global === undefined) {
+      graph.at(title, body);
+      if (binding !== undefined && place !== undefined && !graph.isByName(value)) {
+        graph.roads.addCopy(place.script, binding, value);
+      }
+    } else graph.attempt(slot.global.name, () => graph.at(title, body));
   }
 }
 

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
 import { descriptorsOf } from '../internal/index.js';
 import { type Code, readCode } from './code.js';
+import { isCopying } from './copies.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
 import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
@@ -14,6 +15,7 @@ import { canInspect, inspectSelf } from './inspector.js';
 import { foreignRequire, ofForeignModule } from './jest.js';
 import { isProgram } from './program.js';
 import { special } from './protocol.js';
+import { urlOfModule } from './reach.js';
 import {
   cjsExport,
   cjsModule,
@@ -23,9 +25,10 @@ import {
   type ModuleReference,
   namespaceReference,
 } from './references.js';
+import type { ImportUser } from './roads.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
-import { exportsIn, type ImportSource, Sentinels } from './sentinels.js';
+import { exportsIn, type ImportSource, type Named, Sentinels } from './sentinels.js';
 import { shownVariable } from './shown.js';
 import type { AnyFunction } from './types.js';
 import { isViteImport, viteImport } from './vite.js';
@@ -54,7 +57,7 @@ export class Imports {
     const isClass = code.isClass || looksLikeClass(fn);
     // Without a name from outside, a copy is as good, and cheaper.
     if (!isClass && code.freeNames.length === 0 && !this.sentinels.isImport(fn)) return undefined;
-    const known = this.#found.get(fn);
+    const known = isCopying() ? undefined : this.#found.get(fn);
     if (known !== undefined) return known === 'none' ? undefined : known;
     const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
     const found =
@@ -63,7 +66,7 @@ export class Imports {
       (isClass && place
         ? innerClass(fn, place, (each) => this.#describer.placeOf(each))
         : undefined);
-    this.#found.set(fn, found ?? 'none');
+    if (!isCopying()) this.#found.set(fn, found ?? 'none');
     return found;
   }
 
@@ -84,8 +87,8 @@ export class Imports {
   /** The special for a symbol of a module; `undefined`: it is none, or has no name. */
   symbol(value: symbol, graph: Graph): number | undefined {
     const inner = this.#symbols.get(value);
-    if (inner !== undefined) return this.add(value, inner, graph);
-    const found = this.sentinels.find(value);
+    if (inner !== undefined && !isProgram(urlOf(inner))) return this.add(value, inner, graph);
+    const found = this.#sentinel(value);
     return found && this.add(value, found.reference, graph, found.parent, found.importType);
   }
 
@@ -93,11 +96,11 @@ export class Imports {
   hiddenState(value: object): string | undefined {
     let at: object | null = Object.getPrototypeOf(value);
     for (; at !== null; at = Object.getPrototypeOf(at)) {
-      let keepers = this.#keepers.get(at);
+      let keepers = isCopying() ? undefined : this.#keepers.get(at);
       if (keepers === undefined) {
         const owner = ownerOf(at);
         keepers = owner === undefined ? [] : this.#keepersOf(owner);
-        this.#keepers.set(at, keepers);
+        if (!isCopying()) this.#keepers.set(at, keepers);
       }
       for (const keeper of keepers) {
         const what = keptIn(keeper, value);
@@ -123,11 +126,19 @@ export class Imports {
     this.sentinels.note(value, source.name, source, mayRead ? read : undefined);
   }
 
+  /** The import that is compared with `value`. */
+  #sentinel(value: symbol | object): Named | undefined {
+    const found = this.sentinels.find(value);
+    if (found === undefined || !isCopying()) return found;
+    return isProgram(urlOf(found.reference, found.parent)) ? undefined : found;
+  }
+
   /** The import that a frozen object is, with what it holds; `undefined`: it is a copy. */
   frozen(value: object, graph: Graph): readonly unknown[] | undefined {
-    const found = this.sentinels.find(value);
+    const found = this.#sentinel(value);
     if (found === undefined) return undefined;
     const { reference, parent, importType, contents } = found;
+    graph.roads.addImport(reference, parent, undefined);
     const id = this.#moduleOf(reference, parent, importType, graph);
     return [special.frozen, id, reference.name, contents];
   }
@@ -151,7 +162,15 @@ export class Imports {
   }
 
   /** `parent`: the URL of the importing module, '' for an absolute specifier. */
-  add(value: unknown, from: ModuleReference, graph: Graph, parent = '', importType = ''): number {
+  add(
+    value: unknown,
+    from: ModuleReference,
+    graph: Graph,
+    parent = '',
+    importType = '',
+    user?: ImportUser,
+  ): number {
+    graph.roads.addImport(from, parent, user);
     const known = graph.indexOf(value);
     if (known !== undefined && typeof value !== 'string') return known;
     const { name, variable = '' } = from;
@@ -193,7 +212,8 @@ export class Imports {
     if (!isViteImport(name)) {
       const module = foreignRequire(value, text, place.script.url);
       if (module !== undefined) return [module, undefined];
-      const special = this.#slot(name, value, binding, place, graph);
+      const user = { place, length: text.length, name };
+      const special = this.#slot(user, value, binding, graph);
       if (special !== undefined) return [value, special];
       return [ofForeignModule(name, ofWebpack(name, value, text), text), undefined];
     }
@@ -207,19 +227,19 @@ export class Imports {
   }
 
   #slot(
-    name: string,
+    user: ImportUser,
     value: unknown,
     binding: Binding | undefined,
-    place: Place,
     graph: Graph,
   ): number | undefined {
+    const { name, place } = user;
     const { url, isCommonJs } = place.script;
     if (binding?.kind === 'import') {
       const { source = '', imported = '', importType } = binding;
-      if (isProgram(resolveUrl(source, url))) return undefined;
+      if (isProgram(urlOfModule(source, url) ?? source)) return undefined;
       const reference = { specifier: source, name: imported, isRequired: false };
       this.#note(value, { ...reference, parent: url, importType });
-      return this.add(value, reference, graph, url, importType);
+      return this.add(value, reference, graph, url, importType, user);
     }
     if (isCommonJs && binding === undefined && cjsNames.has(name)) {
       if (name === 'require') return graph.add(value, [special.require, url]);
@@ -239,7 +259,7 @@ export class Imports {
     const reference = cjsModule(value);
     if (reference === undefined) return undefined;
     this.#note(value, { ...reference, parent: '', importType: '' });
-    return this.add(value, reference, graph);
+    return this.add(value, reference, graph, '', '', user);
   }
 }
 
@@ -262,10 +282,9 @@ function isRequire(fn: AnyFunction): boolean {
   return 'resolve' in fn && 'cache' in fn && 'extensions' in fn;
 }
 
-function resolveUrl(specifier: string, parent: string): string {
-  return /^\.{0,2}\//.test(specifier) && URL.canParse(specifier, parent)
-    ? new URL(specifier, parent).href
-    : specifier;
+/** The module of the user's that a reference names; else the specifier. */
+function urlOf({ specifier }: ModuleReference, parent = ''): string {
+  return urlOfModule(specifier, parent === '' ? 'file:///' : parent) ?? specifier;
 }
 
 /** A collection or a symbol that the code of a class can reach. */

@@ -6,6 +6,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { AnyNode } from 'acorn';
+import { isCopied } from './copies.js';
 import type { Analysis } from './scope.js';
 import { analysisOf } from './scripts.js';
 
@@ -17,9 +18,10 @@ let lastEntry: string | undefined;
 const ofProgram = new Set<string>();
 const verdicts = new Map<string, boolean>();
 
-/** True: `url` names the program, or a module that starts tasks while it loads. */
+/** True: `url` names the program, a module that starts tasks while it loads, or one that is copied. */
 export function isProgram(url: string): boolean {
   const bare = url.replace(/[?#].*/, '');
+  if (isCopied(bare)) return true;
   if (isEntry(bare)) return true;
   const known = verdicts.get(bare);
   if (known !== undefined) return known;

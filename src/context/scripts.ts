@@ -268,6 +268,21 @@ export function analysisOf(url: string): Analysis | undefined {
   return analysis;
 }
 
+/** The same, as V8 runs it where a function of it was sent. `url`: without a query. */
+export function currentAnalysis(url: string): Analysis | undefined {
+  for (const script of scripts.values()) {
+    if (script.analysis !== undefined && script.url.replace(/[?#].*/, '') === url) {
+      return script.analysis;
+    }
+  }
+  return analysisOf(url);
+}
+
+/** As long as it is the same, so is the analysis of each module. */
+export function scriptsRead(): number {
+  return scripts.size;
+}
+
 /** A program that somebody wrote is shorter; a bundle takes a second to parse. */
 const maxFileLength = 1_000_000;
 

@@ -131,7 +131,10 @@ export class Packer {
     const snapshot = this.exportFunction(fn);
     if (isImmutable(args)) return { snapshot, args, packed: undefined };
     const packed = this.pack(args, mayRunTwice);
-    if (snapshot.state === undefined) return { snapshot, args, packed };
+    // Nothing in either can change, or be another part of a module that both use.
+    if (snapshot.state === undefined && packed.definitions.length === 0) {
+      return { snapshot, args, packed };
+    }
     const joint = this.#exportJoint(fn, args, packed);
     if (joint === undefined) return { snapshot, args, packed };
     this.release(packed);

@@ -21,7 +21,7 @@ export function runElsewhere(fn: AnyFunction, args: readonly unknown[]): unknown
   const snapshot = exporter.exportFunction(fn);
   const values = exporter.exportValue(args, 'the arguments');
   const haveCode = values.definitions.length > 0;
-  const joint = snapshot.state === undefined ? undefined : exporter.exportJoint(fn, args, haveCode);
+  const joint = exporter.exportJoint(fn, args, haveCode);
   if (joint !== undefined) return call(joint)();
   learn(values.definitions);
   const copies = importer.importValue(values.bytes);

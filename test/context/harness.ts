@@ -78,10 +78,7 @@ export class Peer {
     const site = captureSite(this.run);
     const snapshot = Peer.exporter.exportFunction(fn);
     const values = Peer.exporter.exportValue(args, 'the arguments');
-    const joint =
-      snapshot.state === undefined
-        ? undefined
-        : Peer.exporter.exportJoint(fn, args, values.definitions.length > 0);
+    const joint = Peer.exporter.exportJoint(fn, args, values.definitions.length > 0);
     const { id, state, definitions } = joint ?? snapshot;
     const given = joint === undefined ? values : Peer.exporter.exportValue([], 'no arguments');
     const ids = [...definitions, ...given.definitions];

@@ -1,0 +1,246 @@
+// Which variables of modules an export reaches: those that its code names, those that the code behind these
+// names, and so on, through what modules import of each other. Read from the source: what other modules
+// put into a registry is not seen. Not here: what a call uses (roads.ts).
+
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { type Outline, outlineOf, type Part } from './outline.js';
+import { type Binding, runsOnce } from './scope.js';
+import { currentAnalysis, scriptsRead } from './scripts.js';
+
+/** Names a variable: `keyOf`. One of a module that cannot be read stands for all of it: `anyOf`. */
+export type Reached = ReadonlySet<string>;
+
+export function keyOf(url: string, binding: Binding): string {
+  return `${url}:${binding.start}`;
+}
+
+export function anyOf(url: string): string {
+  return `${url}:*`;
+}
+
+const reached = new Map<string, Reached>();
+let scriptsThen = -1;
+
+/**
+ * The variables that the export `name` of the module at `url` reaches (`*`: all exports, or the one that `member`
+ * names). `variable`: the name under which the code of the export sees what is meant instead.
+ */
+export function reachOf(url: string, name: string, member?: string, variable = ''): Reached {
+  // A script that was read since may have another text than its file.
+  if (scriptsThen !== scriptsRead()) reached.clear();
+  scriptsThen = scriptsRead();
+  const key = `${url} ${name} ${member} ${variable}`;
+  const known = reached.get(key);
+  if (known !== undefined) return known;
+  const reach = new Reach();
+  if (variable === '') reach.addExport(url, name, member, false);
+  else reach.addNamed(url, variable.split(' ').at(-1) ?? '');
+  reached.set(key, reach.found);
+  return reach.found;
+}
+
+class Reach {
+  readonly found = new Set<string>();
+  readonly #seen = new Set<string>();
+
+  addExport(url: string, name: string, member: string | undefined, isMade: boolean): void {
+    if (!isOfUser(url) || !this.#begin(`${url} ${name} ${member} ${isMade}`)) return;
+    const outline = outlineAt(url);
+    if (outline === undefined) {
+      this.found.add(anyOf(url));
+    } else if (outline.analysis.hasModuleSyntax) {
+      this.#addOfModule(outline, url, name, member, isMade);
+    } else {
+      this.#addOfCommonJs(outline, url, name, member, isMade);
+    }
+  }
+
+  /** The variable `name` of the module, of whatever scope. */
+  addNamed(url: string, name: string): void {
+    const outline = outlineAt(url);
+    if (outline === undefined) this.found.add(anyOf(url));
+    for (const { bindings } of outline?.analysis.scopes ?? []) {
+      const binding = bindings.get(name);
+      if (outline && binding) this.#addBinding(outline, url, binding, undefined, false);
+    }
+  }
+
+  #begin(key: string): boolean {
+    if (this.#seen.has(key)) return false;
+    this.#seen.add(key);
+    return true;
+  }
+
+  #addOfModule(
+    outline: Outline,
+    url: string,
+    name: string,
+    member: string | undefined,
+    isMade: boolean,
+  ): void {
+    if (name === '*' && member !== undefined) {
+      this.addExport(url, member, undefined, isMade);
+      return;
+    }
+    for (const each of outline.analysis.exports) {
+      if (name !== '*' && each.name !== name) continue;
+      const binding = outline.analysis.root.bindings.get(each.local ?? '');
+      if (binding !== undefined) this.#addBinding(outline, url, binding, member, isMade);
+    }
+    for (const [each, parts] of outline.exported) {
+      if (name === '*' || each === name) this.#addParts(outline, url, parts, member, isMade);
+    }
+    let isFound = outline.analysis.exports.some((each) => each.name === name);
+    for (const [each, { source, imported }] of outline.reexported) {
+      if (name !== '*' && each !== name) continue;
+      isFound = true;
+      this.#addImport(url, source, imported, member, isMade);
+    }
+    if (isFound) return;
+    for (const source of outline.stars) this.#addImport(url, source, name, member, isMade);
+  }
+
+  #addOfCommonJs(
+    outline: Outline,
+    url: string,
+    name: string,
+    member: string | undefined,
+    isMade: boolean,
+  ): void {
+    const isWhole = name === '*' || name === 'default' || name === 'module.exports';
+    const wanted = isWhole ? member : name;
+    const parts = outline.exported.get(wanted ?? '');
+    if (parts !== undefined) this.#addParts(outline, url, parts, undefined, isMade);
+    else {
+      const { start, end } = outline.analysis.root.node;
+      this.#addPart(
+        outline,
+        url,
+        { start, end, isMade: false, member: undefined },
+        undefined,
+        isMade,
+      );
+    }
+  }
+
+  #addImport(
+    url: string,
+    source: string,
+    name: string,
+    member: string | undefined,
+    isMade: boolean,
+  ): void {
+    const target = urlOfModule(source, url);
+    if (target !== undefined) this.addExport(target, name, member, isMade);
+  }
+
+  #addBinding(
+    outline: Outline,
+    url: string,
+    binding: Binding,
+    member: string | undefined,
+    isMade: boolean,
+  ): void {
+    if (!this.#begin(`${keyOf(url, binding)} ${member} ${isMade}`)) return;
+    this.found.add(keyOf(url, binding));
+    if (binding.kind === 'import') {
+      this.#addImport(url, binding.source ?? '', binding.imported ?? '*', member, isMade);
+    }
+    this.#addParts(outline, url, outline.parts.get(binding) ?? [], member, isMade);
+  }
+
+  #addParts(
+    outline: Outline,
+    url: string,
+    parts: readonly Part[],
+    member: string | undefined,
+    isMade: boolean,
+  ): void {
+    for (const part of parts) this.#addPart(outline, url, part, member, isMade);
+  }
+
+  #addPart(
+    outline: Outline,
+    url: string,
+    part: Part,
+    member: string | undefined,
+    isMadeAlready: boolean,
+  ): void {
+    const isMade = isMadeAlready || part.isMade;
+    const { start, end } = part;
+    const wanted = part.member ?? member;
+    if (!this.#begin(`${url} ${start} ${end} ${wanted} ${isMade}`)) return;
+    for (const use of outline.uses) {
+      if (use.start < start || use.start >= end) continue;
+      // What is no more than another name of it: of the same property.
+      const isAll = use.start === start && use.binding?.name.length === end - start;
+      const property = use.member ?? (isAll ? wanted : undefined);
+      if (use.binding !== undefined) {
+        this.#addBinding(outline, url, use.binding, property, isMade);
+      } else {
+        this.addExport(url, '*', property === 'exports' ? undefined : property, isMade);
+      }
+    }
+    for (const load of outline.loads) {
+      if (load.start < start || load.start >= end) continue;
+      const target = urlOfModule(load.source, url);
+      const property = load.start === start ? wanted : undefined;
+      if (target !== undefined) this.addExport(target, '*', property, isMade);
+    }
+    if (isMade) this.#addLocals(outline, url, start, end);
+  }
+
+  /** Variables of functions that ran while the module was loaded. */
+  #addLocals({ analysis }: Outline, url: string, start: number, end: number): void {
+    for (const scope of analysis.scopes) {
+      const isWithin = scope.node.start >= start && scope.node.end <= end;
+      if (!isWithin || runsOnce(scope, analysis)) continue;
+      for (const binding of scope.bindings.values()) this.found.add(keyOf(url, binding));
+    }
+  }
+}
+
+function outlineAt(url: string): Outline | undefined {
+  const analysis = currentAnalysis(url);
+  return analysis && outlineOf(analysis);
+}
+
+/** A URL without what makes Node load the file once more. */
+export function bareUrl(url: string): string {
+  return url.replace(/[?#].*/, '');
+}
+
+/** Packages do not import modules of the program. */
+export function isOfUser(url: string): boolean {
+  return url.startsWith('file:') && !url.includes('/node_modules/');
+}
+
+const targets = new Map<string, string | undefined>();
+
+/** The file that `specifier` means for the module at `parent`; `undefined`: it is of Node, of a package, or not there. */
+export function urlOfModule(specifier: string, parent: string): string | undefined {
+  const key = `${specifier} ${parent}`;
+  if (targets.has(key)) return targets.get(key);
+  const target = findModule(specifier, parent);
+  const found = target !== undefined && isOfUser(target) ? bareUrl(target) : undefined;
+  targets.set(key, found);
+  return found;
+}
+
+function findModule(specifier: string, parent: string): string | undefined {
+  if (specifier.startsWith('file:')) return specifier;
+  if (specifier.startsWith('/')) return pathToFileURL(specifier).href;
+  if (specifier.startsWith('node:') || !parent.startsWith('file:')) return undefined;
+  const { resolve } = createRequire(parent);
+  // Compilers write the name of the file that they would make.
+  for (const name of [specifier, specifier.replace(/\.([mc]?)js$/, '.$1ts')]) {
+    try {
+      const isRelative = /^\.{1,2}\//.test(name);
+      return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent)) : name)).href;
+    } catch {
+      // The next one.
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,202 @@
+// The two roads to the state of a module. What a module exports is imported again in the host, with state of its
+// own there; other functions and variables of it are copied. A call may use both: an exported function that
+// changes a variable, and a copy of that variable. Each variable must exist once in a call, so the module then
+// travels as code as a whole, and so does what imports it and leads there.
+// State that other code puts into a registry is not seen. Not here: reading modules (reach.ts, outline.ts).
+
+import * as types from 'node:util/types';
+import { descriptorOf, descriptorsOf } from '../internal/index.js';
+import { isCopied } from './copies.js';
+import { outlineOf } from './outline.js';
+import { isProgram } from './program.js';
+import { anyOf, bareUrl, isOfUser, keyOf, type Reached, reachOf, urlOfModule } from './reach.js';
+import type { ModuleReference } from './references.js';
+import { type Path, transferError } from './refuse.js';
+import { type Binding, runsOnce } from './scope.js';
+import type { Place, Script } from './scripts.js';
+
+/** A function that uses an import by a name. */
+export interface ImportUser {
+  readonly place: Place;
+  readonly length: number;
+  readonly name: string;
+}
+
+interface Imported {
+  readonly from: ModuleReference;
+  readonly parent: string;
+  readonly user: ImportUser | undefined;
+  /** To the function whose code loads the module when it runs: no copy can take its place. */
+  readonly path: Path | undefined;
+}
+
+interface Copied {
+  readonly url: string;
+  readonly script: Script;
+  readonly binding: Binding;
+  readonly value: unknown;
+}
+
+/** What one export uses of modules: as imports, and as copies. */
+export class Roads {
+  readonly #imports: Imported[] = [];
+  readonly #copies = new Map<string, Copied>();
+
+  addImport(from: ModuleReference, parent: string, user: ImportUser | undefined): void {
+    this.#imports.push({ from, parent, user, path: undefined });
+  }
+
+  /** Modules that the code of a function names in `import()` or `require()`. */
+  addLoads({ script, start }: Place, { length }: string, path: Path): void {
+    if (script.analysis === undefined || start < 0) return;
+    for (const load of outlineOf(script.analysis).loads) {
+      if (load.start < start || load.start >= start + length) continue;
+      const from = { specifier: load.source, name: '*', isRequired: false };
+      this.#imports.push({ from, parent: script.url, user: undefined, path: [...path] });
+    }
+  }
+
+  /** A variable of a module that travels as its value, where that is no import itself. */
+  addCopy(script: Script, binding: Binding, value: unknown): void {
+    if (!mayBeImported(script)) return;
+    const url = bareUrl(script.url);
+    this.#copies.set(keyOf(url, binding), { url, script, binding, value });
+  }
+
+  addAll(other: Roads): void {
+    this.#imports.push(...other.#imports);
+    for (const [key, each] of other.#copies) this.#copies.set(key, each);
+  }
+
+  /** The modules that the call imports and that lead to variables of which it has copies. Throws for one it loads. */
+  meeting(): Set<string> {
+    const found = new Set<string>();
+    if (this.#copies.size === 0) return found;
+    for (const each of this.#imports) {
+      const url = urlOf(each);
+      if (url === undefined || (found.has(url) && each.path === undefined)) continue;
+      const variable = this.#meets(each, url);
+      if (variable === undefined) continue;
+      if (each.path !== undefined || isCopied(url)) refuseLoad(each, variable);
+      found.add(url);
+    }
+    return found;
+  }
+
+  /** The name of a variable that the import leads to and of which there is a copy. */
+  #meets({ from, user }: Imported, url: string): string | undefined {
+    const reaches = membersOf(from, user).map((member) =>
+      reachOf(url, from.name, member, from.variable),
+    );
+    for (const [key, copied] of this.#copies) {
+      const isIn = (reach: Reached): boolean => reach.has(key) || reach.has(anyOf(copied.url));
+      if (reaches.some(isIn) && isState(copied)) return copied.binding.name;
+    }
+    return undefined;
+  }
+}
+
+/** True: a call with both meets the state of a module on two roads. */
+export function meet(some: Roads | undefined, others: Roads | undefined): boolean {
+  if (some === undefined || others === undefined) return false;
+  const both = new Roads();
+  both.addAll(some);
+  both.addAll(others);
+  return both.meeting().size > 0;
+}
+
+function refuseLoad({ from, path = [] }: Imported, variable: string): never {
+  throw transferError(
+    'TRANSFER_SHARED_VARIABLE',
+    path,
+    `it loads ${from.specifier}, which uses the variable \`${variable}\`, and the call has a copy of that as well: import ` +
+      'the module at the top of the file, or let it export the function that uses the variable',
+  );
+}
+
+function urlOf({ from: { specifier, isRequired }, parent }: Imported): string | undefined {
+  const base = isRequired || parent === '' ? 'file:///' : parent;
+  return urlOfModule(specifier, base);
+}
+
+const whole: readonly undefined[] = [undefined];
+const members = new WeakMap<Script, Map<string, readonly (string | undefined)[]>>();
+
+/** The properties of a module that its user names; `undefined` among them: all. */
+function membersOf(
+  { name: imported }: ModuleReference,
+  user: ImportUser | undefined,
+): readonly (string | undefined)[] {
+  if (user === undefined || (imported !== '*' && imported !== 'default')) return whole;
+  const { place, length, name } = user;
+  const { analysis } = place.script;
+  if (analysis === undefined || place.start < 0) return whole;
+  const bySite = members.get(place.script) ?? new Map<string, readonly (string | undefined)[]>();
+  members.set(place.script, bySite);
+  const site = `${place.start} ${length} ${name}`;
+  const known = bySite.get(site);
+  if (known !== undefined) return known;
+  const found = new Set<string | undefined>();
+  for (const use of outlineOf(analysis).uses) {
+    const isInside = use.start >= place.start && use.start < place.start + length;
+    const isMeant = use.binding === undefined ? isOfCommonJs(name) : use.binding.name === name;
+    if (isInside && isMeant) found.add(use.member);
+  }
+  const list = found.size === 0 || found.has(undefined) ? whole : [...found];
+  bySite.set(site, list);
+  return list;
+}
+
+function isOfCommonJs(name: string): boolean {
+  return name === 'exports' || name === 'module';
+}
+
+const importable = new WeakMap<Script, boolean>();
+
+/** True: hosts load the module of the user's, when no call copies it. */
+function mayBeImported(script: Script): boolean {
+  const known = importable.get(script);
+  if (known !== undefined) return known;
+  const { url } = script;
+  const isFound = isOfUser(url) && (isCopied(bareUrl(url)) || !isProgram(url));
+  importable.set(script, isFound);
+  return isFound;
+}
+
+/** True: a second one of the variable could be another. */
+function isState({ script: { analysis, source = '' }, binding, value }: Copied): boolean {
+  if (analysis === undefined) return true;
+  const outline = outlineOf(analysis);
+  const changesLater = analysis.references.some(
+    ({ isWrite, name, scope }) => isWrite && name === binding.name && !runsOnce(scope, analysis),
+  );
+  if (changesLater || typeof value === 'symbol' || types.isProxy(value)) return true;
+  if (typeof value === 'function') {
+    return (
+      isClass(value) ||
+      Object.keys(value).length > 0 ||
+      outline.compared.has(binding) ||
+      outline.extended.has(binding)
+    );
+  }
+  if (typeof value !== 'object' || value === null) {
+    const parts = outline.parts.get(binding) ?? [];
+    return parts.some(({ start, end }) => differsByHost.test(source.slice(start, end)));
+  }
+  if (types.isRegExp(value)) return value.global || value.sticky || outline.compared.has(binding);
+  return !Object.isFrozen(value) || outline.compared.has(binding) || !isData(value);
+}
+
+const differsByHost = /\b(?:random\w*|now|hrtime|pid|threadId|new Date)\b/;
+
+function isClass(value: object): boolean {
+  return descriptorOf(value, 'prototype')?.writable === false;
+}
+
+/** A frozen object of frozen objects, which hold no code. */
+function isData(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'function';
+  if (!Object.isFrozen(value) || depth > 8 || types.isProxy(value)) return false;
+  if (types.isMap(value) || types.isSet(value) || ArrayBuffer.isView(value)) return false;
+  return descriptorsOf(value).every(([, own]) => 'value' in own && isData(own.value, depth + 1));
+}
