@@ -5,7 +5,8 @@
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
-import { globalReads, isUserGlobal } from './global-reads.js';
+import { isVariableName } from './global-keys.js';
+import { globalReads } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
@@ -17,6 +18,7 @@ import { bindingAt, type Place, placeOf } from './scripts.js';
 import { selfOf } from './self.js';
 import type { Sharing } from './sharing.js';
 import type { AnyFunction } from './types.js';
+import { isUserGlobal } from './user-globals.js';
 
 /** Keeps definitions, hands out their ids. */
 export interface Definitions {
@@ -38,7 +40,7 @@ export interface Slot {
   readonly cell?: unknown;
   /** The global of the program that it stands for. */
   readonly global?: {
-    readonly name: string;
+    readonly name: string | symbol;
     /** True: the function assigns it; `isMade`: only where there is none. */
     readonly writes: boolean;
     readonly isMade: boolean;
@@ -358,7 +360,7 @@ function variablesAround(
   const found = new Map<string, unknown>();
   for (const scope of scopes) {
     for (const name of Object.keys(scope)) {
-      if (found.has(name) || named.includes(name) || !isVariableName(name)) continue;
+      if (found.has(name) || named.includes(name) || !isVariable(name)) continue;
       try {
         found.set(name, Reflect.get(scope, name));
       } catch {
@@ -370,10 +372,8 @@ function variablesAround(
 }
 
 /** V8 lists `this` and names of its own among the variables of a scope. */
-function isVariableName(name: string): boolean {
-  return (
-    /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !['this', 'arguments'].includes(name)
-  );
+function isVariable(name: string): boolean {
+  return isVariableName(name) && !['this', 'arguments'].includes(name);
 }
 
 function readScope(scope: object, name: string, path: Path): unknown {

@@ -80,9 +80,9 @@ export class Graph {
   readonly isConstant: boolean;
   /** Who uses which variable: see sharing.ts. */
   readonly variables = new Map<string, User[]>();
-  readonly globals = new Map<string, Sharer[]>();
+  readonly globals = new Map<string | symbol, Sharer[]>();
   /** Globals that cannot travel, each with its refusal. */
-  readonly refused = new Map<string, CodedError>();
+  readonly refused = new Map<string | symbol, CodedError>();
   /** In a constant graph: whether a global that one of its functions uses has appeared since. */
   readonly appearances: (() => boolean)[] = [];
   readonly roads = new Roads();
@@ -193,7 +193,7 @@ export class Graph {
   }
 
   /** Writes the global `name`; a refusal waits until all functions of the call are known. */
-  attempt(name: string, body: () => void): void {
+  attempt(name: string | symbol, body: () => void): void {
     const [steps, holders] = [this.path.length, this.holders.length];
     try {
       body();

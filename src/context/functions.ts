@@ -10,6 +10,7 @@ import { type Code, readCode } from './code.js';
 import { isCopying } from './copies.js';
 import { type Definitions, type Described, Describer, type Slot, textOf } from './describe.js';
 import { changeable, type FunctionEncoder, type Graph } from './encode.js';
+import { shownGlobal } from './global-keys.js';
 import { nameOf } from './hazards.js';
 import type { Identities } from './identities.js';
 import { Imports } from './imports.js';
@@ -270,7 +271,7 @@ export class Functions implements FunctionEncoder {
     const title = (): string =>
       slot.global === undefined
         ? shownVariable(name, place?.script) + why
-        : `global ${slot.global.name}`;
+        : `global ${shownGlobal(slot.global.name)}`;
     const body = (): void => {
       if (cell === undefined) graph.set(values, at, value);
       else values[at] = graph.sharedCell(cell, value);

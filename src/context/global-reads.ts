@@ -5,11 +5,12 @@
 import type { Edit } from './cells.js';
 import type { Code } from './code.js';
 import type { Slot } from './describe.js';
-import { globalUses, type Key, type Ref, type Use } from './global-uses.js';
-import { isBuiltinGlobal, isPromptModule } from './intrinsics.js';
+import { guarded, guardGlobals, keyEdits, listEdits } from './global-guard.js';
+import { isVariableName, type Key } from './global-keys.js';
+import type { GlobalNames } from './global-objects.js';
+import { globalUses, type Ref, type Use } from './global-uses.js';
 import type { Sharing } from './sharing.js';
-
-const globalNames = ['globalThis', 'global'];
+import { isUserGlobal, userGlobals } from './user-globals.js';
 
 /** A function's slots, with those for globals, and the changes of its text for them. */
 export interface GlobalReads {
@@ -19,7 +20,7 @@ export interface GlobalReads {
   readonly hasAppeared: (() => boolean) | undefined;
 }
 
-/** By the names of the global object that it captured. */
+/** By what the names in it are. */
 const known = new WeakMap<Code, Map<string, readonly Use[]>>();
 
 /** The globals that `code` uses beside `variables`, which it captured. */
@@ -29,94 +30,226 @@ export function globalReads(
   global: object,
   sharing: Sharing,
 ): GlobalReads {
-  const uses = usesOf(code, variables, global);
-  // The usual case: each name is captured, or Node's.
-  const isUsual = (name: string): boolean =>
-    variables.some((slot) => slot.name === name) || (name in global && !isUserGlobal(name, global));
-  if (uses.length === 0 && code.freeNames.every(isUsual)) {
+  const captured = new Set(variables.map(({ name }) => name));
+  const free = code.freeNames.filter((name) => !captured.has(name));
+  const names = namesOf(code, free, variables, global, sharing);
+  const uses = usesOf(code, names);
+  const isUsual = (name: string): boolean => name in global && !isUserGlobal(name, global);
+  if (uses.length === 0 && free.every(isUsual)) {
     return { slots: variables, edits: [], hasAppeared: undefined };
   }
-  const isSteady = ({ name, cell }: Slot): boolean =>
-    cell === undefined && !code.writtenNames.has(name);
-  const values = new Map(variables.filter(isSteady).map(({ name, value }) => [name, value]));
-  const nameOf = ({ text, isVariable }: Key): string => {
-    const name = isVariable ? values.get(text) : text;
-    return typeof name === 'string' && isVariableName(name) ? name : '';
-  };
-  const namesOf = (some: readonly Use[]) => some.flatMap(({ keys }) => keys.map(nameOf));
-  const assigned = new Set(namesOf(uses.filter(({ writes }) => writes)));
-  const written = new Set([...assigned, ...code.writtenNames]);
-  const changed = new Set(namesOf(uses.filter(({ writes, makes }) => writes && !makes)));
-  const captured = new Set(variables.map(({ name }) => name));
-  const slots = new Map<string, Slot>();
-  const add = (slot: string, name: string, isFlag = false): void => {
-    const cell = code.usesEval ? undefined : sharing.cellOfGlobal(name, written.has(name), code);
-    const value: unknown = isFlag || Reflect.get(global, name);
-    const isMade = assigned.has(name) && !changed.has(name) && !code.writtenNames.has(name);
-    const of = { name, writes: written.has(name), isMade };
-    slots.set(slot, { name: slot, value, binding: undefined, isFixed: false, global: of, cell });
-  };
-  const absent = new Set<string>();
-  const isThere = (name: string): boolean => {
-    if (sharing.isOfHost(name)) return false;
-    if (isUserGlobal(name, global)) return true;
-    if (name !== '' && !(name in global)) absent.add(name);
+  const reads = new Reads(code, variables, names, uses, global, sharing);
+  for (const name of free) if (reads.isThere(name)) reads.add(name, name);
+  const edits = reads.edits(uses);
+  return { slots: reads.allSlots(), edits, hasAppeared: reads.hasAppeared() };
+}
+
+class Reads {
+  readonly #code: Code;
+  readonly #variables: readonly Slot[];
+  readonly #names: GlobalNames;
+  readonly #global: object;
+  readonly #sharing: Sharing;
+  readonly #slots = new Map<string, Slot>();
+  /** Keys of variables that cannot change while the function runs. */
+  readonly #values: ReadonlyMap<string, unknown>;
+  /** Assigned as members, and by name as well. */
+  readonly #assigned: ReadonlySet<unknown>;
+  readonly #written: ReadonlySet<unknown>;
+  /** Of those, the ones that are not only made where they are missing. */
+  readonly #changed: ReadonlySet<unknown>;
+  readonly #absent = new Set<string | symbol>();
+  /** Keys that are no names of variables, in their order. */
+  readonly #odd: (string | symbol)[] = [];
+  /** Globals of the program, for texts that compute a key. */
+  #guarded: readonly (string | symbol)[] | undefined;
+
+  constructor(
+    code: Code,
+    variables: readonly Slot[],
+    names: GlobalNames,
+    uses: readonly Use[],
+    global: object,
+    sharing: Sharing,
+  ) {
+    this.#code = code;
+    this.#variables = variables;
+    this.#names = names;
+    this.#global = global;
+    this.#sharing = sharing;
+    const isSteady = ({ name, cell }: Slot): boolean =>
+      cell === undefined && !code.writtenNames.has(name);
+    this.#values = new Map(variables.filter(isSteady).map(({ name, value }) => [name, value]));
+    const keysOf = (some: readonly Use[]) =>
+      some.flatMap(({ keys }) => keys.map((key) => this.#keyOf(key)));
+    this.#assigned = new Set(keysOf(uses.filter(({ writes }) => writes)));
+    this.#written = new Set([...this.#assigned, ...code.writtenNames]);
+    this.#changed = new Set(keysOf(uses.filter(({ writes, makes }) => writes && !makes)));
+  }
+
+  /** `undefined`: it is known when the function runs. */
+  #keyOf({ value, variable }: Key): string | symbol | undefined {
+    const held = value ?? this.#values.get(variable);
+    return typeof held === 'string' || typeof held === 'symbol' ? held : undefined;
+  }
+
+  isThere(key: string | symbol): boolean {
+    if (this.#sharing.isOfHost(key)) return false;
+    if (isUserGlobal(key, this.#global)) return true;
+    if (!(key in this.#global)) this.#absent.add(key);
     return false;
-  };
-  for (const name of code.freeNames) if (!captured.has(name) && isThere(name)) add(name, name);
-  const { prefix } = code.names;
-  const refOf = (key: Key, isHas: boolean): Ref | undefined => {
-    const name = nameOf(key);
+  }
+
+  add(slot: string, key: string | symbol, isFlag = false): void {
+    const code = this.#code;
+    const isAssigned = this.#assigned.has(key);
+    const isWritten = this.#written.has(key);
+    const isNamed = typeof key === 'string' && code.writtenNames.has(key);
+    this.#slots.set(slot, {
+      name: slot,
+      value: isFlag || Reflect.get(this.#global, key),
+      binding: undefined,
+      isFixed: false,
+      global: {
+        name: key,
+        writes: isWritten,
+        isMade: isAssigned && !this.#changed.has(key) && !isNamed,
+      },
+      cell: this.#cellOf(key),
+    });
+  }
+
+  #cellOf(key: string | symbol): unknown {
+    // The text has it as the global object, which no cell is.
+    const isObject = typeof key === 'string' && this.#names.objects.includes(key);
+    if (this.#code.usesEval || isObject) return undefined;
+    return this.#sharing.cellOfGlobal(key, this.#written.has(key), this.#code.isClass);
+  }
+
+  #refOf(key: Key, isHas: boolean): Ref | undefined {
+    const name = this.#keyOf(key);
+    if (name === undefined || !this.isThere(name)) return undefined;
     // A text given to eval may assign, and cannot see a cell.
-    if (!isThere(name) || (code.usesEval && assigned.has(name))) return undefined;
-    const isCell =
-      !code.usesEval && sharing.cellOfGlobal(name, written.has(name), code) !== undefined;
+    if (this.#code.usesEval && this.#assigned.has(name)) return undefined;
+    const isCell = this.#cellOf(name) !== undefined;
     const isFlag = isHas && !isCell;
-    const slot = isFlag ? `${prefix}in_${name}` : `${prefix}_${name}`;
-    if (!slots.has(slot)) add(slot, name, isFlag);
+    const slot = `${this.#code.names.prefix}${isFlag ? 'in' : ''}_${this.#titleOf(name)}`;
+    if (!this.#slots.has(slot)) this.add(slot, name, isFlag);
     return { slot, isCell };
-  };
-  const bind = `${prefix}bind`;
-  const edits = uses.flatMap((use) => {
-    const refs = use.keys.map((key) => refOf(key, use.isHas));
-    if (!refs.some((ref) => ref !== undefined)) return [];
-    if (use.calls) {
-      const value = Function.prototype.bind;
-      slots.set(bind, { name: bind, value, binding: undefined, isFixed: true });
+  }
+
+  /** What of a name of a variable stands for the key. */
+  #titleOf(key: string | symbol): string {
+    if (typeof key === 'string' && isVariableName(key)) return key;
+    if (!this.#odd.includes(key)) this.#odd.push(key);
+    return String(this.#odd.indexOf(key));
+  }
+
+  edits(uses: readonly Use[]): Edit[] {
+    const edits: Edit[] = [];
+    for (const use of uses) {
+      // Inside of what another one replaces.
+      const isGone = ({ start, end }: Edit): boolean =>
+        edits.some((each) => each.start < each.end && start >= each.start && end <= each.end);
+      edits.push(...this.#editsOf(use).filter((edit) => !isGone(edit)));
     }
-    return use.edits(refs, bind);
-  });
-  const missing = [...absent];
-  const hasAppeared = (): boolean => missing.some((name) => isUserGlobal(name, global));
-  return {
-    slots: [...variables, ...slots.values()],
-    edits,
-    hasAppeared: missing.length === 0 ? undefined : hasAppeared,
-  };
+    return edits;
+  }
+
+  #editsOf(use: Use): Edit[] {
+    const { prefix } = this.#code.names;
+    const { keys, lists, mixed, isGuarded } = use;
+    const refs = isGuarded ? [] : keys.map((key) => this.#refOf(key, use.isHas));
+    const hasRefs = refs.some((ref) => ref !== undefined);
+    const edits: Edit[] = [];
+    const open = keys.filter((key) => {
+      const name = this.#keyOf(key);
+      return name === undefined || (isGuarded && this.isThere(name));
+    });
+    const isMixed = hasRefs && open.length > 0;
+    if (hasRefs && !isMixed) {
+      const bind = `${prefix}bind`;
+      if (use.calls) this.#addFixed(bind, Function.prototype.bind);
+      edits.push(...use.edits(refs, bind));
+    }
+    const listed = isMixed && mixed !== undefined ? [...lists, mixed] : lists;
+    if ((open.length === 0 && listed.length === 0) || !this.#guards()) return edits;
+    const names = { guard: `${prefix}guard`, keys: `${prefix}keys` };
+    for (const key of open) edits.push(...keyEdits(key, names));
+    for (const each of listed) edits.push(...listEdits(each, names, each.what, each.except));
+    return edits;
+  }
+
+  /** Adds what texts with computed keys ask. False: the program has no globals of its own. */
+  #guards(): boolean {
+    const { prefix } = this.#code.names;
+    const isOfProgram = (key: string | symbol): boolean => !this.#sharing.isOfHost(key);
+    this.#guarded ??= userGlobals(this.#global).filter(isOfProgram);
+    // A class lives on in hosts, so it cannot get slots later.
+    if (this.#guarded.length === 0 && !this.#code.isClass) return false;
+    this.#addFixed(`${prefix}guard`, guardGlobals);
+    const value = guarded(this.#guarded, this.#global);
+    const name = `${prefix}keys`;
+    this.#slots.set(name, { name, value, binding: undefined, isFixed: false });
+    return true;
+  }
+
+  #addFixed(name: string, value: unknown): void {
+    this.#slots.set(name, { name, value, binding: undefined, isFixed: true });
+  }
+
+  allSlots(): Slot[] {
+    return [...this.#variables, ...this.#slots.values()];
+  }
+
+  hasAppeared(): (() => boolean) | undefined {
+    const global = this.#global;
+    const missing = [...this.#absent];
+    const isFree = this.#guarded?.length === 0;
+    if (missing.length === 0 && !isFree) return undefined;
+    return () =>
+      missing.some((key) => isUserGlobal(key, global)) ||
+      (isFree && userGlobals(global).length > 0);
+  }
 }
 
-/** True: the program, and not Node or the language, has put `name` there. */
-export function isUserGlobal(name: string, global: object): boolean {
-  if (name === '' || name === 'undefined' || !(name in global)) return false;
-  return !isBuiltinGlobal(name) || isPromptModule(name);
-}
+/** Names that the global object has, and those that programs give to it. */
+const aliases = ['globalThis', 'global', 'window', 'self'];
+const none: GlobalNames = { objects: [], members: [], absent: [] };
 
-function isVariableName(name: string): boolean {
-  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name);
-}
-
-function usesOf(code: Code, variables: readonly Slot[], global: object): readonly Use[] {
+/** What the names of `code` are now; `free`: those that it did not capture. */
+function namesOf(
+  code: Code,
+  free: readonly string[],
+  variables: readonly Slot[],
+  global: object,
+  sharing: Sharing,
+): GlobalNames {
   const isAlias = ({ name, value, cell }: Slot): boolean =>
     value === global && cell === undefined && !code.writtenNames.has(name);
-  const aliases = variables.filter(isAlias).map(({ name }) => name);
-  const names = [...globalNames.filter((name) => code.freeNames.includes(name)), ...aliases];
-  if (names.length === 0) return [];
+  const isGlobal = (name: string): boolean => {
+    if (!aliases.includes(name) && !isUserGlobal(name, global)) return false;
+    if (code.writtenNames.has(name) || sharing.isSharedGlobal(name)) return false;
+    return name in global && Reflect.get(global, name) === global;
+  };
+  const objects = [...free.filter(isGlobal), ...variables.filter(isAlias).map(({ name }) => name)];
+  // The usual case.
+  if (objects.length === 0 && !free.includes('Function')) return none;
+  return {
+    objects,
+    members: aliases.filter((name) => name in global && Reflect.get(global, name) === global),
+    absent: free.filter((name) => !(name in global)),
+  };
+}
+
+function usesOf(code: Code, names: GlobalNames): readonly Use[] {
+  if (names === none) return [];
   let byNames = known.get(code);
   if (byNames === undefined) {
     byNames = new Map();
     known.set(code, byNames);
   }
-  const key = names.join();
+  const key = [names.objects, names.members, names.absent].join(' ');
   let uses = byNames.get(key);
   if (uses === undefined) {
     uses = globalUses(code.text, names);

@@ -3,19 +3,15 @@
 // name of the global object and by a variable with the key. What the program put there is no variable that V8
 // shows, so each use becomes one of a slot, or of a cell where the call assigns the member.
 // An assignment goes to the global object of where it runs as well, for modules that read it there.
-// Not here: keys that are computed when the code runs, and the global object handed to other code.
+// Not here: lists of the global object (global-lists.ts), and the global object handed to other code.
 
 import type { AnyNode } from 'acorn';
 import { type Edit, opener, walk } from './cells.js';
 import { treeOf } from './code.js';
-import { analyse, type Binding, isConstant, isInside, type Reference, resolve } from './scope.js';
-
-/** A key as the text has it. */
-export interface Key {
-  readonly text: string;
-  /** True: `text` is a variable from outside, which holds it. */
-  readonly isVariable: boolean;
-}
+import { type Key, keyAt } from './global-keys.js';
+import { type List, listAt } from './global-lists.js';
+import { type GlobalNames, GlobalObjects } from './global-objects.js';
+import { isNamed, TextNames } from './text-names.js';
 
 /** The slot that a member has. */
 export interface Ref {
@@ -34,8 +30,23 @@ export interface Use {
   readonly makes: boolean;
   /** Calls the member with the global object as `this`. */
   readonly calls: boolean;
+  /** True: no slot stands for what it asks: `Object.getOwnPropertyDescriptor(globalThis, 'config')`. */
+  readonly isGuarded: boolean;
+  /** Takes all members. */
+  readonly lists: readonly List[];
+  /** The global object that a pattern is filled from, for keys of which some have slots and others not. */
+  readonly mixed?: List;
   /** Changes of the text, for keys that have a slot. `bind`: the name of `Function.prototype.bind`. */
   edits(refs: readonly (Ref | undefined)[], bind: string): Edit[];
+}
+
+/** A text, and what its names mean. */
+interface Text {
+  readonly source: string;
+  /** Where it begins in its tree. */
+  readonly offset: number;
+  readonly names: TextNames;
+  readonly objects: GlobalObjects;
 }
 
 /** A member that stands in the text, with the nodes around it. */
@@ -44,108 +55,133 @@ interface Place {
   readonly parents: readonly AnyNode[];
   readonly text: string;
   readonly key: Key;
-  /** Names the global object there. */
+  /** An expression for the global object there. */
   readonly object: string;
 }
 
-/** The uses of members of the global object in `text`, which calls it by one of `names`. */
-export function globalUses(text: string, names: readonly string[]): Use[] {
-  const parsed = treeOf(text);
+/** The uses of members of the global object in `source`, in which `globals` are what they say. */
+export function globalUses(source: string, globals: GlobalNames): Use[] {
+  const parsed = treeOf(source);
   if (parsed === undefined) return [];
   const { tree, node, offset } = parsed;
-  const { references } = analyse(tree);
-  const isOutside = ({ name, scope }: Reference): boolean => {
-    const binding = resolve(scope, name);
-    return binding === undefined || !isInside(binding.scope, node);
-  };
-  const outside = new Set(references.filter(isOutside).map(startOf));
-  const objects = new Set(
-    references.filter((each) => names.includes(each.name) && isOutside(each)).map(startOf),
-  );
-  addAliases(node, references, objects);
+  const names = new TextNames(tree, node);
+  const textOf = ({ start, end }: AnyNode): string => source.slice(start - offset, end - offset);
+  const objects = new GlobalObjects(names, globals, textOf);
   const uses: Use[] = [];
   walk(node, [], (at, parents) => {
-    const found = useAt(at, parents, text, offset, { objects, outside });
-    if (found === undefined) return;
-    const edits: Use['edits'] = (refs, bind) =>
-      found.edits(refs, bind).map(({ start, end, text: by }) => {
-        return { start: start - offset, end: end - offset, text: by };
-      });
-    uses.push({ ...found, edits });
+    const found = useAt(at, parents, { source, offset, names, objects });
+    if (found !== undefined) uses.push(moved(found, offset));
   });
   return uses;
 }
 
-function startOf({ start }: { readonly start: number }): number {
-  return start;
-}
-
-/** Adds to `objects` where the text uses a constant of its own that is the global object. */
-function addAliases(node: AnyNode, references: readonly Reference[], objects: Set<number>): void {
-  const declared = new Set<number>();
-  walk(node, [], (at) => {
-    if (at.type !== 'VariableDeclarator' || at.id.type !== 'Identifier') return;
-    if (at.init?.type === 'Identifier' && objects.has(at.init.start)) declared.add(at.id.start);
-  });
-  if (declared.size === 0) return;
-  const isAlias = (binding: Binding | undefined): boolean =>
-    binding !== undefined && declared.has(binding.start) && isConstant(binding);
-  for (const { name, start, scope } of references) {
-    if (isAlias(resolve(scope, name))) objects.add(start);
-  }
-}
-
-/** Offsets of identifiers: of the global object, and of variables from outside. */
-interface Names {
-  readonly objects: ReadonlySet<number>;
-  readonly outside: ReadonlySet<number>;
+/** `use` with the offsets of the text alone. */
+function moved(use: Use, offset: number): Use {
+  const move = <T extends { start: number; end: number }>(range: T): T => {
+    return { ...range, start: range.start - offset, end: range.end - offset };
+  };
+  return {
+    ...use,
+    keys: use.keys.map(move),
+    lists: use.lists.map(move),
+    ...(use.mixed && { mixed: move(use.mixed) }),
+    edits: (refs, bind) => use.edits(refs, bind).map(move),
+  };
 }
 
 /** The use that `at` makes of members of the global object: a read, an assignment, or none. */
-function useAt(
-  at: AnyNode,
+function useAt(at: AnyNode, parents: readonly AnyNode[], text: Text): Use | undefined {
+  const { names, objects } = text;
+  if (at.type === 'MemberExpression' && at.property.type !== 'PrivateIdentifier') {
+    const object = objects.find(at.object);
+    return object === undefined ? undefined : memberUse(placeOf(at, parents, object, text));
+  }
+  if (at.type === 'BinaryExpression' && at.operator === 'in') {
+    if (objects.find(at.right) === undefined) return undefined;
+    return hasUse(at, parents, keyAt(at.left, true, names));
+  }
+  const use =
+    at.type === 'CallExpression' ? callUse(at, parents, text) : patternAt(at, parents, text);
+  if (use !== undefined) return use;
+  const lists = listAt(at, names, (node) => objects.find(node) !== undefined);
+  return lists.length === 0 ? undefined : { ...read, keys: [], lists, edits: () => [] };
+}
+
+function placeOf(
+  at: AnyNode & { type: 'MemberExpression' },
   parents: readonly AnyNode[],
-  source: string,
-  offset: number,
-  { objects, outside }: Names,
+  object: string,
+  { source, offset, names }: Text,
+): Place {
+  const { property, computed } = at;
+  const name = source.slice(property.start - offset, property.end - offset);
+  const text = `${object}${computed ? `[${name}]` : `.${name}`}`;
+  return { at, parents, text, key: keyAt(property, computed, names), object };
+}
+
+/** `Reflect.get(globalThis, 'config')` and the like. */
+function callUse(
+  at: AnyNode & { type: 'CallExpression' },
+  parents: readonly AnyNode[],
+  { names, objects }: Text,
 ): Use | undefined {
-  const isGlobal = (node: AnyNode | null | undefined): node is AnyNode & { name: string } =>
-    node?.type === 'Identifier' && objects.has(node.start);
-  if (at.type === 'MemberExpression' && isGlobal(at.object)) {
-    const key = keyOf(at.property, at.computed, outside);
-    const text = source.slice(at.start - offset, at.end - offset);
-    return key && memberUse({ at, parents, text, key, object: at.object.name });
+  const { callee } = at;
+  const isOwnMethod =
+    callee.type === 'MemberExpression' &&
+    !callee.computed &&
+    isNamed(callee.property, 'hasOwnProperty') &&
+    objects.find(callee.object) !== undefined;
+  if (isOwnMethod && at.arguments[0] !== undefined) {
+    return hasUse(at, parents, keyAt(at.arguments[0], true, names));
   }
-  if (at.type === 'BinaryExpression' && at.operator === 'in' && isGlobal(at.right)) {
-    const key = keyOf(at.left, true, outside);
-    return key && hasUse(at, parents, key);
+  const [object, name] = at.arguments;
+  const how = calledFor(callee, names);
+  const found = objects.find(object);
+  if (how === undefined || object === undefined || name === undefined || found === undefined) {
+    return undefined;
   }
-  if (at.type === 'CallExpression') {
-    const [object, name] = at.arguments;
-    const how = calledFor(at.callee, outside);
-    if (how === undefined || name === undefined || !isGlobal(object)) return undefined;
-    const key = keyOf(name, true, outside);
-    if (key === undefined) return undefined;
-    if (how === 'has') return hasUse(at, parents, key);
-    if (how === 'value') return valueUse(at, key);
-    return argumentUse(at, parents, key, object, name);
-  }
+  const key = keyAt(name, true, names);
+  if (how === 'has') return hasUse(at, parents, key);
+  if (how === 'value') return valueUse(at, key);
+  if (how === 'guard') return { ...read, isGuarded: true, keys: [key], edits: () => [] };
+  return argumentUse(at, parents, key, named(object, found), name);
+}
+
+/** A pattern that is filled from the global object. */
+function patternAt(at: AnyNode, parents: readonly AnyNode[], text: Text): Use | undefined {
+  const { names, objects } = text;
   const [pattern, value] = destructured(at);
-  if (pattern?.type !== 'ObjectPattern' || !isGlobal(value)) return undefined;
+  if (pattern?.type !== 'ObjectPattern' || !value) return undefined;
+  const object = objects.find(value);
+  if (object === undefined) return undefined;
   const keys: Key[] = [];
   let hasRest = false;
   for (const property of pattern.properties) {
     if (property.type === 'RestElement') hasRest = true;
-    else {
-      const key = keyOf(property.key, property.computed, outside);
-      if (key === undefined) return undefined;
-      keys.push(key);
-    }
+    else keys.push(keyAt(property.key, property.computed, names));
   }
-  return patternUse(at, parents, keys, value, hasRest);
+  return patternUse(at, parents, keys, named(value, object), hasRest);
 }
 
-const read = { isHas: false, writes: false, makes: false, calls: false };
+/** Where the text has the global object, and an expression for it. */
+interface Named {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+function named({ start, end }: AnyNode, text: string): Named {
+  return { start, end, text };
+}
+
+const read = {
+  isHas: false,
+  writes: false,
+  makes: false,
+  calls: false,
+  isGuarded: false,
+  lists: [],
+};
 const write = { ...read, writes: true };
 
 function valueOf({ slot, isCell }: Ref): string {
@@ -236,7 +272,7 @@ function argumentUse(
   at: AnyNode,
   parents: readonly AnyNode[],
   key: Key,
-  object: AnyNode & { name: string },
+  object: Named,
   name: AnyNode,
 ): Use {
   const { start, end } = at;
@@ -244,7 +280,7 @@ function argumentUse(
   // One of them returns the object.
   const isReturned = !isStatement && at.type === 'CallExpression' && isObjectDefine(at.callee);
   const before = { start, end: start, text: `${opener(start, parents)}(` };
-  const after = { start: end, end, text: `,${object.name})` };
+  const after = { start: end, end, text: `,${object.text})` };
   return {
     ...write,
     keys: [key],
@@ -269,31 +305,33 @@ function patternUse(
   at: AnyNode,
   parents: readonly AnyNode[],
   keys: readonly Key[],
-  value: AnyNode & { name: string },
+  { start, end, text }: Named,
   hasRest: boolean,
 ): Use {
-  const { start, end, name } = value;
   // The value of an assignment that is used is the global object itself.
   const isUsed =
     at.type === 'AssignmentExpression' && parents.at(-1)?.type !== 'ExpressionStatement';
   const before = { start: at.start, end: at.start, text: `${opener(at.start, parents)}(` };
-  const after = { start: at.end, end: at.end, text: `,${name})` };
+  const after = { start: at.end, end: at.end, text: `,${text})` };
+  const except = keys.map((key) => key.text).filter((each) => each !== '');
   return {
     ...read,
     keys,
+    lists: hasRest ? [{ start, end, what: 'members', except }] : [],
+    mixed: { start, end, what: 'all', except: [] },
     edits: (refs) => {
-      const parts = keys.map(({ text, isVariable }, index) => {
-        const [ref, key] = [refs[index], `[${isVariable ? text : JSON.stringify(text)}]`];
-        return `${key}:${ref ? valueOf(ref) : `${name}${key}`}`;
+      const parts = keys.map((key, index) => {
+        const ref = refs[index];
+        return `[${key.text}]:${ref ? valueOf(ref) : `${text}[${key.text}]`}`;
       });
-      const rest = hasRest ? `...${name},` : '';
+      const rest = hasRest ? `...${text},` : '';
       const edits = [{ start, end, text: `{${rest}${parts.join()}}` }];
       return isUsed ? [before, ...edits, after] : edits;
     },
   };
 }
 
-const calls: Readonly<Record<string, 'value' | 'has' | 'write'>> = {
+const calls: Readonly<Record<string, 'value' | 'has' | 'write' | 'guard'>> = {
   'Reflect.get': 'value',
   'Reflect.has': 'has',
   'Object.hasOwn': 'has',
@@ -301,15 +339,22 @@ const calls: Readonly<Record<string, 'value' | 'has' | 'write'>> = {
   'Reflect.defineProperty': 'write',
   'Reflect.deleteProperty': 'write',
   'Object.defineProperty': 'write',
+  'Object.getOwnPropertyDescriptor': 'guard',
+  'Reflect.getOwnPropertyDescriptor': 'guard',
 };
 
 /** The use that a function of the language makes of an object and a key; `undefined`: none. */
-function calledFor(callee: AnyNode, outside: ReadonlySet<number>) {
+function calledFor(callee: AnyNode, names: TextNames) {
   if (callee.type !== 'MemberExpression' || callee.computed) return undefined;
   const { object, property } = callee;
-  if (object.type !== 'Identifier' || property.type !== 'Identifier') return undefined;
+  // `Object.prototype.hasOwnProperty.call(globalThis, 'n')`
+  const isOfMethod = object.type === 'MemberExpression' && !object.computed;
+  if (isOfMethod && isNamed(property, 'call') && isNamed(object.property, 'hasOwnProperty')) {
+    return 'has';
+  }
+  if (!names.isOutside(object) || property.type !== 'Identifier') return undefined;
   const name = `${object.name}.${property.name}`;
-  return outside.has(object.start) && Object.hasOwn(calls, name) ? calls[name] : undefined;
+  return Object.hasOwn(calls, name) ? calls[name] : undefined;
 }
 
 /** The pattern that `at` fills, and what with. */
@@ -319,15 +364,6 @@ function destructured(
   if (at.type === 'VariableDeclarator') return [at.id, at.init];
   const isAssignment = at.type === 'AssignmentExpression' || at.type === 'AssignmentPattern';
   return isAssignment ? [at.left, at.right] : [];
-}
-
-function keyOf(node: AnyNode, isComputed: boolean, outside: ReadonlySet<number>): Key | undefined {
-  if (node.type === 'Identifier') {
-    if (!isComputed) return { text: node.name, isVariable: false };
-    return outside.has(node.start) ? { text: node.name, isVariable: true } : undefined;
-  }
-  const isName = node.type === 'Literal' && typeof node.value === 'string';
-  return isName ? { text: String(node.value), isVariable: false } : undefined;
 }
 
 /** True: `parent` calls `member`, which is `this` to it then. */

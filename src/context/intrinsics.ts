@@ -8,6 +8,7 @@ import { builtinModules, createRequire } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import { descriptorOf, ownValue } from '../internal/index.js';
+import { guardGlobals } from './global-guard.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { internalError, internalErrors } from './internal-errors.js';
 import { scriptUrl } from './scripts.js';
@@ -57,6 +58,7 @@ const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'na
 const hidden: Readonly<Record<string, () => unknown>> = {
   CodedError: () => CodedError,
   ThrowTypeError: () => descriptorOf(argumentsOf(), 'callee')?.get,
+  guardGlobals: () => guardGlobals,
   TypedArray: () => Object.getPrototypeOf(Uint8Array),
   Generator: () => Object.getPrototypeOf(function* () {}),
   AsyncGenerator: () => Object.getPrototypeOf(async function* () {}),

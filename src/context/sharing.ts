@@ -9,7 +9,6 @@
 // in the host as well (cells.ts). Where nothing tells whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
 
-import type { Code } from './code.js';
 import type { Slot } from './describe.js';
 import type { Graph } from './encode.js';
 import { nameOf } from './hazards.js';
@@ -45,8 +44,8 @@ function serialOf(value: object): number {
 
 /** Variables that functions were seen to share; from then on they travel as cells. */
 export class Sharing {
-  readonly #shared = new Set<string>();
-  readonly #ofHost = new Set<string>();
+  readonly #shared = new Set<string | symbol>();
+  readonly #ofHost = new Set<string | symbol>();
 
   /** What names the cell of a variable; `undefined`: it travels as its value. `scope`: as V8 shows it. */
   cellOf(script: Script, binding: Binding | undefined, scope: object, isClass: boolean) {
@@ -59,13 +58,17 @@ export class Sharing {
   }
 
   /** The same for a global of the program, which `code` uses. */
-  cellOfGlobal(name: string, isWritten: boolean, { isClass }: Code): string | undefined {
-    const key = globalKey(name);
-    return isWritten || isClass || this.#shared.has(key) ? key : undefined;
+  cellOfGlobal(name: string | symbol, isWritten: boolean, isClass: boolean): unknown {
+    return isWritten || isClass || this.isSharedGlobal(name) ? globalKey(name) : undefined;
+  }
+
+  /** True: functions share the global, and one of them assigns it. */
+  isSharedGlobal(name: string | symbol): boolean {
+    return this.#shared.has(globalKey(name));
   }
 
   /** Whether the call uses the global of the host instead, because that of the program cannot travel. */
-  isOfHost(name: string): boolean {
+  isOfHost(name: string | symbol): boolean {
     return this.#ofHost.has(name);
   }
 
@@ -85,7 +88,7 @@ export class Sharing {
   }
 
   /** Notes that functions share a global that one of them assigns. */
-  checkGlobal(user: Sharer, name: string, graph: Graph): void {
+  checkGlobal(user: Sharer, name: string | symbol, graph: Graph): void {
     const key = globalKey(name);
     const users = graph.globals.get(key) ?? [];
     graph.globals.set(key, users);
@@ -120,8 +123,8 @@ export class Sharing {
   }
 }
 
-function globalKey(name: string): string {
-  return `global ${name}`;
+function globalKey(name: string | symbol): string | symbol {
+  return typeof name === 'symbol' ? name : `global ${name}`;
 }
 
 function variableOf(script: Script, { start }: Binding): string {

@@ -2,42 +2,75 @@
 // where all functions see one global scope. `MANYCORE_RUNS=n` makes that many programs.
 
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import vm from 'node:vm';
 import { type Random, random } from '../support/index.js';
 import { Peer } from './harness.js';
 
 const peer = new Peer();
-after(() => peer.close());
+before(() => Object.assign(globalThis, { window: globalThis, self: globalThis }));
+after(() => {
+  peer.close();
+  for (const name of ['window', 'self']) Reflect.deleteProperty(globalThis, name);
+});
 
+/** Expressions for the global object. */
+const objects = [
+  'globalThis',
+  'globalThis',
+  'global',
+  'g',
+  'window',
+  'self',
+  'globalThis.window',
+  "(typeof window !== 'undefined' ? window : globalThis)",
+  "(typeof mcgNone === 'object' && mcgNone || self)",
+];
+/** `o`: an expression for the global object, `key`: one for the key of a global. */
+const keyReads: readonly ((o: string, key: string) => string)[] = [
+  (o, key) => `out.push(${o}[${key}])`,
+  (o, key) => `out.push(${o}?.[${key}] ?? 'none')`,
+  (o, key) => `{ const { [${key}]: v = 'none' } = ${o}; out.push(v) }`,
+  (o, key) => `{ let v; const all = ({ [${key}]: v } = ${o}); out.push(v, all === globalThis) }`,
+  (o, key) => `out.push(${key} in ${o})`,
+  (o, key) => `out.push(Reflect.has(${o}, ${key}), Object.hasOwn(${o}, ${key}))`,
+  (o, key) => `out.push(${o}.hasOwnProperty(${key}), Reflect.get(${o}, ${key}))`,
+  (o, key) => `((root) => { out.push(root[${key}]) })(${o})`,
+  (o, key) => `{ const root = ${o}, k = ${key}; out.push(root[k], k in root) }`,
+];
+const keyWrites: readonly ((o: string, key: string, value: string) => string)[] = [
+  (o, key, value) => `out.push(${o}[${key}] = ${value})`,
+  (o, key, value) => `${o}[${key}] += ${value}`,
+  (o, key, value) => `${o}[${key}] ||= ${value}`,
+  (o, key, value) => `(${o}[${key}]) ??= ${value}`,
+  (o, key) => `${o}[${key}]++`,
+  (o, key) => `out.push(--${o}[${key}], ${o}[${key}]--)`,
+  (o, key, value) => `Reflect.set(${o}, ${key}, ${value})`,
+  (o, key, value) =>
+    `out.push(Object.defineProperty(${o}, ${key}, { value: ${value}, writable: true, enumerable: true, configurable: true }) === globalThis)`,
+  (o, key, value) => `[${o}[${key}]] = [${value}]`,
+  (o, key, value) => `for (${o}[${key}] of [0, ${value}]) out.push(${o}[${key}])`,
+  (o, key) => `delete ${o}[${key}]`,
+  (o, key) => `out.push(delete ${o}?.[${key}])`,
+  (o, key) => `Reflect.deleteProperty(${o}, ${key})`,
+  (o, key, value) => `Object.assign(globalThis, { absent_mcg: ${value} }), out.push(${o}[${key}])`,
+];
+/** The same by names of variables. */
 const reads: readonly ((name: string) => string)[] = [
   (name) => `out.push(globalThis.${name})`,
-  (name) => `out.push(globalThis?.['${name}'] ?? 'none')`,
   (name) => `out.push(typeof ${name}, typeof ${name} === 'undefined' ? 'none' : ${name})`,
   (name) => `{ const { ${name} = 'none' } = globalThis; out.push(${name}) }`,
   (name) =>
     `{ let ${name}; const all = ({ ${name} } = global); out.push(${name}, all === globalThis) }`,
-  (name) => `out.push('${name}' in globalThis)`,
-  (name) => `out.push(Reflect.has(g, '${name}'), Object.hasOwn(globalThis, '${name}'))`,
-  (name) => `out.push(Reflect.get(globalThis, '${name}'), g.${name})`,
-  (name) => `out.push(g[key_${name}], globalThis[key_${name}])`,
+  (name) => `out.push(Reflect.get(globalThis, '${name}'), g.${name}, window.${name})`,
 ];
 const writes: readonly ((name: string, value: string) => string)[] = [
   (name, value) => `out.push(globalThis.${name} = ${value})`,
-  (name, value) => `globalThis['${name}'] += ${value}`,
-  (name, value) => `globalThis.${name} ||= ${value}`,
   (name, value) => `(globalThis.${name}) ??= ${value}`,
   (name) => `globalThis.${name}++`,
   (name) => `out.push(--g.${name}, global.${name}--)`,
-  (name, value) => `Reflect.set(globalThis, '${name}', ${value})`,
-  (name, value) =>
-    `out.push(Object.defineProperty(globalThis, '${name}', { value: ${value}, writable: true, enumerable: true, configurable: true }) === globalThis)`,
-  (name, value) => `[globalThis.${name}] = [${value}]`,
   (name, value) => `({ x: globalThis.${name} = ${value} } = {})`,
-  (name, value) => `for (globalThis.${name} of [0, ${value}]) out.push(globalThis.${name})`,
-  (name) => `delete globalThis.${name}`,
   (name) => `out.push(delete globalThis?.${name})`,
-  (name) => `Reflect.deleteProperty(g, '${name}')`,
   (name, value) => `globalThis.${name} = globalThis[key_${name}] = ${value}`,
 ];
 /** Need sloppy code, or a global that is there. */
@@ -63,18 +96,31 @@ const calls: readonly ((name: string) => string)[] = [
 
 interface Program {
   readonly text: string;
-  readonly names: readonly string[];
+  readonly names: readonly (string | symbol)[];
 }
+
+/** A key that nothing in the text shows, and what says that a program has one. */
+const computed = (key: string): string => `computed(${key})`;
 
 function program(from: Random, serial: number): Program {
   const names = [0, 1].map((at) => `mcg${serial}_${at}`);
   const method = `mcg${serial}_f`;
+  const [odd, symbol] = [`mcg-${serial}`, Symbol.for(`mcg${serial}`)];
+  const shownSymbol = `Symbol.for('mcg${serial}')`;
+  const keys = [`'${odd}'`, 'key_odd', shownSymbol, 'key_symbol'];
+  for (const name of names) keys.push(`'${name}'`, `key_${name}`);
   const statement = (isSloppy: boolean): string => {
     const name = from.pick(names);
     const value = String(from.integer(1, 9));
     const at = from.next();
-    if (at < 0.15) return `out.push(${from.pick(calls)(method)})`;
-    if (at < 0.55) return from.pick(reads)(name);
+    if (at < 0.1) return `out.push(${from.pick(calls)(method)})`;
+    if (at < 0.6) {
+      const key = at < 0.14 ? computed(from.pick(keys)) : from.pick(keys);
+      const o = from.pick(objects);
+      if (from.next() < 0.5) return from.pick(keyReads)(o, key);
+      return from.pick(keyWrites)(o, key, value);
+    }
+    if (at < 0.77) return from.pick(reads)(name);
     if (at < 0.9) return from.pick(writes)(name, value);
     return isSloppy ? from.pick(bareWrites)(name, value) : from.pick(reads)(name);
   };
@@ -94,10 +140,11 @@ return out }`;
   const main = `(...more) => [fs.map((f) => f()), more.map((f) => f()), (() => ${body(true)})()]`;
   const ofMethod = from.pick(methods);
   return {
-    names: [...names, method],
+    names: [...names, method, odd, symbol],
     text: `(() => {
 const g = globalThis;
-const ${names.map((name) => `key_${name} = '${name}'`).join()};
+const computed = (key) => key;
+const ${names.map((name) => `key_${name} = '${name}'`).join()}, key_odd = '${odd}', key_symbol = ${shownSymbol};
 const fs = [${functions.join()}], args = [${from.next() < 0.3 ? `() => ${body(true)}` : ''}];
 return { main: ${main}, args, method: (${ofMethod}) };
 })()`,
@@ -118,11 +165,19 @@ async function evaluate(text: string, isStrict: boolean): Promise<Made> {
 test('functions of a call see one global scope', async (t) => {
   const from = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 20);
+  let refusals = 0;
   for (let serial = 0; serial < runs; serial += 1) {
     const { text, names } = program(from, serial);
     const { main, args, method } = await evaluate(text, from.next() < 0.6);
-    const values = [[1, 'one', { a: 1 }, undefined][from.integer(0, 4)], from.pick([2, 0]), method];
+    const values = [
+      [1, 'one', { a: 1 }, undefined][from.integer(0, 4)],
+      from.pick([2, 0]),
+      method,
+      3,
+      'four',
+    ];
     const reset = (): void => {
+      Reflect.deleteProperty(globalThis, 'absent_mcg');
       for (const [at, name] of names.entries()) {
         const value: unknown = structuredCloneOf(values[at]);
         const descriptor = { value, writable: true, enumerable: true, configurable: true };
@@ -137,9 +192,12 @@ test('functions of a call see one global scope', async (t) => {
       (result) => seen(() => result),
       (error: unknown) => `${error}`,
     );
-    for (const name of names) Reflect.deleteProperty(globalThis, name);
-    assert.equal(there, home, text);
+    for (const name of [...names, 'absent_mcg']) Reflect.deleteProperty(globalThis, name);
+    // A computed key of a global of the program is refused, and by nothing else.
+    if (text.includes('computed(') && /path: globalThis\[/.test(there)) refusals += 1;
+    else assert.equal(there, home, text);
   }
+  t.diagnostic(`${refusals} of ${runs} programs were refused`);
 });
 
 function structuredCloneOf(value: unknown): unknown {

@@ -1,0 +1,129 @@
+// Globals that no text names: keys that a function computes, and lists of all globals. What it would reach at
+// home is not in the host, so the text asks a function here first, which the host has by name: it lets through
+// all but globals of the caller, and refuses those. A function that came back home is not asked for.
+// Not here: which keys are computed (global-keys.ts), globals that travel (global-reads.ts).
+
+import { randomUUID } from 'node:crypto';
+import { CodedError } from '../errors.js';
+import { descriptorOf } from '../internal/index.js';
+import type { Edit } from './cells.js';
+import { shownGlobal } from './global-keys.js';
+
+/** What a list of the global object has in it. */
+export type Listing =
+  /** Nothing: the global object gets the members of another. */
+  | 'source'
+  /** Texts that are enumerable, as in `for (… in …)`. */
+  | 'texts'
+  /** All that is enumerable, as in `{ ...globalThis }`. */
+  | 'members'
+  /** Everything. */
+  | 'all';
+
+/** A piece of the text. */
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Tells functions that came back from those of others. */
+const home = randomUUID();
+
+/** What the slot of the guard holds: `[home, key, isEnumerable, key, …]`. */
+export function guarded(keys: readonly (string | symbol)[], global: object): unknown[] {
+  const isShown = (key: string | symbol): boolean => descriptorOf(global, key)?.enumerable === true;
+  return [home, ...keys.flatMap((key) => [key, isShown(key)])];
+}
+
+/** The names of the two slots. */
+export interface GuardNames {
+  readonly guard: string;
+  readonly keys: string;
+}
+
+/** Lets a computed key pass, unless it is one of the caller's. */
+export function keyEdits(range: Range, { guard, keys }: GuardNames): Edit[] {
+  return around(range, `${guard}(${keys},'key',(`, '))');
+}
+
+/** The same for a list of the global object without `except`, which are expressions. */
+export function listEdits(
+  range: Range,
+  { guard, keys }: GuardNames,
+  what: Listing,
+  except: readonly string[],
+): Edit[] {
+  return around(range, `${guard}(${keys},'${what}',(`, `),[${except.join()}])`);
+}
+
+function around({ start, end }: Range, before: string, after: string): Edit[] {
+  return [
+    { start, end: start, text: before },
+    { start: end, end, text: after },
+  ];
+}
+
+/** What changed texts call: returns `value`, or throws the refusal of a global of the caller. */
+export function guardGlobals(
+  list: readonly unknown[],
+  what: 'key' | Listing,
+  value: unknown,
+  except: readonly unknown[] = [],
+): unknown {
+  if (list[0] === home) return value;
+  const keys = keysOf(list, what).filter((key) => !except.includes(key));
+  if (what === 'key') {
+    const key = toKey(value);
+    if (keys.includes(key)) throw refused(key);
+    return key;
+  }
+  if (what === 'source') {
+    const given = typeof value === 'object' && value !== null ? Reflect.ownKeys(value) : [];
+    for (const key of given) if (keys.includes(key)) throw refused(key);
+    return value;
+  }
+  if (keys.length > 0) throw refusedList(keys);
+  return value;
+}
+
+function keysOf(list: readonly unknown[], what: string): (string | symbol)[] {
+  const keys: (string | symbol)[] = [];
+  for (let at = 1; at < list.length; at += 2) {
+    const key = list[at];
+    if (typeof key !== 'string' && (typeof key !== 'symbol' || what === 'texts')) continue;
+    const isHidden = list[at + 1] !== true;
+    if (!isHidden || (what !== 'texts' && what !== 'members')) keys.push(key);
+  }
+  return keys;
+}
+
+/** The key that the language makes of a value, once. */
+function toKey(value: unknown): string | symbol {
+  if (typeof value === 'symbol') return value;
+  if (typeof value !== 'object' && typeof value !== 'function') return String(value);
+  const [key = ''] = Reflect.ownKeys(Object.fromEntries([[value, 0]]));
+  return key;
+}
+
+function refused(key: string | symbol): CodedError {
+  const shown = shownGlobal(key);
+  const path = shown.startsWith('globalThis') ? shown : `globalThis[${JSON.stringify(key)}]`;
+  return new CodedError(
+    'TRANSFER_UNSUPPORTED',
+    `the global ${shown} of the program cannot travel: its key was computed in the host, and only ` +
+      `globals that a function names go along: name it there, or pass its value as an argument\n  path: ${path}`,
+  );
+}
+
+const shownKeys = 5;
+
+function refusedList(keys: readonly (string | symbol)[]): CodedError {
+  const more = keys.length > shownKeys ? ', …' : '';
+  const shown = keys.slice(0, shownKeys).map(shownGlobal).join(', ') + more;
+  return new CodedError(
+    'TRANSFER_UNSUPPORTED',
+    `the members of the global object cannot travel: the program has globals of its own (${shown}), and ` +
+      'only those that a function names go along: name them there, or pass their values as arguments\n' +
+      '  path: globalThis',
+  );
+}
