@@ -6,6 +6,21 @@ import { clearInterval, setInterval } from './timers.js';
 /** The longest delay that a timer of Node takes (25 days). */
 const maxTimerMs = 2 ** 31 - 1;
 
+/** Promises of `whileHeld` that are not settled. */
+let pending = 0;
+
+/** Settles as `work`, and holds the loop until then. For what settles in the end, whatever the program does. */
+export async function whileHeld<T>(work: Promise<T>): Promise<T> {
+  pending += 1;
+  ofPromises.hold();
+  try {
+    return await work;
+  } finally {
+    pending -= 1;
+    if (pending === 0) ofPromises.end();
+  }
+}
+
 export class LoopHold {
   /** A timer, because it costs nothing while it waits and may be referenced and not. */
   #timer: NodeJS.Timeout | undefined;
@@ -32,3 +47,5 @@ export class LoopHold {
     this.#timer = undefined;
   }
 }
+
+const ofPromises = new LoopHold();

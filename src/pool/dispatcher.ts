@@ -22,6 +22,7 @@ import {
   timeoutError,
   unwatchAbort,
   watchAbort,
+  whileHeld,
   withoutStack,
 } from '../internal/index.js';
 import type { CoreBudget } from './budget.js';
@@ -700,9 +701,10 @@ export class Dispatcher {
   whenRoom(): Promise<void> {
     if (this.#hasRoom) return Promise.resolve();
     this.fleet.warm(1);
-    return new Promise((resolve) => {
+    const room = new Promise<void>((resolve) => {
       this.#roomWaiters.push(resolve);
     });
+    return whileHeld(room);
   }
 
   get #hasRoom(): boolean {

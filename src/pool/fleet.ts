@@ -18,7 +18,7 @@ import {
   type SharedHosts,
   type StartFailure,
 } from '../host/index.js';
-import { announcements, clearTimeout, startTimer } from '../internal/index.js';
+import { announcements, clearTimeout, startTimer, whileHeld } from '../internal/index.js';
 import { freePlace } from './by-place.js';
 import { type FilledPoolOptions, optionsAt, type PoolSize } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
@@ -110,10 +110,7 @@ export class Fleet {
       isWaitedFor: () => waitingTasks() > 0 || this.#warmWaiters.length > 0,
       hasReadyHost: () => this.#hasReadyHost,
       hasStartingHost: () => this.hosts.some(({ state }) => state === 'starting'),
-      onAgain: () => {
-        if (this.#warmWaiters.length > 0) this.warm(this.#wantedReady);
-        else this.grow();
-      },
+      onAgain: () => this.#growAgain(),
       onGiveUp: (error, isLasting) => {
         this.#tellWarm(error);
         if (!this.#hasReadyHost) events.onGiveUp(error, isLasting);
@@ -249,16 +246,22 @@ export class Fleet {
     for (const host of staying.slice(0, Math.max(0, staying.length - size.maxHosts))) {
       this.#retire(host);
     }
-    this.grow();
+    this.#growAgain();
     this.#tellWarm(undefined);
     this.#watchIdle();
+  }
+
+  /** As `grow`, also for who waits for hosts: one that was counted upon has ended, or there may be more. */
+  #growAgain(): void {
+    if (this.#warmWaiters.length > 0) this.warm(this.#wantedReady);
+    else this.grow();
   }
 
   /** Lets all present hosts go; others start as the load asks. Resolves when the last has left. */
   async recycle(): Promise<void> {
     const leaving = [...this.hosts];
     for (const host of leaving) this.#retire(host);
-    await Promise.all(leaving.map((host) => this.#whenExited(host)));
+    await whileHeld(Promise.all(leaving.map((host) => this.#whenExited(host))));
   }
 
   #whenExited(host: TaskHost): Promise<void> {
@@ -280,7 +283,7 @@ export class Fleet {
       this.#warmWaiters.push({ hosts, resolve, reject });
     });
     this.warm(this.#wantedReady);
-    await ready;
+    await whileHeld(ready);
   }
 
   /** How many hosts are to be there for all that wait for them. */
@@ -446,7 +449,7 @@ export class Fleet {
       const failure = startFailure ?? (hadBegun ? undefined : idleEnd(host, exit));
       // Before anything asks for another host: its start has to wait.
       if (failure !== undefined) this.#starts.failed(failure, host);
-      else if (!host.leavesWithProgram) this.grow();
+      else if (!host.leavesWithProgram) this.#growAgain();
     }
     this.#events.onExited();
   }
@@ -495,9 +498,10 @@ export class Fleet {
     const timer = startTimer(this.#options.graceMs, () => {
       for (const host of this.hosts) host.kill();
     });
-    await new Promise<void>((resolve) => {
+    const exited = new Promise<void>((resolve) => {
       this.#exitWaiters.push(resolve);
     });
+    await whileHeld(exited);
     clearTimeout(timer);
   }
 }
