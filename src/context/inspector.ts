@@ -32,6 +32,13 @@ export interface BoundParts {
   readonly boundArguments: readonly unknown[];
 }
 
+/** The source of a script. One that was compiled for a place further down or right has that much before it. */
+export interface RunningSource {
+  readonly text: string;
+  /** Lines at its start that are above the one which V8 calls the first: what was put around a function of that line. */
+  readonly linesAbove: number;
+}
+
 interface Holder {
   fn: unknown;
   out: unknown;
@@ -332,15 +339,29 @@ export class Inspector {
    * The sources that V8 runs, which differ from the files where a loader compiled them. Enables the
    * debugger for the moment of the call: 15 ms and more, so callers ask for many at once.
    */
-  scriptSources(scriptIds: readonly string[]): Map<string, string> {
-    const sources = new Map<string, string>();
+  scriptSources(scriptIds: readonly string[]): Map<string, RunningSource> {
+    const wanted = new Set(scriptIds);
+    const starts = new Map<string, readonly [line: number, column: number]>();
+    const onScript = ({ params }: { params: Debugger.ScriptParsedEventDataType }): void => {
+      const { scriptId, startLine, startColumn } = params;
+      if (wanted.has(scriptId)) starts.set(scriptId, [startLine, startColumn]);
+    };
+    const sources = new Map<string, RunningSource>();
+    this.#session.on('Debugger.scriptParsed', onScript);
     this.#session.post('Debugger.enable');
-    for (const scriptId of scriptIds) {
+    for (const scriptId of wanted) {
       this.#session.post('Debugger.getScriptSource', { scriptId }, (error, reply) => {
-        if (error === null) sources.set(scriptId, reply.scriptSource);
+        if (error !== null) return;
+        const [line, column] = starts.get(scriptId) ?? [0, 0];
+        const before = '\n'.repeat(Math.max(0, line)) + ' '.repeat(Math.max(0, column));
+        sources.set(scriptId, {
+          text: before + reply.scriptSource,
+          linesAbove: Math.max(0, -line),
+        });
       });
     }
     this.#session.post('Debugger.disable');
+    this.#session.removeListener('Debugger.scriptParsed', onScript);
     return sources;
   }
 }

@@ -7,7 +7,7 @@ import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as util from 'node:util';
 import { CodedError } from '../errors.js';
-import { type FunctionLocation, inspectSelf } from './inspector.js';
+import { type FunctionLocation, inspectSelf, type RunningSource } from './inspector.js';
 import { parse } from './parser.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
 
@@ -152,8 +152,8 @@ function readScript(at: FunctionLocation, name: string, url: string, text: strin
   const nothing = { source: undefined, lineStarts: [], analysis: undefined, around };
   const none = { ...as(mayBeCommonJs, mayBeModule), ...nothing };
   if (url.startsWith('node:')) return none;
-  for (const source of sourcesOf(at.scriptId, url)) {
-    const lineStarts = startsOfLines(source);
+  for (const { text: source, linesAbove } of sourcesOf(at.scriptId, url)) {
+    const lineStarts = startsOfLines(source).slice(linesAbove);
     if (startOf(source, lineStarts, text, at) < 0) continue;
     const analysis = parseModule(source);
     if (analysis === undefined) continue;
@@ -166,23 +166,23 @@ function readScript(at: FunctionLocation, name: string, url: string, text: strin
 }
 
 /** What may be the source, cheapest first: the file, the file without types, what V8 really runs. */
-function* sourcesOf(scriptId: string, url: string): Generator<string> {
+function* sourcesOf(scriptId: string, url: string): Generator<RunningSource> {
   const file = readFile(url);
   if (file !== undefined) {
-    yield file;
+    yield { text: file, linesAbove: 0 };
     const stripped = /\.[mc]?ts(\?|$)/.test(url) ? stripTypes(file) : undefined;
-    if (stripped !== undefined) yield stripped;
+    if (stripped !== undefined) yield { text: stripped, linesAbove: 0 };
   }
   const running = runningSource(scriptId);
   if (running !== undefined) yield running;
 }
 
 /** Sources without a file that were read along with another: each is wanted once. */
-const readAlong = new Map<string, string>();
+const readAlong = new Map<string, RunningSource>();
 const maxReadAlong = 2000;
 
 /** What V8 runs for a script. Reads other scripts without a file as well, because one costs as much. */
-function runningSource(scriptId: string): string | undefined {
+function runningSource(scriptId: string): RunningSource | undefined {
   const known = readAlong.get(scriptId);
   readAlong.delete(scriptId);
   if (known !== undefined) return known;

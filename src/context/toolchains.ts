@@ -83,16 +83,39 @@ export function travelling(text: string): AnyFunction {
 }
 
 let wildcard: AnyFunction | undefined;
+let star: AnyFunction | undefined;
 
 /**
- * A helper of Babel and swc keeps in a WeakMap which namespace it has made for a CommonJS module. One
- * that does the same from its text alone travels in its place; others are as they are.
+ * A helper of Babel and swc keeps in a WeakMap which namespace it has made for a CommonJS module, that of
+ * TypeScript which function lists keys. One that does the same from its text alone travels in its place;
+ * others are as they are.
  */
 export function withoutState(fn: AnyFunction): AnyFunction {
+  if (fn.name === '' && fn.length === 1 && starPattern.test(Function.prototype.toString.call(fn))) {
+    star ??= travelling(starText);
+    return star;
+  }
   if (!/^_?interop_?require_?wildcard$/i.test(fn.name)) return fn;
   wildcard ??= travelling(wildcardText);
   return wildcard;
 }
+
+/** What TypeScript 5.7 and later write for `import * as` in CommonJS: the rest of it calls helpers. */
+const starPattern =
+  /^function \(mod\) \{\s*if \(mod && mod\.__esModule\) return mod;\s*var result = \{\};[^{}]*\bownKeys\(mod\)/;
+
+const starText = `function (mod) {
+  if (mod && mod.__esModule) return mod;
+  const result = {};
+  for (const key of mod == null ? [] : Object.getOwnPropertyNames(mod)) {
+    if (key === 'default') continue;
+    const own = Object.getOwnPropertyDescriptor(mod, key);
+    const isOwn = own && !('get' in own ? !mod.__esModule : own.writable || own.configurable);
+    Object.defineProperty(result, key, isOwn ? own : { enumerable: true, get: () => mod[key] });
+  }
+  Object.defineProperty(result, 'default', { enumerable: true, value: mod });
+  return result;
+}`;
 
 const wildcardText = `function _interopRequireWildcard(exports, isOfNode) {
   if (!isOfNode && exports && exports.__esModule) return exports;

@@ -324,3 +324,32 @@ for (const [tool, text] of Object.entries(lowered)) {
 function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === 'function';
 }
+
+test('what TypeScript writes for `import * as` in CommonJS reads a module in a host', async () => {
+  const task: unknown = vm.runInThisContext(`(() => {
+    var __createBinding = (o, m, k) => { Object.defineProperty(o, k, { enumerable: true, get: function() { return m[k]; } }); };
+    var __setModuleDefault = (o, v) => { Object.defineProperty(o, "default", { enumerable: true, value: v }); };
+    var __importStar = (function () {
+      var ownKeys = function(o) {
+        ownKeys = Object.getOwnPropertyNames || function (o) { return []; };
+        return ownKeys(o);
+      };
+      return function (mod) {
+        if (mod && mod.__esModule) return mod;
+        var result = {};
+        if (mod != null) for (var k = ownKeys(mod), i = 0; i < k.length; i++) if (k[i] !== "default") __createBinding(result, mod, k[i]);
+        __setModuleDefault(result, mod);
+        return result;
+      };
+    })();
+    return () => {
+      const shapes = { area: (a) => a * a, default: 5 };
+      const made = __importStar(shapes);
+      return [made.area(3), made.default === shapes, Object.keys(made).join(), __importStar({ __esModule: true, a: 1 }).a];
+    };
+  })()`);
+  assert.ok(typeof task === 'function');
+  const expected = [9, true, 'area,default', 1];
+  assert.deepEqual(Reflect.apply(task, undefined, []), expected);
+  assert.deepEqual(await peer.run(() => Reflect.apply(task, undefined, [])), expected);
+});
