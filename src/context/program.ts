@@ -1,14 +1,13 @@
-// The modules that no host may load: the program's entry, as Node resolved it, and modules of the
-// user that start tasks while they load. A host that imported one would run the program once more.
-// What such a module defines travels by value instead. Not here: references by name (references.ts).
+// The modules that no host may load: the program's entry, as Node resolved it, modules of the user that start
+// tasks while they load, and modules that load one of those. A host that imported one would run the program once
+// more. What such a module defines travels by value instead. Where that is not seen here, the host itself refuses
+// the entry (guard.ts). Not here: what a module evaluates (at-load.ts), references by name (references.ts).
 
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { AnyNode } from 'acorn';
+import { pathToFileURL } from 'node:url';
 import { isCopied } from './copies.js';
-import type { Analysis } from './scope.js';
-import { analysisOf } from './scripts.js';
+import { evaluatedAt, filesBehind, filesLoadedBy, isOwn, usesUs } from './own-modules.js';
 
 const require = createRequire(import.meta.url);
 
@@ -18,16 +17,16 @@ let lastEntry: string | undefined;
 const ofProgram = new Set<string>();
 const verdicts = new Map<string, boolean>();
 
-/** True: `url` names the program, a module that starts tasks while it loads, or one that is copied. */
+/** True: a host must not load the module at `url`: the program, what starts tasks or leads to these, and what is copied. */
 export function isProgram(url: string): boolean {
   const bare = url.replace(/[?#].*/, '');
   if (isCopied(bare)) return true;
   if (isEntry(bare)) return true;
   const known = verdicts.get(bare);
   if (known !== undefined) return known;
-  const isStarter = isOfUser(bare) && startsTasks(bare);
-  verdicts.set(bare, isStarter);
-  return isStarter;
+  const isFound = isOwn(bare) && leadsToProgram(bare);
+  verdicts.set(bare, isFound);
+  return isFound;
 }
 
 /** True: Node was started with the file at `url`. */
@@ -38,9 +37,19 @@ export function isEntry(url: string): boolean {
 
 /** True: loading the module at `url` again does nothing but define what it exports. */
 export function isDeclarative(url: string): boolean {
-  if (!isOfUser(url)) return true;
-  const analysis = analysisOf(url.replace(/[?#].*/, ''));
-  return analysis !== undefined && !actsAtTop(analysis);
+  return !isOwn(url) || evaluatedAt(url.replace(/[?#].*/, ''))?.acts === false;
+}
+
+/** Notes that each of `urls` names the program: in a host, where its parent says so. */
+export function noteProgram(urls: readonly string[]): void {
+  for (const url of urls) ofProgram.add(url);
+  verdicts.clear();
+}
+
+/** The URLs of the program that runs. */
+export function programUrls(): string[] {
+  noteEntry();
+  return [...ofProgram];
 }
 
 /** `process.argv[1]` may be a folder, a name without an extension, a link, and changes in a server. */
@@ -53,7 +62,7 @@ function noteEntry(): void {
   if (entries.has(key)) return;
   const found = [path, filename].flatMap((each) => (each === undefined ? [] : urlsOf(each)));
   entries.set(key, found);
-  for (const url of found) ofProgram.add(url);
+  noteProgram(found);
 }
 
 /** The URL of the file that Node runs for `path`, under its own name and its real one. */
@@ -66,135 +75,33 @@ function urlsOf(path: string): string[] {
   }
 }
 
-/** Packages do not start tasks of the user. */
-function isOfUser(url: string): boolean {
-  return url.startsWith('file:') && !url.includes('/node_modules/');
-}
-
-function startsTasks(url: string): boolean {
-  const analysis = analysisOf(url);
-  return analysis !== undefined && actsAtTop(analysis) && reachesUs(url, new Set());
-}
-
-/** Whether loading calls something for its effect, or awaits. */
-function actsAtTop({ root, isAwaitingAtTop }: Analysis): boolean {
-  return isAwaitingAtTop || (root.node.type === 'Program' && root.node.body.some(isAct));
-}
-
-/** Calls that only make exports, or load further modules. */
-const quietCalls = /^(?:require|Object\.\w+|Reflect\.\w+|__\w+|_\w+|tslib(?:_\d+)?\.\w+)$/;
-
-function isAct(node: AnyNode): boolean {
-  switch (node.type) {
-    case 'ExpressionStatement':
-      return isActOf(node.expression);
-    case 'IfStatement':
-      return (
-        !asksWhoIsMain(node.test) &&
-        (isAct(node.consequent) || (!!node.alternate && isAct(node.alternate)))
-      );
-    case 'BlockStatement':
-      return node.body.some(isAct);
-    case 'VariableDeclaration':
-      return node.declarations.some(({ init }) => init && startsOne(init));
-    case 'ExportNamedDeclaration':
-      return !!node.declaration && isAct(node.declaration);
-    case 'ExportDefaultDeclaration':
-      return startsOne(node.declaration);
-    case 'TryStatement':
-      return isAct(node.block);
-    default:
-      return false;
+/** True: loading the module at `url` comes to the program, or to a module that starts tasks. */
+function leadsToProgram(url: string): boolean {
+  const behind = filesBehind(url);
+  const seen = new Set([url]);
+  const isFound = [...behind].some((each) => isEntry(each) || usesUs(each));
+  // Only what has such a file behind it is parsed.
+  for (const each of isFound ? seen : []) {
+    if (isEntry(each) || isStarter(each) || verdicts.get(each) === true) return true;
+    if (verdicts.get(each) === false) continue;
+    for (const loaded of filesLoadedBy(each)) seen.add(loaded);
   }
-}
-
-function isActOf(node: AnyNode): boolean {
-  switch (node.type) {
-    case 'CallExpression':
-      return !quietCalls.test(nameOf(node.callee));
-    case 'ImportExpression':
-    case 'AwaitExpression':
-    case 'NewExpression':
-      return true;
-    case 'UnaryExpression':
-      return isActOf(node.argument);
-    case 'AssignmentExpression':
-      return startsOne(node.right);
-    case 'LogicalExpression':
-      return isActOf(node.right);
-    case 'SequenceExpression':
-      return node.expressions.some(isActOf);
-    default:
-      return false;
-  }
-}
-
-/** `const answer = run(…)`, `export const server = createServer().listen(80)`. */
-function startsOne(node: AnyNode | null): boolean {
-  switch (node?.type) {
-    case 'CallExpression':
-      return (
-        startingCalls.test(nameOf(node.callee)) ||
-        startsOne(node.callee) ||
-        node.arguments.some(startsOne)
-      );
-    case 'MemberExpression':
-      return startsOne(node.object);
-    case 'ArrayExpression':
-      return node.elements.some(startsOne);
-    case 'AssignmentExpression':
-      return startsOne(node.right);
-    default:
-      return false;
-  }
-}
-
-/** Calls whose result a program keeps, and that a host must not repeat. */
-const startingCalls = /(?:^|\.)(?:run|pmap(?:\.\w+)?|listen|serve|deploy)$/;
-
-function nameOf(node: AnyNode): string {
-  if (node.type === 'Identifier') return node.name;
-  if (node.type !== 'MemberExpression' || node.computed) return '';
-  return node.property.type === 'Identifier' ? `${nameOf(node.object)}.${node.property.name}` : '';
-}
-
-/** `require.main === module`, `import.meta.main`, `process.argv[1] === import.meta.filename`. */
-function asksWhoIsMain(node: AnyNode): boolean {
-  if (node.type === 'MetaProperty') return true;
-  if (nameOf(node) === 'require.main') return true;
-  if (node.type === 'BinaryExpression') {
-    return asksWhoIsMain(node.left) || asksWhoIsMain(node.right);
-  }
-  if (node.type === 'MemberExpression') return asksWhoIsMain(node.object);
-  if (node.type === 'CallExpression') return node.arguments.some(asksWhoIsMain);
+  for (const each of isFound ? seen : behind) verdicts.set(each, false);
   return false;
 }
 
-/** True: the module, or a relative import of it, imports what starts tasks. Metrics and traces do not. */
-function reachesUs(url: string, seen: Set<string>): boolean {
-  if (seen.has(url) || seen.size > maxModulesRead) return false;
-  seen.add(url);
-  for (const specifier of analysisOf(url)?.sources ?? []) {
-    if (/^manycore(?:\/serve)?$/.test(specifier)) return true;
-    const target = resolvedFrom(url, specifier);
-    if (target === undefined) continue;
-    if (target.startsWith(ownFolder)) {
-      if (!target.startsWith(`${ownFolder}observe/`)) return true;
-    } else if (reachesUs(target, seen)) return true;
+/** True: loading the module at `url` loads the program. */
+export function leadsToEntry(url: string): boolean {
+  if (!isEntry(url) && ![...filesBehind(url)].some(isEntry)) return false;
+  const seen = new Set([url]);
+  for (const each of seen) {
+    if (isEntry(each)) return true;
+    for (const loaded of filesLoadedBy(each)) seen.add(loaded);
   }
   return false;
 }
 
-const maxModulesRead = 200;
-/** With this file in a folder of its own, or in a bundle of all. */
-const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
-
-function resolvedFrom(url: string, specifier: string): string | undefined {
-  if (specifier.startsWith('file:')) return specifier;
-  if (!/^\.{0,2}\//.test(specifier)) return undefined;
-  try {
-    return pathToFileURL(createRequire(url).resolve(fileURLToPath(new URL(specifier, url)))).href;
-  } catch {
-    return undefined;
-  }
+/** True: the module at `url` acts while it loads, and it or what it imports can start tasks. */
+function isStarter(url: string): boolean {
+  return evaluatedAt(url)?.acts === true && [...filesBehind(url)].some(usesUs);
 }

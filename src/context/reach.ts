@@ -233,8 +233,10 @@ function findModule(specifier: string, parent: string): string | undefined {
   if (specifier.startsWith('/')) return pathToFileURL(specifier).href;
   if (specifier.startsWith('node:') || !parent.startsWith('file:')) return undefined;
   const { resolve } = createRequire(parent);
-  // Compilers write the name of the file that they would make.
-  for (const name of [specifier, specifier.replace(/\.([mc]?)js$/, '.$1ts')]) {
+  // Compilers write the name of the file that they would make, or leave the extension out.
+  const names = [specifier, specifier.replace(/\.([mc]?)js(x?)$/, '.$1ts$2')];
+  if (/\.[mc]?tsx?$/.test(bareUrl(parent))) names.push(`${specifier}.ts`, `${specifier}.tsx`);
+  for (const name of names) {
     try {
       const isRelative = /^\.{1,2}\//.test(name);
       return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent)) : name)).href;

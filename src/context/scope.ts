@@ -174,7 +174,7 @@ function isNode(value: unknown): value is AnyNode {
   );
 }
 
-function childrenOf(node: AnyNode): AnyNode[] {
+export function childrenOf(node: AnyNode): AnyNode[] {
   const children: AnyNode[] = [];
   for (const value of Object.values(node)) {
     if (Array.isArray(value)) children.push(...value.filter(isNode));

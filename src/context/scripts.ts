@@ -260,10 +260,9 @@ const analyses = new Map<string, Analysis | undefined>();
 /** What the file at `url` declares and does; `undefined`: unreadable, large, or not JavaScript. */
 export function analysisOf(url: string): Analysis | undefined {
   if (analyses.has(url)) return analyses.get(url);
-  const file = readFile(url);
-  const isRead = file !== undefined && file.length <= maxFileLength;
-  const source = isRead && /\.[mc]?ts$/.test(url) ? stripTypes(file) : file;
-  const analysis = isRead && source !== undefined ? parseModule(source) : undefined;
+  const file = sourceText(url);
+  const source = file !== undefined && /\.[mc]?ts$/.test(url) ? stripTypes(file) : file;
+  const analysis = source === undefined ? undefined : parseModule(source);
   analyses.set(url, analysis);
   return analysis;
 }
@@ -281,6 +280,12 @@ export function currentAnalysis(url: string): Analysis | undefined {
 /** As long as it is the same, so is the analysis of each module. */
 export function scriptsRead(): number {
   return scripts.size;
+}
+
+/** The text of the file at `url`; `undefined`: unreadable, or large. */
+export function sourceText(url: string): string | undefined {
+  const text = readFile(url);
+  return text !== undefined && text.length <= maxFileLength ? text : undefined;
 }
 
 /** A program that somebody wrote is shorter; a bundle takes a second to parse. */
