@@ -28,7 +28,7 @@ import {
   special,
   stringAt,
 } from './protocol.js';
-import type { Instance } from './recreate.js';
+import { type Instance, importerFor } from './recreate.js';
 import { contentsOf } from './sentinels.js';
 import type { AnyFunction } from './types.js';
 import { corrupt } from './wire.js';
@@ -222,6 +222,9 @@ class Decoding {
         return;
       case special.require:
         this.#done(index, this.#memory.requireFor(stringAt(entry, 1)));
+        return;
+      case special.importer:
+        this.#done(index, importerFor(stringAt(entry, 1)));
         return;
       case special.cjsModule:
         this.#done(index, this.#memory.moduleFor(stringAt(entry, 1)));

@@ -19,7 +19,7 @@ import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { perHostFactory } from './per-host.js';
 import { special } from './protocol.js';
 import { constructorHere } from './realms.js';
-import { originOf } from './recreate.js';
+import { importerUrl, originOf } from './recreate.js';
 import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
 import type { Roads } from './roads.js';
@@ -144,6 +144,8 @@ export class Functions implements FunctionEncoder {
   #registered(fn: AnyFunction, graph: Graph): number {
     const target = taskTarget(fn);
     if (target !== undefined) return graph.add(fn, [special.task, target.url, target.exportName]);
+    const url = importerUrl(fn);
+    if (url !== undefined) return graph.add(fn, [special.importer, url]);
     const factory = perHostFactory(fn);
     if (factory === undefined) return -1;
     const entry: unknown[] = [special.perHost, this.identify(fn)];

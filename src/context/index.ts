@@ -5,11 +5,12 @@ export { type CaptureFigures, captureFigures, watchCaptures } from './captures.j
 export { exportError, reduceError } from './error.js';
 export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { fingerprint } from './fingerprint.js';
+export { guardProgram } from './guard.js';
 export { beginCall, endCall, receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
 export { isCloneable, isHandle } from './live.js';
 export { disposePerHost, perHost } from './per-host.js';
-export { isProgram } from './program.js';
+export { isProgram, programUrls } from './program.js';
 export { propagate } from './propagate.js';
 export { type CallSite, captureSite, joinStacks, settleWhereAwaited } from './stack.js';
 export { type TaskTarget, task, taskTarget } from './task.js';

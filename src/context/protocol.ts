@@ -62,6 +62,8 @@ export const special = {
   nodeError: 24,
   /** 1: sets; key, [info]: half of an accessor of an error of Node (node-errors.ts) */
   infoAccessor: 25,
+  /** URL of the module whose `import()` it is */
+  importer: 26,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import { defineOwn, descriptorsOf, messageOf } from '../internal/index.js';
+import { checkImport } from './guard.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
 import { withoutWarnings } from './scripts.js';
@@ -205,6 +206,12 @@ function nameFor(url: string): string {
 type Import = (specifier: string, options?: unknown) => Promise<unknown>;
 
 const importers = new Map<string, Import>();
+const urlsOfImporters = new WeakMap<AnyFunction, string>();
+
+/** The URL of the module whose `import()` is `fn`, where `importerFor` has made that. */
+export function importerUrl(fn: AnyFunction): string | undefined {
+  return urlsOfImporters.get(fn);
+}
 
 /** `import()` as the module at `url` would do it. */
 export function importerFor(url: string): Import {
@@ -222,6 +229,7 @@ export function importerFor(url: string): Import {
     withoutWarnings(async (): Promise<unknown> => {
       const file = isOfVite(specifier) ? fileOfVite(specifier, url) : undefined;
       const target = file === undefined ? specifier : pathToFileURL(file).href;
+      checkImport(target, url);
       const ofRunner = options === undefined ? urlForRunner(target, url) : undefined; // JSON is a copy anyway
       try {
         if (ofRunner !== undefined) return await import(ofRunner);
@@ -231,6 +239,7 @@ export function importerFor(url: string): Import {
       }
     });
   importers.set(url, importer);
+  urlsOfImporters.set(importer, url);
   return importer;
 }
 

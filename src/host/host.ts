@@ -9,7 +9,7 @@
 
 import { isMainThread, MessageChannel } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
-import { createImporter } from '../context/index.js';
+import { createImporter, programUrls } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { clearTimeout, Lifecycle, messageOf, setTimeout, startTimer } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
@@ -191,6 +191,7 @@ export class Host<C extends Call> implements EndingHost {
 
   #begin(settings: HostSettings): void {
     this.#link.ref();
+    this.#link.post(frame.program, 0, 0, programUrls());
     const { id, state: bytes = noBytes, ...needs } = settings.setup ?? noSetUp;
     this.#link.postSnapshot(frame.setup, 0, id, { ...needs, bytes });
     if (settings.hasTeardown) this.#link.post(frame.teardown, 0, 0, undefined);

@@ -22,8 +22,10 @@ export const frame = Object.freeze({
   /** target: a member that has ended; the peer has heard `buried` of all others. */
   settled: 5,
 
+  /** Parent to host. First frame of all; body: the URLs of the program, which the host must not load. */
+  program: 9,
   /**
-   * Parent to host. First frame of all; target: definition id of the set-up function or `noSetup`;
+   * Comes next; target: definition id of the set-up function or `noSetup`;
    * body: the values that it captured, empty when they are in the definition.
    */
   setup: 10,
@@ -102,6 +104,12 @@ export interface HostTicket {
   readonly loads: SharedArrayBuffer | undefined;
   /** A thread's end of the way for `Parcels`. */
   readonly parcels?: Port | undefined;
+}
+
+/** The body of `program`. */
+export function parseProgram(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw malformed('no URLs of the program', value);
+  return value.filter((entry) => typeof entry === 'string');
 }
 
 /** The ticket in `value`, as a host's entry got it; `HOST_PROTOCOL` when it is something else. */

@@ -8,6 +8,7 @@ import {
   createImporter,
   type Exporter,
   exportError,
+  guardProgram,
   type Importer,
 } from '../context/index.js';
 import { bufferCarrier } from './buffers.js';
@@ -15,7 +16,7 @@ import type { Gate } from './gate.js';
 import { beforeLeaving, teardownMs } from './leave.js';
 import { Link } from './link.js';
 import type { Parcels } from './parcels.js';
-import { frame, noSetup } from './protocol.js';
+import { frame, noSetup, parseProgram } from './protocol.js';
 import { Relay, relayTo } from './relay.js';
 import { Runner } from './runner.js';
 import { allocateFrom } from './shared.js';
@@ -59,7 +60,8 @@ export class Session {
       what: 'the result',
       events: {
         onFrame: (kind, task, target, body) => {
-          if (!this.#relay.receive(kind, task, target, body)) {
+          if (kind === frame.program) guardProgram(parseProgram(link.codec.read(body)));
+          else if (!this.#relay.receive(kind, task, target, body)) {
             this.#runner.receive(kind, task, target, body);
           }
         },
