@@ -3,7 +3,13 @@
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { CodedError } from '../errors.js';
-import { findProcess, processGone, processRefused, type SeenProcess } from '../proc/index.js';
+import {
+  findProcess,
+  processGone,
+  processRefused,
+  readStat,
+  type SeenProcess,
+} from '../proc/index.js';
 import { withFile } from './file.js';
 import { type Executable, executableAt, isNodeAt } from './symbols.js';
 
@@ -58,8 +64,8 @@ function pathOf(seen: SeenProcess): string {
     return readlinkSync(`${folder}/exe`);
   } catch (cause) {
     if (isRefusal(cause)) throw processRefused(seen, cause);
-    // Kernel threads have none; nor has what has just ended.
-    findProcess(pid);
+    // Threads of the kernel have none; nor has what is about to end.
+    if (readStat(folder)?.isOfKernel !== true) throw processGone(pid);
     throw notNode(pid, 'a thread of the kernel');
   }
 }

@@ -4,6 +4,8 @@ import { readText } from './text.js';
 
 /** The kernel tells times in hundredths of a second to programs (USER_HZ), on all architectures of Node. */
 export const msPerTick = 10;
+/** PF_KTHREAD */
+const kernelThreadFlag = 0x0020_0000;
 
 /** CPU time since its start, in ms. */
 export interface CpuTimes {
@@ -17,6 +19,8 @@ export interface Stat extends CpuTimes {
   /** One letter: R runs or could, S sleeps, Z is a zombie, X is dead. */
   readonly state: string;
   readonly parentPid: number;
+  /** True: a thread of the kernel, which no program is in. */
+  readonly isOfKernel: boolean;
   /** Of children that have ended and were waited for. */
   readonly children: CpuTimes;
   /** Since the machine started. With it a number that was given again is another process. */
@@ -32,6 +36,7 @@ export function parseStat(text: string): Stat {
     name: text.slice(text.indexOf('(') + 1, nameEnd),
     state: fields[0] ?? '',
     parentPid: Number(fields[1] ?? 0),
+    isOfKernel: (Number(fields[6] ?? 0) & kernelThreadFlag) !== 0,
     userMs: ms(11),
     systemMs: ms(12),
     children: { userMs: ms(13), systemMs: ms(14) },

@@ -31,6 +31,13 @@ test('a name may have brackets and spaces in it', () => {
   assert.deepEqual([name, parentPid, userMs, systemMs], ['a) R (b', 1, 310, 120]);
 });
 
+test('a thread of the kernel is known by its flags, not by what it lacks', () => {
+  const kernel = parseStat('2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 25');
+  assert.equal(kernel.isOfKernel, true);
+  const ending = parseStat('7 (node) R 1 7 7 0 -1 4194308 100 0 0 0 31 12 4 5 20 0 1 0 100');
+  assert.equal(ending.isOfKernel, false);
+});
+
 test('a figure that is not there is 0', () => {
   const status = 'VmPeak:\t  20 kB\nVmRSS:\t  12 kB\n';
   assert.equal(bytesIn(status, 'VmRSS'), 12 * 1024);
