@@ -60,8 +60,8 @@ export { exitCodeOf } from './exit-code.js';
 export { isSameClass } from './hidden-class.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
-export { errorOf, messageOf } from './message.js';
 export { LoopHold, whileHeld } from './loop-hold.js';
+export { errorOf, messageOf } from './message.js';
 export { Parcel } from './parcel.js';
 export {
   isBare,
