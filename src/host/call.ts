@@ -12,7 +12,9 @@ export interface Call {
   readonly packed: Packed | undefined;
   /** The arguments are one `Chunk`, and the function is its mapper. */
   readonly isChunk: boolean;
-  /** Set here before the error of a chunk: which of its items failed. */
+  /**
+   * Set here before the error: of a chunk which of its items failed, of a stream `failedAtEnd`. Else below 0.
+   */
   failedAt: number;
 }
 

@@ -62,7 +62,10 @@ export const frame = Object.freeze({
   startFailed: 25,
   /** The host asks to be replaced after what it has in flight: too much memory. */
   retire: 26,
-  /** Before `error`, for a chunk. target: which of its items failed, counted from 0. */
+  /**
+   * Before `error`. target: for a chunk which of its items failed, counted from 0; for a stream
+   * `failedAtEnd`, where its generator threw as it was ended for its reader.
+   */
   failedAt: 27,
   /** body: a `HostMemory`. */
   memory: 28,
@@ -77,6 +80,9 @@ export const noSetup = -1;
 
 /** Target of an abort that a host has moved before its call: the next call of that slot never begins. */
 export const abortsNext = 1;
+
+/** Target of `failedAt` for a stream. */
+export const failedAtEnd = 0;
 
 /** Items that a streaming task may send before its reader asks for more. */
 export const streamLeadItems = 16;

@@ -12,8 +12,15 @@ import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from 
 import type { Gate } from './gate.js';
 import { type Link, rest } from './link.js';
 import { tellMemory } from './own-memory.js';
-import { abortsNext, type Chunk, frame, parseChunk, runTimeUnitsPerMs } from './protocol.js';
-import { generatorOf, StreamSender } from './stream-sender.js';
+import {
+  abortsNext,
+  type Chunk,
+  failedAtEnd,
+  frame,
+  parseChunk,
+  runTimeUnitsPerMs,
+} from './protocol.js';
+import { EndFailure, generatorOf, StreamSender } from './stream-sender.js';
 
 export interface RunnerOptions {
   readonly link: Link;
@@ -292,9 +299,11 @@ export class Runner {
   }
 
   #fail(slot: number, startedMs: number, thrown: unknown): Failure {
-    const error = thrown instanceof ItemFailure ? thrown.error : thrown;
-    if (thrown instanceof ItemFailure) {
-      this.#link.post(frame.failedAt, slot, thrown.at, undefined);
+    const isPart = thrown instanceof ItemFailure || thrown instanceof EndFailure;
+    const error = isPart ? thrown.error : thrown;
+    if (isPart) {
+      const at = thrown instanceof ItemFailure ? thrown.at : failedAtEnd;
+      this.#link.post(frame.failedAt, slot, at, undefined);
     }
     const snapshot = exportError(this.#options.exporter, error);
     this.#link.postSnapshot(frame.error, slot, runTime(startedMs, performance.now()), snapshot);

@@ -34,6 +34,15 @@ async function endGenerator(generator: AnyGenerator): Promise<void> {
   await generator.return(undefined);
 }
 
+/** What a generator threw as it was ended, because its reader has left. */
+export class EndFailure {
+  readonly error: unknown;
+
+  constructor(error: unknown) {
+    this.error = error;
+  }
+}
+
 export class StreamSender {
   readonly #link: Link;
   readonly #slot: number;
@@ -56,7 +65,10 @@ export class StreamSender {
     this.#wake = undefined;
   }
 
-  /** Sends until the generator or the reader ends; resolves with the generator's return value. */
+  /**
+   * Sends until the generator or the reader ends; resolves with the generator's return value. Rejects with what
+   * the generator throws, as an `EndFailure` once the reader has left.
+   */
   async run(): Promise<unknown> {
     this.#link.post(frame.stream, this.#slot, 0, undefined);
     while (true) {
@@ -66,11 +78,14 @@ export class StreamSender {
         });
       }
       if (this.#isEnded) {
-        await endGenerator(this.#iterator);
+        await endGenerator(this.#iterator).catch((error: unknown) => {
+          throw new EndFailure(error);
+        });
         return undefined;
       }
       const step = await this.#iterator.next();
       if (step.done === true) return step.value;
+      if (this.#isEnded) continue; // nobody reads it
       this.#credit -= 1;
       try {
         this.#link.post(frame.item, this.#slot, 0, step.value, 'the yielded item');

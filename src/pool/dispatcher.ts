@@ -472,14 +472,16 @@ export class Dispatcher {
       this.#next(host);
     },
     onStream: (host, task, slot) => {
-      const stream = new StreamReader((items) => host.grant(slot, items));
+      const stream = new StreamReader((items) => host.grant(slot, items), this.#options.graceMs);
       this.#streams.set(task, stream);
       task.state = 'streaming';
       task.resolveWithStream(stream);
     },
     onReport: (host, task, value, taken) => void this.#reported(host, task, value, taken),
     onItem: (_host, task, item) => this.#streams.get(task)?.push(item),
-    onItemLost: (host, task, error) => this.#abandon(task, host, error),
+    onItemLost: (host, task, error) => {
+      if (this.#streams.get(task)?.hasLeft !== true) this.#abandon(task, host, error);
+    },
     onDrain: (host) => {
       host.isFull = false;
       this.#next(host);
@@ -541,7 +543,7 @@ export class Dispatcher {
     }
     if (stream !== undefined) {
       this.#streams.delete(task);
-      if (isError) stream.fail(error, hostLabel);
+      if (isError) stream.fail(error, hostLabel, task.failedAt >= 0);
       else stream.finish(result);
     } else if (!isError) task.resolve(result);
     else if (hostLabel === undefined) task.reject(error);

@@ -41,18 +41,22 @@ async function callNow(fn: AnyFunction, args: readonly unknown[]): Promise<unkno
 }
 
 async function* stream(generator: AnyGenerator, within: Within): AsyncGenerator<unknown> {
-  let isRead = false;
+  let isSuspended = false;
+  let isOver = false;
   try {
     while (true) {
+      isSuspended = false;
       const step = await within(nextOf(generator));
-      isRead = step.done === true;
-      if (isRead) return step.value;
+      isOver = step.done === true;
+      if (isOver) return step.value;
+      isSuspended = true;
       const value: unknown = yield step.value;
       if (value !== undefined) throw unwantedValue(value);
     }
   } finally {
-    // Not awaited: a generator that waits itself ends only after that.
-    if (!isRead) endOf(generator).catch(() => {});
+    if (isSuspended) await endOf(generator);
+    // Not awaited where its time is over: a generator that waits itself ends only after that.
+    else if (!isOver) endOf(generator).catch(() => {});
   }
 }
 

@@ -1,10 +1,12 @@
 // The caller's half of a task that streams: an async iterator over the items of a generator that runs
 // in a host. The host sends no more than `streamLeadItems` ahead of the reader; reading grants more.
-// Ending the loop early ends the generator in the host. The host's half is host/stream-sender.ts.
+// Ending the loop early ends the generator in the host, and waits for it. The host's half is
+// host/stream-sender.ts.
 
 import { type CallSite, joinStacks } from '../context/index.js';
-import { CodedError } from '../errors.js';
+import { CodedError, hasCode } from '../errors.js';
 import { streamLeadItems } from '../host/index.js';
+import { clearTimeout, type Deferred, defer, startTimer } from '../internal/index.js';
 
 /**
  * The items of a generator that runs in a host. It runs ahead of its reader, so the reader cannot give it
@@ -13,9 +15,12 @@ import { streamLeadItems } from '../host/index.js';
 export interface TaskStream<T> extends AsyncIterable<T> {
   /** Resolves with the next item. Rejects with what the generator threw, or as the call would. */
   next(): Promise<IteratorResult<T, unknown>>;
-  /** Ends the generator, whose `finally` blocks run in the host. What they yield goes nowhere. */
+  /**
+   * Ends the generator, whose `finally` blocks run in the host. Resolves when they have, but after the `graceMs` of
+   * the pool at the latest. Rejects with what they throw. What they yield goes nowhere.
+   */
   return(value?: unknown): Promise<IteratorResult<T, unknown>>;
-  /** The same, and rejects with `error`, which the generator does not catch. */
+  /** The same, and then rejects with `error`, which the generator does not catch. */
   throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
   [Symbol.asyncIterator](): TaskStream<T>;
 }
@@ -32,6 +37,9 @@ export function unwantedValue(value: unknown): CodedError {
 /** Grants are sent for so many items at once: a frame for each would double the traffic. */
 const grantItems = streamLeadItems / 2;
 
+/** With which a generator that is to end did not come to its end. */
+const endCodes = ['HOST_EXITED', 'TASK_TIMED_OUT'] as const;
+
 interface StreamEnd {
   readonly error: unknown;
   readonly value: unknown;
@@ -40,10 +48,13 @@ interface StreamEnd {
   readonly hostLabel?: string | undefined;
 }
 
+const noMore: StreamEnd = Object.freeze({ error: undefined, value: undefined, isError: false });
+
 export class StreamReader implements TaskStream<unknown> {
   /** Where the caller awaited this stream. */
   site: CallSite | undefined;
   readonly #grant: (items: number) => void;
+  readonly #graceMs: number;
   readonly #items: unknown[] = [];
   readonly #readers: {
     resolve: (step: IteratorResult<unknown>) => void;
@@ -52,10 +63,18 @@ export class StreamReader implements TaskStream<unknown> {
   #readSinceGrant = 0;
   #hasBegun = false;
   #end: StreamEnd | undefined;
+  /** Of a reader that has left, and waits for the end of the generator. */
+  #left: Deferred<void> | undefined;
 
-  /** `grant(0)` tells the host to stop. */
-  constructor(grant: (items: number) => void) {
+  /** `grant(0)` tells the host to stop; `graceMs` is how long a reader that leaves waits for that. */
+  constructor(grant: (items: number) => void, graceMs: number) {
     this.#grant = grant;
+    this.#graceMs = graceMs;
+  }
+
+  /** True: nobody takes what comes. */
+  get hasLeft(): boolean {
+    return this.#left !== undefined;
   }
 
   /** The pool's side: an item came. */
@@ -74,12 +93,21 @@ export class StreamReader implements TaskStream<unknown> {
     this.#settle({ error: undefined, value, isError: false });
   }
 
-  /** The pool's side: the generator threw, or its host ended (`hostLabel`), or the pool gave it up. */
-  fail(error: unknown, hostLabel?: string): void {
-    this.#settle({ error, value: undefined, isError: true, hostLabel });
+  /**
+   * The pool's side: the generator threw, or its host ended (`hostLabel`), or the pool gave it up. `isOfEnd`: it
+   * threw as it was ended for a reader that has left.
+   */
+  fail(error: unknown, hostLabel: string | undefined, isOfEnd: boolean): void {
+    const end = { error, value: undefined, isError: true, hostLabel };
+    // What a generator threw as it ran ahead of a reader that has left would never have happened at home.
+    if (this.#left !== undefined && (isOfEnd || endCodes.some((code) => hasCode(error, code)))) {
+      this.#left.reject(this.#joined(end));
+    }
+    this.#settle(end);
   }
 
   #settle(end: StreamEnd): void {
+    this.#left?.resolve();
     if (this.#end !== undefined) return;
     this.#end = end;
     for (const reader of this.#readers.splice(0))
@@ -92,12 +120,14 @@ export class StreamReader implements TaskStream<unknown> {
    */
   #takeEnd(): Promise<IteratorResult<unknown>> {
     const end = this.#end;
-    this.#end = { error: undefined, value: undefined, isError: false };
-    if (end?.isError === true) {
-      if (end.hostLabel !== undefined) joinStacks(end.error, this.site, end.hostLabel);
-      return Promise.reject(end.error);
-    }
+    this.#end = noMore;
+    if (end?.isError === true) return Promise.reject(this.#joined(end));
     return Promise.resolve({ done: true, value: end?.value });
+  }
+
+  #joined({ error, hostLabel }: StreamEnd): unknown {
+    if (hostLabel !== undefined) joinStacks(error, this.site, hostLabel);
+    return error;
   }
 
   #countRead(): void {
@@ -124,11 +154,26 @@ export class StreamReader implements TaskStream<unknown> {
     });
   }
 
-  return(value?: unknown): Promise<IteratorResult<unknown>> {
-    if (this.#end === undefined) this.#grant(0);
+  async return(value?: unknown): Promise<IteratorResult<unknown>> {
+    const isOver = this.#end !== undefined;
     this.#items.length = 0;
-    this.finish(undefined);
-    return Promise.resolve({ done: true, value });
+    if (!isOver) this.#settle(noMore); // those that read are answered
+    this.#end = noMore;
+    if (!isOver) await this.#leave();
+    else await this.#left?.promise.catch(() => {}); // the first that has left gets what it rejects with
+    return { done: true, value };
+  }
+
+  async #leave(): Promise<void> {
+    const left = defer<void>();
+    this.#left = left;
+    this.#grant(0);
+    const timer = startTimer(this.#graceMs, left.resolve);
+    try {
+      await left.promise;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async throw(error?: unknown): Promise<IteratorResult<unknown>> {

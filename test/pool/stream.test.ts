@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { hasCode, taskSignal } from '../../src/index.js';
+import { hasCode, type TaskStream, taskSignal } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
@@ -67,7 +67,7 @@ for (const way of ways) {
       }
     });
     for await (const item of stream) if (item === 3) break;
-    await waitFor(() => existsSync(ended));
+    assert.ok(existsSync(ended));
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });
 
@@ -97,6 +97,128 @@ for (const way of ways) {
   });
 }
 
+/** What a generator does at its end, by the name of the case; `ended` is to be there before the reader goes on. */
+const endings: Readonly<
+  Record<string, (ended: string) => AsyncGenerator<number> | Generator<number>>
+> = {
+  'a sync one': countAndCatch,
+  'an async one': async function* (ended) {
+    try {
+      for (let value = 0; ; value += 1) yield value;
+    } finally {
+      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+      writeFileSync(ended, '');
+    }
+  },
+  'one that throws': function* (ended) {
+    try {
+      for (let value = 0; ; value += 1) yield value;
+    } finally {
+      writeFileSync(ended, '');
+      // biome-ignore lint/correctness/noUnsafeFinally: that is the case
+      throw new RangeError('in finally');
+    }
+  },
+  'an async one that throws': async function* (ended) {
+    try {
+      for (let value = 0; ; value += 1) yield value;
+    } finally {
+      await new Promise(setImmediate);
+      writeFileSync(ended, '');
+      // biome-ignore lint/correctness/noUnsafeFinally: that is the case
+      throw new RangeError('in finally');
+    }
+  },
+};
+
+/** Each way to leave a stream, as the loop or call that does so. */
+const leavings: Readonly<Record<string, (stream: TaskStream<number>) => Promise<unknown>>> = {
+  break: async (stream) => {
+    for await (const item of stream) if (item === 3) break;
+  },
+  'an error in the loop': async (stream) => {
+    for await (const item of stream) if (item === 3) throw new TypeError('of the loop');
+  },
+  'return()': async (stream) => [await stream.next(), await stream.return(5), await stream.next()],
+  'throw()': async (stream) => [await stream.next(), await stream.throw(new TypeError('given'))],
+  'return() twice': async (stream) => {
+    await stream.next();
+    return Promise.allSettled([stream.return(1), stream.return(2)]);
+  },
+};
+
+async function outcome(work: Promise<unknown>, ended: string): Promise<unknown> {
+  try {
+    return [await work, existsSync(ended)];
+  } catch (error) {
+    return [String(error), existsSync(ended)];
+  }
+}
+
+async function* asStream(items: AsyncIterable<number> | Iterable<number>): AsyncGenerator<number> {
+  yield* items;
+}
+
+for (const way of [...ways, 'inline'] as const) {
+  const wayName = way === 'inline' ? way : way.name;
+  test(`${wayName}: who leaves a stream waits for finally, and gets what that throws`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way === 'inline' ? undefined : way);
+    const caller = way === 'inline' ? pool.with({ whenBusy: 'inline' }) : pool;
+    const gate = new Gate(t);
+    if (way === 'inline') pool.run(waitForFile, gate.file).catch(() => {}); // it ends with the pool
+    for (const [endingName, ending] of Object.entries(endings)) {
+      for (const [leavingName, leave] of Object.entries(leavings)) {
+        const name = `${endingName}, ${leavingName}`;
+        const [here, there] = [gate.mark(`${name} here`), gate.mark(`${name} there`)];
+        const home = await outcome(leave(asStream(ending(here))), here);
+        const stream = await caller.run(ending, there);
+        assert.deepEqual(await outcome(leave(stream), there), home, name);
+      }
+    }
+  });
+}
+
+for (const way of ways) {
+  test(`${way.name}: who leaves a stream gets nothing that came of running ahead`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
+    const stream = await pool.run(function* () {
+      yield 1;
+      throw new RangeError('later');
+    });
+    for await (const item of stream) if (item === 1) break;
+    assert.deepEqual(await stream.next(), { done: true, value: undefined });
+  });
+
+  test(`${way.name}: who leaves a stream waits no longer than the grace time`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 5 }, way);
+    const gate = new Gate(t);
+    const stream = await pool.run(async function* (file: string) {
+      yield 1;
+      await waitForFile(file);
+    }, gate.file);
+    for await (const item of stream) if (item === 1) break;
+    gate.open();
+    assert.equal(await pool.run(() => 'free'), 'free');
+  });
+
+  test(`${way.name}: a host that ends in finally is told of to who leaves`, async (t) => {
+    const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
+    const stream = await pool.run(function* () {
+      try {
+        for (let value = 0; ; value += 1) yield value;
+      } finally {
+        process.exit(4);
+      }
+    });
+    await stream.next();
+    await assert.rejects(stream.return(), { code: 'HOST_EXITED' });
+  });
+}
+
+async function waitForFile(file: string): Promise<void> {
+  while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
+}
+
 for (const way of [...ways, 'inline'] as const) {
   const name = way === 'inline' ? way : way.name;
   test(`${name}: a stream takes neither values nor errors, and ends its generator`, async (t) => {
@@ -104,10 +226,7 @@ for (const way of [...ways, 'inline'] as const) {
     const caller = way === 'inline' ? pool.with({ whenBusy: 'inline' }) : pool;
     const gate = new Gate(t);
     if (way === 'inline') {
-      const busy = pool.run(async (file: string) => {
-        while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
-      }, gate.file);
-      busy.catch(() => {}); // it ends with the pool
+      pool.run(waitForFile, gate.file).catch(() => {}); // it ends with the pool
     }
     for (const how of ['next', 'throw'] as const) {
       const ended = gate.mark(`ended-${how}`);
