@@ -53,6 +53,7 @@ export interface Memory {
   closure(id: number): AnyFunction;
   /** `variable`: see `ModuleReference`; '': the export itself. */
   imported(id: number, name: string, variable: string): unknown;
+  importedCell(id: number, name: string): object;
   requireFor(url: string): unknown;
   moduleFor(url: string): unknown;
   /** The values that came beside the payload. */
@@ -185,6 +186,9 @@ class Decoding {
       }
       case special.imported:
         this.#done(index, this.#imported(entry));
+        return;
+      case special.importedCell:
+        this.#done(index, this.#memory.importedCell(numberAt(entry, 1), stringAt(entry, 2)));
         return;
       case special.frozen:
         this.#done(index, this.#frozen(entry));

@@ -10,6 +10,7 @@ import { globalReads } from './global-reads.js';
 import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
+import { isLiveCell, liveImport } from './live-imports.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
 import { type Path, transferError } from './refuse.js';
@@ -148,7 +149,11 @@ export class Describer {
         const isFixed = code.isClass && isFixedName(code, name);
         const held = values[i];
         // The cell itself says which it is.
-        if (definition.cells.includes(name) && Array.isArray(held)) {
+        const isCell = definition.cells.includes(name);
+        if (isCell && isLiveCell(held)) {
+          return { name, value: held, binding: undefined, isFixed, cell: held };
+        }
+        if (isCell && Array.isArray(held)) {
           return { name, value: held[0], binding: undefined, isFixed, cell: held };
         }
         return { name, value: held, binding: undefined, isFixed };
@@ -250,7 +255,8 @@ export class Describer {
         const value = readScope(scope, name, path);
         const cell =
           place && !code.usesEval
-            ? this.#sharing.cellOf(place.script, binding, scope, code.isClass)
+            ? (liveImport(binding, place.script.url) ??
+              this.#sharing.cellOf(place.script, binding, scope, code.isClass))
             : undefined;
         const around = scopes.slice(scopes.indexOf(scope));
         slots.push({ name, value, binding, isFixed: false, scopes: around, cell });

@@ -13,6 +13,7 @@ import { isCallable } from './define.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
 import { seenBy } from './inner-names.js';
+import { liveCell } from './live-imports.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage, runningIn } from './propagate.js';
 import {
@@ -265,6 +266,12 @@ class ContextImporter implements Importer, Memory {
     const seen = this.#seen.get(key) ?? seenBy(exports(name), variable);
     this.#seen.set(key, seen);
     return seen;
+  }
+
+  importedCell(id: number, name: string): object {
+    const source = this.#sources.get(id);
+    if (source === undefined) throw corrupt(`the module ${id} was not defined`);
+    return liveCell({ ...source, name }, () => this.imported(id, name, ''));
   }
 
   /** A result that is an import of the function, or another export of that module, goes back as it. */

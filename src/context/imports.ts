@@ -7,15 +7,16 @@ import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
 import { descriptorsOf } from '../internal/index.js';
 import { type Code, readCode } from './code.js';
-import { isCopying } from './copies.js';
+import { copying, isCopying } from './copies.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
 import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { foreignRequire, ofForeignModule } from './jest.js';
+import { liveSourceOf } from './live-imports.js';
 import { isProgram } from './program.js';
 import { special } from './protocol.js';
-import { urlOfModule } from './reach.js';
+import { exportedVariable, urlOfModule } from './reach.js';
 import {
   cjsExport,
   cjsModule,
@@ -25,7 +26,8 @@ import {
   type ModuleReference,
   namespaceReference,
 } from './references.js';
-import type { ImportUser } from './roads.js';
+import { type Path, transferError } from './refuse.js';
+import { type ImportUser, membersOf } from './roads.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
 import { exportsIn, type ImportSource, type Named, Sentinels } from './sentinels.js';
@@ -44,6 +46,8 @@ export class Imports {
   /** By prototype. */
   readonly #keepers = new WeakMap<object, readonly Keeper[]>();
   readonly sentinels = new Sentinels();
+  /** A namespace of which the function uses nothing that changes. */
+  #standing: unknown;
   /** The script of the function whose parts are being written. */
   user: Script | undefined;
 
@@ -143,10 +147,25 @@ export class Imports {
     return [special.frozen, id, reference.name, contents];
   }
 
+  /** Refuses a copy of a namespace of which variables are used that functions change: it would not show that. */
+  #mustStand(value: unknown, source: string, user: ImportUser, graph: Graph): void {
+    const { url } = user.place.script;
+    const names = membersOf('*', user).flatMap((name) => name ?? Object.keys(Object(value)));
+    const changing = names.find((name) => exportedVariable(source, name, url) !== undefined);
+    if (changing !== undefined) refuseLive(changing, graph.path);
+    this.#standing = value;
+  }
+
   /** The special for an object that is a module; `undefined`: it is none that can be imported. */
   module(value: object, graph: Graph): number | undefined {
     if (types.isModuleNamespaceObject(value)) {
-      const reference = namespaceReference(value, this.user, (fn) => this.#describer.placeOf(fn));
+      const find = () => namespaceReference(value, this.user, (fn) => this.#describer.placeOf(fn));
+      const reference = find();
+      if (reference === undefined && isCopying() && value !== this.#standing) {
+        const { specifier = '' } = copying(new Set(), find) ?? {};
+        const changing = Object.keys(value).find((name) => exportedVariable(specifier, name, ''));
+        if (changing !== undefined) refuseLive(changing, graph.path);
+      }
       return reference && this.add(value, reference, graph);
     }
     const reference = cjsModule(value);
@@ -179,6 +198,20 @@ export class Imports {
     return graph.add(isKey ? value : `${id} ${name}`, [special.imported, id, name, variable]);
   }
 
+  /** The special for a cell that asks the module each time. */
+  #live(
+    from: ModuleReference,
+    parent: string,
+    importType: string,
+    user: ImportUser | undefined,
+    graph: Graph,
+  ): number {
+    graph.roads.addImport(from, parent, user);
+    const id = this.#moduleOf(from, parent, importType, graph);
+    const key = `live ${id} ${from.name}`;
+    return graph.indexOf(key) ?? graph.add(key, [special.importedCell, id, from.name]);
+  }
+
   /** The id of the definition of a module. */
   #moduleOf(
     { specifier, isRequired }: ModuleReference,
@@ -203,17 +236,21 @@ export class Imports {
    * module. Without a special the value travels as any other.
    */
   slot(
-    { name, value, binding }: Slot,
+    { name, value, binding, cell }: Slot,
     { text }: Code,
     place: Place | undefined,
     graph: Graph,
   ): readonly [value: unknown, special: number | undefined] {
+    const live = liveSourceOf(value);
+    if (live !== undefined) {
+      return [value, this.#live(live, live.parent, live.importType, undefined, graph)];
+    }
     if (place === undefined) return [value, undefined];
     if (!isViteImport(name)) {
       const module = foreignRequire(value, text, place.script.url);
       if (module !== undefined) return [module, undefined];
       const user = { place, length: text.length, name };
-      const special = this.#slot(user, value, binding, graph);
+      const special = this.#slot(user, value, binding, cell !== undefined, graph);
       if (special !== undefined) return [value, special];
       return [ofForeignModule(name, ofWebpack(name, value, text), text), undefined];
     }
@@ -230,14 +267,20 @@ export class Imports {
     user: ImportUser,
     value: unknown,
     binding: Binding | undefined,
+    isCell: boolean,
     graph: Graph,
   ): number | undefined {
     const { name, place } = user;
     const { url, isCommonJs } = place.script;
     if (binding?.kind === 'import') {
       const { source = '', imported = '', importType } = binding;
-      if (isProgram(urlOfModule(source, url) ?? source)) return undefined;
+      if (isProgram(urlOfModule(source, url) ?? source)) {
+        if (isCell && isCopying()) refuseLive(name, graph.path);
+        if (imported === '*' && isCopying()) this.#mustStand(value, source, user, graph);
+        return undefined;
+      }
       const reference = { specifier: source, name: imported, isRequired: false };
+      if (isCell) return this.#live(reference, url, importType, user, graph);
       this.#note(value, { ...reference, parent: url, importType });
       return this.add(value, reference, graph, url, importType, user);
     }
@@ -285,6 +328,15 @@ function isRequire(fn: AnyFunction): boolean {
 /** The module of the user's that a reference names; else the specifier. */
 function urlOf({ specifier }: ModuleReference, parent = ''): string {
   return urlOfModule(specifier, parent === '' ? 'file:///' : parent) ?? specifier;
+}
+
+function refuseLive(name: string, path: Path): never {
+  throw transferError(
+    'TRANSFER_SHARED_VARIABLE',
+    path,
+    `it imports \`${name}\`, which functions of that module change, and the module is copied with them: let the ` +
+      'module export a function that returns it',
+  );
 }
 
 /** A collection or a symbol that the code of a class can reach. */

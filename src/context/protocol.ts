@@ -64,6 +64,8 @@ export const special = {
   infoAccessor: 25,
   /** URL of the module whose `import()` it is */
   importer: 26,
+  /** id of a module definition, export name: a cell that holds what the module has there now */
+  importedCell: 27,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */

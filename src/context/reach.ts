@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Outline, outlineOf, type Part } from './outline.js';
-import { type Binding, runsOnce } from './scope.js';
+import { type Analysis, type Binding, resolve, runsOnce } from './scope.js';
 import { currentAnalysis, scriptsRead } from './scripts.js';
 
 /** Names a variable: `keyOf`. One of a module that cannot be read stands for all of it: `anyOf`. */
@@ -199,6 +199,54 @@ class Reach {
       for (const binding of scope.bindings.values()) this.found.add(keyOf(url, binding));
     }
   }
+}
+
+/** A variable that its module exports and assigns later. */
+export interface ExportedVariable {
+  readonly url: string;
+  readonly binding: Binding;
+}
+
+/** The variable that the ES module at `parent` imports; `undefined`: nobody assigns it once its module has run. */
+export function exportedVariable(
+  source: string,
+  name: string,
+  parent: string,
+  seen: Set<string> = new Set(),
+): ExportedVariable | undefined {
+  const url = urlOfModule(source, parent);
+  if (url === undefined || seen.has(`${url} ${name}`)) return undefined;
+  seen.add(`${url} ${name}`);
+  const analysis = currentAnalysis(url);
+  if (analysis === undefined || !analysis.hasModuleSyntax) return undefined;
+  const own = analysis.exports.find((each) => each.name === name && each.local !== undefined);
+  const binding = analysis.root.bindings.get(own?.local ?? '');
+  if (binding?.kind === 'import') {
+    return exportedVariable(binding.source ?? '', binding.imported ?? '', url, seen);
+  }
+  // `export default name` is a value.
+  if (own?.node?.type === 'Identifier') return undefined;
+  if (binding !== undefined) return changesLater(binding, analysis) ? { url, binding } : undefined;
+  const { reexported, stars } = outlineOf(analysis);
+  const from = reexported.get(name);
+  if (from !== undefined) return exportedVariable(from.source, from.imported, url, seen);
+  for (const star of name === 'default' ? [] : stars) {
+    const found = exportedVariable(star, name, url, seen);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** True: code assigns it that runs after its module, or many times. */
+export function changesLater(binding: Binding, analysis: Analysis): boolean {
+  if (binding.writes === 0) return false;
+  return analysis.references.some(
+    ({ isWrite, name, scope }) =>
+      isWrite &&
+      name === binding.name &&
+      resolve(scope, name) === binding &&
+      !runsOnce(scope, analysis),
+  );
 }
 
 function outlineAt(url: string): Outline | undefined {

@@ -9,10 +9,19 @@ import { descriptorOf, descriptorsOf } from '../internal/index.js';
 import { isCopied } from './copies.js';
 import { outlineOf } from './outline.js';
 import { isProgram } from './program.js';
-import { anyOf, bareUrl, isOfUser, keyOf, type Reached, reachOf, urlOfModule } from './reach.js';
+import {
+  anyOf,
+  bareUrl,
+  changesLater,
+  isOfUser,
+  keyOf,
+  type Reached,
+  reachOf,
+  urlOfModule,
+} from './reach.js';
 import type { ModuleReference } from './references.js';
 import { type Path, transferError } from './refuse.js';
-import { type Binding, runsOnce } from './scope.js';
+import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
 
 /** A function that uses an import by a name. */
@@ -85,7 +94,7 @@ export class Roads {
 
   /** The name of a variable that the import leads to and of which there is a copy. */
   #meets({ from, user }: Imported, url: string): string | undefined {
-    const reaches = membersOf(from, user).map((member) =>
+    const reaches = membersOf(from.name, user).map((member) =>
       reachOf(url, from.name, member, from.variable),
     );
     for (const [key, copied] of this.#copies) {
@@ -123,8 +132,8 @@ const whole: readonly undefined[] = [undefined];
 const members = new WeakMap<Script, Map<string, readonly (string | undefined)[]>>();
 
 /** The properties of a module that its user names; `undefined` among them: all. */
-function membersOf(
-  { name: imported }: ModuleReference,
+export function membersOf(
+  imported: string,
   user: ImportUser | undefined,
 ): readonly (string | undefined)[] {
   if (user === undefined || (imported !== '*' && imported !== 'default')) return whole;
@@ -167,10 +176,8 @@ function mayBeImported(script: Script): boolean {
 function isState({ script: { analysis, source = '' }, binding, value }: Copied): boolean {
   if (analysis === undefined) return true;
   const outline = outlineOf(analysis);
-  const changesLater = analysis.references.some(
-    ({ isWrite, name, scope }) => isWrite && name === binding.name && !runsOnce(scope, analysis),
-  );
-  if (changesLater || typeof value === 'symbol' || types.isProxy(value)) return true;
+  if (changesLater(binding, analysis) || typeof value === 'symbol' || types.isProxy(value))
+    return true;
   if (typeof value === 'function') {
     return (
       isClass(value) ||

@@ -117,6 +117,15 @@ function moduleOf(dice: Random, name: string, format: Format, earlier: readonly 
   const shown: Action[] = [];
   const used: string[] = [];
   for (const module of earlier) {
+    if (format === 'esm' && module.format === 'esm' && dice.next() < 0.2) {
+      lines.push(
+        dice.pick([
+          `export * from './${module.file}';`,
+          `export { ${namesOf(module).join(', ')} } from './${module.file}';`,
+        ]),
+      );
+      shown.push(...module.shown);
+    }
     if (dice.next() > 0.7) continue;
     const { statement, actions } = importOf(dice, module, format);
     lines.push(statement);
@@ -149,6 +158,10 @@ function moduleOf(dice: Random, name: string, format: Format, earlier: readonly 
       names.push(v);
       shown.push({ text: kind.change(`$${v}`), names: [v] });
       shown.push({ text: kind.read(`$${v}`), names: [v] });
+    }
+    if (kind === kinds['counter'] && dice.next() < 0.4) {
+      names.push(v);
+      shown.push({ text: `$${v}`, names: [v] });
     }
     exported.push(...names);
     // As compilers write it.
@@ -192,13 +205,18 @@ function exportsOf(dice: Random, format: Format, names: readonly string[]): stri
   return [head, ...names.map(each)].join('\n');
 }
 
+/** The exports that `module` shows to others. */
+function namesOf({ shown }: Pick<Module, 'shown'>): string[] {
+  return [...new Set(shown.flatMap((each) => each.names))];
+}
+
 /** How a module of `format` has another one. */
 function importOf(
   dice: Random,
   { name, file, format: own, shown }: Module,
   format: Format,
 ): { readonly statement: string; readonly actions: readonly string[] } {
-  const names = [...new Set(shown.flatMap((each) => each.names))];
+  const names = namesOf({ shown });
   const by = (prefix: string) => shown.map(({ text }) => text.replaceAll('$', prefix));
   if (format === 'compiled') {
     return { statement: `const ${name}_1 = require('./${file}');`, actions: by(`${name}_1.`) };
@@ -206,13 +224,14 @@ function importOf(
   const isNamed = dice.next() < 0.5 && names.length > 0;
   if (format !== 'esm') {
     const statement = isNamed
-      ? `const { ${names.join(', ')} } = require('./${file}');`
+      ? `const { ${names.map((each) => `${each}: ${name}_${each}`).join(', ')} } = require('./${file}');`
       : `const ${name} = require('./${file}');`;
-    return { statement, actions: by(isNamed ? '' : `${name}.`) };
+    return { statement, actions: by(isNamed ? `${name}_` : `${name}.`) };
   }
   // Node finds names of these two in CommonJS.
   if (isNamed && (own === 'esm' || own === 'exports')) {
-    return { statement: `import { ${names.join(', ')} } from './${file}';`, actions: by('') };
+    const list = names.map((each) => `${each} as ${name}_${each}`).join(', ');
+    return { statement: `import { ${list} } from './${file}';`, actions: by(`${name}_`) };
   }
   const clause = own === 'esm' ? `* as ${name}` : name;
   return { statement: `import ${clause} from './${file}';`, actions: by(`${name}.`) };
@@ -229,7 +248,8 @@ function userText(dice: Random, modules: readonly Module[]): string {
     statements.push(`import ${clause} from './${module.file}';`);
     own.push(...actions);
   }
-  const { name } = dice.pick(modules);
+  const { name, shown } = dice.pick(modules);
+  const ofGiven = shown.map(({ text }) => text.replaceAll('$', 'given.'));
   const of = `all_${name}`;
   const jobs = [
     `${of}.job_${name}`,
@@ -248,6 +268,8 @@ function userText(dice: Random, modules: readonly Module[]): string {
     `[(it) => [it.f(), ${actions}, it.again()], [{ f: job, again: second }]]`,
     `[() => [job(), second(), ${actions}], []]`,
     `[(it) => [job(), it.run()], [new ${of}.Job_${name}()]]`,
+    `[(given) => [${dice.pick(ofGiven)}, job(), ${dice.pick(ofGiven)}], [${of}]]`,
+    `[({ given }) => [${dice.pick(ofGiven)}, job(), ${dice.pick(ofGiven)}], [{ given: ${of} }]]`,
   ];
   return `${statements.join('\n')}
 export function call() {

@@ -123,6 +123,31 @@ for (const [title, call] of Object.entries(cases)) {
   });
 }
 
+test('an import of a variable shows what its module holds', async () => {
+  const files = {
+    'count.mjs': `export let count = 0; export const up = () => { count += 1; return count };
+let inner = 5; export { inner as renamed, inner as default }; export const down = () => { inner -= 1 };
+let value = 1; export const change = () => { value += 1 }; export { value };`,
+    'again.mjs': `export { count as total, up } from './count.mjs'; export * from './count.mjs';`,
+    'user.mjs': `import { total, up, renamed as left, down } from './again.mjs';
+import inner from './count.mjs'; import { count, value } from './count.mjs';
+class Reader { read = () => count; static get total() { return [total, \`\${left}\`, { inner }] } }
+const reader = { read() { return [count, Reader.total, value] } };
+export const call = () => [() => { const out = [count]; up(); down(); out.push(count, total, left, inner, new Reader().read());
+  return [out, reader.read(), up(), reader.read(), ((count) => count)(7)] }, []];`,
+  };
+  assert.equal(await compare(files, 'live'), undefined);
+  const copied = {
+    'count.mjs': `export let count = 0; export const up = () => { count += 1 };
+export const make = () => () => { up(); return count };`,
+    'user.mjs': `import { make, count } from './count.mjs'; const job = make();
+export const call = () => [() => [job(), count], []];`,
+  };
+  const refusal = await compare(copied, 'live and copied');
+  assert.equal(refusal?.code, 'TRANSFER_SHARED_VARIABLE');
+  assert.match(refusal.message, /export a function that returns it\n {2}path: /);
+});
+
 test('what never changes leaves a module an import', async () => {
   const user = `import { makeLimited } from './store.mjs'; export const call = () => [makeLimited(), []];`;
   const [fn] = (await load({ 'store.mjs': store, 'user.mjs': user })).call();
