@@ -71,9 +71,9 @@ function isOfErrors(path: readonly string[]): boolean {
 
 function layerOf(prototype: object): [number, string] | undefined {
   const { get, value } = descriptorOf(prototype, 'constructor') ?? {};
-  const code = codeOf(prototype);
   if (get !== undefined) {
-    if (Object.getOwnPropertySymbols(prototype).some(isErrorMark)) return [how.coded, code];
+    const isMarked = Object.getOwnPropertySymbols(prototype).some(isErrorMark);
+    if (isMarked) return [how.coded, codeOf(prototype)];
     if (Reflect.ownKeys(prototype).length > 1) return undefined;
     const shown: unknown = Reflect.get(prototype, 'constructor');
     return typeof shown === 'function' ? [how.shown, shown.name] : undefined;
@@ -81,12 +81,13 @@ function layerOf(prototype: object): [number, string] | undefined {
   if (typeof value !== 'function' || value.prototype !== prototype || !isOfNode(value)) {
     return undefined;
   }
+  const code = codeOf(prototype);
   return [code === sample.code ? how.writing : how.named, value.name];
 }
 
 const sample = { name: '', code: '*', message: '' };
 
-/** The code that an own `toString` writes: that of the class, or of the error. */
+/** The code that an own `toString` of Node writes: that of the class, or of the error. */
 function codeOf(prototype: object): string {
   const write = ownValue(prototype, 'toString');
   if (typeof write !== 'function') return '';

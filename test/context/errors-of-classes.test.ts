@@ -131,3 +131,17 @@ test('errors of functions that inherit from Error travel as argument and result'
   assert.deepEqual([back.message, Reflect.get(back, 'held')], ['made', 6]);
   assert.match(back.stack ?? '', /errors-of-classes/);
 });
+
+test('no method of an object that looks like a class is called at home', async () => {
+  const calls: string[] = [];
+  function Shape(): void {
+    calls.length = 0;
+  }
+  const shape = Object.create({
+    constructor: Shape,
+    toString: (): string => `${calls.push('toString')}`,
+    valueOf: (): number => calls.push('valueOf'),
+  });
+  assert.equal(await peer.run(() => typeof shape), 'object');
+  assert.deepEqual(calls, []);
+});
