@@ -16,7 +16,7 @@ import type { AnyFunction } from './types.js';
 
 type Path = readonly (string | symbol)[];
 
-/** Built-in globals that are enumerable. */
+/** Built-in globals that are enumerable, beside `gc` of V8, which `--expose-gc` brings. */
 const enumerableGlobals = new Set(
   (
     'global clearImmediate setImmediate clearInterval clearTimeout setInterval setTimeout ' +
@@ -46,7 +46,7 @@ const hiddenGlobals = new Set(
     'URLSearchParams Uint16Array Uint32Array Uint8Array Uint8ClampedArray WeakMap ' +
     'WeakRef WeakSet WebAssembly WebSocket WritableStream ' +
     'WritableStreamDefaultController WritableStreamDefaultWriter console decodeURI ' +
-    'decodeURIComponent encodeURI encodeURIComponent escape eval gc globalThis isFinite ' +
+    'decodeURIComponent encodeURI encodeURIComponent escape eval globalThis isFinite ' +
     'isNaN localStorage parseFloat parseInt process sessionStorage undefined unescape'
   ).split(' '),
 );
@@ -172,7 +172,7 @@ export function isBuiltinGlobal(name: string): boolean {
   globalOfNode = main;
   const descriptor = descriptorOf(main, name);
   if (descriptor === undefined || !(name in globalThis)) return false;
-  if (descriptor.enumerable === true) return enumerableGlobals.has(name);
+  if (descriptor.enumerable === true && name !== 'gc') return enumerableGlobals.has(name);
   if (promptGlobals.has(name)) return false;
   if (hiddenGlobals.has(name) || moduleNames.has(name)) return true;
   const value: unknown = descriptor.get ?? descriptor.value;
