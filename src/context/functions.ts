@@ -273,7 +273,7 @@ export class Functions implements FunctionEncoder {
     const title = (): string =>
       slot.global === undefined
         ? shownVariable(name, place?.script) + why
-        : `global ${shownGlobal(slot.global.name)}`;
+        : shownGlobal(slot.global.name);
     const body = (): void => {
       if (cell === undefined) graph.set(values, at, value);
       else values[at] = graph.sharedCell(cell, value);

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { CodedError } from '../errors.js';
 import { descriptorOf } from '../internal/index.js';
 import type { Edit } from './cells.js';
-import { shownGlobal } from './global-keys.js';
+import { shownMember } from './global-keys.js';
 
 /** What a list of the global object has in it. */
 export type Listing =
@@ -25,6 +25,9 @@ interface Range {
   readonly start: number;
   readonly end: number;
 }
+
+/** Getters of Node 26, which every process has. */
+const everywhere = new Set<unknown>(['localStorage', 'sessionStorage']);
 
 /** Tells functions that came back from those of others. */
 const home = randomUUID();
@@ -71,7 +74,7 @@ export function guardGlobals(
   except: readonly unknown[] = [],
 ): unknown {
   if (list[0] === home) return value;
-  const keys = keysOf(list, what).filter((key) => !except.includes(key));
+  const keys = keysOf(list, what);
   if (what === 'key') {
     const key = toKey(value);
     if (keys.includes(key)) throw refused(key);
@@ -82,7 +85,8 @@ export function guardGlobals(
     for (const key of given) if (keys.includes(key)) throw refused(key);
     return value;
   }
-  if (keys.length > 0) throw refusedList(keys);
+  const listed = keys.filter((key) => !except.includes(key) && !everywhere.has(key));
+  if (listed.length > 0) throw refusedList(listed);
   return value;
 }
 
@@ -106,12 +110,11 @@ function toKey(value: unknown): string | symbol {
 }
 
 function refused(key: string | symbol): CodedError {
-  const shown = shownGlobal(key);
-  const path = shown.startsWith('globalThis') ? shown : `globalThis[${JSON.stringify(key)}]`;
+  const shown = shownMember(key);
   return new CodedError(
     'TRANSFER_UNSUPPORTED',
-    `the global ${shown} of the program cannot travel: its key was computed in the host, and only ` +
-      `globals that a function names go along: name it there, or pass its value as an argument\n  path: ${path}`,
+    `${shown} of the program cannot travel: its key was computed in the host, and only globals that a ` +
+      `function names go along: write ${shown} there, or pass the value as an argument\n  path: ${shown}`,
   );
 }
 
@@ -119,7 +122,7 @@ const shownKeys = 5;
 
 function refusedList(keys: readonly (string | symbol)[]): CodedError {
   const more = keys.length > shownKeys ? ', …' : '';
-  const shown = keys.slice(0, shownKeys).map(shownGlobal).join(', ') + more;
+  const shown = keys.slice(0, shownKeys).map(String).join(', ') + more;
   return new CodedError(
     'TRANSFER_UNSUPPORTED',
     `the members of the global object cannot travel: the program has globals of its own (${shown}), and ` +

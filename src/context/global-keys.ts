@@ -13,6 +13,8 @@ export interface Key {
   readonly value: string | symbol | undefined;
   /** The variable from outside that holds it; '' : none does. */
   readonly variable: string;
+  /** True: the variable holds what `Symbol.for` gives it by. */
+  readonly isRegistered: boolean;
   /** An expression for it; '' : it is computed. */
   readonly text: string;
 }
@@ -22,17 +24,28 @@ const maxSteps = 4;
 
 /** The key that `node` is; `isComputed`: it stands in brackets, or is an argument. */
 export function keyAt(node: AnyNode, isComputed: boolean, names: TextNames): Key {
-  const range = { start: node.start, end: node.end, variable: '' };
+  const { start, end } = node;
+  const range = { start, end, variable: '', isRegistered: false };
   if (node.type === 'Identifier' && !isComputed) {
     return { ...range, value: node.name, text: quoted(node.name) };
   }
   const held = heldBy(node, names);
-  const text = node.type === 'Identifier' ? node.name : '';
-  if (held?.type === 'Identifier' && names.isOutside(held)) {
-    return { ...range, value: undefined, variable: held.name, text };
+  const given = registeredBy(held, names);
+  const isRegistered = given !== undefined;
+  const source = isRegistered ? heldBy(given, names) : held;
+  if (source?.type === 'Identifier' && names.isOutside(source)) {
+    // By the name that it has in this place.
+    const text = node.type === 'Identifier' ? node.name : given && shownCall(given);
+    return { ...range, value: undefined, variable: source.name, isRegistered, text: text ?? '' };
   }
-  const value = constantKey(held, names);
-  return { ...range, value, text: value === undefined ? '' : expressionOf(value) };
+  const constant = constantText(source);
+  if (constant === undefined) return { ...range, value: undefined, text: '' };
+  const value = isRegistered ? Symbol.for(constant) : constant;
+  return { ...range, value, text: expressionOf(value) };
+}
+
+function shownCall(given: AnyNode): string | undefined {
+  return given.type === 'Identifier' ? `Symbol.for(${given.name})` : undefined;
 }
 
 function expressionOf(key: string | symbol): string {
@@ -52,34 +65,34 @@ function heldBy(node: Expression, names: TextNames): Expression {
   return held;
 }
 
-/** The key that `node` is whenever it is evaluated. */
-function constantKey(node: Expression, names: TextNames): string | symbol | undefined {
-  switch (node?.type) {
-    case 'Literal':
-      return node.value instanceof RegExp ? undefined : String(node.value);
-    case 'TemplateLiteral':
-      return node.quasis.length === 1 ? (node.quasis[0]?.value.cooked ?? undefined) : undefined;
-    case 'CallExpression': {
-      const { callee, arguments: given } = node;
-      const isRegistered =
-        callee.type === 'MemberExpression' &&
-        !callee.computed &&
-        names.isOutside(callee.object, 'Symbol') &&
-        isNamed(callee.property, 'for') &&
-        given.length === 1;
-      const key = heldBy(given[0], names);
-      const isText = key?.type === 'Literal' || key?.type === 'TemplateLiteral';
-      const name = isRegistered && isText ? constantKey(key, names) : undefined;
-      return typeof name === 'string' ? Symbol.for(name) : undefined;
-    }
-    default:
-      return undefined;
-  }
+/** What `Symbol.for` is called with; `undefined`: `node` is no such call. */
+function registeredBy(node: Expression, names: TextNames): AnyNode | undefined {
+  if (node?.type !== 'CallExpression' || node.arguments.length !== 1) return undefined;
+  const { callee } = node;
+  const isRegistered =
+    callee.type === 'MemberExpression' &&
+    !callee.computed &&
+    names.isOutside(callee.object, 'Symbol') &&
+    isNamed(callee.property, 'for');
+  return isRegistered ? node.arguments[0] : undefined;
 }
 
-/** Shows a global in messages. */
+/** The text that `node` is whenever it is evaluated. */
+function constantText(node: Expression): string | undefined {
+  if (node?.type === 'TemplateLiteral') {
+    return node.quasis.length === 1 ? (node.quasis[0]?.value.cooked ?? undefined) : undefined;
+  }
+  return node?.type === 'Literal' && !('regex' in node) ? String(node.value) : undefined;
+}
+
+/** A global in messages: `global config`, `globalThis[Symbol.for("app")]`. */
 export function shownGlobal(key: string | symbol): string {
-  if (typeof key === 'string' && isVariableName(key)) return key;
+  return typeof key === 'string' && isVariableName(key) ? `global ${key}` : shownMember(key);
+}
+
+/** `globalThis.config` */
+export function shownMember(key: string | symbol): string {
+  if (typeof key === 'string' && isVariableName(key)) return `globalThis.${key}`;
   const hasName = typeof key === 'string' || Symbol.keyFor(key) !== undefined;
   return `globalThis[${hasName ? expressionOf(key) : String(key)}]`;
 }

@@ -88,8 +88,11 @@ class Reads {
   }
 
   /** `undefined`: it is known when the function runs. */
-  #keyOf({ value, variable }: Key): string | symbol | undefined {
+  #keyOf({ value, variable, isRegistered }: Key): string | symbol | undefined {
     const held = value ?? this.#values.get(variable);
+    if (isRegistered && value === undefined) {
+      return typeof held === 'string' ? Symbol.for(held) : undefined;
+    }
     return typeof held === 'string' || typeof held === 'symbol' ? held : undefined;
   }
 

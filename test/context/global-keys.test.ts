@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import v8 from 'node:v8';
 import vm from 'node:vm';
 import { Peer } from './harness.js';
 
@@ -36,11 +37,12 @@ function made(text: string, around: Readonly<Record<string, unknown>> = {}): () 
   return Reflect.apply(make, undefined, [around]);
 }
 
-const captured = { key, own, odd: 'mck-app', g: globalThis };
+const captured = { key, own, odd: 'mck-app', name: 'manycore-test.app', g: globalThis };
 
 /** Bodies of functions that give the same as at home. */
 const same: Readonly<Record<string, string>> = {
   'a registered symbol': `[globalThis[Symbol.for('manycore-test.app')].app, globalThis?.[Symbol.for(\`manycore-test.app\`)].app]`,
+  'symbols by a text in a variable': `[globalThis[Symbol.for(name)].app, Symbol.for(name) in g, (() => { const n = name, k = Symbol.for(n), { [Symbol.for(n)]: a, [k]: b } = globalThis; return [a.app, b.app, k in g, g[k].app] })()]`,
   'symbols in variables': `[g[key].app, globalThis[own], key in globalThis, Symbol.for('manycore-test.none') in g]`,
   'names that are no identifiers': `[globalThis['mck-app'].x, g[\`mck-app\`].x, globalThis[odd].x, globalThis[7], 7 in g]`,
   'constants of the function': `(() => { const k = Symbol.for('manycore-test.app'), o = 'mck-app'; return [g[k].app, globalThis[o].x, o in g] })()`,
@@ -83,39 +85,36 @@ for (const [name, body] of Object.entries(same)) {
 
 /** Bodies that reach a global of the program in a way that shows no name. */
 const refused: Readonly<Record<string, readonly [body: string, path: string]>> = {
-  'a computed key': [`['mck'].map((k) => globalThis[k + 'Plain'])`, '"mckPlain"'],
-  'a computed odd key': [`globalThis['mck-' + 'app'].x`, '"mck-app"'],
-  'a key of an object': [`globalThis[{ k: 'mckPlain' }.k]`, '"mckPlain"'],
+  'a computed key': [`['mck'].map((k) => globalThis[k + 'Plain'])`, '.mckPlain'],
+  'a computed odd key': [`globalThis['mck-' + 'app'].x`, '["mck-app"]'],
+  'a key of an object': [`globalThis[{ k: 'mckPlain' }.k]`, '.mckPlain'],
   'a computed symbol': [
     `globalThis[Symbol.for('manycore-test.' + 'app')]`,
-    'Symbol.for("manycore-test.app")',
+    '[Symbol.for("manycore-test.app")]',
   ],
-  'a symbol of the program': [`globalThis[[own][0]]`, 'Symbol(own)'],
+  'a symbol of the program': [`globalThis[[own][0]]`, '[Symbol(own)]'],
   'a loop': [
     `(() => { const all = []; for (const k of ['mckPlain']) all.push(g[k]); return all })()`,
-    '"mckPlain"',
+    '.mckPlain',
   ],
-  in: [`('mck' + 'Plain') in globalThis`, '"mckPlain"'],
-  'a call': [`g?.['mck' + 'Call']?.(1)`, '"mckCall"'],
-  'an assignment': [`globalThis['mck' + 'Plain'] = 1`, '"mckPlain"'],
-  'an assignment with another': [`globalThis['mck' + 'Plain'] ??= 1`, '"mckPlain"'],
-  delete: [`delete globalThis['mck' + 'Plain']`, '"mckPlain"'],
-  'a pattern': [
-    `(() => { const { ['mck' + 'Plain']: v } = globalThis; return v })()`,
-    '"mckPlain"',
-  ],
+  in: [`('mck' + 'Plain') in globalThis`, '.mckPlain'],
+  'a call': [`g?.['mck' + 'Call']?.(1)`, '.mckCall'],
+  'an assignment': [`globalThis['mck' + 'Plain'] = 1`, '.mckPlain'],
+  'an assignment with another': [`globalThis['mck' + 'Plain'] ??= 1`, '.mckPlain'],
+  delete: [`delete globalThis['mck' + 'Plain']`, '.mckPlain'],
+  'a pattern': [`(() => { const { ['mck' + 'Plain']: v } = globalThis; return v })()`, '.mckPlain'],
   'a pattern with names as well': [
     `(() => { const { mckCall, ['mckPl' + 'ain']: v } = globalThis; return v })()`,
     '',
   ],
   'a computed key by another name': [
     `(typeof window !== 'undefined' ? window : globalThis)['mck' + 'Plain']`,
-    '"mckPlain"',
+    '.mckPlain',
   ],
-  'Reflect.get': [`Reflect.get(globalThis, 'mck' + 'Plain')`, '"mckPlain"'],
-  'Object.hasOwn': [`Object.hasOwn(globalThis, 'mck' + 'Plain')`, '"mckPlain"'],
-  'Reflect.set': [`Reflect.set(globalThis, 'mck' + 'Plain', 1)`, '"mckPlain"'],
-  'a descriptor': [`Object.getOwnPropertyDescriptor(globalThis, 'mckPlain').value`, '"mckPlain"'],
+  'Reflect.get': [`Reflect.get(globalThis, 'mck' + 'Plain')`, '.mckPlain'],
+  'Object.hasOwn': [`Object.hasOwn(globalThis, 'mck' + 'Plain')`, '.mckPlain'],
+  'Reflect.set': [`Reflect.set(globalThis, 'mck' + 'Plain', 1)`, '.mckPlain'],
+  'a descriptor': [`Object.getOwnPropertyDescriptor(globalThis, 'mckPlain').value`, '.mckPlain'],
   'a spread': [`Object.keys({ ...globalThis }).length`, ''],
   'Object.keys': [`Object.keys(g).length`, ''],
   'Reflect.ownKeys': [`Reflect.ownKeys(window).length`, ''],
@@ -125,7 +124,7 @@ const refused: Readonly<Record<string, readonly [body: string, path: string]>> =
     '',
   ],
   'Object.assign from it': [`Object.keys(Object.assign({}, globalThis)).length`, ''],
-  'Object.assign to it': [`Object.assign(globalThis, { mckPlain: 2 })`, '"mckPlain"'],
+  'Object.assign to it': [`Object.assign(globalThis, { mckPlain: 2 })`, '.mckPlain'],
 };
 
 for (const [name, [body, path]] of Object.entries(refused)) {
@@ -134,10 +133,7 @@ for (const [name, [body, path]] of Object.entries(refused)) {
     await assert.rejects(peer.run(made(`() => ${body}`, captured)), (error: unknown) => {
       assert.ok(error instanceof Error && 'code' in error);
       assert.equal(error.code, 'TRANSFER_UNSUPPORTED');
-      assert.equal(
-        error.message.split('path: ')[1],
-        path === '' ? 'globalThis' : `globalThis[${path}]`,
-      );
+      assert.equal(error.message.split('path: ')[1], `globalThis${path}`);
       return true;
     });
     assert.equal(Object.entries(Object.getOwnPropertyDescriptors(globalThis)).length, before);
@@ -161,6 +157,38 @@ test('a computed key is refused in a class and in what a host sends on', async (
     peer.run((f: () => unknown) => [f].map((each) => each())[0], inner),
     /mckPlain/,
   );
+});
+
+test('a global under a symbol that cannot travel is refused with its name, or of the host', async () => {
+  const weak = Symbol.for('manycore-test.weak');
+  Object.assign(globalThis, { [weak]: new WeakMap() });
+  try {
+    const read = made(`() => globalThis[Symbol.for('manycore-test.weak')]`);
+    await assert.rejects(
+      peer.run(read),
+      /path: .* → globalThis\[Symbol\.for\("manycore-test\.weak"\)\]/,
+    );
+    const make = made(
+      `() => { globalThis[weak] ??= 'made'; return [globalThis[weak], globalThis[[weak][0]]] }`,
+      { weak },
+    );
+    assert.deepEqual(await peer.run(make), ['made', 'made']);
+  } finally {
+    Reflect.deleteProperty(globalThis, weak);
+  }
+});
+
+test('`gc` of V8 is of the host', async () => {
+  v8.setFlagsFromString('--expose-gc');
+  Object.assign(globalThis, { gc: vm.runInNewContext('gc') });
+  const exposed = new Peer(['--expose-gc']);
+  try {
+    const read = made(`() => [typeof gc, gc(), typeof globalThis['g' + 'c']]`);
+    assert.deepEqual(await exposed.run(read), ['function', undefined, 'function']);
+  } finally {
+    exposed.close();
+    Reflect.deleteProperty(globalThis, 'gc');
+  }
 });
 
 test('a captured variable called like a name of the global object is none', async () => {
