@@ -48,11 +48,16 @@ interface Copied {
 
 /** What one export uses of modules: as imports, and as copies. */
 export class Roads {
-  readonly #imports: Imported[] = [];
+  /** Once for each function that uses them. */
+  readonly #imports = new Map<string, Imported>();
   readonly #copies = new Map<string, Copied>();
 
   addImport(from: ModuleReference, parent: string, user: ImportUser | undefined): void {
-    this.#imports.push({ from, parent, user, path: undefined });
+    const { specifier, name, variable = '' } = from;
+    const site =
+      user === undefined ? '' : `${user.place.script.url} ${user.place.start} ${user.name}`;
+    const key = `${specifier} ${parent} ${name} ${variable} ${site}`;
+    if (!this.#imports.has(key)) this.#imports.set(key, { from, parent, user, path: undefined });
   }
 
   /** Modules that the code of a function names in `import()` or `require()`. */
@@ -61,7 +66,8 @@ export class Roads {
     for (const load of outlineOf(script.analysis).loads) {
       if (load.start < start || load.start >= start + length) continue;
       const from = { specifier: load.source, name: '*', isRequired: false };
-      this.#imports.push({ from, parent: script.url, user: undefined, path: [...path] });
+      const key = `load ${load.source} ${script.url}`;
+      this.#imports.set(key, { from, parent: script.url, user: undefined, path: [...path] });
     }
   }
 
@@ -73,7 +79,7 @@ export class Roads {
   }
 
   addAll(other: Roads): void {
-    this.#imports.push(...other.#imports);
+    for (const [key, each] of other.#imports) this.#imports.set(key, each);
     for (const [key, each] of other.#copies) this.#copies.set(key, each);
   }
 
@@ -81,7 +87,7 @@ export class Roads {
   meeting(): Set<string> {
     const found = new Set<string>();
     if (this.#copies.size === 0) return found;
-    for (const each of this.#imports) {
+    for (const each of this.#imports.values()) {
       const url = urlOf(each);
       if (url === undefined || (found.has(url) && each.path === undefined)) continue;
       const variable = this.#meets(each, url);
