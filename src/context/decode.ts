@@ -47,6 +47,8 @@ export interface Memory {
   instanceOf(fn: AnyFunction): Instance | undefined;
   /** Index of the slot that a class extends; -1: none. */
   heritageOf(codeId: number): number;
+  /** True: `fn` was made from this code, or from the same. */
+  hasCode(fn: AnyFunction, codeId: number): boolean;
   /** The version of a class that is here already, as its owner counts. */
   versionOf(fn: AnyFunction): number;
   setVersion(fn: AnyFunction, version: number): void;
@@ -367,6 +369,8 @@ class Decoding {
       original === undefined &&
       typeof known === 'function' &&
       (this.#remade.has(slots[heritage]) ||
+        // A global of the program that was missing is a slot now.
+        !this.#memory.hasCode(known, codeId) ||
         this.#closed.has(index, known, this.#memory.versionOf(known)));
     if (typeof known === 'function' && !isRemade) {
       const has = original === undefined ? this.#memory.versionOf(known) : never;

@@ -24,7 +24,7 @@ import {
   parsePayload,
 } from './protocol.js';
 import { adopt } from './realms.js';
-import { compile, compileFailed, type Instance, rememberOrigin } from './recreate.js';
+import { compile, compileFailed, type Instance, originOf, rememberOrigin } from './recreate.js';
 import { exportsIn } from './sentinels.js';
 import type { AnyFunction, BufferCarrier, Exporter, Importer } from './types.js';
 import { asCorrupt, corrupt, format, read } from './wire.js';
@@ -220,6 +220,12 @@ class ContextImporter implements Importer, Memory {
 
   heritageOf(codeId: number): number {
     return this.#codes.get(codeId)?.definition.heritage ?? -1;
+  }
+
+  hasCode(fn: AnyFunction, codeId: number): boolean {
+    const [made, given] = [originOf(fn)?.definition, this.#codes.get(codeId)?.definition];
+    if (made === given || made === undefined || given === undefined) return true;
+    return made.compiled === given.compiled && made.slots.join() === given.slots.join();
   }
 
   versionOf(fn: AnyFunction): number {

@@ -159,6 +159,30 @@ test('a computed key is refused in a class and in what a host sends on', async (
   );
 });
 
+test('a class that is in the host already has globals that appear later', async () => {
+  const own = made(
+    `class { static count = 1; m() { return [typeof mckLate, globalThis.mckLater, globalThis[Symbol.for('mck.late')]] } }`,
+  );
+  const run = made(`() => [new own().m(), own.count]`, { own });
+  const computing = made(`class { m() { return globalThis['mck' + 'Late'] } }`);
+  const read = made(`() => new computing().m()`, { computing });
+  assert.deepEqual(await peer.run(run), run());
+  assert.equal(await peer.run(read), undefined);
+  Object.assign(globalThis, { mckLate: 1, [Symbol.for('mck.late')]: 2 });
+  try {
+    assert.deepEqual(await peer.run(run), [['number', undefined, 2], 1]);
+    await assert.rejects(peer.run(read), /mckLate/);
+    Object.assign(globalThis, { mckLater: 3 });
+    assert.deepEqual(await peer.run(run), [['number', 3, 2], 1]);
+    await assert.rejects(peer.run(read), /mckLate/);
+  } finally {
+    for (const each of ['mckLate', 'mckLater', Symbol.for('mck.late')]) {
+      Reflect.deleteProperty(globalThis, each);
+    }
+  }
+  assert.equal(await peer.run(read), undefined);
+});
+
 test('a global under a symbol that cannot travel is refused with its name, or of the host', async () => {
   const weak = Symbol.for('manycore-test.weak');
   Object.assign(globalThis, { [weak]: new WeakMap() });
