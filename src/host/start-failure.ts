@@ -71,8 +71,10 @@ const lastingCodes: ReadonlySet<unknown> = new Set([
   'OPTION_INVALID',
 ]);
 
-/** A module that is not there, or that Node cannot read. */
-const lastingModuleCodes: ReadonlySet<unknown> = new Set([
+/** Also where a host meets it: no such module, or a right that Node was not given (`--permission`). */
+const lastingInHostCodes: ReadonlySet<unknown> = new Set([
+  'ERR_ACCESS_DENIED',
+  'ERR_DLOPEN_DISABLED',
   'ERR_MODULE_NOT_FOUND',
   'ERR_PACKAGE_PATH_NOT_EXPORTED',
   'ERR_UNKNOWN_BUILTIN_MODULE',
@@ -127,9 +129,18 @@ export function failureOfStart(thrown: unknown): StartFailure {
   if (thrown instanceof CodedError && thrown.code === 'HOST_START_FAILED') {
     return { error: thrown, startsToBeSure };
   }
-  const text = `no host could be started: ${messageOf(thrown)}`;
+  const text = `no host could be started: ${messageOf(thrown)}${permissionRemedy(thrown)}`;
   const error = new CodedError('HOST_START_FAILED', text, { cause: thrown });
   return { error, startsToBeSure };
+}
+
+/** Under `--permission`; empty for other errors. */
+function permissionRemedy(thrown: unknown): string {
+  const { code, permission } = Object(thrown);
+  if (code !== 'ERR_ACCESS_DENIED') return '';
+  return permission === 'WorkerThreads'
+    ? ' (start this program with --allow-worker)'
+    : " (start this program with --allow-child-process, or with --allow-worker and give the pool host: 'thread')";
 }
 
 /** For what the system said instead of a start, or what the program of a host threw in it. */
@@ -137,7 +148,7 @@ function ofSystem(error: unknown): number {
   const codes = codesOf(error);
   const hasOne = (wanted: ReadonlySet<unknown>): boolean => codes.some((code) => wanted.has(code));
   if (hasOne(passingCodes)) return mayPass;
-  if (hasOne(lastingModuleCodes)) return atOnce;
+  if (hasOne(lastingInHostCodes)) return atOnce;
   return hasOne(lastingCodes) ? atOnce : mayPass;
 }
 
@@ -145,16 +156,15 @@ function ofSystem(error: unknown): number {
 function ofUncaught(error: unknown): number {
   const codes = codesOf(error);
   if (codes.some((code) => passingCodes.has(code))) return mayPass;
-  return codes.some((code) => lastingModuleCodes.has(code)) ? atOnce : secondTime;
+  return codes.some((code) => lastingInHostCodes.has(code)) ? atOnce : secondTime;
 }
 
 /** A set-up may wait for a database; what cannot be loaded, or is wrong in the program, stays so. */
 function ofSetup(error: unknown): number {
   const codes = codesOf(error);
   if (codes.some((code) => passingCodes.has(code))) return mayPass;
-  if (hasCode(error, 'TRANSFER_IMPORT_FAILED')) {
-    return codes.some((code) => lastingModuleCodes.has(code)) ? atOnce : secondTime;
-  }
+  if (codes.some((code) => lastingInHostCodes.has(code))) return atOnce;
+  if (hasCode(error, 'TRANSFER_IMPORT_FAILED')) return secondTime;
   if (codes.some((code) => typeof code === 'string' && code.startsWith('TRANSFER_'))) return atOnce;
   return isMistake(error) ? secondTime : mayPass;
 }

@@ -62,6 +62,12 @@ const table: readonly (readonly [what: string, found: number, expected: number])
       1,
     ] as const,
   ]),
+  ...['ERR_ACCESS_DENIED', 'ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].flatMap((code) => [
+    [`thrown: ${code}`, failureOfStart(withCode(code)).startsToBeSure, 1] as const,
+    [`set-up: ${code}`, bySetup(withCode(code)), 1] as const,
+    [`as a cause in a set-up: ${code}`, bySetup(withCode('X', withCode(code))), 1] as const,
+    [`not caught in a host: ${code}`, byExit({ exitCode: 1, error: withCode(code) }), 1] as const,
+  ]),
   ...['NATIVE_MISSING', 'CLUSTER_CLOSED', 'CLUSTER_UNSIGNED'].map(
     (code) => [`thrown: ${code}`, failureOfStart(withCode(code)).startsToBeSure, 1] as const,
   ),
@@ -105,6 +111,13 @@ for (const [what, found, expected] of table) {
     assert.equal(found, expected);
   });
 }
+
+test('a permission that is missing is named by its flag', () => {
+  const denied = (permission: string) =>
+    failureOfStart(Object.assign(withCode('ERR_ACCESS_DENIED'), { permission })).error.message;
+  assert.match(denied('ChildProcess'), /--allow-child-process/);
+  assert.match(denied('WorkerThreads'), /--allow-worker\)/);
+});
 
 test('a start that took too long may be faster the next time', () => {
   const known = { text: 'it was not ready', thrown: undefined };
