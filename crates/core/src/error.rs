@@ -46,10 +46,10 @@ impl fmt::Display for CoreError {
         match self {
             CoreError::Refused { what, errno } => {
                 let text = std::io::Error::from_raw_os_error(*errno);
-                write!(f, "the kernel refused {what}: {text}; other channels still work")
+                write!(f, "the kernel refused {what}: {text}; sockets work without it")
             }
             CoreError::Unsupported { what } => {
-                write!(f, "this platform has no {what}; other channels still work")
+                write!(f, "this platform has no {what}; sockets work without it")
             }
             CoreError::Corrupt { what, value } => {
                 write!(f, "{what} in shared memory is {value}, which cannot be right")
