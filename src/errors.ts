@@ -121,10 +121,23 @@ export class CodedError extends Error {
   }
 }
 
+/** What errors of a code may have beside it. */
+interface Details {
+  /** How the host ended; both are left out where nobody saw it end. */
+  readonly HOST_EXITED: {
+    readonly exitCode?: number | null;
+    readonly signal?: string | null;
+  };
+}
+
+type CodedErrorOf<Code extends ErrorCode> = CodedError & {
+  readonly code: Code;
+} & (Code extends keyof Details ? Details[Code] : unknown);
+
 /** Whether `value` is an error of ours with this code, made in this process or in another. */
 export function hasCode<Code extends ErrorCode>(
   value: unknown,
   code: Code,
-): value is CodedError & { readonly code: Code } {
+): value is CodedErrorOf<Code> {
   return typeof value === 'object' && value !== null && 'code' in value && value.code === code;
 }

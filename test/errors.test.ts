@@ -94,6 +94,13 @@ test('an abort and what took too long have the names that programs look for', ()
   }
 });
 
+test('hasCode narrows to what an error of that code has', () => {
+  const error: unknown = Object.assign(new CodedError('HOST_EXITED', 'x'), { exitCode: 3 });
+  assert.ok(hasCode(error, 'HOST_EXITED'));
+  const { exitCode, signal }: { exitCode?: number | null; signal?: string | null } = error;
+  assert.deepEqual([exitCode, signal], [3, undefined]);
+});
+
 test('hasCode narrows to an error with that code', () => {
   const error: unknown = new CodedError('POOL_BUSY', 'all hosts are at work');
   assert.ok(hasCode(error, 'POOL_BUSY'));

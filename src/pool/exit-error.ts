@@ -31,11 +31,12 @@ export class HostExitedError extends CodedError {
 
 /** For who watches a pool: a host ended while it ran no task. */
 export function lostError(hostLabel: string, exit: HostExit): CodedError {
-  return new CodedError(
+  const error = new CodedError(
     'HOST_EXITED',
     `${hostLabel} ended ${describeExit(exit)} while it ran no task${reasonOf(exit)}`,
     exit.error && { cause: exit.error },
   );
+  return Object.assign(error, { exitCode: exit.exitCode, signal: exit.signal });
 }
 
 const neighbourAdvice =
