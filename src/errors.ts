@@ -112,11 +112,21 @@ const namesOfKind: Partial<Record<ErrorCode, string>> = {
 
 /** An error with a stable `code`; `message` says what happened, with the value, and the way out. */
 export class CodedError extends Error {
+  static {
+    // Not that of `Error`, which a program may have replaced.
+    const value = Function.prototype[Symbol.hasInstance];
+    const descriptor: object = { __proto__: null, value };
+    Object.defineProperty(CodedError, Symbol.hasInstance, descriptor);
+  }
+
   readonly code: ErrorCode;
+  /** Defined as a field: an assignment fails where a program has frozen `Error.prototype`. */
+  override name = 'CodedError';
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = namesOfKind[code] ?? 'CodedError';
+    const name = Object.hasOwn(namesOfKind, code) ? namesOfKind[code] : undefined;
+    if (name !== undefined) this.name = name;
     this.code = code;
   }
 }

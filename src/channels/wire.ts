@@ -2,6 +2,7 @@
 // a server drains): it may be slow and easy to read. Not here: what the messages say.
 
 import { CodedError, hasCode } from '../errors.js';
+import { jsonOf } from '../internal/index.js';
 import type { ByteWriter } from './bytes.js';
 import type { Channel } from './types.js';
 
@@ -44,7 +45,7 @@ export class Wire<Message extends object> {
 
   /** Sends; to a peer that is gone nothing is sent, and `onClose` has said so or will. */
   post(message: Message): void {
-    this.#outbox.push(Buffer.from(JSON.stringify(message)));
+    this.#outbox.push(Buffer.from(jsonOf(message)));
     this.#flush();
   }
 

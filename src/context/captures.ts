@@ -2,6 +2,8 @@
 // would show in calls that take a microsecond (bench/cases/metrics.js). What a snapshot has for nothing,
 // because nothing in it can change, is not counted.
 
+import { nowMs } from '../internal/index.js';
+
 /** Of this thread, since its start, without the times in which nobody watched. */
 export interface CaptureFigures {
   readonly count: number;
@@ -23,11 +25,11 @@ export function captureFigures(): CaptureFigures {
 
 /** A snapshot begins: what `endCapture` is to be given, 0 where nobody watches. */
 export function beginCapture(): number {
-  return isWatched ? performance.now() : 0;
+  return isWatched ? nowMs() : 0;
 }
 
 export function endCapture(startMs: number): void {
   if (startMs === 0) return;
   count += 1;
-  totalMs += performance.now() - startMs;
+  totalMs += nowMs() - startMs;
 }

@@ -4,7 +4,13 @@
 // was met first, so that a peer that has the class already takes over exactly what changed since.
 // Not here: what the text says (members.ts), writing functions (functions.ts).
 
-import { descriptorOf, type OwnDescriptor, ownOf, ownValue } from '../internal/index.js';
+import {
+  descriptorOf,
+  type OwnDescriptor,
+  ownOf,
+  ownValue,
+  sourceText,
+} from '../internal/index.js';
 import type { Code } from './code.js';
 import { type FunctionLocation, inspectSelf } from './inspector.js';
 import type { Member } from './members.js';
@@ -57,7 +63,7 @@ const membersOfText = new WeakMap<AnyFunction, Member>();
 function isMadeBy(fn: unknown, member: Member | undefined, code: Code, place?: Place): boolean {
   if (typeof fn !== 'function' || member === undefined) return fn === undefined && !member;
   if (membersOfText.get(fn) === member) return true;
-  const text = Function.prototype.toString.call(fn);
+  const text = sourceText(fn);
   if (
     member.end - text.length < member.start ||
     !code.text.startsWith(text, member.end - text.length)

@@ -3,6 +3,7 @@
 // run one of a user's, so V8 says which object it is.
 
 import * as types from 'node:util/types';
+import { sourceText } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import type { AnyFunction } from './types.js';
 
@@ -13,7 +14,7 @@ const sources = new WeakMap<object, object[]>();
 
 /** The object whose property `name` the getter of `exports` shows; `undefined`: it is no such getter. */
 export function copiedFrom(exports: object, name: string, get: AnyFunction): object | undefined {
-  const match = copyingGetter.exec(Function.prototype.toString.call(get));
+  const match = copyingGetter.exec(sourceText(get));
   if (match === null || !canInspect()) return undefined;
   const known = sources.get(exports) ?? [];
   const found = known.find((source) => Object.hasOwn(source, name));

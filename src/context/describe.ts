@@ -2,6 +2,7 @@
 // inspector capture, or none for functions without captures and for those that came from a peer.
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
+import { sourceText } from '../internal/index.js';
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
@@ -355,7 +356,7 @@ export function slotValues(slots: readonly Slot[]): unknown[] | undefined {
 }
 
 export function textOf(fn: AnyFunction): string {
-  return Function.prototype.toString.call(fn);
+  return sourceText(fn);
 }
 
 /** Every variable that a direct eval may name, besides those that the text names itself. */

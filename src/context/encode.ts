@@ -14,6 +14,7 @@ import {
   isBare,
   isIndex,
   isPlainArray,
+  jsonOf,
   type OwnDescriptor,
   ownOf,
   ownValue,
@@ -807,9 +808,5 @@ function isData(descriptor: OwnDescriptor | undefined): boolean {
 }
 
 function shown(key: unknown): string {
-  return typeof key === 'string'
-    ? JSON.stringify(key)
-    : typeof key === 'object'
-      ? '{…}'
-      : String(key);
+  return typeof key === 'string' ? jsonOf(key) : typeof key === 'object' ? '{…}' : String(key);
 }

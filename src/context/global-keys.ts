@@ -3,6 +3,7 @@
 // Not here: what the text does with the member (global-uses.ts), computed keys (global-guard.ts).
 
 import type { AnyNode } from 'acorn';
+import { jsonOf } from '../internal/index.js';
 import { type Expression, isNamed, type TextNames } from './text-names.js';
 
 /** A key as the text has it, from `start` to `end`. */
@@ -53,7 +54,7 @@ function expressionOf(key: string | symbol): string {
 }
 
 function quoted(text = ''): string {
-  return JSON.stringify(text);
+  return jsonOf(text);
 }
 
 /** What `node` holds: itself, where it is no constant of the text. */

@@ -5,7 +5,7 @@ import { isBuiltin, Module } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import { descriptorsOf } from '../internal/index.js';
+import { descriptorsOf, sourceText } from '../internal/index.js';
 import { type Code, readCode } from './code.js';
 import { copying, isCopying } from './copies.js';
 import type { Definitions, Describer, Slot } from './describe.js';
@@ -76,7 +76,7 @@ export class Imports {
 
   /** Tables in which the modules of `owner`, a class, may keep its instances, where they are imported again. */
   #keepersOf(owner: AnyFunction): readonly Keeper[] {
-    const code = readCode(Function.prototype.toString.call(owner));
+    const code = readCode(sourceText(owner));
     const reference = code && this.exportOf(owner, code);
     if (reference === undefined || !canInspect()) return [];
     for (const [name, symbol] of innerSymbols(owner, this.#describer.placeOf(owner))) {

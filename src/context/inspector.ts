@@ -2,12 +2,14 @@
 // such a session completes before it returns, so a capture is a plain synchronous call of 40-50 µs,
 // and neither the Debugger nor the Runtime domain is enabled, so the program is not slowed.
 // Scope objects hold the real values. They are snapshots: a later write is not seen, so nothing read
-// here is kept. Not here: which names matter (code.ts), which module a script is (scripts.ts).
+// here is kept. Long (over 400 lines), because what it asks of one session is one subject.
+// Not here: which names matter (code.ts), which module a script is (scripts.ts).
 
 import type { Debugger, Runtime, Session } from 'node:inspector';
 import { createRequire } from 'node:module';
 import { CodedError } from '../errors.js';
-import { defineOwn } from '../internal/index.js';
+import { defineOwn, jsonOf } from '../internal/index.js';
+import { withBareObjects } from './bare-objects.js';
 import type { AnyFunction } from './types.js';
 
 /** Where V8 says that a function begins: zero-based, at the `(` of its parameters. */
@@ -100,12 +102,14 @@ export class Inspector {
   constructor(module: InspectorModule) {
     this.#session = new module.Session();
     this.#session.connect();
-    const key = `Symbol.for(${JSON.stringify(holderName.description)})`;
+    const key = `Symbol.for(${jsonOf(holderName.description)})`;
     // The session evaluates in the main context, and test runners load us into one of node:vm. The
     // module of Node is the one object that both reach.
     defineOwn(module, holderName, { value: this.#holder, configurable: true });
     try {
-      this.#holderId = this.#evaluate(`process.getBuiltinModule('node:inspector')[${key}]`);
+      this.#holderId = withBareObjects(() =>
+        this.#evaluate(`process.getBuiltinModule('node:inspector')[${key}]`),
+      );
     } finally {
       Reflect.deleteProperty(module, holderName);
     }
@@ -122,47 +126,53 @@ export class Inspector {
 
   /** The scopes, place and bound parts of `fn`, as they are now. */
   capture(fn: AnyFunction): Capture {
-    try {
-      const parts = this.#internals(fn);
-      return {
-        ...this.#scopesOf(parts),
-        location: locationOf(parts.get('[[FunctionLocation]]')?.value),
-        bound: this.#boundOf(parts),
-      };
-    } finally {
-      this.#release();
-    }
+    return withBareObjects(() => {
+      try {
+        const parts = this.#internals(fn);
+        return {
+          ...this.#scopesOf(parts),
+          location: locationOf(parts.get('[[FunctionLocation]]')?.value),
+          bound: this.#boundOf(parts),
+        };
+      } finally {
+        this.#release();
+      }
+    });
   }
 
   /** Where `fn` was written, without anything else of it. */
   locate(fn: AnyFunction): FunctionLocation | undefined {
-    try {
-      return locationOf(this.#internals(fn).get('[[FunctionLocation]]')?.value);
-    } finally {
-      this.#release();
-    }
+    return withBareObjects(() => {
+      try {
+        return locationOf(this.#internals(fn).get('[[FunctionLocation]]')?.value);
+      } finally {
+        this.#release();
+      }
+    });
   }
 
   /** What the private static fields of a class hold, by name without the `#`. */
   privateStatics(fn: AnyFunction): Map<string, unknown> {
-    this.#holder.fn = fn;
-    const found = new Map<string, unknown>();
-    try {
-      const objectId = this.#call('function(){return this.fn}');
-      if (objectId === undefined) return found;
-      const remote: [string, RemoteValue][] = [];
-      const wanted = { objectId, ownProperties: true };
-      this.#session.post('Runtime.getProperties', wanted, (error, reply?: Properties) => {
-        if (error !== null || reply === undefined) return;
-        for (const { name, value } of reply.privateProperties ?? []) {
-          if (value !== undefined) remote.push([name.slice(1), value]);
-        }
-      });
-      for (const [name, value] of remote) found.set(name, this.#valueOf(value));
-      return found;
-    } finally {
-      this.#release();
-    }
+    return withBareObjects(() => {
+      this.#holder.fn = fn;
+      const found = new Map<string, unknown>();
+      try {
+        const objectId = this.#call('function(){return this.fn}');
+        if (objectId === undefined) return found;
+        const remote: [string, RemoteValue][] = [];
+        const wanted = { objectId, ownProperties: true };
+        this.#session.post('Runtime.getProperties', wanted, (error, reply?: Properties) => {
+          if (error !== null || reply === undefined) return;
+          for (const { name, value } of reply.privateProperties ?? []) {
+            if (value !== undefined) remote.push([name.slice(1), value]);
+          }
+        });
+        for (const [name, value] of remote) found.set(name, this.#valueOf(value));
+        return found;
+      } finally {
+        this.#release();
+      }
+    });
   }
 
   #valueOf({ objectId, value, unserializableValue }: RemoteValue): unknown {
@@ -174,12 +184,14 @@ export class Inspector {
 
   /** What is behind a Proxy; `undefined` when it was revoked. */
   proxyTarget(proxy: object): unknown {
-    try {
-      const target = this.#internals(proxy).get('[[Target]]')?.objectId;
-      return target === undefined ? undefined : this.#fetch(target);
-    } finally {
-      this.#release();
-    }
+    return withBareObjects(() => {
+      try {
+        const target = this.#internals(proxy).get('[[Target]]')?.objectId;
+        return target === undefined ? undefined : this.#fetch(target);
+      } finally {
+        this.#release();
+      }
+    });
   }
 
   #release(): void {
@@ -192,7 +204,7 @@ export class Inspector {
     this.#holder.fn = fn;
     const functionId = this.#call('function(){return this.fn}');
     const found = new Map<string, RemoteValue>();
-    if (functionId === undefined) return found;
+    if (functionId === undefined) throw silent();
     const wanted = { objectId: functionId, ownProperties: true };
     this.#session.post('Runtime.getProperties', wanted, (error, reply?: Properties) => {
       if (error !== null || reply === undefined) return;
@@ -267,28 +279,30 @@ export class Inspector {
    * this thread in the debugger for that: 2-5 ms, so only for functions that need it.
    */
   thisOfFrame(isFrame: (at: FunctionLocation) => boolean): { readonly value: unknown } | undefined {
-    let found: { readonly value: unknown } | undefined;
-    const onPaused = ({ params }: { params: Debugger.PausedEventDataType }): void => {
-      const frame = params.callFrames.find(({ functionLocation }) => {
-        const at = locationOf(functionLocation);
-        return at !== undefined && isFrame(at);
-      });
-      if (frame === undefined) return;
-      const { objectId } = frame.this;
-      found =
-        objectId === undefined
-          ? { value: this.#valueOf(frame.this) }
-          : this.#fetchFromFrame(objectId, params);
-    };
-    this.#session.once('Debugger.paused', onPaused);
-    this.#session.post('Debugger.enable');
-    try {
-      pause(this.#holder);
-    } finally {
-      this.#session.post('Debugger.disable');
-      this.#session.removeListener('Debugger.paused', onPaused);
-    }
-    return found;
+    return withBareObjects(() => {
+      let found: { readonly value: unknown } | undefined;
+      const onPaused = ({ params }: { params: Debugger.PausedEventDataType }): void => {
+        const frame = params.callFrames.find(({ functionLocation }) => {
+          const at = locationOf(functionLocation);
+          return at !== undefined && isFrame(at);
+        });
+        if (frame === undefined) return;
+        const { objectId } = frame.this;
+        found =
+          objectId === undefined
+            ? { value: this.#valueOf(frame.this) }
+            : this.#fetchFromFrame(objectId, params);
+      };
+      this.#session.once('Debugger.paused', onPaused);
+      this.#session.post('Debugger.enable');
+      try {
+        pause(this.#holder);
+      } finally {
+        this.#session.post('Debugger.disable');
+        this.#session.removeListener('Debugger.paused', onPaused);
+      }
+      return found;
+    });
   }
 
   /**
@@ -314,25 +328,29 @@ export class Inspector {
 
   /** The URL of every script whose functions ran, by script id; 5 ms, so callers cache. */
   scriptUrls(): Map<string, string> {
-    const urls = new Map<string, string>();
-    this.#session.post('Profiler.getBestEffortCoverage', (error, reply) => {
-      if (error !== null) return;
-      for (const { scriptId, url } of reply.result) urls.set(scriptId, url);
+    return withBareObjects(() => {
+      const urls = new Map<string, string>();
+      this.#session.post('Profiler.getBestEffortCoverage', (error, reply) => {
+        if (error !== null) return;
+        for (const { scriptId, url } of reply.result) urls.set(scriptId, url);
+      });
+      return urls;
     });
-    return urls;
   }
 
   /** The URL of every script there is; enables the debugger for the moment: 15 ms. */
   allScriptUrls(): Map<string, string> {
-    const urls = new Map<string, string>();
-    const onScript = ({ params }: { params: Debugger.ScriptParsedEventDataType }): void => {
-      urls.set(params.scriptId, params.url);
-    };
-    this.#session.on('Debugger.scriptParsed', onScript);
-    this.#session.post('Debugger.enable');
-    this.#session.post('Debugger.disable');
-    this.#session.removeListener('Debugger.scriptParsed', onScript);
-    return urls;
+    return withBareObjects(() => {
+      const urls = new Map<string, string>();
+      const onScript = ({ params }: { params: Debugger.ScriptParsedEventDataType }): void => {
+        urls.set(params.scriptId, params.url);
+      };
+      this.#session.on('Debugger.scriptParsed', onScript);
+      this.#session.post('Debugger.enable');
+      this.#session.post('Debugger.disable');
+      this.#session.removeListener('Debugger.scriptParsed', onScript);
+      return urls;
+    });
   }
 
   /**
@@ -340,30 +358,42 @@ export class Inspector {
    * debugger for the moment of the call: 15 ms and more, so callers ask for many at once.
    */
   scriptSources(scriptIds: readonly string[]): Map<string, RunningSource> {
-    const wanted = new Set(scriptIds);
-    const starts = new Map<string, readonly [line: number, column: number]>();
-    const onScript = ({ params }: { params: Debugger.ScriptParsedEventDataType }): void => {
-      const { scriptId, startLine, startColumn } = params;
-      if (wanted.has(scriptId)) starts.set(scriptId, [startLine, startColumn]);
-    };
-    const sources = new Map<string, RunningSource>();
-    this.#session.on('Debugger.scriptParsed', onScript);
-    this.#session.post('Debugger.enable');
-    for (const scriptId of wanted) {
-      this.#session.post('Debugger.getScriptSource', { scriptId }, (error, reply) => {
-        if (error !== null) return;
-        const [line, column] = starts.get(scriptId) ?? [0, 0];
-        const before = '\n'.repeat(Math.max(0, line)) + ' '.repeat(Math.max(0, column));
-        sources.set(scriptId, {
-          text: before + reply.scriptSource,
-          linesAbove: Math.max(0, -line),
+    return withBareObjects(() => {
+      const wanted = new Set(scriptIds);
+      const starts = new Map<string, readonly [line: number, column: number]>();
+      const onScript = ({ params }: { params: Debugger.ScriptParsedEventDataType }): void => {
+        const { scriptId, startLine, startColumn } = params;
+        if (wanted.has(scriptId)) starts.set(scriptId, [startLine, startColumn]);
+      };
+      const sources = new Map<string, RunningSource>();
+      this.#session.on('Debugger.scriptParsed', onScript);
+      this.#session.post('Debugger.enable');
+      for (const scriptId of wanted) {
+        this.#session.post('Debugger.getScriptSource', { scriptId }, (error, reply) => {
+          if (error !== null) return;
+          const [line, column] = starts.get(scriptId) ?? [0, 0];
+          const before = '\n'.repeat(Math.max(0, line)) + ' '.repeat(Math.max(0, column));
+          sources.set(scriptId, {
+            text: before + reply.scriptSource,
+            linesAbove: Math.max(0, -line),
+          });
         });
-      });
-    }
-    this.#session.post('Debugger.disable');
-    this.#session.removeListener('Debugger.scriptParsed', onScript);
-    return sources;
+      }
+      this.#session.post('Debugger.disable');
+      this.#session.removeListener('Debugger.scriptParsed', onScript);
+      return sources;
+    });
   }
+}
+
+/** Not "it captured nothing": a function would go without what it needs. */
+function silent(): CodedError {
+  return new CodedError(
+    'TRANSFER_UNREADABLE',
+    'what a function captured cannot be read: the inspector does not answer; is Object.prototype ' +
+      'changed, and frozen with that? Delete what was added to it, or move the function into a ' +
+      'module and use task(moduleUrl, exportName)',
+  );
 }
 
 /** The session finds `holder` in the frame of this function, by its name. */

@@ -7,7 +7,7 @@
 import { builtinModules, createRequire } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
-import { descriptorOf, ownValue } from '../internal/index.js';
+import { descriptorOf, ownValue, sourceText } from '../internal/index.js';
 import { guardGlobals } from './global-guard.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { internalError, internalErrors } from './internal-errors.js';
@@ -106,7 +106,7 @@ const verdicts = new WeakMap<AnyFunction, boolean>();
 function isOfProgram(fn: AnyFunction): boolean {
   const known = verdicts.get(fn);
   if (known !== undefined) return known;
-  const isNative = /\{\s*\[native code\]\s*\}\s*$/.test(Function.prototype.toString.call(fn));
+  const isNative = /\{\s*\[native code\]\s*\}\s*$/.test(sourceText(fn));
   const location = isNative || !canInspect() ? undefined : inspectSelf().capture(fn).location;
   const isProgram = location !== undefined && !scriptUrl(location.scriptId).startsWith('node:');
   verdicts.set(fn, isProgram);

@@ -3,12 +3,22 @@
 
 import { isCryptoKey, isSharedArrayBuffer } from 'node:util/types';
 import type { Transferable } from 'node:worker_threads';
+import { ownValue } from '../internal/index.js';
 
 type How = 'clone' | 'transfer';
 
 const transferSymbol = 'messaging_transfer_symbol';
 
-let kinds: Map<unknown, How> | undefined;
+/** By the name of the class. */
+const kinds: ReadonlyMap<string, readonly [How, ...path: string[]]> = new Map([
+  ['Blob', ['clone', 'Blob']],
+  ['File', ['clone', 'File']],
+  ['Module', ['clone', 'WebAssembly', 'Module']],
+  ['MessagePort', ['transfer', 'MessagePort']],
+  ['ReadableStream', ['transfer', 'ReadableStream']],
+  ['WritableStream', ['transfer', 'WritableStream']],
+  ['TransformStream', ['transfer', 'TransformStream']],
+]);
 
 function prototypeAt(...path: readonly string[]): unknown {
   let at: unknown = globalThis;
@@ -19,17 +29,22 @@ function prototypeAt(...path: readonly string[]): unknown {
   return at;
 }
 
-function makeKinds(): Map<unknown, How> {
-  const made = new Map<unknown, How>();
-  made.set(prototypeAt('Blob'), 'clone');
-  made.set(prototypeAt('WebAssembly', 'Module'), 'clone');
-  // Before Node 24 a clone is a Blob, without its name.
-  if (structuredClone(new File([], '')) instanceof File) made.set(File.prototype, 'clone');
-  for (const name of ['MessagePort', 'ReadableStream', 'WritableStream', 'TransformStream']) {
-    made.set(prototypeAt(name), 'transfer');
-  }
-  made.delete(undefined);
-  return made;
+let isFileCloned: boolean | undefined;
+
+/** Before Node 24 a clone is a Blob, without its name. */
+function isFileCloneable(): boolean {
+  isFileCloned ??= structuredClone(new File([], '')) instanceof File;
+  return isFileCloned;
+}
+
+/** By the class alone. A global is looked at only for a class of its name: the first look loads its module. */
+function kindOf(prototype: object): How | undefined {
+  const owner = ownValue(prototype, 'constructor');
+  const kind = typeof owner === 'function' ? kinds.get(owner.name) : undefined;
+  if (kind === undefined) return undefined;
+  const [how, ...path] = kind;
+  if (prototypeAt(...path) !== prototype) return undefined;
+  return path[0] === 'File' && !isFileCloneable() ? undefined : how;
 }
 
 /** How `postMessage` passes `value` on: copied by reference, given away, or (`undefined`) not at all. */
@@ -37,9 +52,9 @@ function howLive(value: object): How | undefined {
   if (isSharedArrayBuffer(ArrayBuffer.isView(value) ? value.buffer : value)) return 'clone';
   if (isCryptoKey(value)) return 'clone'; // by no prototype: some versions have one of their own
   const prototype: object | null = Object.getPrototypeOf(value);
-  kinds ??= makeKinds();
-  const how = kinds.get(prototype);
-  if (how !== undefined || prototype === null) return how;
+  if (prototype === null) return undefined;
+  const how = kindOf(prototype);
+  if (how !== undefined) return how;
   if (prototype === prototypeAt('WebAssembly', 'Memory')) {
     return isSharedArrayBuffer(Reflect.get(value, 'buffer')) ? 'clone' : undefined;
   }

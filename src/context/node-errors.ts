@@ -3,7 +3,13 @@
 // writes. A peer makes one that does the same, and has one for all errors of a code.
 // Not here: those of which Node's own can be had (intrinsics.ts), properties of errors (encode.ts).
 
-import { defineOwn, descriptorOf, type OwnDescriptor, ownValue } from '../internal/index.js';
+import {
+  defineOwn,
+  descriptorOf,
+  jsonOf,
+  type OwnDescriptor,
+  ownValue,
+} from '../internal/index.js';
 import { internalErrors, isErrorMark } from './internal-errors.js';
 import { builtinPath, followPath, nodeModulePath } from './intrinsics.js';
 import { twinHere } from './realms.js';
@@ -96,7 +102,7 @@ function codeOf(prototype: object): string {
 
 /** A prototype that does what the parts say: one for all errors that have the same. */
 export function makeNodeErrorPrototype(parts: NodeErrorParts): object {
-  const key = JSON.stringify([parts.layers, parts.path]);
+  const key = jsonOf([parts.layers, parts.path]);
   const before = made.get(key);
   if (before !== undefined) return before;
   let at = Object(followPath(parts.path));

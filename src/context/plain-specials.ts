@@ -1,6 +1,7 @@
 // Makes the specials of a payload that stand for themselves: built-ins, errors, buffers, tasks.
 // Not here: functions and classes, and what holds other specials (decode.ts).
 
+import { isNativeError } from 'node:util/types';
 import { defineOwn, withoutStack } from '../internal/index.js';
 import { followPath } from './intrinsics.js';
 import { infoAccessor, makeNodeErrorPrototype } from './node-errors.js';
@@ -59,7 +60,7 @@ function makeError(entry: readonly unknown[]): Error {
   const made: unknown = withoutStack(() =>
     Reflect.construct(Base, stringAt(entry, 1) === 'AggregateError' ? [[]] : []),
   );
-  if (!(made instanceof Error)) throw corrupt('an error has no class');
+  if (!isNativeError(made)) throw corrupt('an error has no class');
   for (const key of Reflect.ownKeys(made)) Reflect.deleteProperty(made, key);
   const stack = entry[2];
   if (stack === undefined) return made;

@@ -12,7 +12,7 @@ import {
 import { Dirent } from 'node:fs';
 import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
-import { defineOwn } from '../internal/index.js';
+import { defineOwn, ownValue } from '../internal/index.js';
 import { builtinPath } from './intrinsics.js';
 import { corrupt } from './wire.js';
 
@@ -49,6 +49,15 @@ function isOfUser(value: object, constructor: { readonly prototype: object }): b
   return isDirect(value, constructor) || builtinPath(Object.getPrototypeOf(value)) === undefined;
 }
 
+/**
+ * Whether its class is called so. Asked first, because the first look at `Headers` or `FormData` loads all of
+ * Node's `fetch`, which takes long, and fails where a program has added `get` to `Object.prototype`.
+ */
+function isTagged(value: object, tag: string): boolean {
+  const prototype: object | null = Object.getPrototypeOf(value);
+  return prototype !== null && ownValue(prototype, Symbol.toStringTag) === tag;
+}
+
 /** By the number in a payload. */
 const kinds: readonly Kind[] = [
   {
@@ -81,7 +90,9 @@ const kinds: readonly Kind[] = [
   },
   {
     partsOf: (value) =>
-      value instanceof Headers && isDirect(value, Headers) ? [...value.entries()] : undefined,
+      isTagged(value, 'Headers') && value instanceof Headers && isDirect(value, Headers)
+        ? [...value.entries()]
+        : undefined,
     make: (parts) => {
       const made = new Headers();
       for (const [name, value] of pairs(parts)) made.append(name, value);
@@ -90,6 +101,7 @@ const kinds: readonly Kind[] = [
   },
   {
     partsOf: (value) => {
+      if (!isTagged(value, 'FormData')) return undefined;
       if (!(value instanceof FormData) || !isDirect(value, FormData)) return undefined;
       const entries = [...value.entries()];
       return entries.every(([, entry]) => typeof entry === 'string') ? entries : undefined;

@@ -287,7 +287,8 @@ function findModule(specifier: string, parent: string): string | undefined {
   for (const name of names) {
     try {
       const isRelative = /^\.{1,2}\//.test(name);
-      return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent)) : name)).href;
+      return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent).href) : name))
+        .href;
     } catch {
       // The next one.
     }

@@ -4,7 +4,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { ownValue } from '../internal/index.js';
+import { ownValue, sourceText } from '../internal/index.js';
 import type { AnyFunction } from './types.js';
 
 const names = new Set(
@@ -38,8 +38,8 @@ export function constructorHere(constructor: AnyFunction): AnyFunction {
   if (!names.has(constructor.name)) return constructor;
   const ours: unknown = Reflect.get(globalThis, constructor.name);
   if (typeof ours !== 'function' || constructor instanceof Function) return constructor;
-  const text = Function.prototype.toString.call(constructor);
-  return text === Function.prototype.toString.call(ours) ? ours : constructor;
+  const text = sourceText(constructor);
+  return text === sourceText(ours) ? ours : constructor;
 }
 
 /** The prototype of `value` as a peer has it. */

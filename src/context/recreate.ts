@@ -10,7 +10,7 @@ import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
-import { defineOwn, descriptorsOf, messageOf } from '../internal/index.js';
+import { defineOwn, descriptorsOf, jsonOf, messageOf } from '../internal/index.js';
 import { checkImport } from './guard.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
@@ -110,7 +110,7 @@ function keyFor(name: string): string {
 }
 
 function quoted(text: string): string {
-  return JSON.stringify(text);
+  return jsonOf(text);
 }
 
 function toInstance(value: unknown, form: string, functionName: string | undefined): Instance {

@@ -6,7 +6,13 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import { descriptorOf, descriptorsOf, type OwnDescriptor, ownValue } from '../internal/index.js';
+import {
+  descriptorOf,
+  descriptorsOf,
+  type OwnDescriptor,
+  ownValue,
+  sourceText,
+} from '../internal/index.js';
 import { copiedFrom } from './copied-exports.js';
 import { inspectSelf } from './inspector.js';
 import { isLoadedByNode, rememberForeignModule } from './jest.js';
@@ -177,7 +183,7 @@ function isNaming(get: () => unknown): boolean {
 }
 
 function matchGetter(get: () => unknown): readonly string[] {
-  return namingGetter.exec(Function.prototype.toString.call(get)) ?? [];
+  return namingGetter.exec(sourceText(get)) ?? [];
 }
 
 /** A getter is asked only when it is a compiler's: a getter of a user's may throw, or do something. */

@@ -5,7 +5,13 @@ import { EventEmitter } from 'node:events';
 import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
-import { isDetached, isSharedByOtherCopy, messageOf, ownValue } from '../internal/index.js';
+import {
+  isDetached,
+  isSharedByOtherCopy,
+  messageOf,
+  ownValue,
+  sourceText,
+} from '../internal/index.js';
 import { readCode } from './code.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
@@ -214,7 +220,7 @@ function judge(constructor: AnyFunction): Refusal | false {
       : 'it is part of Node.js itself';
     return { what: withArticle(name), why: `${why}; ${liveHere}` };
   }
-  const code = readCode(Function.prototype.toString.call(constructor));
+  const code = readCode(sourceText(constructor));
   if (code?.hasPrivateMembers !== true) return false;
   const isOfPackage = canInspect() && urlOf(constructor).includes('/node_modules/');
   return {
@@ -259,7 +265,7 @@ export function isOfNode(constructor: AnyFunction): boolean {
   if (builtinPath(constructor) !== undefined || nodeModulePath(constructor) !== undefined)
     return true;
   if (originOf(constructor) !== undefined) return false;
-  if (readCode(Function.prototype.toString.call(constructor)) === undefined) return true;
+  if (readCode(sourceText(constructor)) === undefined) return true;
   if (!canInspect()) return false;
   return urlOf(constructor).startsWith('node:');
 }

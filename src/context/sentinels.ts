@@ -4,7 +4,7 @@
 // Not here: objects that can change, which are copies, as an argument has what its caller sees in it.
 
 import * as types from 'node:util/types';
-import { descriptorOf, ownValue } from '../internal/index.js';
+import { descriptorOf, ownValue, sourceText } from '../internal/index.js';
 import { type ModuleReference, sentinelOfCjs } from './references.js';
 
 /** An import as a module wrote it. */
@@ -122,7 +122,7 @@ export function contentsOf(value: unknown): string | undefined {
 
 function addContents(value: unknown, parts: string[], above: Set<unknown>): boolean {
   if (parts.length >= mostParts) return false;
-  if (typeof value === 'function') parts.push(Function.prototype.toString.call(value));
+  if (typeof value === 'function') parts.push(sourceText(value));
   else if (typeof value !== 'object' || value === null) {
     parts.push(`${typeof value} ${Object.is(value, -0) ? '-0' : String(value)}`);
   } else {

@@ -21,11 +21,27 @@ const ownPaths = [ownRoot, ownSources].flatMap((folder) => [
   decodeURIComponent(folder.pathname),
 ]);
 
+const { captureStackTrace } = Error;
+
 /** The place that called `below`; costs 1 µs, the text only when it is read. */
 export function captureSite(below: (...args: never[]) => unknown): CallSite {
   const site: CallSite = {};
-  Error.captureStackTrace(site, below);
+  try {
+    captureStackTrace(site, below);
+  } catch {
+    // A program has taken it away, or replaced it: errors have no frames of the caller.
+  }
   return site;
+}
+
+/** None where an `Error.prepareStackTrace` of the program throws, or makes something else than a text. */
+function framesAt(site: CallSite | undefined): string[] {
+  try {
+    const stack: unknown = site?.stack;
+    return typeof stack === 'string' ? splitStack(stack).frames : [];
+  } catch {
+    return [];
+  }
 }
 
 /** Own frames between a refusal and whoever called manycore, with room to spare. */
@@ -37,13 +53,14 @@ const mostOwnFrames = 50;
  */
 export function atCaller<E extends Error>(error: E): E {
   const { stackTraceLimit } = Error;
+  // Without a limit no error has a stack.
+  if (typeof stackTraceLimit !== 'number') return error;
   if (!Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + mostOwnFrames)) return error;
   let frames: string[];
   try {
-    const { stack } = captureSite(atCaller);
-    frames = splitStack(typeof stack === 'string' ? stack : '').frames.filter(isOfUser);
+    frames = framesAt(captureSite(atCaller)).filter(isOfUser);
   } finally {
-    Error.stackTraceLimit = stackTraceLimit;
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
   }
   if (frames.length > 0 && stackTraceLimit > 0) setStack(error, frames.slice(0, stackTraceLimit));
   return error;
@@ -85,7 +102,7 @@ async function settleLater<T>(settle: (site: CallSite) => T): Promise<T> {
  * the host: "host 2".
  */
 export function joinStacks(error: unknown, site: CallSite | undefined, hostLabel: string): void {
-  const local = splitStack(site?.stack ?? '').frames.filter(isOfUser);
+  const local = framesAt(site).filter(isOfUser);
   clean(error, [`    at [${hostLabel}]`, ...local]);
   const seen = new Set<unknown>([error]);
   for (const each of seen) {
@@ -109,7 +126,8 @@ function partsOf(error: unknown): unknown[] {
 function clean(error: unknown, below: readonly string[]): void {
   if (typeof error !== 'object' || error === null) return;
   try {
-    const stack: unknown = Reflect.get(error, 'stack');
+    // Not one that `Object.prototype` has: what was thrown may be any object.
+    const stack = isNativeError(error) ? error.stack : ownStack(error);
     if (typeof stack !== 'string') return;
     const { head, frames } = splitStack(stack, Reflect.get(error, 'message'));
     const remote = withoutEnd(frames.filter(isOfUser).map(toOriginal), below.slice(1));
@@ -122,6 +140,10 @@ function clean(error: unknown, below: readonly string[]): void {
   } catch {
     // A frozen error keeps the stack that it has.
   }
+}
+
+function ownStack(error: object): unknown {
+  return Object.hasOwn(error, 'stack') ? Reflect.get(error, 'stack') : undefined;
 }
 
 /** A refusal that was made here has the caller's frames already. */

@@ -2,7 +2,7 @@
 // capture, and the module keeps its own state in each host.
 
 import { CodedError } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { jsonOf, messageOf } from '../internal/index.js';
 import { isEntry } from './program.js';
 import { importerFor } from './recreate.js';
 import type { AnyFunction } from './types.js';
@@ -28,7 +28,7 @@ export function task<F extends (...args: never[]) => unknown>(
   if (!URL.canParse(url)) {
     throw new CodedError(
       'OPTION_INVALID',
-      `task() takes an absolute URL, not ${JSON.stringify(url)}: use import.meta.resolve(…) or ` +
+      `task() takes an absolute URL, not ${jsonOf(url)}: use import.meta.resolve(…) or ` +
         'new URL(…, import.meta.url)',
     );
   }
@@ -72,7 +72,7 @@ async function importExport(url: string, exportName: string): Promise<AnyFunctio
   if (typeof fn !== 'function') {
     throw new CodedError(
       'TRANSFER_IMPORT_FAILED',
-      `${url} exports no function ${JSON.stringify(exportName)}`,
+      `${url} exports no function ${jsonOf(exportName)}`,
     );
   }
   return fn;

@@ -3,7 +3,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { defineOwn, descriptorOf } from '../internal/index.js';
+import { defineOwn, descriptorOf, sourceText } from '../internal/index.js';
 import { mockWayOut, type Path, transferError } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
@@ -91,7 +91,7 @@ let star: AnyFunction | undefined;
  * others are as they are.
  */
 export function withoutState(fn: AnyFunction): AnyFunction {
-  if (fn.name === '' && fn.length === 1 && starPattern.test(Function.prototype.toString.call(fn))) {
+  if (fn.name === '' && fn.length === 1 && starPattern.test(sourceText(fn))) {
     star ??= travelling(starText);
     return star;
   }
@@ -109,11 +109,11 @@ const starText = `function (mod) {
   const result = {};
   for (const key of mod == null ? [] : Object.getOwnPropertyNames(mod)) {
     if (key === 'default') continue;
-    const own = Object.getOwnPropertyDescriptor(mod, key);
-    const isOwn = own && !('get' in own ? !mod.__esModule : own.writable || own.configurable);
-    Object.defineProperty(result, key, isOwn ? own : { enumerable: true, get: () => mod[key] });
+    const own = { __proto__: null, ...Object.getOwnPropertyDescriptor(mod, key) };
+    const isOwn = !('get' in own ? !mod.__esModule : own.writable || own.configurable);
+    Object.defineProperty(result, key, isOwn ? own : { __proto__: null, enumerable: true, get: () => mod[key] });
   }
-  Object.defineProperty(result, 'default', { enumerable: true, value: mod });
+  Object.defineProperty(result, 'default', { __proto__: null, enumerable: true, value: mod });
   return result;
 }`;
 

@@ -9,6 +9,7 @@
 // the mapper in (hot-loop.ts).
 // Not here: which items make a chunk (pmap/), how chunk and answer travel (runner.ts, link.ts).
 
+import { nowMs } from '../internal/index.js';
 import { type HotJob, type HotLoop, hotLoopOf } from './hot-loop.js';
 import {
   type Cells,
@@ -348,7 +349,7 @@ const mostItemsBetween = 8192;
 
 /** Says when a chunk's time is over, and looks at the clock now and then only. */
 class Clock {
-  readonly #startedMs = performance.now();
+  readonly #startedMs = nowMs();
   readonly #budgetMs: number;
   #lookedMs = this.#startedMs;
   #stride = 1;
@@ -362,17 +363,17 @@ class Clock {
   /** Asked after each item, `done` of which are through. */
   isOver(done: number): boolean {
     if (done < this.nextLook) return false;
-    const nowMs = performance.now();
-    const passedMs = nowMs - this.#lookedMs;
-    this.#lookedMs = nowMs;
+    const atMs = nowMs();
+    const passedMs = atMs - this.#lookedMs;
+    this.#lookedMs = atMs;
     if (passedMs > 2 * lookEveryMs) this.#stride = 1;
     else if (passedMs < lookEveryMs) this.#stride = Math.min(2 * this.#stride, mostItemsBetween);
     this.nextLook = done + this.#stride;
-    return nowMs - this.#startedMs >= this.#budgetMs;
+    return atMs - this.#startedMs >= this.#budgetMs;
   }
 
   ranMs(): number {
-    return performance.now() - this.#startedMs;
+    return nowMs() - this.#startedMs;
   }
 }
 

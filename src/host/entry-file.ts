@@ -16,18 +16,20 @@ let isKnownToExist = false;
 /** `HOST_START_FAILED`: it is not there, and will not be. */
 export class EntryMissingError extends CodedError {}
 
-/** The URL of `entry.ts`, compiled. Throws an `EntryMissingError` when it is not there. */
-export function entryFile(): URL {
-  isKnownToExist ||= !isThisFile && !hasTicketOfHost() && existsSync(entryUrl);
-  if (isKnownToExist) return entryUrl;
+/** The path of `entry.ts`, compiled. Throws an `EntryMissingError` when it is not there. */
+export function entryFile(): string {
+  // By its text: Node takes no URL for one where a program has added `path` to `Object.prototype`.
+  const path = fileURLToPath(entryUrl.href);
+  isKnownToExist ||= !isThisFile && !hasTicketOfHost() && existsSync(path);
+  if (isKnownToExist) return path;
   throw new EntryMissingError(
     'HOST_START_FAILED',
-    `manycore's host program ${fileURLToPath(entryUrl)} is not beside its library: was manycore ` +
+    `manycore's host program ${path} is not beside its library: was manycore ` +
       'bundled into the program? Leave it out (esbuild: --external:manycore)',
   );
 }
 
-/** The same of `shared-entry.ts`, which lies beside it. */
+/** The URL of `shared-entry.ts`, which lies beside it. */
 export function sharedEntryFile(): URL {
   entryFile();
   return sharedEntryUrl;

@@ -11,7 +11,14 @@ import { isMainThread, MessageChannel } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
 import { createImporter, programUrls } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { clearTimeout, Lifecycle, messageOf, setTimeout, startTimer } from '../internal/index.js';
+import {
+  clearTimeout,
+  Lifecycle,
+  messageOf,
+  nowMs,
+  setTimeout,
+  startTimer,
+} from '../internal/index.js';
 import { nativeBinding } from '../native.js';
 import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
@@ -70,7 +77,7 @@ export class Host<C extends Call> implements EndingHost {
   readonly id: number;
   readonly kind: HostOptions['kind'];
   readonly pinnedCores: readonly number[];
-  readonly startedAtMs = performance.now();
+  readonly startedAtMs = nowMs();
   /** For the owner: order of last use, expected work in flight in ms, whether the channel was full. */
   lastUsed = 0;
   pendingMs = 0;

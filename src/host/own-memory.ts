@@ -2,7 +2,7 @@
 // from the first question on, until nobody has asked for a while. A host that is never asked observes nothing.
 
 import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
-import { setImmediate, setTimeout } from '../internal/index.js';
+import { nowMs, setImmediate, setTimeout } from '../internal/index.js';
 import type { HostMemory } from './protocol.js';
 
 /** Of this thread: parents that share a host are told the same. */
@@ -18,6 +18,6 @@ export function tellMemory(tell: (memory: HostMemory) => void): void {
   end.refresh();
   // Where Node tells of pauses, it does so by an immediate of its own, which comes first.
   setImmediate(() => {
-    tell({ atMs: performance.now(), heap: heapFigures(), gc: counted.figures() });
+    tell({ atMs: nowMs(), heap: heapFigures(), gc: counted.figures() });
   });
 }

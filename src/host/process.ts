@@ -5,10 +5,9 @@
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { fewestBlockingThreads, withBlockingThreads } from '../blocking-pool/index.js';
 import type { ChannelOffer } from '../channels/index.js';
-import { ownOf } from '../internal/index.js';
+import { jsonOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
 import { inheritedFlags } from './flags.js';
 import { afterOutput, listenToOutput, type Output } from './output.js';
@@ -24,7 +23,7 @@ export function startProcess(
   offer: ChannelOffer,
   options: HostOptions,
 ): HostHandle {
-  const entryPath = fileURLToPath(entryFile());
+  const entryPath = entryFile();
   const flags = [...inheritedFlags(process.execArgv), ...options.execArgv];
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
   const output = options.onOutput === undefined ? 'inherit' : 'pipe';
@@ -34,7 +33,7 @@ export function startProcess(
     env: ownOf({ ...withBlockingThreads(process.env, fewestBlockingThreads), ...options.env }),
     windowsHide: true,
   };
-  const args = [...flags, entryPath, JSON.stringify(ticket)];
+  const args = [...flags, entryPath, jsonOf(ticket)];
   const child = spawn(process.execPath, args, ownOf(spawnOptions));
   child.unref();
   const { onOutput } = options;
@@ -49,6 +48,7 @@ class ProcessHandle implements HostHandle {
   readonly kind = 'process';
   readonly pipe: Duplex | undefined;
   onExit: (exit: HostExit) => void = () => {};
+  onRetire: () => void = () => {};
   readonly #child: ChildProcess;
   #hasEnded = false;
 

@@ -3,10 +3,10 @@
 // whatever the task threw. A task that its parent has taken back in the meantime is skipped.
 // Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
 
-import { performance } from 'node:perf_hooks';
 import { ByteReader, type Claims } from '../channels/index.js';
 import { type Exporter, exportError, type Importer, reduceError } from '../context/index.js';
 import { CodedError } from '../errors.js';
+import { nowMs } from '../internal/index.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
 import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
 import type { Gate } from './gate.js';
@@ -177,7 +177,7 @@ export class Runner {
       // Nobody needs what cannot be read.
     }
     const error = new CodedError('ABORTED', 'the call was aborted before it began');
-    this.#fail(slot, performance.now(), error);
+    this.#fail(slot, nowMs(), error);
   }
 
   #call(kind: number, slot: number, target: number, body: ByteReader, isAborted: boolean): void {
@@ -188,7 +188,7 @@ export class Runner {
     }
     const task = new RunningTask(slot, this.#reporter);
     this.#options.onTurn(true);
-    const startedMs = performance.now();
+    const startedMs = nowMs();
     let result: unknown;
     let unfinished: Promise<unknown> | undefined;
     try {
@@ -264,7 +264,7 @@ export class Runner {
   }
 
   #succeed({ slot, chunk }: RunningTask, startedMs: number, result: unknown): Failure | undefined {
-    const endedMs = performance.now();
+    const endedMs = nowMs();
     let failure: Failure | undefined;
     try {
       this.#link.post(frame.result, slot, runTime(startedMs, endedMs), result);
@@ -291,7 +291,7 @@ export class Runner {
         trySend: (value) => this.#link.codec.release(this.#link.codec.pack(value)),
         reduce: (error) => reduceError(this.#options.exporter, error),
       });
-      this.#link.post(frame.result, slot, runTime(startedMs, performance.now()), travelling);
+      this.#link.post(frame.result, slot, runTime(startedMs, nowMs()), travelling);
       return undefined;
     } catch (error) {
       return this.#fail(slot, startedMs, error);
@@ -306,7 +306,7 @@ export class Runner {
       this.#link.post(frame.failedAt, slot, at, undefined);
     }
     const snapshot = exportError(this.#options.exporter, error);
-    this.#link.postSnapshot(frame.error, slot, runTime(startedMs, performance.now()), snapshot);
+    this.#link.postSnapshot(frame.error, slot, runTime(startedMs, nowMs()), snapshot);
     return { error };
   }
 

@@ -4,7 +4,7 @@
 
 import { closeSync } from 'node:fs';
 import { acceptChannel, Wire } from '../channels/index.js';
-import { clearInterval, setInterval } from '../internal/index.js';
+import { clearInterval, nowMs, setInterval } from '../internal/index.js';
 import { callNative, requireNative } from '../native.js';
 import { isAlive } from '../proc/index.js';
 import { taskSignal } from './current-task.js';
@@ -95,10 +95,10 @@ function part(place: number): void {
 
 /** The others wait for a task whose parent is gone: not for ever. */
 function endAbandoned(session: Session): void {
-  const endMs = performance.now() + abandonedMs;
+  const endMs = nowMs() + abandonedMs;
   const timer = setInterval(() => {
     if (!session.isAtWork) clearInterval(timer);
-    else if (performance.now() > endMs) leave(true);
+    else if (nowMs() > endMs) leave(true);
   }, lookAgainMs);
 }
 

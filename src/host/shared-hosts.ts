@@ -28,6 +28,7 @@ export class SharedPlace implements HostHandle {
   readonly kind = 'process';
   readonly pipe = undefined;
   onExit: (exit: HostExit) => void = () => {};
+  onRetire: () => void = () => {};
   readonly #turns: Turns;
   readonly #part: () => void;
   #given: GivenPlace | undefined;

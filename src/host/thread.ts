@@ -19,7 +19,7 @@ export function startThread(
   offer: ChannelOffer,
   options: HostOptions,
 ): HostHandle {
-  const entryUrl = entryFile();
+  const entryPath = entryFile();
   try {
     const workerOptions: WorkerOptions = {
       name: 'manycore host', // the thread has it in the system, from Node 22 on
@@ -34,7 +34,7 @@ export function startThread(
         resourceLimits: ownOf({ maxOldGenerationSizeMb: options.maxHeapMb }),
       }),
     };
-    const worker = new Worker(entryUrl, ownOf(workerOptions));
+    const worker = new Worker(entryPath, ownOf(workerOptions));
     worker.unref();
     const { onOutput } = options;
     const { stdout, stderr } = worker;
@@ -59,6 +59,7 @@ class ThreadHandle implements HostHandle {
   readonly pid = process.pid;
   readonly pipe = undefined;
   onExit: (exit: HostExit) => void = () => {};
+  onRetire: () => void = () => {};
   readonly #worker: Worker;
   readonly #loads: Loads;
   #error: Error | undefined;

@@ -29,8 +29,8 @@ export interface HostHandle {
   readonly pipe: Duplex | undefined;
   /** Called once. */
   onExit: (exit: HostExit) => void;
-  /** Called when it is to get nothing more, and to leave after what it has. Default: never. */
-  onRetire?: () => void;
+  /** Called when it is to get nothing more, and to leave after what it has. */
+  onRetire: () => void;
   /** Asks it to leave (SIGTERM; a thread is terminated). */
   terminate(): void;
   /** It begins when there is room for it, whenever that is. Default: it begins at once. */

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { withBlockingThreads } from '../blocking-pool/index.js';
 import { offerChannel, Wire } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { ownOf } from '../internal/index.js';
+import { jsonOf, ownOf } from '../internal/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
 import { inheritedFlags } from './flags.js';
 
@@ -97,7 +97,7 @@ function start(
 ): ChildProcess {
   const flags = inheritedFlags(process.execArgv);
   const given = fds.map((_, at) => firstGivenAt + at);
-  const argument = JSON.stringify(ticket(wireTicket, given));
+  const argument = jsonOf(ticket(wireTicket, given));
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'inherit', 'inherit', ...firstFds, ...fds],
     env: ownOf(withBlockingThreads(process.env, blockingThreads)),
@@ -106,6 +106,6 @@ function start(
     // A Ctrl-C at the terminal is for whoever started this process to act on.
     detached: true,
   };
-  const args = [...flags, fileURLToPath(entry), argument];
+  const args = [...flags, fileURLToPath(entry.href), argument];
   return spawn(process.execPath, args, ownOf(spawnOptions));
 }

@@ -2,6 +2,8 @@
 // for each that is added or removed, so thousands of calls on one signal would cost seconds; and from the
 // eleventh on it warns of a leak that is none.
 
+import { ownOf } from './check.js';
+
 interface Watch {
   readonly listeners: Set<() => void>;
   readonly onAbort: () => void;
@@ -15,7 +17,7 @@ function watchOf(signal: AbortSignal): Watch {
     watches.delete(signal); // Node has removed the listener
     for (const listener of listeners) listener();
   };
-  signal.addEventListener('abort', onAbort, { once: true });
+  signal.addEventListener('abort', onAbort, ownOf({ once: true }));
   return { listeners, onAbort };
 }
 

@@ -4,6 +4,7 @@
 import { isPromise, isTypedArray } from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { hintFor } from './did-you-mean.js';
+import { jsonOf } from './json.js';
 
 /** The error for an option that has a wrong value. */
 export function invalid(name: string, value: unknown, wanted: string): CodedError {
@@ -11,7 +12,7 @@ export function invalid(name: string, value: unknown, wanted: string): CodedErro
 }
 
 function describe(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'string') return jsonOf(value);
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return 'an array';
   if (isTypedArray(value)) return `${value[Symbol.toStringTag]} of length ${value.length}`;
@@ -57,7 +58,7 @@ function checkNames(what: string, value: object, names: ReadonlySet<string>): vo
 
 export function oneOf<const T extends string>(name: string, value: T, allowed: readonly T[]): T {
   if (!allowed.includes(value)) {
-    throw invalid(name, value, allowed.map((entry) => JSON.stringify(entry)).join(' or '));
+    throw invalid(name, value, allowed.map((entry) => jsonOf(entry)).join(' or '));
   }
   return value;
 }

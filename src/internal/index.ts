@@ -58,6 +58,7 @@ export {
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
 export { isSameClass } from './hidden-class.js';
+export { jsonOf } from './json.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { LoopHold, whileHeld } from './loop-hold.js';
@@ -74,6 +75,7 @@ export {
 } from './plain.js';
 export { replaceFile } from './replace-file.js';
 export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
+export { sourceText } from './source-text.js';
 export { median, quantile } from './statistics.js';
 export {
   clearImmediate,

@@ -7,6 +7,7 @@ import * as types from 'node:util/types';
 import { isSharedByOtherCopy } from './copies.js';
 import { descriptorOf } from './descriptors.js';
 import { isSameClass } from './hidden-class.js';
+import { jsonOf } from './json.js';
 
 const objectPrototype: object = Object.prototype;
 const arrayPrototype: object = Array.prototype;
@@ -77,7 +78,7 @@ function copiesOf(value: object): object[] {
     if (type === 'object' || type === 'string') copy[key] = null;
     else if (type !== 'number' && type !== 'boolean' && type !== 'undefined') return [];
   }
-  const parsed: unknown = JSON.parse(JSON.stringify(copy)); // Node 20 makes literals as this does
+  const parsed: unknown = JSON.parse(jsonOf(copy)); // Node 20 makes literals as this does
   return typeof parsed === 'object' && parsed !== null ? [copy, parsed] : [copy];
 }
 

@@ -12,7 +12,7 @@
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
 import type { Cells, Chunk } from '../host/index.js';
-import { abortError, unwatchAbort, watchAbort } from '../internal/index.js';
+import { abortError, nowMs, unwatchAbort, watchAbort } from '../internal/index.js';
 import { ChunkFailure, callDefaults } from '../pool/index.js';
 import {
   chunkBudgetMs,
@@ -65,7 +65,7 @@ export class MapRun {
   readonly #parts: MapParts;
   readonly #controller = new AbortController();
   readonly #returned: Piece[] = [];
-  readonly #startedMs = performance.now();
+  readonly #startedMs = nowMs();
   #resolve: () => void = () => {};
   #reject: (error: unknown) => void = () => {};
   #state: MapState = 'running';
@@ -344,9 +344,9 @@ export class MapRun {
   #tellProgress(isLast: boolean): void {
     const { source, options } = this.#parts;
     if (options.onProgress === undefined) return;
-    const nowMs = performance.now();
-    if (!isLast && nowMs - this.#toldMs < progressEveryMs) return;
-    this.#toldMs = nowMs;
+    const atMs = nowMs();
+    if (!isLast && atMs - this.#toldMs < progressEveryMs) return;
+    this.#toldMs = atMs;
     options.onProgress({ doneItems: this.#doneItems, totalItems: source.totalItems });
   }
 
@@ -363,7 +363,7 @@ export class MapRun {
   #end(state: MapState, error?: unknown): void {
     const { source, runner, options } = this.#parts;
     this.#state = state;
-    this.#endedMs = performance.now();
+    this.#endedMs = nowMs();
     if (options.signal !== undefined) unwatchAbort(options.signal, this.#onAbort);
     source.close();
     this.#controller.abort();
@@ -379,7 +379,7 @@ export class MapRun {
 
   stats(): MapStats {
     const { runner, source } = this.#parts;
-    const untilMs = this.#state === 'running' ? performance.now() : this.#endedMs;
+    const untilMs = this.#state === 'running' ? nowMs() : this.#endedMs;
     return {
       channel: runner.channel,
       why: runner.why,

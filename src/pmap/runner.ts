@@ -5,7 +5,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { type Chunk, type ChunkAnswer, ItemFailure, type Mapper, runChunk } from '../host/index.js';
-import { setImmediate } from '../internal/index.js';
+import { nowMs, setImmediate } from '../internal/index.js';
 import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
 import { type ItemCost, isCheaperHere } from './chunk.js';
 
@@ -76,9 +76,9 @@ export class PoolRunner implements ChunkRunner {
   }
 
   async run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
-    const startedMs = performance.now();
+    const startedMs = nowMs();
     const answered = this.#pinned.run(chunk, call);
-    const sentMs = performance.now() - startedMs;
+    const sentMs = nowMs() - startedMs;
     return { ...(await answered), sentMs };
   }
 

@@ -18,6 +18,7 @@ import {
   announcements,
   clearTimeout,
   LoopHold,
+  nowMs,
   startTimer,
   timeoutError,
   unwatchAbort,
@@ -217,7 +218,7 @@ export class Dispatcher {
 
   /** It begins to wait: in the queue, or in a host that is still to start. */
   #waits(task: Task): void {
-    task.queuedMs = performance.now();
+    task.queuedMs = nowMs();
     if (!announcements.taskQueued.hasSubscribers) return;
     const { waitingTasks } = this;
     announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
@@ -416,7 +417,7 @@ export class Dispatcher {
     task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
     host.pendingMs += task.countedMs;
     this.runningTasks += 1;
-    this.waited.record(task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs);
+    this.waited.record(task.queuedMs === 0 ? 0 : nowMs() - task.queuedMs);
     const isBehind = host.inFlight > this.#options.concurrentTasksPerHost;
     // Of a shared host another pool may have made use in the same moment.
     if (isBehind || host.isShared) this.#takeBack.watch();
@@ -425,7 +426,7 @@ export class Dispatcher {
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
     if (task.options.signal !== undefined) this.#hostOf.set(task, host);
     if (announcements.taskStart.hasSubscribers) {
-      const waitedMs = task.queuedMs === 0 ? 0 : performance.now() - task.queuedMs;
+      const waitedMs = task.queuedMs === 0 ? 0 : nowMs() - task.queuedMs;
       announcements.taskStart.publish({ ...this.#describe(task), host: host.id, waitedMs });
     }
   }

@@ -18,7 +18,7 @@ import {
   type SharedHosts,
   type StartFailure,
 } from '../host/index.js';
-import { announcements, clearTimeout, startTimer, whileHeld } from '../internal/index.js';
+import { announcements, clearTimeout, nowMs, startTimer, whileHeld } from '../internal/index.js';
 import { freePlace } from './by-place.js';
 import { type FilledPoolOptions, optionsAt, type PoolSize } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
@@ -350,7 +350,7 @@ export class Fleet {
   readonly #hostEvents: HostEvents<Task> = {
     onReady: (host) => {
       if (announcements.hostReady.hasSubscribers) {
-        const startedInMs = performance.now() - host.startedAtMs;
+        const startedInMs = nowMs() - host.startedAtMs;
         announcements.hostReady.publish({
           host: host.id,
           kind: host.kind,

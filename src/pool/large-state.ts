@@ -4,6 +4,7 @@
 import { emitWarning } from 'node:process';
 import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
 import { parentBuffers, parentExporter } from '../host/index.js';
+import { sourceText } from '../internal/index.js';
 
 const largeBytes = 64 * 1024;
 /** A function whose state was another at so many calls in a row is left alone. */
@@ -22,7 +23,7 @@ const mostSeen = 256;
 export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): void {
   const { state } = snapshot;
   if (state === undefined || state.byteLength < largeBytes) return;
-  const text = Function.prototype.toString.call(fn);
+  const text = sourceText(fn);
   const before = seen.get(text);
   if (before?.callsLeft === 0 || (before === undefined && seen.size >= mostSeen)) return;
   const digest = fingerprint(fn, snapshot, parentBuffers);

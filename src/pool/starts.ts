@@ -5,7 +5,7 @@
 import { emitWarning } from 'node:process';
 import { CodedError } from '../errors.js';
 import type { HostKind, StartFailure } from '../host/index.js';
-import { announcements, clearTimeout, setTimeout } from '../internal/index.js';
+import { announcements, clearTimeout, nowMs, setTimeout } from '../internal/index.js';
 import { Patience, patienceDefaults } from '../supervise/index.js';
 
 /** How a pool's hosts start. */
@@ -75,21 +75,21 @@ export class Starts {
       return { state: 'ok', failedStarts: 0, degradedMs: 0, reason: undefined };
     }
     const { count, sinceMs, reason } = this.#failed;
-    const degradedMs = performance.now() - sinceMs;
+    const degradedMs = nowMs() - sinceMs;
     return { state: 'degraded', failedStarts: count, degradedMs, reason };
   }
 
   /** `host`: the one that failed; `undefined`: none was made. */
   failed({ error, startsToBeSure }: StartFailure, host: StartingHost | undefined): void {
     const { hasReadyHost, hasStartingHost, isWaitedFor, onGiveUp } = this.#options;
-    const nowMs = performance.now();
+    const atMs = nowMs();
     const { next, delayMs, isNewWave } = this.#patience.failed({
-      nowMs,
-      beganMs: host?.startedAtMs ?? nowMs,
+      nowMs: atMs,
+      beganMs: host?.startedAtMs ?? atMs,
       signature: error.message.replaceAll(/\d+/g, '#'),
       wavesToBeSure: startsToBeSure,
     });
-    if (isNewWave) this.#degrade(error, nowMs, delayMs);
+    if (isNewWave) this.#degrade(error, atMs, delayMs);
     // A cause that is sure soon, and without a ready host, rejects what waits within a second.
     if (startsToBeSure === Infinity || hasReadyHost()) this.#warnOnce(error);
     if (next === 'again') {
@@ -190,7 +190,7 @@ export class Starts {
   /** A host has answered its first task, or was ready for a while. */
   succeeded(): void {
     if (this.#failed === undefined) return;
-    const degradedMs = performance.now() - this.#failed.sinceMs;
+    const degradedMs = nowMs() - this.#failed.sinceMs;
     this.#failed = undefined;
     this.#patience.reset();
     clearTimeout(this.#steadyTimer);

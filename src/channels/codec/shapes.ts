@@ -7,7 +7,7 @@
 // key gets into that code only through JSON.stringify.
 
 import { CodedError } from '../../errors.js';
-import { defineOwn } from '../../internal/index.js';
+import { defineOwn, jsonOf } from '../../internal/index.js';
 import { ByteReader } from '../bytes.js';
 import { readKey } from './strings.js';
 
@@ -85,7 +85,7 @@ function makeCode(keys: readonly string[]): MakeObject | undefined {
   if (!mayMakeCode || madeFunctions >= maxMadeFunctions) return undefined;
   // Fields in brackets are always the object's own, `__proto__` too; others keep the literal fast.
   const fields = keys.map((key) => {
-    const name = JSON.stringify(key);
+    const name = jsonOf(key);
     return `${key === '__proto__' ? `[${name}]` : name}: read(reader, depth)`;
   });
   try {
