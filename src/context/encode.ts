@@ -255,6 +255,7 @@ export class Graph {
     if (known !== undefined) {
       if (value === this.functions[0]) this.seesRoot = true;
       this.#again.add(value);
+      this.roads.addAgain(value);
       return known;
     }
     if (typeof value === 'function') return this.#functions.encodeFunction(value, this);

@@ -190,6 +190,9 @@ export class Imports {
     user?: ImportUser,
   ): number {
     graph.roads.addImport(from, parent, user);
+    if (user !== undefined && typeof value === 'object' && value !== null) {
+      graph.roads.addPart(value, from, parent);
+    }
     const known = graph.indexOf(value);
     if (known !== undefined && typeof value !== 'string') return known;
     const { name, variable = '' } = from;

@@ -50,6 +50,8 @@ interface Copied {
 export class Roads {
   /** Once for each function that uses them. */
   readonly #imports = new Map<string, Imported>();
+  /** Modules that functions use by their properties alone, so far. */
+  readonly #parts = new Map<unknown, Imported>();
   readonly #copies = new Map<string, Copied>();
 
   addImport(from: ModuleReference, parent: string, user: ImportUser | undefined): void {
@@ -58,6 +60,17 @@ export class Roads {
       user === undefined ? '' : `${user.place.script.url} ${user.place.start} ${user.name}`;
     const key = `${specifier} ${parent} ${name} ${variable} ${site}`;
     if (!this.#imports.has(key)) this.#imports.set(key, { from, parent, user, path: undefined });
+  }
+
+  /** `value` is the module, of which a function uses some properties. */
+  addPart(value: object, from: ModuleReference, parent: string): void {
+    this.#parts.set(value, { from, parent, user: undefined, path: undefined });
+  }
+
+  /** `value` is met once more, as a value. */
+  addAgain(value: unknown): void {
+    const known = this.#parts.get(value);
+    if (known !== undefined) this.addImport(known.from, known.parent, undefined);
   }
 
   /** Modules that the code of a function names in `import()` or `require()`. */
@@ -80,6 +93,7 @@ export class Roads {
 
   addAll(other: Roads): void {
     for (const [key, each] of other.#imports) this.#imports.set(key, each);
+    for (const [value, each] of other.#parts) this.#parts.set(value, each);
     for (const [key, each] of other.#copies) this.#copies.set(key, each);
   }
 
