@@ -221,7 +221,9 @@ function importOf(
   if (format === 'compiled') {
     return { statement: `const ${name}_1 = require('./${file}');`, actions: by(`${name}_1.`) };
   }
-  const isNamed = dice.next() < 0.5 && names.length > 0;
+  // A variable of CommonJS that holds an object of another module is not seen as that.
+  const isHeld = format !== 'esm' && names.some((each) => /^v\d/.test(each));
+  const isNamed = dice.next() < 0.5 && names.length > 0 && !isHeld;
   if (format !== 'esm') {
     const statement = isNamed
       ? `const { ${names.map((each) => `${each}: ${name}_${each}`).join(', ')} } = require('./${file}');`
