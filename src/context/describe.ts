@@ -1,5 +1,6 @@
 // A function as it is at this moment: its code, its place, the values of the names that it uses. One
 // inspector capture, or none for functions without captures and for those that came from a peer.
+// Long (over 400 lines), because what is read of a function is one list, and each part has a reason of its own.
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
 import { sourceText } from '../internal/index.js';
@@ -18,7 +19,7 @@ import { type Path, transferError } from './refuse.js';
 import type { Binding } from './scope.js';
 import { bindingAt, type Place, placeOf } from './scripts.js';
 import { selfOf } from './self.js';
-import type { Sharing } from './sharing.js';
+import { type Sharing, scriptKey } from './sharing.js';
 import type { AnyFunction } from './types.js';
 import { isUserGlobal } from './user-globals.js';
 
@@ -38,6 +39,8 @@ export interface Slot {
   readonly isFixed: boolean;
   /** The scope that it is in, as V8 shows it, and those around that. */
   readonly scopes?: readonly object[];
+  /** Names a variable at the top of a classic script, which all scripts see. */
+  readonly inScripts?: string | undefined;
   /** What names the cell that it travels as; `undefined`: it travels as its value. */
   readonly cell?: unknown;
   /** The global of the program that it stands for. */
@@ -237,7 +240,7 @@ export class Describer {
   #slotsOf(
     fn: AnyFunction,
     code: Code,
-    { scopes, global }: Capture,
+    { scopes, ofScripts, global }: Capture,
     place: Place | undefined,
     path: Path,
   ): Slot[] {
@@ -254,13 +257,14 @@ export class Describer {
         if (isField) refuseComputedField(name, path);
       } else {
         const value = readScope(scope, name, path);
-        const cell =
-          place && !code.usesEval
-            ? (liveImport(binding, place.script.url) ??
-              this.#sharing.cellOf(place.script, binding, scope, code.isClass))
-            : undefined;
+        const inScripts = scope === ofScripts ? scriptKey(global, name) : undefined;
         const around = scopes.slice(scopes.indexOf(scope));
-        slots.push({ name, value, binding, isFixed: false, scopes: around, cell });
+        const slot = { name, value, binding, isFixed: false, scopes: around, inScripts };
+        const cell = code.usesEval
+          ? undefined
+          : ((place && liveImport(binding, place.script.url)) ??
+            this.#sharing.cellOf(slot, place, code));
+        slots.push({ ...slot, cell });
       }
     }
     if (code.usesEval) {

@@ -265,7 +265,7 @@ export class Functions implements FunctionEncoder {
     if (slot.global !== undefined) {
       const writes = code.usesEval || slot.global.writes;
       this.#sharing.checkGlobal({ fn, slot, writes, canShare }, slot.global.name, graph);
-    } else if (place !== undefined && !isFixed) {
+    } else if ((place !== undefined || slot.inScripts !== undefined) && !isFixed) {
       const writes = code.usesEval || code.writtenNames.has(name); // eval may assign any of them
       this.#sharing.check({ fn, place, slot, writes, canShare }, graph);
     }

@@ -347,8 +347,9 @@ type Keeper = object | symbol;
 
 /** Those around a class, as far as its constructor sees them. */
 function keepersAround(owner: AnyFunction): Keeper[] {
-  const { scopes } = inspectSelf().capture(owner);
+  const { scopes, ofScripts } = inspectSelf().capture(owner);
   return scopes
+    .filter((scope) => scope !== ofScripts)
     .flatMap(descriptorsOf)
     .map(([, { value }]) => value)
     .filter((value): value is Keeper => typeof value === 'symbol' || isCollection(value));

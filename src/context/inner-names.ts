@@ -66,7 +66,8 @@ export function exportsAround(
   const { name: nameInStacks, analysis } = script;
   // A loader runs modules as scripts of its own.
   if (!/^file:/.test(nameInStacks) || analysis === undefined) return [];
-  const root = inspectSelf().capture(fn).scopes.at(-1);
+  const { scopes, ofScripts } = inspectSelf().capture(fn);
+  const root = scopes.findLast((scope) => scope !== ofScripts);
   if (root === undefined) return [];
   // Not what a scope around the class has under the name of an export.
   const variables = new Map(valuesIn(root));

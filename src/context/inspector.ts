@@ -22,6 +22,8 @@ export interface FunctionLocation {
 /** What V8 knows of a function. `scopes` are innermost first, without the global object. */
 export interface Capture {
   readonly scopes: readonly object[];
+  /** The last of them where it holds the `let`, `const` and `class` at the top of all classic scripts. */
+  readonly ofScripts: object | undefined;
   /** The global object of the function, which is not ours in a context of node:vm. */
   readonly global: object;
   readonly location: FunctionLocation | undefined;
@@ -242,21 +244,26 @@ export class Inspector {
     this.#session.post('Runtime.callFunctionOn', request, () => {});
   }
 
-  #scopesOf(parts: ReadonlyMap<string, RemoteValue>): Pick<Capture, 'scopes' | 'global'> {
+  #scopesOf(
+    parts: ReadonlyMap<string, RemoteValue>,
+  ): Pick<Capture, 'scopes' | 'ofScripts' | 'global'> {
     const id = parts.get('[[Scopes]]')?.objectId;
     const list = id === undefined ? undefined : this.#fetch(id);
     const scopes: object[] = [];
+    let ofScripts: object | undefined;
     let global: object = globalThis;
-    if (!Array.isArray(list)) return { scopes, global };
+    if (!Array.isArray(list)) return { scopes, ofScripts, global };
     // V8's list has no prototype, so it has no methods.
     for (let index = 0; index < list.length; index += 1) {
       const entry: unknown = list[index];
       if (typeof entry !== 'object' || entry === null || !('object' in entry)) continue;
       if (typeof entry.object !== 'object' || entry.object === null) continue;
-      if ('description' in entry && entry.description === 'Global') global = entry.object;
+      const kind = 'description' in entry ? entry.description : undefined;
+      if (kind === 'Script') ofScripts = entry.object;
+      if (kind === 'Global') global = entry.object;
       else scopes.push(entry.object);
     }
-    return { scopes, global };
+    return { scopes, ofScripts, global };
   }
 
   #boundOf(parts: ReadonlyMap<string, RemoteValue>) {

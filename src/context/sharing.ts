@@ -1,6 +1,6 @@
 // Which variable of which scope a function captured, as far as that can be known. V8 shows the values
 // of a scope and not which scope it is, so it is found out:
-// - a scope of a module's root exists once;
+// - a scope of a module's root exists once, and so does the one of all classic scripts of a realm;
 // - what a scope makes for itself (a function declared in it, `const list = []`) is another in each,
 //   and so names the scope;
 // - two functions of one text that each scope makes at most once are of two scopes;
@@ -9,6 +9,7 @@
 // in the host as well (cells.ts). Where nothing tells whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
 
+import type { Code } from './code.js';
 import type { Slot } from './describe.js';
 import type { Graph } from './encode.js';
 import { nameOf } from './hazards.js';
@@ -28,7 +29,7 @@ export interface Sharer {
 
 /** A function that uses a variable. */
 export interface User extends Sharer {
-  readonly place: Place;
+  readonly place: Place | undefined;
 }
 
 const serials = new WeakMap<object, number>();
@@ -47,10 +48,17 @@ export class Sharing {
   readonly #shared = new Set<string | symbol>();
   readonly #ofHost = new Set<string | symbol>();
 
-  /** What names the cell of a variable; `undefined`: it travels as its value. `scope`: as V8 shows it. */
-  cellOf(script: Script, binding: Binding | undefined, scope: object, isClass: boolean) {
+  /** Names the cell of a variable; `undefined`: it travels as its value. */
+  cellOf(slot: Slot, place: Place | undefined, { isClass }: Code): string | undefined {
+    const { binding, inScripts, scopes: [scope] = [] } = slot;
+    // Another script may assign what this one takes for constant.
+    if (inScripts !== undefined) {
+      if (binding?.kind === 'const') return undefined;
+      return isClass || this.#shared.has(inScripts) ? inScripts : undefined;
+    }
+    if (place === undefined || scope === undefined) return undefined;
     if (binding === undefined || isConstant(binding)) return undefined;
-    const key = variableOf(script, binding);
+    const key = variableOf(place.script, binding);
     // A class lives on in hosts, so it cannot become another later.
     if (!isClass && !this.#shared.has(key)) return undefined;
     const instance = instanceOf(binding.scope, scope);
@@ -105,9 +113,10 @@ export class Sharing {
   /** Refuses a function that may share a variable with one before it; notes that it does. */
   check(user: User, graph: Graph): void {
     const { place, slot } = user;
-    const { binding, name } = slot;
+    const { binding, name, inScripts } = slot;
     if (binding?.kind === 'const') return;
-    const key = binding === undefined ? `${name}?` : variableOf(place.script, binding);
+    const isKnown = binding !== undefined && place !== undefined;
+    const key = inScripts ?? (isKnown ? variableOf(place.script, binding) : `${name}?`);
     const users = graph.variables.get(key) ?? [];
     graph.variables.set(key, users);
     for (const other of users) {
@@ -125,6 +134,11 @@ export class Sharing {
 
 function globalKey(name: string | symbol): string | symbol {
   return typeof name === 'symbol' ? name : `global ${name}`;
+}
+
+/** Names a variable at the top of a classic script in the realm of `global`. */
+export function scriptKey(global: object, name: string): string {
+  return `script ${serialOf(global)} ${name}`;
 }
 
 function variableOf(script: Script, { start }: Binding): string {
@@ -154,12 +168,14 @@ function valueIn(scope: object, name: string): unknown {
 
 function compare(a: User, b: User): 'one' | 'two' | 'unknown' {
   if (!Object.is(a.slot.value, b.slot.value)) return 'two';
+  if (a.slot.inScripts !== undefined) return 'one';
   const { binding, scopes: [scope] = [] } = a.slot;
   const [otherScope] = b.slot.scopes ?? [];
   if (binding === undefined || scope === undefined || otherScope === undefined) return 'unknown';
   const instance = instanceOf(binding.scope, scope);
   const other = instanceOf(binding.scope, otherScope);
   if (instance !== undefined && other !== undefined) return instance === other ? 'one' : 'two';
+  if (a.place === undefined || b.place === undefined) return 'unknown';
   if (a.place.start === b.place.start && isMadeOnce(a.place, binding.scope)) return 'two';
   return haveSameValues(a.slot.scopes ?? [], b.slot.scopes ?? []) ? 'unknown' : 'two';
 }
