@@ -43,13 +43,13 @@ export function selfOf(
   if (holder !== undefined) return [holder.value, self[1], true];
   const found = place && thisAround(place, capture.location?.scriptId);
   if (found === undefined) {
-    throw transferError(
-      'TRANSFER_UNREADABLE',
-      path,
-      'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
+    const why = code.usesEval
+      ? 'its eval() may use `this` of what is around it, which cannot be read here: write a function ' +
+        'instead of the arrow, or `(0, eval)(text)`, which sees globals alone'
+      : 'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
         'before it and use self, or pass the object whose property it is; where that is of a ' +
-        'library, make it inside the function, or once per host with perHost(() => …)',
-    );
+        'library, make it inside the function, or once per host with perHost(() => …)';
+    throw transferError('TRANSFER_UNREADABLE', path, why);
   }
   self[0] = found.value;
   return self;
