@@ -5,7 +5,7 @@
 
 import type { AnyNode, Options } from 'acorn';
 import { CodedError } from '../errors.js';
-import { type Gone, type Member, readClass } from './members.js';
+import { type FieldKey, type Gone, type Member, readClass } from './members.js';
 import { parse } from './parser.js';
 import {
   type Analysis,
@@ -67,6 +67,8 @@ export interface Code {
   /** Private static fields that travel as values, and those of them that may change. */
   readonly privateStatics: readonly string[];
   readonly writtenPrivates: ReadonlySet<string>;
+  /** Keys in brackets of its fields. */
+  readonly fieldKeys: readonly FieldKey[];
   /** Offset of the `}` that ends a class. */
   readonly bodyEnd: number;
   readonly names: FreshNames;
@@ -181,7 +183,7 @@ function pick(tree: AnyNode, form: CodeForm, offset: number): Found | undefined 
   return { form: ownForm, node: member.value, key: member.key, isComputed: member.computed };
 }
 
-const noClass = { members: [], gone: [], privateStatics: [], bodyEnd: -1 };
+const noClass = { members: [], gone: [], privateStatics: [], fieldKeys: [], bodyEnd: -1 };
 
 function describe(text: string, all: Analysis, found: Found, offset: number): Code {
   const { node, form } = found;
@@ -192,7 +194,7 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     return name;
   };
   const isClass = node.type === 'ClassExpression' || node.type === 'ClassDeclaration';
-  const { members, gone, privateStatics, bodyEnd } = isClass
+  const { members, gone, privateStatics, fieldKeys, bodyEnd } = isClass
     ? readClass(node, offset, fresh)
     : noClass;
   const isGone = (start: number): boolean =>
@@ -248,6 +250,7 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     heritageSlot: gone.find(({ kind }) => kind === 'heritage')?.slot,
     members,
     privateStatics,
+    fieldKeys,
     writtenPrivates: all.writtenPrivates,
     bodyEnd,
     names,

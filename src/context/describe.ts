@@ -9,14 +9,19 @@ import { type Code, readCode } from './code.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
 import { isVariableName } from './global-keys.js';
 import { globalReads } from './global-reads.js';
-import { inspectorMissing, refuseComputedField, refuseUnreadable } from './hazards.js';
+import {
+  inspectorMissing,
+  refuseComputedField,
+  refuseFieldKey,
+  refuseUnreadable,
+} from './hazards.js';
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
 import { isLiveCell, liveImport } from './live-imports.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
 import { type Path, transferError } from './refuse.js';
-import type { Binding } from './scope.js';
+import { type Binding, isConstant } from './scope.js';
 import { bindingAt, type Place, placeOf } from './scripts.js';
 import { selfOf } from './self.js';
 import { type Sharing, scriptKey } from './sharing.js';
@@ -199,6 +204,7 @@ export class Describer {
       return { ...bare(code, { codeId: -1, madeName: undefined }), place, isOfNode: true };
     }
     const variables = this.#slotsOf(fn, code, capture, place, path);
+    refuseFieldKeys(code, variables, path);
     const reads = globalReads(code, variables, capture.global, this.#sharing);
     const { slots, hasAppeared } = reads;
     const definition = definitionOf(fn, code, place, slots, reads.edits);
@@ -308,6 +314,18 @@ export class Describer {
 function isFixedName(code: Code, name: string): boolean {
   if (name === code.heritageName || name === code.heritageSlot) return true;
   return code.members.some(({ slot }) => slot === name);
+}
+
+function refuseFieldKeys({ fieldKeys, text }: Code, slots: readonly Slot[], path: Path): void {
+  for (const { start, end, isStable, names } of fieldKeys) {
+    const mayDiffer = slots.some(
+      ({ name, binding, inScripts }) =>
+        names.includes(name) &&
+        binding !== undefined &&
+        (inScripts === undefined ? !isConstant(binding) : binding.kind !== 'const'),
+    );
+    if (!isStable || mayDiffer) refuseFieldKey(text.slice(start, end), path);
+  }
 }
 
 function privatesOf(fn: AnyFunction, { privateStatics }: Code): unknown[] {

@@ -38,6 +38,16 @@ export function inspectorMissing(code: Code, path: Path): never {
   throw new TypeError('the inspector is there after all');
 }
 
+/** A key in brackets of a field that may be another when it is evaluated again. */
+export function refuseFieldKey(text: string, path: Path): never {
+  throw transferError(
+    'TRANSFER_UNREADABLE',
+    path,
+    `the key of the field [${text}] of the class may be another when it is evaluated again: take it from a ` +
+      'const, or write this[…] = … in the constructor instead of the field',
+  );
+}
+
 /** A name that only a computed key of a field uses: V8 keeps no variable for it. */
 export function refuseComputedField(name: string, path: Path): never {
   throw transferError(

@@ -29,11 +29,22 @@ export interface Gone {
   readonly slot: string;
 }
 
+/** The key in brackets of a field of instances: evaluated again, because V8 keeps it where nobody can read it. */
+export interface FieldKey {
+  readonly start: number;
+  readonly end: number;
+  /** Variables that it is made of. */
+  readonly names: readonly string[];
+  /** True: it gives the same again while its variables hold the same. */
+  readonly isStable: boolean;
+}
+
 export interface ClassText {
   readonly members: readonly Member[];
   readonly gone: readonly Gone[];
   /** Private static fields whose values are read and set by code at the end of the body. */
   readonly privateStatics: readonly string[];
+  readonly fieldKeys: readonly FieldKey[];
   /** Offset of the `}` of the body. */
   readonly bodyEnd: number;
 }
@@ -50,6 +61,7 @@ export function readClass(
   const members: Member[] = [];
   const gone: Gone[] = [];
   const privateStatics: string[] = [];
+  const fieldKeys: FieldKey[] = [];
   const add = (from: { start: number; end: number }, kind: Gone['kind'], slot = ''): void => {
     gone.push({ start: from.start - offset, end: from.end - offset, kind, slot });
   };
@@ -70,7 +82,10 @@ export function readClass(
       continue;
     }
     if (member.type === 'MethodDefinition' && member.kind === 'constructor') continue;
-    if (isField && !member.static) continue;
+    if (isField && !member.static) {
+      if (member.computed) fieldKeys.push(fieldKeyOf(member.key, offset));
+      continue;
+    }
     if (isField && !(isFunction(member.value) && keyOf(member) !== undefined)) {
       add(member, 'blank');
       continue;
@@ -80,7 +95,7 @@ export function readClass(
     if (key === undefined) add(member.key, 'key', slot);
     members.push(memberOf(member, key, slot, offset));
   }
-  return { members, gone, privateStatics, bodyEnd: node.body.end - 1 - offset };
+  return { members, gone, privateStatics, fieldKeys, bodyEnd: node.body.end - 1 - offset };
 }
 
 function memberOf(
@@ -104,6 +119,40 @@ function memberOf(
     end: node.end - offset,
     anchor: (value?.start ?? node.start) - offset,
   };
+}
+
+function fieldKeyOf(node: AnyNode, offset: number): FieldKey {
+  const names: string[] = [];
+  const isStable = (part: AnyNode): boolean => {
+    switch (part.type) {
+      case 'Literal':
+        return true;
+      case 'Identifier':
+        names.push(part.name);
+        return true;
+      case 'TemplateLiteral':
+        return part.expressions.every(isStable);
+      case 'BinaryExpression':
+        return isStable(part.left) && isStable(part.right);
+      case 'MemberExpression':
+        return isStable(part.object) && (!part.computed || isStable(part.property));
+      case 'CallExpression':
+        return isSymbolFor(part.callee) && part.arguments.every(isStable);
+      default:
+        return false;
+    }
+  };
+  return { start: node.start - offset, end: node.end - offset, isStable: isStable(node), names };
+}
+
+function isSymbolFor(node: AnyNode): boolean {
+  return (
+    node.type === 'MemberExpression' &&
+    node.object.type === 'Identifier' &&
+    node.object.name === 'Symbol' &&
+    node.property.type === 'Identifier' &&
+    node.property.name === 'for'
+  );
 }
 
 function isAccessorKind(kind: string): kind is 'get' | 'set' {
