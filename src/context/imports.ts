@@ -12,8 +12,9 @@ import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
 import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
 import { canInspect, inspectSelf } from './inspector.js';
-import { foreignRequire, ofForeignModule } from './jest.js';
+import { foreignRequire, isOpenedDefault, ofForeignModule } from './jest.js';
 import { liveSourceOf } from './live-imports.js';
+import { openedDefault } from './modules.js';
 import { isProgram } from './program.js';
 import { special } from './protocol.js';
 import { exportedVariable, urlOfModule } from './reach.js';
@@ -33,7 +34,7 @@ import type { Place, Script } from './scripts.js';
 import { exportsIn, type ImportSource, type Named, Sentinels } from './sentinels.js';
 import { shownVariable } from './shown.js';
 import type { AnyFunction } from './types.js';
-import { isViteImport, viteImport } from './vite.js';
+import { isViteImport, ofVitest, viteImport } from './vite.js';
 import { ofWebpack } from './webpack.js';
 
 export class Imports {
@@ -239,7 +240,7 @@ export class Imports {
    * module. Without a special the value travels as any other.
    */
   slot(
-    { name, value, binding, cell }: Slot,
+    { name, value, binding, cell, global }: Slot,
     { text }: Code,
     place: Place | undefined,
     graph: Graph,
@@ -255,7 +256,8 @@ export class Imports {
       const user = { place, length: text.length, name };
       const special = this.#slot(user, value, binding, cell !== undefined, graph);
       if (special !== undefined) return [value, special];
-      return [ofForeignModule(name, ofWebpack(name, value, text), text), undefined];
+      const shown = ofVitest(global?.name ?? name, value, text);
+      return [ofForeignModule(name, ofWebpack(name, shown, text), text), undefined];
     }
     const found = viteImport(name, value, text, place.script, [
       ...graph.path,
@@ -282,7 +284,9 @@ export class Imports {
         if (imported === '*' && isCopying()) this.#mustStand(value, source, user, graph);
         return undefined;
       }
-      const reference = { specifier: source, name: imported, isRequired: false };
+      const isOpened = imported === '*' && isOpenedDefault(value);
+      const exported = isOpened ? openedDefault : imported;
+      const reference = { specifier: source, name: exported, isRequired: false };
       if (isCell) return this.#live(reference, url, importType, user, graph);
       this.#note(value, { ...reference, parent: url, importType });
       return this.add(value, reference, graph, url, importType, user);

@@ -4,6 +4,7 @@
 import { isBuiltin } from 'node:module';
 import * as types from 'node:util/types';
 import { loadNodeModule } from './intrinsics.js';
+import { isMainRealm } from './realms.js';
 import { partOf, travelling, usedMembers } from './toolchains.js';
 import type { AnyFunction } from './types.js';
 
@@ -20,6 +21,17 @@ export function isLoadedByNode(file: string): boolean {
 /** What `require.cache` is in Node's own modules. */
 function cacheOfNode(): unknown {
   return Reflect.get(Object(loadNodeModule('node:module')), '_cache');
+}
+
+/** True: a loader in a context of node:vm made `value` of a CommonJS module, with a name for each property. */
+export function isOpenedDefault(value: unknown): boolean {
+  if (isMainRealm || !types.isModuleNamespaceObject(value)) return false;
+  const namespace = Object(value);
+  const whole: unknown = namespace.default;
+  if (typeof whole !== 'function' && (typeof whole !== 'object' || whole === null)) return false;
+  return Object.keys(whole).every(
+    (key) => key in namespace && Object.is(namespace[key], Reflect.get(whole, key)),
+  );
 }
 
 let pick: AnyFunction | undefined;

@@ -24,7 +24,7 @@ export function loadModule(definition: ModuleDefinition): Exports | Promise<Expo
     if (isRequired) return exportsOf(require(specifier));
     const importer = importerFor(parent === '' ? specifier : parent);
     const options = importType === '' ? undefined : { with: { type: importType } };
-    return importer(specifier, options).then(exportsOf, (cause) => {
+    return importer(specifier, options).then(exportsOfImport, (cause) => {
       throw failed(definition, cause);
     });
   } catch (cause) {
@@ -37,6 +37,26 @@ function exportsOf(namespace: unknown): Exports {
     if (name === '*') return namespace;
     const isObject = typeof namespace === 'object' && namespace !== null;
     return isObject || typeof namespace === 'function' ? Reflect.get(namespace, name) : undefined;
+  };
+}
+
+/** A module whose default export has all that it exports: what loaders of test runners make of CommonJS. */
+export const openedDefault = '*default';
+
+/**
+ * Node finds the names of a CommonJS module in its text; a loader of a test runner names each property. What
+ * was imported there and has no name here is a property of the default export.
+ */
+function exportsOfImport(namespace: unknown): Exports {
+  const named = exportsOf(namespace);
+  let opened: object | undefined;
+  return (name) => {
+    const isNamed = name === '*' || name === 'default' || name in Object(namespace);
+    const whole = isNamed ? undefined : named('default');
+    if (whole === undefined || whole === null) return named(name);
+    if (name !== openedDefault) return Reflect.get(Object(whole), name);
+    opened ??= Object.freeze({ __proto__: null, ...whole, default: whole });
+    return opened;
   };
 }
 

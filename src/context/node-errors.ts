@@ -71,8 +71,12 @@ function pathOfOwner(prototype: object): (string | symbol)[] | undefined {
 }
 
 function isOfErrors(path: readonly string[]): boolean {
-  const prototype = followPath(path);
-  return prototype === Error.prototype || prototype instanceof Error;
+  // Of the main realm, where Node keeps its class to itself.
+  for (let at: unknown = followPath(path); at !== null; at = Object.getPrototypeOf(at)) {
+    if (typeof at !== 'object' || at === null) return false;
+    if ((twinHere(at) ?? at) === Error.prototype) return true;
+  }
+  return false;
 }
 
 function layerOf(prototype: object): [number, string] | undefined {

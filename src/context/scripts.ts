@@ -6,9 +6,11 @@ import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import * as util from 'node:util';
+import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import { type FunctionLocation, inspectSelf, type RunningSource } from './inspector.js';
 import { parse } from './parser.js';
+import { isMainRealm } from './realms.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
 
 export interface Script {
@@ -219,12 +221,14 @@ function stripTypes(source: string): string | undefined {
 
 /** Runs `body` while experimental features that we chose to use say nothing. */
 export function withoutWarnings<T>(body: () => T): T {
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
+  // Test runners have another `process` in their contexts.
+  const own: NodeJS.Process = isMainRealm ? process : Object(vm.runInThisContext('process'));
+  const { emitWarning } = own;
+  own.emitWarning = () => {};
   try {
     return body();
   } finally {
-    process.emitWarning = emitWarning;
+    own.emitWarning = emitWarning;
   }
 }
 

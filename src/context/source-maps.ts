@@ -27,7 +27,8 @@ export function originalPlace(
   return { file, line: originalLine, column: originalColumn };
 }
 
-const inlineStart = '//# sourceMappingURL=data:application/json;';
+// In parts: Jest takes the whole, also in a text of ours, for the map of the file that it is in.
+const inlineStart = ['//# source', 'MappingURL=data:application/json;'].join('');
 
 /** Node has no maps of code that a test runner has compiled and run by itself. */
 function inlineMapOf(source: string): SourceMap | undefined {

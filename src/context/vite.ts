@@ -8,9 +8,11 @@ import { canInspect, inspectSelf } from './inspector.js';
 import { loadNodeModule } from './intrinsics.js';
 import type { Path } from './refuse.js';
 import type { Script } from './scripts.js';
-import { partOf, refuseRunner, usedMembers } from './toolchains.js';
+import { partOf, refuseRunner, travelling, usedMembers } from './toolchains.js';
+import type { AnyFunction } from './types.js';
 import { fileOfVite } from './vite-files.js';
 
+const viteMeta = '__vite_ssr_import_meta__';
 const viteName = /^__(?:vite_ssr|vi)_import_(?:\d+|meta)__$/;
 
 /** True: `name` is one that Vite gave to what an import statement brought, or to `import.meta`. */
@@ -35,6 +37,7 @@ export function viteImport(
 ): ViteImport {
   if (typeof value !== 'object' || value === null) return { value };
   const used = usedMembers(text, name) ?? Object.keys(value);
+  if (name === viteMeta) return { value: metaOf(value, used, path) };
   const source = sourceOfVite(name, script.source ?? '');
   if (/(?:^|\/node_modules\/)@?vitest\//.test(`${source}/`)) {
     refuseRunner(`${used[0] ?? 'an export'} of Vitest`, path);
@@ -43,6 +46,50 @@ export function viteImport(
   if (specifier !== undefined && isNamespace(value, used, specifier)) return { specifier };
   return { value: partOf(value, used) };
 }
+
+/** The global through which Vitest 4 reads `import.meta.env`. */
+const vitestWorker = '__vitest_worker__';
+const envOfWorker = /^\??\.metaEnv\b/;
+
+/**
+ * What stands for a variable or global in a function of a test: for the worker of Vitest its `import.meta.env`,
+ * for that itself what it shows, as it is now. Any other value is as it is.
+ */
+export function ofVitest(name: string | symbol, value: unknown, text: string): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (types.isProxy(value)) return behind(value) === process.env ? { ...value } : value;
+  if (name !== vitestWorker || !('metaEnv' in value)) return value;
+  const isOfEnv = text
+    .split(vitestWorker)
+    .every((after, at) => at === 0 || envOfWorker.test(after));
+  return isOfEnv ? partOf(value, ['metaEnv']) : value;
+}
+
+/** `import.meta` with the members that a function uses: for its functions, which are Vite's, our own. */
+function metaOf(value: object, used: readonly string[], path: Path): object {
+  const shown = used.filter((name) => name !== 'resolve' && name !== 'vitest');
+  const meta = partOf(value, shown);
+  if (!used.includes('vitest') && !used.includes('resolve')) return meta;
+  if (used.includes('vitest') && Reflect.get(value, 'vitest') !== undefined) {
+    refuseRunner('import.meta.vitest', path);
+  }
+  if (used.includes('resolve') && 'resolve' in value) {
+    resolver ??= travelling(resolveText);
+    Reflect.set(meta, 'resolve', resolver.bind(undefined, Reflect.get(value, 'url')));
+  }
+  return meta;
+}
+
+let resolver: AnyFunction | undefined;
+
+const resolveText = `function resolve(url, specifier) {
+  if (/^\\.{0,2}\\//.test(specifier)) return new URL(specifier, url).href;
+  if (URL.canParse(specifier)) return specifier;
+  const { createRequire, isBuiltin } = process.getBuiltinModule('node:module');
+  if (isBuiltin(specifier)) return 'node:' + specifier;
+  const { pathToFileURL } = process.getBuiltinModule('node:url');
+  return pathToFileURL(createRequire(url).resolve(specifier)).href;
+}`;
 
 /** The specifier in `const name = await __vite_ssr_import__("specifier", …)`. */
 export function sourceOfVite(name: string, source: string): string {

@@ -2,6 +2,7 @@
 // lines are those that the user wrote, and imports have the name of their module.
 
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import vm from 'node:vm';
 import { openPool } from '../pool/ways.js';
@@ -47,4 +48,19 @@ test('a refusal names the line that the user wrote, and an import by its module'
     assert.match(stack ?? '', /^RangeError: failed function\n {4}at fail \(.*user\.ts:7:1\)\n/);
     return true;
   });
+});
+
+test('no text in the package is taken for a source map of its file', () => {
+  const folder = new URL('../../bundle/', import.meta.url);
+  const files = readdirSync(folder).filter((name) => /\.c?js$/.test(name));
+  assert.ok(files.length > 0);
+  for (const name of files) {
+    const text = readFileSync(new URL(name, folder), 'utf8');
+    const maps = text.match(/[#@]\s*sourceMappingURL=\S*/g) ?? [];
+    assert.deepEqual(
+      maps.filter((each) => !each.endsWith(`=${name}.map`)),
+      [],
+      name,
+    );
+  }
 });

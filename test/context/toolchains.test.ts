@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
+import { loadModule, openedDefault } from '../../src/context/modules.js';
 import { generatorOf } from '../../src/host/index.js';
 import { Peer } from './harness.js';
 
@@ -67,7 +68,8 @@ async function viteModule(text: string): Promise<unknown> {
     { MODE: 'test', DEV: '1' },
     { get: (o, k) => (k === 'DEV' ? true : Reflect.get(o, k)) },
   );
-  const meta = { url: 'file:///src/app.js', env };
+  const url = 'file:///src/app.js';
+  const meta = { url, env, resolve: (name: string) => new URL(name, url).href };
   const dynamic = (source: string): Promise<unknown> =>
     import(pathToFileURL(join(folder, source)).href);
   const run: unknown = vm.runInThisContext(
@@ -110,6 +112,11 @@ const viteCases: [title: string, text: string, expected: unknown][] = [
     'the exports that it uses of an own module',
     'const __vite_ssr_import_0__ = await __vite_ssr_import__("/src/own.js");\nreturn () => (0,__vite_ssr_import_0__.add)(2)',
     3,
+  ],
+  [
+    'import.meta.resolve',
+    'return () => [__vite_ssr_import_meta__.resolve("./b.js"), __vite_ssr_import_meta__.resolve("node:fs"), typeof __vite_ssr_import_meta__.vitest].join()',
+    'file:///src/b.js,node:fs,undefined',
   ],
   [
     'import.meta',
@@ -352,4 +359,45 @@ test('what TypeScript writes for `import * as` in CommonJS reads a module in a h
   const expected = [9, true, 'area,default', 1];
   assert.deepEqual(Reflect.apply(task, undefined, []), expected);
   assert.deepEqual(await peer.run(() => Reflect.apply(task, undefined, [])), expected);
+});
+
+test('Vitest 4: import.meta.env is in a host what it is in the test', async (t) => {
+  const env = new Proxy(process.env, {
+    get: (_target, key) => (key === 'DEV' ? true : process.env[String(key)]),
+  });
+  const worker = { ctx: { rpc: new Proxy({}, {}) }, metaEnv: env };
+  Reflect.set(globalThis, '__vitest_worker__', worker);
+  Object.assign(process.env, { VITE_NAME: 'home', DEV: '1' });
+  t.after(() => {
+    Reflect.deleteProperty(globalThis, '__vitest_worker__');
+    for (const name of ['VITE_NAME', 'DEV']) Reflect.deleteProperty(process.env, name);
+  });
+  const made: unknown = vm.runInThisContext(
+    `((env) => [
+      () => { const env = Object.assign(globalThis.__vitest_worker__?.metaEnv ?? {}); return [env.VITE_NAME, env.DEV, 'PATH' in env]; },
+      () => [env.VITE_NAME, env.DEV, 'PATH' in env],
+    ])`,
+    { filename: join(folder, 'src/env.test.js') },
+  );
+  assert.ok(isFunction(made));
+  const tasks: unknown = made(env);
+  assert.ok(Array.isArray(tasks));
+  for (const task of tasks) assert.deepEqual(await peer.run(task), ['home', true, true]);
+});
+
+test('a name that only a loader of a runner finds in CommonJS is one of its default export', async () => {
+  const file = join(folder, 'names.cjs');
+  writeFileSync(file, "const all = { ['tw' + 'ice']: (n) => n * 2 }; module.exports = all;");
+  const definition = {
+    kind: 'module',
+    specifier: pathToFileURL(file).href,
+    parent: '',
+    isRequired: false,
+    importType: '',
+  } as const;
+  const exports = await loadModule(definition);
+  const all: unknown = exports('default');
+  assert.equal(exports('twice'), Reflect.get(Object(all), 'twice'));
+  assert.deepEqual({ ...Object(exports(openedDefault)) }, { ...Object(all), default: all });
+  assert.equal(exports('nothing'), undefined);
 });
