@@ -478,6 +478,7 @@ export class Graph {
       return;
     const where = this.#functions.hiddenState(value);
     if (where === undefined) return;
+    if (refusalOf(value) !== undefined) refuse(value, this.path); // it has a way out of its own
     const why =
       `the module of its class keeps a part of it ${where}, which a copy cannot hold; make it ` +
       `inside the function, or once per host: perHost(() => …)`;

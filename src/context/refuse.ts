@@ -65,6 +65,14 @@ const blobWayOut =
 const handedOver = (what: string): string =>
   `${what}; ${liveHere}; threads (option \`host: 'thread'\` of the pool) take it by option \`transfer\` of the call`;
 
+const ofRequest =
+  'a request is read in this process; take what the task needs from it before the call, as ' +
+  '`const { body, query } = req`, and use that in the function';
+
+const ofResponse =
+  'a response is written in this process; let the function return what is to be sent, and send that ' +
+  'here: `res.send(await run(…))`';
+
 /** The same by name, of classes of Node that are not everywhere, or cost to look at. */
 const wayOutByName: Readonly<Record<string, string>> = {
   Blob: blobWayOut,
@@ -77,6 +85,10 @@ const wayOutByName: Readonly<Record<string, string>> = {
   Module:
     'nobody can read its bytes back; pass those that it was compiled from, and compile them once per ' +
     "host with perHost(() => …), or use threads: option `host: 'thread'` of the pool",
+  IncomingMessage: ofRequest,
+  Http2ServerRequest: ofRequest,
+  ServerResponse: ofResponse,
+  Http2ServerResponse: ofResponse,
   Request: 'its body is a stream; pass its url, method and headers, and what its body was made of',
   Response: 'its body is a stream; pass await response.json(), .text() or .arrayBuffer()',
   FormData: 'it has files in it, whose bytes can only be awaited; pass them by themselves',

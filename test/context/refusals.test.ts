@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { open } from 'node:fs/promises';
+import { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, Socket } from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
 import { PassThrough } from 'node:stream';
@@ -48,6 +49,24 @@ const values: readonly Row[] = [
     says: [/a Socket/, /network connection/, /perHost/],
   },
   { title: 'a server', make: () => createServer(), says: [/a Server/, /perHost/] },
+  {
+    title: 'a request',
+    make: () => new IncomingMessage(new Socket()),
+    says: [/an IncomingMessage/, /before the call.*`const \{ body, query \} = req`/],
+  },
+  {
+    title: 'a request of Express, which has a prototype of its own',
+    make: () =>
+      Object.create(Object.create(IncomingMessage.prototype, { app: { value: 1 } }), {
+        body: { value: 1, enumerable: true },
+      }),
+    says: [/an IncomingMessage/, /before the call/],
+  },
+  {
+    title: 'a response',
+    make: () => new ServerResponse(new IncomingMessage(new Socket())),
+    says: [/a ServerResponse/, /`res\.send\(await run/],
+  },
   {
     title: 'an open file',
     make: () => open('/dev/null'),
