@@ -328,9 +328,9 @@ test('Ctrl-C at a terminal reaches the command once, and then comes the report',
 test('a program that ends while it is traced leaves its report, and that is said', {
   skip,
 }, async (t) => {
-  const text = "console.log('here'); setTimeout(() => {}, 1000)";
-  const { pid } = await start(t, [node, '-e', text]);
-  const { report } = await trace(t, ['--seconds', '30', `${pid}`]);
+  const { pid } = await start(t, [node, '-e', ticking]);
+  const onBegin = () => void process.kill(pid);
+  const { report } = await trace(t, ['--seconds', '30', `${pid}`], { onBegin });
   assert.match(report.notes.join(), new RegExp(`Process ${pid} has ended`));
 });
 
