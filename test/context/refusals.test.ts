@@ -1,5 +1,5 @@
 // One test for each row of the table of what cannot travel: the code, the path to the value and the
-// way out are in the error, and nothing was sent.
+// way out are in the error, and nothing was sent. Long (over 400 lines): the table is one.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
