@@ -5,14 +5,15 @@ import { isBuiltin, Module } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import { descriptorsOf, sourceText } from '../internal/index.js';
+import { sourceText } from '../internal/index.js';
 import { type Code, readCode } from './code.js';
 import { copying, isCopying } from './copies.js';
 import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
 import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
-import { canInspect, inspectSelf } from './inspector.js';
+import { canInspect } from './inspector.js';
 import { foreignRequire, isOpenedDefault, ofForeignModule } from './jest.js';
+import { type Keeper, keepersAround, keptIn } from './keepers.js';
 import { liveSourceOf } from './live-imports.js';
 import { openedDefault } from './modules.js';
 import { isProgram } from './program.js';
@@ -344,40 +345,4 @@ function refuseLive(name: string, path: Path): never {
     `it imports \`${name}\`, which functions of that module change, and the module is copied with them: let the ` +
       'module export a function that returns it',
   );
-}
-
-/** A collection or a symbol that the code of a class can reach. */
-type Keeper = object | symbol;
-
-/** Those around a class, as far as its constructor sees them. */
-function keepersAround(owner: AnyFunction): Keeper[] {
-  const { scopes, ofScripts } = inspectSelf().capture(owner);
-  return scopes
-    .filter((scope) => scope !== ofScripts)
-    .flatMap(descriptorsOf)
-    .map(([, { value }]) => value)
-    .filter((value): value is Keeper => typeof value === 'symbol' || isCollection(value));
-}
-
-function isCollection(value: unknown): boolean {
-  return (
-    types.isWeakMap(value) || types.isWeakSet(value) || types.isMap(value) || types.isSet(value)
-  );
-}
-
-/** How `value` is kept there; `undefined`: it is not. */
-function keptIn(keeper: Keeper, value: object): string | undefined {
-  if (typeof keeper === 'symbol') {
-    const isShared = Symbol.keyFor(keeper) !== undefined || isWellKnown(keeper);
-    return !isShared && Object.hasOwn(value, keeper) ? 'under a symbol of its own' : undefined;
-  }
-  if (types.isWeakMap(keeper)) return keeper.has(value) ? 'in a WeakMap' : undefined;
-  if (types.isWeakSet(keeper)) return keeper.has(value) ? 'in a WeakSet' : undefined;
-  if (types.isMap(keeper)) return Map.prototype.has.call(keeper, value) ? 'in a Map' : undefined;
-  if (types.isSet(keeper)) return Set.prototype.has.call(keeper, value) ? 'in a Set' : undefined;
-  return undefined;
-}
-
-function isWellKnown(symbol: symbol): boolean {
-  return descriptorsOf(Symbol).some(([, { value }]) => value === symbol);
 }
