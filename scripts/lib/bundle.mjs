@@ -110,7 +110,11 @@ async function bundleCommonJs(build) {
     platform: 'node',
     target: 'node20.19',
     packages: 'external',
-    define: { 'import.meta.url': 'moduleUrl' },
+    define: {
+      'import.meta.url': 'moduleUrl',
+      'import.meta.main': 'undefined',
+      'import.meta.resolve': 'undefined',
+    },
     banner: { js: "const moduleUrl=require('node:url').pathToFileURL(__filename).href;" },
     lineLimit: 160,
     minifyWhitespace: true,

@@ -15,6 +15,7 @@ import { ClosedClasses } from './closed.js';
 import { define, isCallable, put, reserve } from './define.js';
 import { receiveBy } from './hooks.js';
 import { rememberForeign, sharedForeign, shareForeign } from './identities.js';
+import { metaFor } from './meta.js';
 import { perHost } from './per-host.js';
 import { makePlain } from './plain-specials.js';
 import {
@@ -231,6 +232,9 @@ class Decoding {
         return;
       case special.importer:
         this.#done(index, importerFor(stringAt(entry, 1)));
+        return;
+      case special.meta:
+        this.#done(index, metaFor(stringAt(entry, 1)));
         return;
       case special.cjsModule:
         this.#done(index, this.#memory.moduleFor(stringAt(entry, 1)));

@@ -22,6 +22,7 @@ import { constructorHere } from './realms.js';
 import { importerUrl, originOf } from './recreate.js';
 import { cjsReference } from './references.js';
 import { type Path, refuse, transferError } from './refuse.js';
+import { baseOfRequire, isRequireOfNode } from './requires.js';
 import type { Roads } from './roads.js';
 import { type Binding, isConstant } from './scope.js';
 import type { Place } from './scripts.js';
@@ -146,6 +147,9 @@ export class Functions implements FunctionEncoder {
     if (target !== undefined) return graph.add(fn, [special.task, target.url, target.exportName]);
     const url = importerUrl(fn);
     if (url !== undefined) return graph.add(fn, [special.importer, url]);
+    if (isRequireOfNode(fn)) {
+      return graph.add(fn, [special.require, baseOfRequire(fn, import.meta.url)]);
+    }
     const factory = perHostFactory(fn);
     if (factory === undefined) return -1;
     const entry: unknown[] = [special.perHost, this.identify(fn)];

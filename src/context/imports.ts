@@ -12,12 +12,14 @@ import type { Definitions, Describer, Slot } from './describe.js';
 import { type Graph, ownerOf } from './encode.js';
 import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
 import { canInspect } from './inspector.js';
+import { nodeNamespace } from './intrinsics.js';
 import { foreignRequire, isOpenedDefault, ofForeignModule } from './jest.js';
 import { type Keeper, keepersAround, keptIn } from './keepers.js';
 import { liveSourceOf } from './live-imports.js';
+import { urlOfMeta } from './meta.js';
 import { openedDefault } from './modules.js';
 import { isProgram } from './program.js';
-import { special } from './protocol.js';
+import { namespaceType, special } from './protocol.js';
 import { exportedVariable, urlOfModule } from './reach.js';
 import {
   cjsExport,
@@ -29,6 +31,7 @@ import {
   namespaceReference,
 } from './references.js';
 import { type Path, transferError } from './refuse.js';
+import { baseOfRequire, isRequire } from './requires.js';
 import { type ImportUser, membersOf } from './roads.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
@@ -161,6 +164,10 @@ export class Imports {
   /** The special for an object that is a module; `undefined`: it is none that can be imported. */
   module(value: object, graph: Graph): number | undefined {
     if (types.isModuleNamespaceObject(value)) {
+      const name = nodeNamespace(value);
+      if (name !== undefined) {
+        return this.add(value, { specifier: name, name: '*', isRequired: false }, graph);
+      }
       const find = () => namespaceReference(value, this.user, (fn) => this.#describer.placeOf(fn));
       const reference = find();
       if (reference === undefined && isCopying() && value !== this.#standing) {
@@ -170,10 +177,16 @@ export class Imports {
       }
       return reference && this.add(value, reference, graph);
     }
+    const url = types.isProxy(value) ? undefined : urlOfMeta(value, (fn) => this.#isOfNode(fn));
+    if (url !== undefined) return graph.add(value, [special.meta, url]);
     const reference = cjsModule(value);
     return reference && (types.isProxy(value) || hasCode(value))
       ? this.add(value, reference, graph)
       : undefined;
+  }
+
+  #isOfNode(fn: AnyFunction): boolean {
+    return canInspect() && this.#describer.placeOf(fn)?.script.url.startsWith('node:') === true;
   }
 
   /** The special for a Proxy that a module has in place of its exports, or as one. */
@@ -219,11 +232,13 @@ export class Imports {
 
   /** The id of the definition of a module. */
   #moduleOf(
-    { specifier, isRequired }: ModuleReference,
+    { specifier, isRequired, name }: ModuleReference,
     parent: string,
-    importType: string,
+    attribute: string,
     graph: Graph,
   ): number {
+    const isNamespace = name === '*' && !isRequired && isBuiltin(specifier);
+    const importType = isNamespace ? namespaceType : attribute;
     const key = `${isRequired ? 'require' : 'import'} ${specifier} ${parent} ${importType}`;
     const id = this.#definitions.intern(key, () => ({
       kind: 'module',
@@ -299,7 +314,7 @@ export class Imports {
     if (!isObject) return undefined;
     if (types.isProxy(value)) return this.proxy(value, graph);
     if (typeof value === 'function' && isRequire(value)) {
-      return graph.add(value, [special.require, baseOf(url)]);
+      return graph.add(value, [special.require, baseOfRequire(value, baseOf(url))]);
     }
     if (value instanceof Module) {
       const index = graph.indexOf(value) ?? graph.add(value, [special.cjsModule, baseOf(url)]);
@@ -327,10 +342,6 @@ function looksLikeClass(fn: AnyFunction): boolean {
 /** From where `require` looks: code of -e and of the REPL is in the working directory. */
 function baseOf(url: string): string {
   return url.startsWith('file:') ? url : pathToFileURL(join(process.cwd(), '[eval]')).href;
-}
-
-function isRequire(fn: AnyFunction): boolean {
-  return 'resolve' in fn && 'cache' in fn && 'extensions' in fn;
 }
 
 /** The module of the user's that a reference names; else the specifier. */

@@ -4,7 +4,7 @@
 // a hidden one is the program's when Node has none of that name, or when its function is written in it.
 // Not here: exports of the user's modules (references.ts).
 
-import { builtinModules, createRequire } from 'node:module';
+import { builtinModules, createRequire, isBuiltin } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import { descriptorOf, ownValue, sourceText } from '../internal/index.js';
@@ -128,6 +128,19 @@ export function nodeModulePath(value: unknown): Path | undefined {
   table ??= globalTable();
   addNodeModules(table);
   return table.get(value);
+}
+
+/** The name of the module of Node that `namespace` is what `import` gives of. Runs no getter of it. */
+export function nodeNamespace(namespace: object): string | undefined {
+  const exported: unknown = descriptorOf(namespace, 'default')?.value;
+  const [first, ...rest] = isReference(exported) ? (nodeModulePath(exported) ?? []) : [];
+  if (typeof first !== 'string' || rest.length > 0 || !isReference(exported)) return undefined;
+  const name = first.startsWith('node:') ? first : `node:${first}`;
+  if (!isBuiltin(name) || loadNodeModule(name) !== exported) return undefined;
+  const names = new Set(Object.keys(namespace));
+  const keys = new Set([...Object.keys(exported), 'default', 'module.exports']);
+  const isWhole = [...names].every((key) => keys.has(key));
+  return isWhole && Object.keys(exported).every((key) => names.has(key)) ? name : undefined;
 }
 
 /** What a path names here. Throws a plain error when it names nothing. */

@@ -5,7 +5,7 @@ import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { loadNodeModule } from './intrinsics.js';
-import type { ModuleDefinition } from './protocol.js';
+import { type ModuleDefinition, namespaceType } from './protocol.js';
 import { importerFor } from './recreate.js';
 
 /** Gives an export of a loaded module; `*`: the module itself. */
@@ -19,6 +19,7 @@ export function loadModule(definition: ModuleDefinition): Exports | Promise<Expo
   try {
     if (isBuiltin(specifier)) {
       const name = specifier.startsWith('node:') ? specifier : `node:${specifier}`;
+      if (importType === namespaceType) return import(name).then(exportsOf);
       return exportsOfNode(loadNodeModule(name), isRequired);
     }
     if (isRequired) return exportsOf(require(specifier));
@@ -61,18 +62,8 @@ function exportsOfImport(namespace: unknown): Exports {
 }
 
 function exportsOfNode(value: unknown, isRequired: boolean): Exports {
-  if (isRequired || typeof value !== 'object' || value === null) {
-    return typeof value === 'function' && !isRequired
-      ? (name) => (name === 'default' || name === '*' ? value : Reflect.get(value, name))
-      : exportsOf(value);
-  }
-  let namespace: object | undefined;
-  return (name) => {
-    if (name === 'default') return value;
-    if (name !== '*') return Reflect.get(value, name);
-    namespace ??= Object.freeze({ ...value, default: value });
-    return namespace;
-  };
+  const exports = exportsOf(value);
+  return isRequired ? exports : (name) => (name === 'default' ? value : exports(name));
 }
 
 function failed({ specifier, parent }: ModuleDefinition, cause: unknown): CodedError {

@@ -66,10 +66,15 @@ export const special = {
   importer: 26,
   /** id of a module definition, export name: a cell that holds what the module has there now */
   importedCell: 27,
+  /** URL of the module whose `import.meta` it is */
+  meta: 28,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */
 export type Identity = readonly [tag: number, serial: number];
+
+/** In place of an import attribute: the namespace of a module of Node is meant, which takes a moment. */
+export const namespaceType = '*';
 
 export interface CodeDefinition {
   readonly kind: 'code';

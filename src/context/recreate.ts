@@ -6,12 +6,13 @@
 // Not here: which values go into the slots (decode.ts).
 
 import { existsSync } from 'node:fs';
-import { createRequire, isBuiltin } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { isBuiltin } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
 import { defineOwn, descriptorsOf, jsonOf, messageOf } from '../internal/index.js';
 import { checkImport } from './guard.js';
+import { metaFor } from './meta.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
 import { withoutWarnings } from './scripts.js';
@@ -168,34 +169,6 @@ function pickMember(holder: unknown, form: string): AnyFunction {
     form === 'getter' ? found?.get : form === 'setter' ? found?.set : found?.value;
   if (typeof made !== 'function') throw new TypeError('the definition holds no function');
   return made;
-}
-
-const metas = new Map<string, object>();
-
-/** `import.meta` of a module that is not running here, one object a URL. */
-function metaFor(url: string): object {
-  const known = metas.get(url);
-  if (known !== undefined) return known;
-  const path = url.startsWith('file:') ? fileURLToPath(url) : undefined;
-  const meta = {
-    __proto__: null,
-    ...(path === undefined
-      ? {}
-      : { dirname: path.slice(0, path.lastIndexOf('/')) || '/', filename: path }),
-    resolve: (specifier: string): string => resolveFrom(url, specifier),
-    url,
-    main: false,
-  };
-  metas.set(url, meta);
-  return meta;
-}
-
-function resolveFrom(url: string, specifier: string): string {
-  if (/^\.{0,2}\//.test(specifier)) return new URL(specifier, url).href;
-  if (URL.canParse(specifier)) return specifier;
-  if (isBuiltin(specifier)) return specifier.startsWith('node:') ? specifier : `node:${specifier}`;
-  const found = createRequire(url).resolve(specifier);
-  return found.startsWith('/') ? new URL(`file://${found}`).href : found;
 }
 
 /** The module at `url`; under coverage a file in the same folder, so that our helper is not taken for it. */
