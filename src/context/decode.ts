@@ -245,14 +245,20 @@ class Decoding {
   }
 
   #imported(entry: readonly unknown[]): unknown {
-    return this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2), stringAt(entry, 3));
+    const variable = stringAt(entry, 3);
+    const value = this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2), variable);
+    if (entry.length === 4) return value;
+    const description = entry[5] === undefined ? undefined : stringAt(entry, 5);
+    const isSame = typeof value === 'symbol' && value.description === description;
+    return isSame ? value : this.#shared(entry, 4, () => Symbol(description));
   }
 
   /** The import, where it holds what the peer's does, else the copy. */
   #frozen(entry: readonly unknown[]): unknown {
-    const imported = this.#memory.imported(numberAt(entry, 1), stringAt(entry, 2), '');
-    if (contentsOf(imported) === stringAt(entry, 3)) return imported;
-    const copy = this.#list(entry, 4)[0];
+    const [name, variable] = [stringAt(entry, 2), stringAt(entry, 3)];
+    const imported = this.#memory.imported(numberAt(entry, 1), name, variable);
+    if (contentsOf(imported) === stringAt(entry, 4)) return imported;
+    const copy = this.#list(entry, 5)[0];
     if (typeof copy !== 'object' || copy === null) throw corrupt('a frozen object has no copy');
     return copy;
   }

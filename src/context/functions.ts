@@ -107,6 +107,8 @@ export class Functions implements FunctionEncoder {
     if (code === undefined && originOf(fn) === undefined) return this.#native(fn, graph);
     const reference = code && this.#imports.exportOf(fn, code);
     if (reference !== undefined) return this.#imports.add(fn, reference, graph);
+    const member = this.#imports.memberOf(fn);
+    if (member !== undefined) return this.#imports.add(fn, member, graph, member.parent);
     const described = this.describe(fn, graph.path, graph.holders);
     if (described.isOfNode) return this.#native(fn, graph);
     if (!graph.isConstant && !isCopying()) {
@@ -200,7 +202,11 @@ export class Functions implements FunctionEncoder {
   }
 
   encodeSymbol(value: symbol, graph: Graph): number | undefined {
-    return this.#imports.symbol(value, graph);
+    const index = this.#imports.symbol(value, graph);
+    const entry = index === undefined ? undefined : graph.specials[index];
+    // Where the module there has put another one into its object, it is one of the call.
+    if (isMember(entry)) entry?.push(this.identify(value), value.description);
+    return index;
   }
 
   encodeModule(value: object, graph: Graph): number | undefined {
@@ -295,6 +301,11 @@ export class Functions implements FunctionEncoder {
 function holdsNothing({ code, slots, self, privates }: Described): boolean {
   const isAbove = (name: string) => name === code.heritageName || name === code.heritageSlot;
   return self.length === 0 && privates.length === 0 && slots.every(({ name }) => isAbove(name));
+}
+
+/** True: the special for an import that is a property of an export, and no more. */
+function isMember(entry: readonly unknown[] | undefined): boolean {
+  return entry?.length === 4 && typeof entry[3] === 'string' && entry[3].startsWith('.');
 }
 
 /** Whether a slot can never hold anything else. `undefined` may be a variable before its time. */

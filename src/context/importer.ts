@@ -25,7 +25,7 @@ import {
 } from './protocol.js';
 import { adopt } from './realms.js';
 import { compile, compileFailed, type Instance, originOf, rememberOrigin } from './recreate.js';
-import { exportsIn } from './sentinels.js';
+import { exportsIn, memberOf } from './sentinels.js';
 import type { AnyFunction, BufferCarrier, Exporter, Importer } from './types.js';
 import { asCorrupt, corrupt, format, read } from './wire.js';
 
@@ -268,6 +268,7 @@ class ContextImporter implements Importer, Memory {
       this.#note(value, name, id, exports);
       return value;
     }
+    if (variable.startsWith('.')) return memberOf(exports(name), variable);
     const key = `${id} ${name} ${variable}`;
     const seen = this.#seen.get(key) ?? seenBy(exports(name), variable);
     this.#seen.set(key, seen);

@@ -79,6 +79,12 @@ export class Imports {
     return found;
   }
 
+  /** The export in which `fn` is, of a module that may be imported. */
+  memberOf(fn: AnyFunction): (ModuleReference & { readonly parent: string }) | undefined {
+    const found = this.sentinels.member(fn);
+    return found === undefined || isProgram(urlOf(found, found.parent)) ? undefined : found;
+  }
+
   /** Tables in which the modules of `owner`, a class, may keep its instances, where they are imported again. */
   #keepersOf(owner: AnyFunction): readonly Keeper[] {
     const code = readCode(sourceText(owner));
@@ -121,7 +127,7 @@ export class Imports {
 
   /** Notes an import that a function has, for values which it may compare with. */
   #note(value: unknown, source: ImportSource & { readonly name: string }): void {
-    const isNamespace = types.isModuleNamespaceObject(value);
+    const isNamespace = source.name === '*' && types.isModuleNamespaceObject(value);
     const isOwn = typeof value === 'function' && /^\.{0,2}\//.test(source.specifier);
     const read = (): readonly [ImportSource, readonly (readonly [string, unknown])[]] => {
       if (typeof value !== 'function') return [source, exportsIn(value)];
@@ -147,9 +153,9 @@ export class Imports {
     const found = this.#sentinel(value);
     if (found === undefined) return undefined;
     const { reference, parent, importType, contents } = found;
-    graph.roads.addImport(reference, parent, undefined);
+    graph.roads.addImport(exportOf(reference), parent, undefined);
     const id = this.#moduleOf(reference, parent, importType, graph);
-    return [special.frozen, id, reference.name, contents];
+    return [special.frozen, id, reference.name, reference.variable ?? '', contents];
   }
 
   /** Refuses a copy of a namespace of which variables are used that functions change: it would not show that. */
@@ -204,7 +210,7 @@ export class Imports {
     importType = '',
     user?: ImportUser,
   ): number {
-    graph.roads.addImport(from, parent, user);
+    graph.roads.addImport(exportOf(from), parent, user);
     if (user !== undefined && typeof value === 'object' && value !== null) {
       graph.roads.addPart(value, from, parent);
     }
@@ -342,6 +348,12 @@ function looksLikeClass(fn: AnyFunction): boolean {
 /** From where `require` looks: code of -e and of the REPL is in the working directory. */
 function baseOf(url: string): string {
   return url.startsWith('file:') ? url : pathToFileURL(join(process.cwd(), '[eval]')).href;
+}
+
+/** The export itself, where the reference names a property of it. */
+function exportOf(reference: ModuleReference): ModuleReference {
+  const isMember = reference.variable?.startsWith('.') === true;
+  return isMember ? { ...reference, variable: undefined } : reference;
 }
 
 /** The module of the user's that a reference names; else the specifier. */

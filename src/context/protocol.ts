@@ -14,7 +14,7 @@ export const special = {
   registeredSymbol: 1,
   /** identity, description */
   symbol: 2,
-  /** id of a module definition, export name (`*`: the namespace) */
+  /** id of a module definition, export name (`*`: the namespace), variable; identity and description of a symbol */
   imported: 3,
   /** id of a closure definition */
   closure: 4,
@@ -56,7 +56,7 @@ export const special = {
   boxedSymbol: 21,
   /** number of a parcel, index in it */
   live: 22,
-  /** id of a module definition, export name, what it must hold, [a copy] */
+  /** id of a module definition, export name, variable, what it must hold, [a copy] */
   frozen: 23,
   /** [how and text of each prototype], path of the one above (node-errors.ts) */
   nodeError: 24,

@@ -27,17 +27,26 @@ export interface Named {
 interface Entry {
   readonly source: ImportSource;
   readonly name: string;
+  /** Properties that lead from the export to the value, each with a dot before it; '': it is the export. */
+  readonly members: string;
 }
 
 type Exported = readonly (readonly [name: string, value: unknown])[];
 
 /** Objects of more parts are copies. */
 const mostParts = 200;
+/** So far down in exported objects, and namespaces that are exports, values are looked for. */
+const mostSteps = 2;
 
 export class Sentinels {
   readonly #symbols = new Map<symbol, Entry>();
   readonly #objects = new WeakMap<object, Entry>();
   readonly #functions = new WeakSet<object>();
+  /** Functions in exported objects that cannot change. */
+  readonly #members = new WeakMap<object, Entry>();
+  /** Exported objects, and namespaces that are exports, whose properties were not looked at. */
+  readonly #holders = new Map<object, Entry>();
+  readonly #seenHolders = new WeakSet<object>();
   /** Modules whose other exports were not looked at. */
   readonly #unread = new Map<string, () => readonly [ImportSource, Exported]>();
   readonly #read = new Set<string>();
@@ -54,7 +63,7 @@ export class Sentinels {
     read: (() => readonly [ImportSource, Exported]) | undefined,
   ): void {
     if (typeof value === 'function') this.#functions.add(value);
-    this.#add(value, name, source);
+    this.#add(value, { source, name, members: '' });
     const key = `${source.specifier} ${source.parent}`;
     if (name === '*' && !this.#whole.has(key)) {
       this.#whole.add(key);
@@ -70,48 +79,103 @@ export class Sentinels {
     return this.#functions.has(fn);
   }
 
+  /** The export in which the function `fn` is, where that cannot change. */
+  member(fn: object): (ModuleReference & { readonly parent: string }) | undefined {
+    this.#readHolders();
+    const entry = this.#members.get(fn);
+    if (entry === undefined) return undefined;
+    const { source, name, members } = entry;
+    const { specifier, isRequired, parent } = source;
+    return { specifier, isRequired, name, variable: members, parent };
+  }
+
+  #readAll(): void {
+    for (const [key, read] of this.#unread) {
+      const [source, exports] = read();
+      for (const [name, exported] of exports) this.#add(exported, { source, name, members: '' });
+      this.#read.add(key);
+    }
+    this.#unread.clear();
+    this.#readHolders();
+  }
+
+  #readHolders(): void {
+    for (const [holder, { source, name, members }] of this.#holders) {
+      this.#seenHolders.add(holder);
+      for (const [key, member] of exportsIn(holder).slice(0, mostParts)) {
+        if (key.includes(' ')) continue;
+        const steps = members === '' ? `.${key}` : `${members} .${key}`;
+        const entry = { source, name, members: steps };
+        const isFixed = types.isModuleNamespaceObject(holder) || Object.isFrozen(holder);
+        if (typeof member !== 'function') this.#add(member, entry);
+        else if (isFixed && !this.#members.has(member)) this.#members.set(member, entry);
+      }
+    }
+    this.#holders.clear();
+  }
+
   /** The import that `value` is; `undefined`: none, or it can change. */
   find(value: symbol | object): Named | undefined {
     if (typeof value === 'object' && (types.isProxy(value) || Object.isExtensible(value))) {
       return undefined;
     }
     let entry = this.#entryOf(value);
-    if (entry === undefined && this.#unread.size > 0) {
-      for (const [key, read] of this.#unread) {
-        const [source, exports] = read();
-        for (const [name, exported] of exports) this.#add(exported, name, source);
-        this.#read.add(key);
-      }
-      this.#unread.clear();
+    if (entry === undefined) {
+      this.#readAll();
       entry = this.#entryOf(value);
     }
     const found = entry ?? cjsEntry(value);
     if (found === undefined) return undefined;
     const contents = typeof value === 'symbol' ? '' : contentsOf(value);
     if (contents === undefined) return undefined;
-    const { source, name } = found;
+    const { source, name, members } = found;
     const { specifier, isRequired, parent, importType } = source;
-    return { reference: { specifier, name, isRequired }, parent, importType, contents };
+    const reference = { specifier, name, isRequired, variable: members };
+    return { reference, parent, importType, contents };
   }
 
   #entryOf(value: symbol | object): Entry | undefined {
     return typeof value === 'symbol' ? this.#symbols.get(value) : this.#objects.get(value);
   }
 
-  #add(value: unknown, name: string, source: ImportSource): void {
+  #add(value: unknown, entry: Entry): void {
     if (typeof value === 'symbol') {
-      if (!this.#symbols.has(value)) this.#symbols.set(value, { source, name });
+      if (!this.#symbols.has(value)) this.#symbols.set(value, entry);
     } else if (typeof value === 'object' && value !== null) {
-      if (!this.#objects.has(value)) this.#objects.set(value, { source, name });
+      if (!this.#objects.has(value)) this.#objects.set(value, entry);
+      const isDeep = entry.members.split(' ').length >= mostSteps;
+      if (entry.name !== '*' && !isDeep && isHolder(value) && !this.#seenHolders.has(value)) {
+        this.#holders.set(value, entry);
+      }
     } else if (typeof value === 'function') this.#functions.add(value);
   }
+}
+
+/** True: a namespace, or an object that code wrote as `{ … }`. */
+function isHolder(value: object): boolean {
+  if (types.isModuleNamespaceObject(value)) return true;
+  if (types.isProxy(value)) return false;
+  const prototype: object | null = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
+}
+
+/** What the properties `members` of an export lead to, as `Entry` names them; `undefined`: nothing. */
+export function memberOf(exported: unknown, members: string): unknown {
+  let found = exported;
+  for (const step of members.split(' ')) {
+    const holder = found;
+    found = undefined;
+    for (const [key, value] of exportsIn(holder)) if (`.${key}` === step) found = value;
+  }
+  return found;
 }
 
 function cjsEntry(value: symbol | object): Entry | undefined {
   const found = sentinelOfCjs(value);
   if (found === undefined) return undefined;
   const { specifier, isRequired, name } = found;
-  return { source: { specifier, isRequired, parent: '', importType: '' }, name };
+  const source = { specifier, isRequired, parent: '', importType: '' };
+  return { source, name, members: '' };
 }
 
 /** The contents of a frozen object, with all that is in it, as text; `undefined`: it can change, or is large. */
