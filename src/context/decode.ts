@@ -379,6 +379,8 @@ class Decoding {
       original === undefined &&
       typeof known === 'function' &&
       (this.#remade.has(slots[heritage]) ||
+        // It may extend an import in one call, and a copy of that in the next (roads.ts).
+        (heritage >= 0 && Object.getPrototypeOf(known) !== slots[heritage]) ||
         // A global of the program that was missing is a slot now.
         !this.#memory.hasCode(known, codeId) ||
         this.#closed.has(index, known, this.#memory.versionOf(known)));

@@ -22,7 +22,7 @@ after(() => {
 });
 
 interface User {
-  call(): readonly [fn: (...args: unknown[]) => unknown, args: readonly unknown[]];
+  call(at?: number): readonly [fn: (...args: unknown[]) => unknown, args: readonly unknown[]];
 }
 
 let serial = 0;
@@ -148,6 +148,25 @@ export const call = () => [() => [job(), count], []];`,
   const refusal = await compare(copied, 'live and copied');
   assert.equal(refusal?.code, 'TRANSFER_SHARED_VARIABLE');
   assert.match(refusal.message, /export a function that returns it\n {2}path: /);
+});
+
+test('a class extends what the call has: a copy in one, an import in the next', async () => {
+  const files = {
+    'store.mjs': `let count = 0; export class Base { up() { return ++count } }
+export const make = () => () => count;`,
+    'user.mjs': `import { Base, make } from './store.mjs'; import * as store from './store.mjs';
+const sub = () => class Sub extends store.Base { isOne() { return this instanceof Base } };
+let Sub; Sub = sub(); const job = make(); const box = { Sub };
+export const call = (at) => at === 0
+  ? [(it) => [it instanceof Base, it.isOne(), it.up() > 0], [new Sub()]]
+  : [(it) => [it instanceof Base, it.isOne(), it instanceof box.Sub, it.up(), job()], [new Sub()]];`,
+  };
+  const user = await load(files);
+  for (const at of [0, 1, 0, 1]) {
+    const [fn, args] = user.call(at);
+    const expected = at === 0 ? [true, true, true] : [true, true, true, 1, 1];
+    assert.deepEqual(await peer.run(fn, ...args), expected);
+  }
 });
 
 test('what never changes leaves a module an import', async () => {
