@@ -27,7 +27,11 @@ test('a call with exports of random modules is as at home, or refused', async (t
       assert.equal(exitCode, 0, where);
       const wrong = lines.filter((line) => line.startsWith('["differs"'));
       assert.deepEqual(wrong, [], where);
-      const found = JSON.parse(lines.at(-1) ?? '{}');
+      const loaded = lines.filter((line) => line.startsWith('["loaded'));
+      assert.deepEqual(loaded, [...new Set(loaded)], `no host loads it again: ${where}`);
+      const counted = lines.filter((line) => line.startsWith('{'));
+      assert.equal(counted.length, 1, where);
+      const found = JSON.parse(counted[0] ?? '{}');
       counts.same += found.same;
       counts.refused += found.refused;
     }

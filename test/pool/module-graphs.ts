@@ -1,6 +1,7 @@
 // Random graphs of modules, as files: ES modules, CommonJS by hand and by a compiler, packages with one
-// build or two, cycles and re-exports, behind a program that calls with what it imports from them. The
-// program prints a line for each call that is neither as at home nor refused with a path.
+// build or two, cycles and re-exports, also through the program, and modules that start tasks while they load,
+// behind a program that calls with what it imports from them. The program prints a line for each call that is
+// neither as at home nor refused with a path, and each file that must be loaded once says that it is.
 // Not here: running them (module-graphs.test.ts).
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: templates of the programs, not of this file
@@ -22,6 +23,10 @@ interface Module {
   readonly isPackage: boolean;
   /** No module of its graph is in a circle: it may extend a class of another. */
   readonly isOfTree: boolean;
+  /** It imports the program, which imports it. */
+  readonly leadsBack: boolean;
+  /** It starts a task while it loads. */
+  readonly isStarter: boolean;
 }
 
 const formats: readonly Format[] = [
@@ -48,7 +53,7 @@ function specifierOf({ name, format, isPackage }: Module, folder: string): strin
 /** What all formats share. `dep` and `back` are expressions for what another module exports. */
 function bodyOf(
   dice: Random,
-  { name, isOfTree }: Module,
+  { name, isOfTree, leadsBack }: Module,
   dep: string | undefined,
   back: string | undefined,
 ): string {
@@ -59,7 +64,7 @@ function bodyOf(
 const base = ${dice.integer(1, 50)};
 let changed = 1;
 changed = ${dice.integer(2, 9)};
-function hidden(x) { return x * base + changed }
+function hidden(x) { return x * base + changed${leadsBack ? ' + program.config.size' : ''} }
 function fn(x) { return ${dep === undefined ? '' : `x > 6 ? x : ${dep}.fn(x + 1) + `}hidden(x) }
 const arrow = (x) => fn(x) - base;
 const lazy = (x) => ${back === undefined ? 'x' : `x > 6 ? x : ${back}.lazy(x + 1) + ${back}.table.size`};
@@ -84,6 +89,27 @@ ${dice.next() < 0.3 ? `${decorated}.extra = { note: '${name}', f: (x) => hidden(
 `;
 }
 
+/** Statements that start a task, none of which does more for whoever reads the module. */
+const starts = [
+  'void run(() => 1);',
+  'for (const each of [1]) void run(() => each);',
+  'switch (1) { default: void run(() => 2) }',
+  'label: { void run(() => 3); break label; }',
+  'class Starter { static { void run(() => 4) } }',
+  'class Starting { job = run(() => 5) } const starting = new Starting();',
+  'const answer = ((first = run(() => 6)) => first)();',
+  'const answer = ((start) => start)(() => run(() => 7))();',
+  'const answers = [1, 2].map((each) => run(() => each));',
+  'try { throw new Error() } catch { void run(() => 8) }',
+  'const begin = async () => await run(() => 9); const begun = begin();',
+];
+
+/** What a module does that starts a task, and what says that it was loaded. */
+function startOfTask(dice: Random, { name, isStarter }: Module, load: string): string[] {
+  const shown = `const shown = console.log('["loaded ${name}"]');`;
+  return isStarter ? [load, shown, dice.pick(starts)] : [];
+}
+
 /** The text of an ES module, which may also have the module `back`, that imports it. */
 function esmText(dice: Random, module: Module, of?: Module, back?: Module): string {
   const { isOfTree } = module;
@@ -98,6 +124,8 @@ function esmText(dice: Random, module: Module, of?: Module, back?: Module): stri
     if (dice.next() < 0.2) lines.push(`export * ${from}`);
   }
   if (back !== undefined) lines.push(`import * as back from '${specifierOf(back, './')}';`);
+  if (module.leadsBack) lines.push("import * as program from '../main.mjs';");
+  lines.push(...startOfTask(dice, module, "import { run } from 'manycore';"));
   const main = dice.pick(['fn', 'Klass', 'table', 'instance', 'function (x) { return hidden(x) }']);
   return `${lines.join('\n')}
 ${bodyOf(dice, module, of && 'dep', back && 'back')}
@@ -111,6 +139,8 @@ function cjsText(dice: Random, module: Module, of?: Module, back?: Module): stri
   const lines = ["'use strict';"];
   if (back !== undefined) lines.push(`const back = require('${specifierOf(back, './')}');`);
   if (of !== undefined) lines.push(`const dep = require('${specifierOf(of, './')}');`);
+  if (module.leadsBack) lines.push("const program = require('../main.cjs');");
+  lines.push(...startOfTask(dice, module, "const { run } = require('manycore');"));
   lines.push(bodyOf(dice, module, of && 'dep', back && 'back'));
   if (format === 'exports') lines.push(...exported.map((each) => `exports.${each} = ${each};`));
   if (format === 'object' || format === 'dual') {
@@ -181,11 +211,15 @@ function filesOf(
     : { [`${folder}/package.json`]: '{"main":"lib"}', [`${folder}/lib/index.js`]: cjs() };
 }
 
-/** How the program has a module: a statement, and an expression for each of its exports. */
+/**
+ * How the program has a module: a statement, and an expression for each of its exports. `mayAwait`: none of what is
+ * imported waits for the program.
+ */
 function binding(
   dice: Random,
   module: Module,
   isEsm: boolean,
+  mayAwait: boolean,
 ): readonly [statement: string, of: (name: string) => string] {
   const { name } = module;
   const specifier = specifierOf(module, './lib/');
@@ -207,7 +241,7 @@ function binding(
     ways.push([holder, byHolder], [`${holder}\n${names}`, byName]);
     ways.push([`${holder}\n${box}`, (each) => `box_${name}.inner.${each}`]);
   }
-  if (isEsm && isNamed) {
+  if (isEsm && isNamed && mayAwait) {
     const awaited = `const held_${name} = await import('${specifier}');`;
     ways.push([awaited, byHolder]);
     ways.push([`${awaited}\nconst { ${named.replaceAll(' as ', ': ')} } = held_${name};`, byName]);
@@ -216,7 +250,8 @@ function binding(
     const required = `createRequire(import.meta.url)('${specifier}')`;
     ways.push([`const held_${name} = ${required};`, byHolder]);
     ways.push([`import held_${name} from '${specifier}';`, byHolder]);
-    ways.push([`const { default: held_${name} } = await import('${specifier}');`, byHolder]);
+    if (mayAwait)
+      ways.push([`const { default: held_${name} } = await import('${specifier}');`, byHolder]);
   }
   return dice.pick(ways);
 }
@@ -304,11 +339,15 @@ function startOf(dice: Random, isEsm: boolean): ModuleGraph['start'] {
 
 export function moduleGraph(dice: Random): ModuleGraph {
   const isOfTree = dice.next() < 0.6;
+  const isEsm = dice.next() < 0.6;
   const modules = Array.from({ length: dice.integer(2, 6) }, (_, at): Module => {
     const format = dice.pick(formats);
-    return { name: `m${at}`, format, isPackage: format === 'dual' || dice.next() < 0.3, isOfTree };
+    const isPackage = format === 'dual' || dice.next() < 0.3;
+    const canLead = !isPackage && (isEsm ? format === 'esm' : !/esm|compiled/.test(format));
+    const leadsBack = canLead && dice.next() < 0.25;
+    const isStarter = !isPackage && dice.next() < 0.15;
+    return { name: `m${at}`, format, isPackage, isOfTree, leadsBack, isStarter };
   });
-  const isEsm = dice.next() < 0.6;
   const file = isEsm ? './main.mjs' : './main.cjs';
   const files: Record<string, string> = {
     'package.json': JSON.stringify({ main: file }),
@@ -318,11 +357,12 @@ export function moduleGraph(dice: Random): ModuleGraph {
   };
   for (const [at, module] of modules.entries())
     Object.assign(files, filesOf(dice, module, modules.slice(at + 1), modules.slice(0, at)));
+  const mayAwait = !modules.some(({ leadsBack }) => leadsBack);
   const statements: string[] = [];
   const setUp: string[] = [];
   const calls: string[] = [];
   for (const module of modules.filter((each) => isEsm || each.format !== 'esm')) {
-    const [statement, of] = binding(dice, module, isEsm);
+    const [statement, of] = binding(dice, module, isEsm, mayAwait);
     statements.push(statement);
     setUp.push(prepared(of, module.name));
     calls.push(...callsWith(of, module.name).filter(() => dice.next() < 0.6));
@@ -335,6 +375,8 @@ import { Pool } from 'manycore';`
 const { Pool } = require('manycore');`;
   const host = dice.pick(['process', 'thread']);
   files[file.slice(2)] = `${own}
+console.log('["loaded"]');
+${isEsm ? 'export const config' : 'const config = exports.config'} = { size: 3 };
 ${statements.join('\n')}
 let state = 1;
 state = ${dice.integer(2, 9)};
@@ -342,7 +384,9 @@ ${setUp.join('')}${ending}
 const calls = [
 ${calls.map((call) => `  [${JSON.stringify(call)}, ${call}],`).join('\n')}
 ];
-${isEsm ? 'await ' : ''}all(new Pool({ size: 1, host: '${host}' }), calls);
+const start = () => all(new Pool({ size: 1, host: '${host}' }), calls);
+// Node warns of what is read of CommonJS exports in a circle until the program is loaded.
+${isEsm ? 'await start();' : 'setImmediate(start);'}
 `;
   return { files, start: startOf(dice, isEsm) };
 }
