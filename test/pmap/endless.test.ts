@@ -26,13 +26,14 @@ async function* endless(): AsyncGenerator<{ id: number; name: string }> {
 test('memory stays what it is over a million items of an endless async input', async (t) => {
   const pool = openPool(t, { size: 2 });
   let taken = 0;
-  let before = 0;
+  const sizes: number[] = [];
   for await (const size of pmap.stream(endless(), ({ name }) => name.length, { pool })) {
     assert.ok(size > 5);
     taken += 1;
-    if (taken === 200_000) before = heapMiB();
+    if (taken % 100_000 === 0) sizes.push(heapMiB());
     if (taken === 1_000_000) break;
   }
-  const grown = heapMiB() - before;
-  assert.ok(grown < 8, `${grown.toFixed(1)} MiB more after 800,000 items`);
+  // What is in flight comes and goes with the load of the machine; what leaks stays.
+  const grown = Math.min(...sizes.slice(-4)) - Math.max(...sizes.slice(0, 3));
+  assert.ok(grown < 8, `${grown.toFixed(1)} MiB more after some 700,000 items: ${sizes.join(' ')}`);
 });
