@@ -13,6 +13,7 @@ import {
   anyOf,
   bareUrl,
   changesLater,
+  heldBy,
   isOfUser,
   keyOf,
   type Reached,
@@ -118,7 +119,9 @@ export class Roads {
       reachOf(url, from.name, member, from.variable),
     );
     for (const [key, copied] of this.#copies) {
-      const isIn = (reach: Reached): boolean => reach.has(key) || reach.has(anyOf(copied.url));
+      const keys = [key, ...held(copied)];
+      const isIn = (reach: Reached): boolean =>
+        reach.has(anyOf(copied.url)) || keys.some((each) => reach.has(each));
       if (reaches.some(isIn) && isState(copied)) return copied.binding.name;
     }
     return undefined;
@@ -192,8 +195,18 @@ function mayBeImported(script: Script): boolean {
   return isFound;
 }
 
+/** The variables of modules whose objects the copied one holds. */
+function held({ url, script: { analysis, source = '' }, binding }: Copied): Reached {
+  return analysis === undefined ? new Set() : heldBy(url, binding, analysis, source);
+}
+
 /** True: a second one of the variable could be another. */
-function isState({ script: { analysis, source = '' }, binding, value }: Copied): boolean {
+function isState(copied: Copied): boolean {
+  const {
+    script: { analysis, source = '' },
+    binding,
+    value,
+  } = copied;
   if (analysis === undefined) return true;
   const outline = outlineOf(analysis);
   if (changesLater(binding, analysis) || typeof value === 'symbol' || types.isProxy(value))
@@ -203,7 +216,8 @@ function isState({ script: { analysis, source = '' }, binding, value }: Copied):
       isClass(value) ||
       Object.keys(value).length > 0 ||
       outline.compared.has(binding) ||
-      outline.extended.has(binding)
+      outline.extended.has(binding) ||
+      held(copied).size > 0
     );
   }
   if (typeof value !== 'object' || value === null) {
