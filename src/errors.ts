@@ -131,18 +131,16 @@ export class CodedError extends Error {
   }
 }
 
-/** What errors of a code may have beside it. */
-interface Details {
-  /** How the host ended; both are left out where nobody saw it end. */
-  readonly HOST_EXITED: {
-    readonly exitCode?: number | null;
-    readonly signal?: string | null;
-  };
-}
-
-type CodedErrorOf<Code extends ErrorCode> = CodedError & {
+/** An error of ours with this code, and what it may have beside it. */
+export type CodedErrorOf<Code extends ErrorCode> = CodedError & {
   readonly code: Code;
-} & (Code extends keyof Details ? Details[Code] : unknown);
+} & (Code extends 'HOST_EXITED'
+    ? {
+        /** How the host ended; both are left out where nobody saw it end. */
+        readonly exitCode?: number | null;
+        readonly signal?: string | null;
+      }
+    : unknown);
 
 /** Whether `value` is an error of ours with this code, made in this process or in another. */
 export function hasCode<Code extends ErrorCode>(

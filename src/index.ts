@@ -33,7 +33,7 @@ export type {
   Worker,
 } from './cluster/index.js';
 export { perHost, propagate, task } from './context/index.js';
-export { CodedError, type ErrorCode, errorCodes, hasCode } from './errors.js';
+export { CodedError, type CodedErrorOf, type ErrorCode, errorCodes, hasCode } from './errors.js';
 export {
   type GrantedCores,
   type HostExit,

@@ -96,7 +96,7 @@ export const nodeErrors: Readonly<Record<string, () => unknown>> = {
   ERR_MODULE_NOT_FOUND: () => import(nowhere),
   'ERR_MODULE_NOT_FOUND of a package': () => import(`${'does-not'}-exist`),
   ERR_UNSUPPORTED_ESM_URL_SCHEME: () => import(`${'nope'}:x`),
-  MODULE_NOT_FOUND: () => require('does-not-exist'),
+  MODULE_NOT_FOUND: () => require(`${'does-not'}-exist`),
   // calls to the system
   ERR_FS_EISDIR: () => fs.rmSync(os.tmpdir()),
   ERR_FS_CP_EINVAL: () => fs.cpSync(os.tmpdir(), path.join(os.tmpdir(), 'below')),
