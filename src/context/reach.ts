@@ -40,37 +40,6 @@ export function reachOf(url: string, name: string, member?: string, variable = '
   return reach.found;
 }
 
-const held = new WeakMap<Binding, Reached>();
-
-/** True: the code of a value only names what it holds: variables, literals of them, modules. */
-function isOfNames(text: string): boolean {
-  const left = text
-    .replace(/\b(?:require|import)\(\s*(['"])[^'"]+\1\s*\)/g, '')
-    .replace(/\b__\w+\(\)/g, '');
-  return !/[(`]|=>/.test(left);
-}
-
-/**
- * The variables whose value the variable of a module may hold as well: `const box = { list }`,
- * `const { list } = require('./lists')`. Calls are not followed.
- */
-export function heldBy(url: string, binding: Binding, analysis: Analysis, source: string): Reached {
-  const known = held.get(binding);
-  if (known !== undefined) return known;
-  const outline = outlineOf(analysis);
-  const parts = outline.parts.get(binding) ?? [];
-  const reach = new Reach();
-  reach.addParts(
-    outline,
-    url,
-    parts.filter(({ start, end }) => isOfNames(source.slice(start, end))),
-    undefined,
-    false,
-  );
-  held.set(binding, reach.found);
-  return reach.found;
-}
-
 class Reach {
   readonly found = new Set<string>();
   readonly #seen = new Set<string>();
@@ -120,7 +89,7 @@ class Reach {
       if (binding !== undefined) this.#addBinding(outline, url, binding, member, isMade);
     }
     for (const [each, parts] of outline.exported) {
-      if (name === '*' || each === name) this.addParts(outline, url, parts, member, isMade);
+      if (name === '*' || each === name) this.#addParts(outline, url, parts, member, isMade);
     }
     let isFound = outline.analysis.exports.some((each) => each.name === name);
     for (const [each, { source, imported }] of outline.reexported) {
@@ -142,7 +111,7 @@ class Reach {
     const isWhole = name === '*' || name === 'default' || name === 'module.exports';
     const wanted = isWhole ? member : name;
     const parts = outline.exported.get(wanted ?? '');
-    if (parts !== undefined) this.addParts(outline, url, parts, undefined, isMade);
+    if (parts !== undefined) this.#addParts(outline, url, parts, undefined, isMade);
     else {
       const { start, end } = outline.analysis.root.node;
       this.#addPart(
@@ -178,10 +147,10 @@ class Reach {
     if (binding.kind === 'import') {
       this.#addImport(url, binding.source ?? '', binding.imported ?? '*', member, isMade);
     }
-    this.addParts(outline, url, outline.parts.get(binding) ?? [], member, isMade);
+    this.#addParts(outline, url, outline.parts.get(binding) ?? [], member, isMade);
   }
 
-  addParts(
+  #addParts(
     outline: Outline,
     url: string,
     parts: readonly Part[],

@@ -13,7 +13,6 @@ import {
   anyOf,
   bareUrl,
   changesLater,
-  heldBy,
   isOfUser,
   keyOf,
   type Reached,
@@ -119,9 +118,7 @@ export class Roads {
       reachOf(url, from.name, member, from.variable),
     );
     for (const [key, copied] of this.#copies) {
-      const keys = [key, ...held(copied)];
-      const isIn = (reach: Reached): boolean =>
-        reach.has(anyOf(copied.url)) || keys.some((each) => reach.has(each));
+      const isIn = (reach: Reached): boolean => reach.has(key) || reach.has(anyOf(copied.url));
       if (reaches.some(isIn) && isState(copied)) return copied.binding.name;
     }
     return undefined;
@@ -195,18 +192,8 @@ function mayBeImported(script: Script): boolean {
   return isFound;
 }
 
-/** The variables of modules whose objects the copied one holds. */
-function held({ url, script: { analysis, source = '' }, binding }: Copied): Reached {
-  return analysis === undefined ? new Set() : heldBy(url, binding, analysis, source);
-}
-
 /** True: a second one of the variable could be another. */
-function isState(copied: Copied): boolean {
-  const {
-    script: { analysis, source = '' },
-    binding,
-    value,
-  } = copied;
+function isState({ script: { analysis, source = '' }, binding, value }: Copied): boolean {
   if (analysis === undefined) return true;
   const outline = outlineOf(analysis);
   if (changesLater(binding, analysis) || typeof value === 'symbol' || types.isProxy(value))
@@ -216,8 +203,7 @@ function isState(copied: Copied): boolean {
       isClass(value) ||
       Object.keys(value).length > 0 ||
       outline.compared.has(binding) ||
-      outline.extended.has(binding) ||
-      held(copied).size > 0
+      outline.extended.has(binding)
     );
   }
   if (typeof value !== 'object' || value === null) {

@@ -148,16 +148,6 @@ function moduleOf(dice: Random, name: string, format: Format, earlier: readonly 
       ]),
     );
     inside.push(kind.change(v), kind.read(v), `change_${v}()`, `read_${v}()`, `put_${v}()`);
-    if (kind.isObject && dice.next() < 0.4) {
-      const held = `held_${v}`;
-      const [literal, path] = dice.pick<readonly [string, string]>([
-        [`{ ${v} }`, `${held}.${v}`],
-        [`[{ at: ${v} }]`, `${held}[0].at`],
-        [v, held],
-      ]);
-      lines.push(`const ${held} = ${literal};`);
-      inside.push(kind.change(path), kind.read(path));
-    }
     const names = [`put_${v}`];
     shown.push({ text: `$put_${v}()`, names: [`put_${v}`] });
     if (dice.next() < 0.6) {
@@ -231,7 +221,9 @@ function importOf(
   if (format === 'compiled') {
     return { statement: `const ${name}_1 = require('./${file}');`, actions: by(`${name}_1.`) };
   }
-  const isNamed = dice.next() < 0.5 && names.length > 0;
+  // A variable of CommonJS that holds an object of another module is not seen as that.
+  const isHeld = format !== 'esm' && names.some((each) => /^v\d/.test(each));
+  const isNamed = dice.next() < 0.5 && names.length > 0 && !isHeld;
   if (format !== 'esm') {
     const statement = isNamed
       ? `const { ${names.map((each) => `${each}: ${name}_${each}`).join(', ')} } = require('./${file}');`
