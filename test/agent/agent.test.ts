@@ -116,7 +116,8 @@ test('waiting for what is asked elsewhere keeps alive who reads here, not who is
     await null; // until the wait has begun
     added.push(heldTimers() - before);
   };
-  t.after(addSource('bus', {}, () => ({}), refresh)); // with it the socket opens
+  const owner = {}; // held, because sources go with their owners
+  t.after(addSource('bus', owner, () => ({}), refresh)); // with it the socket opens
   const name = await waitFor(() => readdirSync(runtime)[0]);
   const connection = createConnection(join(runtime, name));
   t.after(() => connection.destroy());
@@ -124,7 +125,7 @@ test('waiting for what is asked elsewhere keeps alive who reads here, not who is
   connection.write('figures\n');
   await once(connection, 'data');
   await ownFigures();
-  assert.deepEqual(added, [0, 1]);
+  assert.deepEqual(added, [0, 1], `of ${Object.keys(owner).length} more`);
 });
 
 /** Asks once over a connection of its own. */

@@ -275,9 +275,12 @@ test('what runs in the hosts is told while somebody listens', async (t) => {
   );
   assert.ok(span.endMs - span.startMs >= 1);
   const failed = await waitFor(() =>
-    slices.flatMap(({ hosts }) => hosts).find((each) => each.failed > 0),
+    // A slice of a slow machine may hold one task alone.
+    slices
+      .flatMap(({ hosts }) => hosts)
+      .find((each) => each.failed > 0 && each.failed < each.tasks),
   );
-  assert.ok(failed.host > 0 && failed.failed < failed.tasks);
+  assert.ok(failed.host > 0);
   const all = slices.flatMap(({ tasks }) => tasks);
   assert.ok(all.every(({ isFailed, name }) => isFailed === (name === 'slowFail')));
   child.kill('SIGKILL');
