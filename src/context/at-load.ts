@@ -1,4 +1,4 @@
-// What loading a module evaluates: every statement of it, class parts that are evaluated with the class, and the
+// Code that loading a module evaluates: every statement, class parts that are evaluated with the class, and the
 // bodies of functions that are called meanwhile as far as its text shows that. Says which modules that loads in
 // turn, and whether it acts: calls something for its effect, awaits, or starts a task or a server.
 // Not here: which of those modules are the user's (own-modules.ts), and what follows (program.ts).
@@ -40,7 +40,7 @@ class Load implements AtLoad {
   readonly loads = new Set<string>();
   readonly #analysis: Analysis;
   readonly #mayElide: boolean;
-  /** What a name at the top stands for: a function, a class, or the value of a variable. */
+  /** The function, class or value that a name at the top stands for. */
   readonly #declared = new Map<string, AnyNode>();
   /** Names that stand for those of other modules: `run as go`, `{ run: go }`. */
   readonly #aliases = new Map<string, string>();
@@ -225,7 +225,7 @@ class Load implements AtLoad {
     this.acts ||= startingCalls.test(name) || (forEffect && !isQuiet);
   }
 
-  /** What `callee` names at the top of the module is called. */
+  /** Enters the function that `callee` names at the top of the module. */
   #enterCalled(callee: AnyNode, forEffect: boolean): void {
     if (callee.type !== 'Identifier') return;
     const called = this.#declared.get(callee.name);

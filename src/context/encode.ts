@@ -782,7 +782,7 @@ function stackOf(value: Error): string | undefined {
     return ''; // a user's Error.prepareStackTrace threw
   }
   if (typeof stack === 'string') return stack;
-  // What a user's Error.prepareStackTrace made of it: frames are objects of this process.
+  // The result of a user's Error.prepareStackTrace: its frames are objects of this process.
   return isPlain(stack) ? undefined : Error.prototype.toString.call(value);
 }
 

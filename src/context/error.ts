@@ -33,7 +33,7 @@ const maxDepth = 8;
 /** Takes errors apart that hold each other. */
 class Reduction {
   readonly #exporter: Exporter;
-  /** What stands for each error that was met. */
+  /** The stand-in of each error that was met. */
   readonly #made = new Map<unknown, Error>();
 
   constructor(exporter: Exporter) {
@@ -63,7 +63,7 @@ class Reduction {
     return reduced;
   }
 
-  /** What of a value can travel, where any of it can; the paths to the others go to `left`. */
+  /** The parts of a value that can travel; the paths to the others go to `left`. */
   #partOf(
     value: unknown,
     path: string,
@@ -124,7 +124,7 @@ class Reduction {
 
 const errorKeys = new Set<string | symbol>(['cause', 'errors']);
 
-/** Of an error that V8 did not make: an object, or a DOMException. */
+/** A bare stand-in for an error that V8 did not make: an object, or a DOMException. */
 function bareLike(error: object): Error {
   if (error instanceof DOMException) return new DOMException(error.message, error.name);
   return Object.create(Error.prototype);

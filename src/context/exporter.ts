@@ -81,7 +81,7 @@ export class ContextExporter implements Exporter {
   readonly #keptByCode = new Map<number, number>();
   /** Of the last function that was exported with state; until the end of the turn. */
   #captured: WeakRef<Captured> | undefined;
-  /** Of the last function that was exported, and of the last values. */
+  /** The roads of the last function that was exported, and of the last values. */
   #roads: Roads | undefined;
   #valueRoads: Roads | undefined;
   readonly #pinned = new Map<number, Uint8Array>();

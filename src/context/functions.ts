@@ -204,7 +204,7 @@ export class Functions implements FunctionEncoder {
   encodeSymbol(value: symbol, graph: Graph): number | undefined {
     const index = this.#imports.symbol(value, graph);
     const entry = index === undefined ? undefined : graph.specials[index];
-    // Where the module there has put another one into its object, it is one of the call.
+    // A module there may have put another one into its object: then it is one of the call.
     if (isMember(entry)) entry?.push(this.identify(value), value.description);
     return index;
   }

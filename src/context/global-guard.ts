@@ -9,7 +9,7 @@ import { descriptorOf } from '../internal/index.js';
 import type { Edit } from './cells.js';
 import { shownMember } from './global-keys.js';
 
-/** What a list of the global object has in it. */
+/** The contents of a list of the global object. */
 export type Listing =
   /** Nothing: the global object gets the members of another. */
   | 'source'
@@ -32,7 +32,7 @@ const everywhere = new Set<unknown>(['localStorage', 'sessionStorage']);
 /** Tells functions that came back from those of others. */
 const home = randomUUID();
 
-/** What the slot of the guard holds: `[home, key, isEnumerable, key, …]`. */
+/** The value in the slot of the guard: `[home, key, isEnumerable, key, …]`. */
 export function guarded(keys: readonly (string | symbol)[], global: object): unknown[] {
   const isShown = (key: string | symbol): boolean => descriptorOf(global, key)?.enumerable === true;
   return [home, ...keys.flatMap((key) => [key, isShown(key)])];
@@ -66,7 +66,7 @@ function around({ start, end }: Range, before: string, after: string): Edit[] {
   ];
 }
 
-/** What changed texts call: returns `value`, or throws the refusal of a global of the caller. */
+/** Function that changed texts call: returns `value`, or throws the refusal of a global of the caller. */
 export function guardGlobals(
   list: readonly unknown[],
   what: 'key' | Listing,
