@@ -4,7 +4,7 @@
 // Not here: which of those modules are the user's (own-modules.ts), and what follows (program.ts).
 
 import type { AnyNode, CallExpression, NewExpression, TaggedTemplateExpression } from 'acorn';
-import { type Analysis, type ClassNode, childrenOf, type FunctionNode } from './scope.js';
+import { type Analysis, type ClassNode, childrenOf, isFunctionNode } from './scope.js';
 
 export interface AtLoad {
   /** True: loading it again does more than define what it exports. */
@@ -242,7 +242,7 @@ class Load implements AtLoad {
   /** Visits what calling a function, or making an instance of a class, evaluates. */
   #enter(node: AnyNode, forEffect: boolean): void {
     if (this.#entered.has(node)) return;
-    if (isFunction(node)) {
+    if (isFunctionNode(node)) {
       this.#entered.add(node);
       this.#visitAll(node.params);
       this.#visit(node.body, forEffect);
@@ -255,7 +255,7 @@ class Load implements AtLoad {
       }
     } else if (node.type === 'Identifier') {
       const named = this.#declared.get(node.name);
-      if (named && isFunction(named)) this.#enter(named, forEffect);
+      if (named && isFunctionNode(named)) this.#enter(named, forEffect);
       else this.#judge(this.#nameOf(node), false); // `list.map(run)`
     }
   }
@@ -275,11 +275,7 @@ class Load implements AtLoad {
 /** The function that a call has before its brackets: `(() => {})()`, `(function () {}).call(this)`. */
 function functionCalled({ callee }: CallExpression): AnyNode | undefined {
   const called = callee.type === 'MemberExpression' ? callee.object : callee;
-  return isFunction(called) ? called : undefined;
-}
-
-function isFunction(node: AnyNode): node is FunctionNode {
-  return /^(?:Function(?:Declaration|Expression)|ArrowFunctionExpression)$/.test(node.type);
+  return isFunctionNode(called) ? called : undefined;
 }
 
 /** True: the module made it itself, so that filling it is nobody else's business. */

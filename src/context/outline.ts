@@ -3,7 +3,14 @@
 // Made when a call may meet a module on two roads (roads.ts). Not here: following it (reach.ts).
 
 import type { AnyNode } from 'acorn';
-import { type Analysis, type Binding, resolve, runsOnce } from './scope.js';
+import {
+  type Analysis,
+  type Binding,
+  childrenOf,
+  isFunctionNode,
+  resolve,
+  runsOnce,
+} from './scope.js';
 
 /** Code that gives a variable or export its value. */
 export interface Part {
@@ -60,8 +67,6 @@ export function outlineOf(analysis: Analysis): Outline {
   outlines.set(analysis, outline);
   return outline;
 }
-
-const functionNode = /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
 
 class Outliner implements Outline {
   readonly analysis: Analysis;
@@ -258,7 +263,7 @@ function partOf(node: AnyNode, member?: string): Part {
 function isMade(node: AnyNode): boolean {
   if (node.type === 'CallExpression' && isName(node.callee, 'require')) return false;
   if (/^(?:Call|New|TaggedTemplate|Await)Expression$/.test(node.type)) return true;
-  if (functionNode.test(node.type)) return false;
+  if (isFunctionNode(node)) return false;
   if (node.type === 'MethodDefinition') return false;
   if (node.type === 'PropertyDefinition' && !node.static) return false;
   return childrenOf(node).some(isMade);
@@ -296,16 +301,4 @@ function nameIn(node: AnyNode): string {
 
 function identifiersIn(node: AnyNode): AnyNode[] {
   return node.type === 'Identifier' ? [node] : childrenOf(node).flatMap(identifiersIn);
-}
-
-function childrenOf(node: AnyNode): AnyNode[] {
-  return Object.values(node).flatMap((value: unknown) =>
-    Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : [],
-  );
-}
-
-function isNode(value: unknown): value is AnyNode {
-  return (
-    typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
-  );
 }

@@ -174,6 +174,10 @@ function isNode(value: unknown): value is AnyNode {
   );
 }
 
+export function isFunctionNode(node: AnyNode): node is FunctionNode {
+  return /^(?:Function(?:Declaration|Expression)|ArrowFunctionExpression)$/.test(node.type);
+}
+
 export function childrenOf(node: AnyNode): AnyNode[] {
   const children: AnyNode[] = [];
   for (const value of Object.values(node)) {
