@@ -7,7 +7,8 @@ import { cellEdits, type Edit } from './cells.js';
 import type { Code, Rewrite } from './code.js';
 import type { Slot } from './describe.js';
 import type { CodeDefinition } from './protocol.js';
-import { isStrictAt, type Place } from './scripts.js';
+import { copyPrefix, isStrictAt, type Place } from './scripts.js';
+import { isMappedInPlace } from './source-maps.js';
 import type { AnyFunction } from './types.js';
 
 /** `more`: further edits of the text, for slots that are no variables. */
@@ -27,7 +28,7 @@ export function definitionOf(
     form: code.form,
     isClass: code.isClass,
     isStrict: isStrictFunction(fn, code, place),
-    fileName: place?.script.name ?? '',
+    fileName: fileNameAt(place),
     url: place?.script.url ?? '',
     line: place?.line ?? 0,
     column: place?.column ?? 0,
@@ -40,6 +41,14 @@ export function definitionOf(
     functionName: usualName(fn) === code.givenName ? undefined : usualName(fn),
     prefix: names.prefix,
   };
+}
+
+/** The name in stacks: with a mark, where that of the file would say nothing of the text that was meant. */
+function fileNameAt(place: Place | undefined): string {
+  if (place === undefined) return '';
+  const { script, line, column } = place;
+  const isMarked = isMappedInPlace(script.name, script.source, line, column);
+  return isMarked ? copyPrefix + script.name : script.name;
 }
 
 /** The text with what is not evaluated again replaced, in pieces of the same length. */

@@ -15,7 +15,7 @@ import { checkImport } from './guard.js';
 import { metaFor } from './meta.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
-import { withoutWarnings } from './scripts.js';
+import { copyPrefix, withoutWarnings } from './scripts.js';
 import type { AnyFunction } from './types.js';
 import { fileOfVite } from './vite-files.js';
 
@@ -53,7 +53,6 @@ export function originOf(fn: AnyFunction): Origin | undefined {
 
 // V8 would report the re-created script under the user's URL with other offsets, and spoil their
 // coverage. A name that is no file keeps it out; stack.ts takes the prefix away again.
-export const coveragePrefix = 'manycore:';
 const isCovered = process.env['NODE_V8_COVERAGE'] !== undefined;
 
 /** Columns up to which spaces give a text its place; beyond that an offset does. */
@@ -82,7 +81,7 @@ export function compile(definition: CodeDefinition): () => Instance {
     source,
     helpers.map(([name]) => name),
     {
-      filename: isCovered ? coveragePrefix + fileName : fileName,
+      filename: isCovered && !fileName.startsWith(copyPrefix) ? copyPrefix + fileName : fileName,
       lineOffset: isFar ? line : line - 1,
       columnOffset: isFar ? column - before.length : 0,
     },
@@ -247,7 +246,7 @@ function onlyInVite(file: string, cause: unknown): CodedError {
 export function compileFailed(definition: CodeDefinition, cause: unknown): CodedError {
   return new CodedError(
     'TRANSFER_UNREADABLE',
-    `the function at ${definition.fileName}:${definition.line + 1} cannot be made again in a host: ` +
+    `the function at ${definition.fileName.replace(copyPrefix, '')}:${definition.line + 1} cannot be made again in a host: ` +
       `${messageOf(cause)}; move it into a module and use ` +
       'task(moduleUrl, exportName)',
     { cause },

@@ -12,6 +12,7 @@ import { type FunctionLocation, inspectSelf, type RunningSource } from './inspec
 import { parse } from './parser.js';
 import { isMainRealm } from './realms.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
+import { hasInlineMap } from './source-maps.js';
 
 export interface Script {
   /** `file:`, `node:`, `data:` URL, or the bare path of a CommonJS module made into a URL; may be ''. */
@@ -37,6 +38,12 @@ export interface Place {
   /** Offset of the text in `script.source`; -1 when it was not found there. */
   readonly start: number;
 }
+
+/**
+ * Before the name of code that was made again: it is no file then, which keeps it out of the user's coverage,
+ * and says of a frame that its place is one of the text which ran at home. Stacks lose it at the caller.
+ */
+export const copyPrefix = 'manycore:';
 
 const require = nodeModule.createRequire(import.meta.url);
 const urls = new Map<string, string>();
@@ -121,7 +128,8 @@ export function placeAt(script: Script, offset: number): { line: number; column:
 function scriptAt(at: FunctionLocation, text: string): Script {
   const known = scripts.get(at.scriptId);
   if (known !== undefined) return known;
-  const name = scriptUrl(at.scriptId);
+  const running = scriptUrl(at.scriptId);
+  const name = running.startsWith(copyPrefix) ? running.slice(copyPrefix.length) : running;
   const url = name.startsWith('/') ? pathToUrl(name) : name;
   const script = readScript(at, name, url, text);
   scripts.set(at.scriptId, script);
@@ -130,8 +138,13 @@ function scriptAt(at: FunctionLocation, text: string): Script {
 
 /** The text of the script that V8 calls `name`, where a function of it was sent. */
 export function runningText(name: string): string | undefined {
-  for (const script of scripts.values()) if (script.name === name) return script.source;
-  return undefined;
+  let found: string | undefined;
+  for (const { name: each, source } of scripts.values()) {
+    if (each !== name || source === undefined) continue;
+    if (hasInlineMap(source)) return source;
+    found ??= source; // of a function that a host made, where there is another
+  }
+  return found;
 }
 
 function pathToUrl(path: string): string {

@@ -30,6 +30,38 @@ export function originalPlace(
 // In parts: Jest takes the whole, also in a text of ours, for the map of the file that it is in.
 const inlineStart = ['//# source', 'MappingURL=data:application/json;'].join('');
 
+/**
+ * True: a place of the script `name` is another one of the same file, as where a loader compiles in memory. A
+ * frame there says by itself nothing of which text it is: the user's, or what the loader made of it.
+ */
+export function isMappedInPlace(
+  name: string,
+  running: string | undefined,
+  line: number,
+  column: number,
+): boolean {
+  const found = originalPlace(name, running, line, column);
+  return found !== undefined && isSameFile(found.file, name);
+}
+
+/** `file`: the source that a map names; a relative one is taken for that of the script `name`. */
+export function isSameFile(file: string, name: string): boolean {
+  return isRelative(file) || withoutScheme(file) === withoutScheme(name);
+}
+
+export function isRelative(file: string): boolean {
+  return !/^(?:\/|[a-z-]+:)/.test(file);
+}
+
+function withoutScheme(name: string): string {
+  return name.replace(/^file:\/\//, '').replace(/[?#].*$/, '');
+}
+
+/** True: the text of a script ends with a map, as a test runner writes it. */
+export function hasInlineMap(source: string): boolean {
+  return source.includes(inlineStart);
+}
+
 /** Node has no maps of code that a test runner has compiled and run by itself. */
 function inlineMapOf(source: string): SourceMap | undefined {
   const start = source.lastIndexOf(inlineStart);

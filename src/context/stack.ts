@@ -4,9 +4,8 @@
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn } from '../internal/index.js';
-import { coveragePrefix } from './recreate.js';
-import { runningText } from './scripts.js';
-import { originalPlace } from './source-maps.js';
+import { copyPrefix, runningText } from './scripts.js';
+import { isRelative, isSameFile, originalPlace } from './source-maps.js';
 
 /** Where a call was made: an object whose `stack` is made into text only when somebody reads it. */
 export interface CallSite {
@@ -182,13 +181,14 @@ const longestFrame = 10_000;
 
 /** The frame with its place in the source that the user wrote. */
 function toOriginal(frame: string): string {
-  const bare = frame.replace(coveragePrefix, '');
+  const bare = frame.replace(copyPrefix, '');
   const place = bare.length > longestFrame ? undefined : placePattern.exec(bare);
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
   const found = originalPlace(file, runningText(file), Number(line) - 1, Number(column) - 1);
   if (found === undefined) return bare;
-  const isRelative = !/^(?:\/|[a-z-]+:)/.test(found.file);
-  const original = `${isRelative ? file : found.file}:${found.line + 1}:${found.column + 1}`;
+  // What a host loaded by itself is the user's text, or was mapped there.
+  if (bare === frame && isSameFile(found.file, file)) return bare;
+  const original = `${isRelative(found.file) ? file : found.file}:${found.line + 1}:${found.column + 1}`;
   return bare.replace(`${file}:${line}:${column}`, () => original);
 }

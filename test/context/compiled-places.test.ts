@@ -2,8 +2,11 @@
 // lines are those that the user wrote, and imports have the name of their module.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { openPool } from '../pool/ways.js';
 
@@ -63,4 +66,37 @@ test('no text in the package is taken for a source map of its file', () => {
       name,
     );
   }
+});
+
+test('frames of a file that a host loads by itself keep their lines, others are mapped', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'manycore-places-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = pathToFileURL(join(folder, 'user.mjs')).href;
+  const native = "export const fail = () => { throw new RangeError('in the file'); };";
+  writeFileSync(new URL(file), `\n\n\n\n${native}\n`);
+  const ofUser = url.replace(/[^,]*$/, (map) => {
+    const json = Buffer.from(map, 'base64').toString().replace('user.ts', 'user.mjs');
+    return Buffer.from(json).toString('base64');
+  });
+  const made: unknown = vm.runInThisContext(
+    `(() => {
+      const fail = () => { throw new RangeError('made again'); };
+      return { fail, load: async (url) => (await import(url)).fail() };
+//# sourceMappingURL=${ofUser}
+    })()`,
+    { filename: file },
+  );
+  assert.ok(typeof made === 'object' && made !== null);
+  const { fail, load } = Object(made);
+  const pool = openPool(t, { size: 1 });
+  const stackOf = (body: () => unknown): Promise<string> =>
+    pool.run(body).then(
+      () => assert.fail('it threw nothing'),
+      (error: Error) => error.stack ?? '',
+    );
+  assert.match(await stackOf(fail), /at .*user\.mjs:5:1\)?\n/);
+  const both = await stackOf(() => load(file));
+  assert.match(both, /at .*user\.mjs:5:35\)?\n.*user\.mjs:6:1\)?\n/);
+  assert.match(await stackOf(fail), /at .*user\.mjs:5:1\)?\n/);
+  assert.doesNotMatch(both, /manycore:/);
 });
