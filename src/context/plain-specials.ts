@@ -7,6 +7,7 @@ import { followPath } from './intrinsics.js';
 import { infoAccessor, makeNodeErrorPrototype } from './node-errors.js';
 import { makePlatform } from './platform.js';
 import { listAt, numberAt, special, stringAt } from './protocol.js';
+import { unmarked } from './stack.js';
 import { task } from './task.js';
 import { corrupt } from './wire.js';
 
@@ -65,7 +66,7 @@ function makeError(entry: readonly unknown[]): Error {
   const stack = entry[2];
   if (stack === undefined) return made;
   defineOwn(made, 'stack', {
-    value: String(stack),
+    value: unmarked(String(stack)),
     writable: true,
     enumerable: false,
     configurable: true,

@@ -14,6 +14,7 @@ import { BlockList, SocketAddress } from 'node:net';
 import * as types from 'node:util/types';
 import { defineOwn, ownValue } from '../internal/index.js';
 import { builtinPath } from './intrinsics.js';
+import { unmarked } from './stack.js';
 import { corrupt } from './wire.js';
 
 /** Primitives and bytes, and lists of them: what the serializer writes as it is. */
@@ -68,7 +69,7 @@ const kinds: readonly Kind[] = [
     make: ([message, name, stack]) => {
       const made = new DOMException(text(message), text(name));
       defineOwn(made, 'stack', {
-        value: text(stack),
+        value: unmarked(text(stack)),
         writable: true,
         enumerable: false,
         configurable: true,

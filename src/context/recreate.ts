@@ -15,7 +15,7 @@ import { checkImport } from './guard.js';
 import { metaFor } from './meta.js';
 import type { CodeDefinition, Identity } from './protocol.js';
 import { compileHere, isMainRealm } from './realms.js';
-import { copyPrefix, withoutWarnings } from './scripts.js';
+import { copyPrefix, noteMark, withoutWarnings } from './scripts.js';
 import type { AnyFunction } from './types.js';
 import { fileOfVite } from './vite-files.js';
 
@@ -74,6 +74,7 @@ export function compile(definition: CodeDefinition): () => Instance {
   const gap = isFar ? '' : `\n${' '.repeat(column)}`;
   const source = `${before}${gap}${compiled}\n${closing(definition)})}}`;
   const { metaName, importName, url } = definition;
+  noteMark(fileName);
   const helpers: [string, unknown][] = [];
   if (metaName !== '') helpers.push([metaName, metaFor(url)]);
   if (importName !== '') helpers.push([importName, importerFor(url)]);

@@ -45,6 +45,18 @@ export interface Place {
  */
 export const copyPrefix = 'manycore:';
 
+const markedByPeers = new Set<string>();
+
+/** Notes the name of code that a peer sent. */
+export function noteMark(fileName: string): void {
+  if (fileName.startsWith(copyPrefix)) markedByPeers.add(fileName.slice(copyPrefix.length));
+}
+
+/** True: a peer has a map for places in the script `name`. */
+export function isMarkedByPeer(name: string): boolean {
+  return markedByPeers.has(name);
+}
+
 const require = nodeModule.createRequire(import.meta.url);
 const urls = new Map<string, string>();
 const scripts = new Map<string, Script>();

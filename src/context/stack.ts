@@ -4,7 +4,7 @@
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn } from '../internal/index.js';
-import { copyPrefix, runningText } from './scripts.js';
+import { copyPrefix, isMarkedByPeer, runningText } from './scripts.js';
 import { isRelative, isSameFile, originalPlace } from './source-maps.js';
 
 /** Where a call was made: an object whose `stack` is made into text only when somebody reads it. */
@@ -179,6 +179,15 @@ const placePattern = /\(?((?:file:\/\/|\/)[^()]*?):(\d+):(\d+)\)?$/;
 /** Longer lines that look like frames are part of a message; the pattern is quadratic in them. */
 const longestFrame = 10_000;
 
+/** `stack` with each frame of code that was made again at its place in the source that the user wrote. */
+export function unmarked(stack: string): string {
+  if (!stack.includes(copyPrefix)) return stack;
+  const lines = stack.split('\n');
+  return lines.map((line) => (markPattern.test(line) ? toOriginal(line) : line)).join('\n');
+}
+
+const markPattern = new RegExp(`^\\s+at .*${copyPrefix}`);
+
 /** The frame with its place in the source that the user wrote. */
 function toOriginal(frame: string): string {
   const bare = frame.replace(copyPrefix, '');
@@ -186,7 +195,8 @@ function toOriginal(frame: string): string {
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
   const found = originalPlace(file, runningText(file), Number(line) - 1, Number(column) - 1);
-  if (found === undefined) return bare;
+  // In a host the mark stays for the caller, who has the map.
+  if (found === undefined) return isMarkedByPeer(file) ? frame : bare;
   // What a host loaded by itself is the user's text, or was mapped there.
   if (bare === frame && isSameFile(found.file, file)) return bare;
   const original = `${isRelative(found.file) ? file : found.file}:${found.line + 1}:${found.column + 1}`;

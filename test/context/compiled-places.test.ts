@@ -81,13 +81,13 @@ test('frames of a file that a host loads by itself keep their lines, others are 
   const made: unknown = vm.runInThisContext(
     `(() => {
       const fail = () => { throw new RangeError('made again'); };
-      return { fail, load: async (url) => (await import(url)).fail() };
+      return { fail, load: async (url) => (await import(url)).fail(), make: () => new TypeError('made') };
 //# sourceMappingURL=${ofUser}
     })()`,
     { filename: file },
   );
   assert.ok(typeof made === 'object' && made !== null);
-  const { fail, load } = Object(made);
+  const { fail, load, make } = Object(made);
   const pool = openPool(t, { size: 1 });
   const stackOf = (body: () => unknown): Promise<string> =>
     pool.run(body).then(
@@ -99,4 +99,26 @@ test('frames of a file that a host loads by itself keep their lines, others are 
   assert.match(both, /at .*user\.mjs:5:35\)?\n.*user\.mjs:6:1\)?\n/);
   assert.match(await stackOf(fail), /at .*user\.mjs:5:1\)?\n/);
   assert.doesNotMatch(both, /manycore:/);
+
+  // An error that is a result, by itself and beside others.
+  const given: Error = await pool.run(make);
+  assert.match(given.stack ?? '', /at make \(.*user\.mjs:6:1\)/);
+  assert.doesNotMatch(given.stack ?? '', /manycore:/);
+  const { list } = await pool.run(() => {
+    const dom = new DOMException('here');
+    return { list: [make(), dom, AggregateError([make()]).errors[0]] };
+  });
+  for (const { stack } of list) assert.doesNotMatch(stack ?? '', /manycore:/);
+  // Of a host of the host, which has no map either.
+  const library = new URL('../../src/index.js', import.meta.url).href;
+  const far = await stackOf(async () => {
+    const { Pool } = await import(library);
+    const inner = new Pool({ size: 1 });
+    try {
+      return await inner.run(fail);
+    } finally {
+      await inner.close();
+    }
+  });
+  assert.match(far, /at fail \(.*user\.mjs:5:1\)\n/);
 });
