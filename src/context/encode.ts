@@ -2,7 +2,8 @@
 // keeps identity and cycles, and everything that V8 would lose as specials and fix-ups beside them.
 // Only reached when isPlain() said no, or V8 refused: this half is for what is special.
 // Long (over 400 lines), because each kind of object has its own way to lose something.
-// Not here: functions and classes (functions.ts), the way back (decode.ts).
+// Not here: functions and classes (functions.ts), what errors are made of (error-parts.ts), the way back
+// (decode.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Dirent } from 'node:fs';
@@ -16,18 +17,26 @@ import {
   isPlainArray,
   jsonOf,
   type OwnDescriptor,
-  ownOf,
   ownValue,
   Parcel,
 } from '../internal/index.js';
+import {
+  addInfoAccessor,
+  errorBase,
+  errorPrototypes,
+  isEnhancer,
+  propertyOf,
+  stackOf,
+} from './error-parts.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
 import { isErrorMark } from './internal-errors.js';
 import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
-import { isSystemError, nodeErrorParts } from './node-errors.js';
-import { isPlain, isPlainPrimitive } from './plain.js';
+import { isLeaf, leafPrototype } from './leaves.js';
+import { nodeErrorParts } from './node-errors.js';
+import { isPlainPrimitive } from './plain.js';
 import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
-import { prototypeHere, twinHere } from './realms.js';
+import { prototypeHere } from './realms.js';
 import { joinPath, nameOfClass, refusalOf, refuse, type Step, transferError } from './refuse.js';
 import { Roads } from './roads.js';
 import type { Sharer, User } from './sharing.js';
@@ -53,12 +62,6 @@ export const changeable = Symbol('changeable');
 
 /** Longer arrays may be all holes: their keys are looked at. */
 const mostElements = 10_000_000;
-
-const errorNames = new Set(
-  'Error TypeError RangeError SyntaxError ReferenceError EvalError URIError AggregateError'.split(
-    ' ',
-  ),
-);
 
 export class Graph {
   readonly root: unknown[] = [0];
@@ -376,34 +379,12 @@ export class Graph {
     for (const key of Reflect.ownKeys(value)) {
       if (key === 'stack' && stack !== undefined) continue;
       if (isEnhancer(key)) continue;
-      if (typeof key === 'string' && isSystemError(value)) this.#partOfInfo(index, value, key);
-      else this.#property(index, value, key);
+      if (!addInfoAccessor(this, index, value, key)) this.#property(index, value, key);
     }
     this.holders.pop();
-    this.#prototype(index, value, new Set([...errorNames].map(builtinPrototype)));
+    this.#prototype(index, value, errorPrototypes());
     this.#close(index, value);
     return index;
-  }
-
-  /** A property of an error of Node that may be an accessor of a part of `info`. */
-  #partOfInfo(index: number, value: object, key: string): void {
-    const own = descriptorOf(value, key);
-    const shown: unknown = Reflect.get(value, 'info');
-    if (own?.get === undefined || !Object.hasOwn(Object(shown), key)) {
-      this.#property(index, value, key);
-      return;
-    }
-    const info = this.cell(shown);
-    const cell: unknown[] = [0, 0];
-    for (const [at, half] of [own.get, own.set].entries()) {
-      if (half !== undefined)
-        this.put(cell, at, this.add(half, [special.infoAccessor, at, key, info]));
-    }
-    const flags =
-      propertyFlags.accessor |
-      (own.enumerable === true ? propertyFlags.enumerable : 0) |
-      (own.configurable === true ? propertyFlags.configurable : 0);
-    this.properties.push(index, key, flags, cell, 0);
   }
 
   /** An object that the peer makes by `entry`, with what was set on it. */
@@ -730,75 +711,6 @@ function isHolder(value: object): boolean {
     if (typeof descriptor?.value === 'function' || descriptor?.get !== undefined) return true;
   }
   return ownerOf(value) !== undefined;
-}
-
-function isLeaf(value: object): boolean {
-  return (
-    types.isDate(value) ||
-    types.isRegExp(value) ||
-    types.isBoxedPrimitive(value) ||
-    ArrayBuffer.isView(value)
-  );
-}
-
-/** The prototype that V8 gives back for a leaf. */
-function leafPrototype(value: object): object | undefined {
-  if (types.isDate(value)) return Date.prototype;
-  if (types.isRegExp(value)) return RegExp.prototype;
-  if (ArrayBuffer.isView(value)) {
-    if (Buffer.isBuffer(value)) return Buffer.prototype;
-    return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
-  }
-  return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
-}
-
-function builtinPrototype(name: string): object | undefined {
-  const constructor: unknown = Reflect.get(globalThis, name);
-  return typeof constructor === 'function' ? constructor.prototype : undefined;
-}
-
-function errorBase(value: Error): string {
-  for (
-    let at: unknown = value;
-    typeof at === 'object' && at !== null;
-    at = Object.getPrototypeOf(at)
-  ) {
-    const here = twinHere(at) ?? at;
-    for (const name of errorNames) if (builtinPrototype(name) === here) return name;
-  }
-  return 'Error';
-}
-
-const getStack = descriptorOf(new Error(), 'stack')?.get;
-
-/** The text that is its stack; `undefined`: it has none, or another value. */
-function stackOf(value: Error): string | undefined {
-  const own = descriptorOf(value, 'stack');
-  if (own === undefined || own.enumerable === true) return undefined;
-  let stack: unknown;
-  try {
-    stack = value.stack;
-  } catch {
-    return ''; // a user's Error.prepareStackTrace threw
-  }
-  if (typeof stack === 'string') return stack;
-  // The result of a user's Error.prepareStackTrace: its frames are objects of this process.
-  return isPlain(stack) ? undefined : Error.prototype.toString.call(value);
-}
-
-/** True: Node's EventEmitter left a function under `key` that says where the error was emitted when it is printed. */
-function isEnhancer(key: string | symbol): boolean {
-  return typeof key === 'symbol' && key.description?.startsWith('kEnhanceStack') === true;
-}
-
-/** The stack that `Error.captureStackTrace` put on any object is an accessor since Node 21. */
-function propertyOf(value: object, key: string | symbol): OwnDescriptor | undefined {
-  const descriptor = descriptorOf(value, key);
-  if (key !== 'stack' || descriptor?.get === undefined || descriptor.get !== getStack) {
-    return descriptor;
-  }
-  const { enumerable = false, configurable = false } = descriptor;
-  return ownOf({ value: Reflect.get(value, key), writable: true, enumerable, configurable });
 }
 
 function isData(descriptor: OwnDescriptor | undefined): boolean {
