@@ -3,23 +3,23 @@
 // received instances), then prototypes, properties and integrity.
 // The payload was written by another process: what does not fit is TRANSFER_CORRUPT, never a crash.
 // Long (over 400 lines), because the order of the steps is one subject and each kind needs its few lines.
-// Not here: specials that stand for themselves (plain-specials.ts), properties (define.ts), what is remembered
-// between payloads (importer.ts).
+// Not here: specials that stand for themselves (plain-specials.ts), classes that were here before
+// (class-copies.ts), properties (define.ts), what is remembered between payloads (importer.ts).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { descriptorsOf, messageOf } from '../internal/index.js';
 import { isOnlyText } from './additions.js';
-import { ClosedClasses } from './closed.js';
+import { ClassCopies, never } from './class-copies.js';
 import { define, isCallable, put, reserve } from './define.js';
 import { receiveBy } from './hooks.js';
 import { rememberForeign, sharedForeign, shareForeign } from './identities.js';
+import type { Memory } from './memory.js';
 import { metaFor } from './meta.js';
 import { perHost } from './per-host.js';
 import { makePlain } from './plain-specials.js';
 import {
-  type Identity,
   identityAt,
   integrity,
   listAt,
@@ -33,41 +33,6 @@ import { type Instance, importerFor } from './recreate.js';
 import { contentsOf } from './sentinels.js';
 import type { AnyFunction } from './types.js';
 import { corrupt } from './wire.js';
-
-/** What outlives a payload. */
-export interface Memory {
-  /** The value of this process that a peer sends back; `undefined`: it is not ours, or gone. */
-  original(identity: Identity): unknown;
-  /** What an earlier payload made for `identity`. */
-  known(identity: Identity): unknown;
-  /** `instance`: the variables of a function or class. */
-  remember(identity: Identity, value: unknown, instance?: Instance): void;
-  instantiate(codeId: number): Instance;
-  finish(codeId: number, fn: AnyFunction, made: Made): void;
-  /** The variables of a remembered function or class, to refresh them. */
-  instanceOf(fn: AnyFunction): Instance | undefined;
-  /** Index of the slot that a class extends; -1: none. */
-  heritageOf(codeId: number): number;
-  /** True: `fn` was made from this code, or from the same. */
-  hasCode(fn: AnyFunction, codeId: number): boolean;
-  /** The version of a class that is here already, as its owner counts. */
-  versionOf(fn: AnyFunction): number;
-  setVersion(fn: AnyFunction, version: number): void;
-  closure(id: number): AnyFunction;
-  /** `variable`: see `ModuleReference`; '': the export itself. */
-  imported(id: number, name: string, variable: string): unknown;
-  importedCell(id: number, name: string): object;
-  requireFor(url: string): unknown;
-  moduleFor(url: string): unknown;
-  /** The values that came beside the payload. */
-  parcel(id: number): readonly unknown[];
-}
-
-export interface Made {
-  readonly instance: Instance;
-  readonly self: readonly unknown[];
-  readonly identity: Identity;
-}
 
 export interface Decoded {
   readonly root: unknown;
@@ -89,15 +54,11 @@ class Decoding {
   readonly #awaited = new Map<unknown, number[]>();
   /** Specials that were here before, by version: only what is newer is changed. */
   readonly #reused = new Map<number, number>();
-  readonly #closed: ClosedClasses;
-  readonly #classes: { fn: AnyFunction; version: number }[] = [];
-  readonly #privates: { instance: Instance; values: readonly unknown[] }[] = [];
+  readonly #classes: ClassCopies;
   /** The variables of functions that are not constant, by special. */
   readonly #instances = new Map<number, Instance>();
   readonly #refills: { instance: Instance; slots: unknown[] }[] = [];
   readonly #inProgress = new Set<number>();
-  /** Classes that were here before and had to be made anew. */
-  readonly #remade = new Set<unknown>();
   #parcel: readonly unknown[] | undefined;
 
   constructor(payload: Payload, memory: Memory) {
@@ -107,7 +68,7 @@ class Decoding {
     this.#values = new Array(count).fill(undefined);
     this.#isMade = new Array(count).fill(false);
     this.#puts = Array.from({ length: count }, () => []);
-    this.#closed = new ClosedClasses(payload, this.#values);
+    this.#classes = new ClassCopies(payload, this.#values, memory);
   }
 
   run(): Decoded {
@@ -127,16 +88,16 @@ class Decoding {
     this.#refill();
     this.#setPrototypes(false);
     this.#setProperties(false);
-    this.#fillPrivates();
+    this.#classes.fillPrivates();
     this.#fillCollections(false);
     for (const index of specials.keys()) this.#makeLate(index);
     this.#setPrototypes(true);
     this.#setProperties(true);
     this.#fillCollections(true);
     this.#refill();
-    this.#fillPrivates();
+    this.#classes.fillPrivates();
     this.#close();
-    for (const { fn, version } of this.#classes) this.#memory.setVersion(fn, version);
+    this.#classes.noteVersions();
     const decoded: (readonly [unknown, unknown])[] = [];
     for (let at = 0; at < stores.length; at += 2) {
       decoded.push([this.#list(stores, at)[0], this.#list(stores, at + 1)[0]]);
@@ -328,10 +289,6 @@ class Decoding {
     for (const { instance, slots } of this.#refills) instance.fill(slots);
   }
 
-  #fillPrivates(): void {
-    for (const { instance, values } of this.#privates) instance.fillPrivates(values);
-  }
-
   /** Makes a deferred special after those that it waits for. */
   #makeLate(index: number): void {
     if (this.#isMade[index] === true) return;
@@ -368,30 +325,21 @@ class Decoding {
     const codeId = numberAt(entry, 1);
     const identity = identityAt(entry, 2);
     const slots = this.#list(entry, 3);
-    const version = numberAt(entry, 6);
-    const privates = { values: this.#list(entry, 7), since: numberAt(entry, 8) };
     const heritage = this.#memory.heritageOf(codeId);
     // The class above must be there first; all else is used when methods run.
     this.#awaitSlot(slots, heritage);
+    const above = heritage < 0 ? undefined : [slots[heritage]];
     const original = this.#memory.original(identity) ?? this.#born(entry, slots[heritage]);
     const known = original ?? this.#memory.known(identity);
-    const isRemade =
-      original === undefined &&
-      typeof known === 'function' &&
-      (this.#remade.has(slots[heritage]) ||
-        // It may extend an import in one call, and a copy of that in the next (roads.ts).
-        (heritage >= 0 && Object.getPrototypeOf(known) !== slots[heritage]) ||
-        // A global of the program that was missing is a slot now.
-        !this.#memory.hasCode(known, codeId) ||
-        this.#closed.has(index, known, this.#memory.versionOf(known)));
-    if (typeof known === 'function' && !isRemade) {
+    const isHere = typeof known === 'function';
+    const isOpen = isHere && (original !== undefined || this.#classes.canStay(index, known, above));
+    if (isOpen) {
       const has = original === undefined ? this.#memory.versionOf(known) : never;
       const instance = original === undefined ? this.#memory.instanceOf(known) : undefined;
       this.#reused.set(index, has);
       if (instance !== undefined) {
         this.#refills.push({ instance, slots });
-        if (privates.since > has) this.#privates.push({ instance, values: privates.values });
-        this.#classes.push({ fn: known, version });
+        this.#classes.update(known, instance, entry, has);
       }
       this.#done(index, known);
       return;
@@ -402,9 +350,7 @@ class Decoding {
     this.#memory.finish(codeId, made, { instance, self: [], identity });
     this.#memory.remember(identity, made, instance);
     this.#refills.push({ instance, slots });
-    this.#privates.push({ instance, values: privates.values });
-    this.#classes.push({ fn: made, version });
-    if (isRemade) this.#remade.add(made);
+    this.#classes.add(made, instance, entry, isHere);
     this.#done(index, made);
   }
 
@@ -575,9 +521,6 @@ class Decoding {
 const settled = new WeakMap<AnyFunction, number>();
 /** Spares all others a look. */
 let hasSettled = false;
-
-/** Newer than any version: what is ours, or was proved constant, is not changed by a peer. */
-const never = Number.POSITIVE_INFINITY;
 
 function isDeferred(kind: unknown): boolean {
   return (

@@ -8,12 +8,13 @@ import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
 import { rememberPristine } from './classes.js';
-import { decode, type Made, type Memory } from './decode.js';
+import { decode } from './decode.js';
 import { isCallable } from './define.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign } from './identities.js';
 import { seenBy } from './inner-names.js';
 import { liveCell } from './live-imports.js';
+import type { Made, Memory } from './memory.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage, runningIn } from './propagate.js';
 import {
@@ -171,7 +172,7 @@ class ContextImporter implements Importer, Memory {
     );
   }
 
-  // What decode.ts asks for.
+  // What decode.ts asks for (memory.ts).
 
   original([tag, serial]: Identity): unknown {
     const exporter = this.#exporter;

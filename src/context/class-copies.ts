@@ -1,0 +1,69 @@
+// The classes of one payload: which copy that is here already stays and takes over what is newer, which must
+// be made anew, and what is written into them once everything is in its place.
+// Not here: evaluating their texts (decode.ts), what cannot be taken over (closed.ts).
+
+import { ClosedClasses } from './closed.js';
+import type { Memory } from './memory.js';
+import { listAt, numberAt, type Payload } from './protocol.js';
+import type { Instance } from './recreate.js';
+import type { AnyFunction } from './types.js';
+
+/** Newer than any version: what is ours, or was proved constant, is not changed by a peer. */
+export const never = Number.POSITIVE_INFINITY;
+
+export class ClassCopies {
+  readonly #payload: Payload;
+  readonly #memory: Memory;
+  readonly #closed: ClosedClasses;
+  readonly #versions: { fn: AnyFunction; version: number }[] = [];
+  readonly #privates: { instance: Instance; values: readonly unknown[] }[] = [];
+  /** Classes that were here before and had to be made anew. */
+  readonly #remade = new Set<unknown>();
+
+  constructor(payload: Payload, values: readonly unknown[], memory: Memory) {
+    this.#payload = payload;
+    this.#memory = memory;
+    this.#closed = new ClosedClasses(payload, values);
+  }
+
+  /** True: the copy `known` can become what the special at `index` says. `above`: what that extends, if anything. */
+  canStay(index: number, known: AnyFunction, above: readonly unknown[] | undefined): boolean {
+    const codeId = numberAt(this.#payload.specials[index] ?? [], 1);
+    return !(
+      (above !== undefined && this.#remade.has(above[0])) ||
+      // It may extend an import in one call, and a copy of that in the next (roads.ts).
+      (above !== undefined && Object.getPrototypeOf(known) !== above[0]) ||
+      // A global of the program that was missing is a slot now.
+      !this.#memory.hasCode(known, codeId) ||
+      this.#closed.has(index, known, this.#memory.versionOf(known))
+    );
+  }
+
+  /** `known`, of the version `has`, takes over what is newer in `entry`. */
+  update(known: AnyFunction, instance: Instance, entry: readonly unknown[], has: number): void {
+    if (numberAt(entry, 8) > has) this.#addPrivates(instance, entry);
+    this.#versions.push({ fn: known, version: numberAt(entry, 6) });
+  }
+
+  /** `made` was evaluated for `entry`; `isRemade`: in the place of another. */
+  add(made: AnyFunction, instance: Instance, entry: readonly unknown[], isRemade: boolean): void {
+    this.#addPrivates(instance, entry);
+    this.#versions.push({ fn: made, version: numberAt(entry, 6) });
+    if (isRemade) this.#remade.add(made);
+  }
+
+  #addPrivates(instance: Instance, entry: readonly unknown[]): void {
+    const values = listAt(entry, 7, this.#payload.maxElements);
+    this.#privates.push({ instance, values });
+  }
+
+  /** Sets the private statics: when they are made, and again when their parts are. */
+  fillPrivates(): void {
+    for (const { instance, values } of this.#privates) instance.fillPrivates(values);
+  }
+
+  /** The copies are of these versions now. */
+  noteVersions(): void {
+    for (const { fn, version } of this.#versions) this.#memory.setVersion(fn, version);
+  }
+}

@@ -1,0 +1,41 @@
+// What making values from a payload needs of a peer's memory: what earlier payloads made, code, modules.
+// Not here: keeping it (importer.ts), using it (decode.ts).
+
+import type { Identity } from './protocol.js';
+import type { Instance } from './recreate.js';
+import type { AnyFunction } from './types.js';
+
+/** What outlives a payload. */
+export interface Memory {
+  /** The value of this process that a peer sends back; `undefined`: it is not ours, or gone. */
+  original(identity: Identity): unknown;
+  /** What an earlier payload made for `identity`. */
+  known(identity: Identity): unknown;
+  /** `instance`: the variables of a function or class. */
+  remember(identity: Identity, value: unknown, instance?: Instance): void;
+  instantiate(codeId: number): Instance;
+  finish(codeId: number, fn: AnyFunction, made: Made): void;
+  /** The variables of a remembered function or class, to refresh them. */
+  instanceOf(fn: AnyFunction): Instance | undefined;
+  /** Index of the slot that a class extends; -1: none. */
+  heritageOf(codeId: number): number;
+  /** True: `fn` was made from this code, or from the same. */
+  hasCode(fn: AnyFunction, codeId: number): boolean;
+  /** The version of a class that is here already, as its owner counts. */
+  versionOf(fn: AnyFunction): number;
+  setVersion(fn: AnyFunction, version: number): void;
+  closure(id: number): AnyFunction;
+  /** `variable`: see `ModuleReference`; '': the export itself. */
+  imported(id: number, name: string, variable: string): unknown;
+  importedCell(id: number, name: string): object;
+  requireFor(url: string): unknown;
+  moduleFor(url: string): unknown;
+  /** The values that came beside the payload. */
+  parcel(id: number): readonly unknown[];
+}
+
+export interface Made {
+  readonly instance: Instance;
+  readonly self: readonly unknown[];
+  readonly identity: Identity;
+}
