@@ -6,7 +6,8 @@
 // Work handed to a host ahead of time (schedule.ts) can be taken back while it has not begun: when
 // another host has nothing to do, or when the caller gives up. Giving up on a task that runs is a
 // ladder: its signal is aborted, it has `graceMs` to end, then its host is killed.
-// Not here: starting and stopping hosts (fleet.ts), what callers see (pool.ts).
+// Not here: tasks that one host alone may run (bound-tasks.ts), starting and stopping hosts (fleet.ts), what
+// callers see (pool.ts).
 // Long (over 400 lines), because every way in which a task changes its state is here.
 
 import type { ChannelKind } from '../channels/index.js';
@@ -26,16 +27,16 @@ import {
   whileHeld,
   withoutStack,
 } from '../internal/index.js';
+import { BoundTasks } from './bound-tasks.js';
 import type { CoreBudget } from './budget.js';
 import { HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
-import { isThere, Lanes } from './lanes.js';
 import { LastStep } from './last-step.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
-import { hostGone, waitedError } from './refusals.js';
+import { waitedError } from './refusals.js';
 import { chooseHost, hasRoom, type ScheduleLimits } from './schedule.js';
 import { StreamReader } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
@@ -69,7 +70,7 @@ export class Dispatcher {
   readonly #onSettled: (task: Task) => void;
   readonly #onLost: DispatcherOptions['onLost'];
   readonly #queue = new TaskQueue<Task>();
-  readonly #lanes = new Lanes();
+  readonly #bound: BoundTasks;
   readonly #streams = new Map<Task, StreamReader>();
   readonly #hostOf = new Map<Task, TaskHost>();
   /** Tasks of the queue that lie in a starting host, too. None is there while a host is ready. */
@@ -110,6 +111,14 @@ export class Dispatcher {
       waitingTasks: () => this.#queue.length,
       shared: given.shared,
     });
+    this.#bound = new BoundTasks({
+      fleet: this.fleet,
+      concurrentTasks: given.options.concurrentTasksPerHost,
+      isQueueEmpty: () => this.#queue.length === 0,
+      trySendTo: (task, host) => this.#trySendTo(task, host),
+      requeue: (task) => this.#queue.unshift([task], task.options.priority),
+      refuse: (task, error) => this.settleRefused(task, error),
+    });
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (host) => {
@@ -132,7 +141,7 @@ export class Dispatcher {
   }
 
   get waitingTasks(): number {
-    return this.#queue.length + this.#lanes.length;
+    return this.#queue.length + this.#bound.length;
   }
 
   /** Whether a task would run at once; if not for want of a host, one more is started. */
@@ -150,17 +159,17 @@ export class Dispatcher {
 
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
   admit(task: Task): boolean {
-    const lane = this.#laneOf(task);
+    const lane = this.#bound.laneOf(task);
     if (lane === undefined) {
       if (this.#queue.length === 0 && this.#trySend(task)) return true;
-    } else if (this.#lanes.peek(lane) === undefined && this.#trySendTo(task, lane)) return true;
+    } else if (this.#bound.isNext(lane) && this.#trySendTo(task, lane)) return true;
     if (this.#mustNotWait(task)) {
       this.settleRefused(task, nestedBusy());
       return true;
     }
     if (this.#isFull()) return false;
     if (lane === undefined) this.#queue.push(task, task.options.priority);
-    else this.#lanes.wait(task, lane);
+    else this.#bound.wait(task, lane);
     this.#loop.hold();
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     this.#waits(task);
@@ -243,7 +252,7 @@ export class Dispatcher {
       this.giveUp(task, error);
       return;
     }
-    if (!this.#lanes.remove(task)) this.#queue.remove(task, task.options.priority);
+    if (!this.#bound.remove(task)) this.#queue.remove(task, task.options.priority);
     if (this.waitingTasks === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
     this.#tellRoom();
@@ -259,16 +268,13 @@ export class Dispatcher {
   readonly pump = (): void => {
     if (this.#isPumping) return; // a core that was given back on the way: the loop below goes on
     this.#isPumping = true;
-    if (this.#lanes.length > 0) for (const host of this.#lanes.hosts) this.#leaveLane(host);
+    this.#bound.leaveGone();
     let task = this.#queue.peek();
     while (task !== undefined && this.#trySend(task)) {
       this.#queue.shift();
       task = this.#queue.peek();
     }
-    if (this.#lanes.length > 0) {
-      this.#moveHandOvers();
-      for (const host of this.#lanes.hosts) this.#pumpLane(host);
-    }
+    this.#bound.pump();
     this.#isPumping = false;
     if (this.waitingTasks === 0) this.#loop.release();
     else if (task !== undefined) this.fleet.grow();
@@ -283,82 +289,10 @@ export class Dispatcher {
     return this.fleet.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
-  /** What waits for a host that takes no more goes to the front of the queue; of `runOnEach` it is refused. */
-  #leaveLane(host: TaskHost): void {
-    if (isThere(host)) return;
-    for (const task of this.#lanes.leave(host).reverse()) {
-      if (task.options.hostId === undefined) this.#queue.unshift([task], task.options.priority);
-      else this.#settle(task, undefined, hostGone(task.name), true);
-    }
-  }
-
-  /** Sends what waits for an empty host to one that is empty earlier than its own. */
-  #moveHandOvers(): void {
-    for (const host of this.#lanes.hosts) {
-      const task = this.#lanes.peek(host);
-      if (task === undefined || !this.#needsEmptyHost(task) || isNamed(task)) continue;
-      const empty = this.fleet.hosts.find(
-        (each) => each.isOpen && each.inFlight === 0 && this.#lanes.peek(each) === undefined,
-      );
-      if (empty !== undefined && this.#trySendTo(task, empty)) this.#lanes.remove(task);
-    }
-  }
-
-  /** Sends what waits for `host` alone. */
-  #pumpLane(host: TaskHost): void {
-    let task = this.#lanes.peek(host);
-    while (task !== undefined && this.#trySendTo(task, host)) {
-      this.#lanes.remove(task);
-      task = this.#lanes.peek(host);
-    }
-  }
-
-  /** The host whose lane a new task is for. Where tasks wait for any host, older ones of its key may be among them. */
-  #laneOf(task: Task): TaskHost | undefined {
-    return this.#queue.length === 0 && this.#isBound(task) ? this.#boundHost(task) : undefined;
-  }
-
-  /** True: one host alone may run it. */
-  #isBound(task: Task): boolean {
-    return isNamed(task) || this.#needsEmptyHost(task);
-  }
-
-  /** What it hands over goes once: it must not be with a host that a neighbour blocks before it begins. */
-  #needsEmptyHost({ options: { transfer } }: Task): boolean {
-    return transfer.length > 0 && this.#options.concurrentTasksPerHost > 1;
-  }
-
-  /** The one host for a task that is bound to one; `undefined`: none is there. */
-  #boundHost(task: Task): TaskHost | undefined {
-    const { key, hostId } = task.options;
-    if (hostId !== undefined) return this.fleet.hosts.find(({ id }) => id === hostId);
-    if (key !== undefined) return this.#lanes.hostOf(key, () => this.#hostsForBound());
-    return this.#lanes.emptiest(this.#hostsForBound());
-  }
-
-  #hostsForBound(): readonly TaskHost[] {
-    if (!this.fleet.hasIdleHost) this.fleet.warm(this.#lanes.hosts.length + 1);
-    return this.fleet.hosts;
-  }
-
-  /** As `trySend`, for a task that is bound to a host and comes from the queue. */
-  #tryBound(task: Task): boolean {
-    const host = this.#boundHost(task);
-    if (host === undefined) {
-      if (task.options.hostId === undefined) return false;
-      this.#settle(task, undefined, hostGone(task.name), true);
-      return true;
-    }
-    if (this.#lanes.peek(host) !== undefined || !this.#trySendTo(task, host)) {
-      this.#lanes.wait(task, host);
-    }
-    return true;
-  }
-
   /** Sends the task to `host` if it can begin there at once: what is ahead of a host may be taken back. */
   #trySendTo(task: Task, host: TaskHost): boolean {
     if (!hasRoom(host, undefined, this.#limits)) return false;
-    if (host.inFlight > 0 && this.#needsEmptyHost(task)) return false;
+    if (host.inFlight > 0 && this.#bound.needsEmptyHost(task)) return false;
     if (host.inFlight === 0) {
       if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
       this.#heldCores += 1;
@@ -366,15 +300,9 @@ export class Dispatcher {
     return this.#tryHost(task, host);
   }
 
-  /** Hosts that are not reserved for a task that came before. */
-  #hostsFor(task: Task): readonly TaskHost[] {
-    if (this.#lanes.length === 0) return this.fleet.hosts;
-    return this.fleet.hosts.filter((host) => !this.#lanes.isReserved(host, task));
-  }
-
   /** True when the task needs to wait no more in the queue: a host has it, a lane, or it is settled. */
   #trySend(task: Task): boolean {
-    if (this.#isBound(task)) return this.#tryBound(task);
+    if (this.#bound.isBound(task)) return this.#bound.trySend(task);
     while (true) {
       // What it transfers cannot be taken back from a host.
       const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
@@ -383,7 +311,7 @@ export class Dispatcher {
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
-      const host = chooseHost(this.#hostsFor(task), runMs, limits, this.#isPatient);
+      const host = chooseHost(this.#bound.hostsFor(task), runMs, limits, this.#isPatient);
       if (host === undefined) return false;
       if (host.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
@@ -624,7 +552,7 @@ export class Dispatcher {
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
     let hadBegun = false;
-    this.#leaveLane(host);
+    this.#bound.leave(host);
     const running = unanswered.filter((task) => !this.#offers.has(task));
     for (const task of unanswered) {
       // It said that it is ready before it began anything: only a broken channel may have kept that back.
@@ -683,9 +611,7 @@ export class Dispatcher {
     for (let task = this.#queue.shift(); task !== undefined; task = this.#queue.shift()) {
       this.#settle(task, undefined, error(), true);
     }
-    for (const host of this.#lanes.hosts) {
-      for (const task of this.#lanes.leave(host)) this.#settle(task, undefined, error(), true);
-    }
+    for (const task of this.#bound.takeAll()) this.#settle(task, undefined, error(), true);
     this.#loop.release();
     this.#tellRoom();
     this.#tellIdle();
@@ -750,9 +676,4 @@ export class Dispatcher {
 function isOfferable({ isChunk, options }: Task): boolean {
   const { timeoutMs, maxQueueMs, transfer } = options;
   return !isChunk && timeoutMs === Infinity && maxQueueMs === Infinity && transfer.length === 0;
-}
-
-/** True: its options say which host runs it. */
-function isNamed({ options: { key, hostId } }: Task): boolean {
-  return key !== undefined || hostId !== undefined;
 }
