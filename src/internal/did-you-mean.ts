@@ -1,7 +1,10 @@
 // The way out for an unknown option: the name that was misspelt, the place that an
 // option of manycore belongs to, or what stands here for an option of another pool.
 
-/** Options of piscina, tinypool, workerpool, jest-worker, p-map and p-queue that have another name here. */
+/**
+ * Options of piscina, tinypool, workerpool, poolifier, threads.js, jest-worker, p-map, p-limit, p-queue, fastq and
+ * async that have another name here.
+ */
 const synonyms: Readonly<Record<string, string>> = {
   abortListenerTimeout: 'graceMs',
   abortSignal: 'signal',
@@ -13,23 +16,35 @@ const synonyms: Readonly<Record<string, string>> = {
   concurrency: 'size',
   concurrentTasksPerWorker: 'concurrentTasksPerHost',
   emitStdStreams: 'onOutput',
+  exitHandler: 'teardown',
   idleMemoryLimit: 'maxRssBytes',
   idleTimeout: 'idleTimeMs',
+  killHandler: 'teardown',
+  limit: 'size',
+  maxConcurrency: 'size',
+  maxInactiveTime: 'idleTimeMs',
   maxMemoryLimitBeforeRecycle: 'maxRssBytes',
   maxQueue: 'maxWaitingTasks',
+  maxQueuedJobs: 'maxWaitingTasks',
   maxQueueSize: 'maxWaitingTasks',
   maxRetries: 'retry',
   maxThreads: 'size: { max }',
   maxWorkers: 'size: { max }',
+  messageHandler: 'onReport',
+  milliseconds: 'timeoutMs',
   minThreads: 'size: { min }',
   minWorkers: 'size: { min }',
+  numThreads: 'size',
   numWorkers: 'size',
   on: 'onReport',
-  order: 'ordered',
-  poolSize: 'size',
   onCreateWorker: 'setup',
+  onlineHandler: 'setup',
   onTerminate: 'teardown',
   onTerminateWorker: 'teardown',
+  order: 'ordered',
+  parallelism: 'size',
+  payload: 'chunk',
+  poolSize: 'size',
   preserveOrder: 'ordered',
   resourceLimits: 'maxHeapMb',
   retries: 'retry',
@@ -40,9 +55,10 @@ const synonyms: Readonly<Record<string, string>> = {
   threads: 'size',
   timeout: 'timeoutMs',
   transferList: 'transfer',
+  workerGracefulExitTimeout: 'graceMs',
+  workers: 'size',
   workerTerminateTimeout: 'graceMs',
   workerType: 'host',
-  workers: 'size',
 };
 
 const noFile = 'there is no worker file: call the function itself, or task(url, name)';
@@ -52,10 +68,18 @@ const noRate =
   'calls are not limited by time: size and maxWaitingTasks of the pool limit what runs and waits';
 const always = 'pool.stats() always has the times of tasks';
 const forHosts = 'env and execArgv are options of the pool itself';
+const byPool = 'the pool chooses the host; option key of the call keeps calls together';
+const oneQueue =
+  'there is always a queue: maxWaitingTasks and concurrentTasksPerHost of the pool are its limits';
+const stealing = 'tasks that wait behind others always go to a host with nothing to do';
+const noErrors = 'retry is for hosts that end: what a function throws is never tried again';
+const onceDone = 'await the promises of the calls; pool.close() waits for all of them';
 const onClose = 'pool.close({ timeoutMs }) waits so long';
 
 /** Options of theirs for which there is no option here. */
 const waysOut: Readonly<Record<string, string>> = {
+  _baseURL: noFile,
+  agingFactor: byPriority,
   argv: captured,
   atomics: 'nothing to choose: hosts are reached over shared memory where there is any',
   autoStart: 'tasks start at once; pool.warm() starts hosts before the first call',
@@ -63,9 +87,19 @@ const waysOut: Readonly<Record<string, string>> = {
   carryoverIntervalCount: noRate,
   channel: 'the pool has a channel; messages of a task are sent by report(value) to onReport',
   closeTimeout: onClose,
+  CORSWorkaround: noFile,
+  drain: onceDone,
+  drained: onceDone,
+  elu: byPool,
+  empty: onceDone,
+  enableEvents: 'what a pool does is always published on node:diagnostics_channel',
+  enableTasksQueue: oneQueue,
   enableWorkerThreads: 'host: "thread" is an option of the pool',
+  errorFilter: noErrors,
+  errorHandler: 'the pool has an event "error"',
   exposedMethods: noFile,
   filename: noFile,
+  force: 'pool.destroy() ends what runs',
   forkArgs: captured,
   forkOptions: forHosts,
   forkOpts: forHosts,
@@ -73,7 +107,11 @@ const waysOut: Readonly<Record<string, string>> = {
   interval: noRate,
   intervalCap: noRate,
   isolateWorkers: 'maxTasksPerHost: 1 of the pool does that',
-  loadBalancer: 'the pool chooses the host; option key of the call keeps calls together',
+  iteratee: noFile,
+  killBehavior: 'a task that goes on graceMs after its abort ends with its host',
+  loadBalancer: byPool,
+  loadExponent: byPriority,
+  measurement: byPool,
   metadata: byPriority,
   name: noFile,
   niceIncrement: 'setup: () => os.setPriority(n) of the pool does that',
@@ -81,23 +119,46 @@ const waysOut: Readonly<Record<string, string>> = {
   queueClass: byPriority,
   queueStrategy: byPriority,
   recordTiming: always,
+  rejectOnClear: 'pool.cancelWaiting() always rejects what waits',
+  restartWorkerOnError: 'a host that ends is always replaced where calls need it',
+  runTime: byPool,
+  saturated: 'pool.hasRoom() resolves when one more call may come',
   script: noFile,
   serialization: 'values always travel with their prototypes and shared references',
+  settings: forHosts,
   setupArgs: captured,
   silent: 'onOutput of the pool gets what hosts print',
+  startWorkers: 'hosts start as calls come; pool.warm() starts them before the first',
   stopOnError: 'settled: true of a map has errors among its results',
+  strategy: byPool,
   strict: noRate,
   stricterFIFO: 'tasks of one priority always run first come, first served',
+  taskFunction: noFile,
   taskQueue: byPriority,
+  tasksFinishedTimeout: onClose,
+  tasksQueueOptions: oneQueue,
+  tasksStealingOnBackPressure: stealing,
+  tasksStealingRatio: stealing,
+  taskStealing: stealing,
   terminateTimeout: onClose,
   throwOnTimeout: 'a call that is out of time always rejects',
+  times: noErrors,
   trackUnmanagedFds: 'nothing to set: files that tasks leave open are closed with their host',
+  unsaturated: 'pool.hasRoom() resolves when one more call may come',
   useAtomics: 'nothing to choose: hosts are reached over shared memory where there is any',
+  waitTime: byPool,
+  weights: byPool,
+  worker: noFile,
+  workerChoiceStrategy: byPool,
+  workerChoiceStrategyOptions: byPool,
   workerData: captured,
   workerHistogram: always,
+  workerNodeKeys: byPool,
+  workerOptions: forHosts,
   workerOpts: forHosts,
   workerPath: noFile,
-  workerSchedulingPolicy: 'the pool chooses the host; option key of the call keeps calls together',
+  WorkerPool: 'host: "thread" or "process" is an option of the pool',
+  workerSchedulingPolicy: byPool,
   workerThreadOpts: forHosts,
 };
 

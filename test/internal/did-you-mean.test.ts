@@ -29,6 +29,10 @@ function messageOf(taker: string, option: string): string {
 for (const [taker, wrong, hint] of [
   ['new Pool()', 'maxThreads', 'did you mean size: { max }?'],
   ['new Pool()', 'maxQueue', 'did you mean maxWaitingTasks?'],
+  ['run.with()', 'times', 'what a function throws is never tried again'],
+  ['pmap.stream()', 'limit', 'new Pool({ size }), which is given as option pool'],
+  ['new Pool()', 'maxQueuedJobs', 'did you mean maxWaitingTasks?'],
+  ['new Pool()', 'numThreads', 'did you mean size?'],
   ['new Pool()', 'filename', 'call the function itself, or task(url, name)'],
   ['new Pool()', 'argv', 'nothing is handed over'],
   ['new Pool()', 'SIZE', 'did you mean size?'],
@@ -53,8 +57,10 @@ const theirs: Readonly<Record<string, string>> = {
   piscina:
     'filename name minThreads maxThreads idleTimeout maxQueue concurrentTasksPerWorker atomics ' +
     'resourceLimits argv workerData taskQueue niceIncrement trackUnmanagedFds closeTimeout recordTiming ' +
-    'stricterFIFO loadBalancer workerHistogram transferList',
+    'stricterFIFO loadBalancer workerHistogram execArgv env transferList signal force',
   tinypool:
+    'filename name minThreads maxThreads idleTimeout maxQueue concurrentTasksPerWorker resourceLimits argv ' +
+    'execArgv env workerData taskQueue trackUnmanagedFds teardown transferList signal ' +
     'runtime terminateTimeout useAtomics maxMemoryLimitBeforeRecycle isolateWorkers serialization channel',
   workerpool:
     'minWorkers maxWorkers maxQueueSize workerType queueStrategy script workerTerminateTimeout forkArgs ' +
@@ -65,7 +71,19 @@ const theirs: Readonly<Record<string, string>> = {
     'carryoverIntervalCount carryoverConcurrencyCount strict timeout throwOnTimeout id priority batchSize',
   'jest-worker':
     'computeWorkerKey enableWorkerThreads exposedMethods forkOptions idleMemoryLimit maxRetries numWorkers ' +
-    'setupArgs workerPath workerSchedulingPolicy',
+    'setupArgs workerPath workerSchedulingPolicy resourceLimits taskQueue WorkerPool workerGracefulExitTimeout silent',
+  'p-limit': 'concurrency rejectOnClear limit',
+  'threads.js':
+    'concurrency maxQueuedJobs name size timeout resourceLimits workerData _baseURL CORSWorkaround numThreads',
+  poolifier:
+    'enableEvents enableTasksQueue env errorHandler exitHandler messageHandler onlineHandler restartWorkerOnError ' +
+    'settings startWorkers tasksQueueOptions workerChoiceStrategy workerChoiceStrategyOptions workerOptions ' +
+    'agingFactor concurrency loadExponent size tasksFinishedTimeout tasksStealingOnBackPressure ' +
+    'tasksStealingRatio taskStealing elu measurement runTime waitTime weights killBehavior killHandler ' +
+    'maxInactiveTime taskFunction priority strategy workerNodeKeys abortSignal transferList',
+  'fastq and async':
+    'concurrency limit payload drain drained empty saturated unsaturated worker iteratee times interval ' +
+    'errorFilter milliseconds',
 };
 
 for (const [whose, options] of Object.entries(theirs)) {
