@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError, type ErrorCode, errorCodes } from './errors.js';
-import { messageOf } from './internal/index.js';
+import { messageOf, prototypeRemedy } from './internal/index.js';
 
 /** A mapped segment (crates/node/src/segment.rs). */
 export interface NativeSegment {
@@ -375,7 +375,8 @@ let loaded: Loaded | undefined;
 function missing(reason: string, cause?: unknown): Loaded {
   const message =
     `the native binary does not load (${reason}): shared memory is off, other channels work. ` +
-    `On Linux with Rust installed "npm run build:native" in the package makes it`;
+    (prototypeRemedy(cause) ??
+      'On Linux with Rust installed "npm run build:native" in the package makes it');
   return { problem: new CodedError('NATIVE_MISSING', message, { cause }) };
 }
 

@@ -3,7 +3,7 @@
 // optional peer like that of NATS. Not here: what tasks and results say (task-frames.ts).
 
 import { CodedError, hasCode } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf, prototypeRemedy } from '../internal/index.js';
 import { notDurable } from './errors.js';
 import type { NatsConnection } from './nats.js';
 import { parseJetStreamClient } from './protocol.js';
@@ -202,7 +202,8 @@ async function loadClient(): Promise<JetStreamClient> {
   try {
     client = await import(clientName);
   } catch (cause) {
-    const message = `durable tasks need the client of JetStream (${messageOf(cause)}): npm install ${clientName}`;
+    const wayOut = prototypeRemedy(cause) ?? `npm install ${clientName}`;
+    const message = `durable tasks need the client of JetStream (${messageOf(cause)}): ${wayOut}`;
     throw new CodedError('CLUSTER_CLIENT_MISSING', message, { cause });
   }
   return parseJetStreamClient(client);

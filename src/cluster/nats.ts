@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../errors.js';
-import { beforeDeadline, messageOf } from '../internal/index.js';
+import { beforeDeadline, messageOf, prototypeRemedy } from '../internal/index.js';
 import { certificateMissing, connectError } from './errors.js';
 import { greetedByOne } from './greeting.js';
 import { type FilledClusterOptions, type NatsOptions, serversOf } from './options.js';
@@ -73,7 +73,8 @@ async function loadClient(): Promise<NatsClient> {
   try {
     client = await import(clientName);
   } catch (cause) {
-    const message = `a cluster needs the client of NATS (${messageOf(cause)}): npm install ${clientName}`;
+    const wayOut = prototypeRemedy(cause) ?? `npm install ${clientName}`;
+    const message = `a cluster needs the client of NATS (${messageOf(cause)}): ${wayOut}`;
     throw new CodedError('CLUSTER_CLIENT_MISSING', message, { cause });
   }
   return parseNatsClient(client);

@@ -4,6 +4,7 @@
 import { createRequire } from 'node:module';
 import type * as Acorn from 'acorn';
 import { CodedError } from '../errors.js';
+import { prototypeRemedy } from '../internal/index.js';
 
 const require = createRequire(import.meta.url);
 let acorn: typeof Acorn | undefined;
@@ -19,10 +20,12 @@ function loadAcorn(): typeof Acorn {
     return require('acorn');
   } catch (cause) {
     const [why = ''] = String(cause).split('\n');
+    const wayOut =
+      prototypeRemedy(cause) ??
+      'install the dependencies of manycore (npm install), and in a bundle leave acorn external';
     throw new CodedError(
       'TRANSFER_UNREADABLE',
-      `functions cannot be read without the package acorn, which does not load here (${why}): install ` +
-        'the dependencies of manycore (npm install), and in a bundle leave acorn external',
+      `functions cannot be read without the package acorn, which does not load here (${why}): ${wayOut}`,
       { cause },
     );
   }

@@ -3,7 +3,7 @@
 // unknown then. Not here: how long it is tried (pool/starts.ts).
 
 import { CodedError, hasCode } from '../errors.js';
-import { messageOf } from '../internal/index.js';
+import { messageOf, prototypeRemedy } from '../internal/index.js';
 import { EntryMissingError } from './entry-file.js';
 import { describeExit, mayLackHeap } from './exit.js';
 import type { HostExit, HostOptions } from './types.js';
@@ -125,11 +125,14 @@ function ofEnd(exit: HostExit, { maxHeapMb, execArgv }: HostOptions): number {
 
 /** For what was thrown instead of a host. */
 export function failureOfStart(thrown: unknown): StartFailure {
-  const startsToBeSure = thrown instanceof EntryMissingError ? atOnce : ofSystem(thrown);
+  const remedy = prototypeRemedy(thrown);
+  const isSure = thrown instanceof EntryMissingError || remedy !== undefined;
+  const startsToBeSure = isSure ? atOnce : ofSystem(thrown);
   if (thrown instanceof CodedError && thrown.code === 'HOST_START_FAILED') {
     return { error: thrown, startsToBeSure };
   }
-  const text = `no host could be started: ${messageOf(thrown)}${permissionRemedy(thrown)}`;
+  const why = `${messageOf(thrown)}${permissionRemedy(thrown)}`;
+  const text = `no host could be started: ${why}${remedy === undefined ? '' : `: ${remedy}`}`;
   const error = new CodedError('HOST_START_FAILED', text, { cause: thrown });
   return { error, startsToBeSure };
 }

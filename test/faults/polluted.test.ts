@@ -117,3 +117,37 @@ for (const enumerable of [true, false]) {
     });
   }
 }
+
+for (const [name, value] of [
+  ['path', "'/x'"],
+  ['signal', '1'],
+  ['set', '1'],
+  ['writable', 'true'],
+] as const) {
+  test(`a refusal names "${name}" on Object.prototype where Node cannot load or start anything for it`, async (t) => {
+    const text = `
+      const { Pool } = await import(${JSON.stringify(library)});
+      const { openTelemetryApi } = await import(new URL('./observe/opentelemetry/api.js', ${JSON.stringify(library)}).href);
+      Object.defineProperty(Object.prototype, '${name}', { value: ${value}, configurable: true, writable: true });
+      const pool = new Pool({ size: 1 });
+      const one = 1;
+      const said = [];
+      for (const fn of [() => one, () => 1]) {
+        await pool.run(fn).then((value) => said.push(value), ({ message }) => said.push(message));
+      }
+      try { openTelemetryApi(); } catch ({ message }) { said.push(message); }
+      await pool.close();
+      process.stdout.write(said.join('\\n'));
+      process.exit(0);`;
+    const { stdout, stderr } = await runProgram(t, text);
+    const said = stdout.split('\n');
+    assert.equal(said.length >= 2, true, stderr);
+    for (const each of said) {
+      if (each === '1') continue; // Node needed nothing
+      assert.match(each, new RegExp(`added ${name} to Object\\.prototype.*delete it`));
+      assert.doesNotMatch(each, /npm install/);
+    }
+    assert.match(said[0] ?? '', /^functions cannot be read/);
+    assert.doesNotMatch(stderr, /npm run/);
+  });
+}

@@ -3,6 +3,7 @@
 
 import { createRequire } from 'node:module';
 import { CodedError } from '../../errors.js';
+import { messageOf, prototypeRemedy } from '../../internal/index.js';
 
 export type Api = typeof import('@opentelemetry/api');
 
@@ -12,7 +13,11 @@ export function openTelemetryApi(): Api {
     const api: Api = createRequire(import.meta.url)('@opentelemetry/api');
     return api;
   } catch (cause) {
-    const text = '@opentelemetry/api is not installed: npm install @opentelemetry/api, and an SDK';
+    const remedy = prototypeRemedy(cause);
+    const text =
+      remedy === undefined
+        ? '@opentelemetry/api is not installed: npm install @opentelemetry/api, and an SDK'
+        : `@opentelemetry/api does not load (${messageOf(cause)}): ${remedy}`;
     throw new CodedError('OPENTELEMETRY_MISSING', text, { cause });
   }
 }
