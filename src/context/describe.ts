@@ -18,6 +18,7 @@ import {
 import { type Capture, canInspect, inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
 import { isLiveCell, liveImport } from './live-imports.js';
+import type { Around } from './owners.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
 import { type Path, transferError } from './refuse.js';
@@ -123,6 +124,14 @@ export class Describer {
     if (code === undefined || !canInspect()) return undefined;
     const { location } = this.#captureOf(fn);
     return location && placeOf(text, code.anchor, location);
+  }
+
+  /** What the code of `fn` sees; `undefined`: nobody knows. */
+  around(fn: AnyFunction): Around | undefined {
+    const place = this.placeOf(fn);
+    if (place === undefined) return undefined;
+    const { scopes, ofScripts } = this.#captureOf(fn);
+    return { script: place.script, scopes: scopes.filter((each) => each !== ofScripts) };
   }
 
   #captureOf(fn: AnyFunction): Capture {

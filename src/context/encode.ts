@@ -33,6 +33,7 @@ import { isErrorMark } from './internal-errors.js';
 import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
 import { isLeaf, leafPrototype } from './leaves.js';
 import { nodeErrorParts } from './node-errors.js';
+import type { Around } from './owners.js';
 import { isPlainPrimitive } from './plain.js';
 import { type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
@@ -54,6 +55,8 @@ export interface FunctionEncoder {
   encodeSymbol(value: symbol, graph: Graph): number | undefined;
   /** Where the modules of its classes keep something of `value`; `undefined`: nowhere. */
   hiddenState(value: object): string | undefined;
+  /** What the code of `fn` sees; `undefined`: it cannot be read. */
+  around(fn: AnyFunction): Around | undefined;
   identify(value: AnyFunction | symbol | object): readonly [number, number];
 }
 
@@ -244,6 +247,20 @@ export class Graph {
 
   indexOf(value: unknown): number | undefined {
     return this.#indices.get(value);
+  }
+
+  /** The modules of which the call has imports and copies (roads.ts). */
+  meeting(): Set<string> {
+    const around = (fn: AnyFunction) => this.#functions.around(fn);
+    return this.roads.meeting({ objects: this.#copied(), around });
+  }
+
+  *#copied(): Iterable<object> {
+    for (const value of this.#copies.keys()) {
+      // An import may have been met after its copy, but a frozen object has its copy beside its name.
+      const kind = this.specials[this.#indices.get(value) ?? -1]?.[0];
+      if (kind !== special.frozen) yield value;
+    }
   }
 
   /** True: `value` is no copy here. */

@@ -286,7 +286,7 @@ export class ContextExporter implements Exporter {
       return undefined;
     }
     this.#path = outer;
-    if (graph.roads.meeting().size > 0) {
+    if (graph.meeting().size > 0) {
       this.#neverKept.add(fn);
       return undefined;
     }
@@ -356,7 +356,7 @@ export class ContextExporter implements Exporter {
       this.#path = graph.path;
       copying(copied, () => write(graph));
       this.#functions.settle(graph);
-      const more = copying(copied, () => graph.roads.meeting());
+      const more = copying(copied, () => graph.meeting());
       if (!graph.isStale && more.size === 0) return graph;
       for (const url of more) copied.add(url);
       this.#functions.retry();

@@ -16,6 +16,7 @@ import type { Identities } from './identities.js';
 import { Imports } from './imports.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
+import type { Around } from './owners.js';
 import { perHostFactory } from './per-host.js';
 import { special } from './protocol.js';
 import { constructorHere } from './realms.js';
@@ -192,6 +193,10 @@ export class Functions implements FunctionEncoder {
     return this.#imports.hiddenState(value);
   }
 
+  around(fn: AnyFunction): Around | undefined {
+    return this.#describer.around(fn);
+  }
+
   frozenImport(value: object, graph: Graph): readonly unknown[] | undefined {
     return this.#imports.frozen(value, graph);
   }
@@ -237,6 +242,10 @@ export class Functions implements FunctionEncoder {
     graph.at(
       () => shownFunction(fn, described),
       () => {
+        const { scopes } = slots.find((slot) => slot.scopes !== undefined) ?? {};
+        if (place !== undefined && scopes !== undefined && !graph.isConstant) {
+          graph.roads.addScopes(place.script, scopes);
+        }
         const loads = code.usesDynamicImport || slots.some(({ name }) => name === 'require');
         if (loads && place !== undefined) graph.roads.addLoads(place, code.text, graph.path);
         for (const [at, slot] of slots.entries())

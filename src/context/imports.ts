@@ -64,8 +64,9 @@ export class Imports {
   /** What exports `fn` under a name: such a function is imported again, with its module's state. */
   exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined {
     const isClass = code.isClass || looksLikeClass(fn);
-    // Without a name from outside, a copy is as good, and cheaper.
-    if (!isClass && code.freeNames.length === 0 && !this.sentinels.isImport(fn)) return undefined;
+    // Without a name from outside, and properties of its own, a copy is as good, and cheaper.
+    const isAlone = code.freeNames.length === 0 && !code.seesItself;
+    if (!isClass && isAlone && !this.sentinels.isImport(fn)) return undefined;
     const known = isCopying() ? undefined : this.#found.get(fn);
     if (known !== undefined) return known === 'none' ? undefined : known;
     const place = canInspect() ? this.#describer.placeOf(fn) : undefined;
@@ -153,7 +154,7 @@ export class Imports {
     const found = this.#sentinel(value);
     if (found === undefined) return undefined;
     const { reference, parent, importType, contents } = found;
-    graph.roads.addImport(exportOf(reference), parent, undefined);
+    graph.roads.addImport(value, exportOf(reference), parent, undefined);
     const id = this.#moduleOf(reference, parent, importType, graph);
     return [special.frozen, id, reference.name, reference.variable ?? '', contents];
   }
@@ -210,7 +211,7 @@ export class Imports {
     importType = '',
     user?: ImportUser,
   ): number {
-    graph.roads.addImport(exportOf(from), parent, user);
+    graph.roads.addImport(value, exportOf(from), parent, user);
     if (user !== undefined && typeof value === 'object' && value !== null) {
       graph.roads.addPart(value, from, parent);
     }
@@ -230,7 +231,7 @@ export class Imports {
     user: ImportUser | undefined,
     graph: Graph,
   ): number {
-    graph.roads.addImport(from, parent, user);
+    graph.roads.addImport(undefined, from, parent, user);
     const id = this.#moduleOf(from, parent, importType, graph);
     const key = `live ${id} ${from.name}`;
     return graph.indexOf(key) ?? graph.add(key, [special.importedCell, id, from.name]);

@@ -19,6 +19,11 @@ export function anyOf(url: string): string {
   return `${url}:*`;
 }
 
+/** The export `name` of a module; `*`: all of them, '': any. */
+function exportKey(url: string, name: string): string {
+  return `${url}#${name}`;
+}
+
 const reached = new Map<string, Reached>();
 let scriptsThen = -1;
 
@@ -47,6 +52,8 @@ class Reach {
   addExport(url: string, name: string, member: string | undefined, isMade: boolean): void {
     if (!isOfUser(url) || !this.#begin(`${url} ${name} ${member} ${isMade}`)) return;
     const outline = outlineAt(url);
+    const isWhole = /^(?:\*|default|module\.exports)$/.test(name);
+    this.found.add(exportKey(url, isWhole ? (member ?? name) : name));
     if (outline === undefined) {
       this.found.add(anyOf(url));
     } else if (outline.analysis.hasModuleSyntax) {
@@ -110,9 +117,11 @@ class Reach {
   ): void {
     const isWhole = name === '*' || name === 'default' || name === 'module.exports';
     const wanted = isWhole ? member : name;
+    this.found.add(exportKey(url, ''));
     const parts = outline.exported.get(wanted ?? '');
     if (parts !== undefined) this.#addParts(outline, url, parts, undefined, isMade);
     else {
+      this.found.add(exportKey(url, '*'));
       const { start, end } = outline.analysis.root.node;
       this.#addPart(
         outline,
@@ -201,10 +210,38 @@ class Reach {
   }
 }
 
-/** A variable that its module exports and assigns later. */
+/** What of a module's reach says that code uses its export `name` (`*`: any export). */
+export function keysOfExport(url: string, name: string): readonly string[] {
+  const keys = [anyOf(url), exportKey(url, '*'), exportKey(url, name === '*' ? '' : name)];
+  const found = variableOfExport(url, name);
+  if (found !== undefined) keys.push(keyOf(found.url, found.binding));
+  return keys;
+}
+
+/** The variable that the module at `url` exports, or a module before it. */
+function variableOfExport(url: string, name: string): ExportedVariable | undefined {
+  const analysis = currentAnalysis(url);
+  if (analysis === undefined) return undefined;
+  if (analysis.hasModuleSyntax) return variableOf(url, name, new Set());
+  const outline = outlineOf(analysis);
+  for (const { start, end } of outline.exported.get(name) ?? []) {
+    const use = outline.uses.find((each) => each.start === start);
+    const binding = use?.binding;
+    if (binding !== undefined && binding.name.length === end - start) return { url, binding };
+  }
+  return undefined;
+}
+
+/** A variable that a module exports. */
 export interface ExportedVariable {
   readonly url: string;
   readonly binding: Binding;
+}
+
+interface FoundVariable extends ExportedVariable {
+  readonly analysis: Analysis;
+  /** True: `export default name`, which is a value. */
+  readonly isValue: boolean;
 }
 
 /** The variable that the ES module at `parent` imports; `undefined`: nobody assigns it once its module has run. */
@@ -212,26 +249,42 @@ export function exportedVariable(
   source: string,
   name: string,
   parent: string,
-  seen: Set<string> = new Set(),
 ): ExportedVariable | undefined {
+  const found = importedVariable(source, name, parent, new Set());
+  if (found === undefined || found.isValue) return undefined;
+  const { url, binding, analysis } = found;
+  return changesLater(binding, analysis) ? { url, binding } : undefined;
+}
+
+function importedVariable(
+  source: string,
+  name: string,
+  parent: string,
+  seen: Set<string>,
+): FoundVariable | undefined {
   const url = urlOfModule(source, parent);
-  if (url === undefined || seen.has(`${url} ${name}`)) return undefined;
+  return url === undefined ? undefined : variableOf(url, name, seen);
+}
+
+/** The variable that the ES module at `url` exports, of itself or of a module that it imports. */
+function variableOf(url: string, name: string, seen: Set<string>): FoundVariable | undefined {
+  if (seen.has(`${url} ${name}`)) return undefined;
   seen.add(`${url} ${name}`);
   const analysis = currentAnalysis(url);
   if (analysis === undefined || !analysis.hasModuleSyntax) return undefined;
   const own = analysis.exports.find((each) => each.name === name && each.local !== undefined);
   const binding = analysis.root.bindings.get(own?.local ?? '');
   if (binding?.kind === 'import') {
-    return exportedVariable(binding.source ?? '', binding.imported ?? '', url, seen);
+    return importedVariable(binding.source ?? '', binding.imported ?? '', url, seen);
   }
-  // `export default name` is a value.
-  if (own?.node?.type === 'Identifier') return undefined;
-  if (binding !== undefined) return changesLater(binding, analysis) ? { url, binding } : undefined;
+  if (binding !== undefined) {
+    return { url, binding, analysis, isValue: own?.node?.type === 'Identifier' };
+  }
   const { reexported, stars } = outlineOf(analysis);
   const from = reexported.get(name);
-  if (from !== undefined) return exportedVariable(from.source, from.imported, url, seen);
+  if (from !== undefined) return importedVariable(from.source, from.imported, url, seen);
   for (const star of name === 'default' ? [] : stars) {
-    const found = exportedVariable(star, name, url, seen);
+    const found = importedVariable(star, name, url, seen);
     if (found !== undefined) return found;
   }
   return undefined;

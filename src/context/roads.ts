@@ -2,12 +2,15 @@
 // own there; other functions and variables of it are copied. A call may use both: an exported function that
 // changes a variable, and a copy of that variable. Each variable must exist once in a call, so the module then
 // travels as code as a whole, and so does what imports it and leads there.
-// State that other code puts into a registry is not seen. Not here: reading modules (reach.ts, outline.ts).
+// A copy is one of a variable that was captured, or of an object that a variable or export of the module holds
+// as well (owners.ts). State that other code puts into a registry is not seen.
+// Not here: reading modules (reach.ts, outline.ts).
 
 import * as types from 'node:util/types';
 import { descriptorOf, descriptorsOf } from '../internal/index.js';
 import { isCopied } from './copies.js';
 import { outlineOf } from './outline.js';
+import { type Around, isOwnerIn, noteImport, noteScript, type Owner, ownersOf } from './owners.js';
 import { isProgram } from './program.js';
 import {
   anyOf,
@@ -23,6 +26,7 @@ import type { ModuleReference } from './references.js';
 import { type Path, transferError } from './refuse.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
+import type { AnyFunction } from './types.js';
 
 /** A function that uses an import by a name. */
 export interface ImportUser {
@@ -33,6 +37,7 @@ export interface ImportUser {
 
 interface Imported {
   readonly from: ModuleReference;
+  readonly value: unknown;
   readonly parent: string;
   readonly user: ImportUser | undefined;
   /** To the function whose code loads the module when it runs: no copy can take its place. */
@@ -46,6 +51,12 @@ interface Copied {
   readonly value: unknown;
 }
 
+/** The objects of a graph that are copies, and what shows whose they are. */
+export interface Copies {
+  readonly objects: Iterable<object>;
+  readonly around: (fn: AnyFunction) => Around | undefined;
+}
+
 /** What one export uses of modules: as imports, and as copies. */
 export class Roads {
   /** Once for each function that uses them. */
@@ -53,24 +64,32 @@ export class Roads {
   /** Modules that functions use by their properties alone, so far. */
   readonly #parts = new Map<unknown, Imported>();
   readonly #copies = new Map<string, Copied>();
+  /** By script, what some function of it sees. */
+  readonly #scripts = new Map<Script, readonly object[]>();
 
-  addImport(from: ModuleReference, parent: string, user: ImportUser | undefined): void {
+  addImport(
+    value: unknown,
+    from: ModuleReference,
+    parent: string,
+    user: ImportUser | undefined,
+  ): void {
     const { specifier, name, variable = '' } = from;
     const site =
       user === undefined ? '' : `${user.place.script.url} ${user.place.start} ${user.name}`;
     const key = `${specifier} ${parent} ${name} ${variable} ${site}`;
-    if (!this.#imports.has(key)) this.#imports.set(key, { from, parent, user, path: undefined });
+    if (this.#imports.has(key)) return;
+    this.#imports.set(key, { from, value, parent, user, path: undefined });
   }
 
   /** `value` is the module, of which a function uses some properties. */
   addPart(value: object, from: ModuleReference, parent: string): void {
-    this.#parts.set(value, { from, parent, user: undefined, path: undefined });
+    this.#parts.set(value, { from, value, parent, user: undefined, path: undefined });
   }
 
   /** `value` is met once more, as a value. */
   addAgain(value: unknown): void {
     const known = this.#parts.get(value);
-    if (known !== undefined) this.addImport(known.from, known.parent, undefined);
+    if (known !== undefined) this.addImport(value, known.from, known.parent, undefined);
   }
 
   /** Modules that the code of a function names in `import()` or `require()`. */
@@ -80,8 +99,14 @@ export class Roads {
       if (load.start < start || load.start >= start + length) continue;
       const from = { specifier: load.source, name: '*', isRequired: false };
       const key = `load ${load.source} ${script.url}`;
-      this.#imports.set(key, { from, parent: script.url, user: undefined, path: [...path] });
+      const [parent, at] = [script.url, [...path]];
+      this.#imports.set(key, { from, value: undefined, parent, user: undefined, path: at });
     }
+  }
+
+  /** The scopes around a function that is copied. */
+  addScopes(script: Script, scopes: readonly object[]): void {
+    this.#scripts.set(script, scopes);
   }
 
   /** A variable of a module that travels as its value, where that is no import itself. */
@@ -98,13 +123,15 @@ export class Roads {
   }
 
   /** The modules that the call imports and that lead to variables of which it has copies. Throws for one it loads. */
-  meeting(): Set<string> {
+  meeting(copies?: Copies): Set<string> {
     const found = new Set<string>();
-    if (this.#copies.size === 0) return found;
+    if (this.#imports.size === 0) return found;
+    const owners = copies === undefined ? [] : this.#ownersOf(copies);
+    if (this.#copies.size === 0 && owners.length === 0) return found;
     for (const each of this.#imports.values()) {
       const url = urlOf(each);
       if (url === undefined || (found.has(url) && each.path === undefined)) continue;
-      const variable = this.#meets(each, url);
+      const variable = this.#meets(each, url, owners);
       if (variable === undefined) continue;
       if (each.path !== undefined || isCopied(url)) refuseLoad(each, variable);
       found.add(url);
@@ -112,8 +139,29 @@ export class Roads {
     return found;
   }
 
+  /** The variables and exports that hold an object of which there is a copy. */
+  #ownersOf({ objects, around }: Copies): Owner[] {
+    const found: Owner[] = [];
+    let isNoted = false;
+    for (const object of objects) {
+      if (isFixed(object)) continue;
+      if (!isNoted) this.#noteOwners(around);
+      isNoted = true;
+      found.push(...ownersOf(object));
+    }
+    return found;
+  }
+
+  #noteOwners(around: Copies['around']): void {
+    for (const [script, scopes] of this.#scripts) noteScript({ script, scopes });
+    for (const each of this.#imports.values()) {
+      const url = urlOf(each);
+      if (url !== undefined) noteImport(each.value, url, each.from.name, around);
+    }
+  }
+
   /** The name of a variable that the import leads to and of which there is a copy. */
-  #meets({ from, user }: Imported, url: string): string | undefined {
+  #meets({ from, user }: Imported, url: string, owners: readonly Owner[]): string | undefined {
     const reaches = membersOf(from.name, user).map((member) =>
       reachOf(url, from.name, member, from.variable),
     );
@@ -121,7 +169,7 @@ export class Roads {
       const isIn = (reach: Reached): boolean => reach.has(key) || reach.has(anyOf(copied.url));
       if (reaches.some(isIn) && isState(copied)) return copied.binding.name;
     }
-    return undefined;
+    return owners.find((owner) => reaches.some((reach) => isOwnerIn(reach, owner)))?.name;
   }
 }
 
@@ -210,8 +258,13 @@ function isState({ script: { analysis, source = '' }, binding, value }: Copied):
     const parts = outline.parts.get(binding) ?? [];
     return parts.some(({ start, end }) => differsByHost.test(source.slice(start, end)));
   }
-  if (types.isRegExp(value)) return value.global || value.sticky || outline.compared.has(binding);
-  return !Object.isFrozen(value) || outline.compared.has(binding) || !isData(value);
+  return outline.compared.has(binding) || !isFixed(value);
+}
+
+/** True: it never changes, and holds no code. */
+function isFixed(value: object): boolean {
+  if (types.isRegExp(value)) return !value.global && !value.sticky;
+  return Object.isFrozen(value) && isData(value);
 }
 
 const differsByHost = /\b(?:random\w*|now|hrtime|pid|threadId|new Date)\b/;

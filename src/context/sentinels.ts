@@ -229,10 +229,10 @@ export function exportsIn(module: unknown): Exported {
   if ((typeof module !== 'object' && typeof module !== 'function') || module === null) return [];
   if (types.isProxy(module)) return [];
   const found: (readonly [string, unknown])[] = [];
-  for (const name of Object.keys(module)) {
+  for (const name of Object.getOwnPropertyNames(module)) {
     try {
       const own = descriptorOf(module, name);
-      if (own !== undefined && 'value' in own) found.push([name, own.value]);
+      if (own?.enumerable === true && 'value' in own) found.push([name, own.value]);
     } catch {
       // Its declaration has not run.
     }

@@ -148,6 +148,16 @@ function moduleOf(dice: Random, name: string, format: Format, earlier: readonly 
       ]),
     );
     inside.push(kind.change(v), kind.read(v), `change_${v}()`, `read_${v}()`, `put_${v}()`);
+    if (kind.isObject && dice.next() < 0.4) {
+      const held = `held_${v}`;
+      const [literal, path] = dice.pick<readonly [string, string]>([
+        [`{ ${v} }`, `${held}.${v}`],
+        [`[{ at: ${v} }]`, `${held}[0].at`],
+        [v, held],
+      ]);
+      lines.push(`const ${held} = ${literal};`);
+      inside.push(kind.change(path), kind.read(path));
+    }
     const names = [`put_${v}`];
     shown.push({ text: `$put_${v}()`, names: [`put_${v}`] });
     if (dice.next() < 0.6) {
@@ -210,33 +220,47 @@ function namesOf({ shown }: Pick<Module, 'shown'>): string[] {
   return [...new Set(shown.flatMap((each) => each.names))];
 }
 
-/** How a module of `format` has another one. */
+/** How a module of `format` has another one, and may hold what that exports. */
 function importOf(
   dice: Random,
-  { name, file, format: own, shown }: Module,
+  module: Module,
   format: Format,
 ): { readonly statement: string; readonly actions: readonly string[] } {
+  const { name, shown } = module;
   const names = namesOf({ shown });
-  const by = (prefix: string) => shown.map(({ text }) => text.replaceAll('$', prefix));
+  const { statement, prefix } = statementOf(dice, module, names, format);
+  const by = (start: string) => shown.map(({ text }) => text.replaceAll('$', start));
+  if (names.length === 0 || dice.next() < 0.6) return { statement, actions: by(prefix) };
+  const held = `kept_${name}`;
+  const members = names.map((each) => `${each}: ${prefix}${each}`).join(', ');
+  const holder = `const ${held} = { ${members} };`;
+  return { statement: `${statement}\n${holder}`, actions: [...by(prefix), ...by(`${held}.`)] };
+}
+
+/** `prefix`: what leads to an export. */
+function statementOf(
+  dice: Random,
+  { name, file, format: own }: Module,
+  names: readonly string[],
+  format: Format,
+): { readonly statement: string; readonly prefix: string } {
   if (format === 'compiled') {
-    return { statement: `const ${name}_1 = require('./${file}');`, actions: by(`${name}_1.`) };
+    return { statement: `const ${name}_1 = require('./${file}');`, prefix: `${name}_1.` };
   }
-  // A variable of CommonJS that holds an object of another module is not seen as that.
-  const isHeld = format !== 'esm' && names.some((each) => /^v\d/.test(each));
-  const isNamed = dice.next() < 0.5 && names.length > 0 && !isHeld;
+  const isNamed = dice.next() < 0.5 && names.length > 0;
   if (format !== 'esm') {
-    const statement = isNamed
-      ? `const { ${names.map((each) => `${each}: ${name}_${each}`).join(', ')} } = require('./${file}');`
-      : `const ${name} = require('./${file}');`;
-    return { statement, actions: by(isNamed ? `${name}_` : `${name}.`) };
+    const pattern = names.map((each) => `${each}: ${name}_${each}`).join(', ');
+    return isNamed
+      ? { statement: `const { ${pattern} } = require('./${file}');`, prefix: `${name}_` }
+      : { statement: `const ${name} = require('./${file}');`, prefix: `${name}.` };
   }
   // Node finds names of these two in CommonJS.
   if (isNamed && (own === 'esm' || own === 'exports')) {
     const list = names.map((each) => `${each} as ${name}_${each}`).join(', ');
-    return { statement: `import { ${list} } from './${file}';`, actions: by(`${name}_`) };
+    return { statement: `import { ${list} } from './${file}';`, prefix: `${name}_` };
   }
   const clause = own === 'esm' ? `* as ${name}` : name;
-  return { statement: `import ${clause} from './${file}';`, actions: by(`${name}.`) };
+  return { statement: `import ${clause} from './${file}';`, prefix: `${name}.` };
 }
 
 /** A call with jobs of `modules`, and what it does itself with their exports. */

@@ -125,6 +125,124 @@ for (const [title, call] of Object.entries(cases)) {
   });
 }
 
+const lists: RoadFiles = {
+  'esm.mjs': `export const list = []; export const state = { list: [], deep: { list: [] } }; const inner = []; const other = [];
+export const put = (x) => { list.push(x); state.list.push(x); state.deep.list.push(x); inner.push(x) };
+export class Kept { static list = list; static own = []; static put(x) { Kept.own.push(x) } }
+export const take = () => inner; export const takeOther = () => other; export const size = () => [list.length, inner.length];
+export class Color { static RED = new Color('red'); constructor(name) { this.name = name } is() { return this === Color.RED } }
+export function memo() { memo.n = (memo.n ?? 0) + 1; return memo.n }
+export const idle = () => other.length; let changing = []; export const add = (x) => changing.push(x);
+export const current = () => changing; export const reset = () => { changing = [] };
+let last; export class Job { constructor() { last = this } run() { return last !== undefined } }; export const frozen = Object.freeze([1]); export default { put, list };`,
+  'object.cjs': `const list = []; const inner = []; const put = (x) => { list.push(x); inner.push(x) };
+module.exports = { list, put, take: () => inner };`,
+  'members.cjs': `exports.list = []; exports.put = (x) => { exports.list.push(x) };`,
+  'data.cjs': 'module.exports = { list: [] };',
+  'between.cjs': `const { list } = require('./object.cjs'); const members = require('./members.cjs'); const data = require('./data.cjs');
+const held = members.list; exports.make = () => () => [list.length, held.length];
+exports.put = (x) => data.list.push(x);`,
+  'between.mjs': `import { list, put, state } from './esm.mjs'; export * from './esm.mjs';
+const box = { list }; const { list: second } = state; export const make = () => () => [box.list.length, second.length];
+export const twice = (x) => { put(x); put(x) };`,
+};
+const ofLists = `import * as esm from './esm.mjs'; import { list, state, put, Kept, take, size } from './esm.mjs';
+import object from './object.cjs'; import members from './members.cjs'; import data from './data.cjs';
+import between from './between.cjs'; import { make, twice, list as again } from './between.mjs';
+import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);
+`;
+
+/** By what they hold: statements, and a call that changes it by an import. */
+const holders: Readonly<Record<string, readonly [statements: string, call: string]>> = {
+  'an object': ['const box = { list };', '() => [put(1), box.list.length, size()]'],
+  'an array in an object': ['const box = { at: [list] };', '() => [put(1), box.at[0].length]'],
+  'a Map': [`const box = new Map([['a', list]]);`, `() => [put(1), box.get('a').length]`],
+  'a Set': ['const box = new Set([list]);', '() => [put(1), [...box][0].length]'],
+  'a static': ['class Box { static list = list }', '() => [put(1), Box.list.length]'],
+  'an instance': [
+    'class Box { list = list } const box = new Box();',
+    '() => [put(1), box.list.length]',
+  ],
+  'a closure': ['const f = ((held) => () => held.length)(list);', '() => [put(1), f()]'],
+  'a variable that is assigned': ['let held = []; held = list;', '() => [put(1), held.length]'],
+  'a property of an export': ['const { list: held } = state;', '() => [put(1), held.length]'],
+  'one further down': ['const held = state.deep.list;', '() => [put(1), held.length]'],
+  'a static of an export': ['const held = Kept.own;', '() => [Kept.put(1), held.length]'],
+  'an export of a namespace': ['const held = esm.list;', '() => [esm.put(1), held.length]'],
+  'a default export': ['const held = esm.default.list;', '() => [esm.default.put(1), held.length]'],
+  'what a function gives': ['const held = take();', '() => [put(1), held.length]'],
+  'what import() gives': [
+    `const { list: held } = await import('./esm.mjs');`,
+    '() => [put(1), held.length]',
+  ],
+  'what another module passes on': ['const box = { again };', '() => [twice(1), box.again.length]'],
+  'a change by another module': ['const box = { list };', '() => [twice(1), box.list.length]'],
+  'a variable that may change': ['const held = esm.current();', '() => [esm.add(1), held.length]'],
+  'an import before': [
+    'const box = { list };',
+    '() => [box.list.length, list.push(1), box.list.length]',
+  ],
+  'a module between': ['const f = make();', '() => [put(1), f()]'],
+  'a function that has it': ['const box = { memo: esm.memo };', '() => [box.memo(), esm.memo()]'],
+  'an instance of a static': [
+    'const held = esm.Color.RED;',
+    '() => [held === esm.Color.RED, held.is()]',
+  ],
+  'an import beside': ['const box = { list };', '() => [list.push(1), box.list.length]'],
+  'an export of CommonJS': ['const held = object.list;', '() => [object.put(1), held.length]'],
+  'a property of exports': [
+    'const { list: held } = members;',
+    '() => [members.put(1), held.length]',
+  ],
+  'what CommonJS gives': ['const held = object.take();', '() => [object.put(1), held.length]'],
+  'a module of data': ['const box = { data };', '() => [between.put(1), box.data.list.length]'],
+  'what require gives': [
+    `const { list: held, put: change } = require('./object.cjs');`,
+    '() => [change(1), held.length]',
+  ],
+  'CommonJS between': ['const f = between.make();', '() => [object.put(1), members.put(1), f()]'],
+};
+
+for (const [title, [statements, call]] of Object.entries(holders)) {
+  test(`one call has one object of a module: held by ${title}`, async () => {
+    const user = `${ofLists}${statements} export const call = () => [${call}, []];`;
+    assert.equal(await compare({ ...lists, 'user.mjs': user }, title), undefined);
+  });
+}
+
+/** Calls that import the modules: their state is that of the host, call after call. */
+const imported: Readonly<Record<string, readonly [statements: string, call: string]>> = {
+  'the module in an object': ['const box = { esm };', '() => [box.esm.put(1), esm.size()[0]]'],
+  'the exports in an object': [
+    'const box = { object };',
+    '() => [object.put(1), box.object.list.length]',
+  ],
+  'functions in an object': ['const box = { put, size };', '() => [box.put(1), size()[0]]'],
+  'a class in an object': ['const box = { Kept };', '() => [Kept.put(1), box.Kept.own.length]'],
+  'frozen data': ['const box = { held: esm.frozen };', '() => [put(box.held[0]), size()[0]]'],
+  'data of its own': ['const box = { list: [] };', '() => [put(box.list.length), size()[0]]'],
+  'the instance that a module made last': [
+    'const job = new esm.Job();',
+    '() => [put(job.run()), size()[0]]',
+  ],
+  'what the import does not use': [
+    'const held = esm.takeOther();',
+    '() => [put(held.length), size()[0]]',
+  ],
+};
+
+for (const [title, [statements, call]] of Object.entries(imported)) {
+  test(`a module stays an import beside ${title}`, async () => {
+    const user = `${ofLists}${statements} export const call = () => [${call}, []];`;
+    const [fn] = (await load({ ...lists, 'user.mjs': user })).call();
+    const first = await peer.run(fn);
+    assert.deepEqual(
+      [first, await peer.run(fn)].map((each) => Object(each)[1]),
+      [1, 2],
+    );
+  });
+}
+
 test('an import of a variable shows what its module holds', async () => {
   const files = {
     'count.mjs': `export let count = 0; export const up = () => { count += 1; return count };
