@@ -1,5 +1,6 @@
 // Modules that travel as code for one export, because the call meets their state on two roads (roads.ts): as
-// long as that export is written, nothing of them is an import. Set here for all who look for imports.
+// long as that export is written, nothing of them is an import. A variable of this module and no part of the graph,
+// because `isProgram` needs it, which many functions call that know no graph. An export never waits.
 
 let urls: ReadonlySet<string> = new Set();
 

@@ -6,7 +6,7 @@ import * as nodeModule from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
 import { isEntry, leadsToEntry, noteProgram } from './program.js';
-import { urlOfModule } from './reach.js';
+import { urlOfModule } from './resolve-module.js';
 
 let isGuarded = false;
 

@@ -20,7 +20,7 @@ import { urlOfMeta } from './meta.js';
 import { openedDefault } from './modules.js';
 import { isProgram } from './program.js';
 import { namespaceType, special } from './protocol.js';
-import { exportedVariable, urlOfModule } from './reach.js';
+import { exportedVariable } from './reach.js';
 import {
   cjsExport,
   cjsModule,
@@ -32,6 +32,7 @@ import {
 } from './references.js';
 import { type Path, transferError } from './refuse.js';
 import { baseOfRequire, isRequire } from './requires.js';
+import { urlOfModule } from './resolve-module.js';
 import { type ImportUser, membersOf } from './roads.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
@@ -359,7 +360,7 @@ function exportOf(reference: ModuleReference): ModuleReference {
 
 /** The module of the user's that a reference names; else the specifier. */
 function urlOf({ specifier }: ModuleReference, parent = ''): string {
-  return urlOfModule(specifier, parent === '' ? 'file:///' : parent) ?? specifier;
+  return urlOfModule(specifier, parent) ?? specifier;
 }
 
 function refuseLive(name: string, path: Path): never {

@@ -4,61 +4,13 @@
 // than there is looks through the texts first, and what it finds nothing in is not parsed.
 
 import { type AtLoad, atLoad } from './at-load.js';
-import { isOfUser, urlOfModule } from './reach.js';
-import { analysisOf, sourceText } from './scripts.js';
-
-/** With this file in a folder of its own, or in a bundle of all. */
-const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
-
-/** True: a file of the user's, of no package and not of this library. */
-export function isOwn(url: string): boolean {
-  return isOfUser(url) && !isOurs(url);
-}
-
-function isOurs(url: string): boolean {
-  // In a bundle of the user's this file is one of theirs.
-  return url.startsWith(ownFolder) && isOwnName(ownFolder, 'manycore');
-}
+import { isObserver, isOurs, isOwn, urlOfMentioned, urlOfModule } from './resolve-module.js';
+import { analysisOf, fileText } from './scripts.js';
 
 /** True: `url`, a module that `specifier` names, starts tasks for whoever loads it. Metrics and traces do not. */
 function isUse(specifier: string, url: string | undefined): boolean {
   if (/^manycore(?:\/serve)?$/.test(specifier)) return true;
-  return url !== undefined && isOurs(url) && !url.startsWith(`${ownFolder}observe/`);
-}
-
-/** The file that `specifier` means for the module at `url`, as `urlOfModule`. Names of packages are not looked for. */
-function resolved(url: string, specifier: string): string | undefined {
-  const isMeant = /^(?:\.|\/|#|file:)/.test(specifier) || isOwnName(url, specifier);
-  return isMeant ? urlOfModule(specifier, url) : undefined;
-}
-
-/** By folder of a module: the name of the package that it is in. */
-const names = new Map<string, string>();
-
-/** True: `specifier` begins with the name of the package that the module at `url` is in itself. */
-function isOwnName(url: string, specifier: string): boolean {
-  const folder = url.replace(/[^/]*$/, '');
-  let name = names.get(folder);
-  if (name === undefined) {
-    name = nameOfPackage(folder);
-    names.set(folder, name);
-  }
-  return name !== '' && (specifier === name || specifier.startsWith(`${name}/`));
-}
-
-function nameOfPackage(folder: string): string {
-  for (let at = new URL('package.json', folder); ; at = new URL('../package.json', at)) {
-    const text = sourceText(at.href);
-    if (text !== undefined) {
-      try {
-        const { name } = JSON.parse(text);
-        return typeof name === 'string' ? name : '';
-      } catch {
-        return '';
-      }
-    }
-    if (at.pathname === '/package.json') return '';
-  }
+  return url !== undefined && isOurs(url) && !isObserver(url);
 }
 
 /** Quoted texts that may be specifiers, also where a quote in a comment comes before: the closing one is tried, too. */
@@ -76,8 +28,8 @@ function mentionedIn(url: string): Mentioned {
   if (known !== undefined) return known;
   const files = new Set<string>();
   let usesUs = false;
-  for (const [, specifier = ''] of (sourceText(url) ?? '').matchAll(quoted)) {
-    const target = resolved(url, specifier);
+  for (const [, specifier = ''] of (fileText(url) ?? '').matchAll(quoted)) {
+    const target = urlOfMentioned(specifier, url);
     usesUs ||= isUse(specifier, target);
     if (target !== undefined && isOwn(target)) files.add(target);
   }
@@ -103,7 +55,7 @@ export function filesBehind(url: string): ReadonlySet<string> {
 export function usesUs(url: string): boolean {
   if (!mentionedIn(url).usesUs) return false;
   const sources = [...(analysisOf(url)?.sources ?? [])];
-  return sources.some((each) => isUse(each, resolved(url, each)));
+  return sources.some((each) => isUse(each, urlOfMentioned(each, url)));
 }
 
 /** What loading the file at `url` evaluates; `undefined`: unreadable, large, or not JavaScript. */

@@ -9,16 +9,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
 import { descriptorsOf, ownValue } from '../internal/index.js';
 import { isProgram } from './program.js';
-import {
-  bareUrl,
-  changesLater,
-  isOfUser,
-  keyOf,
-  keysOfExport,
-  type Reached,
-  urlOfModule,
-} from './reach.js';
+import { changesLater, keyOf, keysOfExport, type Reached } from './reach.js';
 import { cjsModule } from './references.js';
+import { bareUrl, isOfUser, urlOfModule } from './resolve-module.js';
 import type { Analysis, Binding } from './scope.js';
 import type { Script } from './scripts.js';
 import { exportsIn } from './sentinels.js';

@@ -7,7 +7,8 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { isCopied } from './copies.js';
-import { evaluatedAt, filesBehind, filesLoadedBy, isOwn, usesUs } from './own-modules.js';
+import { evaluatedAt, filesBehind, filesLoadedBy, usesUs } from './own-modules.js';
+import { bareUrl, isOwn } from './resolve-module.js';
 
 const require = createRequire(import.meta.url);
 
@@ -19,7 +20,7 @@ const verdicts = new Map<string, boolean>();
 
 /** True: a host must not load the module at `url`: the program, what starts tasks or leads to these, and what is copied. */
 export function isProgram(url: string): boolean {
-  const bare = url.replace(/[?#].*/, '');
+  const bare = bareUrl(url);
   if (isCopied(bare)) return true;
   if (isEntry(bare)) return true;
   const known = verdicts.get(bare);
@@ -32,12 +33,12 @@ export function isProgram(url: string): boolean {
 /** True: Node was started with the file at `url`. */
 export function isEntry(url: string): boolean {
   noteEntry();
-  return ofProgram.has(url.replace(/[?#].*/, ''));
+  return ofProgram.has(bareUrl(url));
 }
 
 /** True: loading the module at `url` again does nothing but define what it exports. */
 export function isDeclarative(url: string): boolean {
-  return !isOwn(url) || evaluatedAt(url.replace(/[?#].*/, ''))?.acts === false;
+  return !isOwn(url) || evaluatedAt(bareUrl(url))?.acts === false;
 }
 
 /** Notes that each of `urls` names the program: in a host, where its parent says so. */

@@ -2,9 +2,8 @@
 // names, and so on, through what modules import of each other. Read from the source: what other modules
 // put into a registry is not seen. Not here: what a call uses (roads.ts).
 
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Outline, outlineOf, type Part } from './outline.js';
+import { isOfUser, urlOfModule } from './resolve-module.js';
 import { type Analysis, type Binding, resolve, runsOnce } from './scope.js';
 import { currentAnalysis, scriptsRead } from './scripts.js';
 
@@ -39,28 +38,39 @@ export function reachOf(url: string, name: string, member?: string, variable = '
   const known = reached.get(key);
   if (known !== undefined) return known;
   const reach = new Reach();
-  if (variable === '') reach.addExport(url, name, member, false);
+  if (variable === '') reach.addExport(url, name, { member, isMade: false });
   else reach.addNamed(url, variable.split(' ').at(-1) ?? '');
   reached.set(key, reach.found);
   return reach.found;
 }
 
+/** The module in which an export is followed, and what of the export is meant. */
+interface Way {
+  readonly url: string;
+  readonly outline: Outline;
+  /** The property that is used; `undefined`: all. */
+  readonly member: string | undefined;
+  /** True: a call made it while its module was loaded. */
+  readonly isMade: boolean;
+}
+
+type Meant = Pick<Way, 'member' | 'isMade'>;
+
+const whole: Meant = { member: undefined, isMade: false };
+
 class Reach {
   readonly found = new Set<string>();
   readonly #seen = new Set<string>();
 
-  addExport(url: string, name: string, member: string | undefined, isMade: boolean): void {
+  addExport(url: string, name: string, { member, isMade }: Meant): void {
     if (!isOfUser(url) || !this.#begin(`${url} ${name} ${member} ${isMade}`)) return;
     const outline = outlineAt(url);
     const isWhole = /^(?:\*|default|module\.exports)$/.test(name);
     this.found.add(exportKey(url, isWhole ? (member ?? name) : name));
-    if (outline === undefined) {
-      this.found.add(anyOf(url));
-    } else if (outline.analysis.hasModuleSyntax) {
-      this.#addOfModule(outline, url, name, member, isMade);
-    } else {
-      this.#addOfCommonJs(outline, url, name, member, isMade);
-    }
+    if (outline === undefined) this.found.add(anyOf(url));
+    else if (outline.analysis.hasModuleSyntax) {
+      this.#addOfModule(name, { url, outline, member, isMade });
+    } else this.#addOfCommonJs(isWhole ? member : name, { url, outline, member, isMade });
   }
 
   /** The variable `name` of the module, of whatever scope. */
@@ -69,7 +79,7 @@ class Reach {
     if (outline === undefined) this.found.add(anyOf(url));
     for (const { bindings } of outline?.analysis.scopes ?? []) {
       const binding = bindings.get(name);
-      if (outline && binding) this.#addBinding(outline, url, binding, undefined, false);
+      if (outline && binding) this.#addBinding(binding, { url, outline, ...whole });
     }
   }
 
@@ -79,123 +89,82 @@ class Reach {
     return true;
   }
 
-  #addOfModule(
-    outline: Outline,
-    url: string,
-    name: string,
-    member: string | undefined,
-    isMade: boolean,
-  ): void {
+  #addOfModule(name: string, way: Way): void {
+    const { url, outline, member, isMade } = way;
     if (name === '*' && member !== undefined) {
-      this.addExport(url, member, undefined, isMade);
+      this.addExport(url, member, { member: undefined, isMade });
       return;
     }
     for (const each of outline.analysis.exports) {
       if (name !== '*' && each.name !== name) continue;
       const binding = outline.analysis.root.bindings.get(each.local ?? '');
-      if (binding !== undefined) this.#addBinding(outline, url, binding, member, isMade);
+      if (binding !== undefined) this.#addBinding(binding, way);
     }
     for (const [each, parts] of outline.exported) {
-      if (name === '*' || each === name) this.#addParts(outline, url, parts, member, isMade);
+      if (name === '*' || each === name) this.#addParts(parts, way);
     }
     let isFound = outline.analysis.exports.some((each) => each.name === name);
     for (const [each, { source, imported }] of outline.reexported) {
       if (name !== '*' && each !== name) continue;
       isFound = true;
-      this.#addImport(url, source, imported, member, isMade);
+      this.#addImport(source, imported, way);
     }
     if (isFound) return;
-    for (const source of outline.stars) this.#addImport(url, source, name, member, isMade);
+    for (const source of outline.stars) this.#addImport(source, name, way);
   }
 
-  #addOfCommonJs(
-    outline: Outline,
-    url: string,
-    name: string,
-    member: string | undefined,
-    isMade: boolean,
-  ): void {
-    const isWhole = name === '*' || name === 'default' || name === 'module.exports';
-    const wanted = isWhole ? member : name;
+  /** `name`: the property of its exports; `undefined`: all. */
+  #addOfCommonJs(name: string | undefined, { url, outline, isMade }: Way): void {
     this.found.add(exportKey(url, ''));
-    const parts = outline.exported.get(wanted ?? '');
-    if (parts !== undefined) this.#addParts(outline, url, parts, undefined, isMade);
+    const way = { url, outline, member: undefined, isMade };
+    const parts = outline.exported.get(name ?? '');
+    if (parts !== undefined) this.#addParts(parts, way);
     else {
       this.found.add(exportKey(url, '*'));
       const { start, end } = outline.analysis.root.node;
-      this.#addPart(
-        outline,
-        url,
-        { start, end, isMade: false, member: undefined },
-        undefined,
-        isMade,
-      );
+      this.#addPart({ start, end, ...whole }, way);
     }
   }
 
-  #addImport(
-    url: string,
-    source: string,
-    name: string,
-    member: string | undefined,
-    isMade: boolean,
-  ): void {
-    const target = urlOfModule(source, url);
-    if (target !== undefined) this.addExport(target, name, member, isMade);
+  #addImport(source: string, name: string, way: Way): void {
+    const target = urlOfModule(source, way.url);
+    if (target !== undefined) this.addExport(target, name, way);
   }
 
-  #addBinding(
-    outline: Outline,
-    url: string,
-    binding: Binding,
-    member: string | undefined,
-    isMade: boolean,
-  ): void {
+  #addBinding(binding: Binding, way: Way): void {
+    const { url, outline, member, isMade } = way;
     if (!this.#begin(`${keyOf(url, binding)} ${member} ${isMade}`)) return;
     this.found.add(keyOf(url, binding));
     if (binding.kind === 'import') {
-      this.#addImport(url, binding.source ?? '', binding.imported ?? '*', member, isMade);
+      this.#addImport(binding.source ?? '', binding.imported ?? '*', way);
     }
-    this.#addParts(outline, url, outline.parts.get(binding) ?? [], member, isMade);
+    this.#addParts(outline.parts.get(binding) ?? [], way);
   }
 
-  #addParts(
-    outline: Outline,
-    url: string,
-    parts: readonly Part[],
-    member: string | undefined,
-    isMade: boolean,
-  ): void {
-    for (const part of parts) this.#addPart(outline, url, part, member, isMade);
+  #addParts(parts: readonly Part[], way: Way): void {
+    for (const part of parts) this.#addPart(part, way);
   }
 
-  #addPart(
-    outline: Outline,
-    url: string,
-    part: Part,
-    member: string | undefined,
-    isMadeAlready: boolean,
-  ): void {
-    const isMade = isMadeAlready || part.isMade;
-    const { start, end } = part;
-    const wanted = part.member ?? member;
+  #addPart({ start, end, ...part }: Part, way: Way): void {
+    const { url, outline } = way;
+    const isMade = way.isMade || part.isMade;
+    const wanted = part.member ?? way.member;
     if (!this.#begin(`${url} ${start} ${end} ${wanted} ${isMade}`)) return;
     for (const use of outline.uses) {
       if (use.start < start || use.start >= end) continue;
       // What is no more than another name of it: of the same property.
       const isAll = use.start === start && use.binding?.name.length === end - start;
-      const property = use.member ?? (isAll ? wanted : undefined);
-      if (use.binding !== undefined) {
-        this.#addBinding(outline, url, use.binding, property, isMade);
-      } else {
-        this.addExport(url, '*', property === 'exports' ? undefined : property, isMade);
+      const member = use.member ?? (isAll ? wanted : undefined);
+      if (use.binding !== undefined)
+        this.#addBinding(use.binding, { url, outline, member, isMade });
+      else {
+        this.addExport(url, '*', { member: member === 'exports' ? undefined : member, isMade });
       }
     }
     for (const load of outline.loads) {
       if (load.start < start || load.start >= end) continue;
-      const target = urlOfModule(load.source, url);
-      const property = load.start === start ? wanted : undefined;
-      if (target !== undefined) this.addExport(target, '*', property, isMade);
+      const member = load.start === start ? wanted : undefined;
+      this.#addImport(load.source, '*', { url, outline, member, isMade });
     }
     if (isMade) this.#addLocals(outline, url, start, end);
   }
@@ -305,46 +274,4 @@ export function changesLater(binding: Binding, analysis: Analysis): boolean {
 function outlineAt(url: string): Outline | undefined {
   const analysis = currentAnalysis(url);
   return analysis && outlineOf(analysis);
-}
-
-/** A URL without what makes Node load the file once more. */
-export function bareUrl(url: string): string {
-  return url.replace(/[?#].*/, '');
-}
-
-/** Packages do not import modules of the program. */
-export function isOfUser(url: string): boolean {
-  return url.startsWith('file:') && !url.includes('/node_modules/');
-}
-
-const targets = new Map<string, string | undefined>();
-
-/** The file that `specifier` means for the module at `parent`; `undefined`: it is of Node, of a package, or not there. */
-export function urlOfModule(specifier: string, parent: string): string | undefined {
-  const key = `${specifier} ${parent}`;
-  if (targets.has(key)) return targets.get(key);
-  const target = findModule(specifier, parent);
-  const found = target !== undefined && isOfUser(target) ? bareUrl(target) : undefined;
-  targets.set(key, found);
-  return found;
-}
-
-function findModule(specifier: string, parent: string): string | undefined {
-  if (specifier.startsWith('file:')) return specifier;
-  if (specifier.startsWith('/')) return pathToFileURL(specifier).href;
-  if (specifier.startsWith('node:') || !parent.startsWith('file:')) return undefined;
-  const { resolve } = createRequire(parent);
-  // Compilers write the name of the file that they would make, or leave the extension out.
-  const names = [specifier, specifier.replace(/\.([mc]?)js(x?)$/, '.$1ts$2')];
-  if (/\.[mc]?tsx?$/.test(bareUrl(parent))) names.push(`${specifier}.ts`, `${specifier}.tsx`);
-  for (const name of names) {
-    try {
-      const isRelative = /^\.{1,2}\//.test(name);
-      return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent).href) : name))
-        .href;
-    } catch {
-      // The next one.
-    }
-  }
-  return undefined;
 }

@@ -17,6 +17,7 @@ import { copiedFrom } from './copied-exports.js';
 import { inspectSelf } from './inspector.js';
 import { isLoadedByNode, rememberForeignModule } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
+import { relativeUrl } from './resolve-module.js';
 import { isConstant } from './scope.js';
 import { analysisOf, type Place, type Script, withoutWarnings } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -266,7 +267,8 @@ export function namespaceReference(
     if (url) urls.add(url);
   }
   for (const source of user?.analysis?.sources ?? []) {
-    if (/^\.{0,2}\//.test(source)) urls.add(new URL(source, user?.url).href);
+    const url = relativeUrl(source, user?.url);
+    if (url !== undefined) urls.add(url);
   }
   for (const url of urls) {
     if (url.startsWith('file:') && isNamespaceOf(namespace, url)) {

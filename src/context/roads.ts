@@ -12,18 +12,10 @@ import { isCopied } from './copies.js';
 import { outlineOf } from './outline.js';
 import { type Around, isOwnerIn, noteImport, noteScript, type Owner, ownersOf } from './owners.js';
 import { isProgram } from './program.js';
-import {
-  anyOf,
-  bareUrl,
-  changesLater,
-  isOfUser,
-  keyOf,
-  type Reached,
-  reachOf,
-  urlOfModule,
-} from './reach.js';
+import { anyOf, changesLater, keyOf, type Reached, reachOf } from './reach.js';
 import type { ModuleReference } from './references.js';
 import { type Path, transferError } from './refuse.js';
+import { bareUrl, isOfUser, urlOfModule } from './resolve-module.js';
 import type { Binding } from './scope.js';
 import type { Place, Script } from './scripts.js';
 import type { AnyFunction } from './types.js';
@@ -191,9 +183,8 @@ function refuseLoad({ from, path = [] }: Imported, variable: string): never {
   );
 }
 
-function urlOf({ from: { specifier, isRequired }, parent }: Imported): string | undefined {
-  const base = isRequired || parent === '' ? 'file:///' : parent;
-  return urlOfModule(specifier, base);
+function urlOf({ from, parent }: Imported): string | undefined {
+  return urlOfModule(from.specifier, parent);
 }
 
 const whole: readonly undefined[] = [undefined];

@@ -11,6 +11,7 @@ import { CodedError } from '../errors.js';
 import { type FunctionLocation, inspectSelf, type RunningSource } from './inspector.js';
 import { parse } from './parser.js';
 import { isMainRealm } from './realms.js';
+import { bareUrl } from './resolve-module.js';
 import { type Analysis, analyse, type Binding, resolve, type Scope } from './scope.js';
 import { hasInlineMap } from './source-maps.js';
 
@@ -289,7 +290,7 @@ const analyses = new Map<string, Analysis | undefined>();
 /** What the file at `url` declares and does; `undefined`: unreadable, large, or not JavaScript. */
 export function analysisOf(url: string): Analysis | undefined {
   if (analyses.has(url)) return analyses.get(url);
-  const file = sourceText(url);
+  const file = fileText(url);
   const source = file !== undefined && /\.[mc]?ts$/.test(url) ? stripTypes(file) : file;
   const analysis = source === undefined ? undefined : parseModule(source);
   analyses.set(url, analysis);
@@ -299,7 +300,7 @@ export function analysisOf(url: string): Analysis | undefined {
 /** The same, as V8 runs it where a function of it was sent. `url`: without a query. */
 export function currentAnalysis(url: string): Analysis | undefined {
   for (const script of scripts.values()) {
-    if (script.analysis !== undefined && script.url.replace(/[?#].*/, '') === url) {
+    if (script.analysis !== undefined && bareUrl(script.url) === url) {
       return script.analysis;
     }
   }
@@ -312,7 +313,7 @@ export function scriptsRead(): number {
 }
 
 /** The text of the file at `url`; `undefined`: unreadable, or large. */
-export function sourceText(url: string): string | undefined {
+export function fileText(url: string): string | undefined {
   const text = readFile(url);
   return text !== undefined && text.length <= maxFileLength ? text : undefined;
 }

@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bareUrl } from './resolve-module.js';
 
 /** The function that Vite calls for `import()`. */
 export const viteDynamicImport = '__vite_ssr_dynamic_import__';
@@ -13,7 +14,7 @@ export const viteDynamicImport = '__vite_ssr_dynamic_import__';
  * above the module at `url`; `undefined` where there is none.
  */
 export function fileOfVite(specifier: string, url: string): string | undefined {
-  const bare = specifier.replace(/[?#].*/, '');
+  const bare = bareUrl(specifier);
   const path = bare.startsWith('file:') ? fileURLToPath(bare) : bare.replace(/^\/@fs(?=\/)/, '');
   if (!path.startsWith('/')) return undefined;
   if (existsSync(path)) return path;

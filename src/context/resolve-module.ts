@@ -1,0 +1,118 @@
+// From a specifier in a module to the file that it means, and whose file that is: the user's, a package's or ours.
+// Packages neither import modules of the program nor start tasks of the user, so nobody follows them, and for most
+// purposes a specifier that leads to one means nothing. Not here: what is in the file (scripts.ts, own-modules.ts).
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** A URL without what makes Node load the file once more. */
+export function bareUrl(url: string): string {
+  return url.replace(/[?#].*/, '');
+}
+
+/** True: a file of no package. */
+export function isOfUser(url: string): boolean {
+  return url.startsWith('file:') && !url.includes('/node_modules/');
+}
+
+/** With this file in a folder of its own, or in a bundle of all. */
+const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
+
+/** True: a file of the user's, of no package and not of this library. */
+export function isOwn(url: string): boolean {
+  return isOfUser(url) && !isOurs(url);
+}
+
+export function isOurs(url: string): boolean {
+  // In a bundle of the user's this file is one of theirs.
+  return url.startsWith(ownFolder) && isOwnName(ownFolder, 'manycore');
+}
+
+/** True: `url`, of this library, only watches what others do. */
+export function isObserver(url: string): boolean {
+  return url.startsWith(`${ownFolder}observe/`);
+}
+
+const targets = new Map<string, string | undefined>();
+
+/**
+ * The file that `specifier` means for the module at `parent` ('' for an absolute one); `undefined`: it is of Node, of
+ * a package, or not there.
+ */
+export function urlOfModule(specifier: string, parent: string): string | undefined {
+  const key = `${specifier} ${parent}`;
+  if (targets.has(key)) return targets.get(key);
+  const target = findModule(specifier, parent);
+  const found = target !== undefined && isOfUser(target) ? bareUrl(target) : undefined;
+  targets.set(key, found);
+  return found;
+}
+
+/** The same for what may be a specifier: names of other packages are not looked for. */
+export function urlOfMentioned(specifier: string, parent: string): string | undefined {
+  const isMeant = /^(?:\.|\/|#|file:)/.test(specifier) || isOwnName(parent, specifier);
+  return isMeant ? urlOfModule(specifier, parent) : undefined;
+}
+
+/** The URL of a path, with what makes Node load the file once more; `undefined`: it is no path. */
+export function relativeUrl(specifier: string, parent: string | undefined): string | undefined {
+  return /^\.{0,2}\//.test(specifier) ? new URL(specifier, parent).href : undefined;
+}
+
+function findModule(specifier: string, parent: string): string | undefined {
+  if (specifier.startsWith('file:')) return specifier;
+  if (specifier.startsWith('/')) return pathToFileURL(specifier).href;
+  if (specifier.startsWith('node:') || !parent.startsWith('file:')) return undefined;
+  const { resolve } = createRequire(parent);
+  // Compilers write the name of the file that they would make, or leave the extension out.
+  const names = [specifier, specifier.replace(/\.([mc]?)js(x?)$/, '.$1ts$2')];
+  if (/\.[mc]?tsx?$/.test(bareUrl(parent))) names.push(`${specifier}.ts`, `${specifier}.tsx`);
+  for (const name of names) {
+    try {
+      const isRelative = /^\.{1,2}\//.test(name);
+      return pathToFileURL(resolve(isRelative ? fileURLToPath(new URL(name, parent).href) : name))
+        .href;
+    } catch {
+      // The next one.
+    }
+  }
+  return undefined;
+}
+
+/** By folder of a module: the name of the package that it is in. */
+const names = new Map<string, string>();
+
+/** True: `specifier` begins with the name of the package that the module at `url` is in itself. */
+function isOwnName(url: string, specifier: string): boolean {
+  const folder = url.replace(/[^/]*$/, '');
+  let name = names.get(folder);
+  if (name === undefined) {
+    name = nameOfPackage(folder);
+    names.set(folder, name);
+  }
+  return name !== '' && (specifier === name || specifier.startsWith(`${name}/`));
+}
+
+function nameOfPackage(folder: string): string {
+  for (let at = new URL('package.json', folder); ; at = new URL('../package.json', at)) {
+    const text = textOf(at);
+    if (text !== undefined) {
+      try {
+        const { name } = JSON.parse(text);
+        return typeof name === 'string' ? name : '';
+      } catch {
+        return '';
+      }
+    }
+    if (at.pathname === '/package.json') return '';
+  }
+}
+
+function textOf(file: URL): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
