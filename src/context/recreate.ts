@@ -60,7 +60,7 @@ const mostSpaces = 500;
 
 /** Compiles a definition. Call the result once for each closure. */
 export function compile(definition: CodeDefinition): () => Instance {
-  const { slots, prefix, isStrict, form, compiled, line, column, fileName } = definition;
+  const { slots, prefix, isStrict, compiled, line, column, fileName } = definition;
   const fill = slots.map((name, index) => `${name}=${prefix}[${index}]`).join(';');
   const before =
     (isStrict ? '"use strict";' : '') +
@@ -89,7 +89,7 @@ export function compile(definition: CodeDefinition): () => Instance {
   );
   if (typeof factory !== 'function') throw new TypeError('the factory is not a function');
   const values = helpers.map(([, value]) => value);
-  return () => toInstance(Reflect.apply(factory, undefined, values), form, definition.functionName);
+  return () => toInstance(Reflect.apply(factory, undefined, values), definition);
 }
 
 function opening(definition: CodeDefinition): string {
@@ -114,15 +114,19 @@ function quoted(text: string): string {
   return jsonOf(text);
 }
 
-function toInstance(value: unknown, form: string, functionName: string | undefined): Instance {
+function toInstance(value: unknown, { text, form, functionName }: CodeDefinition): Instance {
   if (!isVariables(value)) throw new TypeError('the factory made no instance');
+  // A text given to eval() there may use `super`: that of `make` in an arrow, of the holder in a member.
+  const mayEval = text.includes('eval');
+  const { make } = value;
+  if (mayEval) Object.setPrototypeOf(value, superGuard);
   return {
     fill: value.fill,
     read: value.read,
     make: ([self, args]) => {
       // The text sees the `this` and the `arguments` of `make`.
-      const text: unknown = Reflect.apply(value.make, self, Array.isArray(args) ? args : []);
-      const made = form === 'expression' ? text : pickMember(text, form);
+      const result: unknown = Reflect.apply(make, self, Array.isArray(args) ? args : []);
+      const made = form === 'expression' ? result : pickMember(result, form, mayEval);
       if (typeof made !== 'function') throw new TypeError('the text is not a function');
       if (functionName !== undefined && made.name !== functionName) {
         defineOwn(made, 'name', { value: functionName, configurable: true });
@@ -142,7 +146,8 @@ function toInstance(value: unknown, form: string, functionName: string | undefin
 }
 
 /** What reads and what sets private statics, once the class was evaluated. */
-function privatesOf({ privates }: Variables): AnyFunction[] {
+function privatesOf(variables: Variables): AnyFunction[] {
+  const privates = Object.hasOwn(variables, 'privates') ? variables.privates : undefined;
   const pair: unknown = privates === undefined ? [] : Reflect.apply(privates, undefined, []);
   return Array.isArray(pair) ? pair : [];
 }
@@ -159,9 +164,23 @@ function isVariables(value: unknown): value is Variables {
   return typeof value === 'object' && value !== null && 'make' in value;
 }
 
-function pickMember(holder: unknown, form: string): AnyFunction {
+/** The prototype of home objects that stand in for those of the program. */
+const superGuard = new Proxy(Object.freeze(Object.create(null)), {
+  get: refuseSuper,
+  set: refuseSuper,
+});
+
+function refuseSuper(): never {
+  throw new CodedError(
+    'TRANSFER_UNREADABLE',
+    'the text given to eval() uses super of what is around it, which did not travel: call the method by name',
+  );
+}
+
+function pickMember(holder: unknown, form: string, mayEval: boolean): AnyFunction {
   const owner: unknown =
     form === 'class-method' && typeof holder === 'function' ? holder.prototype : holder;
+  if (mayEval && typeof owner === 'object') Object.setPrototypeOf(owner, superGuard);
   const found = descriptorsOf(owner ?? {}).find(
     ([name]) => !(form === 'class-method' && name === 'constructor'),
   )?.[1];

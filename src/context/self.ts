@@ -38,6 +38,9 @@ export function selfOf(
   if (!code.usesOuterThis && !code.usesOuterArguments) return [];
   const self: unknown[] = [undefined, undefined];
   if (code.usesOuterArguments) self[1] = argumentsOf(capture, path);
+  else if (code.usesEval && place !== undefined && thisScope(place)?.parent !== undefined) {
+    self[1] = argumentsIn(capture); // the text given to eval() may name them
+  }
   if (!code.usesOuterThis) return self;
   const holder = place && holderOf(fn, place, holders, placeOf, path);
   if (holder !== undefined) return [holder.value, self[1], true];
@@ -55,13 +58,17 @@ export function selfOf(
   return self;
 }
 
-function argumentsOf({ scopes }: Capture, path: Path): unknown[] {
+function argumentsOf(capture: Capture, path: Path): unknown[] {
+  const list = argumentsIn(capture);
+  if (list !== undefined) return list;
+  throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
+}
+
+/** `undefined`: V8 did not keep them. */
+function argumentsIn({ scopes }: Capture): unknown[] | undefined {
   const scope = scopes.find((candidate) => Object.hasOwn(candidate, 'arguments'));
   const list: unknown = scope && Reflect.get(scope, 'arguments');
-  if (!types.isArgumentsObject(list)) {
-    throw transferError('TRANSFER_UNREADABLE', path, 'it uses `arguments`: name the parameters');
-  }
-  return Array.from<unknown>(list);
+  return types.isArgumentsObject(list) ? Array.from<unknown>(list) : undefined;
 }
 
 /** The scope whose `this` the code at `place` uses. */

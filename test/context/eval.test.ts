@@ -73,6 +73,34 @@ test('an arrow with an eval is refused when `this` around it is gone', async () 
   );
 });
 
+const superUses: Readonly<Record<string, string>> = {
+  'a method': `({ __proto__: { x: 5 }, m() { return eval('super.x'); } }).m`,
+  'a method that assigns': `(() => { const o = { __proto__: { x: 5 }, m() { return eval('super.x = 1'); } };
+    return () => o.m(); })()`,
+  'a getter': `(() => { const o = { __proto__: { x: 5 }, get m() { return eval('super.x'); } };
+    return () => o.m; })()`,
+  'an arrow in a method': `({ __proto__: { x: 5 }, m() { return () => eval('super.x'); } }).m()`,
+  'a method of a class that was moved': `(() => { const o = {};
+    o.m = (class { m() { return eval('super.x'); } }).prototype.m; return () => o.m(); })()`,
+};
+
+for (const [title, script] of Object.entries(superUses)) {
+  test(`super in a text given to eval() is refused in ${title}`, async () => {
+    await assert.rejects(peer.run(made(script)), (error) => hasCode(error, 'TRANSFER_UNREADABLE'));
+  });
+}
+
+test('an eval in a class sees its super, and one that names none works in a method', async () => {
+  await same(`() => new (class extends (class { x() { return 5; } }) {
+    m() { return eval('super.x()'); } })().m()`);
+  await same(`({ __proto__: { x: 5 }, m() { return eval('1 + 1'); } }).m`);
+});
+
+test('an eval in an arrow sees the arguments of the function around it', async () => {
+  const fn = made(`(function () { return arguments[0](() => eval('arguments[1]')); })`);
+  assert.equal(await fn((inner: Probe) => peer.run(inner), 7), 7);
+});
+
 test('random scopes: an eval gives what it gives at home', async (t) => {
   const chance = random(t);
   for (let round = 0; round < Number(process.env['MANYCORE_RUNS'] ?? 40); round += 1) {
