@@ -3,7 +3,7 @@
 // Long (over 400 lines), because what is read of a function is one list, and each part has a reason of its own.
 // Not here: writing it (functions.ts), refusals (hazards.ts).
 
-import { sourceText } from '../internal/index.js';
+import { hasPrivateMembers, sourceText } from '../internal/index.js';
 import { keyOf } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { definitionOf, isSloppy, isStrictFunction, madeName, usualName } from './definition.js';
@@ -21,7 +21,7 @@ import { isLiveCell, liveImport } from './live-imports.js';
 import type { Around } from './owners.js';
 import type { CodeDefinition, Definition } from './protocol.js';
 import { compileFailed, originOf } from './recreate.js';
-import { type Path, transferError } from './refuse.js';
+import { type Path, refuse, transferError } from './refuse.js';
 import { type Binding, isConstant } from './scope.js';
 import { bindingAt, type Place, placeOf } from './scripts.js';
 import { selfOf } from './self.js';
@@ -147,6 +147,8 @@ export class Describer {
     const known = this.#described.get(fn);
     if (known !== undefined) return known;
     const described = this.#recreated(fn) ?? this.#captured(fn, path, holders);
+    // A class has its private statics, which travel.
+    if (!described.code.isClass && hasPrivateMembers(fn)) refuse(fn, path);
     this.#described.set(fn, described);
     return described;
   }

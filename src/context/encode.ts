@@ -12,9 +12,11 @@ import { CodedError } from '../errors.js';
 import {
   defineOwn,
   descriptorOf,
+  hasPrivateMembers,
   isBare,
   isIndex,
   isPlainArray,
+  isSameClass,
   jsonOf,
   type OwnDescriptor,
   ownValue,
@@ -112,6 +114,8 @@ export class Graph {
   readonly holders: object[] = [];
   /** Where we are, for error messages. */
   readonly path: Step[];
+  /** The last value without private members: those of its hidden class have none. */
+  #copyable: object = this.root;
 
   constructor(
     functions: FunctionEncoder,
@@ -337,6 +341,7 @@ export class Graph {
     if (platform !== undefined) return this.#platform(value, platform);
     if (types.isNativeError(value)) return this.#error(value);
     if (types.isSymbolObject(value)) {
+      if (!this.#isCopyable(value)) refuse(value, this.path);
       const symbol = this.#symbol(value.valueOf());
       return this.#made(value, [special.boxedSymbol, symbol], Symbol.prototype);
     }
@@ -390,6 +395,7 @@ export class Graph {
 
   #error(value: Error): number {
     this.#mustBeConstant();
+    if (!this.#isCopyable(value)) refuse(value, this.path);
     const stack = stackOf(value);
     const index = this.add(value, [special.error, errorBase(value), stack]);
     this.holders.push(value);
@@ -417,6 +423,7 @@ export class Graph {
   /** Symbol keys of such objects are Node's own. */
   #platform(value: object, [kind, parts]: readonly [kind: number, parts: Parts]): number {
     this.#mustBeConstant();
+    if (value instanceof DOMException && !this.#isCopyable(value)) refuse(value, this.path);
     const index = this.add(value, [special.platform, kind, parts]);
     this.holders.push(value);
     for (const key of Object.getOwnPropertyNames(value)) {
@@ -433,13 +440,14 @@ export class Graph {
 
   /** By a view of all of it: V8's serializer gives us views, but not the buffers themselves. */
   #buffer(value: ArrayBuffer): number {
-    if (refusalOf(value) !== undefined) refuse(value, this.path);
+    if (refusalOf(value) !== undefined || !this.#isCopyable(value)) refuse(value, this.path);
     return this.#made(value, [special.buffer, new Uint8Array(value)], ArrayBuffer.prototype);
   }
 
   /** A strict one, whose `callee` throws: that of a sloppy function would bring the function along. */
   #arguments(value: object): number {
     this.#mustBeConstant();
+    if (!this.#isCopyable(value)) refuse(value, this.path);
     const index = this.add(value, [special.arguments]);
     this.holders.push(value);
     for (const key of Reflect.ownKeys(value)) {
@@ -458,9 +466,9 @@ export class Graph {
     }
     this.#mustBeConstant();
     this.#mustBeWhole(value);
+    if (!this.#isCopyable(value)) refuse(value, this.path);
     if (isOrdinary(value)) return this.#object(value);
-    const refusal = refusalOf(value);
-    if (refusal !== undefined) refuse(value, this.path);
+    if (refusalOf(value) !== undefined) refuse(value, this.path);
     if (Array.isArray(value)) return this.#array(value);
     if (types.isMap(value)) return this.#map(value);
     if (types.isSet(value)) return this.#set(value);
@@ -485,6 +493,15 @@ export class Graph {
       this.path,
       `it is an instance of ${nameOfClass(value)}: ${why}`,
     );
+  }
+
+  /** True: it has no private members, which nothing here can read. */
+  #isCopyable(value: object): boolean {
+    if (isSameClass(this.#copyable, value)) return true;
+    if (types.isProxy(value)) return true; // refused as one
+    if (hasPrivateMembers(value)) return false;
+    this.#copyable = value;
+    return true;
   }
 
   #mustBeConstant(): void {

@@ -2,7 +2,7 @@
 // and the rest is sent. Non-errors travel too.
 
 import * as types from 'node:util/types';
-import { defineOwn, withoutStack } from '../internal/index.js';
+import { defineOwn, hasPrivateMembers, withoutStack } from '../internal/index.js';
 import { refusalOf } from './refuse.js';
 import type { Exporter, ValueSnapshot } from './types.js';
 
@@ -49,7 +49,7 @@ class Reduction {
     }
     const reduced = this.#inItsClass(error) ?? inBuiltinClass(error);
     this.#made.set(error, reduced);
-    const left: string[] = [];
+    const left = hasPrivateMembers(error) ? ['its private members'] : [];
     for (const key of ownKeys(error)) {
       if (key === 'stack' || (Object.hasOwn(reduced, key) && typeof key === 'string')) continue;
       const value = get(error, key);

@@ -4,7 +4,14 @@
 // Not here: what to do with the rest (encode.ts).
 
 import * as types from 'node:util/types';
-import { descriptorOf, isBare, isPlainArray, isPlainRecord, modelOf } from '../internal/index.js';
+import {
+  descriptorOf,
+  hasPrivateMembers,
+  isBare,
+  isPlainArray,
+  isPlainRecord,
+  modelOf,
+} from '../internal/index.js';
 
 /** Longer arrays may be all holes: the slow path looks at their keys. */
 const mostElements = 10_000_000;
@@ -113,7 +120,7 @@ function hasPlainElements(value: readonly unknown[], seen: Set<object>): boolean
 }
 
 function isBareLeaf(value: object): boolean {
-  if (!Object.isExtensible(value)) return false;
+  if (!Object.isExtensible(value) || hasPrivateMembers(value)) return false;
   const own = Reflect.ownKeys(value).length;
   if (types.isStringObject(value)) return own === value.valueOf().length + 1;
   // V8 does not write `lastIndex`.
@@ -128,13 +135,20 @@ function isFresh(value: RegExp): boolean {
 }
 
 function isPlainMap(value: Map<unknown, unknown>, seen: Set<object>): boolean {
-  if (Reflect.ownKeys(value).length > 0 || !Object.isExtensible(value)) return false;
+  if (hasMore(value)) return false;
   for (const [key, entry] of value) if (!isPart(key, seen) || !isPart(entry, seen)) return false;
   return true;
 }
 
 function isPlainSet(value: Set<unknown>, seen: Set<object>): boolean {
-  if (Reflect.ownKeys(value).length > 0 || !Object.isExtensible(value)) return false;
+  if (hasMore(value)) return false;
   for (const entry of value) if (!isPart(entry, seen)) return false;
   return true;
+}
+
+/** Whether a Map or Set is more than what lies in it. */
+function hasMore(value: object): boolean {
+  return (
+    Reflect.ownKeys(value).length > 0 || !Object.isExtensible(value) || hasPrivateMembers(value)
+  );
 }

@@ -6,6 +6,7 @@ import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
 import {
+  hasPrivateMembers,
   isDetached,
   isSharedByOtherCopy,
   messageOf,
@@ -205,16 +206,28 @@ const verdicts = new WeakMap<AnyFunction, Refusal | false>();
 /** The first class above `value` whose instances a copy cannot stand for. */
 function refusalByClass(value: object): Refusal | undefined {
   if (ArrayBuffer.isView(value) || types.isNativeError(value)) return undefined;
+  return firstRefusal(value, verdictOn);
+}
+
+function firstRefusal(
+  value: object,
+  judge: (constructor: AnyFunction) => Refusal | false,
+): Refusal | undefined {
   for (let at: unknown = value; typeof at === 'object' && at !== null; ) {
     const constructor: unknown = ownValue(at, 'constructor');
     if (typeof constructor === 'function' && constructor.prototype === at) {
-      const verdict = verdicts.get(constructor) ?? judge(constructor);
-      verdicts.set(constructor, verdict);
+      const verdict = judge(constructor);
       if (verdict !== false) return verdict;
     }
     at = Object.getPrototypeOf(at);
   }
   return undefined;
+}
+
+function verdictOn(constructor: AnyFunction): Refusal | false {
+  const verdict = verdicts.get(constructor) ?? judge(constructor);
+  verdicts.set(constructor, verdict);
+  return verdict;
 }
 
 function judge(constructor: AnyFunction): Refusal | false {
@@ -232,6 +245,11 @@ function judge(constructor: AnyFunction): Refusal | false {
       : 'it is part of Node.js itself';
     return { what: withArticle(name), why: `${why}; ${liveHere}` };
   }
+  return refusalOfPrivate(constructor);
+}
+
+function refusalOfPrivate(constructor: AnyFunction): Refusal | false {
+  const { name } = constructor;
   const code = readCode(sourceText(constructor));
   if (code?.hasPrivateMembers !== true) return false;
   const isOfPackage = canInspect() && urlOf(constructor).includes('/node_modules/');
@@ -243,6 +261,18 @@ function judge(constructor: AnyFunction): Refusal | false {
         ? `make it inside the function, or once per host: perHost(() => new ${name || 'X'}(…))`
         : `give the class ${hooks}, or make the instance inside the function`),
   };
+}
+
+/** For what has private members, of a class above it or of another one. */
+function refusalByMembers(value: object): Refusal | undefined {
+  if (types.isProxy(value) || !hasPrivateMembers(value)) return undefined;
+  const isFunction = typeof value === 'function';
+  return (
+    firstRefusal(isFunction ? Object.getPrototypeOf(value) : value, refusalOfPrivate) ?? {
+      what: `${isFunction ? 'a function' : 'an object'} with private members of a class that is not above it`,
+      why: 'a copy cannot hold them; pass what they hold, or make it inside the function',
+    }
+  );
 }
 
 /** The script of a function, '' when it is none. */
@@ -291,10 +321,11 @@ export function nameOfClass(value: object): string {
 
 /** Throws the refusal of `value`, with the path to it. */
 export function refuse(value: object, path: Path): never {
-  const { what, why } = refusalOf(value) ?? {
-    what: `an instance of ${nameOfClass(value)}`,
-    why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
-  };
+  const { what, why } = refusalOf(value) ??
+    refusalByMembers(value) ?? {
+      what: `an instance of ${nameOfClass(value)}`,
+      why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
+    };
   throw transferError('TRANSFER_UNSUPPORTED', path, `it is ${what}: ${why}`);
 }
 

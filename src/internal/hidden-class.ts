@@ -3,51 +3,74 @@
 // the other. Reading all descriptors of each object instead costs more than writing it
 // (bench/cases/objects), and no function of the language compares hidden classes.
 //
-// V8's test intrinsic does. It can be compiled only while a flag is set, which is reset in the same
-// turn. V8 drops bytecode that was not used for a while, and compiling it again then throws: it is
+// V8's test intrinsics do, and they list the private names of an object, which the language shows to
+// code inside of their class alone. They can be compiled only while a flag is set, which is reset in the
+// same turn. V8 drops bytecode that was not used for a while, and compiling it again then throws: it is
 // made again. Where it cannot be made, `isSameClass` is always false and callers check each object.
 
 import { setFlagsFromString } from 'node:v8';
 import { Script } from 'node:vm';
 
 type Compare = (one: object, other: object) => boolean;
+type List = (value: object) => readonly unknown[];
 
 const never: Compare = () => false;
+const nothing: List = () => [];
 // Objects in dictionary mode share a class whatever their properties are.
-const source = '((one, other) => %HaveSameMap(one, other) && %HasFastProperties(one))';
+const compareSource = '((one, other) => %HaveSameMap(one, other) && %HasFastProperties(one))';
+/** The number of the filter for private names, in V8 of Node 22 and later, and of Node 20. */
+const filters = [32, 64];
 /** Made again more often than this, it is not worth its cost. */
 const mostCompiles = 1000;
 
-let compiles = 0;
-let compare: Compare = compile();
+class Probe {
+  readonly #hidden = 1;
 
-function compile(): Compare {
+  get count(): number {
+    return this.#hidden;
+  }
+}
+
+let compiles = 0;
+let compare = compiled(makeCompare, never);
+let list = compiled(makeList, nothing);
+
+function compiled<T>(make: () => T, otherwise: T): T {
   compiles += 1;
-  if (compiles > mostCompiles) return never;
+  if (compiles > mostCompiles) return otherwise;
   try {
-    return evaluate(); // the user may have set the flag
+    return make(); // the user may have set the flag
   } catch {
     // Not set, as nearly always.
   }
   try {
     setFlagsFromString('--allow-natives-syntax');
-    return evaluate();
+    return make();
   } catch {
-    return never;
+    return otherwise;
   } finally {
     setFlagsFromString('--no-allow-natives-syntax');
   }
 }
 
-function evaluate(): Compare {
-  const made: unknown = new Script(source).runInThisContext();
-  if (!isCompare(made)) return never;
+function makeCompare(): Compare {
+  const made = evaluated<Compare>(compareSource);
   made(never, never); // compiles what is compiled at the first call
   return made;
 }
 
-function isCompare(value: unknown): value is Compare {
-  return typeof value === 'function';
+function makeList(): List {
+  const probe = new Probe();
+  for (const filter of filters) {
+    const made = evaluated<List>(`((value) => %GetOwnPropertyKeys(value, ${filter}))`);
+    if (made(probe).length === probe.count && made(made).length === 0) return made;
+  }
+  return nothing;
+}
+
+function evaluated<T>(source: string): T {
+  const made: T = new Script(source).runInThisContext();
+  return made;
 }
 
 /** False may mean that it cannot be said. */
@@ -55,7 +78,20 @@ export function isSameClass(one: object, other: object): boolean {
   try {
     return compare(one, other);
   } catch {
-    compare = compile();
+    compare = compiled(makeCompare, never);
     return compare(one, other);
+  }
+}
+
+/**
+ * True: `value`, which is no Proxy, has `#` members of some class, whatever its prototype is. False may
+ * mean that it cannot be said.
+ */
+export function hasPrivateMembers(value: object): boolean {
+  try {
+    return list(value).length > 0;
+  } catch {
+    list = compiled(makeList, nothing);
+    return list(value).length > 0;
   }
 }

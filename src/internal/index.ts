@@ -57,7 +57,7 @@ export {
   type UnitLostMessage,
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
-export { isSameClass } from './hidden-class.js';
+export { hasPrivateMembers, isSameClass } from './hidden-class.js';
 export { jsonOf } from './json.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';

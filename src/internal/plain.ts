@@ -6,7 +6,7 @@
 import * as types from 'node:util/types';
 import { isSharedByOtherCopy } from './copies.js';
 import { descriptorOf } from './descriptors.js';
-import { isSameClass } from './hidden-class.js';
+import { hasPrivateMembers, isSameClass } from './hidden-class.js';
 import { jsonOf } from './json.js';
 
 const objectPrototype: object = Object.prototype;
@@ -45,7 +45,8 @@ export function isPlainArray(value: readonly unknown[]): boolean {
     // Indices come first: at the first name all of them were seen.
     if (typeof key !== 'string' || !isIndex(key) || !isData(value, key)) return false;
   }
-  return keys[keys.length - 1] === 'length' && isWritable(value, 'length');
+  const isPlain = keys[keys.length - 1] === 'length' && isWritable(value, 'length');
+  return isPlain && !hasPrivateMembers(value);
 }
 
 const classBits = 8;
@@ -82,13 +83,13 @@ function copiesOf(value: object): object[] {
   return typeof parsed === 'object' && parsed !== null ? [copy, parsed] : [copy];
 }
 
-/** Whether all that a record has is plain data. */
+/** Whether all that a record, which is no Proxy, has is plain data. */
 export function isPlainRecord(value: object): boolean {
   if (!Object.isExtensible(value) || isExotic(value)) return false;
   for (const key of Reflect.ownKeys(value)) {
     if (typeof key !== 'string' || !isData(value, key)) return false;
   }
-  return true;
+  return !hasPrivateMembers(value);
 }
 
 /** Whether it is more than an object, whatever its prototype was set to. */
@@ -144,6 +145,7 @@ export function isBare(value: ArrayBufferView | ArrayBufferLike): boolean {
   const like = bare.get(prototype);
   if (like !== undefined && isSameClass(like, value)) return true;
   if (!Object.isExtensible(value) || Object.getOwnPropertySymbols(value).length > 0) return false;
+  if (hasPrivateMembers(value)) return false;
   const elements = 'length' in value && typeof value.length === 'number' ? value.length : 0;
   const isListed = elements <= mostListed || like === undefined || isSameClass(like, like);
   return !isListed || Reflect.ownKeys(value).length === elements;

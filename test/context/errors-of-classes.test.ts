@@ -88,6 +88,27 @@ test('an object in an error arrives without its members that cannot travel', asy
   assert.equal(Object(found.held).constructor.name, 'Response');
 });
 
+class Coded extends Error {
+  readonly #code: number;
+  constructor(message: string, code: number) {
+    super(message);
+    this.#code = code;
+  }
+  get code(): number {
+    return this.#code;
+  }
+}
+
+test('a thrown error with private members keeps its class, and says that it lost them', async () => {
+  const found = await thrownBy(() => {
+    throw Object.assign(new Coded('no user', 4), { id: 5 });
+  });
+  assert.ok(found instanceof Coded);
+  assert.deepEqual([found.message, Reflect.get(found, 'id')], ['no user', 5]);
+  assert.match(found.stack ?? '', /at \[left out, which cannot travel: its private members\]/);
+  assert.throws(() => found.code, TypeError);
+});
+
 test('causes and parts of an error keep their classes', async () => {
   const found = await thrownBy(() => {
     const parts = [new NotFound('first', 1, new WeakMap()), new Gone('second', 2, new WeakMap())];

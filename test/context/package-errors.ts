@@ -206,7 +206,7 @@ export const packageErrors: Readonly<Record<string, () => never>> = {
   'a class of DOMException': thrower(() => new OfTheWeb('dom', 'DataError')),
   values: thrower(() => new WithValues('m')),
   frozen: thrower(() => Object.freeze(new WithFields())),
-  sealed: thrower(() => Object.seal(new WithPrivate('s'))),
+  sealed: thrower(() => Object.seal(new OfPrototype('s'))),
   'a cause that is null': thrower(() => new OfPrototype('m', { cause: null })),
   'errors in errors': thrower(() =>
     Object.assign(new WithFields(), { errors: [new OfPrototype('a'), { message: 'b' }] }),

@@ -78,6 +78,7 @@ for (const host of ['process', 'thread'] as const) {
       const error = await thrownBy(provoke);
       const expected = tell(error);
       assert.deepEqual(tell(await thrownBy(() => pool.run(provoke))), expected, 'thrown');
+      if (title === 'private members') return; // refused as a value
       const [ofArgument, ofCaptured, made, returned] = await pool.run(async (argument: unknown) => {
         const result = await Promise.resolve()
           .then(provoke)

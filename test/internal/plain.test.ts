@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { isPlainRecord, isSameClass, modelOf } from '../../src/internal/index.js';
+import {
+  hasPrivateMembers,
+  isPlainRecord,
+  isSameClass,
+  modelOf,
+} from '../../src/internal/index.js';
 
 test('objects of the same keys, in the same order and with the same attributes, are of one class', () => {
   assert.equal(isSameClass({ a: 1, b: 'x' }, { a: 2, b: 'y' }), true);
@@ -44,13 +49,44 @@ test('a model is made without calling toJSON', () => {
   assert.equal(modelOf(record, 8), undefined);
 });
 
+test('private members are seen, fields and methods, and nothing else is', () => {
+  class Field {
+    readonly #n = 1;
+    get n(): number {
+      return this.#n;
+    }
+  }
+  class Method {
+    run(): number {
+      return this.#run();
+    }
+    #run(): number {
+      return 1;
+    }
+  }
+  for (const value of [new Field(), new Method(), Object.setPrototypeOf(new Field(), null)]) {
+    assert.equal(hasPrivateMembers(value), true);
+    assert.equal(isPlainRecord(value), false);
+  }
+  const others = [
+    {},
+    { '#n': 1, [Symbol.iterator]: 1 },
+    new Error('a'),
+    Field,
+    Field.prototype,
+    [1],
+  ];
+  for (const value of others) assert.equal(hasPrivateMembers(value), false);
+});
+
 test('comparing goes on after V8 dropped the code of the comparison, and leaves no flag set', () => {
   const index = new URL('../../src/internal/index.js', import.meta.url).href;
   const script = `
-    import { isSameClass } from ${JSON.stringify(index)};
+    import { hasPrivateMembers, isSameClass } from ${JSON.stringify(index)};
     import { setImmediate } from 'node:timers/promises';
     for (let round = 0; round < 20; round += 1) { gc(); await setImmediate(); }
     if (!isSameClass({ a: 1 }, { a: 2 })) throw new Error('not the same class any more');
+    if (!hasPrivateMembers(new (class { #n = 1; n() { return this.#n; } })())) throw new Error('none');
     try { new Function('return %HaveSameMap({}, {})'); } catch { process.exit(0); }
     throw new Error('the flag is still set');`;
   const flags = ['--expose-gc', '--flush-bytecode', '--stress-flush-code'];
