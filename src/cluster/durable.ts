@@ -44,7 +44,7 @@ export class DurableTasks {
 
   constructor(cluster: TaskOptions) {
     this.#cluster = cluster;
-    this.#values = new ClusterValues(cluster.seal !== undefined);
+    this.#values = new ClusterValues(cluster.seal !== undefined, { ownsCode: true });
     follow(cluster.connection, ({ type }) => {
       if (type === 'reconnect') void this.#putAgain();
     });

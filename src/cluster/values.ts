@@ -53,14 +53,16 @@ function codeRefused(what: string): CodedError {
 }
 
 export class ClusterValues {
-  readonly #exporter = createExporter();
+  readonly #exporter: Exporter;
   readonly #codec: Codec;
   /** Whether code may be sent and taken. */
   readonly #hasSecret: boolean;
 
   readonly #limits: LoadingLimits;
 
-  constructor(hasSecret: boolean, limits = defaultLimits) {
+  /** `ownsCode`: what is read was made for this program, see `createExporter`. */
+  constructor(hasSecret: boolean, { limits = defaultLimits, ownsCode = false } = {}) {
+    this.#exporter = createExporter({ ownsCode });
     this.#hasSecret = hasSecret;
     this.#limits = limits;
     this.#codec = codecFor(this.#exporter, () => undefined);

@@ -385,6 +385,7 @@ class Decoding {
     }
     const bound = Function.prototype.bind.call(target, self, ...args);
     rememberForeign(bound, identity);
+    this.#memory.own(bound);
     this.#done(index, bound);
   }
 

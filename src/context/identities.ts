@@ -8,6 +8,8 @@ import type { AnyFunction } from './types.js';
 const keptClasses = 256;
 
 const foreign = new WeakMap<object, Identity>();
+/** Functions and classes that a host of this thread made: they are of this thread, whoever gets them. */
+const owned = new WeakSet<object>();
 const foreignSymbols = new Map<symbol, Identity>();
 /** Values that were made here, by the number that a peer gave them. */
 const madeHere = new Map<string, WeakRef<object> | symbol>();
@@ -34,6 +36,11 @@ export function shareForeign(value: unknown, identity: Identity): void {
   }
 }
 
+/** `fn` was made by a peer whose code is ours: see `ExporterOptions`. */
+export function rememberOwned(fn: AnyFunction): void {
+  owned.add(fn);
+}
+
 /** The value that `shareForeign` was given for `identity`. */
 export function sharedForeign(identity: Identity): unknown {
   const made = madeHere.get(identity.join(':'));
@@ -48,12 +55,12 @@ export class Identities {
   readonly #values = new Map<number, WeakRef<object>>();
   readonly #collected = new FinalizationRegistry((serial: number) => this.#values.delete(serial));
   readonly #kept: object[] = [];
-  readonly #ownsCode: boolean;
+  /** See `ExporterOptions`. */
+  readonly ownsCode: boolean;
   #next = 1;
 
-  /** `ownsCode`: see `ExporterOptions`. */
   constructor(ownsCode: boolean, tag = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)) {
-    this.#ownsCode = ownsCode;
+    this.ownsCode = ownsCode;
     this.tag = tag;
   }
 
@@ -65,7 +72,8 @@ export class Identities {
 
   /** The same for a function or class. `given`: by a peer. */
   identifyCode(value: object, given = foreign.get(value)): Identity {
-    return (this.#ownsCode ? undefined : given) ?? [this.tag, this.serialOf(value)];
+    const isOurs = this.ownsCode || owned.has(value);
+    return (isOurs ? undefined : given) ?? [this.tag, this.serialOf(value)];
   }
 
   serialOf(value: object | symbol): number {

@@ -11,7 +11,7 @@ import { rememberPristine } from './classes.js';
 import { decode } from './decode.js';
 import { isCallable } from './define.js';
 import { ContextExporter } from './exporter.js';
-import { rememberForeign } from './identities.js';
+import { rememberForeign, rememberOwned } from './identities.js';
 import { seenBy } from './inner-names.js';
 import { liveCell } from './live-imports.js';
 import type { Made, Memory } from './memory.js';
@@ -213,6 +213,12 @@ class ContextImporter implements Importer, Memory {
     const { read, readPrivates } = instance;
     rememberOrigin(fn, { definition: code.definition, read, readPrivates, self, identity });
     if (code.definition.isClass) rememberPristine(fn);
+    this.own(fn);
+  }
+
+  own(fn: AnyFunction): void {
+    const exporter = this.#exporter;
+    if (exporter instanceof ContextExporter && exporter.identities.ownsCode) rememberOwned(fn);
   }
 
   instanceOf(fn: AnyFunction): Instance | undefined {

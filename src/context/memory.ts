@@ -15,6 +15,8 @@ export interface Memory {
   remember(identity: Identity, value: unknown, instance?: Instance): void;
   instantiate(codeId: number): Instance;
   finish(codeId: number, fn: AnyFunction, made: Made): void;
+  /** Says that `fn`, which has no code of its own, was made here. */
+  own(fn: AnyFunction): void;
   /** The variables of a remembered function or class, to refresh them. */
   instanceOf(fn: AnyFunction): Instance | undefined;
   /** Index of the slot that a class extends; -1: none. */

@@ -65,6 +65,28 @@ test('a durable task has what it captured, and its result or error comes back', 
   );
 });
 
+test("what a durable task made is the caller's: as it is there in the next one, and itself again", {
+  skip,
+}, async (t) => {
+  const server = await startDurable(t);
+  await startWorker(t, server);
+  const pool = await openPool(t, server);
+  const make = () => ({
+    // biome-ignore lint/complexity/noStaticOnlyClass: statics are the subject
+    Shape: class Shape {
+      static n = 1;
+    },
+    bound: Math.max.bind(null, 1),
+  });
+  const durable = pool.with({ durable: true });
+  for (const made of [await durable.run(make), await pool.run(make)]) {
+    made.Shape.n = 2;
+    const [n, back] = await durable.run((given) => [given.Shape.n, given] as const, made);
+    assert.equal(n, 2);
+    assert.deepEqual([back.Shape === made.Shape, back.bound === made.bound], [true, true]);
+  }
+});
+
 test('the time of a durable task has a limit', { skip }, async (t) => {
   const server = await startDurable(t);
   await startWorker(t, server);

@@ -79,7 +79,9 @@ test('whatever comes is read, or refused with a code', () => {
 });
 
 test('a module that never ends loading holds up what follows for a time, and so much of it', async (t) => {
-  const values = new ClusterValues(true, { loadingMs: 300, frames: 3, bytes: 2000 });
+  const values = new ClusterValues(true, {
+    limits: { loadingMs: 300, frames: 3, bytes: 2000 },
+  });
   const why = refusals(t);
   const receiver = values.reader();
   const got: unknown[] = [];

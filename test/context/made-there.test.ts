@@ -10,9 +10,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { createExporter, createImporter, type Exporter } from '../../src/context/index.js';
 import { hasCode } from '../../src/errors.js';
 import { type Random, random, seeded } from '../support/index.js';
-import { Peer } from './harness.js';
+import { learn, Peer, unheard } from './harness.js';
 
 const maker = new Peer();
 const other = new Peer();
@@ -63,6 +64,42 @@ test('what was made there is one thing at home, whichever host sends it', async 
     }
     assert.ok(back.shape instanceof made.Shape);
   }
+});
+
+/** Another loop, on the bus: a sending and a receiving half of its own. */
+function loop() {
+  const exporter = createExporter();
+  const importer = createImporter({ exporter });
+  const known = new Set<number>();
+  return {
+    exporter,
+    async take(value: unknown, sender: Exporter): Promise<unknown> {
+      const { bytes, definitions } = sender.exportValue(value, 'the message');
+      await learn(importer, unheard(sender, known, definitions));
+      return importer.importValue(bytes);
+    },
+  };
+}
+
+test('what was made there is of this loop for another one, which sends it back as itself', async () => {
+  const made = await maker.run(() => ({
+    Shape: class Shape {
+      static n = 1;
+    },
+    bound: Math.max.bind(null, 1),
+    fn: Object.assign(() => 1, { n: 1 }),
+  }));
+  made.Shape.n = 2;
+  made.fn.n = 2;
+  const [here, there] = [loop(), loop()];
+  const seen = await there.take(made, here.exporter);
+  assert.deepEqual(
+    seen instanceof Object && [Reflect.get(seen, 'Shape').n, Reflect.get(seen, 'fn').n],
+    [2, 2],
+  );
+  const back = await here.take(seen, there.exporter);
+  for (const key of ['Shape', 'bound', 'fn'] as const)
+    assert.equal(Reflect.get(Object(back), key), made[key], key);
 });
 
 test('code that holds nothing is itself where it was made', async () => {
