@@ -9,6 +9,9 @@ import { withDeadline } from '../support/index.js';
 
 export const library = new URL('../../src/index.js', import.meta.url).href;
 
+/** A machine may give this run a fraction of its cores. */
+const deadlineMs = 180_000;
+
 export interface Ended {
   readonly status: number | null;
   readonly stdout: string;
@@ -57,6 +60,6 @@ export async function runCommand(
   }
   if (onFirstError !== undefined) child.stderr.once('data', onFirstError);
   const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
-  const status = await withDeadline(closed, 60_000, `${command} ${args.join(' ')} ends`);
+  const status = await withDeadline(closed, deadlineMs, `${command} ${args.join(' ')} ends`);
   return { status, ...texts };
 }

@@ -12,24 +12,27 @@ test('the loop goes on while a function blocks, with what it captured', { skip }
   const loops = startLoops(t);
   await loops.deploy(({ bus, executeBlocking }: UnitContext) => {
     const factor = 6;
+    const gate = new Int32Array(shared(4).buffer);
     bus.consumer('ping', (message) => message.reply('pong'));
-    bus.consumer<number>('block', async (message) => {
-      const { body: ms } = message;
+    bus.consumer('open', () => void Atomics.store(gate, 0, 1));
+    bus.consumer('block', async (message) => {
       const result = await executeBlocking(() => {
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+        const clock = new Int32Array(new SharedArrayBuffer(4));
+        while (Atomics.load(gate, 0) === 0) Atomics.wait(clock, 0, 0, 5);
         return 7 * factor;
       });
       message.reply(result);
     });
   });
   let isDone = false;
-  const blocked = loops.bus.request('block', 1500).finally(() => {
+  const blocked = loops.bus.request('block', 0).finally(() => {
     isDone = true;
   });
   for (let at = 0; at < 20; at += 1) {
     assert.equal((await loops.bus.request('ping', 0)).body, 'pong');
   }
   assert.equal(isDone, false, 'it blocks still');
+  loops.bus.send('open', 0);
   assert.equal((await blocked).body, 42);
 });
 
@@ -38,18 +41,27 @@ test('blocking work is done in order, unless it need not be', { skip }, async (t
   await loops.deploy(({ bus, executeBlocking }: UnitContext) => {
     bus.consumer<boolean>('race', async (message) => {
       const { body: ordered } = message;
-      const done: string[] = [];
-      const sleep = (ms: number, name: string): Promise<unknown> =>
-        executeBlocking(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms), {
-          ordered,
-        }).then(() => done.push(name));
-      await executeBlocking(() => {}); // a thread is there
-      await Promise.all([sleep(1000, 'long'), sleep(1, 'short')]);
-      message.reply(done);
+      const begun = new Int32Array(shared(4).buffer);
+      const first = executeBlocking(
+        () => {
+          const endMs = performance.now() + (ordered ? 300 : 20_000); // an ordered second never comes
+          const clock = new Int32Array(new SharedArrayBuffer(4));
+          while (Atomics.load(begun, 0) === 0 && performance.now() < endMs) {
+            Atomics.wait(clock, 0, 0, 5);
+          }
+          return Atomics.load(begun, 0);
+        },
+        { ordered },
+      );
+      const second = executeBlocking(() => void Atomics.store(begun, 0, 1), { ordered });
+      message.reply(await first);
+      await second;
     });
   });
-  assert.deepEqual((await loops.bus.request('race', true)).body, ['long', 'short']);
-  assert.deepEqual((await loops.bus.request('race', false)).body, ['short', 'long']);
+  const secondHadBegun = async (ordered: boolean): Promise<boolean> =>
+    (await loops.bus.request('race', ordered)).body === 1;
+  assert.equal(await secondHadBegun(true), false);
+  assert.equal(await secondHadBegun(false), true);
 });
 
 test('blocking work that throws or takes too long rejects, and the next is done', {
