@@ -8,12 +8,12 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
-import { descriptorsOf } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { isLoadedByNode } from './jest.js';
 import { isDeclarative, isProgram } from './program.js';
 import { exportsByName, type ModuleReference } from './references.js';
 import { isConstant, runsOnce } from './scope.js';
+import { variablesIn } from './scopes.js';
 import { bindingAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
@@ -70,7 +70,7 @@ export function exportsAround(
   const root = scopes.findLast((scope) => scope !== ofScripts);
   if (root === undefined) return [];
   // Not what a scope around the class has under the name of an export.
-  const variables = new Map(valuesIn(root));
+  const variables = new Map(variablesIn(root));
   return analysis.exports
     .filter(({ local = '' }) => {
       const binding = analysis.root.bindings.get(local);
@@ -97,11 +97,7 @@ export function innerSymbols(
 
 /** What the code of `fn` sees; without variables that have no value yet. */
 function variablesOf(fn: AnyFunction): Map<string, unknown> {
-  return new Map(inspectSelf().capture(fn).scopes.toReversed().flatMap(valuesIn));
-}
-
-function valuesIn(scope: object): (readonly [name: string, value: unknown])[] {
-  return descriptorsOf(scope).map(([name, { value }]) => [name, value]);
+  return new Map(inspectSelf().capture(fn).scopes.toReversed().flatMap(variablesIn));
 }
 
 /** What `exported`, an export of a module that was imported, sees as `path`. Throws `TRANSFER_IMPORT_FAILED`. */

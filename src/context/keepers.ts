@@ -3,6 +3,7 @@
 import * as types from 'node:util/types';
 import { descriptorsOf } from '../internal/index.js';
 import { inspectSelf } from './inspector.js';
+import { variablesIn } from './scopes.js';
 import type { AnyFunction } from './types.js';
 
 /** A collection or a symbol that the code of a class can reach. */
@@ -13,8 +14,8 @@ export function keepersAround(owner: AnyFunction): Keeper[] {
   const { scopes, ofScripts } = inspectSelf().capture(owner);
   return scopes
     .filter((scope) => scope !== ofScripts)
-    .flatMap(descriptorsOf)
-    .map(([, { value }]) => value)
+    .flatMap(variablesIn)
+    .map(([, value]) => value)
     .filter((value): value is Keeper => typeof value === 'symbol' || isCollection(value));
 }
 

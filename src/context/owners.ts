@@ -7,12 +7,13 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import { descriptorsOf, ownValue } from '../internal/index.js';
+import { ownValue } from '../internal/index.js';
 import { isProgram } from './program.js';
 import { changesLater, keyOf, keysOfExport, type Reached } from './reach.js';
 import { cjsModule } from './references.js';
 import { bareUrl, isOfUser, urlOfModule } from './resolve-module.js';
 import type { Analysis, Binding } from './scope.js';
+import { variablesIn } from './scopes.js';
 import type { Script } from './scripts.js';
 import { exportsIn } from './sentinels.js';
 import type { AnyFunction } from './types.js';
@@ -107,7 +108,7 @@ function noteScopes({ script, scopes }: Around): boolean {
   const url = bareUrl(script.url);
   const isOwn = !isProgram(url);
   let isComplete = true;
-  for (const [name, { value }] of scopes.flatMap(descriptorsOf)) {
+  for (const [name, value] of scopes.flatMap(variablesIn)) {
     for (const binding of bindingsNamed(analysis, name)) {
       // An instance in such a variable, as the last one that was made, is soon another.
       if (!isPlain(value) && changesLater(binding, analysis)) continue;

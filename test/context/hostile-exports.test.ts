@@ -126,6 +126,16 @@ for (const [title, { source, isUsable = true }] of Object.entries(modules)) {
   });
 }
 
+test('a class beside a variable before its time travels', async () => {
+  const file = join(folder, 'early.cjs');
+  const source = `exports.Held = class Held { n = 1; last() { return late } }; return; const late = 1;`;
+  writeFileSync(file, source);
+  const { Held } = require(file);
+  const held = new Held();
+  assert.equal(await peer.run(() => held.n + new Held().n), 2);
+  assert.equal((await peer.run(() => new Held())).n, 1);
+});
+
 test('an ES module that is still loading does not fail a call', async () => {
   writeFileSync(
     join(folder, 'first.mjs'),
