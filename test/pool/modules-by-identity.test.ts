@@ -55,6 +55,10 @@ export let live = 1;
   'only-data.mjs': 'export let live = 1;\nexport const table = new WeakMap();\n',
   'inner.mjs': `${innerClasses}export { make, makeSub as made, makeSwapped, swap, isHidden };
 `,
+  'beside.mjs': `${innerClasses}export { make, isHidden };
+`,
+  'point.mjs':
+    'export class Point { constructor(n) { this.n = n; } twice() { return 2 * this.n; } }\n',
   'inner.cjs': `${innerClasses}module.exports = { data: 1, make, made: makeSub, makeSwapped, swap, isHidden };
 `,
   'node_modules/umd/index.js': `!function (root, made) {
@@ -129,6 +133,17 @@ const esm: readonly (readonly [around: string, call: string, result: unknown])[]
     '',
     "run(() => [import.meta.resolve('fs'), import.meta.resolve('node:fs')])",
     ['node:fs', 'node:fs'],
+  ],
+  // The top of classic scripts is a scope around all others: its variables are none of the module.
+  [
+    "import vm from 'node:vm'; vm.runInThisContext('let make = () => 0;'); const { make } = await import('./beside.mjs');",
+    "run(async (arg) => (await import('./beside.mjs')).isHidden(arg), make(1))",
+    true,
+  ],
+  [
+    "import vm from 'node:vm'; import { Point } from './point.mjs'; const p = new Point(2); vm.runInThisContext('let known = new Map(); (p) => known.set(p, 1)')(p);",
+    'run(() => [p.twice(), p instanceof Point])',
+    [4, true],
   ],
 ];
 
