@@ -4,6 +4,7 @@
 // Not here: what the bytes mean (codec/), where they go (shm/, socket/, memory/).
 
 import { CodedError } from '../errors.js';
+import { messageOf } from '../internal/index.js';
 
 const growthFactor = 2;
 
@@ -24,6 +25,26 @@ function hasFastStrings(bytes: Buffer): bytes is FrameBytes {
 export function frameBytes(bytes: Buffer): FrameBytes {
   if (hasFastStrings(bytes)) return bytes;
   throw new CodedError('INTERNAL_STATE', 'this runtime is not Node: its buffers lack latin1Slice');
+}
+
+/**
+ * Throws `INTERNAL_STATE` where the program has replaced `Buffer.from` by something else: every frame would be
+ * wrong. One that gives the same is fine.
+ */
+export function checkBuffers(): void {
+  const memory = new Uint8Array([1, 2, 3]).buffer;
+  let why = 'it gives something else';
+  try {
+    const [text, part] = [Buffer.from('\xe9', 'latin1'), Buffer.from(memory, 1, 2)];
+    const isRight = Buffer.isBuffer(text) && Buffer.isBuffer(part) && part.buffer === memory;
+    if (isRight && text.join() === '233' && part.join() === '2,3') return;
+  } catch (cause) {
+    why = `it throws ${messageOf(cause)}`;
+  }
+  throw new CodedError(
+    'INTERNAL_STATE',
+    `this program has replaced Buffer.from (${why}): put Node's own back`,
+  );
 }
 
 /**

@@ -1,6 +1,7 @@
 // Two-way paths for frames between this thread and a host, and the values in them.
 
 import { CodedError } from '../errors.js';
+import { checkBuffers } from './bytes.js';
 import { acceptMemory, offerMemory } from './memory/index.js';
 import { parseTicket } from './protocol.js';
 import { acceptShm, offerShm } from './shm/index.js';
@@ -49,8 +50,12 @@ export interface OfferOptions {
   readonly maxFrameBytes?: number;
 }
 
-/** The parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here. */
+/**
+ * The parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here, INTERNAL_STATE
+ * when no channel can.
+ */
 export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
+  checkBuffers();
   if (kind === 'shm') return offerShm(options);
   if (kind === 'socket' && options.host === 'process') return offerSocket(options.maxFrameBytes);
   if (kind === 'memory' && options.host === 'thread') return offerMemory();

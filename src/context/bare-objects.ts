@@ -1,35 +1,33 @@
 // Runs a body while `Object.prototype` has what the language gives it and nothing else. Node's inspector session
 // reads its messages as ordinary objects: with an `error` or `id` that a program has put there, each
-// answer is a failure, and each event one of no known kind.
+// answer is a failure, and each event one of no known kind. It writes them as JSON, so a `toJSON` of lists goes too.
 // Not here: code of ours, which reads own properties only.
 
 import vm from 'node:vm';
-import { defineOwn, descriptorOf, type OwnDescriptor } from '../internal/index.js';
-
-const standard: ReadonlySet<string | symbol> = new Set(
-  (
-    'constructor __defineGetter__ __defineSetter__ hasOwnProperty __lookupGetter__ ' +
-    '__lookupSetter__ isPrototypeOf propertyIsEnumerable toString valueOf __proto__ toLocaleString'
-  ).split(' '),
-);
+import { defineOwn, descriptorOf, type OwnDescriptor, standardKeys } from '../internal/index.js';
 
 /** That of Node's own code, which is not ours in a context of node:vm. */
 const prototypeOfNode: object = Object(vm.runInThisContext('Object.prototype'));
 
+type Hidden = [holder: object, key: string | symbol, descriptor: OwnDescriptor];
+
 /** `body` must end at once, and call no code of the program. What cannot be deleted stays. */
 export function withBareObjects<T>(body: () => T): T {
   const keys = Reflect.ownKeys(prototypeOfNode);
-  if (keys.length === standard.size) return body();
-  const hidden: [key: string | symbol, descriptor: OwnDescriptor][] = [];
-  for (const key of keys) {
-    const descriptor = standard.has(key) ? undefined : descriptorOf(prototypeOfNode, key);
-    if (descriptor !== undefined && Reflect.deleteProperty(prototypeOfNode, key)) {
-      hidden.push([key, descriptor]);
+  const hasJson = Object.hasOwn(Array.prototype, 'toJSON');
+  if (keys.length === standardKeys.size && !hasJson) return body();
+  const hidden: Hidden[] = [];
+  const hide = (holder: object, key: string | symbol): void => {
+    const descriptor = descriptorOf(holder, key);
+    if (descriptor !== undefined && Reflect.deleteProperty(holder, key)) {
+      hidden.push([holder, key, descriptor]);
     }
-  }
+  };
+  for (const key of keys) if (!standardKeys.has(key)) hide(prototypeOfNode, key);
+  if (hasJson) hide(Array.prototype, 'toJSON');
   try {
     return body();
   } finally {
-    for (const [key, descriptor] of hidden) defineOwn(prototypeOfNode, key, descriptor);
+    for (const [holder, key, descriptor] of hidden) defineOwn(holder, key, descriptor);
   }
 }

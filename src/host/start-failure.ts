@@ -65,6 +65,7 @@ const lastingCodes: ReadonlySet<unknown> = new Set([
   'EPERM',
   'ERR_WORKER_INVALID_EXEC_ARGV',
   'ERR_WORKER_PATH',
+  'INTERNAL_STATE',
   'CLUSTER_CLOSED',
   'CLUSTER_UNSIGNED',
   'NATIVE_MISSING',

@@ -1,7 +1,14 @@
 // JSON of what is ours, whatever a program has put on prototypes: no `toJSON` is called, not even one of
-// `Object.prototype`. So only for plain objects, lists and primitives.
+// `Object.prototype`. So only for plain objects, lists and primitives. A program that replaced `JSON.stringify`
+// before this was loaded, by something that works otherwise, gets that of a fresh realm here.
 
-const { stringify } = JSON;
+import vm from 'node:vm';
+
+type Stringify = (data: unknown, replacer: typeof asItIs) => string;
+
+const stringify: Stringify = works(JSON.stringify)
+  ? JSON.stringify
+  : vm.runInNewContext('JSON.stringify');
 
 /** `JSON.stringify` of plain data, or of a text. */
 export function jsonOf(data: unknown): string {
@@ -11,4 +18,15 @@ export function jsonOf(data: unknown): string {
 /** The part before a `toJSON` has changed it. */
 function asItIs(this: object, key: string): unknown {
   return Reflect.get(this, key);
+}
+
+function works(given: Stringify): boolean {
+  try {
+    const part = { b: ['"', 1.5, null, true], a: { toJSON: () => 'wrong' } };
+    return (
+      given(part, asItIs) === '{"b":["\\"",1.5,null,true],"a":{}}' && given('', asItIs) === '""'
+    );
+  } catch {
+    return false;
+  }
 }

@@ -3,8 +3,8 @@
 
 import { isNativeError } from 'node:util/types';
 
-/** What every `Object.prototype` has. */
-const usual: ReadonlySet<string | symbol> = new Set(
+/** Keys that every `Object.prototype` has. */
+export const standardKeys: ReadonlySet<string | symbol> = new Set(
   (
     'constructor __defineGetter__ __defineSetter__ hasOwnProperty __lookupGetter__ __lookupSetter__ ' +
     'isPrototypeOf propertyIsEnumerable toString valueOf __proto__ toLocaleString'
@@ -20,7 +20,7 @@ const mostNames = 5;
  */
 export function prototypeRemedy(cause: unknown): string | undefined {
   if (!isNativeError(cause) || cause.name !== 'TypeError') return undefined;
-  const added = Reflect.ownKeys(Object.prototype).filter((key) => !usual.has(key));
+  const added = Reflect.ownKeys(Object.prototype).filter((key) => !standardKeys.has(key));
   if (added.length === 0) return undefined;
   const names = added.slice(0, mostNames).map(String).join(', ');
   const more = added.length > mostNames ? ` and ${added.length - mostNames} more` : '';
