@@ -1,7 +1,8 @@
 // The text of a program that spoils its own built-in objects, makes calls of all kinds, and prints what came of
 // each. It looks at results by their own properties alone. Run by hostile.test.ts.
 
-import { library } from './child.js';
+/** The packed files, because a program loads them in half the time. */
+export const packed = new URL('../../bundle/index.js', import.meta.url).href;
 
 /** Makes all calls on `pool`, and gives what came of each as text, by its name. */
 const calls = `
@@ -103,9 +104,9 @@ const calls = `
     return came;
   }
   const { stringify } = JSON;
-  const print = (what, came) => void process.stdout.write(stringify([what, came]) + '\\n');`;
+  const print = (what, came) => void process.stdout.write(stringify({ __proto__: null, what, came }) + '\\n');`;
 
-const load = `const { Pool, pmap, run } = await import(${JSON.stringify(library)});`;
+const load = `const { Pool, pmap, run } = await import(${JSON.stringify(packed)});`;
 
 export interface HostileProgram {
   readonly host: 'process' | 'thread';
@@ -120,21 +121,16 @@ export interface HostileProgram {
 }
 
 /**
- * Prints a line of `[what, results by call]` for each step. Without steps there is one of all calls, those
- * included that cost a host.
+ * Prints a line of `{ what, came }` with the results of all calls by name, those included that cost a host. Then,
+ * while each step holds, one without those.
  */
 export function hostileProgram(given: HostileProgram): string {
-  const { host, before = '', after = '', steps, setup } = given;
-  const options = `size: 1, host: '${host}', graceMs: 20`;
+  const { host, before = '', after = '', steps = '{}', setup } = given;
   const set = setup === undefined ? '' : `setup: () => { ${setup} }`;
-  const once = `
-    const pool = new Pool({ ${options}, ${set} });
-    const came = { ...await make(light, pool), ...await make(heavy, pool) };
-    await pool.close();
-    print('all', came);`;
-  const each = `
-    const pool = new Pool({ ${options} });
-    await make(light, pool); // what Node loads at the first use, it may fail to load later
+  const use = `
+    const pool = new Pool({ size: 1, host: '${host}', graceMs: 20, ${set} });
+    // What Node loads at the first use it may fail to load during a step.
+    print('all', { ...await make(light, pool), ...await make(heavy, pool) });
     const steps = ${steps};
     for (const what of namesOf(steps)) {
       const undo = steps[what]();
@@ -147,7 +143,5 @@ export function hostileProgram(given: HostileProgram): string {
       print(what, came);
     }
     await pool.close();`;
-  return [calls, before, load, after, steps === undefined ? once : each, 'process.exit(0);'].join(
-    '\n',
-  );
+  return [calls, before, load, after, use, 'process.exit(0);'].join('\n');
 }

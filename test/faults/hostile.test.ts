@@ -5,44 +5,73 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { readRepositoryFile, sourceFiles } from '../support/repository.js';
-import { library, runProgram } from './child.js';
-import { type HostileProgram, hostileProgram } from './hostile-program.js';
+import { runProgram } from './child.js';
+import { type HostileProgram, hostileProgram, packed } from './hostile-program.js';
 
 type Results = Record<string, string>;
+type Line = readonly [what: string, came: Results];
 
-async function resultsOf(t: TestContext, program: HostileProgram): Promise<[string, Results][]> {
-  const { stdout, stderr } = await runProgram(t, hostileProgram(program));
-  const lines: [string, Results][] = stdout
+async function resultsOf(t: TestContext, program: HostileProgram): Promise<Line[]> {
+  // One core: the default pool has one host.
+  const { stdout, stderr } = await runProgram(t, hostileProgram(program), {
+    env: { MANYCORE_CORES: '1' },
+  });
+  const lines = stdout
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
+    .map((line) => JSON.parse(line))
+    .map(({ what, came }: { what: string; came: Results }): Line => [what, came]);
   assert.ok(lines.length > 0, stderr);
   return lines;
 }
 
 const hosts = ['process', 'thread'] as const;
-const cleanResults = new Map<string, Results>();
+type Host = (typeof hosts)[number];
 
-/** Results of a program that changes nothing. */
-async function clean(t: TestContext, host: 'process' | 'thread'): Promise<Results> {
-  const known = cleanResults.get(host);
-  if (known !== undefined) return known;
-  const [[, came] = ['', {}]] = await resultsOf(t, { host });
-  cleanResults.set(host, came);
-  return came;
+interface Steps {
+  /** Results of a program that changes nothing. */
+  readonly clean: Results;
+  readonly lines: readonly Line[];
 }
 
-async function checkSame(t: TestContext, program: HostileProgram): Promise<void> {
-  const expected = await clean(t, program.host);
-  const different: string[] = [];
-  for (const [what, came] of await resultsOf(t, program)) {
-    for (const [call, result] of Object.entries(came)) {
-      if (result !== expected[call]) {
-        different.push(`${what}: ${call} ${result} and not ${expected[call]}`);
-      }
-    }
+const known = new Map<Host, Promise<Steps>>();
+
+/** All steps in one program: each is undone before the next. */
+function stepsOf(t: TestContext, host: Host): Promise<Steps> {
+  const steps = `{ ...${pollutions(host === 'process')}, ...${replacements} }`;
+  const begun =
+    known.get(host) ??
+    resultsOf(t, { host, steps }).then(([[, clean] = ['', {}], ...lines]) => ({ clean, lines }));
+  known.set(host, begun);
+  return begun;
+}
+
+/** Of both kinds of hosts at a time. */
+async function checkSteps(t: TestContext, isWanted: (what: string) => boolean): Promise<void> {
+  const both = await Promise.all(hosts.map((host) => stepsOf(t, host)));
+  for (const [at, { clean, lines }] of both.entries()) {
+    const wanted = lines.filter(([what]) => isWanted(what));
+    assert.ok(wanted.length > 4);
+    assert.deepEqual(differences(hosts[at] ?? '', clean, wanted), []);
   }
-  assert.deepEqual(different, []);
+}
+
+function differences(host: string, clean: Results, lines: readonly Line[]): string[] {
+  return lines.flatMap(([what, came]) =>
+    Object.entries(came)
+      .filter(([call, result]) => result !== clean[call])
+      .map(([call, result]) => `${host} ${what}: ${call} ${result} and not ${clean[call]}`),
+  );
+}
+
+/** Runs the programs beside each other. */
+async function checkSame(t: TestContext, ...programs: HostileProgram[]): Promise<void> {
+  const all = programs.map(async (program) => {
+    const lines = await resultsOf(t, program);
+    const { clean } = await stepsOf(t, program.host);
+    return differences(program.host, clean, lines);
+  });
+  assert.deepEqual((await Promise.all(all)).flat(), []);
 }
 
 /** Parts of descriptors, options and results. */
@@ -88,20 +117,25 @@ const pollutions = (isEnumerable: boolean) => `(() => {
   return steps;
 })()`;
 
-for (const host of hosts) {
-  const isEnumerable = host === 'process';
-  test(`${host}: calls are the same with names of descriptors and options on Object.prototype`, async (t) => {
-    await checkSame(t, { host, steps: pollutions(isEnumerable) });
-  });
+test('calls are the same with names of descriptors and options on Object.prototype', async (t) => {
+  await checkSteps(t, (what) => what.split(' ').every((name) => names.includes(name)));
+});
 
-  test(`${host}: all calls are the same with such names there before the library loads`, async (t) => {
-    await checkSame(t, { host, before: pollute(harmless, isEnumerable) });
-  });
+test('all calls are the same with such names there before the library loads', async (t) => {
+  await checkSame(
+    t,
+    { host: 'process', before: pollute(harmless, true) },
+    { host: 'thread', before: pollute(harmless, false) },
+  );
+});
 
-  test(`${host}: all calls are the same with such names there in the hosts`, async (t) => {
-    await checkSame(t, { host, setup: pollute(harmless, !isEnumerable) });
-  });
-}
+test('all calls are the same with such names there in the hosts', async (t) => {
+  await checkSame(
+    t,
+    { host: 'process', setup: pollute(harmless, false) },
+    { host: 'thread', setup: pollute(harmless, true) },
+  );
+});
 
 /** Each replaces something and returns how to put it back. */
 const replacements = `(() => {
@@ -113,6 +147,7 @@ const replacements = `(() => {
   };
   const { then } = Promise.prototype;
   const { values } = Array.prototype;
+  const { from } = Buffer;
   return {
     'Function.prototype.toString': replace(Function.prototype, 'toString', () => 'function () { return "wrong"; }'),
     'Function.prototype.toString that throws': replace(Function.prototype, 'toString', () => { throw new Error('no text'); }),
@@ -126,22 +161,22 @@ const replacements = `(() => {
     'Array.prototype[Symbol.iterator]': replace(Array.prototype, Symbol.iterator, function* () { yield* apply(values, this, []); }),
     'Promise.prototype.then': replace(Promise.prototype, 'then', function (...args) { return apply(then, this, args); }),
     'JSON.stringify': replace(JSON, 'stringify', () => '"wrong"'),
+    'JSON.stringify that throws': replace(JSON, 'stringify', () => { throw new Error('no JSON'); }),
+    'Buffer.from that gives the same': replace(Buffer, 'from', (...args) => from(...args)),
+    'toJSON of lists': replace(Array.prototype, 'toJSON', () => 'wrong'),
     'members of Array.prototype': replace(Array.prototype, 'last', function () { return this.at(-1); }),
     'members of Function.prototype': replace(Function.prototype, 'method', function () { return this; }),
     'members of Object.prototype': replace(Object.prototype, 'extend', function () { return this; }),
   };
 })()`;
 
-for (const host of hosts) {
-  test(`${host}: calls are the same with each built-in function replaced`, async (t) => {
-    await checkSame(t, { host, steps: replacements });
-  });
-}
+test('calls are the same with each built-in function replaced', async (t) => {
+  await checkSteps(t, (what) => what.split(' ').some((name) => !names.includes(name)));
+});
 
 test('process: all calls are the same with functions replaced before the library loads', async (t) => {
-  // Hosts are started with what `JSON.stringify` makes.
   const before = `for (const [what, step] of Object.entries(${replacements})) {
-    if (what !== 'JSON.stringify' && !what.endsWith('that throws')) step();
+    if (what.startsWith('JSON') || !what.endsWith('that throws')) step();
   }`;
   await checkSame(t, { host: 'process', before });
 });
@@ -167,7 +202,7 @@ const freezeAll = `
   }`;
 
 test('process: all calls are the same with setters on Object.prototype that throw', async (t) => {
-  const setters = `const ours = new URL('./', ${JSON.stringify(library)}).href;
+  const setters = `const ours = new URL('./', ${JSON.stringify(packed)}).href;
     for (const name of ${JSON.stringify(assignedNames())}) {
       if (Object.hasOwn(Object.prototype, name)) continue;
       Object.defineProperty(Object.prototype, name, {
@@ -184,11 +219,31 @@ test('process: all calls are the same with setters on Object.prototype that thro
   await checkSame(t, { host: 'process', after: setters });
 });
 
-for (const [host, when] of [
-  ['process', 'after'],
-  ['thread', 'before'],
+test('all calls are the same with frozen prototypes', async (t) => {
+  await checkSame(t, { host: 'process', after: freezeAll }, { host: 'thread', before: freezeAll });
+});
+
+for (const [what, replacement] of [
+  ['gives nothing', 'Buffer.from = () => Buffer.alloc(0);'],
+  [
+    'gives no Buffer',
+    'const { from } = Buffer; Buffer.from = (...args) => new Uint8Array(from(...args));',
+  ],
 ] as const) {
-  test(`${host}: all calls are the same with prototypes frozen ${when} the library loads`, async (t) => {
-    await checkSame(t, { host, [when]: freezeAll });
+  test(`a Buffer.from that ${what} is refused by name, at once`, async (t) => {
+    const text = `${replacement}
+      const { Pool } = await import(${JSON.stringify(packed)});
+      for (const host of ['process', 'thread']) {
+        const pool = new Pool({ size: 1, host });
+        await pool.run(() => 1).catch(({ code, message }) => console.log(code, message));
+        await pool.close();
+      }
+      process.exit(0);`;
+    const { stdout, stderr } = await runProgram(t, text);
+    const said = stdout.trim().split('\n');
+    assert.equal(said.length, 2, stderr);
+    for (const each of said) {
+      assert.match(each, /^HOST_START_FAILED .*replaced Buffer\.from.*put Node's own back/);
+    }
   });
 }
