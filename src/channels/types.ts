@@ -70,6 +70,14 @@ export interface Claims {
   open(slot: number): void;
   /** Either end: true for exactly one of the two ends that try. */
   tryClaim(slot: number): boolean;
+  /** Sender: true while neither end has claimed it. */
+  isOpen(slot: number): boolean;
+  /** Sender: as `tryClaim`, and the receiver answers the task without beginning it. */
+  tryCancel(slot: number): boolean;
+  /** Receiver, after it could not claim the slot: the sender waits for an answer. */
+  isCancelled(slot: number): boolean;
+  /** The definition whose modules the receiver loads, written by it; `undefined`: none. */
+  loading: number | undefined;
 }
 
 /** A piece of shared memory, named by numbers that mean the same in every process. */

@@ -345,6 +345,28 @@ export class Host<C extends Call> implements EndingHost {
     return true;
   }
 
+  /** Keeps a call from beginning, and the host answers it; false when it has begun, or nobody can tell. */
+  tryCancel(call: C): boolean {
+    const slot = this.#calls.indexOf(call);
+    return slot >= 0 && this.#end.claims?.tryCancel(slot) === true;
+  }
+
+  /** True: nothing that was sent before keeps the host from beginning this call. */
+  isNext(call: C): boolean {
+    const sentAt = (each: number): number => this.#sentAt[each] ?? 0;
+    const slot = this.#calls.indexOf(call);
+    const before = [...this.#calls.keys()].filter(
+      (each) => this.#calls[each] !== undefined && sentAt(each) < sentAt(slot),
+    );
+    const hasBegun = (each: number): boolean => this.#end.claims?.isOpen(each) !== true;
+    return slot >= 0 && before.length < this.#concurrentTasks && before.every(hasBegun);
+  }
+
+  /** True: modules of a call load in it. False also where nobody can tell. */
+  get isLoading(): boolean {
+    return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
+  }
+
   /** Whether it has not answered this call yet. */
   has(call: C): boolean {
     return this.#calls.includes(call);

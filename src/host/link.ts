@@ -36,6 +36,8 @@ export interface LinkEvents {
   onClose(error: Error | undefined): void;
   /** A definition was sent. */
   onDefine?(): void;
+  /** The modules of this definition are loaded from now on; `undefined`: they are there. */
+  onLoad?(definition: number | undefined): void;
   /** A definition of the peer was read; `loading` while it has modules to load. */
   onLearn?(loading: Promise<void> | undefined): void;
 }
@@ -146,7 +148,7 @@ export class Link {
   }
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
-    if (this.#held !== undefined) {
+    if (this.#held !== undefined && !this.#passesHeld(kind)) {
       const bytes = rest(body);
       holdFrame(this.#held, { kind, task, target }, (to) =>
         this.#receive(kind, task, to, new ByteReader(bytes)),
@@ -166,13 +168,26 @@ export class Link {
     }
   }
 
+  /**
+   * Needs no definition, and its answer shows that the loop turns. Without claims nobody can tell that calls are
+   * held: they have begun for who asks, and must not look as if they went on.
+   */
+  #passesHeld(kind: number): boolean {
+    return kind === frame.askMemory && this.#end.claims !== undefined;
+  }
+
   #learn(id: number, bytes: Uint8Array): void {
+    this.#events.onLoad?.(id);
     const loading = this.#define(id, bytes);
     this.#events.onLearn?.(loading);
-    if (loading === undefined) return;
+    if (loading === undefined) {
+      this.#events.onLoad?.(undefined);
+      return;
+    }
     this.#held = [];
     // A definition that failed is reported by the frames that need it: reading them throws then.
     const resume = () => {
+      this.#events.onLoad?.(undefined);
       const held = this.#held ?? [];
       this.#held = undefined;
       for (const each of held) this.#afterHeld(each);

@@ -181,8 +181,11 @@ export class Runner {
   }
 
   #call(kind: number, slot: number, target: number, body: ByteReader, isAborted: boolean): void {
-    if (this.#options.claims?.tryClaim(slot) === false) return; // taken back by the parent
-    if (isAborted) {
+    const { claims } = this.#options;
+    const isTaken = claims?.tryClaim(slot) === false;
+    const isCancelled = isTaken && claims?.isCancelled(slot) === true;
+    if (isTaken && !isCancelled) return; // taken back by the parent
+    if (isAborted || isCancelled) {
       this.#answerAborted(kind, slot, target, body);
       return;
     }

@@ -67,6 +67,9 @@ export class Session {
         },
         onDrain: () => {},
         onClose,
+        onLoad: (definition) => {
+          if (end.claims !== undefined) end.claims.loading = definition;
+        },
         onLearn,
       },
     });

@@ -75,6 +75,10 @@ export class Dispatcher {
   readonly #hostOf = new Map<Task, TaskHost>();
   /** Tasks of the queue that lie in a starting host, too. None is there while a host is ready. */
   readonly #offers = new Map<Task, TaskHost>();
+  /** Hosts that are to end, and go on without a core. */
+  readonly #withoutCore = new WeakSet<TaskHost>();
+  /** Given up before they began, and not answered yet. */
+  readonly #cancelled = new WeakSet<Task>();
   readonly #idleWaiters: (() => void)[] = [];
   readonly #roomWaiters: (() => void)[] = [];
   readonly #limits: ScheduleLimits;
@@ -123,6 +127,9 @@ export class Dispatcher {
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (host) => {
         this.fleet.condemn(host);
+        // Another takes its place, which has to run even where this one goes on.
+        this.#giveCore(host);
+        this.#withoutCore.add(host);
         this.pump();
       },
     });
@@ -333,7 +340,7 @@ export class Dispatcher {
     } catch (error) {
       this.#settle(task, undefined, error, true);
     }
-    if (host.inFlight === 0) this.#giveCore();
+    if (host.inFlight === 0) this.#giveCore(host);
     return task.state === 'settled';
   }
 
@@ -377,10 +384,11 @@ export class Dispatcher {
   #left(task: Task, host: TaskHost): void {
     host.pendingMs = host.inFlight === 0 ? 0 : Math.max(0, host.pendingMs - task.countedMs);
     this.runningTasks -= 1;
-    if (host.inFlight === 0) this.#giveCore();
+    if (host.inFlight === 0) this.#giveCore(host);
   }
 
-  #giveCore(): void {
+  #giveCore(host: TaskHost): void {
+    if (this.#withoutCore.has(host)) return;
     this.#heldCores -= 1;
     this.#budget.give();
   }
@@ -439,8 +447,10 @@ export class Dispatcher {
     host.abandoned.delete(task); // given up, but it has ended by itself
     if (host.abandoned.size > 0) this.#lastStep.answered(host);
     if (task.isChunk) task.hostLabel = host.label;
-    learn(task.estimate, ranMs);
-    this.ran.record(ranMs);
+    if (!this.#cancelled.has(task)) {
+      learn(task.estimate, ranMs);
+      this.ran.record(ranMs);
+    }
     if (announcements.taskEnd.hasSubscribers) {
       announcements.taskEnd.publish({ ...this.#describe(task), host: host.id, ranMs });
     }
@@ -504,18 +514,22 @@ export class Dispatcher {
   }
 
   /**
-   * Gives up on a task that a host has: taken back if it has not begun, else the ladder. A host that
-   * has nothing else and did not begin in all the time of a timeout is itself stopped or stuck.
+   * Gives up on a task that a host has: taken back if it waits there for another one, else the ladder. One
+   * that has not begun is cancelled: a host which does not answer that loads its modules for ever, or is stopped.
    */
   #abandon(task: Task, host: TaskHost, error: unknown): void {
-    const isHostStuck = hasCode(error, 'TASK_TIMED_OUT') && host.inFlight === 1;
-    if (!isHostStuck && host.tryTakeBack(task)) {
+    // A shared one may work for another pool.
+    const isNext = host.isShared
+      ? hasCode(error, 'TASK_TIMED_OUT') && host.inFlight === 1
+      : host.isNext(task);
+    if (!isNext && host.tryTakeBack(task)) {
       this.#left(task, host);
       this.#settle(task, undefined, error, true);
       this.#next(host);
       return;
     }
-    host.abort(task);
+    if (host.tryCancel(task)) this.#cancelled.add(task);
+    else host.abort(task);
     host.abandoned.add(task);
     this.#settle(task, undefined, error, true);
     this.#requeue(
@@ -526,7 +540,7 @@ export class Dispatcher {
     );
     this.pump();
     startTimer(this.#options.graceMs, () => {
-      if (host.has(task)) this.#lastStep.begin(task, host);
+      if (host.has(task)) this.#lastStep.begin(task, host, !this.#cancelled.has(task));
     })?.unref();
   }
 
@@ -560,7 +574,7 @@ export class Dispatcher {
       this.#queue.remove(task, task.options.priority);
       this.#settle(task, undefined, this.#exitError(host, exit, task), true, host.label);
     }
-    if (running.length > 0) this.#giveCore();
+    if (running.length > 0) this.#giveCore(host);
     this.runningTasks -= running.length;
     for (const task of running.sort((a, b) => b.sequence - a.sequence)) {
       const hasBegun = host.hasBegun(task);

@@ -25,8 +25,15 @@ export class LastStep {
     this.#options = options;
   }
 
-  /** `culprit` goes on in `host` after its grace time. */
-  begin(culprit: Task, host: TaskHost): void {
+  /** `culprit` goes on in `host` after its grace time, or has not begun because the host reads nothing. */
+  begin(culprit: Task, host: TaskHost, hasBegun: boolean): void {
+    if (!hasBegun && hasInnocents(host) && !host.isLoading) {
+      // One of them blocks the loop, which may end.
+      startTimer(answerMs, () => {
+        if (host.has(culprit)) this.begin(culprit, host, hasBegun);
+      })?.unref();
+      return;
+    }
     if (!this.#condemned.has(host)) this.#condemned.set(host, culprit.name || 'a task');
     if (!hasInnocents(host)) {
       host.kill();

@@ -1,11 +1,13 @@
 // Claim words: one int32 for each task in flight, which both ends can change at once. Who turns
-// `open` into `taken` owns the task: the host to run it, or the parent to take it back.
+// `open` into `taken` owns the task: the host to run it, or the parent to take it back. The parent turns
+// `open` into `cancelled` where the task must not begin and its answer shows that the host reads on.
 
 import type { Claims } from '../types.js';
 import { wordAt } from './layout.js';
 
 const taken = 0;
 const open = 1;
+const cancelled = 2;
 
 export class SegmentClaims implements Claims {
   readonly slotCount: number;
@@ -22,6 +24,28 @@ export class SegmentClaims implements Claims {
 
   tryClaim(slot: number): boolean {
     return Atomics.compareExchange(this.#words, this.#index(slot), open, taken) === open;
+  }
+
+  isOpen(slot: number): boolean {
+    return Atomics.load(this.#words, this.#index(slot)) === open;
+  }
+
+  tryCancel(slot: number): boolean {
+    return Atomics.compareExchange(this.#words, this.#index(slot), open, cancelled) === open;
+  }
+
+  isCancelled(slot: number): boolean {
+    return Atomics.load(this.#words, this.#index(slot)) === cancelled;
+  }
+
+  /** The word is 0 or the definition's id + 1. */
+  get loading(): number | undefined {
+    const word = Atomics.load(this.#words, wordAt.hostLoading);
+    return word === 0 ? undefined : word - 1;
+  }
+
+  set loading(definition: number | undefined) {
+    Atomics.store(this.#words, wordAt.hostLoading, definition === undefined ? 0 : definition + 1);
   }
 
   /** A slot number may come from the peer: outside of the range it would name another word. */

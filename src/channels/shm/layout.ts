@@ -15,6 +15,8 @@ export const wordAt = {
   hostState: 10 * lineWords,
   requestRoom: 11 * lineWords,
   replyRoom: 12 * lineWords,
+  /** Written by the host, unknown to Rust: see `Claims.loading`. */
+  hostLoading: 13 * lineWords,
   firstClaim: 1024,
 } as const;
 

@@ -1,0 +1,146 @@
+// Calls whose modules do not load in hosts: the call is rejected, the hosts of others go on or are replaced.
+
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import type { Pool, PoolOptions } from '../../src/index.js';
+import { waitFor, withDeadline } from '../support/index.js';
+import { loadingVariable, loadVariable, one } from './ending-module.js';
+import { programFolder } from './programs.js';
+import { deadlineMs, Gate, openPool, type Way, ways } from './ways.js';
+
+interface Poisoned {
+  readonly pool: Pool;
+  readonly gate: Gate;
+}
+
+/** A pool with a ready host, in which the module does not load. */
+async function poisonedPool(
+  t: TestContext,
+  load: string,
+  way: Way,
+  options: PoolOptions = {},
+): Promise<Poisoned> {
+  const gate = new Gate(t);
+  const env = { [loadVariable]: load, [loadingVariable]: gate.mark('loading') };
+  const pool = openPool(t, { size: 1, graceMs: 10, env, ...options }, way);
+  await pool.warm();
+  return { pool, gate };
+}
+
+/** Calls a CommonJS module, which is loaded without a turn of the loop. */
+function requiringOne(t: TestContext): () => number {
+  const folder = programFolder(t, {
+    'required.cjs': `const how = process.env.${loadVariable};
+if (how !== undefined) require('node:fs').writeFileSync(process.env.${loadingVariable}, '');
+if (how === 'spins') for (;;);
+if (how === 'exits') process.exit(7);
+if (how === 'is killed') process.kill(process.pid, 'SIGKILL');
+exports.one = () => 1;`,
+  });
+  const required = createRequire(import.meta.url)(join(folder, 'required.cjs'));
+  return () => required.one();
+}
+
+const next = (pool: Pool): Promise<number> =>
+  withDeadline(
+    pool.run(() => 2),
+    deadlineMs,
+    'the next call',
+  );
+
+const loads = [
+  ['spins', 'import'],
+  ['awaits', 'import'],
+  ['spins', 'require'],
+] as const;
+
+describe('loads that never end', { concurrency: 8 }, () => {
+  for (const way of ways) {
+    for (const [load, how] of loads) {
+      for (const end of ['an abort', 'its time limit'] as const) {
+        // Threads have seconds to end a load: one of each kind says enough.
+        if (
+          way.host === 'thread' &&
+          how === 'import' &&
+          (end === 'an abort') === (load === 'spins')
+        )
+          continue;
+        test(`${way.name}: the host whose ${how} ${load} is replaced after ${end}`, async (t) => {
+          const { pool, gate } = await poisonedPool(t, load, way);
+          const call = how === 'import' ? () => one() : requiringOne(t);
+          const abort = new AbortController();
+          const limits = end === 'an abort' ? { signal: abort.signal } : { timeoutMs: 200 };
+          const poison = pool.with(limits).run(call);
+          const code = end === 'an abort' ? 'ABORTED' : 'TASK_TIMED_OUT';
+          const rejected = assert.rejects(poison, { code });
+          await gate.reached('loading');
+          abort.abort();
+          await rejected;
+          assert.equal(await next(pool), 2);
+          assert.equal(pool.stats().exitedHosts, 1);
+          assert.equal(pool.stats().health.state, 'ok');
+        });
+      }
+    }
+
+    test(`${way.name}: what waits beside a load that never ends runs elsewhere`, async (t) => {
+      const { pool, gate } = await poisonedPool(t, 'awaits', way, { concurrentTasksPerHost: 2 });
+      const abort = new AbortController();
+      const poison = pool.with({ signal: abort.signal, retry: 1 }).run(() => one());
+      const rejected = assert.rejects(poison, { code: 'ABORTED' });
+      await gate.reached('loading');
+      const beside = pool.with({ retry: 1 }).run(() => 3);
+      abort.abort();
+      await rejected;
+      assert.equal(await withDeadline(beside, deadlineMs, 'the call beside it'), 3);
+    });
+  }
+
+  for (const way of ways.filter(({ channel }) => channel === 'shm')) {
+    test(`${way.name}: a task that runs beside a load which never ends finishes`, async (t) => {
+      const { pool, gate } = await poisonedPool(t, 'awaits', way, { concurrentTasksPerHost: 2 });
+      const file = gate.file;
+      const innocent = pool.run(async (mark: string) => {
+        writeFileSync(mark, '');
+        while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 2));
+        return 3;
+      }, gate.mark('innocent'));
+      await gate.reached('innocent');
+      const abort = new AbortController();
+      const poison = assert.rejects(
+        pool.with({ signal: abort.signal }).run(() => one()),
+        { code: 'ABORTED' },
+      );
+      await gate.reached('loading');
+      abort.abort();
+      await poison;
+      assert.equal(await next(pool), 2);
+      gate.open();
+      assert.equal(await innocent, 3);
+      await waitFor(() => pool.stats().exitedHosts === 1);
+    });
+
+    test(`${way.name}: a task that never began behind one that blocks is no reason to end it`, async (t) => {
+      const { pool, gate } = await poisonedPool(t, '', way, { concurrentTasksPerHost: 2 });
+      const file = gate.file;
+      const innocent = pool.run((mark: string) => {
+        writeFileSync(mark, '');
+        while (!existsSync(file));
+        return 3;
+      }, gate.mark('innocent'));
+      await gate.reached('innocent');
+      await assert.rejects(
+        pool.with({ signal: AbortSignal.timeout(20) }).run(() => 4),
+        { code: 'ABORTED' },
+      );
+      // Longer than a host may take to show that its loop turns.
+      setTimeout(() => gate.open(), 2_500);
+      assert.equal(await innocent, 3);
+      assert.equal(await next(pool), 2);
+      assert.equal(pool.stats().exitedHosts, 0);
+    });
+  }
+});
