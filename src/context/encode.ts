@@ -375,10 +375,17 @@ export class Graph {
     const carried = this.#carrier?.carry?.(value);
     if (carried === undefined) return -1;
     this.#mustBeConstant();
+    const isMemory = ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
+    if (isMemory && !this.#isCopyable(value)) refuse(value, this.path);
     this.parcel ??= new Parcel();
     const at = this.parcel.add(value, carried.moved);
     const index = this.add(value, [special.live, this.parcel.id, at]);
-    if (Buffer.isBuffer(value)) this.addPrototype(index, Buffer.prototype); // a Uint8Array arrives
+    if (!isMemory) return index;
+    this.holders.push(value);
+    this.#propertiesOfLeaf(index, value);
+    // A Buffer arrives as a Uint8Array.
+    const arriving = Buffer.isBuffer(value) ? Uint8Array.prototype : leafPrototype(value);
+    this.#finish(index, value, arriving);
     return index;
   }
 
@@ -572,15 +579,18 @@ export class Graph {
   /** Dates, regular expressions, buffers, views, boxed primitives: V8 writes them. */
   #leaf(value: object): object {
     this.#begin(value, value);
-    const bare = leafPrototype(value);
+    this.#propertiesOfLeaf(value, value);
+    this.#finish(value, value, leafPrototype(value));
+    return value;
+  }
+
+  #propertiesOfLeaf(target: object | number, value: object): void {
     // A list of the names of a view holds a text for each element.
     const own = ArrayBuffer.isView(value) && isBare(value) ? [] : Reflect.ownKeys(value);
     for (const key of own) {
       if (typeof key === 'string' && (key === 'length' || isIndex(key))) continue;
-      this.#property(value, value, key);
+      this.#property(target, value, key);
     }
-    this.#finish(value, value, bare);
-    return value;
   }
 
   #object(value: object): object {
