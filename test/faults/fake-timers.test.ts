@@ -76,19 +76,22 @@ const uses: Record<string, readonly [program: string, printed: string]> = {
   'no close at all': ['console.log(await pool.run(() => 1));', '1\n'],
 };
 
-for (const way of ways) {
-  test(`${way.name}: ${Object.keys(uses).join(', ')} work under fake timers`, async (t) => {
+/** Node's own streams need `process.nextTick`: a channel over a socket does as well. */
+const moreFakes = 'process.nextTick = () => {}; globalThis.queueMicrotask = () => {};';
+
+const whens = ['after', 'before'] as const;
+
+for (const [way, when] of ways.flatMap((way) => whens.map((when) => [way, when] as const))) {
+  test(`${way.name}: ${Object.keys(uses).join(', ')} work under fake timers that are there ${when} the library`, async (t) => {
     const options = JSON.stringify({ size: 1, host: way.host, channel: way.channel, graceMs: 20 });
     const programs = Object.entries(uses).map(
       ([what, [program]]) =>
         `{ console.log(${JSON.stringify(what)}); const pool = new Pool(${options}); ${program} }`,
     );
-    const { status, stdout, stderr } = await runProgram(
-      t,
-      `import { Pool, pmap } from ${JSON.stringify(library)};
-       ${fakes}
-       ${programs.join('\n')}`,
-    );
+    const load = `const { Pool, pmap } = await import(${JSON.stringify(library)});`;
+    const fake = way.channel === 'socket' ? fakes : fakes + moreFakes;
+    const text = [...(when === 'after' ? [load, fake] : [fake, load]), ...programs].join('\n');
+    const { status, stdout, stderr } = await runProgram(t, text);
     const printed = Object.entries(uses).map(([what, [, text]]) => `${what}\n${text}`);
     assert.deepEqual([status, stdout], [0, printed.join('')], stderr);
   });
