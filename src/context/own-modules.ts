@@ -1,4 +1,4 @@
-// Files of the user's own, and which of them loading one loads in turn. Packages are left out: they neither start
+// Modules of the user's own (files, `data:` URLs), and which of them loading one loads in turn. Packages are left out: they neither start
 // tasks of the user nor import the program.
 // Reading and parsing every module of a large program would take longer than a call. So a pattern that finds more
 // than there is looks through the texts first, and what it finds nothing in is not parsed.
@@ -28,7 +28,11 @@ function mentionedIn(url: string): Mentioned {
   if (known !== undefined) return known;
   const files = new Set<string>();
   let usesUs = false;
-  for (const [, specifier = ''] of (fileText(url) ?? '').matchAll(quoted)) {
+  const text = fileText(url) ?? '';
+  const found = [...text.matchAll(quoted)].map(([, specifier = '']) => specifier);
+  // A `data:` URL may have quotes in it.
+  if (/['"`]data:/.test(text)) found.push(...(analysisOf(url)?.sources ?? []));
+  for (const specifier of found) {
     const target = urlOfMentioned(specifier, url);
     usesUs ||= isUse(specifier, target);
     if (target !== undefined && isOwn(target)) files.add(target);
@@ -66,6 +70,8 @@ export function evaluatedAt(url: string): AtLoad | undefined {
 
 /** The files of the user's that loading the one at `url` loads next. */
 export function filesLoadedBy(url: string): readonly string[] {
-  const found = [...(evaluatedAt(url)?.loads ?? [])].map((each) => urlOfModule(each, url));
+  const found = [...(evaluatedAt(url)?.loads ?? [])].map((each) =>
+    each.startsWith('data:') ? urlOfMentioned(each, url) : urlOfModule(each, url),
+  );
   return found.filter((each): each is string => each !== undefined && isOwn(each));
 }

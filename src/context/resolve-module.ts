@@ -19,11 +19,12 @@ export function isOfUser(url: string): boolean {
 /** With this file in a folder of its own, or in a bundle of all. */
 const ownFolder = import.meta.url.replace(/(?:context\/)?[^/]*$/, '');
 
-/** True: a file of the user's, of no package and not of this library. */
+/** True: a module of the user's, of no package and not of this library. */
 export function isOwn(url: string): boolean {
-  return isOfUser(url) && !isOurs(url);
+  return (isOfUser(url) && !isOurs(url)) || url.startsWith('data:');
 }
 
+/** True: a module of this library. */
 export function isOurs(url: string): boolean {
   // In a bundle of the user's this file is one of theirs.
   return url.startsWith(ownFolder) && isOwnName(ownFolder, 'manycore');
@@ -51,6 +52,7 @@ export function urlOfModule(specifier: string, parent: string): string | undefin
 
 /** The same for what may be a specifier: names of other packages are not looked for. */
 export function urlOfMentioned(specifier: string, parent: string): string | undefined {
+  if (specifier.startsWith('data:')) return bareUrl(specifier);
   const isMeant = /^(?:\.|\/|#|file:)/.test(specifier) || isOwnName(parent, specifier);
   return isMeant ? urlOfModule(specifier, parent) : undefined;
 }
@@ -85,6 +87,7 @@ const names = new Map<string, string>();
 
 /** True: `specifier` begins with the name of the package that the module at `url` is in itself. */
 function isOwnName(url: string, specifier: string): boolean {
+  if (url.startsWith('data:')) return false;
   const folder = url.replace(/[^/]*$/, '');
   let name = names.get(folder);
   if (name === undefined) {

@@ -224,12 +224,22 @@ function runningSource(scriptId: string): RunningSource | undefined {
 }
 
 function readFile(url: string): string | undefined {
-  if (!url.startsWith('file:')) return undefined;
+  if (!/^(?:file|data):/.test(url)) return undefined;
   try {
+    if (url.startsWith('data:')) return textOfData(url);
     return readFileSync(fileURLToPath(url), 'utf8');
   } catch {
     return undefined; // moved or deleted since: V8 still has it
   }
+}
+
+/** The text of the module that a `data:` URL holds, as Node reads it. */
+function textOfData(url: string): string | undefined {
+  const [, base64, body] =
+    /^[^/]+\/[^,;]+[^,]*?(;base64)?,([\s\S]*)$/.exec(new URL(url).pathname) ?? [];
+  if (body === undefined) return undefined;
+  const text = decodeURIComponent(body);
+  return base64 === undefined ? text : Buffer.from(text, 'base64').toString();
 }
 
 function stripTypes(source: string): string | undefined {
@@ -312,7 +322,7 @@ export function scriptsRead(): number {
   return scripts.size;
 }
 
-/** The text of the file at `url`; `undefined`: unreadable, or large. */
+/** The text of the file at `url`, or of a `data:` URL; `undefined`: unreadable, or large. */
 export function fileText(url: string): string | undefined {
   const text = readFile(url);
   return text !== undefined && text.length <= maxFileLength ? text : undefined;

@@ -1,9 +1,7 @@
-// Flags of node that this process was started with, as its hosts have them too.
+// Flags of node that this process was started with, as its hosts have them too: of its command line, and of the
+// variable NODE_OPTIONS.
 
-import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { isProgram } from '../context/index.js';
+import { isProgramPreload } from '../context/index.js';
 
 /** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
 const ownFlags: ReadonlySet<string> = new Set([
@@ -51,23 +49,64 @@ export function threadFlags(execArgv: readonly string[]): string[] {
 
 /** True: a thread that inherits these would run the program again, or refuse an entry that is a file. */
 export function mustNotRepeat(execArgv: readonly string[]): boolean {
-  return groups(execArgv).some(
+  return groups(execArgv, String).some(
     (words) => /^--input-type(=|$)/.test(words[0] ?? '') || loadsProgram(words),
   );
 }
 
+/** True: Node loads other modules in this process before the one that it runs. */
+export function hasPreloads(): boolean {
+  const options = wordsOfOptions(process.env['NODE_OPTIONS'] ?? '').map(({ value }) => value);
+  return [...process.execArgv, ...options].some((word) => preloadFlags.test(word));
+}
+
+/** `env` for a host: without the options in `NODE_OPTIONS` that would run the program there again. */
+export function inheritedEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: text = '' } = env;
+  const words = wordsOfOptions(text);
+  const kept = groups(words, ({ value }) => value).filter(
+    (group) => !loadsProgram(group.map(({ value }) => value)),
+  );
+  if (kept.flat().length === words.length) return env;
+  return {
+    ...env,
+    NODE_OPTIONS: kept
+      .flat()
+      .map((word) => word.text)
+      .join(' '),
+  };
+}
+
+/** A word of `NODE_OPTIONS`: as it is written there, and what Node reads. */
+interface OptionWord {
+  text: string;
+  value: string;
+}
+
+/** Splits as Node does: at spaces, but for those between double quotes, where a backslash stands before any character. */
+function wordsOfOptions(options: string): OptionWord[] {
+  const words: OptionWord[] = [];
+  for (const [text] of options.matchAll(/(?:[^ "]|"(?:\\.|[^"\\])*"?)+/gs)) {
+    const value = text.replace(/"((?:\\.|[^"\\])*)"?/gs, (_, quoted: string) =>
+      quoted.replace(/\\(.)/gs, '$1'),
+    );
+    words.push({ text, value });
+  }
+  return words;
+}
+
 function withValues(execArgv: readonly string[], isMeant: (flag: string) => boolean): string[] {
-  return groups(execArgv)
+  return groups(execArgv, String)
     .filter((words) => isMeant(words[0] ?? '') && !loadsProgram(words))
     .flat();
 }
 
 /** Each flag with its values: a word without a dash belongs to the flag before it, and is no program's name. */
-function groups(execArgv: readonly string[]): string[][] {
-  const found: string[][] = [];
-  for (const word of execArgv) {
+function groups<Word>(words: readonly Word[], textOf: (word: Word) => string): Word[][] {
+  const found: Word[][] = [];
+  for (const word of words) {
     const last = found.at(-1);
-    if (last === undefined || word.startsWith('-')) found.push([word]);
+    if (last === undefined || textOf(word).startsWith('-')) found.push([word]);
     else last.push(word);
   }
   return found;
@@ -75,16 +114,8 @@ function groups(execArgv: readonly string[]): string[][] {
 
 /** `--import ./app.mjs` where that starts tasks: each host would run the program once more. */
 function loadsProgram(words: readonly string[]): boolean {
-  const [, value = words[1]] = /^--(?:import|require)=(.*)$/.exec(words[0] ?? '') ?? [];
-  if (value === undefined || !preloadFlags.test(words[0] ?? '')) return false;
-  if (value.startsWith('file:')) return isProgram(value);
-  if (!/^\.{0,2}\//.test(value)) return false;
-  try {
-    // As `-r` finds it, which may leave the extension out.
-    return isProgram(pathToFileURL(createRequire(import.meta.url).resolve(resolve(value))).href);
-  } catch {
-    return false; // Node has said so already
-  }
+  const [, value = words[1]] = /^--(?:import|require)=(.*)$/s.exec(words[0] ?? '') ?? [];
+  return value !== undefined && preloadFlags.test(words[0] ?? '') && isProgramPreload(value);
 }
 
 const preloadFlags = /^(?:-r|--require|--import)(?:=|$)/;

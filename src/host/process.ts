@@ -9,7 +9,7 @@ import { fewestBlockingThreads, withBlockingThreads } from '../blocking-pool/ind
 import type { ChannelOffer } from '../channels/index.js';
 import { jsonOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
-import { inheritedFlags } from './flags.js';
+import { inheritedEnvironment, inheritedFlags } from './flags.js';
 import { afterOutput, listenToOutput, type Output } from './output.js';
 import type { HostTicket } from './protocol.js';
 import type { HostExit, HostHandle, HostOptions } from './types.js';
@@ -30,7 +30,12 @@ export function startProcess(
   // Nothing is inherited: Node takes variables from what the prototype of `env` has.
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', output, output, ...offer.stdio],
-    env: ownOf({ ...withBlockingThreads(process.env, fewestBlockingThreads), ...options.env }),
+    env: ownOf(
+      inheritedEnvironment({
+        ...withBlockingThreads(process.env, fewestBlockingThreads),
+        ...options.env,
+      }),
+    ),
     windowsHide: true,
   };
   const args = [...flags, entryPath, jsonOf(ticket)];

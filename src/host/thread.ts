@@ -7,7 +7,7 @@ import type { ChannelOffer } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { errorOf, messageOf, ownOf } from '../internal/index.js';
 import { entryFile } from './entry-file.js';
-import { mustNotRepeat, threadFlags } from './flags.js';
+import { inheritedEnvironment, mustNotRepeat, threadFlags } from './flags.js';
 import { Loads } from './loads.js';
 import { afterOutput, listenToOutput, type Output } from './output.js';
 import type { HostTicket } from './protocol.js';
@@ -25,7 +25,7 @@ export function startThread(
       name: 'manycore host', // the thread has it in the system, from Node 22 on
       workerData: ticket,
       transferList: [...offer.transfer, ...(ticket.parcels === undefined ? [] : [ticket.parcels])],
-      env: withoutUndefined({ ...process.env, ...options.env }),
+      env: withoutUndefined(inheritedEnvironment({ ...process.env, ...options.env })),
       ...((options.execArgv.length > 0 || mustNotRepeat(process.execArgv)) && {
         execArgv: [...threadFlags(process.execArgv), ...options.execArgv],
       }),

@@ -10,7 +10,7 @@ import { offerChannel, Wire } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import { jsonOf, ownOf } from '../internal/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
-import { inheritedFlags } from './flags.js';
+import { inheritedEnvironment, inheritedFlags } from './flags.js';
 
 /** Descriptors of the process: the wire's, the passage's, then those that it is given. */
 const wireAt = 3;
@@ -100,7 +100,7 @@ function start(
   const argument = jsonOf(ticket(wireTicket, given));
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', 'inherit', 'inherit', ...firstFds, ...fds],
-    env: ownOf(withBlockingThreads(process.env, blockingThreads)),
+    env: ownOf(inheritedEnvironment(withBlockingThreads(process.env, blockingThreads))),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
     // A Ctrl-C at the terminal is for whoever started this process to act on.

@@ -31,11 +31,16 @@ export function programFolder(t: TestContext, files: Readonly<Record<string, str
   return folder;
 }
 
-/** Runs `node` with `args` in `folder`. What takes a minute is killed: `exitCode` is null then. */
-export function runNode(folder: string, args: readonly string[], stdin = ''): Promise<Ended> {
+/** Runs `node` with `args` and `NODE_OPTIONS` in `folder`. What takes a minute is killed: `exitCode` is null then. */
+export function runNode(
+  folder: string,
+  args: readonly string[],
+  stdin = '',
+  options = '',
+): Promise<Ended> {
   const child = spawn(process.execPath, args, {
     cwd: folder,
-    env: { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: '', NODE_V8_COVERAGE: '' },
+    env: { ...process.env, NODE_OPTIONS: options, NODE_TEST_CONTEXT: '', NODE_V8_COVERAGE: '' },
     timeout: limitMs,
     killSignal: 'SIGKILL',
   });

@@ -1,5 +1,5 @@
 // However a program is started, no host runs it again: the entry that Node resolved, what a runner
-// imports, what --import and --require load before there is an entry.
+// imports, what --import, --require and NODE_OPTIONS load before there is an entry.
 
 import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
@@ -67,7 +67,21 @@ ${kept}
 `,
 ]);
 
+const library = new URL('../../bundle/index.js', import.meta.url).href;
+/** A module that is a URL, which imports by URLs. */
+const data = `data:text/javascript,${encodeURIComponent(esm.replace("'manycore'", JSON.stringify(library)))}`;
+
 const files = {
+  'node_modules/starter/package.json': '{"exports":{"./now":{"import":"./index.mjs"}}}',
+  'node_modules/starter/index.mjs': "import './lib/app.mjs'; import 'manycore/metrics';",
+  'node_modules/starter/lib/app.mjs': `import { run } from 'manycore';
+console.log('loaded');
+console.log(await run(() => 42), await run(() => true));
+`,
+  'esm/data-worker.js': `import { Worker } from 'node:worker_threads';
+new Worker(new URL(${JSON.stringify(data)}));`,
+  'esm/data-runner.js': `await import(${JSON.stringify(data)});`,
+  'esm/behind-data.mjs': `import { start } from ${JSON.stringify(data.replace('export%20class', 'export%20const%20start%20%3D%201%3B%20export%20class'))};`,
   'esm/package.json': '{"type":"module","main":"app.js"}',
   'esm/app.js': esm,
   'esm/runner.js': "await import('./app.js');",
@@ -85,7 +99,9 @@ const files = {
   ...Object.fromEntries(keepers),
 };
 
-const starts: readonly (readonly [folder: string, args: readonly string[], stdin?: string])[] = [
+type Start = readonly [folder: string, args: readonly string[], stdin?: string, options?: string];
+
+const starts: readonly Start[] = [
   ['esm', ['app.js']],
   ['esm', ['.']],
   ['.', ['esm']],
@@ -99,6 +115,17 @@ const starts: readonly (readonly [folder: string, args: readonly string[], stdin
   ['esm', ['--input-type=module', '-e', "await import('./app.js')"]],
   ['esm', ['--import', './threads.mjs', '-e', '0']],
   ['esm', ['--input-type=module', '-e', "await import('./threads.mjs')"]],
+  ['esm', ['data-worker.js']],
+  ['esm', ['data-runner.js']],
+  ['esm', ['--import', data, '-e', '0']],
+  ['esm', ['--import', 'starter/now', '-e', '0']],
+  ['esm', ['--import', './app.js?once', '-e', '0']],
+  ['esm', ['-e', '0'], '', '--import ./app.js'],
+  ['esm', ['-e', '0'], '', `--import "./indirect\\.mjs"`],
+  ['esm', ['-e', '0'], '', '--import=./threads.mjs'],
+  ['esm', ['-e', '0'], '', '--import starter/now'],
+  ['esm', ['-e', '0'], '', `--import ${data}`],
+  ['cjs', ['-e', '0'], '', '--no-warnings -r ./lib/app'],
   ['cjs', ['.']],
   ['cjs', ['lib/app']],
   ['.', ['cjs/lib/app']],
@@ -116,14 +143,53 @@ test('no host runs the program again, however it was started', async (t) => {
   symlinkSync('app.js', join(root, 'esm/link.js'));
   const waiting = starts.entries();
   const runSome = async (): Promise<void> => {
-    for (const [, [folder, args, stdin]] of waiting) {
-      const { lines, stderr } = await runNode(join(root, folder), args, stdin);
+    for (const [, [folder, args, stdin, options]] of waiting) {
+      const { lines, stderr } = await runNode(join(root, folder), args, stdin, options);
       const outcome = [...lines, ...(stderr === '' ? [] : [stderr])];
-      assert.deepEqual(outcome, ['loaded', '42 true'], `cd ${folder}; node ${args.join(' ')}`);
+      const start = `cd ${folder}; NODE_OPTIONS='${options}' node ${args.join(' ')}`;
+      assert.deepEqual(outcome, ['loaded', '42 true'], start);
     }
   };
   await Promise.all([runSome(), runSome()]);
 });
+
+test('hosts load what NODE_OPTIONS loads besides the program', async (t) => {
+  const folder = programFolder(t, {
+    'a "2".mjs': 'process.agents += 1;',
+    'agent.mjs': 'process.agents = (process.agents ?? 0) + 1;',
+    'app.mjs': `import { Pool } from 'manycore';
+for (const host of ['process', 'thread']) {
+  const pool = new Pool({ size: 1, host, env: { NODE_OPTIONS: process.env.NODE_OPTIONS, mine: '1' } });
+  const found = await pool.run(() => [process.agents, process.env.NODE_OPTIONS, process.env.mine]);
+  console.log(JSON.stringify(found));
+  await pool.close();
+}`,
+  });
+  const options =
+    '--no-warnings --import ./agent.mjs --import ./app.mjs --import="./a \\"2\\".mjs"';
+  const { lines, stderr } = await runNode(folder, ['-e', '0'], '', options);
+  const expected = '--no-warnings --import ./agent.mjs --import="./a \\"2\\".mjs"';
+  assert.deepEqual(lines, Array(2).fill(JSON.stringify([2, expected, '1'])));
+  assert.equal(stderr, '');
+});
+
+for (const host of ['process', 'thread']) {
+  test(`a preload that is not seen to start tasks ends the start of its host: ${host}`, async (t) => {
+    const text = `const { Pool } = await import('many' + 'core');
+console.log('loaded');
+await new Pool({ size: 1, host: '${host}' }).run(() => 1);`;
+    const folder = programFolder(t, { 'hidden.mjs': text });
+    const { lines, stderr, exitCode } = await runNode(folder, [
+      '--import',
+      './hidden.mjs',
+      '-e',
+      '0',
+    ]);
+    assert.ok(lines.length < 5, `${lines.length} starts`);
+    assert.match(stderr, /a module that --import, -r or NODE_OPTIONS loads starts tasks/);
+    assert.notEqual(exitCode, 0);
+  });
+}
 
 test('a CommonJS module that throws while it loads in a host is refused, and the host lives', async (t) => {
   const folder = programFolder(t, {
