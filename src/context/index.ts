@@ -9,6 +9,7 @@ export { guardProgram } from './guard.js';
 export { beginCall, endCall, receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
 export { isCloneable, isHandle } from './live.js';
+export { moduleOf } from './modules.js';
 export { disposePerHost, perHost } from './per-host.js';
 export { isProgramPreload } from './preloads.js';
 export { programUrls } from './program.js';

@@ -5,8 +5,10 @@ import { createRequire, isBuiltin } from 'node:module';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { loadNodeModule } from './intrinsics.js';
-import { type ModuleDefinition, namespaceType } from './protocol.js';
+import { type ModuleDefinition, namespaceType, parseDefinition } from './protocol.js';
 import { importerFor } from './recreate.js';
+import type { Exporter } from './types.js';
+import { read } from './wire.js';
 
 /** Gives an export of a loaded module; `*`: the module itself. */
 export type Exports = (name: string) => unknown;
@@ -74,4 +76,14 @@ function failed({ specifier, parent }: ModuleDefinition, cause: unknown): CodedE
       'function imported, so the module must load there as well',
     { cause },
   );
+}
+
+/** The specifier of the module that a definition loads; `undefined`: it is none, or there is none. */
+export function moduleOf(exporter: Exporter, id: number): string | undefined {
+  try {
+    const definition = parseDefinition(read(exporter.definition(id), undefined).value);
+    return definition.kind === 'module' ? definition.specifier : undefined;
+  } catch {
+    return undefined; // the number comes from the peer
+  }
 }

@@ -28,6 +28,13 @@ export function parcelsOf({ snapshot, packed }: Call): readonly Parcel[] {
   return [captured, passed].filter((parcel) => parcel !== undefined);
 }
 
+/** True: its host must have learnt `definition` before. */
+export function needs({ snapshot, packed }: Call, definition: number): boolean {
+  return (
+    snapshot.definitions.includes(definition) || packed?.definitions.includes(definition) === true
+  );
+}
+
 /** Something in it leaves this thread with it, so it goes once. */
 export function isOneWay(call: Call): boolean {
   return parcelsOf(call).some(({ transfer }) => transfer.length > 0);

@@ -13,6 +13,25 @@ export function describeExit(exit: HostExit): string {
 /** Exit code of a process that called abort(), as V8 does without heap, where there are no signals. */
 const abortExitCode = 134;
 
+/** What ends a process from inside; as signals and as a shell's codes. V8 without heap ends by most of them. */
+const crashes: ReadonlySet<string | number | null> = new Set([
+  'SIGABRT',
+  'SIGBUS',
+  'SIGILL',
+  'SIGSEGV',
+  'SIGTRAP',
+  132,
+  133,
+  134,
+  135,
+  139,
+]);
+
+/** True: nobody sent it, the program did something that the system ends it for. */
+export function isCrash(signalOrExitCode: string | number | null): boolean {
+  return crashes.has(signalOrExitCode);
+}
+
 /** Whether it may have run out of heap: a thread says so, a process only aborts. */
 export function mayLackHeap({ exitCode, signal, error }: HostExit): boolean {
   if (signal === 'SIGABRT') return true;

@@ -9,7 +9,7 @@
 
 import { isMainThread, MessageChannel } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
-import { createImporter, programUrls } from '../context/index.js';
+import { createImporter, moduleOf, programUrls } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import {
   clearTimeout,
@@ -22,7 +22,7 @@ import {
 import { nativeBinding } from '../native.js';
 import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
-import { type Call, isOneWay } from './call.js';
+import { type Call, isOneWay, needs } from './call.js';
 import { isUnreadable, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';
 import { Link, readError, rest } from './link.js';
@@ -63,6 +63,12 @@ export interface HostEvents<C extends Call> {
   onRetire(host: Host<C>): void;
   /** Last of all. `unanswered` in the order handed over; `failure` when it was never ready. */
   onExit(host: Host<C>, exit: HostExit, unanswered: C[], failure: StartFailure | undefined): void;
+}
+
+/** `call`: the first that waits for the module; `undefined`: it was taken back. */
+interface LostLoad<C> {
+  readonly call: C | undefined;
+  readonly specifier: string;
 }
 
 type HostState = 'starting' | 'ready' | 'closing' | 'ended';
@@ -112,6 +118,8 @@ export class Host<C extends Call> implements EndingHost {
   #sentCount = 0;
   /** The table as it was when the host ended. */
   #lost: (C | undefined)[] = [];
+  /** What it loaded for a call when it ended. Nobody can tell without claims. */
+  lostLoad: LostLoad<C> | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #exit: HostExit | undefined;
   #channelError: Error | undefined;
@@ -367,6 +375,22 @@ export class Host<C extends Call> implements EndingHost {
     return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
   }
 
+  /** What it loads now, and the first of `calls` that waits for that. */
+  #loadOf(calls: readonly C[], isStart: boolean): LostLoad<C> | undefined {
+    const { claims } = this.#end;
+    const definition = claims?.loading;
+    if (definition === undefined) return undefined;
+    const slotOf = (call: C): number => this.#calls.indexOf(call);
+    const sentAt = (call: C): number => this.#sentAt[slotOf(call)] ?? 0;
+    const waiting = calls.filter(
+      (call) => claims?.isOpen(slotOf(call)) === true && needs(call, definition),
+    );
+    const [call] = waiting.sort((a, b) => sentAt(a) - sentAt(b));
+    const specifier = moduleOf(parentExporter(), definition);
+    const isOfSetup = isStart && call === undefined;
+    return specifier === undefined || isOfSetup ? undefined : { call, specifier };
+  }
+
   /** Whether it has not answered this call yet. */
   has(call: C): boolean {
     return this.#calls.includes(call);
@@ -602,6 +626,7 @@ export class Host<C extends Call> implements EndingHost {
     this.#nested.end();
     this.#memory.end();
     const unanswered = [...this.calls()];
+    this.lostLoad = this.#loadOf(unanswered, isStart);
     this.#lost = this.#calls.splice(0);
     this.inFlight = 0;
     const described = withReason(exit, this.#uncaught, this.#channelError);

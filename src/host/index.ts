@@ -10,7 +10,7 @@ export {
   startOn,
 } from './cores.js';
 export { type RunningTask, runningTask, taskSignal } from './current-task.js';
-export { describeExit, mayLackHeap } from './exit.js';
+export { describeExit, isCrash, mayLackHeap } from './exit.js';
 export { parentBuffers, parentExporter, type Reach } from './exporter.js';
 export { Host, type HostEvents } from './host.js';
 export { hostNumber, isInsideHost } from './inside.js';

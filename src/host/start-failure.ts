@@ -5,7 +5,7 @@
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf, prototypeRemedy } from '../internal/index.js';
 import { EntryMissingError } from './entry-file.js';
-import { describeExit, mayLackHeap } from './exit.js';
+import { describeExit, isCrash, mayLackHeap } from './exit.js';
 import type { HostExit, HostOptions } from './types.js';
 
 /** A start that failed. */
@@ -88,15 +88,6 @@ const lastingInHostCodes: ReadonlySet<unknown> = new Set([
 const wrongFlagExitCode = 9;
 /** A shell's exit codes for SIGKILL and SIGTERM. */
 const killedExitCodes: ReadonlySet<number | null> = new Set([137, 143]);
-/** How a process ends that has no heap left, or that V8 gives up; as signals and as a shell's codes. */
-const crashes: ReadonlySet<string | number | null> = new Set([
-  'SIGABRT',
-  'SIGILL',
-  'SIGTRAP',
-  132,
-  133,
-  134,
-]);
 
 /** For a host that ended before it was ready; `known` is what it said, if it said something. */
 export function startFailure(
@@ -182,8 +173,8 @@ function isMistake(error: unknown): boolean {
 function ofExit(exit: HostExit, hasOwnLimits: boolean): number {
   const { exitCode, signal } = exit;
   if (exitCode === wrongFlagExitCode) return atOnce;
-  const isCrash = mayLackHeap(exit) || crashes.has(signal) || crashes.has(exitCode);
-  if (isCrash) return hasOwnLimits ? thirdTime : mayPass;
+  if (mayLackHeap(exit) || isCrash(signal) || isCrash(exitCode))
+    return hasOwnLimits ? thirdTime : mayPass;
   return signal !== null || killedExitCodes.has(exitCode) ? mayPass : thirdTime;
 }
 
@@ -200,7 +191,7 @@ function codesOf(error: unknown): unknown[] {
 
 function describeEarlyExit(exit: HostExit, { execArgv, maxHeapMb }: HostOptions): string {
   const text = `it ended first, ${describeExit(exit)}`;
-  if (maxHeapMb > 0 && crashes.has(exit.signal)) {
+  if (maxHeapMb > 0 && isCrash(exit.signal)) {
     return `${text}: a heap of ${maxHeapMb} MiB may be too small to start with, raise maxHeapMb`;
   }
   if (exit.exitCode !== wrongFlagExitCode) return text;

@@ -13,7 +13,7 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { type CodedError, hasCode } from '../errors.js';
-import type { HostExit, NestedOwner, SharedHosts } from '../host/index.js';
+import { type HostExit, isCrash, type NestedOwner, type SharedHosts } from '../host/index.js';
 import {
   abortError,
   announcements,
@@ -565,19 +565,22 @@ export class Dispatcher {
   }
 
   #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
-    let hadBegun = false;
+    let hadBegun = host.lostLoad !== undefined;
     this.#bound.leave(host);
     const running = unanswered.filter((task) => !this.#offers.has(task));
     for (const task of unanswered) {
+      if (!this.#offers.delete(task)) continue;
+      const wasLoading = this.#wasLoading(host, task);
       // It said that it is ready before it began anything: only a broken channel may have kept that back.
-      if (!this.#offers.delete(task) || !host.hasBegun(task)) continue;
+      if (!(wasLoading ? this.#endedIt(task, exit) : host.hasBegun(task))) continue;
       this.#queue.remove(task, task.options.priority);
       this.#settle(task, undefined, this.#exitError(host, exit, task), true, host.label);
     }
     if (running.length > 0) this.#giveCore(host);
     this.runningTasks -= running.length;
     for (const task of running.sort((a, b) => b.sequence - a.sequence)) {
-      const hasBegun = host.hasBegun(task);
+      const wasLoading = this.#wasLoading(host, task);
+      const hasBegun = wasLoading ? this.#endedIt(task, exit) : host.hasBegun(task);
       hadBegun ||= hasBegun;
       if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
@@ -591,6 +594,17 @@ export class Dispatcher {
     return hadBegun;
   }
 
+  /** True: `host` ended by itself while it loaded the modules of this task, which has not begun. */
+  #wasLoading(host: TaskHost, task: Task): boolean {
+    return !host.wasEnded && host.lostLoad?.call === task;
+  }
+
+  /** For a task whose modules loaded: what may have been sent from outside counts from the second time on. */
+  #endedIt(task: Task, { signal }: HostExit): boolean {
+    task.lostLoads += 1;
+    return task.lostLoads > 1 || signal === null || isCrash(signal);
+  }
+
   #exitError(host: TaskHost, exit: HostExit, task: Task): HostExitedError {
     return new HostExitedError(
       host.label,
@@ -598,6 +612,7 @@ export class Dispatcher {
       task.name,
       task.options.retry - task.retriesLeft,
       this.#lastStep.culpritOf(host),
+      host.lostLoad?.call === task ? host.lostLoad.specifier : undefined,
     );
   }
 

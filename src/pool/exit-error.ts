@@ -8,19 +8,25 @@ export class HostExitedError extends CodedError {
   readonly exitCode: number | null;
   readonly signal: string | null;
 
-  /** `retries`: how often the task was run again before. `culprit`: the task beside it that was ended. */
+  /**
+   * `retries`: how often the task was run again before. `culprit`: the task beside it that was ended. `module`:
+   * what it loaded before the task could begin.
+   */
   constructor(
     hostLabel: string,
     exit: HostExit,
     taskName: string,
     retries: number,
     culprit: string | undefined,
+    module: string | undefined,
   ) {
-    const what = `${hostLabel} ended ${describeExit(exit)} while it ran ${taskName || 'the task'}`;
+    const task = taskName || 'the task';
+    const did = module === undefined ? `ran ${task}` : `loaded ${module} for ${task}`;
+    const what = `${hostLabel} ended ${describeExit(exit)} while it ${did}`;
     super(
       'HOST_EXITED',
       culprit === undefined
-        ? `${what}${reasonOf(exit)}; ${adviceFor(exit, retries)}`
+        ? `${what}${reasonOf(exit)}; ${module === undefined ? adviceFor(exit, retries) : loadAdvice}`
         : `${what}, because ${culprit} beside it went on after it was given up; ${neighbourAdvice}`,
       exit.error === undefined ? undefined : { cause: exit.error },
     );
@@ -41,6 +47,9 @@ export function lostError(hostLabel: string, exit: HostExit): CodedError {
 
 const neighbourAdvice =
   'use retry if the task may run twice, raise neighbourGraceMs, or let one host run one task at a time';
+
+const loadAdvice =
+  'a host imports again what a function imported, so the module must load there without ending it';
 
 function reasonOf({ error, isUncaught = false }: HostExit): string {
   if (error === undefined) return '';

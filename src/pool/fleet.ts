@@ -31,7 +31,7 @@ export type TaskHost = Host<Task>;
 export interface FleetEvents extends Omit<HostEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
   /** A host can take tasks. */
   onReady(host: TaskHost): void;
-  /** A host ended, with tasks that it had not answered. True when one of them had begun. */
+  /** A host ended, with tasks that it had not answered. True when one of them had begun, or loaded. */
   onExit(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean;
   /** After `onExit`, for a host that ended by itself, or by an error that nothing caught, and not under a task. */
   onLost(host: TaskHost, exit: HostExit): void;
@@ -446,7 +446,7 @@ export class Fleet {
     this.#leaving.delete(host);
     if (this.hosts.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
     if (!this.#isClosing) {
-      const failure = startFailure ?? (hadBegun ? undefined : idleEnd(host, exit));
+      const failure = hadBegun ? undefined : (startFailure ?? idleEnd(host, exit));
       // Before anything asks for another host: its start has to wait.
       if (failure !== undefined) this.#starts.failed(failure, host);
       else if (!host.leavesWithProgram) this.#growAgain();

@@ -43,6 +43,8 @@ export class Task implements Call {
   sequence: number;
   queuedMs: number;
   retriesLeft: number;
+  /** Hosts that ended while they loaded its modules. */
+  lostLoads: number;
   timer: NodeJS.Timeout | undefined;
   /** Its time was over before it began, and it has got more once. */
   wasLate: boolean;
@@ -77,6 +79,7 @@ export class Task implements Call {
     this.sequence = 0;
     this.queuedMs = 0;
     this.retriesLeft = options.retry;
+    this.lostLoads = 0;
     this.timer = undefined;
     this.wasLate = false;
     this.onAbort = undefined;

@@ -5,11 +5,11 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import type { Pool, PoolOptions } from '../../src/index.js';
+import { type Pool, type PoolOptions, pmap } from '../../src/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { loadingVariable, loadVariable, one } from './ending-module.js';
 import { programFolder } from './programs.js';
-import { deadlineMs, Gate, openPool, type Way, ways } from './ways.js';
+import { deadlineMs, Gate, openPool, processWays, type Way, ways } from './ways.js';
 
 interface Poisoned {
   readonly pool: Pool;
@@ -22,11 +22,12 @@ async function poisonedPool(
   load: string,
   way: Way,
   options: PoolOptions = {},
+  isWarm = true,
 ): Promise<Poisoned> {
   const gate = new Gate(t);
   const env = { [loadVariable]: load, [loadingVariable]: gate.mark('loading') };
   const pool = openPool(t, { size: 1, graceMs: 10, env, ...options }, way);
-  await pool.warm();
+  if (isWarm) await pool.warm();
   return { pool, gate };
 }
 
@@ -141,6 +142,68 @@ describe('loads that never end', { concurrency: 8 }, () => {
       assert.equal(await innocent, 3);
       assert.equal(await next(pool), 2);
       assert.equal(pool.stats().exitedHosts, 0);
+    });
+  }
+});
+
+describe('loads that end their host', { concurrency: 8 }, () => {
+  for (const way of ways) {
+    for (const [how, size, start] of [
+      ['import', 1, 'cold'],
+      ['require', 1, 'cold'],
+      ['require', 2, 'cold'],
+      ['import', 2, 'warm'],
+      ['require', 1, 'warm'],
+    ] as const) {
+      test(`${way.name}: a call whose ${how} exits alone is lost, size ${size}, ${start}`, async (t) => {
+        const isWarm = start === 'warm';
+        const { pool } = await poisonedPool(t, 'exits', way, { size }, isWarm);
+        const poison = pool.run(how === 'import' ? () => one() : requiringOne(t));
+        const rejected = assert.rejects(poison, { code: 'HOST_EXITED', exitCode: 7 });
+        const others = Array.from({ length: 20 }, (_, value) => pool.run((each) => each, value));
+        await withDeadline(rejected, deadlineMs, 'the call is rejected');
+        const found = await withDeadline(Promise.all(others), deadlineMs, 'the others');
+        assert.deepEqual(found, [...Array(20).keys()]);
+        if (way.channel === 'shm') assert.equal(pool.stats().health.failedStarts, 0);
+      });
+    }
+  }
+
+  for (const way of ways.filter(({ channel }) => channel === 'shm')) {
+    test(`${way.name}: the refusal names the module and the task`, async (t) => {
+      const { pool } = await poisonedPool(t, 'exits', way);
+      const call = requiringOne(t);
+      await assert.rejects(pool.run(call), {
+        message:
+          /ended with exit code 7 while it loaded \S+required\.cjs for \S+.*must load there without ending it/,
+      });
+    });
+
+    test(`${way.name}: a call with retry whose modules end their hosts has its retries`, async (t) => {
+      const { pool } = await poisonedPool(t, 'exits', way);
+      const call = pool.with({ retry: 2 }).run(() => one());
+      await assert.rejects(call, { code: 'HOST_EXITED' });
+      assert.equal(pool.stats().exitedHosts, 3);
+    });
+
+    test(`${way.name}: a map whose modules end their hosts is rejected`, async (t) => {
+      const { pool } = await poisonedPool(t, 'exits', way, { size: 2 });
+      const map = pmap([1, 2, 3], () => one(), { pool });
+      await assert.rejects(withDeadline(map, deadlineMs, 'the map'), /HOST_EXITED|ended with/);
+      assert.equal(await next(pool), 2);
+    });
+  }
+
+  for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
+    test('a load under which a host is killed is tried once more', async (t) => {
+      const { pool } = await poisonedPool(t, 'is killed', way);
+      const others = Array.from({ length: 20 }, (_, value) => pool.run((each) => each, value));
+      await assert.rejects(
+        pool.run(() => one()),
+        { code: 'HOST_EXITED', signal: 'SIGKILL', message: /while it loaded/ },
+      );
+      assert.deepEqual(await Promise.all(others), [...Array(20).keys()]);
+      assert.equal(pool.stats().exitedHosts, 2);
     });
   }
 });
