@@ -1,6 +1,10 @@
 // Flags of node that this process was started with, as its hosts have them too: of its command line, and of the
 // variable NODE_OPTIONS.
 
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { isProgramPreload } from '../context/index.js';
 
 /** Flags of this process that a host must not repeat; so are their values, up to the next flag. */
@@ -119,6 +123,44 @@ function loadsProgram(words: readonly string[]): boolean {
 }
 
 const preloadFlags = /^(?:-r|--require|--import)(?:=|$)/;
+
+/** The first file or module that a flag of `execArgv` names and that is not there, with that flag. */
+export function missingFileOf(execArgv: readonly string[]): string | undefined {
+  for (const [flag = '', next = ''] of groups(execArgv, (word) => word)) {
+    const [, name = flag, value = next] = /^(--[^=]+)=(.*)$/s.exec(flag) ?? [];
+    const isThere = lookups.get(name);
+    if (isThere !== undefined && value !== '' && !isThere(value)) return `${value} of ${name}`;
+  }
+  return undefined;
+}
+
+function isFileThere(value: string): boolean {
+  return existsSync(value.startsWith('file:') ? fileURLToPath(value) : resolve(value));
+}
+
+/** As `import()` finds it: a package, or a URL of another kind, may be anywhere. */
+function isImportThere(value: string): boolean {
+  return !/^(?:\.{0,2}\/|file:)/.test(value) || isFileThere(value);
+}
+
+function isRequireThere(value: string): boolean {
+  try {
+    createRequire(join(process.cwd(), '/')).resolve(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Finds what a flag names, as Node does. */
+const lookups: ReadonlyMap<string, (value: string) => boolean> = new Map([
+  ['--env-file', isFileThere],
+  ['--experimental-loader', isImportThere],
+  ['--import', isImportThere],
+  ['--loader', isImportThere],
+  ['--require', isRequireThere],
+  ['-r', isRequireThere],
+]);
 
 function isOwnFlag(flag: string): boolean {
   return ownFlags.has(flag) || ownFlagPrefixes.some((prefix) => flag.startsWith(prefix));

@@ -6,6 +6,7 @@ import { CodedError, hasCode } from '../errors.js';
 import { messageOf, prototypeRemedy } from '../internal/index.js';
 import { EntryMissingError } from './entry-file.js';
 import { describeExit, isCrash, mayLackHeap } from './exit.js';
+import { missingFileOf } from './flags.js';
 import type { HostExit, HostOptions } from './types.js';
 
 /** A start that failed. */
@@ -103,7 +104,14 @@ export function startFailure(
     const startsToBeSure = known.thrown === undefined ? mayPass : ofSetup(known.thrown.error);
     return { error, startsToBeSure };
   }
-  return { error, startsToBeSure: ofEnd(exit, options) };
+  const isMissing = missingFile(exit, options) !== undefined;
+  return { error, startsToBeSure: isMissing ? atOnce : ofEnd(exit, options) };
+}
+
+/** The flag of a process that exited without a word, and the file of it that is not there. */
+function missingFile({ exitCode, error }: HostExit, { execArgv }: HostOptions): string | undefined {
+  if (error !== undefined || exitCode === null || exitCode === 0) return undefined;
+  return missingFileOf(execArgv);
 }
 
 function ofEnd(exit: HostExit, { maxHeapMb, execArgv }: HostOptions): number {
@@ -189,11 +197,14 @@ function codesOf(error: unknown): unknown[] {
   return codes;
 }
 
-function describeEarlyExit(exit: HostExit, { execArgv, maxHeapMb }: HostOptions): string {
+function describeEarlyExit(exit: HostExit, options: HostOptions): string {
+  const { execArgv, maxHeapMb } = options;
   const text = `it ended first, ${describeExit(exit)}`;
   if (maxHeapMb > 0 && isCrash(exit.signal)) {
     return `${text}: a heap of ${maxHeapMb} MiB may be too small to start with, raise maxHeapMb`;
   }
+  const missing = missingFile(exit, options);
+  if (missing !== undefined) return `${text}: ${missing} is not there, correct execArgv`;
   if (exit.exitCode !== wrongFlagExitCode) return text;
   const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;
   return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;

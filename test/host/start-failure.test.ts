@@ -41,7 +41,23 @@ const table: readonly (readonly [what: string, found: number, expected: number])
   ...[0, 1, 3, 7, 255].map((code) => [`exit code ${code}`, byExit({ exitCode: code }), 3] as const),
   ['an unknown flag', byExit({ exitCode: 9 }), 1],
   ['no heap on a full machine', byExit({ signal: 'SIGABRT' }), Infinity],
-  ['no heap by its own limit', byExit({ signal: 'SIGTRAP' }, { maxHeapMb: 4 }), 3],
+  ...['SIGABRT', 'SIGBUS', 'SIGILL', 'SIGSEGV', 'SIGTRAP'].map(
+    (signal) => [`${signal} under a limit`, byExit({ signal }, { maxHeapMb: 4 }), 3] as const,
+  ),
+  ['SIGKILL under a limit', byExit({ signal: 'SIGKILL' }, { maxHeapMb: 4 }), Infinity],
+  ...['-r', '--require', '--import', '--env-file'].flatMap((flag) => [
+    [
+      `no file for ${flag}`,
+      byExit({ exitCode: 1 }, { execArgv: [flag, './no-such-file.mjs'] }),
+      1,
+    ] as const,
+    [
+      `a file for ${flag}`,
+      byExit({ exitCode: 1 }, { execArgv: [flag, './package.json'] }),
+      3,
+    ] as const,
+  ]),
+  ['no package for -r', byExit({ exitCode: 1 }, { execArgv: ['-r', 'no-such-package'] }), 1],
   ['no heap by a flag', byExit({ exitCode: 134 }, { execArgv: ['--max-heap-size=4'] }), 3],
   ...['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ENOSPC', 'ETXTBSY'].flatMap((code) => [
     [`spawn: ${code}`, byExit({ error: withCode(code) }), Infinity] as const,
@@ -125,3 +141,17 @@ test('a start that took too long may be faster the next time', () => {
   assert.equal(failure.startsToBeSure, Infinity);
   assert.match(failure.error.message, /it was not ready/);
 });
+
+const missingFiles = [
+  [['--env-file=no-such.env'], 9, 'no-such.env of --env-file'],
+  [['-r', './no-such-file.js'], 1, './no-such-file.js of -r'],
+  [['--import', './no-such-file.mjs'], 1, './no-such-file.mjs of --import'],
+] as const;
+for (const [execArgv, exitCode, named] of missingFiles) {
+  test(`the message names ${named}, which is not there`, () => {
+    const failure = startFailure('host 1', undefined, exit({ exitCode }), { ...options, execArgv });
+    const text = `it ended first, with exit code ${exitCode}: ${named} is not there, correct execArgv`;
+    assert.equal(failure.error.message, `host 1 did not start: ${text}`);
+    assert.equal(failure.startsToBeSure, 1);
+  });
+}

@@ -73,15 +73,18 @@ const lasting: Record<string, PoolOptions> = {
   'an unknown flag': { execArgv: ['--no-such-flag'] },
   'a module that is not there': { execArgv: ['--import', './no-such-module.mjs'] },
   'a module that throws': { execArgv: ['--import', 'data:text/javascript,throw new Error("x")'] },
+  'a file of variables that is not there': { execArgv: ['--env-file=no-such.env'] },
+  'a required module that is not there': { execArgv: ['-r', './no-such-module.js'] },
   'a limit of the heap that is too low': { maxHeapMb: 1 },
+  'a heap that ends a part of a start later': { maxHeapMb: 4 },
   'a mistake in its set-up': { setup: () => Reflect.get(globalThis, 'noSuchFunction')() },
   'a set-up that exits': { setup: () => process.exit(3) },
 };
 
 for (const host of ['process', 'thread'] as const) {
   for (const [what, options] of Object.entries(lasting)) {
-    // A thread without a heap takes the process along, and one that exits ends by a code as well.
-    if (host === 'thread' && what.includes('heap')) continue;
+    // A thread without a heap takes the process along, and variables of files are the whole process's.
+    if (host === 'thread' && /heap|variables/.test(what)) continue;
     test(`${host}: ${what} rejects what waits, retry or not, long before the time is over`, async (t) => {
       const pool = openPool(t, { size: 2, host, ...options, startRetryMs: endlessMs });
       const calls = [call(pool), call(pool, mayFail)];
