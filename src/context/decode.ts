@@ -37,6 +37,8 @@ import { corrupt } from './wire.js';
 export interface Decoded {
   readonly root: unknown;
   readonly stores: readonly (readonly [key: unknown, store: unknown])[];
+  /** Why the root is not what was expected, which `text` says where no import is the reason. */
+  readonly rootError: (text: string) => CodedError;
 }
 
 export function decode(payload: Payload, memory: Memory): Decoded {
@@ -102,13 +104,31 @@ class Decoding {
     for (let at = 0; at < stores.length; at += 2) {
       decoded.push([this.#list(stores, at)[0], this.#list(stores, at + 1)[0]]);
     }
-    return { root: root[0], stores: decoded };
+    const rootError = (text: string): CodedError => this.#unusable(this.#indexIn(root, 0), text);
+    return { root: root[0], stores: decoded, rootError };
   }
 
   #entry(index: number): readonly unknown[] {
     const entry = this.#payload.specials[index];
     if (entry === undefined) throw corrupt(`there is no special ${index}`);
     return entry;
+  }
+
+  /** The special that is put into `container`. */
+  #indexIn(container: unknown, key: unknown): number | undefined {
+    const index = this.#puts.findIndex((puts) =>
+      puts.some((part, at) => at % 2 === 1 && part === key && puts[at - 1] === container),
+    );
+    return index < 0 ? undefined : index;
+  }
+
+  /** For a special that is not what it has to be: the module of an import differs here, other bytes are corrupt. */
+  #unusable(index: number | undefined, text: string): CodedError {
+    const entry = index === undefined ? undefined : this.#payload.specials[index];
+    if (index === undefined || entry === undefined) return corrupt(text);
+    if (entry[0] !== special.imported && entry[0] !== special.frozen) return corrupt(text);
+    const [id, name, variable] = [numberAt(entry, 1), stringAt(entry, 2), stringAt(entry, 3)];
+    return this.#memory.unusableImport(id, `${name}${variable}`, this.#values[index]);
   }
 
   #list(entry: readonly unknown[], index: number): unknown[] {
@@ -329,6 +349,10 @@ class Decoding {
     // The class above must be there first; all else is used when methods run.
     this.#awaitSlot(slots, heritage);
     const above = heritage < 0 ? undefined : [slots[heritage]];
+    const aboveAt = above?.[0] === undefined ? this.#indexIn(slots, heritage) : undefined;
+    if (aboveAt !== undefined && this.#isMade[aboveAt] === true) {
+      throw this.#unusable(aboveAt, 'what a class extends is not there');
+    }
     const original = this.#memory.original(identity) ?? this.#born(entry, slots[heritage]);
     const known = original ?? this.#memory.known(identity);
     const isHere = typeof known === 'function';
@@ -367,7 +391,7 @@ class Decoding {
   #prototypeOf(owner: number): unknown {
     if (this.#isMade[owner] !== true) this.#makeLate(owner);
     const value = this.#values[owner];
-    if (typeof value !== 'function') throw corrupt('a prototype has no owner');
+    if (typeof value !== 'function') throw this.#unusable(owner, 'a prototype has no owner');
     return value.prototype;
   }
 
@@ -377,7 +401,9 @@ class Decoding {
     const original = this.#memory.original(identity);
     this.#await(cell);
     const [target, self, ...args] = cell;
-    if (typeof target !== 'function') throw corrupt('a bound function has no target');
+    if (typeof target !== 'function') {
+      throw this.#unusable(this.#indexIn(cell, 0), 'a bound function has no target');
+    }
     if (original !== undefined) {
       this.#reused.set(index, never);
       this.#done(index, original);
@@ -395,14 +421,18 @@ class Decoding {
     this.#await(constructorCell);
     this.#await(dataCell);
     const constructor = constructorCell[0];
-    if (typeof constructor !== 'function') throw corrupt('an instance has no class');
+    if (typeof constructor !== 'function') {
+      throw this.#unusable(this.#indexIn(constructorCell, 0), 'an instance has no class');
+    }
     this.#done(index, receiveBy(constructor, dataCell[0], stringAt(entry, 3)));
   }
 
   #target(value: unknown): object {
     const target = typeof value === 'number' ? this.#values[value] : value;
     const isObject = typeof target === 'object' && target !== null;
-    if (!isObject && typeof target !== 'function') throw corrupt('a fix-up has no target');
+    if (!isObject && typeof target !== 'function') {
+      throw this.#unusable(typeof value === 'number' ? value : undefined, 'a fix-up has no target');
+    }
     return target;
   }
 
@@ -415,7 +445,10 @@ class Decoding {
       if (isLate !== late) continue;
       const prototype: unknown = cell === null ? null : this.#list(prototypes, at)[0];
       if (typeof prototype !== 'object' && typeof prototype !== 'function') {
-        throw corrupt('a prototype is not an object');
+        throw this.#unusable(
+          this.#indexIn(this.#list(prototypes, at), 0),
+          'a prototype is not an object',
+        );
       }
       for (const member of this.#list(prototypes, at + 1)) {
         if (typeof member === 'number' && this.#reused.has(member)) continue;

@@ -8,7 +8,7 @@ import { createRequire, isBuiltin } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
 import { rememberPristine } from './classes.js';
-import { decode } from './decode.js';
+import { type Decoded, decode } from './decode.js';
 import { isCallable } from './define.js';
 import { ContextExporter } from './exporter.js';
 import { rememberForeign, rememberOwned } from './identities.js';
@@ -164,9 +164,9 @@ class ContextImporter implements Importer, Memory {
       return callable(fn);
     }
     if (as !== format.graph) throw corrupt('the state of a function was expected');
-    const { root, stores } = decode(parsePayload(value, state.byteLength), this);
-    const fn = callable(root);
-    return stores.reduce<(...args: unknown[]) => unknown>(
+    const decoded = decode(parsePayload(value, state.byteLength), this);
+    const fn = callableRoot(decoded);
+    return decoded.stores.reduce<(...args: unknown[]) => unknown>(
       (inner, [key, store]) => within(key, store, inner),
       fn,
     );
@@ -249,9 +249,15 @@ class ContextImporter implements Importer, Memory {
     const failure = this.#failures.get(id);
     if (failure !== undefined) throw failure;
     const bytes = this.#closures.get(id);
-    const fn = bytes === undefined ? this.#bare(id) : callable(this.importValue(bytes));
+    const fn = bytes === undefined ? this.#bare(id) : this.#fromBytes(bytes);
     this.#functions.set(id, fn);
     return fn;
+  }
+
+  #fromBytes(bytes: Uint8Array): (...args: unknown[]) => unknown {
+    const { format: as, value } = read(bytes, this.#buffers);
+    if (as !== format.graph) return callable(value);
+    return callableRoot(decode(parsePayload(value, bytes.byteLength), this));
   }
 
   /** Code without captures. */
@@ -280,6 +286,17 @@ class ContextImporter implements Importer, Memory {
     const seen = this.#seen.get(key) ?? seenBy(exports(name), variable);
     this.#seen.set(key, seen);
     return seen;
+  }
+
+  unusableImport(id: number, path: string, value: unknown): CodedError {
+    const { specifier = 'a module', parent = '' } = this.#sources.get(id) ?? {};
+    const from = parent === '' ? '' : ` (imported by ${parent})`;
+    const has = value === undefined ? `no ${path}` : `a ${typeof value} as ${path}`;
+    return new CodedError(
+      'TRANSFER_IMPORT_FAILED',
+      `${specifier}${from} has ${has} on the receiving side, which imports it again, and another value on the ` +
+        'sending side: let the module export the same in every host, or pass what differs as an argument',
+    );
   }
 
   importedCell(id: number, name: string): object {
@@ -322,6 +339,11 @@ function stillLoading(specifier: string): CodedError {
 function callable(value: unknown): (...args: unknown[]) => unknown {
   if (!isCallable(value)) throw corrupt('a function was expected');
   return value;
+}
+
+function callableRoot({ root, rootError }: Decoded): (...args: unknown[]) => unknown {
+  if (!isCallable(root)) throw rootError('a function was expected');
+  return root;
 }
 
 function within(

@@ -1,6 +1,7 @@
 // What making values from a payload needs of a peer's memory: what earlier payloads made, code, modules.
 // Not here: keeping it (importer.ts), using it (decode.ts).
 
+import type { CodedError } from '../errors.js';
 import type { Identity } from './protocol.js';
 import type { Instance } from './recreate.js';
 import type { AnyFunction } from './types.js';
@@ -29,6 +30,8 @@ export interface Memory {
   closure(id: number): AnyFunction;
   /** `variable`: see `ModuleReference`; '': the export itself. */
   imported(id: number, name: string, variable: string): unknown;
+  /** Why an import is of no use; `path`: its export, with the variable. */
+  unusableImport(id: number, path: string, value: unknown): CodedError;
   importedCell(id: number, name: string): object;
   requireFor(url: string): unknown;
   moduleFor(url: string): unknown;
