@@ -37,6 +37,7 @@ import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
 import { waitedError } from './refusals.js';
+import { RoomLine } from './room-line.js';
 import { chooseHost, hasRoom, type ScheduleLimits } from './schedule.js';
 import { StreamReader } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
@@ -80,7 +81,7 @@ export class Dispatcher {
   /** Given up before they began, and not answered yet. */
   readonly #cancelled = new WeakSet<Task>();
   readonly #idleWaiters: (() => void)[] = [];
-  readonly #roomWaiters: (() => void)[] = [];
+  readonly #room = new RoomLine(() => this.#freeRoom);
   readonly #limits: ScheduleLimits;
   /** The same where a task may wait in a host that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
@@ -166,6 +167,12 @@ export class Dispatcher {
 
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
   admit(task: Task): boolean {
+    const isAdmitted = this.#tryAdmit(task);
+    this.#room.used();
+    return isAdmitted;
+  }
+
+  #tryAdmit(task: Task): boolean {
     const lane = this.#bound.laneOf(task);
     if (lane === undefined) {
       if (this.#queue.length === 0 && this.#trySend(task)) return true;
@@ -262,7 +269,7 @@ export class Dispatcher {
     if (!this.#bound.remove(task)) this.#queue.remove(task, task.options.priority);
     if (this.waitingTasks === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
-    this.#tellRoom();
+    this.#room.tell();
     this.#tellIdle();
   }
 
@@ -285,7 +292,7 @@ export class Dispatcher {
     this.#isPumping = false;
     if (this.waitingTasks === 0) this.#loop.release();
     else if (task !== undefined) this.fleet.grow();
-    if (this.#roomWaiters.length > 0) this.#tellRoom();
+    if (!this.#room.isEmpty) this.#room.tell();
   };
 
   /**
@@ -459,7 +466,7 @@ export class Dispatcher {
   /** There may be room for more in `host`. */
   #next(host: TaskHost): void {
     if (this.waitingTasks > 0) this.pump();
-    else if (this.#roomWaiters.length > 0) this.#tellRoom();
+    else if (!this.#room.isEmpty) this.#room.tell();
     if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
     if (this.#idleWaiters.length > 0) this.#tellIdle();
   }
@@ -629,7 +636,7 @@ export class Dispatcher {
       this.#queue.push(task, task.options.priority);
     }
     if (this.waitingTasks === 0) this.#loop.release();
-    this.#tellRoom();
+    this.#room.tell();
     this.#tellIdle();
   }
 
@@ -642,7 +649,7 @@ export class Dispatcher {
     }
     for (const task of this.#bound.takeAll()) this.#settle(task, undefined, error(), true);
     this.#loop.release();
-    this.#tellRoom();
+    this.#room.tell();
     this.#tellIdle();
     return count;
   }
@@ -657,22 +664,15 @@ export class Dispatcher {
 
   /** Resolves when one more task may be called: there is room in the queue, or a host is idle. */
   whenRoom(): Promise<void> {
-    if (this.#hasRoom) return Promise.resolve();
+    const room = this.#room.wait();
+    if (room === undefined) return Promise.resolve();
     this.fleet.warm(1);
-    const room = new Promise<void>((resolve) => {
-      this.#roomWaiters.push(resolve);
-    });
     return whileHeld(room);
   }
 
-  get #hasRoom(): boolean {
-    return this.waitingTasks < this.#options.maxWaitingTasks || this.fleet.hasIdleHost;
-  }
-
-  #tellRoom(): void {
+  get #freeRoom(): number {
     const idle = this.fleet.hasIdleHost ? 1 : 0;
-    const room = Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
-    for (const tell of this.#roomWaiters.splice(0, room)) tell();
+    return Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
   }
 
   #tellIdle(): void {
@@ -692,7 +692,7 @@ export class Dispatcher {
     this.#takeBack.stop();
     this.#loop.end();
     this.#budget.forget(this.pump);
-    for (const tell of this.#roomWaiters.splice(0)) tell();
+    this.#room.end();
     await this.fleet.stop(how);
   }
 

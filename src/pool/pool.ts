@@ -472,7 +472,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /**
    * Resolves when one more call may wait (`maxWaitingTasks`), or a host is idle: a producer that awaits it before
-   * each call without a `key` never gets `POOL_QUEUE_FULL`. Rejects with `POOL_CLOSED`.
+   * each call without a `key` never gets `POOL_QUEUE_FULL`. Several producers go one by one, in order: who does not
+   * call in the same turn of the event loop leaves the room to the next. Rejects with `POOL_CLOSED`.
    */
   async hasRoom(): Promise<void> {
     if (this.#state === 'open') await this.#dispatcher.whenRoom();

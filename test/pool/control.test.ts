@@ -111,6 +111,34 @@ for (const way of ways) {
     }
   });
 
+  test(`${way.name}: hasRoom() lets producers that ask at a time go one by one, in order`, async (t) => {
+    for (const [size, maxWaitingTasks] of [
+      [1, 0],
+      [1, 1],
+      [2, 1],
+      [2, 3],
+    ] as const) {
+      const pool = openPool(t, { size, maxWaitingTasks }, way);
+      const begun: number[] = [];
+      const produce = async (value: number): Promise<number> => {
+        await pool.hasRoom();
+        begun.push(value);
+        return pool.run((x: number) => x, value);
+      };
+      const values = [...Array(20).keys()];
+      const results = Promise.all(values.map(produce));
+      assert.deepEqual(await withDeadline(results, deadlineMs, 'all'), values);
+      assert.deepEqual(begun, values);
+    }
+  });
+
+  test(`${way.name}: room that a producer does not use is for the next`, async (t) => {
+    const pool = openPool(t, { size: 1, maxWaitingTasks: 1 }, way);
+    const asked = Array.from({ length: 5 }, () => pool.hasRoom());
+    await withDeadline(Promise.all(asked), deadlineMs, 'all have had room');
+    assert.equal(await pool.run((x: number) => x, 1), 1);
+  });
+
   test(`${way.name}: cancelWaiting() rejects what waits and leaves what runs`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const gate = new Gate(t);

@@ -1,0 +1,63 @@
+// Producers that wait for room in the queue, in order. Room that one of them was promised is not promised
+// to the next: it is used by a call, or free again when a turn of the event loop has passed without one.
+// Not here: how much room there is (dispatcher.ts).
+
+import { setImmediate } from '../internal/index.js';
+
+export class RoomLine {
+  readonly #room: () => number;
+  readonly #waiters: (() => void)[] = [];
+  #promised = 0;
+  #isTurnWatched = false;
+
+  /** `room`: how many calls may be made now. */
+  constructor(room: () => number) {
+    this.#room = room;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiters.length === 0;
+  }
+
+  /** Resolves when it is this one's turn; `undefined`: it is now. */
+  wait(): Promise<void> | undefined {
+    if (this.isEmpty && this.#room() > this.#promised) {
+      this.#promise();
+      return undefined;
+    }
+    return new Promise((resolve) => {
+      this.#waiters.push(resolve);
+    });
+  }
+
+  /** A call was admitted or refused. */
+  used(): void {
+    if (this.#promised === 0) return;
+    this.#promised -= 1;
+    this.tell();
+  }
+
+  /** There may be more room. */
+  tell(): void {
+    while (!this.isEmpty && this.#room() > this.#promised) {
+      this.#promise();
+      this.#waiters.shift()?.();
+    }
+  }
+
+  /** Lets all go: the pool is closed. */
+  end(): void {
+    for (const tell of this.#waiters.splice(0)) tell();
+  }
+
+  #promise(): void {
+    this.#promised += 1;
+    if (this.#isTurnWatched) return;
+    this.#isTurnWatched = true;
+    setImmediate(() => {
+      this.#isTurnWatched = false;
+      this.#promised = 0;
+      this.tell();
+    });
+  }
+}
