@@ -4,13 +4,14 @@
 
 import * as types from 'node:util/types';
 import { descriptorOf, ownValue } from '../internal/index.js';
-import { type ClassStates, glanceAt } from './classes.js';
+import type { ClassState, ClassStates } from './classes.js';
 import type { Code } from './code.js';
 import { usualName } from './definition.js';
 import type { Described } from './describe.js';
 import { changeable, type Graph, ownerOf } from './encode.js';
 import { builtinPath } from './intrinsics.js';
 import { special } from './protocol.js';
+import type { TextMember } from './text-members.js';
 import type { AnyFunction } from './types.js';
 import { always } from './versions.js';
 
@@ -22,9 +23,10 @@ const ordinaryKeys = new Set<string | symbol>([
   'caller',
 ]);
 
-/** Whether code and captures are all there is to a function that is no class. */
+/** Whether code and captures are all that a function, which is no class, can see of itself. */
 export function isBare(fn: AnyFunction, described: Described): boolean {
   if (!Object.isExtensible(fn)) return false;
+  if (described.code.usesItself && !isUsualAround(fn, described.code)) return false;
   if (!isUsual(fn, 'name', described) || !isUsual(fn, 'length', described)) return false;
   return Reflect.ownKeys(fn).every((key) => ordinaryKeys.has(key));
 }
@@ -45,6 +47,7 @@ export function addProperties(
   index: number,
   graph: Graph,
 ): void {
+  addOrder(fn, described, index, graph);
   for (const key of Reflect.ownKeys(fn)) {
     const isNamed = key === 'name' || key === 'length';
     if (isNamed ? isUsual(fn, key, described) : ordinaryKeys.has(key)) continue;
@@ -55,6 +58,21 @@ export function addProperties(
   addAbove(fn, described.code, index, graph);
   addPrototype(fn, index, graph);
   graph.addIntegrity(index, fn);
+}
+
+/** Keys of a function as making it gives them, in their order. */
+const madeKeys = ['length', 'name', 'arguments', 'caller', 'prototype'];
+
+/** Says in which order the keys of a function are, where defining them in turn gives another. */
+function addOrder(fn: AnyFunction, { code }: Described, index: number, graph: Graph): void {
+  const keys = Reflect.ownKeys(fn);
+  const hasPrototype = code.showsMode || types.isGeneratorFunction(fn);
+  const made = hasPrototype ? madeKeys : madeKeys.slice(0, -1);
+  const isMade = (key: string | symbol) => typeof key === 'string' && made.includes(key);
+  const added = keys.filter((key) => !isMade(key) && key !== 'prototype');
+  const last = keys.filter((key) => !isMade(key) && key === 'prototype');
+  const expected = [...made.filter((key) => keys.includes(key)), ...added, ...last];
+  if (keys.some((key, at) => key !== expected[at])) graph.addOrder(index, keys);
 }
 
 function addPrototype(fn: AnyFunction, index: number, graph: Graph): void {
@@ -70,18 +88,38 @@ function addPrototype(fn: AnyFunction, index: number, graph: Graph): void {
   graph.addProperty(index, fn, 'prototype');
 }
 
-function addPrototypeParts(prototype: object, fn: AnyFunction, index: number, graph: Graph): void {
+/** Whether `fn` inherits what its text says, and its prototype is as the text made it. */
+function isUsualAround(fn: AnyFunction, code: Code): boolean {
+  if (!isUsualAbove(Object.getPrototypeOf(fn), code)) return false;
+  const own = descriptorOf(fn, 'prototype');
+  if (own === undefined) return true;
+  const prototype: unknown = own.value;
+  const isOwned = types.isGeneratorFunction(fn) || ownerOf(prototype) === fn;
+  if (!isOwned || own.writable !== true) return false;
+  if (typeof prototype !== 'object' || prototype === null) return false;
+  return partsOf(prototype, fn).isUsual;
+}
+
+/** What a prototype has beside what the text of `fn` gives it. */
+function partsOf(prototype: object, fn: AnyFunction) {
   const keys = Reflect.ownKeys(prototype).filter(
     (key) => !(key === 'constructor' && isUsualConstructor(prototype, fn)),
   );
   const above: object | null = Object.getPrototypeOf(prototype);
   const isGenerator = types.isGeneratorFunction(fn);
-  const isUsual = isObjectPrototype(above) || (isGenerator && builtinPath(above) !== undefined);
-  if (keys.length === 0 && isUsual && Object.isExtensible(prototype)) return;
+  const isOfObjects = isObjectPrototype(above);
+  const isAsMade = isGenerator ? !isOfObjects && builtinPath(above) !== undefined : isOfObjects;
+  const isUsual = keys.length === 0 && isAsMade && Object.isExtensible(prototype);
+  return { keys, above, isAsMade, isUsual };
+}
+
+function addPrototypeParts(prototype: object, fn: AnyFunction, index: number, graph: Graph): void {
+  const { keys, above, isAsMade, isUsual } = partsOf(prototype, fn);
+  if (isUsual) return;
   if (graph.isConstant) throw changeable;
   const own = graph.indexOf(prototype) ?? graph.add(prototype, [special.prototype, index]);
   for (const key of keys) graph.addProperty(own, prototype, key);
-  if (!isUsual) graph.addPrototype(own, above);
+  if (!isAsMade) graph.addPrototype(own, above);
   graph.addIntegrity(own, prototype);
 }
 
@@ -119,28 +157,40 @@ function addAbove(fn: AnyFunction, code: Code, index: number, graph: Graph): voi
   graph.addPrototype(index, above);
 }
 
-/** Writes in what a class differs from its text, with the version since which it does. */
-export function addClassState(
+/** In what a class differs from its text now. */
+export function readClassState(
   fn: AnyFunction,
   described: Described,
   states: ClassStates,
-  index: number,
-  entry: unknown[],
-  graph: Graph,
-): void {
+): ClassState {
   const { code, place, privates } = described;
-  if (graph.isConstant && code.privateStatics.some((name) => code.writtenPrivates.has(name))) {
-    throw changeable;
-  }
-  const prototype: unknown = fn.prototype;
   const isUsualKey = (target: object, key: string | symbol): boolean => {
     if (target !== fn) return key === 'constructor' && isUsualConstructor(target, fn);
     if (key === 'name' || key === 'length') return isUsual(fn, key, described);
     return key === 'prototype';
   };
-  const state = states.read(fn, code, place, isUsualKey, privates);
+  return states.read(fn, code, place, isUsualKey, privates);
+}
+
+/** Writes in what a class differs from its text, with the version since which it does. */
+export function addClassState(
+  fn: AnyFunction,
+  { code, privates }: Described,
+  state: ClassState,
+  index: number,
+  entry: unknown[],
+  graph: Graph,
+): void {
+  if (graph.isConstant && code.privateStatics.some((name) => code.writtenPrivates.has(name))) {
+    throw changeable;
+  }
+  const prototype: unknown = fn.prototype;
+  for (const each of state.members) addMember(fn, each, graph);
   const ownIndex = (): number =>
     graph.indexOf(prototype) ?? graph.add(prototype, [special.prototype, index]);
+  for (const target of state.reordered) {
+    graph.addOrder(target === fn ? index : ownIndex(), Reflect.ownKeys(target), always);
+  }
   graph.holders.push(fn);
   for (const { target, key, how, since } of state.differences) {
     const at = target === fn ? index : ownIndex();
@@ -164,6 +214,26 @@ export function addClassState(
   for (const held of privates) graph.noteStatic(held, entry, at);
 }
 
+/** Writes what is another in a function that the text of a class makes. */
+function addMember(
+  owner: AnyFunction,
+  { fn, key, changed, isMoved }: TextMember,
+  graph: Graph,
+): void {
+  if (graph.isConstant) graph.watched.set(fn, owner);
+  if (changed.length === 0 && !isMoved && Object.isExtensible(fn)) return;
+  const own = graph.memberIndex(fn);
+  if (own === undefined) return; // it was met before its class, so the graph is written again
+  graph.at(`.${String(key)}`, () => {
+    for (const each of changed) {
+      if (Object.hasOwn(fn, each)) graph.addProperty(own, fn, each, always);
+      else graph.addAbsence(own, each, always);
+    }
+    if (isMoved) addClassAbove(own, Object.getPrototypeOf(fn), graph);
+    graph.addIntegrity(own, fn);
+  });
+}
+
 function addClassAbove(index: number, above: object | null, graph: Graph): void {
   if (graph.isConstant) throw changeable;
   graph.addClassAbove(index, above, always);
@@ -176,20 +246,6 @@ function isUsualAboveInstances(fn: AnyFunction, above: object | null, code: Code
   }
   const base: unknown = Object.getPrototypeOf(fn);
   return typeof base === 'function' && base.prototype === above;
-}
-
-/** Whether a function or class of a kept snapshot has, since `glance`, got something new. */
-export function glance(fn: AnyFunction): () => boolean {
-  if (!isClass(fn)) return () => hasEnumerable(fn) || hasEnumerable(fn.prototype);
-  const before = glanceAt(fn);
-  return () => {
-    const now = glanceAt(fn);
-    return now.length !== before.length || now.some((value, at) => !Object.is(value, before[at]));
-  };
-}
-
-function isClass(fn: AnyFunction): boolean {
-  return descriptorOf(fn, 'prototype')?.writable === false;
 }
 
 /** Cheaper than a list of its keys: V8 has for-in ready. */

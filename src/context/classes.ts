@@ -15,6 +15,14 @@ import type { Code } from './code.js';
 import { type FunctionLocation, inspectSelf } from './inspector.js';
 import type { Member } from './members.js';
 import type { Place } from './scripts.js';
+import {
+  changesOf,
+  functionsOf,
+  openDescriptor,
+  rememberUsual,
+  type TextMember,
+  usualOf,
+} from './text-members.js';
 import type { AnyFunction } from './types.js';
 import { type How, isSame, type Sent, sinceOf } from './versions.js';
 
@@ -33,6 +41,9 @@ export interface Difference {
 export interface ClassState {
   readonly version: number;
   readonly differences: readonly Difference[];
+  readonly members: readonly TextMember[];
+  /** Those of the class and its prototype whose keys are in another order than making it gives. */
+  readonly reordered: readonly object[];
   /** The version since which its private statics hold what they hold. */
   readonly privatesSince: number;
   /** Whether its name or what it inherits is not what it was at first: then both go along. */
@@ -142,21 +153,6 @@ function isAsMade(
   );
 }
 
-/** A property as it was before its holder was sealed or frozen, which travels by itself. */
-function openDescriptor(target: object, key: Key): OwnDescriptor | undefined {
-  const descriptor = descriptorOf(target, key);
-  if (descriptor === undefined || key === 'prototype' || !Object.isSealed(target))
-    return descriptor;
-  const isFrozenData = Object.isFrozen(target) && 'value' in descriptor;
-  // `name` and `length` cannot be written before either.
-  const isNamed = typeof target === 'function' && (key === 'name' || key === 'length');
-  return ownOf({
-    ...descriptor,
-    configurable: true,
-    ...(isFrozenData && !(isNamed && descriptor.enumerable === false) && { writable: true }),
-  });
-}
-
 /** Descriptors of a class and its prototype, right after the text was evaluated here. */
 const pristine = new WeakMap<object, ReadonlyMap<Key, OwnDescriptor>>();
 
@@ -167,7 +163,9 @@ export function rememberPristine(fn: AnyFunction): void {
     if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
     const entries = Reflect.ownKeys(target).flatMap((key): [Key, OwnDescriptor][] => {
       const descriptor = descriptorOf(target, key);
-      return descriptor === undefined ? [] : [[key, descriptor]];
+      if (descriptor === undefined) return [];
+      for (const [, each] of functionsOf(descriptor, fn)) rememberUsual(each);
+      return [[key, descriptor]];
     });
     pristine.set(target, new Map(entries));
   }
@@ -180,6 +178,13 @@ export function pristineOf(target: object, key: Key): OwnDescriptor | undefined 
 
 type Found = Omit<Difference, 'since'>;
 
+interface Side {
+  readonly found: Found[];
+  readonly members: TextMember[];
+  /** Keys in the order in which the text makes them. */
+  readonly made: readonly Key[];
+}
+
 /** Where `target`, a class or its prototype, is not as its text made it. `usual`: not to be judged. */
 function differencesOf(
   fn: AnyFunction,
@@ -187,7 +192,7 @@ function differencesOf(
   code: Code,
   place: Place | undefined,
   isUsual: (key: Key) => boolean,
-): Found[] {
+): Side {
   const known = pristine.get(target);
   const made = known === undefined ? madeOf(fn, code, target === fn, place) : undefined;
   const isAsText = (key: Key, descriptor: OwnDescriptor): boolean => {
@@ -198,17 +203,29 @@ function differencesOf(
     return known === undefined && isUsual(key);
   };
   const found: Found[] = [];
+  const members: TextMember[] = [];
   for (const key of Reflect.ownKeys(target)) {
     const descriptor = openDescriptor(target, key);
-    if (descriptor === undefined || isAsText(key, descriptor)) continue;
-    found.push({ target, key, how: 'own' });
+    if (descriptor === undefined) continue;
+    let isAsMade = isAsText(key, descriptor);
+    for (const [part, each] of isAsMade ? functionsOf(descriptor, fn) : []) {
+      const usual = usualOf(each, key, part, made?.get(key)?.[part]);
+      const changed = changesOf(each, usual);
+      if (changed === undefined) isAsMade = false;
+      else {
+        const isMoved = Object.getPrototypeOf(each) !== usual.above;
+        members.push({ fn: each, target, key, part, changed, isMoved });
+      }
+    }
+    if (!isAsMade) found.push({ target, key, how: 'own' });
   }
   const usual = target === fn ? ['name', 'length'] : ['constructor'];
   const expected = new Set(known?.keys() ?? [...usual, ...(made?.keys() ?? [])]);
   for (const key of expected) {
     if (!Object.hasOwn(target, key)) found.push({ target, key, how: 'absent' });
   }
-  return found;
+  const first = target === fn ? ['length', 'name', 'prototype'] : ['constructor'];
+  return { found, members, made: [...(known?.keys() ?? [...first, ...(made?.keys() ?? [])])] };
 }
 
 interface Versions {
@@ -219,6 +236,12 @@ interface Versions {
   readonly statics: Map<Key, Sent>;
   readonly members: Map<Key, Sent>;
   readonly privates: Map<Key, Sent>;
+  /** Keys of the class and of its prototype in the order in which a peer has them. */
+  readonly orders: Map<object, Key[]>;
+  readonly reordered: Set<object>;
+  /** Keys of members that were sent, and members that inherit what was sent. */
+  readonly changed: WeakMap<AnyFunction, Set<Key>>;
+  readonly moved: WeakSet<AnyFunction>;
 }
 
 /** Name, what the class inherits from, and what its instances do. */
@@ -253,6 +276,10 @@ export class ClassStates {
         statics: new Map(),
         members: new Map(),
         privates: new Map(),
+        orders: new Map(),
+        reordered: new Set(),
+        changed: new WeakMap(),
+        moved: new WeakSet(),
       };
       this.#versions.set(fn, versions);
     }
@@ -261,58 +288,58 @@ export class ClassStates {
     versions.isMoved ||= versions.first[1] !== above || versions.first[2] !== aboveInstances;
     const next = versions.version + 1;
     const prototype: unknown = fn.prototype;
-    const differences = this.#side(fn, fn, code, place, isUsual, versions.statics, next);
-    if (typeof prototype === 'object' && prototype !== null) {
-      differences.push(...this.#side(fn, prototype, code, place, isUsual, versions.members, next));
+    const differences: Difference[] = [];
+    const members: TextMember[] = [];
+    for (const target of [fn, prototype]) {
+      if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
+      const side = differencesOf(fn, target, code, place, (key) => isUsual(target, key));
+      const sent = target === fn ? versions.statics : versions.members;
+      differences.push(...since(target, side.found, sent, next));
+      members.push(...side.members.map((member) => noted(member, versions)));
+      noteOrder(target, side.made, versions);
     }
     const values = ownOf({ value: privates, configurable: true });
     const privatesSince = sinceOf(versions.privates, '#', 'own', values, next);
     const isNew = next === 1 || privatesSince === next;
     if (isNew || differences.some(({ since }) => since === next)) versions.version = next;
     const { version, isRenamed, isMoved } = versions;
-    return { version, differences, privatesSince, isRenamed, isMoved };
-  }
-
-  #side(
-    fn: AnyFunction,
-    target: object,
-    code: Code,
-    place: Place | undefined,
-    isUsual: (target: object, key: Key) => boolean,
-    sent: Map<Key, Sent>,
-    next: number,
-  ): Difference[] {
-    const found = differencesOf(fn, target, code, place, (key) => isUsual(target, key));
-    const keys = new Set(found.map(({ key }) => key));
-    for (const key of sent.keys()) {
-      if (!keys.has(key)) {
-        found.push({ target, key, how: Object.hasOwn(target, key) ? 'restored' : 'absent' });
-      }
-    }
-    return found.map(({ key, how }) => {
-      const descriptor = descriptorOf(target, key);
-      return { target, key, how, since: sinceOf(sent, key, how, descriptor, next) };
-    });
+    const reordered = [...versions.reordered];
+    return { version, differences, members, reordered, privatesSince, isRenamed, isMoved };
   }
 }
 
-/** A class as it was: to see without a message whether it is so still. */
-export type Glance = readonly unknown[];
-
-/** What a class and its prototype hold, flat. */
-export function glanceAt(fn: AnyFunction): Glance {
-  const seen: unknown[] = [];
-  const prototype: unknown = fn.prototype;
-  for (const target of [fn, prototype]) {
-    if ((typeof target !== 'object' && typeof target !== 'function') || target === null) continue;
-    seen.push(Object.getPrototypeOf(target), Object.isExtensible(target));
-    for (const key of Reflect.ownKeys(target)) {
-      const descriptor = descriptorOf(target, key);
-      if (descriptor === undefined) continue;
-      const { value, get, set, writable, enumerable, configurable } = descriptor;
-      const flags = Number(writable) + 2 * Number(enumerable) + 4 * Number(configurable);
-      seen.push(key, value, get, set, flags);
+/** The differences of one side, with those that were sent and are none any more. */
+function since(target: object, found: Found[], sent: Map<Key, Sent>, next: number): Difference[] {
+  const keys = new Set(found.map(({ key }) => key));
+  for (const key of sent.keys()) {
+    if (!keys.has(key)) {
+      found.push({ target, key, how: Object.hasOwn(target, key) ? 'restored' : 'absent' });
     }
   }
-  return seen;
+  return found.map(({ key, how }) => {
+    const descriptor = descriptorOf(target, key);
+    return { target, key, how, since: sinceOf(sent, key, how, descriptor, next) };
+  });
+}
+
+/** A member with all that was ever sent of it: a peer may have it still. */
+function noted(member: TextMember, { changed, moved }: Versions): TextMember {
+  const { fn } = member;
+  if (member.isMoved) moved.add(fn);
+  const before = changed.get(fn);
+  if (before === undefined && member.changed.length === 0 && !moved.has(fn)) return member;
+  const all = new Set([...(before ?? []), ...member.changed]);
+  changed.set(fn, all);
+  return { ...member, changed: [...all], isMoved: moved.has(fn) };
+}
+
+/** Notes whether a peer has the keys of `target` in another order, in any of its versions. */
+function noteOrder(target: object, made: readonly Key[], { orders, reordered }: Versions): void {
+  const before = orders.get(target) ?? made;
+  const now = Reflect.ownKeys(target);
+  const [own, known] = [new Set(now), new Set(before)];
+  const added = now.filter((key) => !known.has(key));
+  const expected = [...before.filter((key) => own.has(key)), ...added];
+  if (now.some((key, at) => key !== expected[at])) reordered.add(target);
+  if (added.length > 0 || !orders.has(target)) orders.set(target, [...before, ...added]);
 }

@@ -3,7 +3,7 @@
 // Not here: making it (decode.ts), since when it is so (versions.ts).
 
 import { descriptorOf } from '../internal/index.js';
-import { listAt, numberAt, type Payload, special } from './protocol.js';
+import { listAt, numberAt, type Payload, propertyFlags, special } from './protocol.js';
 import type { AnyFunction } from './types.js';
 
 export class ClosedClasses {
@@ -23,6 +23,7 @@ export class ClosedClasses {
     const { properties, maxElements } = this.#payload;
     for (const [at, isOfPrototype] of this.#propertiesOf(index)) {
       if (numberAt(properties, at + 4) <= version) continue;
+      if (numberAt(properties, at + 2) === propertyFlags.order) continue; // it was as open at home
       const name = properties[at + 1];
       const key = typeof name === 'number' ? this.#values[name] : name;
       if (typeof key !== 'string' && typeof key !== 'symbol') continue;

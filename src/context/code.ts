@@ -1,11 +1,12 @@
 // What the text of a function says: how to put it into an expression again, which names it takes from
 // outside, which constructs must be rewritten or refused. Cached by text, because a callback written
 // inline is a new function object at every call and the same text.
+// Long (over 400 lines), because everything that a text says is one record, read from one tree.
 // Not here: where the text came from (scripts.ts), compiling it again (recreate.ts).
 
 import type { AnyNode, Options } from 'acorn';
 import { CodedError } from '../errors.js';
-import { type FieldKey, type Gone, type Member, readClass } from './members.js';
+import { type FieldKey, type Gone, lengthOf, type Member, readClass } from './members.js';
 import { parse } from './parser.js';
 import {
   type Analysis,
@@ -46,6 +47,8 @@ export interface Code {
   /** Names that come from outside, globals included, in order of first use. */
   readonly freeNames: readonly string[];
   readonly writtenNames: ReadonlySet<string>;
+  /** Those that it calls and uses in no other way: it sees no properties of what they hold. */
+  readonly calledNames: ReadonlySet<string>;
   readonly rewrites: readonly Rewrite[];
   /** The variable after `extends`, when it is just that. */
   readonly heritageName: string | undefined;
@@ -74,6 +77,8 @@ export interface Code {
   readonly names: FreshNames;
   /** Whether it can name itself, and so see properties that it has. */
   readonly seesItself: boolean;
+  /** The same, where it does more than to call itself. */
+  readonly usesItself: boolean;
   /** Whether it means something else in strict code than in sloppy code. */
   readonly dependsOnMode: boolean;
   /** Whether V8 shows by its `caller` that it is sloppy: see `isSloppy`. */
@@ -226,6 +231,8 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     importer: fresh('impor_'),
     prefix: freshPrefix(used),
   };
+  const isOwnName = ({ name }: Reference): boolean =>
+    name === 'arguments' || ('id' in node && name === node.id?.name);
   const freeNames = [...new Set(free.map(({ name }) => name))].filter((n) => n !== 'arguments');
   return {
     text,
@@ -234,6 +241,7 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     isArrow,
     freeNames,
     writtenNames: new Set(free.filter(({ isWrite }) => isWrite).map(({ name }) => name)),
+    calledNames: onlyCalled(free),
     rewrites: rewritesOf(found, [...marks, ...viteImports], gone, names, offset),
     heritageName: heritage?.type === 'Identifier' ? heritage.name : undefined,
     // The text of an eval may name the `this` that it sees.
@@ -254,15 +262,20 @@ function describe(text: string, all: Analysis, found: Found, offset: number): Co
     writtenPrivates: all.writtenPrivates,
     bodyEnd,
     names,
-    seesItself: all.references.some(
-      ({ name }) => name === 'arguments' || ('id' in node && name === node.id?.name),
-    ),
+    seesItself: all.references.some(isOwnName),
+    usesItself: has('eval') || all.references.some((each) => isOwnName(each) && !each.isCall),
     dependsOnMode: all.dependsOnMode,
     showsMode: node.type === 'FunctionExpression' && form === 'expression' && isOrdinary(node),
     givenName: givenName(found),
     givenLength: givenLength(node),
     anchor: anchorOf(text, node, found.key, offset),
   };
+}
+
+function onlyCalled(references: readonly Reference[]): Set<string> {
+  const names = new Set(references.map(({ name }) => name));
+  for (const { name, isCall } of references) if (!isCall) names.delete(name);
+  return names;
 }
 
 function isOrdinary({ async, generator }: FunctionNode): boolean {
@@ -288,10 +301,7 @@ function givenLength(node: FunctionNode | ClassNode): number {
       }
     }
   }
-  const end = params.findIndex(
-    ({ type }) => type === 'AssignmentPattern' || type === 'RestElement',
-  );
-  return end < 0 ? params.length : end;
+  return lengthOf(params);
 }
 
 /** `super` that means something outside: the home object of a method, or of what is around an arrow. */

@@ -9,9 +9,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
-import { descriptorsOf, messageOf } from '../internal/index.js';
+import { descriptorOf, descriptorsOf, messageOf } from '../internal/index.js';
 import { isOnlyText } from './additions.js';
 import { ClassCopies, never } from './class-copies.js';
+import { pristineOf } from './classes.js';
 import { define, isCallable, put, reserve } from './define.js';
 import { receiveBy } from './hooks.js';
 import { rememberForeign, sharedForeign, shareForeign } from './identities.js';
@@ -326,6 +327,9 @@ class Decoding {
       case special.prototype:
         this.#done(index, this.#prototypeOf(numberAt(entry, 1)));
         return;
+      case special.member:
+        this.#done(index, this.#memberOf(entry));
+        return;
       case special.bound:
         this.#bound(index, entry);
         return;
@@ -393,6 +397,23 @@ class Decoding {
     const value = this.#values[owner];
     if (typeof value !== 'function') throw this.#unusable(owner, 'a prototype has no owner');
     return value.prototype;
+  }
+
+  #memberOf(entry: readonly unknown[]): AnyFunction {
+    const owner = numberAt(entry, 1);
+    if (this.#isMade[owner] !== true) this.#makeLate(owner);
+    const value = this.#values[owner];
+    const target: unknown = entry[2] === 1 || !isCallable(value) ? value : value.prototype;
+    const [key] = this.#list(entry, 3);
+    const isKey = typeof key === 'string' || typeof key === 'symbol';
+    const isObject = (typeof target === 'object' && target !== null) || isCallable(target);
+    if (!isKey || !isObject) throw corrupt('a member has no class');
+    // A task may have replaced it since.
+    const own = pristineOf(target, key) ?? descriptorOf(target, key);
+    const part = stringAt(entry, 4);
+    const found: unknown = part === 'get' ? own?.get : part === 'set' ? own?.set : own?.value;
+    if (!isCallable(found)) throw corrupt('a class lacks a member');
+    return found;
   }
 
   #bound(index: number, entry: readonly unknown[]): void {
@@ -472,20 +493,19 @@ class Decoding {
       if (typeof key !== 'string' && typeof key !== 'symbol')
         throw corrupt('a property has no key');
       const flags = numberAt(properties, at + 2);
-      const isOwn =
-        (flags & (propertyFlags.above | propertyFlags.restored | propertyFlags.absent)) === 0;
+      const isOwn = (flags & notOwn) === 0;
       if (isLate !== late) {
         if (isOwn) reserve(this.#target(target), key); // keeps the order of keys
         continue;
       }
       define(this.#target(target), key, flags, cell);
-      if (isOwn && (flags & propertyFlags.configurable) === 0)
-        for (const part of cell) this.#settle(part);
+      const isClosed = isOwn && (flags & propertyFlags.configurable) === 0;
+      if (isClosed && this.#isOfClass(target)) for (const part of cell) this.#settle(part);
     }
   }
 
   /**
-   * Remembers a function under a key that cannot be defined again: later payloads bring what it captured
+   * Remembers a function under a key of a class that cannot be defined again: later payloads bring what it captured
    * by then, and no other function can take its place.
    */
   #settle(fn: unknown): void {
@@ -499,10 +519,19 @@ class Decoding {
     hasSettled = true;
   }
 
+  /** True: a class, its prototype or one of its members, which stay from one payload to the next. */
+  #isOfClass(index: unknown): boolean {
+    if (typeof index !== 'number') return false;
+    const entry = this.#entry(index);
+    const isPart = entry[0] === special.prototype || entry[0] === special.member;
+    return this.#entry(isPart ? numberAt(entry, 1) : index)[0] === special.class;
+  }
+
   /** The version of what was here before this payload; `undefined`: it was not. */
   #versionOf(index: number): number | undefined {
     const entry = this.#entry(index);
-    return this.#reused.get(entry[0] === special.prototype ? numberAt(entry, 1) : index);
+    const isPart = entry[0] === special.prototype || entry[0] === special.member;
+    return this.#reused.get(isPart ? numberAt(entry, 1) : index);
   }
 
   #isLate(index: number): boolean {
@@ -543,13 +572,17 @@ class Decoding {
       if (how === integrity.frozen) Object.freeze(target);
       else if (how === integrity.sealed) Object.seal(target);
       else Object.preventExtensions(target);
-      if (how === integrity.nonExtensible || typeof index !== 'number') continue;
+      if (how === integrity.nonExtensible || !this.#isOfClass(index)) continue;
       for (const [, { value, get, set }] of descriptorsOf(target)) {
         for (const part of [value, get, set]) this.#settle(part);
       }
     }
   }
 }
+
+/** Fix-ups that set no value. */
+const notOwn =
+  propertyFlags.above | propertyFlags.restored | propertyFlags.absent | propertyFlags.order;
 
 /** Functions under a key that cannot be defined again, with the number of their code. */
 const settled = new WeakMap<AnyFunction, number>();
@@ -560,6 +593,7 @@ function isDeferred(kind: unknown): boolean {
   return (
     kind === special.class ||
     kind === special.prototype ||
+    kind === special.member ||
     kind === special.bound ||
     kind === special.received
   );

@@ -2,7 +2,7 @@
 // `__proto__` is a key like any other, and no setter of the user's runs.
 // Not here: in which order (decode.ts).
 
-import { tryDefineOwn } from '../internal/index.js';
+import { descriptorOf, tryDefineOwn } from '../internal/index.js';
 import { pristineOf } from './classes.js';
 import { propertyFlags } from './protocol.js';
 import { corrupt } from './wire.js';
@@ -45,6 +45,10 @@ export function define(
     if (Object.isExtensible(target)) Object.setPrototypeOf(target, above);
     return;
   }
+  if ((flags & propertyFlags.order) !== 0) {
+    reorder(target, cell);
+    return;
+  }
   if ((flags & propertyFlags.restored) !== 0) {
     const before = pristineOf(target, key);
     if (before !== undefined) tryDefineOwn(target, key, before);
@@ -64,6 +68,27 @@ export function define(
       : { get: accessorOf(value), set: accessorOf(set), enumerable, configurable };
   const isDefined = tryDefineOwn(target, key, descriptor);
   if (!isDefined) throw corrupt(`the property ${String(key)} cannot be defined`);
+}
+
+/** Gives all `keys` of `target` their place, also those that are defined later. */
+function reorder(target: object, keys: readonly unknown[]): void {
+  if (!Object.isExtensible(target)) return;
+  const own: unknown[] = Reflect.ownKeys(target);
+  let last = -1;
+  const first = keys.findIndex((key) => {
+    const at = own.indexOf(key);
+    if (at < last || at < 0) return true;
+    last = at;
+    return false;
+  });
+  for (const key of first < 0 ? [] : keys.slice(first)) {
+    if (typeof key !== 'string' && typeof key !== 'symbol') throw corrupt('an order has no key');
+    const descriptor = descriptorOf(target, key);
+    if (descriptor === undefined) reserve(target, key);
+    if (descriptor?.configurable !== true) continue;
+    Reflect.deleteProperty(target, key);
+    tryDefineOwn(target, key, descriptor);
+  }
 }
 
 function accessorOf(value: unknown): ((...args: unknown[]) => unknown) | undefined {

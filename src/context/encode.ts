@@ -43,6 +43,7 @@ import { prototypeHere } from './realms.js';
 import { joinPath, nameOfClass, refusalOf, refuse, type Step, transferError } from './refuse.js';
 import { Roads } from './roads.js';
 import type { Sharer, User } from './sharing.js';
+import type { TextMember } from './text-members.js';
 import type { AnyFunction, BufferCarrier } from './types.js';
 import { always } from './versions.js';
 
@@ -81,10 +82,16 @@ export class Graph {
   readonly definitions = new Set<number>();
   /** Captured AsyncLocalStorages. */
   readonly captured = new Set<AsyncLocalStorage<unknown>>();
-  /** In a constant graph: functions and classes that were found without properties to send. */
+  /** In a constant graph: functions and classes that travel as code. */
   readonly functions: AnyFunction[] = [];
-  /** Whether the first of those can see its own properties. */
-  seesRoot = false;
+  /** In a constant graph: functions that its code uses as values, and not to call them alone. */
+  readonly seen = new Set<unknown>();
+  /** In a constant graph: functions that the texts of its classes make, each with its class. */
+  readonly watched = new Map<AnyFunction, AnyFunction>();
+  /** Functions that were written before the classes whose texts make them: then they are two. */
+  readonly strays = new Map<AnyFunction, AnyFunction>();
+  /** Functions that the texts of classes of this graph make, by what `special.member` says of them. */
+  readonly #members = new Map<unknown, unknown[]>();
   /** True: nothing in this graph may be able to change between two calls. */
   readonly isConstant: boolean;
   /** Who uses which variable: see sharing.ts. */
@@ -164,12 +171,18 @@ export class Graph {
       assign(container, key, value);
       return;
     }
+    if (this.isConstant && typeof value === 'function') this.seen.add(value);
     const index = this.#special(value);
     if (index >= 0) {
       this.put(container, key, index);
     } else if (typeof value === 'object' && value !== null) {
       assign(container, key, this.#copy(value));
     }
+  }
+
+  /** The same for a function that nothing uses as a value: its properties do not count by this. */
+  setCalled(container: object, key: string | number, fn: AnyFunction): void {
+    this.put(container, key, this.#special(fn));
   }
 
   /** `container[key]` is the special at `index`. */
@@ -222,6 +235,24 @@ export class Graph {
     this.specials.push(entry);
     this.#indices.set(value, index);
     return index;
+  }
+
+  /** Says that the text of `owner`, a class at `index`, makes the function of `member`. */
+  noteMember({ fn, target, key, part }: TextMember, owner: AnyFunction, index: number): void {
+    if (this.#members.has(fn)) return;
+    const isStatic = target === owner ? 1 : 0;
+    this.#members.set(fn, [special.member, index, isStatic, [key], part]);
+    if (this.#indices.has(fn)) this.strays.set(fn, owner);
+  }
+
+  /** The index of the special for a member of a class that was written before; `undefined`: it is none. */
+  memberIndex(fn: AnyFunction): number | undefined {
+    const known = this.#indices.get(fn);
+    const entry = this.#members.get(fn);
+    if (known !== undefined || entry === undefined) return known;
+    const [kind, owner, isStatic, key, part] = entry;
+    const cell = Array.isArray(key) ? this.cell(...key) : [];
+    return this.add(fn, [kind, owner, isStatic, cell, part]);
   }
 
   /** Whether `value` is in the graph already. */
@@ -277,7 +308,6 @@ export class Graph {
   #special(value: unknown): number {
     const known = this.#indices.get(value);
     if (known !== undefined) {
-      if (value === this.functions[0]) this.seesRoot = true;
       this.#again.add(value);
       this.roads.addAgain(value);
       return known;
@@ -647,6 +677,11 @@ export class Graph {
     this.properties.push(index, name, flags, [], since);
   }
 
+  /** Says in which order a function, class or prototype has its keys. */
+  addOrder(index: number, keys: readonly (string | symbol)[], since = 0): void {
+    this.properties.push(index, '', propertyFlags.order, this.cell(...keys), since);
+  }
+
   /** Says that a class, or its prototype, inherits from `above`, also where it is there already. */
   addClassAbove(index: number, above: object | null, since: number): void {
     const cell = this.at('its prototype', () => this.cell(above));
@@ -676,11 +711,14 @@ export class Graph {
 
   #close(target: object | number, value: object): void {
     if (Object.isExtensible(value)) return;
-    const how = Object.isFrozen(value)
-      ? integrity.frozen
-      : Object.isSealed(value)
-        ? integrity.sealed
-        : integrity.nonExtensible;
+    // A sealed function whose prototype can be replaced is frozen to V8.
+    const isOpen = typeof value === 'function' && descriptorOf(value, 'prototype')?.writable;
+    const how =
+      Object.isFrozen(value) && isOpen !== true
+        ? integrity.frozen
+        : Object.isSealed(value)
+          ? integrity.sealed
+          : integrity.nonExtensible;
     this.integrities.push(target, how);
   }
 

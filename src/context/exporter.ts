@@ -8,9 +8,9 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
-import { glance } from './additions.js';
 import { type Captured, sharesAny } from './alias.js';
 import { beginCapture, endCapture } from './captures.js';
+import { watch } from './changes.js';
 import { copying } from './copies.js';
 import { type Described, slotValues } from './describe.js';
 import { changeable, Graph } from './encode.js';
@@ -46,8 +46,12 @@ interface Kept {
   readonly snapshot: FunctionSnapshot;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
   readonly roads: Roads;
-  /** Whether one of its functions or classes has got, or lost, a property since. */
+  /** Whether what its code sees of its functions and classes is another by now. */
   readonly changes: readonly (() => boolean)[];
+  /** The same of the function itself, which others see where it is a value. */
+  readonly hasChanged: () => boolean;
+  /** What the texts of its classes make, each with its class. */
+  readonly members: ReadonlyMap<AnyFunction, AnyFunction>;
 }
 
 export interface ExporterOptions {
@@ -74,7 +78,8 @@ export class ContextExporter implements Exporter {
   readonly #interned = new Map<string, number>();
   readonly #functions: Functions;
   readonly #kept = new WeakMap<AnyFunction, Kept>();
-  readonly #neverKept = new WeakSet<AnyFunction>();
+  /** Functions of definitions that are kept. */
+  readonly #inKept = new WeakSet<AnyFunction>();
   /** In which export each function was met first: one export may meet it several times. */
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
@@ -84,6 +89,9 @@ export class ContextExporter implements Exporter {
   /** The roads of the last function that was exported, and of the last values. */
   #roads: Roads | undefined;
   #valueRoads: Roads | undefined;
+  /** Of the last function that was exported without state, and the last values: they may have some too. */
+  #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
+  #values: WeakRef<Graph> | undefined;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
   /** What a definition needs before it. */
@@ -106,7 +114,9 @@ export class ContextExporter implements Exporter {
   exportFunction(fn: AnyFunction): FunctionSnapshot {
     const kept = this.#current(fn);
     this.#roads = kept?.roads;
+    this.#members = kept?.members;
     this.#valueRoads = undefined;
+    this.#values = undefined;
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
     return this.#exportSlowly(fn, kept);
   }
@@ -119,12 +129,21 @@ export class ContextExporter implements Exporter {
     const captured = this.#captured?.deref();
     this.#captured = undefined;
     const shares = captured !== undefined && (haveCode || sharesAny(args, captured));
-    if (!shares && !meet(this.#roads, this.#valueRoads)) return undefined;
+    const given = haveCode ? this.#givenMembers() : [];
+    if (!shares && given.length === 0 && !meet(this.#roads, this.#valueRoads)) return undefined;
     const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
+      for (const [member, owner] of given) this.#functions.bringHome(member, owner);
       return this.#exportState(inner, stores, what, args);
     });
+  }
+
+  /** Functions among the last values that the texts of classes of the last function make. */
+  #givenMembers(): (readonly [member: AnyFunction, owner: AnyFunction])[] {
+    const values = this.#members?.size ? this.#values?.deref() : undefined;
+    if (values === undefined) return [];
+    return [...(this.#members ?? [])].filter(([member]) => values.holds(member));
   }
 
   exportValue(value: unknown, what: string): ValueSnapshot {
@@ -138,6 +157,7 @@ export class ContextExporter implements Exporter {
     return this.#guard(what, () => {
       const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
       this.#valueRoads = graph.roads;
+      this.#values = new WeakRef(graph);
       return {
         ...this.#write(graph),
         definitions: this.#ordered(graph),
@@ -183,10 +203,14 @@ export class ContextExporter implements Exporter {
     return bytes;
   }
 
-  /** The kept snapshot of `fn`, while it says what there is. */
-  #current(fn: AnyFunction): Kept | undefined {
+  /** The kept snapshot of `fn`, while it says what there is. `isValue`: `fn` is not just what is called. */
+  #current(fn: AnyFunction, isValue = false): Kept | undefined {
     const kept = this.#kept.get(fn);
     if (kept === undefined) return undefined;
+    if (isValue && kept.hasChanged()) {
+      this.#kept.delete(fn);
+      return undefined;
+    }
     for (const hasChanged of kept.changes) {
       if (hasChanged()) {
         this.#kept.delete(fn);
@@ -248,6 +272,7 @@ export class ContextExporter implements Exporter {
     const kept = known ?? this.#keepRoot(fn, what);
     if (kept === undefined) return this.#exportState(fn, stores, what);
     this.#roads = kept.roads;
+    this.#members = kept.members;
     const active = stores ?? activeStores(kept.captured);
     return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
   }
@@ -260,13 +285,14 @@ export class ContextExporter implements Exporter {
 
   /** The closure definition of `fn`, when nothing that it captured can change. */
   #keep(fn: AnyFunction, described: Described): Kept | undefined {
-    const kept = this.#current(fn);
-    if (kept !== undefined || this.#neverKept.has(fn)) return kept;
+    const kept = this.#current(fn, true);
+    if (kept !== undefined || this.#functions.neverKept.has(fn)) return kept;
     const count = this.#keptByCode.get(described.codeId) ?? 0;
     const firstSeen = this.#firstSeen.get(fn) ?? this.#exports;
     const isNew = firstSeen === this.#exports;
     if (isNew) this.#firstSeen.set(fn, firstSeen);
-    if (count >= (isNew ? keptAtOnce : keptAtMost)) return undefined;
+    const isLimited = !this.#inKept.has(fn); // else arguments and captures would have two of it
+    if (isLimited && count >= (isNew ? keptAtOnce : keptAtMost)) return undefined;
     const made = this.#attempt(fn, titleOf(fn));
     if (made !== undefined) this.#keptByCode.set(described.codeId, count + 1);
     return made;
@@ -277,17 +303,17 @@ export class ContextExporter implements Exporter {
     const outer = this.#path;
     this.#path = graph.path;
     try {
-      graph.set(graph.root, 0, fn);
+      graph.setCalled(graph.root, 0, fn);
     } catch (error) {
       // A variable that one of two functions changes is not for this attempt to judge.
       if (error !== changeable) throw error;
-      this.#neverKept.add(fn);
+      this.#functions.neverKept.add(fn);
       this.#path = outer;
       return undefined;
     }
     this.#path = outer;
-    if (graph.meeting().size > 0) {
-      this.#neverKept.add(fn);
+    if (graph.meeting().size > 0 || this.#functions.hasMember(graph, fn)) {
+      this.#functions.neverKept.add(fn);
       return undefined;
     }
     // Memory is never part of a constant closure, so nothing has to be kept for it.
@@ -295,6 +321,7 @@ export class ContextExporter implements Exporter {
     const needs = this.#ordered(graph);
     const id = this.#add({ kind: 'closure', bytes });
     this.#needs.set(id, needs);
+    const watched = (each: AnyFunction) => this.#functions.watch(each);
     const kept: Kept = {
       id,
       snapshot: Object.freeze({
@@ -305,13 +332,16 @@ export class ContextExporter implements Exporter {
       }),
       captured: [...graph.captured],
       roads: graph.roads,
-      // Code that cannot name itself does not see its own properties.
       changes: [
-        ...graph.functions.filter((each) => each !== fn || graph.seesRoot).map(glance),
+        ...graph.functions.filter((each) => graph.seen.has(each)).map(watched),
+        ...[...graph.watched.keys()].map(watch),
         ...graph.appearances,
       ],
+      members: graph.watched,
+      hasChanged: graph.functions.includes(fn) ? watched(fn) : () => false,
     };
     this.#kept.set(fn, kept);
+    for (const each of graph.functions) this.#inKept.add(each);
     return kept;
   }
 

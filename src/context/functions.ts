@@ -1,10 +1,18 @@
 // Writes functions and classes into a graph: code once as a definition, captured values as slots;
 // what has a name on the other side (built-ins, imports, functions of this package) as that name.
+// Long (over 400 lines), because it is one list: what each kind of function becomes.
 // Not here: reading captures (describe.ts), values (encode.ts), which snapshots are kept (exporter.ts).
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
-import { addBoundProperties, addClassState, addProperties, isBare } from './additions.js';
+import {
+  addBoundProperties,
+  addClassState,
+  addProperties,
+  isBare,
+  readClassState,
+} from './additions.js';
+import { watch } from './changes.js';
 import { ClassStates } from './classes.js';
 import { type Code, readCode } from './code.js';
 import { isCopying } from './copies.js';
@@ -31,6 +39,7 @@ import type { Sentinels } from './sentinels.js';
 import { Sharing } from './sharing.js';
 import { shownFunction, shownVariable } from './shown.js';
 import { taskTarget } from './task.js';
+import type { TextMember } from './text-members.js';
 import {
   isExpect,
   isLoweredPrivate,
@@ -55,6 +64,14 @@ export class Functions implements FunctionEncoder {
   readonly #describer: Describer;
   readonly #imports: Imports;
   readonly #states = new ClassStates();
+  /** Functions that were found to change, or to share what changes. */
+  readonly neverKept = new WeakSet<AnyFunction>();
+  /** The functions that the texts of classes make. */
+  readonly #members = new WeakMap<AnyFunction, readonly TextMember[]>();
+  /** Classes of such functions, where this export met one before its class. */
+  readonly #homes = new Map<AnyFunction, AnyFunction>();
+  /** Functions of constant graphs: whether they have changed since the first. */
+  readonly #watched = new WeakMap<AnyFunction, () => boolean>();
 
   constructor(
     definitions: Definitions,
@@ -70,12 +87,18 @@ export class Functions implements FunctionEncoder {
   /** Forgets what belongs to one export. */
   forget(): void {
     this.retry();
+    this.#homes.clear();
     this.#sharing.forget();
   }
 
   /** Ends the writing of `graph`, when all its functions are known. */
   settle(graph: Graph): void {
     this.#sharing.settle(graph);
+    for (const [fn, owner] of graph.strays) {
+      if (this.#homes.has(fn)) continue;
+      this.#homes.set(fn, owner);
+      graph.isStale = true;
+    }
   }
 
   /** Before the same export begins once more. */
@@ -102,6 +125,8 @@ export class Functions implements FunctionEncoder {
     if (builtin !== undefined) return graph.addBuiltin(fn, builtin);
     const registered = this.#registered(fn, graph);
     if (registered >= 0) return registered;
+    const made = this.#member(fn, graph);
+    if (made !== undefined) return made;
     if (isExpect(fn)) refuseRunner('expect() of Jest', graph.path);
     refuseMock(fn, graph.path);
     const code = originOf(fn) === undefined ? readCode(textOf(fn)) : undefined;
@@ -118,7 +143,9 @@ export class Functions implements FunctionEncoder {
         graph.definitions.add(kept.id);
         graph.roads.addAll(kept.roads);
         for (const storage of kept.captured) graph.captured.add(storage);
-        return graph.add(fn, [special.closure, kept.id]);
+        const index = graph.add(fn, [special.closure, kept.id]);
+        this.#noteMembers(fn, index, graph);
+        return index;
       }
     }
     return this.#code(fn, described, graph);
@@ -233,11 +260,18 @@ export class Functions implements FunctionEncoder {
     ];
     const index = graph.add(fn, entry);
     if (code.isClass) this.#identities.keep(fn);
+    const state = code.isClass ? readClassState(fn, described, this.#states) : undefined;
+    if (state !== undefined) {
+      this.#members.set(fn, state.members);
+      this.#noteMembers(fn, index, graph);
+    }
     const outer = this.#imports.user;
     this.#imports.user = described.place?.script;
     if (graph.isConstant) {
       if (described.hasAppeared !== undefined) graph.appearances.push(described.hasAppeared);
-      if (graph.functions.push(fn) === 1) graph.seesRoot = code.isClass || code.seesItself;
+      this.#mustBeAsBefore(fn, code);
+      graph.functions.push(fn);
+      if (code.isClass || code.usesItself) graph.seen.add(fn);
     }
     graph.at(
       () => shownFunction(fn, described),
@@ -252,7 +286,7 @@ export class Functions implements FunctionEncoder {
           this.#slot(fn, described, slot, at, values, graph);
         entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));
         const before = graph.additions;
-        if (code.isClass) addClassState(fn, described, this.#states, index, entry, graph);
+        if (state !== undefined) addClassState(fn, described, state, index, entry, graph);
         else addProperties(fn, described, index, graph);
         const isOnlyText = graph.additions === before && holdsNothing(described);
         if (origin !== undefined && isOnlyText) entry[2] = [...identity, ...origin.identity];
@@ -260,6 +294,44 @@ export class Functions implements FunctionEncoder {
     );
     this.#imports.user = outer;
     return index;
+  }
+
+  /** A function that the text of a class makes, where that class is in the graph. */
+  #member(fn: AnyFunction, graph: Graph): number | undefined {
+    const home = this.#homes.get(fn);
+    if (home !== undefined) graph.at('its class', () => this.encodeFunction(home, graph));
+    return graph.memberIndex(fn);
+  }
+
+  /** In this export `fn`, which the text of `owner` makes, is written as part of that. */
+  bringHome(fn: AnyFunction, owner: AnyFunction): void {
+    this.#homes.set(fn, owner);
+  }
+
+  #noteMembers(owner: AnyFunction, index: number, graph: Graph): void {
+    for (const member of this.#members.get(owner) ?? []) graph.noteMember(member, owner, index);
+  }
+
+  /** Whether a constant graph has a member of a class that may be in another graph of the same call. */
+  hasMember(graph: Graph, root: AnyFunction): boolean {
+    if (graph.strays.size > 0) return true;
+    return graph.functions.some(
+      (each) =>
+        each !== root && graph.seen.has(each) && readCode(textOf(each))?.form !== 'expression',
+    );
+  }
+
+  /** A peer keeps a constant function by its identity, so one that changed is constant no more. */
+  #mustBeAsBefore(fn: AnyFunction, code: Code): void {
+    if (code.isClass) return;
+    const hasChanged = this.#watched.get(fn);
+    if (this.neverKept.has(fn) || hasChanged?.() === true) throw changeable;
+    if (hasChanged === undefined) this.#watched.set(fn, watch(fn));
+  }
+
+  /** Whether `fn`, of a constant graph that was just written, has changed since. */
+  watch(fn: AnyFunction): () => boolean {
+    return this.#watched.get(fn) ?? watch(fn);
   }
 
   #slot(
@@ -294,7 +366,9 @@ export class Functions implements FunctionEncoder {
         ? shownVariable(name, place?.script) + why
         : shownGlobal(slot.global.name);
     const body = (): void => {
-      if (cell === undefined) graph.set(values, at, value);
+      const isCalled = typeof value === 'function' && code.calledNames.has(name) && !code.usesEval;
+      if (cell === undefined && isCalled) graph.setCalled(values, at, value);
+      else if (cell === undefined) graph.set(values, at, value);
       else values[at] = graph.sharedCell(cell, value);
     };
     if (slot.global === undefined) {

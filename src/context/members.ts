@@ -19,6 +19,9 @@ export interface Member {
   readonly end: number;
   /** Where V8 says that its function is: at its `(`, or anywhere in the value of a field. */
   readonly anchor: number;
+  /** The `name` that its text gives, and `undefined` where that comes from the key; its `length`. */
+  readonly givenName: string | undefined;
+  readonly givenLength: number;
 }
 
 /** A piece of the text that is not evaluated again. `slot`: the name that stands there instead. */
@@ -107,7 +110,19 @@ function memberOf(
   const { value } = node;
   if (node.type === 'PropertyDefinition' && value) {
     const [start, end] = [value.start - offset, value.end - offset];
-    return { isStatic: true, kind: 'field', key, slot, start, end, anchor: start };
+    const givenName = value.type === 'FunctionExpression' ? value.id?.name : undefined;
+    const givenLength = 'params' in value ? lengthOf(value.params) : 0;
+    return {
+      isStatic: true,
+      kind: 'field',
+      key,
+      slot,
+      start,
+      end,
+      anchor: start,
+      givenName,
+      givenLength,
+    };
   }
   const kind = node.type === 'MethodDefinition' && isAccessorKind(node.kind) ? node.kind : 'method';
   return {
@@ -118,7 +133,17 @@ function memberOf(
     start: node.start - offset,
     end: node.end - offset,
     anchor: (value?.start ?? node.start) - offset,
+    givenName: undefined,
+    givenLength: value && 'params' in value ? lengthOf(value.params) : 0,
   };
+}
+
+/** The `length` of a function with these parameters. */
+export function lengthOf(params: readonly AnyNode[]): number {
+  const end = params.findIndex(
+    ({ type }) => type === 'AssignmentPattern' || type === 'RestElement',
+  );
+  return end < 0 ? params.length : end;
 }
 
 function fieldKeyOf(node: AnyNode, offset: number): FieldKey {

@@ -68,6 +68,8 @@ export const special = {
   importedCell: 27,
   /** URL of the module whose `import.meta` it is */
   meta: 28,
+  /** #n: a class; 1: one of its own, 0: of its prototype; [key]; `value`, `get` or `set`: a function that its text makes */
+  member: 29,
 } as const;
 
 /** Names a function, class or symbol of the process that made it: `[tag of its exporter, number]`. */
@@ -270,6 +272,8 @@ export const propertyFlags = {
   restored: 32,
   /** No property: what the target inherits from. */
   above: 64,
+  /** No property: the keys of the target in their order. */
+  order: 128,
 } as const;
 /** How closed an object is. */
 export const integrity = { frozen: 0, sealed: 1, nonExtensible: 2 } as const;

@@ -68,6 +68,8 @@ export interface Reference {
   readonly name: string;
   readonly start: number;
   readonly isWrite: boolean;
+  /** True: it is called there, and not used as a value. */
+  readonly isCall: boolean;
   readonly scope: Scope;
 }
 
@@ -200,6 +202,8 @@ class Walk implements Analysis {
   readonly root: Scope;
   readonly scopes: Scope[] = [];
   readonly references: Reference[] = [];
+  /** Where names begin that are called. */
+  readonly #called = new Set<number>();
   readonly marks: Mark[] = [];
   readonly functions: (FunctionNode | ClassNode)[] = [];
   readonly exports: ModuleExport[] = [];
@@ -334,6 +338,7 @@ class Walk implements Analysis {
       case 'ContinueStatement':
         return;
       case 'CallExpression':
+        if (node.callee.type === 'Identifier') this.#called.add(node.callee.start);
         if (node.callee.type === 'Identifier' && node.callee.name === 'eval') {
           this.#mark('eval', node);
         }
@@ -665,7 +670,8 @@ class Walk implements Analysis {
 
   #refer(name: string, start: number, isWrite: boolean): void {
     this.identifiers.add(name);
-    this.references.push({ name, start, isWrite, scope: this.#scope });
+    const isCall = this.#called.has(start);
+    this.references.push({ name, start, isWrite, isCall, scope: this.#scope });
   }
 
   #mark(kind: MarkKind, node: AnyNode, name = ''): void {
