@@ -31,7 +31,7 @@ export {
   streamLeadItems,
 } from './protocol.js';
 export { parentRelay, type Relay, type RelayedFunction } from './relay.js';
-export { type ReportListener, report, withReports } from './report.js';
+export { InlineReports, inCallersContext, type ReportListener, report } from './report.js';
 export { isSharedMemory, shared, sharedMemoryProblem } from './shared.js';
 export {
   type GivenPlace,

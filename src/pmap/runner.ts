@@ -4,7 +4,14 @@
 
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
-import { type Chunk, type ChunkAnswer, ItemFailure, type Mapper, runChunk } from '../host/index.js';
+import {
+  type Chunk,
+  type ChunkAnswer,
+  InlineReports,
+  ItemFailure,
+  type Mapper,
+  runChunk,
+} from '../host/index.js';
 import { nowMs, setImmediate } from '../internal/index.js';
 import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
 import { type ItemCost, isCheaperHere } from './chunk.js';
@@ -111,7 +118,10 @@ export class InlineRunner implements ChunkRunner {
     await new Promise((resolve) => setImmediate(resolve));
     try {
       options.signal?.throwIfAborted();
-      const answer = await runChunk(this.#mapper, chunk, () => options.signal?.aborted === true);
+      const isStopped = (): boolean => options.signal?.aborted === true;
+      const answer = await new InlineReports(undefined).run(() =>
+        runChunk(this.#mapper, chunk, isStopped),
+      );
       return { ...answer, sentMs: undefined, hostLabel: undefined };
     } catch (thrown) {
       if (thrown instanceof ItemFailure) throw new ChunkFailure(thrown.error, thrown.at, undefined);

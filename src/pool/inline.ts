@@ -4,7 +4,7 @@
 // without an answer goes on for nothing, and one that never awaits is not interrupted at all.
 
 import type { AnyFunction } from '../context/index.js';
-import { type AnyGenerator, generatorOf, withReports } from '../host/index.js';
+import { type AnyGenerator, generatorOf, InlineReports } from '../host/index.js';
 import { abortError, beforeDeadline, nowMs, timeoutError } from '../internal/index.js';
 import type { FilledCallOptions } from './options.js';
 import { unwantedValue } from './stream.js';
@@ -23,9 +23,15 @@ export async function callInline(
 ): Promise<unknown> {
   if (options.signal?.aborted) throw abortError(options.signal);
   const within = limitsOf(fn, options);
-  const result = await within(withReports(options.onReport, () => callNow(fn, args)));
-  const generator = generatorOf(result);
-  return generator === undefined ? result : stream(generator, within);
+  const reports = new InlineReports(options.onReport);
+  let generator: AnyGenerator | undefined;
+  try {
+    const result = await within(reports.run(() => callNow(fn, args)));
+    generator = generatorOf(result);
+    return generator === undefined ? result : stream(generator, within, reports);
+  } finally {
+    if (generator === undefined) reports.end();
+  }
 }
 
 /** The limits of a call that begins now. */
@@ -40,13 +46,17 @@ async function callNow(fn: AnyFunction, args: readonly unknown[]): Promise<unkno
   return Reflect.apply(fn, undefined, args);
 }
 
-async function* stream(generator: AnyGenerator, within: Within): AsyncGenerator<unknown> {
+async function* stream(
+  generator: AnyGenerator,
+  within: Within,
+  reports: InlineReports,
+): AsyncGenerator<unknown> {
   let isSuspended = false;
   let isOver = false;
   try {
     while (true) {
       isSuspended = false;
-      const step = await within(nextOf(generator));
+      const step = await within(reports.run(() => nextOf(generator)));
       isOver = step.done === true;
       if (isOver) return step.value;
       isSuspended = true;
@@ -54,9 +64,10 @@ async function* stream(generator: AnyGenerator, within: Within): AsyncGenerator<
       if (value !== undefined) throw unwantedValue(value);
     }
   } finally {
-    if (isSuspended) await endOf(generator);
+    if (isSuspended) await reports.run(() => endOf(generator));
     // Not awaited where its time is over: a generator that waits itself ends only after that.
     else if (!isOver) endOf(generator).catch(() => {});
+    reports.end();
   }
 }
 

@@ -11,6 +11,7 @@ import type { CodedError } from '../errors.js';
 import {
   type Chunk,
   chunkArgs,
+  inCallersContext,
   Moving,
   parcelsOf,
   parentExporter,
@@ -320,6 +321,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     const { snapshot } = call;
     this.#packer.hold(snapshot);
     lastTaskId += 1;
+    const { onReport } = options;
     return new Promise((resolve, reject) => {
       const task = new Task(
         lastTaskId,
@@ -327,7 +329,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         fn.name,
         call.args,
         call.packed,
-        options,
+        onReport === undefined ? options : { ...options, onReport: inCallersContext(onReport) },
         this.#estimate(snapshot.id),
         false,
         resolve,
