@@ -5,14 +5,16 @@
 import * as nodeModule from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
-import { isEntry, leadsToEntry, noteProgram } from './program.js';
+import { setMainFile } from './main-module.js';
+import { isEntry, leadsToEntry, noteProgram, type ProgramFiles } from './program.js';
 import { urlOfModule } from './resolve-module.js';
 
 let isGuarded = false;
 
 /** Refuses `urls`, the files of the program, and what loads them, from now on in this thread. */
-export function guardProgram(urls: readonly string[]): void {
+export function guardProgram({ urls, main }: ProgramFiles): void {
   noteProgram(urls);
+  if (main !== '') setMainFile(main);
   if (isGuarded || urls.length === 0) return;
   isGuarded = true;
   if (typeof registerHooks === 'function') Reflect.apply(registerHooks, undefined, [{ load }]);

@@ -5,7 +5,6 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire, isBuiltin } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
 import { rememberPristine } from './classes.js';
 import { type Decoded, decode } from './decode.js';
@@ -14,6 +13,7 @@ import { ContextExporter } from './exporter.js';
 import { rememberForeign, rememberOwned } from './identities.js';
 import { seenBy } from './inner-names.js';
 import { liveCell } from './live-imports.js';
+import { moduleAt } from './main-module.js';
 import type { Made, Memory } from './memory.js';
 import { type Exports, loadModule } from './modules.js';
 import { registeredStorage, runningIn } from './propagate.js';
@@ -326,8 +326,7 @@ class ContextImporter implements Importer, Memory {
   }
 
   moduleFor(url: string): unknown {
-    const filename = url.startsWith('file:') ? fileURLToPath(url) : url;
-    return { exports: {}, filename, id: filename, loaded: true, require: createRequire(url) };
+    return moduleAt(url);
   }
 }
 

@@ -12,7 +12,7 @@ export { isCloneable, isHandle } from './live.js';
 export { moduleOf } from './modules.js';
 export { disposePerHost, perHost } from './per-host.js';
 export { isProgramPreload } from './preloads.js';
-export { programUrls } from './program.js';
+export { type ProgramFiles, programFiles } from './program.js';
 export { propagate } from './propagate.js';
 export { type CallSite, captureSite, joinStacks, settleWhereAwaited } from './stack.js';
 export { type TaskTarget, task, taskTarget } from './task.js';

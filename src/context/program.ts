@@ -7,6 +7,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { isCopied } from './copies.js';
+import { mainFile } from './main-module.js';
 import { evaluatedAt, filesBehind, filesLoadedBy, usesUs } from './own-modules.js';
 import { bareUrl, isOwn } from './resolve-module.js';
 
@@ -47,16 +48,22 @@ export function noteProgram(urls: readonly string[]): void {
   verdicts.clear();
 }
 
-/** The URLs of the program that runs. */
-export function programUrls(): string[] {
+/** The program that runs, as its hosts have to know it. */
+export interface ProgramFiles {
+  readonly urls: readonly string[];
+  /** `mainFile()`; '': there is none. */
+  readonly main: string;
+}
+
+export function programFiles(): ProgramFiles {
   noteEntry();
-  return [...ofProgram];
+  return { urls: [...ofProgram], main: mainFile() ?? '' };
 }
 
 /** `process.argv[1]` may be a folder, a name without an extension, a link, and changes in a server. */
 function noteEntry(): void {
   const path = process.argv[1];
-  const filename = process.mainModule?.filename;
+  const filename = mainFile();
   const key = `${path}\n${filename}`;
   if (key === lastEntry) return;
   lastEntry = key;

@@ -9,7 +9,7 @@
 
 import { isMainThread, MessageChannel } from 'node:worker_threads';
 import { type ByteReader, type ChannelEnd, offerChannel } from '../channels/index.js';
-import { createImporter, moduleOf, programUrls } from '../context/index.js';
+import { createImporter, moduleOf, programFiles } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import {
   clearTimeout,
@@ -206,7 +206,7 @@ export class Host<C extends Call> implements EndingHost {
 
   #begin(settings: HostSettings): void {
     this.#link.ref();
-    this.#link.post(frame.program, 0, 0, programUrls());
+    this.#link.post(frame.program, 0, 0, programFiles());
     const { id, state: bytes = noBytes, ...needs } = settings.setup ?? noSetUp;
     this.#link.postSnapshot(frame.setup, 0, id, { ...needs, bytes });
     if (settings.hasTeardown) this.#link.post(frame.teardown, 0, 0, undefined);

@@ -3,6 +3,7 @@
 // `task` is a slot of the host's table of tasks in flight, not a number of the pool.
 
 import type { MessagePort as Port } from 'node:worker_threads';
+import type { ProgramFiles } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../heap/index.js';
 
@@ -113,9 +114,16 @@ export interface HostTicket {
 }
 
 /** The body of `program`. */
-export function parseProgram(value: unknown): readonly string[] {
-  if (!Array.isArray(value)) throw malformed('no URLs of the program', value);
-  return value.filter((entry) => typeof entry === 'string');
+export function parseProgram(value: unknown): ProgramFiles {
+  if (typeof value !== 'object' || value === null || !('urls' in value && 'main' in value)) {
+    throw malformed('no files of the program', value);
+  }
+  const { urls, main } = value;
+  if (!Array.isArray(urls)) throw malformed('no URLs of the program', urls);
+  return {
+    urls: urls.filter((entry) => typeof entry === 'string'),
+    main: typeof main === 'string' ? main : '',
+  };
 }
 
 /** The ticket in `value`, as a host's entry got it; `HOST_PROTOCOL` when it is something else. */

@@ -153,6 +153,50 @@ test('no host runs the program again, however it was started', async (t) => {
   await Promise.all([runSome(), runSome()]);
 });
 
+test('`module` and `require.main` have in hosts what they have in the program', async (t) => {
+  const look = `const look = () => [
+  require.main === module, require.main?.filename, require.main?.path, require.main?.paths, require.main?.id,
+  typeof require.main?.require, module.id, module.path, module.paths, module.filename, module.loaded,
+  Array.isArray(module.children), module.parent?.filename, module.isPreloading, module.constructor.name,
+  typeof module.require, Object.keys(module), module.require('./value.cjs'), process.mainModule?.filename,
+];`;
+  const ask = `const assert = require('node:assert');
+const { run, Pool } = require('manycore');
+exports.ask = async (look) => {
+  const threads = new Pool({ host: 'thread', size: 1 });
+  const [isMain, ...home] = look();
+  for (const tried of [run(look), run(async (look) => run(look), look), threads.run(look)]) {
+    const [isMainThere, ...there] = await tried;
+    assert.deepEqual(there, home);
+    console.log(isMain, isMainThere, home[0]?.split('/').at(-1));
+  }
+  await threads.close();
+};`;
+  const start = 'setImmediate(async () => { await ask(look); await passTo(ask); });';
+  const folder = programFolder(t, {
+    'value.cjs': 'module.exports = 1;',
+    'lib/value.cjs': 'module.exports = 2;',
+    'lib/ask.cjs': ask,
+    'lib/look.cjs': `${look} exports.passTo = (take) => take(look);`,
+    'app.cjs': `const { ask } = require('./lib/ask.cjs');
+const { passTo } = require('./lib/look.cjs');
+${look}
+${start}`,
+    'app.mjs': `import { ask } from './lib/ask.cjs';
+import { passTo } from './lib/look.cjs';
+passTo(ask);`,
+  });
+  const outcomes = {
+    'app.cjs': [...Array(3).fill('true false app.cjs'), ...Array(3).fill('false false app.cjs')],
+    'app.mjs': Array(3).fill('false false undefined'),
+  };
+  for (const [app, expected] of Object.entries(outcomes)) {
+    const { lines, stderr } = await runNode(folder, [app]);
+    assert.equal(stderr, '');
+    assert.deepEqual(lines, expected);
+  }
+});
+
 test('hosts load what NODE_OPTIONS loads besides the program', async (t) => {
   const folder = programFolder(t, {
     'a "2".mjs': 'process.agents += 1;',
@@ -194,7 +238,7 @@ await new Pool({ size: 1, host: '${host}' }).run(() => 1);`;
 test('a CommonJS module that throws while it loads in a host is refused, and the host lives', async (t) => {
   const folder = programFolder(t, {
     'bad.cjs':
-      "if (require.main.filename !== __dirname + '/app.cjs') throw new Error('not here');\nexports.value = () => 1;",
+      "if (!process.argv[1].endsWith('app.cjs')) throw new Error('not here');\nexports.value = () => 1;",
     'app.cjs': `const { Pool } = require('manycore');
 const bad = require('./bad.cjs');
 (async () => {
