@@ -10,6 +10,7 @@ import { isCopied } from './copies.js';
 import { mainFile } from './main-module.js';
 import { evaluatedAt, filesBehind, filesLoadedBy, usesUs } from './own-modules.js';
 import { bareUrl, isOwn } from './resolve-module.js';
+import { fileText } from './scripts.js';
 
 const require = createRequire(import.meta.url);
 
@@ -34,8 +35,12 @@ export function isProgram(url: string): boolean {
 /** True: Node was started with the file at `url`. */
 export function isEntry(url: string): boolean {
   noteEntry();
-  return ofProgram.has(bareUrl(url));
+  const bare = bareUrl(url);
+  return ofProgram.has(bare) || (ofNoFile.test(bare) && fileText(bare) === undefined);
 }
+
+/** The URL of an ES module that is no file: of `--eval`, or from stdin. */
+const ofNoFile = /\/\[eval\d+\]$/;
 
 /** True: loading the module at `url` again does nothing but define what it exports. */
 export function isDeclarative(url: string): boolean {

@@ -115,6 +115,8 @@ const starts: readonly Start[] = [
   ['esm', ['--input-type=module', '-e', "await import('./app.js')"]],
   ['esm', ['--import', './threads.mjs', '-e', '0']],
   ['esm', ['--input-type=module', '-e', "await import('./threads.mjs')"]],
+  ['esm', ['--input-type=module', '-e', esm]],
+  ['esm', ['--input-type=module'], esm],
   ['esm', ['data-worker.js']],
   ['esm', ['data-runner.js']],
   ['esm', ['--import', data, '-e', '0']],
