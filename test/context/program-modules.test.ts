@@ -189,6 +189,29 @@ test('a module that starts tasks while it loads is not loaded by a host, and no 
   assert.deepEqual(found(starts, 'metrics', metrics), []);
 });
 
+test('a `data:` URL that starts tasks is not loaded by a host, nor what imports it', () => {
+  const library = new URL('../../src/index.js', import.meta.url).href;
+  const text = `import { run } from "${library}"; export const answer = await run(() => 1);`;
+  const starting = [
+    `data:text/javascript,${text.replaceAll(' ', '%20')}`,
+    `data:text/javascript;charset=utf-8,${encodeURIComponent(text)}`,
+    `data:text/javascript;base64,${btoa(text)}#once`,
+  ];
+  const others = [
+    `data:text/javascript,import { run } from "${library}"; export const start = () => run(() => 1)`,
+    'data:text/javascript,export const text = "manycore"; run(text)',
+    'data:application/json,{"manycore":1}',
+    'data:text/javascript,%',
+    'data:',
+  ];
+  for (const [at, url] of starting.entries()) {
+    assert.ok(isProgram(url), url);
+    assert.ok(isProgram(write(`data-${at}.mjs`, `import { answer } from '${url}';`)), url);
+  }
+  assert.deepEqual(others.filter(isProgram), []);
+  assert.ok(!isProgram(write('data.mjs', `import { start } from '${others[0]}';`)));
+});
+
 test('a module that acts while it loads is not declarative, whatever it uses', () => {
   assert.ok(!isDeclarative(write('acts.mjs', 'for (const each of [1]) start(each);')));
   assert.ok(isDeclarative(write('acts-not.mjs', 'for (const each of [1]) each + 1;')));
