@@ -29,7 +29,7 @@ import {
 } from '../internal/index.js';
 import { BoundTasks } from './bound-tasks.js';
 import type { CoreBudget } from './budget.js';
-import { HostExitedError } from './exit-error.js';
+import { exitedError, type HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
 import { LastStep } from './last-step.js';
@@ -613,7 +613,7 @@ export class Dispatcher {
   }
 
   #exitError(host: TaskHost, exit: HostExit, task: Task): HostExitedError {
-    return new HostExitedError(
+    return exitedError(
       host.label,
       exit,
       task.name,

@@ -3,46 +3,44 @@
 import { CodedError } from '../errors.js';
 import { describeExit, type HostExit, mayLackHeap } from '../host/index.js';
 
-/** The host ended while it ran the task; says how. */
+/** A host ended by itself; says how. */
 export class HostExitedError extends CodedError {
   readonly exitCode: number | null;
   readonly signal: string | null;
 
-  /**
-   * `retries`: how often the task was run again before. `culprit`: the task beside it that was ended. `module`:
-   * what it loaded before the task could begin.
-   */
-  constructor(
-    hostLabel: string,
-    exit: HostExit,
-    taskName: string,
-    retries: number,
-    culprit: string | undefined,
-    module: string | undefined,
-  ) {
-    const task = taskName || 'the task';
-    const did = module === undefined ? `ran ${task}` : `loaded ${module} for ${task}`;
-    const what = `${hostLabel} ended ${describeExit(exit)} while it ${did}`;
-    super(
-      'HOST_EXITED',
-      culprit === undefined
-        ? `${what}${reasonOf(exit)}; ${module === undefined ? adviceFor(exit, retries) : loadAdvice}`
-        : `${what}, because ${culprit} beside it went on after it was given up; ${neighbourAdvice}`,
-      exit.error === undefined ? undefined : { cause: exit.error },
-    );
-    this.exitCode = exit.exitCode;
-    this.signal = exit.signal;
+  constructor(message: string, { exitCode, signal, error }: HostExit) {
+    super('HOST_EXITED', message, error === undefined ? undefined : { cause: error });
+    this.exitCode = exitCode;
+    this.signal = signal;
   }
 }
 
-/** For who watches a pool: a host ended while it ran no task. */
-export function lostError(hostLabel: string, exit: HostExit): CodedError {
-  const error = new CodedError(
-    'HOST_EXITED',
-    `${hostLabel} ended ${describeExit(exit)} while it ran no task${reasonOf(exit)}`,
-    exit.error && { cause: exit.error },
-  );
-  return Object.assign(error, { exitCode: exit.exitCode, signal: exit.signal });
+/**
+ * For the caller of the task that ran there. `retries`: how often the task was run again before. `culprit`: the task
+ * beside it that was ended. `module`: what it loaded before the task could begin.
+ */
+export function exitedError(
+  hostLabel: string,
+  exit: HostExit,
+  taskName: string,
+  retries: number,
+  culprit: string | undefined,
+  module: string | undefined,
+): HostExitedError {
+  const task = taskName || 'the task';
+  const did = module === undefined ? `ran ${task}` : `loaded ${module} for ${task}`;
+  const what = `${hostLabel} ended ${describeExit(exit)} while it ${did}`;
+  const message =
+    culprit === undefined
+      ? `${what}${reasonOf(exit)}; ${module === undefined ? adviceFor(exit, retries) : loadAdvice}`
+      : `${what}, because ${culprit} beside it went on after it was given up; ${neighbourAdvice}`;
+  return new HostExitedError(message, exit);
+}
+
+/** For who watches a pool: the host ran no task. */
+export function lostError(hostLabel: string, exit: HostExit): HostExitedError {
+  const what = `${hostLabel} ended ${describeExit(exit)} while it ran no task`;
+  return new HostExitedError(`${what}${reasonOf(exit)}`, exit);
 }
 
 const neighbourAdvice =

@@ -34,7 +34,7 @@ import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
 import { Dispatcher } from './dispatcher.js';
 import { DurableCalls } from './durable.js';
-import { lostError } from './exit-error.js';
+import { type HostExitedError, lostError } from './exit-error.js';
 import { callInline } from './inline.js';
 import { isThere } from './lanes.js';
 import { NestedChunks } from './nested.js';
@@ -108,7 +108,7 @@ export interface PoolEvents {
    * A host ended by itself while it ran no task: an error that nothing caught after the answer, a kill from
    * outside. `cause` has that error. Without a listener it is not emitted.
    */
-  error: [error: CodedError];
+  error: [error: HostExitedError];
 }
 
 const closeOptionNames: ReadonlySet<string> = new Set(['timeoutMs']);
