@@ -18,6 +18,10 @@ const needsCargo = async () => {
 const steps = [
   { name: 'types', check: () => tool('tsc', '-p', 'tsconfig.json', '--noEmit') },
   { name: 'page-types', check: () => tool('tsc', '-p', 'web/tsconfig.json') },
+  {
+    name: 'examples',
+    check: () => run(process.execPath, ['scripts/check-examples.mjs'], capture),
+  },
   { name: 'lint', check: () => tool('biome', 'ci', '--colors=off', '--error-on-warnings', '.') },
   { name: 'dead-code', check: () => tool('knip') },
   { name: 'lock', check: checkLock },

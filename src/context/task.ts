@@ -20,7 +20,7 @@ const targets = new WeakMap<AnyFunction, TaskTarget>();
  * the module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function. The
  * program itself is `OPTION_INVALID`: a host that imports it would run the program once more.
  */
-export function task<F extends (...args: never[]) => unknown>(
+export function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(
   moduleUrl: string | URL,
   exportName: string,
 ): (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>> {

@@ -3,7 +3,16 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CallOptions, type OnReport, parallel, report, run } from '../../src/index.js';
+import {
+  type CallOptions,
+  HostExitedError,
+  type OnReport,
+  parallel,
+  report,
+  run,
+  task,
+} from '../../src/index.js';
+import { waitFor } from '../support/index.js';
 import { openPool } from './ways.js';
 
 interface Progress {
@@ -33,4 +42,34 @@ test('a listener of reports takes unknown, or declares what it takes', async (t)
   ];
   assert.deepEqual(await Promise.all(calls), Array(7).fill(2));
   assert.deepEqual(seen, [{ done: 1 }, 1, 1, { done: 1 }, { done: 1 }, 1]);
+});
+
+test('a task by its name takes any arguments, or those of the type that it is given', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const join = task('node:path', 'join');
+  const joined: unknown = await pool.run(join, 'a', 'b');
+  const typed: string = await run.with({ pool })(
+    task<(...parts: string[]) => string>('node:path', 'join'),
+    'a',
+    'b',
+  );
+  assert.deepEqual([joined, typed], ['a/b', 'a/b']);
+  // @ts-expect-error: numbers are no strings.
+  await assert.rejects(pool.run(task<(part: string) => string>('node:path', 'join'), 1));
+});
+
+test('the event of a host that ended says how it ended', async (t) => {
+  const pool = openPool(t, { size: 1 });
+  const seen: (readonly [exitCode: number | null, signal: string | null])[] = [];
+  pool.on('error', (error) => {
+    if (error instanceof HostExitedError) seen.push([error.exitCode, error.signal]);
+  });
+  await pool.run(() => void setImmediate(() => process.exit(3)));
+  await waitFor(() => seen.length === 1);
+  process.kill(await pool.run(() => process.pid), 'SIGKILL');
+  await waitFor(() => seen.length === 2);
+  assert.deepEqual(seen, [
+    [3, null],
+    [null, 'SIGKILL'],
+  ]);
 });
