@@ -375,6 +375,24 @@ export class Host<C extends Call> implements EndingHost {
     return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
   }
 
+  /** True: a call was taken back, and none that was sent later is answered yet. */
+  get hasTakenBack(): boolean {
+    return this.#takenBack.length > 0;
+  }
+
+  /** The definition that it loads though no call here needs that; `undefined` also while a call runs. */
+  get orphanLoad(): number | undefined {
+    const loading = this.#hasChannelEnded ? undefined : this.#end.claims?.loading;
+    if (loading === undefined) return undefined;
+    const { setup } = this.#settings;
+    const isOfSetup = this.#life.state === 'starting' && setup?.definitions.includes(loading);
+    const isNeeded = [...this.#calls.entries()].some(
+      ([slot, call]) =>
+        call !== undefined && (this.#end.claims?.isOpen(slot) !== true || needs(call, loading)),
+    );
+    return isOfSetup === true || isNeeded ? undefined : loading;
+  }
+
   /** What it loads now, and the first of `calls` that waits for that. */
   #loadOf(calls: readonly C[], isStart: boolean): LostLoad<C> | undefined {
     const { claims } = this.#end;

@@ -33,6 +33,7 @@ import { exitedError, type HostExitedError } from './exit-error.js';
 import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
 import { Histogram } from './histogram.js';
 import { LastStep } from './last-step.js';
+import { LoadWatch } from './load-watch.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
@@ -89,6 +90,7 @@ export class Dispatcher {
   #sequence = 0;
   readonly #takeBack: TakeBack;
   readonly #lastStep: LastStep;
+  readonly #loadWatch: LoadWatch;
   /** Held while tasks wait: no host that would hold the loop needs to have one meanwhile. */
   readonly #loop = new LoopHold();
   #isPatient = true;
@@ -124,6 +126,7 @@ export class Dispatcher {
       requeue: (task) => this.#queue.unshift([task], task.options.priority),
       refuse: (task, error) => this.settleRefused(task, error),
     });
+    this.#loadWatch = new LoadWatch(given.options.graceMs);
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (host) => {
@@ -222,6 +225,7 @@ export class Dispatcher {
       return false;
     }
     this.#offers.delete(task);
+    this.#loadWatch.watch(host);
     this.fleet.released(host);
     return true;
   }
@@ -530,6 +534,7 @@ export class Dispatcher {
       ? hasCode(error, 'TASK_TIMED_OUT') && host.inFlight === 1
       : host.isNext(task);
     if (!isNext && host.tryTakeBack(task)) {
+      this.#loadWatch.watch(host);
       this.#left(task, host);
       this.#settle(task, undefined, error, true);
       this.#next(host);
@@ -552,6 +557,7 @@ export class Dispatcher {
   }
 
   #requeue(tasks: Task[], host: TaskHost): void {
+    if (tasks.length > 0) this.#loadWatch.watch(host);
     for (const task of tasks.sort((a, b) => b.sequence - a.sequence)) {
       this.#left(task, host);
       if (task.state !== 'settled') this.#wait(task);
