@@ -3,7 +3,7 @@
 // `open` into `cancelled` where the task must not begin and its answer shows that the host reads on.
 
 import type { Claims } from '../types.js';
-import { wordAt } from './layout.js';
+import { hostLoadingAt, wordAt } from './layout.js';
 
 const taken = 0;
 const open = 1;
@@ -40,12 +40,12 @@ export class SegmentClaims implements Claims {
 
   /** The word is 0 or the definition's id + 1. */
   get loading(): number | undefined {
-    const word = Atomics.load(this.#words, wordAt.hostLoading);
+    const word = Atomics.load(this.#words, hostLoadingAt);
     return word === 0 ? undefined : word - 1;
   }
 
   set loading(definition: number | undefined) {
-    Atomics.store(this.#words, wordAt.hostLoading, definition === undefined ? 0 : definition + 1);
+    Atomics.store(this.#words, hostLoadingAt, definition === undefined ? 0 : definition + 1);
   }
 
   /** A slot number may come from the peer: outside of the range it would name another word. */

@@ -15,10 +15,11 @@ export const wordAt = {
   hostState: 10 * lineWords,
   requestRoom: 11 * lineWords,
   replyRoom: 12 * lineWords,
-  /** Written by the host, unknown to Rust: see `Claims.loading`. */
-  hostLoading: 13 * lineWords,
   firstClaim: 1024,
 } as const;
+
+/** Index of the word that only JavaScript reads and writes: see `Claims.loading`. */
+export const hostLoadingAt = 13 * lineWords;
 
 /** What a side still does; the value of its state word. */
 export const sideState = { absent: 0, open: 1, closed: 2, gone: 3 } as const;
