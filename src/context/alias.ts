@@ -5,6 +5,7 @@
 import * as types from 'node:util/types';
 import { isPlainArray, ownValue } from '../internal/index.js';
 import type { Graph } from './encode.js';
+import { paramsOf } from './urls.js';
 
 /** Captured values: as slots that V8 writes as they are, or as a graph. */
 export type Captured = readonly unknown[] | Graph;
@@ -60,6 +61,7 @@ function meetParts(value: object, meet: (part: unknown) => boolean): boolean {
   } else if (types.isSet(value)) {
     for (const entry of Set.prototype.values.call(value)) if (meet(entry)) return true;
   }
+  if (meet(paramsOf(value))) return true;
   for (const key of Reflect.ownKeys(value)) {
     if (meet(ownValue(value, key))) return true;
   }

@@ -176,6 +176,19 @@ export function pristineOf(target: object, key: Key): OwnDescriptor | undefined 
   return pristine.get(target)?.get(key);
 }
 
+/** What a `special.member` names in `owner`, a class that was made here; `undefined`: it has none. */
+export function memberIn(owner: unknown, entry: readonly unknown[]): unknown {
+  const [, , isStatic, cell, part] = entry;
+  if (typeof owner !== 'function') return undefined;
+  const target: unknown = isStatic === 1 ? owner : owner.prototype;
+  const key: unknown = Array.isArray(cell) ? cell[0] : undefined;
+  if ((typeof target !== 'object' && typeof target !== 'function') || target === null) return;
+  if (typeof key !== 'string' && typeof key !== 'symbol') return undefined;
+  // A task may have replaced it since.
+  const own = pristineOf(target, key) ?? descriptorOf(target, key);
+  return part === 'get' ? own?.get : part === 'set' ? own?.set : own?.value;
+}
+
 type Found = Omit<Difference, 'since'>;
 
 interface Side {

@@ -3,6 +3,7 @@
 // Not here: making it (decode.ts), since when it is so (versions.ts).
 
 import { descriptorOf } from '../internal/index.js';
+import { memberIn } from './classes.js';
 import { listAt, numberAt, type Payload, propertyFlags, special } from './protocol.js';
 import type { AnyFunction } from './types.js';
 
@@ -10,6 +11,8 @@ export class ClosedClasses {
   readonly #payload: Payload;
   /** The values made for the specials of the payload. */
   readonly #values: readonly unknown[];
+  /** Specials for members by the cell and place where they go; made when they are asked for. */
+  #members: Map<unknown, Map<unknown, readonly unknown[]>> | undefined;
   /** Places of properties by class; made when they are asked for. */
   #places: Map<number, [at: number, isOfPrototype: boolean][]> | undefined;
 
@@ -29,9 +32,30 @@ export class ClosedClasses {
       if (typeof key !== 'string' && typeof key !== 'symbol') continue;
       const holder: unknown = isOfPrototype ? known.prototype : known;
       if ((typeof holder !== 'object' && typeof holder !== 'function') || holder === null) continue;
-      if (!isOpenTo(holder, key, listAt(properties, at + 3, maxElements))) return true;
+      const cell = listAt(properties, at + 3, maxElements);
+      if (!isOpenTo(holder, key, this.#withMembers(cell, index, known))) return true;
     }
     return false;
+  }
+
+  /** The parts of `cell`, with the functions that the text of the class itself makes: they are here. */
+  #withMembers(cell: readonly unknown[], index: number, known: AnyFunction): readonly unknown[] {
+    const { puts, specials } = this.#payload;
+    if (this.#members === undefined) {
+      this.#members = new Map();
+      for (let at = 0; at < puts.length; at += 3) {
+        const entry = specials[numberAt(puts, at + 2)] ?? [];
+        if (entry[0] !== special.member) continue;
+        const parts = this.#members.get(puts[at]) ?? new Map<unknown, readonly unknown[]>();
+        this.#members.set(puts[at], parts.set(puts[at + 1], entry));
+      }
+    }
+    const parts = this.#members.get(cell);
+    if (parts === undefined) return cell;
+    return cell.map((part, at) => {
+      const entry = parts.get(at);
+      return entry?.[1] === index ? memberIn(known, entry) : part;
+    });
   }
 
   /** Places of the properties of a class and of its prototype. */

@@ -9,10 +9,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as types from 'node:util/types';
 import { CodedError } from '../errors.js';
-import { descriptorOf, descriptorsOf, messageOf } from '../internal/index.js';
+import { descriptorsOf, messageOf } from '../internal/index.js';
 import { isOnlyText } from './additions.js';
 import { ClassCopies, never } from './class-copies.js';
-import { pristineOf } from './classes.js';
+import { memberIn } from './classes.js';
 import { define, isCallable, put, reserve } from './define.js';
 import { receiveBy } from './hooks.js';
 import { rememberForeign, sharedForeign, shareForeign } from './identities.js';
@@ -33,6 +33,7 @@ import {
 import { type Instance, importerFor } from './recreate.js';
 import { contentsOf } from './sentinels.js';
 import type { AnyFunction } from './types.js';
+import { paramsOf } from './urls.js';
 import { corrupt } from './wire.js';
 
 export interface Decoded {
@@ -160,6 +161,7 @@ class Decoding {
   }
 
   #makeEarly(index: number, entry: readonly unknown[]): void {
+    if (this.#isMade[index] === true) return;
     switch (entry[0]) {
       case special.symbol: {
         const description = entry[2] === undefined ? undefined : stringAt(entry, 2);
@@ -188,6 +190,9 @@ class Decoding {
       case special.live:
         this.#parcel ??= this.#memory.parcel(numberAt(entry, 1));
         this.#done(index, this.#parcel[numberAt(entry, 2)]);
+        return;
+      case special.searchParams:
+        this.#done(index, entry.length === 3 ? this.#paramsOf(entry) : this.#plain(entry));
         return;
       case special.boxedSymbol: {
         const symbol = this.#values[numberAt(entry, 1)];
@@ -222,8 +227,23 @@ class Decoding {
         this.#done(index, this.#memory.moduleFor(stringAt(entry, 1)));
         return;
       default:
-        if (!isDeferred(entry[0])) this.#done(index, makePlain(entry, this.#payload.maxElements));
+        if (!isDeferred(entry[0])) this.#done(index, this.#plain(entry));
     }
+  }
+
+  #plain(entry: readonly unknown[]): unknown {
+    return makePlain(entry, this.#payload.maxElements);
+  }
+
+  /** Those of a URL of the payload. */
+  #paramsOf(entry: readonly unknown[]): unknown {
+    const at = numberAt(entry, 2);
+    const url = this.#entry(at);
+    if (url[0] === special.url) this.#makeEarly(at, url);
+    const value = this.#values[at];
+    const params = typeof value === 'object' && value !== null ? paramsOf(value) : undefined;
+    if (params === undefined) throw corrupt('the parameters of a URL have none');
+    return params;
   }
 
   #imported(entry: readonly unknown[]): unknown {
@@ -402,16 +422,7 @@ class Decoding {
   #memberOf(entry: readonly unknown[]): AnyFunction {
     const owner = numberAt(entry, 1);
     if (this.#isMade[owner] !== true) this.#makeLate(owner);
-    const value = this.#values[owner];
-    const target: unknown = entry[2] === 1 || !isCallable(value) ? value : value.prototype;
-    const [key] = this.#list(entry, 3);
-    const isKey = typeof key === 'string' || typeof key === 'symbol';
-    const isObject = (typeof target === 'object' && target !== null) || isCallable(target);
-    if (!isKey || !isObject) throw corrupt('a member has no class');
-    // A task may have replaced it since.
-    const own = pristineOf(target, key) ?? descriptorOf(target, key);
-    const part = stringAt(entry, 4);
-    const found: unknown = part === 'get' ? own?.get : part === 'set' ? own?.set : own?.value;
+    const found = memberIn(this.#values[owner], entry);
     if (!isCallable(found)) throw corrupt('a class lacks a member');
     return found;
   }

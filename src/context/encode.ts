@@ -45,6 +45,7 @@ import { Roads } from './roads.js';
 import type { Sharer, User } from './sharing.js';
 import type { TextMember } from './text-members.js';
 import type { AnyFunction, BufferCarrier } from './types.js';
+import { paramsOf } from './urls.js';
 import { always } from './versions.js';
 
 /** Writes functions and classes into a graph; returns the index of the special. */
@@ -111,6 +112,8 @@ export class Graph {
   readonly #functions: FunctionEncoder;
   readonly #copies = new Map<object, object>();
   readonly #indices = new Map<unknown, number>();
+  /** URLs by their `searchParams`. */
+  readonly #urls = new Map<object, number>();
   readonly #groups = new Map<object | null, (object | number)[]>();
   /** Objects that were met more than once. */
   readonly #again = new Set<unknown>();
@@ -257,7 +260,7 @@ export class Graph {
 
   /** Whether `value` is in the graph already. */
   holds(value: object): boolean {
-    return this.#copies.has(value) || this.#indices.has(value);
+    return this.#copies.has(value) || this.#indices.has(value) || this.#urls.has(value);
   }
 
   /** The root is `fn` with its arguments, as a function that takes none. */
@@ -379,10 +382,12 @@ export class Graph {
     if (types.isArgumentsObject(value)) return this.#arguments(value);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (value instanceof URL && prototype === URL.prototype) {
-      return this.#made(value, [special.url, value.href], prototype);
+      return this.#url(value);
     }
     if (value instanceof URLSearchParams && prototype === URLSearchParams.prototype) {
-      return this.#made(value, [special.searchParams, value.toString()], prototype);
+      const url = this.#urls.get(value);
+      const entry = [special.searchParams, value.toString(), ...(url === undefined ? [] : [url])];
+      return this.#made(value, entry, prototype);
     }
     if (value instanceof AsyncLocalStorage && prototype === AsyncLocalStorage.prototype) {
       this.captured.add(value);
@@ -398,6 +403,16 @@ export class Graph {
       return this.add(value, [special.prototype, index]);
     }
     return -1;
+  }
+
+  /** Its `searchParams` may come before or after it. */
+  #url(value: URL): number {
+    const index = this.#made(value, [special.url, value.href], URL.prototype);
+    const params = paramsOf(value);
+    if (params === undefined) return index;
+    this.#urls.set(params, index);
+    this.specials[this.#indices.get(params) ?? -1]?.push(index);
+    return index;
   }
 
   /** What another thread gets as it is; -1: it is none, or the peer is no thread of this process. */

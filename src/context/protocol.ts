@@ -44,7 +44,7 @@ export const special = {
   /** URL of the module that it belongs to */
   require: 15,
   cjsModule: 16,
-  /** text of URLSearchParams */
+  /** text of URLSearchParams; #n: the URL whose own it is */
   searchParams: 17,
   /** view of all of an ArrayBuffer */
   buffer: 18,

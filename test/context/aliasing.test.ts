@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AnyFunction } from '../../src/context/index.js';
 import { type Random, random, seeded } from '../support/index.js';
 import { runElsewhere } from './elsewhere.js';
 
@@ -129,3 +130,75 @@ test('what is one object for a function and its arguments is one in the host, or
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
+
+/** A URL and its parameters: the callback, and its arguments. */
+const urls: Record<string, (u: URL, s: URLSearchParams) => [AnyFunction, unknown[]]> = {
+  'both captured': (u, s) => [
+    () => {
+      s.set('x', '2');
+      return u.href;
+    },
+    [],
+  ],
+  'the parameters before': (u, s) => {
+    const both = { s, u };
+    return [
+      () => {
+        both.s.set('x', '2');
+        return [both.u.href, both.u.searchParams === both.s];
+      },
+      [],
+    ];
+  },
+  'both given': (u, s) => [
+    (given: URLSearchParams, url: URL) => {
+      given.set('x', '2');
+      return [url.href, url.search];
+    },
+    [s, u],
+  ],
+  'the parameters given': (u, s) => [
+    (given: URLSearchParams) => {
+      given.set('x', '2');
+      return [u.href, u.searchParams === given];
+    },
+    [s],
+  ],
+  'the URL given': (u, s) => [
+    (given: { u: URL }) => {
+      given.u.search = '?y=3';
+      return [String(s), given.u.searchParams === s];
+    },
+    [{ u }],
+  ],
+  'the parameters alone': (_, s) => [
+    () => {
+      s.append('x', '2');
+      return String(s);
+    },
+    [],
+  ],
+  'two URLs': (u, s) => {
+    const other = new URL(u.href);
+    return [
+      () => {
+        s.set('x', '2');
+        return [u.href, other.href];
+      },
+      [],
+    ];
+  },
+};
+
+test('a URL and its searchParams change together in the host', () => {
+  for (const [title, make] of Object.entries(urls)) {
+    const parts = (): [URL, URLSearchParams] => {
+      const url = new URL('http://a/?x=1');
+      return [url, url.searchParams];
+    };
+    const [fn, args] = make(...parts());
+    const there = runElsewhere(fn, args);
+    const [same, given] = make(...parts());
+    assert.deepEqual(there, Reflect.apply(same, undefined, given), title);
+  }
+});
