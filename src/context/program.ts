@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { isCopied } from './copies.js';
 import { mainFile } from './main-module.js';
 import { evaluatedAt, filesBehind, filesLoadedBy, usesUs } from './own-modules.js';
-import { bareUrl, isOwn } from './resolve-module.js';
+import { bareUrl, isOwn, noteProgramPackage } from './resolve-module.js';
 import { fileText } from './scripts.js';
 
 const require = createRequire(import.meta.url);
@@ -49,7 +49,10 @@ export function isDeclarative(url: string): boolean {
 
 /** Notes that each of `urls` names the program: in a host, where its parent says so. */
 export function noteProgram(urls: readonly string[]): void {
-  for (const url of urls) ofProgram.add(url);
+  for (const url of urls) {
+    ofProgram.add(url);
+    noteProgramPackage(url);
+  }
   verdicts.clear();
 }
 

@@ -11,9 +11,26 @@ export function bareUrl(url: string): string {
   return url.replace(/[?#].*/, '');
 }
 
-/** True: a file of no package. */
+/** The folders of packages that are a part of the program. */
+const packagesOfProgram = new Set<string>();
+
+/** Notes that the program is in the package around `url`, if it uses this library: runners of programs do not. */
+export function noteProgramPackage(url: string): void {
+  const folder = packageAround(url);
+  if (folder === undefined || packagesOfProgram.has(folder) || isOurs(url)) return;
+  if (textOf(new URL('package.json', folder))?.includes('manycore') !== true) return;
+  packagesOfProgram.add(folder);
+  targets.clear();
+}
+
+function packageAround(url: string): string | undefined {
+  return /^file:.*\/node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(url)?.[0];
+}
+
+/** True: a file of no package, or of one that is a part of the program. */
 export function isOfUser(url: string): boolean {
-  return url.startsWith('file:') && !url.includes('/node_modules/');
+  if (!url.startsWith('file:')) return false;
+  return !url.includes('/node_modules/') || packagesOfProgram.has(packageAround(url) ?? '');
 }
 
 /** With this file in a folder of its own, or in a bundle of all. */

@@ -72,6 +72,9 @@ const library = new URL('../../bundle/index.js', import.meta.url).href;
 const data = `data:text/javascript,${encodeURIComponent(esm.replace("'manycore'", JSON.stringify(library)))}`;
 
 const files = {
+  'node_modules/tool/package.json': '{"type":"module","dependencies":{"manycore":"*"}}',
+  'node_modules/tool/cli.js': "import './lib/app.js';",
+  'node_modules/tool/lib/app.js': esm,
   'node_modules/starter/package.json': '{"exports":{"./now":{"import":"./index.mjs"}}}',
   'node_modules/starter/index.mjs': "import './lib/app.mjs'; import 'manycore/metrics';",
   'node_modules/starter/lib/app.mjs': `import { run } from 'manycore';
@@ -122,6 +125,7 @@ const starts: readonly Start[] = [
   ['esm', ['-e', '0'], '', `--import "./indirect\\.mjs"`],
   ['esm', ['-e', '0'], '', '--import starter/now'],
   ['cjs', ['-e', '0'], '', '--no-warnings -r ./lib/app'],
+  ['.', ['node_modules/tool/cli.js']],
   ['cjs', ['.']],
   ['cjs', ['lib/app']],
   ['.', ['cjs/lib/app']],
