@@ -421,6 +421,7 @@ export class Graph {
     if (carried === undefined) return -1;
     this.#mustBeConstant();
     const isMemory = ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value);
+    if (isMemory) this.mustBeWhole(value);
     if (isMemory && !this.#isCopyable(value)) refuse(value, this.path);
     this.parcel ??= new Parcel();
     const at = this.parcel.add(value, carried.moved);
@@ -447,6 +448,7 @@ export class Graph {
 
   #error(value: Error): number {
     this.#mustBeConstant();
+    this.mustBeWhole(value);
     if (!this.#isCopyable(value)) refuse(value, this.path);
     const stack = stackOf(value);
     const index = this.add(value, [special.error, errorBase(value), stack]);
@@ -475,6 +477,7 @@ export class Graph {
   /** Symbol keys of such objects are Node's own. */
   #platform(value: object, [kind, parts]: readonly [kind: number, parts: Parts]): number {
     this.#mustBeConstant();
+    this.mustBeWhole(value);
     if (value instanceof DOMException && !this.#isCopyable(value)) refuse(value, this.path);
     const index = this.add(value, [special.platform, kind, parts]);
     this.holders.push(value);
@@ -492,6 +495,7 @@ export class Graph {
 
   /** By a view of all of it: V8's serializer gives us views, but not the buffers themselves. */
   #buffer(value: ArrayBuffer): number {
+    this.mustBeWhole(value);
     if (refusalOf(value) !== undefined || !this.#isCopyable(value)) refuse(value, this.path);
     return this.#made(value, [special.buffer, new Uint8Array(value)], ArrayBuffer.prototype);
   }
@@ -517,7 +521,7 @@ export class Graph {
       return known;
     }
     this.#mustBeConstant();
-    this.#mustBeWhole(value);
+    this.mustBeWhole(value);
     if (!this.#isCopyable(value)) refuse(value, this.path);
     if (isOrdinary(value)) return this.#object(value);
     if (refusalOf(value) !== undefined) refuse(value, this.path);
@@ -530,15 +534,16 @@ export class Graph {
   }
 
   /** Refuses what a copy would leave behind in a module that the host loads for itself. */
-  #mustBeWhole(value: object): void {
+  mustBeWhole(value: object): void {
     const prototype: object | null = Object.getPrototypeOf(value);
     if (prototype === null || prototype === Object.prototype || prototype === Array.prototype)
       return;
+    if (prototype === Function.prototype) return;
     const where = this.#functions.hiddenState(value);
     if (where === undefined) return;
     if (refusalOf(value) !== undefined) refuse(value, this.path); // it has a way out of its own
     const why =
-      `the module of its class keeps a part of it ${where}, which a copy cannot hold; make it ` +
+      `the module of its class, or one that this uses, keeps a part of it ${where}, which a copy cannot hold; make it ` +
       `inside the function, or once per host: perHost(() => …)`;
     throw transferError(
       'TRANSFER_UNSUPPORTED',

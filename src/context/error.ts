@@ -49,7 +49,7 @@ class Reduction {
     }
     const reduced = this.#inItsClass(error) ?? inBuiltinClass(error);
     this.#made.set(error, reduced);
-    const left = hasPrivateMembers(error) ? ['its private members'] : [];
+    const left = this.#hiddenParts(error);
     for (const key of ownKeys(error)) {
       if (key === 'stack' || (Object.hasOwn(reduced, key) && typeof key === 'string')) continue;
       const value = get(error, key);
@@ -61,6 +61,15 @@ class Reduction {
     const stack = text(error, 'stack') ?? head;
     define(reduced, 'stack', left.length > 0 ? `${stack}\n${note}` : stack, false);
     return reduced;
+  }
+
+  #hiddenParts(error: object): string[] {
+    if (types.isProxy(error)) return [];
+    const where = this.#exporter.hiddenState(error);
+    return [
+      ...(hasPrivateMembers(error) ? ['its private members'] : []),
+      ...(where === undefined ? [] : [`what a module keeps of it ${where}`]),
+    ];
   }
 
   /** The parts of a value that can travel; the paths to the others go to `left`. */

@@ -171,6 +171,16 @@ export class ContextExporter implements Exporter {
     return this.#functions.sentinels;
   }
 
+  hiddenState(value: object): string | undefined {
+    try {
+      return this.#functions.hiddenState(value);
+    } catch {
+      return undefined; // it is a part of an error that goes anyway
+    } finally {
+      this.#functions.forget();
+    }
+  }
+
   largestCapture(fn: AnyFunction): string | undefined {
     return largestOf(
       () => this.#guard('', () => this.#functions.describe(fn, []).slots),

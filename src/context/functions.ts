@@ -104,7 +104,7 @@ export class Functions implements FunctionEncoder {
   /** Before the same export begins once more. */
   retry(): void {
     this.#describer.forget();
-    this.#imports.user = undefined;
+    this.#imports.forget();
   }
 
   /** What `fn` captured, now. Throws when something that it needs cannot be read. */
@@ -247,6 +247,7 @@ export class Functions implements FunctionEncoder {
 
   #code(fn: AnyFunction, described: Described, graph: Graph): number {
     const { code, place, codeId, slots, self } = described;
+    if (!code.isClass) graph.mustBeWhole(fn);
     graph.definitions.add(codeId);
     const origin = originOf(fn);
     const identity = this.#identities.identifyCode(fn, origin?.identity);

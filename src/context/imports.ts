@@ -5,16 +5,15 @@ import { isBuiltin, Module } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import * as types from 'node:util/types';
-import { sourceText } from '../internal/index.js';
-import { type Code, readCode } from './code.js';
+import type { Code } from './code.js';
 import { copying, isCopying } from './copies.js';
 import type { Definitions, Describer, Slot } from './describe.js';
-import { type Graph, ownerOf } from './encode.js';
-import { exportsAround, innerClass, innerSymbols } from './inner-names.js';
+import type { Graph } from './encode.js';
+import { HiddenState } from './hidden-state.js';
+import { exportsAround, innerClass } from './inner-names.js';
 import { canInspect } from './inspector.js';
 import { nodeNamespace } from './intrinsics.js';
 import { foreignRequire, isOpenedDefault, ofForeignModule } from './jest.js';
-import { type Keeper, keepersAround, keptIn } from './keepers.js';
 import { liveSourceOf } from './live-imports.js';
 import { urlOfMeta } from './meta.js';
 import { openedDefault } from './modules.js';
@@ -47,10 +46,7 @@ export class Imports {
   readonly #describer: Describer;
   /** What was found of a function once holds: what exports it was made with its module. */
   readonly #found = new WeakMap<AnyFunction, ModuleReference | 'none'>();
-  /** Symbols of modules that are imported again. */
-  readonly #symbols = new Map<symbol, ModuleReference>();
-  /** By prototype. */
-  readonly #keepers = new WeakMap<object, readonly Keeper[]>();
+  readonly #hidden: HiddenState;
   readonly sentinels = new Sentinels();
   /** A namespace of which the function uses nothing that changes. */
   #standing: unknown;
@@ -60,6 +56,16 @@ export class Imports {
   constructor(definitions: Definitions, describer: Describer) {
     this.#definitions = definitions;
     this.#describer = describer;
+    this.#hidden = new HiddenState(describer, {
+      exportOf: (fn, code) => this.exportOf(fn, code),
+      isSentinel: (symbol) => this.#sentinel(symbol) !== undefined,
+    });
+  }
+
+  /** Forgets what belongs to one export. */
+  forget(): void {
+    this.#hidden.forget();
+    this.user = undefined;
   }
 
   /** What exports `fn` under a name: such a function is imported again, with its module's state. */
@@ -87,23 +93,9 @@ export class Imports {
     return found === undefined || isProgram(urlOf(found, found.parent)) ? undefined : found;
   }
 
-  /** Tables in which the modules of `owner`, a class, may keep its instances, where they are imported again. */
-  #keepersOf(owner: AnyFunction): readonly Keeper[] {
-    const code = readCode(sourceText(owner));
-    const reference = code && this.exportOf(owner, code);
-    if (reference === undefined || !canInspect()) return [];
-    for (const [name, symbol] of innerSymbols(owner, this.#describer.placeOf(owner))) {
-      const variable = reference.variable === undefined ? name : `${reference.variable} ${name}`;
-      this.#symbols.set(symbol, { ...reference, variable });
-    }
-    return keepersAround(owner).filter(
-      (keeper) => typeof keeper !== 'symbol' || !this.#symbols.has(keeper),
-    );
-  }
-
   /** The special for a symbol of a module; `undefined`: it is none, or has no name. */
   symbol(value: symbol, graph: Graph): number | undefined {
-    const inner = this.#symbols.get(value);
+    const inner = this.#hidden.symbols.get(value);
     if (inner !== undefined && !isProgram(urlOf(inner))) return this.add(value, inner, graph);
     const found = this.#sentinel(value);
     return found && this.add(value, found.reference, graph, found.parent, found.importType);
@@ -111,20 +103,7 @@ export class Imports {
 
   /** What of an instance lies in the modules of its classes: how a copy would lose it. */
   hiddenState(value: object): string | undefined {
-    let at: object | null = Object.getPrototypeOf(value);
-    for (; at !== null; at = Object.getPrototypeOf(at)) {
-      let keepers = isCopying() ? undefined : this.#keepers.get(at);
-      if (keepers === undefined) {
-        const owner = ownerOf(at);
-        keepers = owner === undefined ? [] : this.#keepersOf(owner);
-        if (!isCopying()) this.#keepers.set(at, keepers);
-      }
-      for (const keeper of keepers) {
-        const what = keptIn(keeper, value);
-        if (what !== undefined) return what;
-      }
-    }
-    return undefined;
+    return this.#hidden.of(value);
   }
 
   /** Notes an import that a function has, for values which it may compare with. */

@@ -1,28 +1,188 @@
-// Collections and symbols around a class, by which its module may keep a part of each instance.
+// Collections and symbols around a class, by which its module may keep a part of each instance: in its variables,
+// in statics and private statics, in objects and classes that it names, and in what functions that it names see.
+// Variables are read once where they hold one value; objects at each export, because they may get one later.
+// A class that is copied brings along what it keeps, but for the weak tables of modules that its code uses.
+// Not here: which values a host imports again (hidden-state.ts).
 
 import * as types from 'node:util/types';
-import { descriptorsOf } from '../internal/index.js';
-import { inspectSelf } from './inspector.js';
+import { descriptorOf, descriptorsOf, sourceText } from '../internal/index.js';
+import { type Code, readCode } from './code.js';
+import { canInspect, inspectSelf } from './inspector.js';
+import { builtinPath, nodeModulePath } from './intrinsics.js';
+import type { Around } from './owners.js';
+import { type Binding, isConstant } from './scope.js';
 import { variablesIn } from './scopes.js';
+import { bindingAt, type Place } from './scripts.js';
 import type { AnyFunction } from './types.js';
 
 /** A collection or a symbol that the code of a class can reach. */
 export type Keeper = object | symbol;
 
-/** Those around a class, as far as its constructor sees them. */
-export function keepersAround(owner: AnyFunction): Keeper[] {
-  const { scopes, ofScripts } = inspectSelf().capture(owner);
-  return scopes
-    .filter((scope) => scope !== ofScripts)
-    .flatMap(variablesIn)
-    .map(([, value]) => value)
-    .filter((value): value is Keeper => typeof value === 'symbol' || isCollection(value));
+/** Steps from a class to what its variables, statics and functions lead to. */
+const mostSteps = 3;
+const mostParts = 300;
+/** Functions that are read for one class: one costs 0.1 ms. */
+const mostFunctions = 16;
+/** Objects with more properties are tables of data. */
+const mostProperties = 100;
+
+/** What a function sees. `isSettled`: none of that can become another value. */
+interface Seen {
+  readonly values: readonly unknown[];
+  readonly isSettled: boolean;
 }
 
-function isCollection(value: unknown): boolean {
+/** What finds functions in their scripts: describe.ts. */
+interface Finder {
+  around(fn: AnyFunction): Around | undefined;
+  placeOf(fn: AnyFunction): Place | undefined;
+}
+
+/** All collections and symbols around a class beside what its code names; only that; of that the imports. */
+type Which = 'all' | 'named' | 'imports';
+
+const nothing: Seen = { values: [], isSettled: true };
+
+/** True: a host imports what the variable of a function holds. */
+type IsImport = (value: unknown, binding: Binding | undefined) => boolean;
+
+export class Keepers {
+  readonly #finder: Finder;
+  readonly #isImport: IsImport;
+  readonly #settled = new WeakMap<AnyFunction, readonly unknown[]>();
+  /** During one export. */
+  readonly #found = new Map<AnyFunction, readonly Keeper[]>();
+  readonly #tables = new WeakSet<object>();
+
+  constructor(finder: Finder, isImport: IsImport) {
+    this.#finder = finder;
+    this.#isImport = isImport;
+  }
+
+  /** Forgets what belongs to one export. */
+  forget(): void {
+    this.#found.clear();
+  }
+
+  /** Those around `owner`, a class, now. `isCopied`: its code travels. */
+  around(owner: AnyFunction, isCopied: boolean): readonly Keeper[] {
+    const known = this.#found.get(owner);
+    if (known !== undefined) return known;
+    const found = isCopied
+      ? this.#reachedFrom(this.#seenBy(owner, 'imports'), owner).filter(isWeak)
+      : this.#reachedFrom([...this.#seenBy(owner, 'all'), ...this.#propertiesOf(owner)], owner);
+    this.#found.set(owner, found);
+    return found;
+  }
+
+  #reachedFrom(parts: readonly unknown[], owner: AnyFunction): Keeper[] {
+    const keepers: Keeper[] = [];
+    const seen = new Set<unknown>([owner]);
+    let functions = 1;
+    let level = parts;
+    for (let step = 1; step <= mostSteps; step += 1) {
+      const next: unknown[] = [];
+      for (const part of level) {
+        if (seen.has(part) || seen.size > mostParts) continue;
+        if (isKeeper(part)) keepers.push(part);
+        else if (!isOpen(part)) continue;
+        else {
+          if (typeof part === 'function' && functions < mostFunctions) {
+            functions += 1;
+            next.push(...this.#seenBy(part, 'named'));
+          }
+          next.push(...this.#propertiesOf(part));
+        }
+        seen.add(part);
+      }
+      level = next;
+    }
+    return keepers;
+  }
+
+  #seenBy(fn: AnyFunction, which: Which): readonly unknown[] {
+    const settled = this.#settled.get(fn);
+    if (settled !== undefined) return settled;
+    const code = readCode(sourceText(fn));
+    if (code === undefined || !canInspect()) return [];
+    const variables = this.#variablesOf(fn, code, which);
+    const privates = which === 'imports' ? nothing : privatesOf(fn, code);
+    const values = [...variables.values, ...privates.values];
+    if (variables.isSettled && privates.isSettled) this.#settled.set(fn, values);
+    return values;
+  }
+
+  #variablesOf(fn: AnyFunction, code: Code, which: Which): Seen {
+    const around = this.#finder.around(fn);
+    const place = this.#finder.placeOf(fn);
+    if (around === undefined || place === undefined) return nothing;
+    const named = new Set(code.freeNames);
+    const values: unknown[] = [];
+    let isSettled = true;
+    for (const [name, value] of around.scopes.flatMap(variablesIn)) {
+      const isDirect = which === 'all' && (!code.isClass || isKeeper(value));
+      if (!named.has(name) && which !== 'all') continue;
+      const binding = bindingAt(place, name);
+      const isFixed = value !== undefined && binding !== undefined && isConstant(binding);
+      if (!isFixed && mayBecomeKeeper(value)) isSettled = false;
+      if (which === 'imports' && !this.#isImport(value, binding)) continue;
+      if (isDirect || named.has(name)) values.push(value);
+    }
+    return { values, isSettled };
+  }
+
+  /** Values of data properties; no getter runs. The members of a class see what the class sees. */
+  #propertiesOf(holder: object): unknown[] {
+    if (this.#tables.has(holder)) return [];
+    const isLong = Array.isArray(holder) && holder.length > mostProperties;
+    const keys = isLong ? [] : Reflect.ownKeys(holder);
+    if (isLong || keys.length > mostProperties) this.#tables.add(holder);
+    if (keys.length > mostProperties) return [];
+    return keys.filter((key) => key !== 'prototype').map((key) => valueOf(holder, key));
+  }
+}
+
+/** What private statics of a class hold. */
+function privatesOf(fn: AnyFunction, { privateStatics, writtenPrivates }: Code): Seen {
+  if (privateStatics.length === 0) return nothing;
+  const held = inspectSelf().privateStatics(fn);
+  return {
+    values: privateStatics.map((name) => held.get(name)),
+    isSettled: !privateStatics.some((name) => writtenPrivates.has(name)),
+  };
+}
+
+function mayBecomeKeeper(value: unknown): boolean {
+  return value === undefined || typeof value === 'object' || typeof value === 'symbol';
+}
+
+function isKeeper(value: unknown): value is Keeper {
+  return typeof value === 'symbol' || isCollection(value);
+}
+
+function isWeak(keeper: Keeper): boolean {
+  return types.isWeakMap(keeper) || types.isWeakSet(keeper);
+}
+
+function isCollection(value: unknown): value is object {
   return (
     types.isWeakMap(value) || types.isWeakSet(value) || types.isMap(value) || types.isSet(value)
   );
+}
+
+/** True: an object or function of a user's that is not only data. */
+function isOpen(value: unknown): value is object {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  if (types.isProxy(value) || ArrayBuffer.isView(value)) return false;
+  return builtinPath(value) === undefined && nodeModulePath(value) === undefined;
+}
+
+function valueOf(holder: object, key: string | symbol): unknown {
+  try {
+    return descriptorOf(holder, key)?.value;
+  } catch {
+    return undefined; // an export whose declaration has not run
+  }
 }
 
 /** How `value` is kept there; `undefined`: it is not. */
@@ -31,8 +191,12 @@ export function keptIn(keeper: Keeper, value: object): string | undefined {
     const isShared = Symbol.keyFor(keeper) !== undefined || isWellKnown(keeper);
     return !isShared && Object.hasOwn(value, keeper) ? 'under a symbol of its own' : undefined;
   }
-  if (types.isWeakMap(keeper)) return keeper.has(value) ? 'in a WeakMap' : undefined;
-  if (types.isWeakSet(keeper)) return keeper.has(value) ? 'in a WeakSet' : undefined;
+  if (types.isWeakMap(keeper)) {
+    return WeakMap.prototype.has.call(keeper, value) ? 'in a WeakMap' : undefined;
+  }
+  if (types.isWeakSet(keeper)) {
+    return WeakSet.prototype.has.call(keeper, value) ? 'in a WeakSet' : undefined;
+  }
   if (types.isMap(keeper)) return Map.prototype.has.call(keeper, value) ? 'in a Map' : undefined;
   if (types.isSet(keeper)) return Set.prototype.has.call(keeper, value) ? 'in a Set' : undefined;
   return undefined;

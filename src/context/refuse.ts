@@ -196,6 +196,7 @@ const byValue = new Set<unknown>([
   ArrayBuffer,
   Function,
   EventEmitter,
+  DOMException,
 ]);
 
 /** Newer versions wrap the constructor that `node:fs` exports. */

@@ -64,6 +64,8 @@ export interface Exporter {
   ): FunctionSnapshot | undefined;
   /** Snapshot of any value; `what` opens the error's path: "argument 2", "the result". */
   exportValue(value: unknown, what: string, site?: CallSite): ValueSnapshot;
+  /** Where modules keep something of `value`, which a copy loses; `undefined`: nowhere. Never throws. */
+  hiddenState(value: object): string | undefined;
   /** The bytes of a definition. */
   definition(id: number): Uint8Array;
   /**

@@ -1,0 +1,103 @@
+// Parts of an instance that modules keep of it, which a copy in a host would lose: the module of its class, where
+// hosts import that again, and those whose weak tables or functions a class of the program uses.
+// Not here: what code of a class can reach (keepers.ts).
+
+import * as types from 'node:util/types';
+import { sourceText } from '../internal/index.js';
+import { type Code, readCode } from './code.js';
+import { isCopying } from './copies.js';
+import type { Describer } from './describe.js';
+import { ownerOf } from './encode.js';
+import { innerSymbols } from './inner-names.js';
+import { canInspect } from './inspector.js';
+import { Keepers, keptIn } from './keepers.js';
+import { originOf } from './recreate.js';
+import { cjsModule, type ModuleReference } from './references.js';
+import type { Binding } from './scope.js';
+import type { AnyFunction } from './types.js';
+
+/** What is imported again, as imports.ts finds it. */
+interface Names {
+  exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined;
+  isSentinel(symbol: symbol): boolean;
+}
+
+interface Owner {
+  readonly owner: AnyFunction;
+  /** Hosts get its code, and do not import its module again. */
+  readonly isCopied: boolean;
+}
+
+export class HiddenState {
+  /** Symbols of modules that are imported again. */
+  readonly symbols = new Map<symbol, ModuleReference>();
+  readonly #describer: Describer;
+  readonly #names: Names;
+  readonly #keepers: Keepers;
+  /** By prototype. */
+  readonly #owners = new WeakMap<object, Owner | 'none'>();
+
+  constructor(describer: Describer, names: Names) {
+    this.#describer = describer;
+    this.#names = names;
+    this.#keepers = new Keepers(describer, (value, binding) => this.#isImport(value, binding));
+  }
+
+  /** Forgets what belongs to one export. */
+  forget(): void {
+    this.#keepers.forget();
+  }
+
+  /** Where a part of `value` is kept; `undefined`: nowhere. */
+  of(value: object): string | undefined {
+    let at: object | null = Object.getPrototypeOf(value);
+    for (; at !== null; at = Object.getPrototypeOf(at)) {
+      const found = this.#ownerAt(at);
+      if (found === undefined) continue;
+      for (const keeper of this.#keepers.around(found.owner, found.isCopied)) {
+        const what = keptIn(keeper, value);
+        if (what === undefined) continue;
+        if (typeof keeper !== 'symbol' || !this.#hasName(keeper)) return what;
+      }
+    }
+    return undefined;
+  }
+
+  /** The class whose prototype is `at`. */
+  #ownerAt(at: object): Owner | undefined {
+    const known = isCopying() ? undefined : this.#owners.get(at);
+    if (known !== undefined) return known === 'none' ? undefined : known;
+    const found = this.#readOwner(at);
+    if (!isCopying()) this.#owners.set(at, found ?? 'none');
+    return found;
+  }
+
+  #readOwner(at: object): Owner | undefined {
+    const owner = ownerOf(at);
+    const code = owner && originOf(owner) === undefined ? readCode(sourceText(owner)) : undefined;
+    if (owner === undefined || code === undefined || !canInspect()) return undefined;
+    const reference = this.#names.exportOf(owner, code);
+    if (reference !== undefined) this.#noteSymbols(owner, reference);
+    return { owner, isCopied: reference === undefined };
+  }
+
+  #noteSymbols(owner: AnyFunction, reference: ModuleReference): void {
+    for (const [name, symbol] of innerSymbols(owner, this.#describer.placeOf(owner))) {
+      const variable = reference.variable === undefined ? name : `${reference.variable} ${name}`;
+      this.symbols.set(symbol, { ...reference, variable });
+    }
+  }
+
+  #hasName(symbol: symbol): boolean {
+    return this.symbols.has(symbol) || this.#names.isSentinel(symbol);
+  }
+
+  #isImport(value: unknown, binding: Binding | undefined): boolean {
+    if (binding?.kind === 'import') return true;
+    if (typeof value === 'function') {
+      const code = types.isProxy(value) ? undefined : readCode(sourceText(value));
+      return code !== undefined && this.#names.exportOf(value, code) !== undefined;
+    }
+    return typeof value === 'object' && value !== null && cjsModule(value) !== undefined;
+  }
+}
