@@ -118,7 +118,8 @@ export class Describer {
   /** Where `fn` was written; `undefined`: nobody knows, or it came from a peer. */
   placeOf(fn: AnyFunction): Place | undefined {
     const known = this.#described.get(fn);
-    if (known !== undefined) return known.place;
+    // One that needs nothing from outside was described by its text alone.
+    if (known?.place !== undefined) return known.place;
     const text = textOf(fn);
     const code = originOf(fn) === undefined ? readCode(text) : undefined;
     if (code === undefined || !canInspect()) return undefined;

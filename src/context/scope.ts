@@ -101,7 +101,8 @@ export interface ModuleExport {
 
 /** `this.key = …`, or a helper that does so. `[start, end)` is the value; `scope` owns the `this`. */
 export interface OwnAssignment {
-  readonly key: string;
+  /** `undefined`: by a computed key. */
+  readonly key: string | undefined;
   readonly start: number;
   readonly end: number;
   readonly scope: Scope;
@@ -307,7 +308,9 @@ class Walk implements Analysis {
         if (node.left.type === 'MemberExpression') {
           const { object, property, computed } = node.left;
           const isNamed = !computed && property.type === 'Identifier';
-          if (object.type === 'ThisExpression' && isNamed) this.#own(property.name, node.right);
+          if (object.type === 'ThisExpression' && property.type !== 'PrivateIdentifier') {
+            this.#own(isNamed ? property.name : undefined, node.right);
+          }
         }
         this.#assign(node.left);
         this.visit(node.right);
@@ -345,7 +348,7 @@ class Walk implements Analysis {
         if (node.arguments[0]?.type === 'ThisExpression' && node.arguments[2] !== undefined) {
           // What compilers write for fields: Object.defineProperty(this, 'name', …) and the like.
           const [, key, value] = node.arguments;
-          if (key?.type === 'Literal') this.#own(String(key.value), value);
+          this.#own(key?.type === 'Literal' ? String(key.value) : undefined, value);
         }
         if (node.callee.type === 'Identifier' && node.callee.name === 'require') {
           this.#from(node.arguments[0]);
@@ -566,7 +569,7 @@ class Walk implements Analysis {
     }
   }
 
-  #own(key: string, { start, end }: AnyNode): void {
+  #own(key: string | undefined, { start, end }: AnyNode): void {
     let scope = this.#scope;
     while (!scope.ownsThis && scope.parent !== undefined) scope = scope.parent;
     this.ownAssignments.push({ key, start, end, scope });

@@ -1,11 +1,12 @@
 // What `this` and `arguments` mean in an arrow: those of the function or the class field around it. An
-// arrow that its object holds where its source puts it (`field = () => …`, `this.name = () => …`) has
+// arrow that its object holds where its source puts it (`field = () => …`, `this.name = () => …` in a
+// constructor or a method of that object, also under a key that is computed) has
 // that object as `this`, so it is bound to the copy; V8 shows the `this` of an arrow to nobody. Else
 // it is read from the frame that made the arrow, while that still runs.
 // Not here: captured variables (describe.ts).
 
 import * as types from 'node:util/types';
-import { ownValue } from '../internal/index.js';
+import { descriptorOf, ownValue, sourceText } from '../internal/index.js';
 import type { Code } from './code.js';
 import { type Capture, inspectSelf } from './inspector.js';
 import { originOf } from './recreate.js';
@@ -92,11 +93,11 @@ function holderOf(
   const scope = thisScope(place);
   const key = scope && keyFor(place, scope);
   if (scope === undefined || key === undefined) return undefined;
-  // The class of the field or method, or the constructor function itself.
+  // The class of the field or method, or the function itself: a constructor, or a method of an object.
   const maker = scope.field !== undefined || isClass(scope.parent) ? scope.parent : scope;
   const holder = holders.find((candidate, at) => {
-    const held: unknown = ownValue(candidate, key);
-    return held === (holders[at + 1] ?? fn) && maker && isMadeBy(candidate, maker, place, placeOf);
+    const held = holders[at + 1] ?? fn;
+    return holds(candidate, key.name, held) && maker && isMadeBy(candidate, maker, place, placeOf);
   });
   if (holder === undefined) return undefined;
   const owner = owners.get(fn)?.deref();
@@ -112,45 +113,74 @@ function holderOf(
   return { value: holder };
 }
 
-/** The name under which the source puts what is at `place` on its `this`. */
-function keyFor(place: Place, scope: Scope): string | undefined {
+/** The key under which the source puts what is at `place` on its `this`; without `name`: a computed one. */
+interface Key {
+  readonly name: string | undefined;
+}
+
+function holds(holder: object, name: string | undefined, held: object): boolean {
+  if (name !== undefined) return ownValue(holder, name) === held;
+  return Reflect.ownKeys(holder).some((key) => ownValue(holder, key) === held);
+}
+
+function keyFor(place: Place, scope: Scope): Key | undefined {
   const { field } = scope;
   if (field !== undefined) {
-    if (field.computed) return undefined;
-    if (field.key.type === 'Identifier') return field.key.name;
-    return field.key.type === 'Literal' ? String(field.key.value) : undefined;
+    if (field.computed) return { name: undefined };
+    if (field.key.type === 'Identifier') return { name: field.key.name };
+    return field.key.type === 'Literal' ? { name: String(field.key.value) } : undefined;
   }
   const assigned = place.script.analysis?.ownAssignments ?? [];
-  return assigned.findLast(
+  const found = assigned.findLast(
     (each) => each.scope === scope && each.start <= place.start && place.start < each.end,
-  )?.key;
+  );
+  return found && { name: found.key };
 }
 
 function isClass(scope: Scope | undefined): boolean {
   return scope?.node.type === 'ClassDeclaration' || scope?.node.type === 'ClassExpression';
 }
 
-/** Whether `holder` is an instance of the class or constructor in `scope`, or that class itself. */
+/**
+ * Whether `holder` is an instance of the class or constructor in `scope`, or that class itself, or has the
+ * function in `scope` as a method.
+ */
 function isMadeBy(holder: object, scope: Scope, place: Place, placeOf: PlaceOf): boolean {
   const isFunction = typeof holder === 'function';
-  let at: object | null = isFunction ? holder : Object.getPrototypeOf(holder);
-  for (; at !== null; at = Object.getPrototypeOf(at)) {
+  for (let at: object | null = holder; at !== null; at = Object.getPrototypeOf(at)) {
     const maker: unknown = isFunction ? at : ownValue(at, 'constructor');
-    if (typeof maker === 'function' && isAt(maker, scope, place, placeOf)) return true;
+    if (typeof maker === 'function' && isAt(maker, scope.node.start, place, placeOf)) return true;
+    if (!isClass(scope) && hasMethod(at, scope, place, placeOf)) return true;
   }
   return false;
 }
 
-function isAt(fn: AnyFunction, { node }: Scope, { script }: Place, placeOf: PlaceOf): boolean {
+/** Whether the function in `scope` is a method of `holder`, or a half of an accessor. */
+function hasMethod(holder: object, scope: Scope, place: Place, placeOf: PlaceOf): boolean {
+  const { start, end } = scope.node;
+  const text = place.script.source?.slice(start, end);
+  if (text === undefined || types.isProxy(holder) || ArrayBuffer.isView(holder)) return false;
+  return Reflect.ownKeys(holder).some((key) => {
+    const { value, get, set } = descriptorOf(holder, key) ?? {};
+    return [value, get, set].some((each) => {
+      if (typeof each !== 'function') return false;
+      // The text of a method begins with its name, before its parameters.
+      const whole = originOf(each)?.definition.text ?? sourceText(each);
+      return whole.endsWith(text) && isAt(each, end - whole.length, place, placeOf);
+    });
+  });
+}
+
+function isAt(fn: AnyFunction, start: number, { script }: Place, placeOf: PlaceOf): boolean {
   const definition = originOf(fn)?.definition;
   if (definition !== undefined) {
-    const { line, column } = placeAt(script, node.start);
+    const { line, column } = placeAt(script, start);
     return (
       definition.url === script.url && definition.line === line && definition.column === column
     );
   }
   const place = placeOf(fn);
-  return place?.script.url === script.url && place.start === node.start;
+  return place?.script.url === script.url && place.start === start;
 }
 
 /** `this` where an arrow was written: read from the frame that made it, while that still runs. */

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { after, test } from 'node:test';
+import { hasCode } from '../../src/errors.js';
 import { Peer } from './harness.js';
 
 const peer = new Peer();
@@ -59,6 +60,132 @@ test('an arrow that a constructor put on its instance belongs to it', async () =
   }
   const old = Reflect.construct(Old, [7]);
   assert.equal(await peer.run(() => old.get()), 7);
+});
+
+const symbol = Symbol('key');
+const named = 'named';
+
+/** Each has an arrow that its object holds, which gives 7. */
+const holders: Readonly<Record<string, () => { v: number; read(): unknown }>> = {
+  'a method of an object': () => {
+    const made = {
+      v: 7,
+      got: (): unknown => 0,
+      init() {
+        this.got = () => this.v;
+      },
+      read(): unknown {
+        return this.got();
+      },
+    };
+    made.init();
+    return made;
+  },
+  'a method of its prototype': () => {
+    const above = {
+      v: 0,
+      got: (): unknown => 0,
+      init() {
+        this.got = () => this.v;
+        return this;
+      },
+      read(): unknown {
+        return this.got();
+      },
+    };
+    return Object.assign(Object.create(above), { v: 7 }).init();
+  },
+  'a function that became a method': () => {
+    function init(this: { v: number; got?: () => unknown }): void {
+      this.got = () => this.v;
+    }
+    const made = {
+      v: 7,
+      init,
+      read(): unknown {
+        return Reflect.get(this, 'got')();
+      },
+    };
+    made.init();
+    return made;
+  },
+  'a setter': () => {
+    const made = {
+      v: 7,
+      got: (): unknown => 0,
+      set on(_: boolean) {
+        this.got = () => this.v;
+      },
+      read(): unknown {
+        return this.got();
+      },
+    };
+    made.on = true;
+    return made;
+  },
+  'a computed key': () => {
+    const made = {
+      v: 7,
+      init() {
+        Reflect.set(this, 'plain', 1);
+        // @ts-expect-error: TypeScript wants keys that it knows, the language does not
+        this[symbol] = () => this.v;
+      },
+      read(): unknown {
+        return Reflect.get(this, symbol)();
+      },
+    };
+    made.init();
+    return made;
+  },
+  'a field under a symbol': () =>
+    new (class {
+      v = 7;
+      [symbol] = () => this.v;
+      read(): unknown {
+        return this[symbol]();
+      }
+    })(),
+  'a field under a computed name': () =>
+    new (class {
+      v = 7;
+      [named] = () => this.v;
+      read(): unknown {
+        return this[named]();
+      }
+    })(),
+};
+
+for (const [title, make] of Object.entries(holders)) {
+  test(`an arrow by ${title} belongs to its object`, async () => {
+    const made = make();
+    assert.equal(await peer.run(() => made.read()), 7, 'captured');
+    assert.equal(await peer.run((given) => given.read(), make()), 7, 'given');
+    const back = await peer.run((given) => given, make());
+    assert.equal(back.read(), 7, 'returned');
+    const changed = await peer.run((given) => {
+      given.v = 8;
+      return given;
+    }, make());
+    assert.equal(changed.read(), 8, 'bound to the copy');
+    const there = await peer.run(() => make());
+    assert.equal(there.read(), 7, 'made in the host');
+  });
+}
+
+test('an arrow that another object made is refused', async () => {
+  const maker = {
+    v: 1,
+    make() {
+      return { v: 2, init: maker.init, got: () => this.v };
+    },
+    init() {},
+  };
+  const made = maker.make();
+  await assert.rejects(
+    () => peer.run((given) => given.got(), made),
+    (error) => hasCode(error, 'TRANSFER_UNREADABLE'),
+  );
 });
 
 test('an error whose constructor made an arrow keeps its class', async () => {
