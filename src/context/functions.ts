@@ -211,8 +211,8 @@ export class Functions implements FunctionEncoder {
     const why =
       readCode(textOf(fn)) === undefined
         ? 'is native code of this process: import its module inside the function'
-        : 'is code of Node.js that none of its modules exports: import its module inside the function, ' +
-          'and what util.promisify() or the like has made, make there';
+        : 'is code of Node.js that none of its modules exports: make what holds it inside the function, ' +
+          'or once per host with perHost(() => …); so what util.promisify() and the like have made';
     throw transferError('TRANSFER_UNSUPPORTED', graph.path, `${nameOf(fn)} ${why}`);
   }
 

@@ -1,7 +1,7 @@
 // What makes a function unfit to travel although each of its values could: constructs that mean
 // something only where they were written. Not here: values (refuse.ts), shared variables (sharing.ts).
 
-import * as types from 'node:util/types';
+import { functionName } from '../internal/index.js';
 import type { Code } from './code.js';
 import { inspectSelf } from './inspector.js';
 import { isBuiltinGlobal } from './intrinsics.js';
@@ -59,10 +59,9 @@ export function refuseComputedField(name: string, path: Path): never {
 }
 
 export function nameOf(fn: AnyFunction): string {
-  return fn.name === '' ? 'an anonymous function' : `the function ${fn.name}`;
+  return functionName(fn) === '' ? 'an anonymous function' : `the function ${functionName(fn)}`;
 }
 
-/** A Proxy may have any name, or throw for it. */
 export function titleOf(fn: AnyFunction): string {
-  return types.isProxy(fn) || fn.name === '' ? 'the function' : `the function ${fn.name}`;
+  return functionName(fn) === '' ? 'the function' : `the function ${functionName(fn)}`;
 }

@@ -1,9 +1,11 @@
-// What of Node's errors no module exports, read from an error that is thrown for it: once, when it is asked for.
+// What of Node no module exports, of its errors and of listeners: read from an error that is thrown for it, or
+// from a listener, once, when it is asked for.
 // Not here: classes that there are for one code only (node-errors.ts).
 
 import { EventEmitter, on } from 'node:events';
 import { getPriority } from 'node:os';
 import { withoutStack } from '../internal/index.js';
+import { canInspect, inspectSelf } from './inspector.js';
 import type { AnyFunction } from './types.js';
 
 /** A process with this number cannot be: it is larger than the system allows. */
@@ -20,6 +22,7 @@ export const internalErrors = {
     const thrown = thrownBy(() => getPriority(noProcess));
     return constructorOf(Object.getPrototypeOf(Object.getPrototypeOf(thrown)));
   }),
+  onceWrapper: once(readOnceWrapper),
   /** The mark of errors that have a code in their first line. */
   kIsNodeError: once((): symbol => {
     const thrown = thrownBy(() => Reflect.apply(Buffer.alloc, Buffer, ['']));
@@ -33,6 +36,30 @@ export const internalErrors = {
 };
 
 const markName = 'kIsNodeError';
+
+/** The state of a listener that is called once. */
+interface OnceState {
+  fired: boolean;
+  readonly target: EventEmitter;
+  readonly type: string;
+  readonly wrapFn: () => void;
+  readonly listener: AnyFunction;
+}
+
+/** The function of Node behind `emitter.once()`, or one like it where this process may not inspect itself. */
+function readOnceWrapper(): AnyFunction {
+  const [listener] = new EventEmitter().once('', () => {}).rawListeners('');
+  const found =
+    listener && canInspect() ? inspectSelf().capture(listener).bound?.target : undefined;
+  return typeof found === 'function' ? found : onceWrapper;
+}
+
+function onceWrapper(this: OnceState, ...args: unknown[]): unknown {
+  if (this.fired) return undefined;
+  this.target.removeListener(this.type, this.wrapFn);
+  this.fired = true;
+  return Reflect.apply(this.listener, this.target, args);
+}
 
 /** The one of these that has a name; `undefined`: none has. */
 export function internalError(name: string): unknown {

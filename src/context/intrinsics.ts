@@ -7,7 +7,7 @@
 import { builtinModules, createRequire, isBuiltin } from 'node:module';
 import vm from 'node:vm';
 import { CodedError } from '../errors.js';
-import { descriptorOf, ownValue, sourceText } from '../internal/index.js';
+import { descriptorOf, functionName, ownValue, sourceText } from '../internal/index.js';
 import { guardGlobals } from './global-guard.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { internalError, internalErrors } from './internal-errors.js';
@@ -91,10 +91,10 @@ export function builtinPath(value: unknown): Path | undefined {
     return isAdded ? undefined : known;
   }
   if (typeof value === 'function') {
-    const named = byName(value.name);
-    if (named !== undefined && named === value) return [value.name];
-    const { name } = value;
-    const isInternal = name === 'AbortError' || name === 'SystemError';
+    const name = functionName(value);
+    const named = byName(name);
+    if (named !== undefined && named === value) return [name];
+    const isInternal = name === 'AbortError' || name === 'SystemError' || name === 'onceWrapper';
     if (isInternal && internalErrors[name]() === value) return [`@${name}`];
   }
   return undefined;

@@ -1,11 +1,13 @@
 // What cannot travel, and what to do instead: one table, used for captures, arguments and results.
-// A refusal is thrown before anything is sent. Not here: hazards of variables (functions.ts).
+// Long (over 400 lines), because it is that table.
+// A refusal is thrown before anything is sent. Not here: hazards of variables (hazards.ts).
 
 import { EventEmitter } from 'node:events';
 import { Stats } from 'node:fs';
 import * as types from 'node:util/types';
 import { CodedError, type ErrorCode } from '../errors.js';
 import {
+  functionName,
   hasPrivateMembers,
   isDetached,
   isSharedByOtherCopy,
@@ -34,6 +36,10 @@ interface Refusal {
 }
 
 const liveHere = 'open it inside the function, or keep one per host with perHost(() => …)';
+
+const makeHere =
+  'a copy cannot hold what Node.js keeps of it; make it inside the function, or once per host with ' +
+  'perHost(() => …)';
 
 const byConstructor: Readonly<Record<string, string>> = {
   Socket: 'a network connection lives in this process',
@@ -74,6 +80,9 @@ const ofResponse =
   'a response is written in this process; let the function return what is to be sent, and send that ' +
   'here: `res.send(await run(…))`';
 
+const kept = (what: string): string =>
+  `Node.js keeps what it is made of; pass ${what}, and make it inside the function`;
+
 /** The same by name, of classes of Node that are not everywhere, or cost to look at. */
 const wayOutByName: Readonly<Record<string, string>> = {
   Blob: blobWayOut,
@@ -93,6 +102,22 @@ const wayOutByName: Readonly<Record<string, string>> = {
   Request: 'its body is a stream; pass its url, method and headers, and what its body was made of',
   Response: 'its body is a stream; pass await response.json(), .text() or .arrayBuffer()',
   FormData: 'it has files in it, whose bytes can only be awaited; pass them by themselves',
+  // Direct instances of these travel.
+  URL: kept('its href'),
+  URLSearchParams: kept('its toString()'),
+  Headers: kept('[...headers]'),
+  TextDecoder: kept('its encoding'),
+  BlockList: kept('its rules'),
+  SocketAddress: kept('its address and port'),
+  Memory:
+    'its bytes belong to this process; pass a copy of them: new Uint8Array(memory.buffer).slice()',
+  Global: 'it belongs to this process; pass its value',
+  Table:
+    'its functions are native code of this process; make it with their instance inside the function, or ' +
+    'once per host with perHost(() => …)',
+  Instance:
+    'its functions are native code of this process; make it inside the function, or once per host: ' +
+    'perHost(() => new WebAssembly.Instance(new WebAssembly.Module(bytes), imports))',
   CryptoKey: 'only Node.js makes one, and not at once; pass KeyObject.from(key), or its JWK',
 };
 
@@ -166,9 +191,18 @@ function isSharedView(value: object): boolean {
 }
 
 function isIterator(value: object): boolean {
-  return /^\[object (?:(?:Array|String|RegExp String|Segmenter String|URLSearchParams|Headers|FormData) Iterator|Iterator Helper)\]$/.test(
-    Object.prototype.toString.call(value),
+  return /^(?:(?:Array|String|RegExp String|Segmenter String|URLSearchParams|Headers|FormData) Iterator|Iterator Helper)$/.test(
+    tagOf(value),
   );
+}
+
+/** The tag that it has as data: no getter of the user's runs. */
+function tagOf(value: object): string {
+  for (let at: object | null = value; at !== null; at = Object.getPrototypeOf(at)) {
+    const tag: unknown = ownValue(at, Symbol.toStringTag);
+    if (typeof tag === 'string') return tag;
+  }
+  return '';
 }
 
 /** Classes of Node and the language whose instances are nothing but their properties. */
@@ -214,11 +248,17 @@ function firstRefusal(
   value: object,
   judge: (constructor: AnyFunction) => Refusal | false,
 ): Refusal | undefined {
+  let below: AnyFunction | undefined;
   for (let at: unknown = value; typeof at === 'object' && at !== null; ) {
     const constructor: unknown = ownValue(at, 'constructor');
     if (typeof constructor === 'function' && constructor.prototype === at) {
       const verdict = judge(constructor);
+      if (verdict !== false && below !== undefined && isOfNode(constructor)) {
+        const what = `an instance of ${functionName(below) || 'an anonymous class'}, whose class extends`;
+        return { ...verdict, what: `${what} ${functionName(constructor)}` };
+      }
       if (verdict !== false) return verdict;
+      below ??= constructor;
     }
     at = Object.getPrototypeOf(at);
   }
@@ -236,15 +276,14 @@ function judge(constructor: AnyFunction): Refusal | false {
   if (byValue.has(constructorHere(constructor))) return false;
   if (statsPrototypes.has(constructor.prototype)) return false;
   if (isOfNode(constructor)) {
-    const wayOut =
+    const known =
       wayOutOf.get(constructor) ??
       (Object.hasOwn(wayOutByName, name) ? wayOutByName[name] : undefined);
-    if (wayOut !== undefined) return { what: withArticle(name), why: wayOut };
+    if (known !== undefined) return { what: withArticle(name), why: known };
     if (Reflect.get(Intl, name) === constructor) return refusalOfIntl(name);
-    const why = Object.hasOwn(byConstructor, name)
-      ? byConstructor[name]
-      : 'it is part of Node.js itself';
-    return { what: withArticle(name), why: `${why}; ${liveHere}` };
+    const why = Object.hasOwn(byConstructor, name) ? byConstructor[name] : undefined;
+    const wayOut = why === undefined ? makeHere : `${why}; ${liveHere}`;
+    return { what: withArticle(name), why: wayOut };
   }
   return refusalOfPrivate(constructor);
 }
@@ -316,7 +355,7 @@ export function isOfNode(constructor: AnyFunction): boolean {
 /** The name of the class of `value`, for messages. */
 export function nameOfClass(value: object): string {
   const constructor: unknown = Reflect.get(value, 'constructor');
-  const name = typeof constructor === 'function' ? constructor.name : '';
+  const name = typeof constructor === 'function' ? functionName(constructor) : '';
   return name === '' ? 'object without a class' : name;
 }
 
@@ -350,7 +389,7 @@ export function refusalFor(error: unknown, path: Path): CodedError {
   const isDeep = types.isNativeError(error) && /call stack/.test(error.message);
   const why = isDeep
     ? 'it is nested too deeply: flatten it, for instance into an array'
-    : messageOf(error);
+    : `reading it throws (${messageOf(error)}): pass what it holds as plain data, or make it inside the function`;
   const shown = isDeep ? path.slice(0, shownSteps) : path;
   return transferError('TRANSFER_UNSUPPORTED', shown, why, { cause: error });
 }

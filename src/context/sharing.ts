@@ -201,6 +201,17 @@ function haveSameValues(some: readonly object[], others: readonly object[]): boo
 
 function refuse(user: Sharer, other: Sharer, graph: Graph): never {
   const [writer, reader] = user.writes ? [user, other] : [other, user];
+  const byEval = [writer, reader].find(({ canShare }) => !canShare);
+  if (byEval !== undefined) {
+    throw transferError(
+      'TRANSFER_SHARED_VARIABLE',
+      graph.path,
+      `the eval() of ${nameOf(byEval.fn)} sees \`${user.slot.name}\`, which ` +
+        `${nameOf(byEval === writer ? reader.fn : writer.fn)} shares with it, and may assign it: write ` +
+        '`(0, eval)(text)`, which sees globals alone, let one function of the call have the eval, or put ' +
+        'the function with the eval into a module of its own',
+    );
+  }
   throw transferError(
     'TRANSFER_SHARED_VARIABLE',
     graph.path,

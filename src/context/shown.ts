@@ -1,6 +1,7 @@
 // Names and places in messages, as the user wrote them: a compiler's names of imports and its lines are
 // those of code that the user has never seen. Not here: frames of stacks (stack.ts).
 
+import { functionName } from '../internal/index.js';
 import type { Described } from './describe.js';
 import type { Script } from './scripts.js';
 import { originalPlace } from './source-maps.js';
@@ -9,8 +10,8 @@ import { isViteImport, sourceOfVite } from './vite.js';
 
 /** "function name (file.ts:3:1)", in the file that the user wrote. */
 export function shownFunction(fn: AnyFunction, { code, place }: Described): string {
-  const name =
-    fn.name === '' ? 'anonymous function' : `${code.isClass ? 'class' : 'function'} ${fn.name}`;
+  const own = functionName(fn);
+  const name = own === '' ? 'anonymous function' : `${code.isClass ? 'class' : 'function'} ${own}`;
   if (place === undefined) return name;
   return `${name} (${shownPlace(place.script, place.line, place.column)})`;
 }

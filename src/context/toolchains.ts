@@ -3,7 +3,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { defineOwn, descriptorOf, sourceText } from '../internal/index.js';
+import { defineOwn, descriptorOf, functionName, sourceText } from '../internal/index.js';
 import { mockWayOut, type Path, transferError } from './refuse.js';
 import type { AnyFunction } from './types.js';
 
@@ -46,7 +46,7 @@ export function refuseRunner(what: string, path: Path): never {
 
 /** The `expect` of Jest, which is a global. */
 export function isExpect(fn: AnyFunction): boolean {
-  return fn.name === 'expect' && 'hasAssertions' in fn && 'extend' in fn;
+  return functionName(fn) === 'expect' && 'hasAssertions' in fn && 'extend' in fn;
 }
 
 /** Refuses a mock function of Vitest or Jest: it counts its calls in a table of the runner. */
@@ -91,11 +91,11 @@ let star: AnyFunction | undefined;
  * others are as they are.
  */
 export function withoutState(fn: AnyFunction): AnyFunction {
-  if (fn.name === '' && fn.length === 1 && starPattern.test(sourceText(fn))) {
+  if (functionName(fn) === '' && fn.length === 1 && starPattern.test(sourceText(fn))) {
     star ??= travelling(starText);
     return star;
   }
-  if (!/^_?interop_?require_?wildcard$/i.test(fn.name)) return fn;
+  if (!/^_?interop_?require_?wildcard$/i.test(functionName(fn))) return fn;
   wildcard ??= travelling(wildcardText);
   return wildcard;
 }

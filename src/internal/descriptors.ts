@@ -2,6 +2,8 @@
 // `get` or `value` on `Object.prototype`, a descriptor that lacks it has that one, as a literal given to
 // `defineProperty` has. The functions are those that were there when this library was loaded.
 
+import { isProxy } from 'node:util/types';
+
 const { getOwnPropertyDescriptor, getOwnPropertyNames, hasOwn } = Object;
 const { defineProperty: tryDefineProperty } = Reflect;
 const defineProperty: <T>(object: T, key: PropertyKey, descriptor: object) => T =
@@ -66,6 +68,12 @@ export function descriptorsOf(object: object): [name: string, descriptor: OwnDes
     if (descriptor !== undefined) found.push([name, descriptor]);
   }
   return found;
+}
+
+/** The name of a function, for messages; '' where it is none, or only code of the user's could tell. */
+export function functionName(fn: object): string {
+  const name: unknown = isProxy(fn) ? undefined : ownValue(fn, 'name');
+  return typeof name === 'string' ? name : '';
 }
 
 /** What `object` holds as `key` itself; `undefined` for an accessor, which is not called. */

@@ -26,6 +26,7 @@ export {
   defineOwn,
   descriptorOf,
   descriptorsOf,
+  functionName,
   type OwnDescriptor,
   ownValue,
   tryDefineOwn,

@@ -85,11 +85,12 @@ function copiesOf(value: object): object[] {
 
 /** Whether all that a record, which is no Proxy, has is plain data. */
 export function isPlainRecord(value: object): boolean {
-  if (!Object.isExtensible(value) || isExotic(value)) return false;
+  if (!Object.isExtensible(value)) return false;
   for (const key of Reflect.ownKeys(value)) {
     if (typeof key !== 'string' || !isData(value, key)) return false;
   }
-  return !hasPrivateMembers(value);
+  // At last, because it reads a tag, which may be a getter.
+  return !isExotic(value) && !hasPrivateMembers(value);
 }
 
 /** Whether it is more than an object, whatever its prototype was set to. */

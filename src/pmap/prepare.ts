@@ -3,7 +3,7 @@
 
 import type { AnyFunction, CallSite } from '../context/index.js';
 import type { Cells } from '../host/index.js';
-import { abortError, invalid, notFunction, ownOf } from '../internal/index.js';
+import { abortError, functionName, invalid, notFunction, ownOf } from '../internal/index.js';
 import { traceMap } from '../pool/index.js';
 import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
@@ -120,7 +120,7 @@ export function prepare<R>(
 ): Prepared<R> {
   const { items, mapper, options } = request;
   checkInput(items, mapper);
-  const shape: Shape = { name: mapper.name, ...more };
+  const shape: Shape = { name: functionName(mapper), ...more };
   return prepareFrom(
     request,
     (reader) => sourceOf(items, options, reader),
@@ -190,7 +190,7 @@ export function prepareFill(
   const read = isSame && options.retry > 0 ? copyOf(items) : items;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {
-    name: mapper.name,
+    name: functionName(mapper),
     into: isSeen(into) ? into : classNameOf(into),
     isInPlace: isSeen(read),
   };

@@ -5,7 +5,13 @@
 
 import type { AnyFunction } from '../context/index.js';
 import { type AnyGenerator, generatorOf, InlineReports } from '../host/index.js';
-import { abortError, beforeDeadline, nowMs, timeoutError } from '../internal/index.js';
+import {
+  abortError,
+  beforeDeadline,
+  functionName,
+  nowMs,
+  timeoutError,
+} from '../internal/index.js';
 import type { FilledCallOptions } from './options.js';
 import { unwantedValue } from './stream.js';
 
@@ -38,7 +44,7 @@ export async function callInline(
 function limitsOf(fn: AnyFunction, { signal, timeoutMs }: FilledCallOptions): Within {
   if (signal === undefined && timeoutMs === Infinity) return (work) => work;
   const endsAtMs = nowMs() + timeoutMs;
-  const onDeadline = (): Error => timeoutError(fn.name, timeoutMs);
+  const onDeadline = (): Error => timeoutError(functionName(fn), timeoutMs);
   return (work) => beforeDeadline(work, { deadlineMs: endsAtMs - nowMs(), onDeadline, signal });
 }
 

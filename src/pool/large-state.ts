@@ -4,7 +4,7 @@
 import { emitWarning } from 'node:process';
 import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
 import { parentBuffers, parentExporter } from '../host/index.js';
-import { sourceText } from '../internal/index.js';
+import { functionName, sourceText } from '../internal/index.js';
 
 const largeBytes = 64 * 1024;
 /** A function whose state was another at so many calls in a row is left alone. */
@@ -41,7 +41,8 @@ export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): voi
     return;
   }
   before.callsLeft = 0;
-  const name = fn.name === '' ? 'an anonymous function' : `the function ${fn.name}`;
+  const own = functionName(fn);
+  const name = own === '' ? 'an anonymous function' : `the function ${own}`;
   const variable = parentExporter().largestCapture(fn);
   emitWarning(
     `${name} sends ${Math.round(state.byteLength / 1024)} KiB of what it captured with each call, ` +

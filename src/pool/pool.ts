@@ -23,6 +23,7 @@ import {
   abortError,
   announcements,
   clearTimeout,
+  functionName,
   integer,
   notFunction,
   number,
@@ -326,7 +327,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       const task = new Task(
         lastTaskId,
         snapshot,
-        fn.name,
+        functionName(fn),
         call.args,
         call.packed,
         onReport === undefined ? options : { ...options, onReport: inCallersContext(onReport) },

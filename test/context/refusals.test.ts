@@ -42,6 +42,10 @@ function classOfPackage(): unknown {
   }).runInThisContext();
 }
 
+function webAssembly(name: string): new (...args: unknown[]) => unknown {
+  return Reflect.get(Reflect.get(globalThis, 'WebAssembly'), name);
+}
+
 const values: readonly Row[] = [
   {
     title: 'a socket',
@@ -180,6 +184,64 @@ const values: readonly Row[] = [
     make: () => new Sealed(),
     says: [/manycore\.send'\)\]\(\) of Sealed threw: no key;/, /mend that method/],
   },
+  {
+    title: 'an instance of a class that extends URL',
+    make: () => new (class Page extends URL {})('http://a/'),
+    says: [/an instance of Page, whose class extends URL/, /pass its href/],
+  },
+  {
+    title: 'an instance of a class that extends URLSearchParams',
+    make: () => new (class Query extends URLSearchParams {})('a=1'),
+    says: [/an instance of Query, whose class extends URLSearchParams/, /pass its toString/],
+  },
+  {
+    title: 'an instance of a class that extends Headers',
+    make: () => new (class Fields extends Headers {})(),
+    says: [/an instance of Fields, whose class extends Headers/, /pass \[\.\.\.headers\]/],
+  },
+  {
+    title: 'an instance of a class that extends TextEncoder',
+    make: () => new (class Encoder extends TextEncoder {})(),
+    says: [/an instance of Encoder, whose class extends TextEncoder/, /make it inside.*perHost/],
+  },
+  {
+    title: 'memory of WebAssembly',
+    make: () => new (webAssembly('Memory'))({ initial: 1 }),
+    says: [/a Memory/, /pass a copy of them: new Uint8Array\(memory\.buffer\)\.slice/],
+  },
+  {
+    title: 'a global of WebAssembly',
+    make: () => new (webAssembly('Global'))({ value: 'i32' }),
+    says: [/a Global/, /pass its value/],
+  },
+  {
+    title: 'an instance of WebAssembly',
+    make: () =>
+      new (webAssembly('Instance'))(
+        new (webAssembly('Module'))(Buffer.from('0061736d01000000', 'hex')),
+      ),
+    says: [/an Instance/, /perHost\(\(\) => new WebAssembly\.Instance/],
+  },
+  {
+    title: 'a prototype that throws',
+    make: () =>
+      Object.create({
+        get constructor() {
+          throw new Error('no class');
+        },
+      }),
+    says: [/reading it throws \(no class\)/, /plain data/],
+  },
+  {
+    title: 'a function whose name throws',
+    make: () =>
+      Object.defineProperty(() => 1, 'name', {
+        get() {
+          throw new Error('no name');
+        },
+      }),
+    says: [/reading it throws \(no name\)/],
+  },
   { title: 'a Proxy', make: () => new Proxy({ a: 1 }, {}), says: [/a Proxy/, /handler/] },
   {
     title: 'a Proxy of a function',
@@ -224,7 +286,7 @@ const values: readonly Row[] = [
   {
     title: 'an instance of a class of the platform',
     make: () => new PerformanceObserver(() => {}),
-    says: [/a PerformanceObserver/, /part of Node\.js/, /perHost/],
+    says: [/a PerformanceObserver/, /what Node\.js keeps of it/, /perHost/],
   },
   {
     title: 'an AbortController',
@@ -308,7 +370,7 @@ refuses(
   'a function of Node that no module exports',
   internalFunction(),
   'TRANSFER_UNSUPPORTED',
-  /import its module inside/,
+  /make what holds it inside/,
 );
 
 test('an arrow that uses a `this` which is gone is refused', () => {

@@ -97,3 +97,12 @@ test('comparing goes on after V8 dropped the code of the comparison, and leaves 
   );
   assert.equal(status, 0, stderr);
 });
+
+test('no tag of an object is read that has one of its own', () => {
+  const tagged = {
+    get [Symbol.toStringTag](): string {
+      throw new Error('read');
+    },
+  };
+  assert.equal(isPlainRecord(tagged), false);
+});
