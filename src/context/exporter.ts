@@ -8,6 +8,7 @@
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
+import { inheritedElement } from '../internal/index.js';
 import { type Captured, sharesAny } from './alias.js';
 import { beginCapture, endCapture } from './captures.js';
 import { watch } from './changes.js';
@@ -21,7 +22,7 @@ import { largestOf } from './largest.js';
 import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
-import { type Path, refusalFor } from './refuse.js';
+import { type Path, refusalFor, transferError } from './refuse.js';
 import { meet, type Roads } from './roads.js';
 import type { Sentinels } from './sentinels.js';
 import { atCaller } from './stack.js';
@@ -112,6 +113,10 @@ export class ContextExporter implements Exporter {
   }
 
   exportFunction(fn: AnyFunction): FunctionSnapshot {
+    const element = inheritedElement();
+    if (element !== undefined) {
+      throw atCaller(transferError('TRANSFER_UNREADABLE', [titleOf(fn)], element));
+    }
     const kept = this.#current(fn);
     this.#roads = kept?.roads;
     this.#members = kept?.members;

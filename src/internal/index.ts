@@ -74,7 +74,7 @@ export {
   isUsualArray,
   modelOf,
 } from './plain.js';
-export { prototypeRemedy, standardKeys } from './prototype-remedy.js';
+export { inheritedElement, prototypeRemedy, standardKeys } from './prototype-remedy.js';
 export { replaceFile } from './replace-file.js';
 export { isLeftSocket, removeLeftSocket, socketPath, socketPaths } from './runtime-folder.js';
 export { sourceText } from './source-text.js';

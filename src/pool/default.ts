@@ -59,7 +59,13 @@ function callOn(
 ): Promise<unknown> {
   if (pool === undefined && isInsideHost() && typeof fn === 'function')
     return callInline(fn, args, options);
-  return (pool ?? defaultPool()).call(fn, args, options);
+  let used: Pool;
+  try {
+    used = pool ?? defaultPool();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  return used.call(fn, args, options);
 }
 
 /** Throws `OPTION_INVALID`. */

@@ -5,6 +5,7 @@
 
 import type { Transferable } from 'node:worker_threads';
 import type { ChannelKind } from '../channels/index.js';
+import { CodedError } from '../errors.js';
 import {
   grantedCores,
   type HostKind,
@@ -16,6 +17,7 @@ import {
 import {
   boolean,
   checkFunction,
+  inheritedElement,
   integer,
   invalid,
   number,
@@ -274,6 +276,10 @@ const remoteSize = Object.freeze({ min: 0, max: 64 });
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
+  const element = inheritedElement();
+  if (element !== undefined) {
+    throw new CodedError('HOST_START_FAILED', `no host can be started: ${element}`);
+  }
   const given = ownOptions('the pool options', options, poolOptionNames);
   const concurrentTasksPerHost = integer(
     'concurrentTasksPerHost',

@@ -151,3 +151,48 @@ for (const [name, value] of [
     assert.doesNotMatch(stderr, /npm run/);
   });
 }
+
+for (const holder of ['Object', 'Array']) {
+  test(`a call is refused where lists inherit an element from ${holder}.prototype`, async (t) => {
+    const text = `
+      const { Pool, pmap } = await import(${JSON.stringify(library)});
+      const pool = new Pool({ size: 1 });
+      const said = [await pool.run(() => 1)];
+      const other = new Pool({ size: 1 });
+      ${holder}.prototype[3] = 'x';
+      for (const call of [() => pool.run(() => 1), () => other.run((a) => a, [2]), () => pmap([1], (x) => x, { pool })]) {
+        await call().then((value) => said.push(value), ({ code, message }) => said.push(code + ' ' + message));
+      }
+      delete ${holder}.prototype[3];
+      said.push(await pool.run(() => 1), await other.run(() => 1));
+      await Promise.all([pool.close(), other.close()]);
+      console.log(said.join('\\n'));`;
+    const { stdout, stderr } = await runProgram(t, text);
+    const said = stdout.trim().split('\n');
+    assert.equal(said.length, 6, stderr);
+    const refusal = new RegExp(
+      `^TRANSFER_UNREADABLE .*added 3 to ${holder}\\.prototype.*delete it`,
+    );
+    for (const each of said.slice(1, 4)) assert.match(each, refusal);
+    assert.deepEqual([said[0], ...said.slice(4)], ['1', '1', '1']);
+  });
+}
+
+test('no pool is made where lists inherit an element', async (t) => {
+  const text = `
+    const { Pool, run } = await import(${JSON.stringify(library)});
+    Object.defineProperty(Object.prototype, 0, { value: 'x', configurable: true });
+    let said = ''; // nobody can push to a list
+    try { new Pool({ size: 1 }); } catch ({ code, message }) { said += code + ' ' + message + '\\n'; }
+    await run(() => 1).catch(({ code, message }) => { said += code + ' ' + message + '\\n'; });
+    delete Object.prototype[0];
+    console.log(said + await run(() => 1));
+    process.exit(0);`;
+  const { stdout, stderr } = await runProgram(t, text);
+  const said = stdout.trim().split('\n');
+  assert.equal(said.length, 3, stderr);
+  for (const each of said.slice(0, 2)) {
+    assert.match(each, /^[A-Z_]+ .*added 0 to Object\.prototype.*delete it/);
+  }
+  assert.equal(said[2], '1');
+});
