@@ -12,6 +12,7 @@ import { CodedError } from '../errors.js';
 import {
   defineOwn,
   descriptorOf,
+  hasMorePrivates,
   hasPrivateMembers,
   isBare,
   isIndex,
@@ -37,10 +38,18 @@ import { isLeaf, leafPrototype } from './leaves.js';
 import { nodeErrorParts } from './node-errors.js';
 import type { Around } from './owners.js';
 import { isPlainPrimitive } from './plain.js';
-import { type Parts, platformParts } from './platform.js';
+import { makePlatform, type Parts, platformParts } from './platform.js';
 import { integrity, propertyFlags, special } from './protocol.js';
 import { prototypeHere } from './realms.js';
-import { joinPath, nameOfClass, refusalOf, refuse, type Step, transferError } from './refuse.js';
+import {
+  joinPath,
+  nameOfClass,
+  refusalOf,
+  refuse,
+  refuseStamped,
+  type Step,
+  transferError,
+} from './refuse.js';
 import { Roads } from './roads.js';
 import type { Sharer, User } from './sharing.js';
 import type { TextMember } from './text-members.js';
@@ -382,14 +391,17 @@ export class Graph {
     if (types.isArgumentsObject(value)) return this.#arguments(value);
     const prototype: unknown = Object.getPrototypeOf(value);
     if (value instanceof URL && prototype === URL.prototype) {
+      this.#mustBeUnstamped(value, () => new URL(value.href));
       return this.#url(value);
     }
     if (value instanceof URLSearchParams && prototype === URLSearchParams.prototype) {
+      this.#mustBeUnstamped(value, () => new URLSearchParams());
       const url = this.#urls.get(value);
       const entry = [special.searchParams, value.toString(), ...(url === undefined ? [] : [url])];
       return this.#made(value, entry, prototype);
     }
     if (value instanceof AsyncLocalStorage && prototype === AsyncLocalStorage.prototype) {
+      this.#mustBeUnstamped(value, () => new AsyncLocalStorage());
       this.captured.add(value);
       return this.add(value, [special.asyncLocalStorage, this.#functions.identify(value)]);
     }
@@ -479,6 +491,7 @@ export class Graph {
     this.#mustBeConstant();
     this.mustBeWhole(value);
     if (value instanceof DOMException && !this.#isCopyable(value)) refuse(value, this.path);
+    this.#mustBeUnstamped(value, () => makePlatform(kind, parts));
     const index = this.add(value, [special.platform, kind, parts]);
     this.holders.push(value);
     for (const key of Object.getOwnPropertyNames(value)) {
@@ -550,6 +563,11 @@ export class Graph {
       this.path,
       `it is an instance of ${nameOfClass(value)}: ${why}`,
     );
+  }
+
+  /** Refuses an object of Node with private members of a user's class. Node's own come with `like`. */
+  #mustBeUnstamped(value: object, like: () => object): void {
+    if (hasMorePrivates(value, like)) refuseStamped(value, this.path);
   }
 
   /** True: it has no private members, which nothing here can read. */

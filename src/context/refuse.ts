@@ -309,10 +309,21 @@ function refusalByMembers(value: object): Refusal | undefined {
   const isFunction = typeof value === 'function';
   return (
     firstRefusal(isFunction ? Object.getPrototypeOf(value) : value, refusalOfPrivate) ?? {
-      what: `${isFunction ? 'a function' : 'an object'} with private members of a class that is not above it`,
-      why: 'a copy cannot hold them; pass what they hold, or make it inside the function',
+      what: `${isFunction ? 'a function' : 'an object'} ${stamped.what}`,
+      why: stamped.why,
     }
   );
+}
+
+const stamped: Refusal = {
+  what: 'with private members of a class that is not above it',
+  why: 'a copy cannot hold them; pass what they hold, or make it inside the function',
+};
+
+/** For an object of Node that has private members of a user's class. */
+export function refuseStamped(value: object, path: Path): never {
+  const what = `it is ${withArticle(nameOfClass(value))} ${stamped.what}`;
+  throw transferError('TRANSFER_UNSUPPORTED', path, `${what}: ${stamped.why}`);
 }
 
 /** The script of a function, '' when it is none. */

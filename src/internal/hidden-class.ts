@@ -88,10 +88,21 @@ export function isSameClass(one: object, other: object): boolean {
  * mean that it cannot be said.
  */
 export function hasPrivateMembers(value: object): boolean {
+  return countOfPrivates(value) > 0;
+}
+
+/** True: it has more of them than `like`, an object of the same class of Node's. */
+export function hasMorePrivates(value: object, like: () => object): boolean {
+  const count = countOfPrivates(value);
+  return count > 0 && count > countOfPrivates(like());
+}
+
+/** Fields, and one for all methods of a class. */
+function countOfPrivates(value: object): number {
   try {
-    return list(value).length > 0;
+    return list(value).length;
   } catch {
     list = compiled(makeList, nothing);
-    return list(value).length > 0;
+    return list(value).length;
   }
 }

@@ -58,7 +58,7 @@ export {
   type UnitLostMessage,
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
-export { hasPrivateMembers, isSameClass } from './hidden-class.js';
+export { hasMorePrivates, hasPrivateMembers, isSameClass } from './hidden-class.js';
 export { jsonOf } from './json.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';

@@ -1,5 +1,14 @@
 // Values with private members, of classes above them and of others. Each is refused on every road.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  generateKeyPairSync,
+} from 'node:crypto';
+import { BlockList, SocketAddress } from 'node:net';
+
 class Failure extends Error {
   readonly #code = 5;
   get code(): number {
@@ -111,6 +120,13 @@ class Moved {
 }
 Reflect.deleteProperty(Moved.prototype, 'constructor');
 
+function keyPair() {
+  return generateKeyPairSync('ed25519', {
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+}
+
 const many = Object.fromEntries(Array.from({ length: 3000 }, (_, n) => [`key${n}`, n]));
 
 export const privateValues: Readonly<Record<string, () => unknown>> = {
@@ -148,6 +164,16 @@ export const privateValues: Readonly<Record<string, () => unknown>> = {
   'a stamped boxed number': () => Stamp.of(Object(1)),
   'a stamped boxed symbol': () => Stamp.of(Object(Symbol('a'))),
   'a stamped error': () => Stamp.of(new TypeError('a')),
+  'a stamped URL': () => Stamp.of(new URL('http://a/')),
+  'stamped URLSearchParams': () => Stamp.of(new URLSearchParams('a=1')),
+  'stamped Headers': () => Stamp.of(new Headers()),
+  'stamped FormData': () => Stamp.of(new FormData()),
+  'a stamped TextDecoder': () => Stamp.of(new TextDecoder()),
+  'a stamped BlockList': () => Stamp.of(new BlockList()),
+  'a stamped SocketAddress': () => Stamp.of(new SocketAddress({})),
+  'a stamped AsyncLocalStorage': () => Stamp.of(new AsyncLocalStorage()),
+  'a stamped key': () => Stamp.of(createSecretKey(Buffer.from('abc'))),
+  'a stamped public key': () => Stamp.of(createPublicKey(keyPair().publicKey)),
   'a stamped function': () => Stamp.of(() => 1),
   'stamped arguments': () =>
     Stamp.of(
@@ -163,6 +189,16 @@ export const ordinaryValues: Readonly<Record<string, () => unknown>> = {
   'an object of a class with private members that another made': () => ({ x: 1 }),
   'an object without a prototype': () => Object.assign(Object.create(null), { a: 1 }),
   'an error with a code': () => Object.assign(new Error('a'), { code: 'A' }),
+  'a URL': () => new URL('http://a/'),
+  URLSearchParams: () => new URLSearchParams('a=1'),
+  Headers: () => new Headers(),
+  FormData: () => new FormData(),
+  'a TextDecoder': () => new TextDecoder(),
+  'a BlockList': () => new BlockList(),
+  'a SocketAddress': () => new SocketAddress({}),
+  'a key': () => createSecretKey(Buffer.from('abc')),
+  'a public key': () => createPublicKey(keyPair().publicKey),
+  'a private key': () => createPrivateKey(keyPair().privateKey),
   'a name that begins with #': () => ({ '#n': 1 }),
   'a stamped object that was copied': () => ({ ...Stamp.of({ a: 1 }) }),
 };
