@@ -14,7 +14,7 @@ export { disposePerHost, perHost } from './per-host.js';
 export { isProgramPreload } from './preloads.js';
 export { type ProgramFiles, programFiles } from './program.js';
 export { propagate } from './propagate.js';
-export { type CallSite, captureSite, joinStacks, settleWhereAwaited } from './stack.js';
+export { type CallSite, captureSite, joinStacks, placeAt, settleWhereAwaited } from './stack.js';
 export { type TaskTarget, task, taskTarget } from './task.js';
 export type {
   AnyFunction,

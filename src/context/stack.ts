@@ -65,6 +65,12 @@ export function atCaller<E extends Error>(error: E): E {
   return error;
 }
 
+/** Gives `error`, which was made here, the frames of the call at `site` in place of its own, where there are some. */
+export function placeAt(error: unknown, site: CallSite): void {
+  const frames = framesAt(site).filter(isOfUser);
+  if (frames.length > 0) setStack(Object(error), frames);
+}
+
 function setStack(error: object, frames: readonly string[]): void {
   const stack: unknown = Reflect.get(error, 'stack');
   if (typeof stack !== 'string') return;

@@ -496,7 +496,7 @@ export class Dispatcher {
       if (isError) stream.fail(error, hostLabel, task.failedAt >= 0);
       else stream.finish(result);
     } else if (!isError) task.resolve(result);
-    else if (hostLabel === undefined) task.reject(error);
+    else if (hostLabel === undefined) task.rejectHere(error);
     else task.rejectFromHost(error, hostLabel);
   }
 

@@ -2,7 +2,13 @@
 // constructor in one order, and what only some calls need (timer, listener) is `undefined` otherwise.
 
 import type { Packed } from '../channels/index.js';
-import { type FunctionSnapshot, joinStacks, settleWhereAwaited } from '../context/index.js';
+import {
+  type FunctionSnapshot,
+  joinStacks,
+  placeAt,
+  settleWhereAwaited,
+} from '../context/index.js';
+import { hasCode } from '../errors.js';
 import type { Call } from '../host/index.js';
 import type { FilledCallOptions } from './options.js';
 import { ChunkFailure } from './pinned.js';
@@ -21,6 +27,9 @@ export interface Estimate {
   /** The last run was far above the rest. */
   wasOutlier: boolean;
 }
+
+/** Made in a timer or by another call. Aborts have the place of their signal's abort, as their cause. */
+const madeForOne = ['TASK_TIMED_OUT', 'TASK_WAITED_TOO_LONG', 'POOL_CLOSED'] as const;
 
 export class Task implements Call {
   readonly id: number;
@@ -93,6 +102,18 @@ export class Task implements Call {
     }
     settleWhereAwaited(this.resolve, (site) => {
       joinStacks(error, site, hostLabel);
+      throw error;
+    });
+  }
+
+  /** Rejects with an error of the pool, with the caller's frames where it was made for this task alone. */
+  rejectHere(error: unknown): void {
+    if (this.isChunk || !madeForOne.some((code) => hasCode(error, code))) {
+      this.reject(error);
+      return;
+    }
+    settleWhereAwaited(this.resolve, (site) => {
+      placeAt(error, site);
       throw error;
     });
   }

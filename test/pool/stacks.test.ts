@@ -61,3 +61,36 @@ for (const [what, file] of [
     });
   }
 }
+
+/** Calls that the pool itself ends, each in an async function named `caller`. */
+const ended = {
+  TASK_TIMED_OUT: `await pool.with({ timeoutMs: 20 }).run(() => { for (;;); });`,
+  TASK_WAITED_TOO_LONG: `
+    const first = pool.with({ timeoutMs: 500 }).run(() => { for (;;); }).catch(() => {});
+    try { await pool.with({ maxQueueMs: 1 }).run(() => 1); } finally { await first; }`,
+  POOL_CLOSED: `
+    const first = pool.run(() => { for (;;); }).catch(() => {});
+    setTimeout(() => pool.destroy(), 10);
+    await pool.run(() => 1);`,
+} as const;
+
+for (const [code, call] of Object.entries(ended)) {
+  test(`${code} has the frames of the call that it ends, and no others`, async (t) => {
+    const library = `file://${root}dist/bundle/index.js`;
+    const text = `
+      import { Pool } from ${JSON.stringify(library)};
+      const pool = new Pool({ size: 1, concurrentTasksPerHost: 1 });
+      async function caller() { ${call} }
+      try { await caller(); } catch ({ code, stack }) { console.log(JSON.stringify([code, stack])); }
+      pool.destroy();`;
+    const { stdout, stderr } = await runProgram(t, text);
+    assert.ok(stdout !== '', stderr);
+    const [ownCode, stack] = JSON.parse(stdout);
+    assert.equal(ownCode, code);
+    const frames = String(stack)
+      .split('\n')
+      .filter((line) => /^\s+at /.test(line));
+    assert.match(frames[0] ?? '', /at async caller \(.*program\.mjs:\d+:\d+\)/);
+    for (const frame of frames) assert.match(frame, /program\.mjs/);
+  });
+}
