@@ -32,7 +32,7 @@ import {
   stackOf,
 } from './error-parts.js';
 import { dataBy, isReceivedClass, send, sendHook } from './hooks.js';
-import { isErrorMark } from './internal-errors.js';
+import { nameOfMark } from './internal-errors.js';
 import { builtinPath, nodeModulePath, standardStreamPath } from './intrinsics.js';
 import { isLeaf, leafPrototype } from './leaves.js';
 import { nodeErrorParts } from './node-errors.js';
@@ -356,7 +356,8 @@ export class Graph {
     if (key !== undefined) return this.add(value, [special.registeredSymbol, key]);
     const name = wellKnownName(value);
     if (name !== '') return this.add(value, [special.builtin, 'Symbol', name]);
-    if (isErrorMark(value)) return this.addBuiltin(value, ['@kIsNodeError']);
+    const mark = nameOfMark(value);
+    if (mark !== undefined) return this.addBuiltin(value, [`@${mark}`]);
     const named = this.#functions.encodeSymbol(value, this);
     if (named !== undefined) return named;
     const identity = this.#functions.identify(value);

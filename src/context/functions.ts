@@ -23,6 +23,7 @@ import { nameOf } from './hazards.js';
 import type { Identities } from './identities.js';
 import { Imports } from './imports.js';
 import { canInspect, inspectSelf } from './inspector.js';
+import { internalErrors, onceState } from './internal-errors.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import type { Around } from './owners.js';
 import { perHostFactory } from './per-host.js';
@@ -206,6 +207,16 @@ export class Functions implements FunctionEncoder {
           addBoundProperties(fn, target, boundArguments.length, index, graph);
         }
       });
+      return index;
+    }
+    const once = onceState(fn);
+    if (once !== undefined) {
+      if (graph.isConstant) throw changeable;
+      const entry: unknown[] = [special.bound];
+      const index = graph.add(fn, entry);
+      const cell = graph.at('the listener', () => graph.cell(internalErrors.onceWrapper(), once));
+      entry.push(cell, this.#identities.identifyCode(fn));
+      graph.addProperty(index, fn, 'listener');
       return index;
     }
     const why =

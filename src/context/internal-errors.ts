@@ -4,7 +4,7 @@
 
 import { EventEmitter, on } from 'node:events';
 import { getPriority } from 'node:os';
-import { withoutStack } from '../internal/index.js';
+import { functionName, ownValue, withoutStack } from '../internal/index.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import type { AnyFunction } from './types.js';
 
@@ -23,6 +23,13 @@ export const internalErrors = {
     return constructorOf(Object.getPrototypeOf(Object.getPrototypeOf(thrown)));
   }),
   onceWrapper: once(readOnceWrapper),
+  /** The key of a count on lists of listeners, since Node 24. */
+  kEmitting: once((): symbol => {
+    const emitter = new EventEmitter().on('', () => {}).on('', () => {});
+    const list = Object(Reflect.get(Object(Reflect.get(emitter, '_events')), ''));
+    const own = Object.getOwnPropertySymbols(list);
+    return own.find(({ description }) => description === emittingName) ?? Symbol(emittingName);
+  }),
   /** The mark of errors that have a code in their first line. */
   kIsNodeError: once((): symbol => {
     const thrown = thrownBy(() => Reflect.apply(Buffer.alloc, Buffer, ['']));
@@ -36,6 +43,7 @@ export const internalErrors = {
 };
 
 const markName = 'kIsNodeError';
+const emittingName = 'events.emitting';
 
 /** The state of a listener that is called once. */
 interface OnceState {
@@ -54,6 +62,16 @@ function readOnceWrapper(): AnyFunction {
   return typeof found === 'function' ? found : onceWrapper;
 }
 
+/** The state of `fn`, a listener that is called once as Node 24 makes it; `undefined`: it is none. */
+export function onceState(fn: AnyFunction): object | undefined {
+  if (functionName(fn) !== 'wrapper' || !canInspect()) return undefined;
+  const names = ['fired', 'target', 'type', 'listener'];
+  const { scopes } = inspectSelf().capture(fn);
+  const scope = scopes.find((each) => names.every((name) => Object.hasOwn(each, name)));
+  if (scope === undefined) return undefined;
+  return { ...Object.fromEntries(names.map((name) => [name, ownValue(scope, name)])), wrapFn: fn };
+}
+
 function onceWrapper(this: OnceState, ...args: unknown[]): unknown {
   if (this.fired) return undefined;
   this.target.removeListener(this.type, this.wrapFn);
@@ -69,9 +87,12 @@ export function internalError(name: string): unknown {
   return typeof read === 'function' ? read() : undefined;
 }
 
-/** True: `value` is the mark of Node's errors. */
-export function isErrorMark(value: symbol): boolean {
-  return value.description === markName && value === internalErrors.kIsNodeError();
+/** The name of `value` here, a symbol of Node's. */
+export function nameOfMark(value: symbol): 'kIsNodeError' | 'kEmitting' | undefined {
+  const { description } = value;
+  if (description === markName && value === internalErrors.kIsNodeError()) return 'kIsNodeError';
+  const isEmitting = description === emittingName && value === internalErrors.kEmitting();
+  return isEmitting ? 'kEmitting' : undefined;
 }
 
 function once<T>(read: () => T): () => T {

@@ -10,7 +10,7 @@ import {
   type OwnDescriptor,
   ownValue,
 } from '../internal/index.js';
-import { internalErrors, isErrorMark } from './internal-errors.js';
+import { internalErrors, nameOfMark } from './internal-errors.js';
 import { builtinPath, followPath, nodeModulePath } from './intrinsics.js';
 import { twinHere } from './realms.js';
 import { isOfNode } from './refuse.js';
@@ -82,7 +82,9 @@ function isOfErrors(path: readonly string[]): boolean {
 function layerOf(prototype: object): [number, string] | undefined {
   const { get, value } = descriptorOf(prototype, 'constructor') ?? {};
   if (get !== undefined) {
-    const isMarked = Object.getOwnPropertySymbols(prototype).some(isErrorMark);
+    const isMarked = Object.getOwnPropertySymbols(prototype).some(
+      (each) => nameOfMark(each) === 'kIsNodeError',
+    );
     if (isMarked) return [how.coded, codeOf(prototype)];
     if (Reflect.ownKeys(prototype).length > 1) return undefined;
     const shown: unknown = Reflect.get(prototype, 'constructor');
