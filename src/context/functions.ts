@@ -288,6 +288,7 @@ export class Functions implements FunctionEncoder {
     graph.at(
       () => shownFunction(fn, described),
       () => {
+        if (place !== undefined) graph.roads.addFunction(fn, place);
         const { scopes } = slots.find((slot) => slot.scopes !== undefined) ?? {};
         if (place !== undefined && scopes !== undefined && !graph.isConstant) {
           graph.roads.addScopes(place.script, scopes);

@@ -56,6 +56,8 @@ export class Roads {
   /** Modules that functions use by their properties alone, so far. */
   readonly #parts = new Map<unknown, Imported>();
   readonly #copies = new Map<string, Copied>();
+  /** Functions that travel as code, by whatever way the call has them. */
+  readonly #functions = new Map<AnyFunction, Place>();
   /** By script, what some function of it sees. */
   readonly #scripts = new Map<Script, readonly object[]>();
 
@@ -101,6 +103,11 @@ export class Roads {
     this.#scripts.set(script, scopes);
   }
 
+  /** A function that is copied: a variable that holds it may be reached by an import. */
+  addFunction(fn: AnyFunction, place: Place): void {
+    if (place.start >= 0) this.#functions.set(fn, place);
+  }
+
   /** A variable of a module that travels as its value, where that is no import itself. */
   addCopy(script: Script, binding: Binding, value: unknown): void {
     if (!mayBeImported(script)) return;
@@ -112,12 +119,14 @@ export class Roads {
     for (const [key, each] of other.#imports) this.#imports.set(key, each);
     for (const [value, each] of other.#parts) this.#parts.set(value, each);
     for (const [key, each] of other.#copies) this.#copies.set(key, each);
+    for (const [fn, place] of other.#functions) this.#functions.set(fn, place);
   }
 
   /** The modules that the call imports and that lead to variables of which it has copies. Throws for one it loads. */
   meeting(copies?: Copies): Set<string> {
     const found = new Set<string>();
     if (this.#imports.size === 0) return found;
+    for (const [fn, place] of this.#functions) this.#addHeld(fn, place);
     const owners = copies === undefined ? [] : this.#ownersOf(copies);
     if (this.#copies.size === 0 && owners.length === 0) return found;
     for (const each of this.#imports.values()) {
@@ -129,6 +138,16 @@ export class Roads {
       found.add(url);
     }
     return found;
+  }
+
+  /** The variable that holds `fn` and whose properties its module assigns, as one that counts its calls. */
+  #addHeld(fn: AnyFunction, { script, start }: Place): void {
+    if (script.analysis === undefined || !mayBeImported(script)) return;
+    const { extended, parts } = outlineOf(script.analysis);
+    for (const binding of extended) {
+      const isHeld = parts.get(binding)?.some((part) => part.start === start);
+      if (isHeld === true) this.addCopy(script, binding, fn);
+    }
   }
 
   /** The variables and exports that hold an object of which there is a copy. */
