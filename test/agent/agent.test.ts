@@ -30,8 +30,16 @@ async function socketOf(t: TestContext): Promise<{ child: ChildProcess; path: st
   const runtime = ownRuntime(t);
   const child = startBrief(t, 60_000);
   const path = join(runtime, `agent-${child.pid}.0.sock`);
-  await waitFor(() => readdirSync(runtime).includes(`agent-${child.pid}.0.sock`));
+  await waitFor(() => answers(path));
   return { child, path };
+}
+
+/** The file is there before anything listens. */
+async function answers(path: string): Promise<true> {
+  const connection = createConnection(path);
+  await once(connection, 'connect');
+  connection.destroy();
+  return true;
 }
 
 test('a program that ends by itself leaves no socket, and is not held up by it', async (t) => {
@@ -46,8 +54,9 @@ test('a program that ends by itself leaves no socket, and is not held up by it',
 test('who asks does not keep the program alive either', async (t) => {
   const runtime = ownRuntime(t);
   const child = startBrief(t, 1500);
-  const name = await waitFor(() => readdirSync(runtime)[0]);
-  const connection = createConnection(join(runtime, name));
+  const path = join(runtime, await waitFor(() => readdirSync(runtime)[0]));
+  await waitFor(() => answers(path));
+  const connection = createConnection(path);
   t.after(() => connection.destroy());
   connection.on('error', () => {});
   connection.write('tasks\n');
