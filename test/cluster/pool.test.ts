@@ -4,12 +4,14 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { Pool, type PoolOptions, pmap } from '../../src/index.js';
 import { command } from '../cli/serving.js';
 import { runCommand } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';
+import { notesFile, notesIn } from './durables.js';
 import { eventually, joinBus, type Server, skip, startServer } from './server.js';
 
 const secret = 'nobody else knows this';
@@ -98,14 +100,19 @@ test('a map uses the hosts of all machines, and no more than they lend', { skip 
   const pool = await openPool(t, server);
   const input = Array.from({ length: 300 }, (_, at) => at);
   const pids = new Set<number>();
-  const results = await pmap(
+  const file = notesFile(t);
+  const mapping = pmap(
     input,
     async (n: number): Promise<readonly [number, number, number]> => {
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      appendFileSync(file, `${process.ppid}\n`);
+      while (!existsSync(`${file}.go`)) await new Promise((resolve) => setTimeout(resolve, 5));
       return [n * n, process.pid, process.ppid];
     },
     { pool, chunk: 1 },
   );
+  await waitFor(() => new Set(notesIn(file)).size === workers.length);
+  writeFileSync(`${file}.go`, '');
+  const results = await mapping;
   assert.deepEqual(
     results.map(([square]) => square),
     input.map((n) => n * n),
