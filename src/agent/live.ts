@@ -1,8 +1,9 @@
 // What of this thread can be asked for figures: pools, buses, loops. They enter themselves here when they
 // open, and the first starts what answers (socket.ts), a second later: a program that is over before is not
-// worth a socket. What is left behind without having been closed is not held by this list.
+// worth a socket. What is left behind without having been closed is not held by this list. In a context of
+// node:vm nothing starts: nobody watches a test file, and its loader may be gone a second later.
 
-import { clearTimeout, setTimeout } from '../internal/index.js';
+import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';
 import type { SourceFigures, SourceKind, ThreadFigures } from './figures.js';
 import type { LookOptions } from './sampler.js';
 
@@ -97,7 +98,8 @@ export async function ownFigures(options: LookOptions = {}): Promise<ThreadFigur
 }
 
 function startSoon(): void {
-  if (begun === undefined && process.env['MANYCORE_AGENT'] !== off) begun = new AgentStart();
+  if (begun !== undefined || !isMainRealm) return;
+  if (process.env['MANYCORE_AGENT'] !== off) begun = new AgentStart();
 }
 
 function rest(): void {

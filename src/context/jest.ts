@@ -3,8 +3,8 @@
 
 import { isBuiltin } from 'node:module';
 import * as types from 'node:util/types';
+import { isMainRealm } from '../internal/index.js';
 import { loadNodeModule } from './intrinsics.js';
-import { isMainRealm } from './realms.js';
 import { partOf, travelling, usedMembers } from './toolchains.js';
 import type { AnyFunction } from './types.js';
 

@@ -4,7 +4,7 @@
 
 import * as types from 'node:util/types';
 import vm from 'node:vm';
-import { ownValue, sourceText } from '../internal/index.js';
+import { isMainRealm, ownValue, sourceText } from '../internal/index.js';
 import type { AnyFunction } from './types.js';
 
 const names = new Set(
@@ -47,9 +47,6 @@ export function prototypeHere(value: object): object | null {
   const prototype: object | null = Object.getPrototypeOf(value);
   return prototype === null ? null : (twinHere(prototype) ?? prototype);
 }
-
-/** False in a context of node:vm, as Jest and the vmThreads of Vitest make one for each test file. */
-export const isMainRealm = vm.runInThisContext('globalThis') === globalThis;
 
 /** Gives all of `value`, which V8 made with the classes of the main realm, those of this realm. */
 export function adopt(value: unknown): void {

@@ -2,7 +2,6 @@
 // the frame that needs it is sent, and taken from the port when that frame is read: so it is there.
 // Not here: what goes into a parcel (context/encode.ts).
 
-import { createRequire } from 'node:module';
 import type * as WorkerThreads from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { CodedError } from '../errors.js';
@@ -18,7 +17,7 @@ export class Parcels {
   constructor(port: MessagePort) {
     this.#port = port;
     // Loaded here: a process starts faster and smaller without it.
-    this.#threads = createRequire(import.meta.url)('node:worker_threads');
+    this.#threads = process.getBuiltinModule('node:worker_threads');
   }
 
   /** Throws `TRANSFER_UNSUPPORTED`; then nothing was detached. */

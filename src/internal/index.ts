@@ -63,6 +63,7 @@ export { jsonOf } from './json.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';
 export { LoopHold, whileHeld } from './loop-hold.js';
+export { isMainRealm } from './main-realm.js';
 export { errorOf, messageOf } from './message.js';
 export { Parcel } from './parcel.js';
 export {

@@ -2,16 +2,15 @@
 // its own, and a require() that knows no ES modules.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import * as nodeModule from 'node:module';
-import { createRequire, isBuiltin } from 'node:module';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
 import type * as Manycore from '../../src/index.js';
 import { nodeGlobals } from './node-globals.js';
+import { loaderFor } from './runner-loader.js';
 
 const bundle = fileURLToPath(new URL('../../bundle/', import.meta.url));
 
@@ -29,42 +28,6 @@ const ownText: Record<string, string> = {
 
 const textOf = (file: string): string | undefined => ownText[relative(ownFolder, file)];
 
-/** Loads CommonJS modules into `context`, into a table of its own; an ES module is refused as by Jest. */
-function loaderFor(context: vm.Context): (file: string) => NodeRequire {
-  const cache: Record<string, { exports: unknown; loaded: boolean }> = {};
-  const load = (file: string): unknown => {
-    const known = cache[file];
-    if (known !== undefined) return known.exports;
-    const module: { exports: unknown; loaded: boolean } = { exports: {}, loaded: true };
-    cache[file] = module;
-    const parameters = ['module', 'exports', 'require', '__filename', '__dirname'];
-    const options = { filename: file, parsingContext: context };
-    const text = textOf(file) ?? readFileSync(file, 'utf8');
-    const body: unknown = vm.compileFunction(text, parameters, options);
-    assert.ok(typeof body === 'function');
-    const given = [module, module.exports, requireFrom(file), file, dirname(file)];
-    Reflect.apply(body, undefined, given);
-    return module.exports;
-  };
-  const requireFrom = (from: string | URL): NodeRequire => {
-    const file = String(from).startsWith('file:') ? fileURLToPath(from) : String(from);
-    const fromNode = createRequire(file);
-    const resolve = (specifier: string): string =>
-      specifier.startsWith('.') ? join(dirname(file), specifier) : specifier;
-    const require = (specifier: string): unknown => {
-      if (/^(?:node:)?module$/.test(specifier))
-        return { ...nodeModule, createRequire: requireFrom };
-      if (isBuiltin(specifier) || /^[^./]|\.node$/.test(specifier)) return fromNode(specifier);
-      if (specifier.endsWith('.cjs') || textOf(resolve(specifier)) !== undefined)
-        return load(resolve(specifier));
-      throw Object.assign(new Error('Must use import'), { code: 'ERR_REQUIRE_ESM' });
-    };
-    const parts = { cache, resolve: Object.assign(resolve, fromNode.resolve), main: undefined };
-    return Object.assign(require, { ...parts, extensions: fromNode.extensions }) as NodeRequire;
-  };
-  return requireFrom;
-}
-
 before(() => {
   mkdirSync(ownFolder, { recursive: true });
   for (const name of Object.keys(ownText)) {
@@ -76,7 +39,7 @@ after(() => rmSync(ownFolder, { recursive: true }));
 /** The package in a context of its own, and a way to evaluate text beside it. */
 function realm(t: TestContext) {
   const context = vm.createContext(nodeGlobals());
-  const requireFrom = loaderFor(context);
+  const requireFrom = loaderFor(context, { textOf });
   const library: unknown = requireFrom(join(bundle, 'x.cjs'))('./index.cjs');
   assert.ok(isLibrary(library));
   const pool = new library.Pool({ size: 1 });
