@@ -12,6 +12,7 @@ import {
   callDefaults,
   type FilledCallOptions,
   fillCallOptions,
+  realmOptions,
 } from './options.js';
 import { Pool, type TaskResult } from './pool.js';
 
@@ -40,7 +41,11 @@ export function poolFor(channel: ChannelKind | 'auto'): Pool | undefined {
   if (channel === 'auto' || pool.channelKind === channel) return pool;
   const known = byChannel.get(channel);
   if (known !== undefined) return known;
-  const made = new Pool({ channel, host: channel === 'memory' ? 'thread' : 'process' });
+  const made = new Pool({
+    ...realmOptions,
+    channel,
+    host: channel === 'memory' ? 'thread' : 'process',
+  });
   byChannel.set(channel, made);
   return made;
 }

@@ -18,7 +18,14 @@ import {
   type SharedHosts,
   type StartFailure,
 } from '../host/index.js';
-import { announcements, clearTimeout, nowMs, startTimer, whileHeld } from '../internal/index.js';
+import {
+  announcements,
+  clearTimeout,
+  isMainRealm,
+  nowMs,
+  startTimer,
+  whileHeld,
+} from '../internal/index.js';
 import { freePlace } from './by-place.js';
 import { type FilledPoolOptions, optionsAt, type PoolSize } from './options.js';
 import { hostsToStart, hostsToStop, type Load } from './scale.js';
@@ -471,15 +478,15 @@ export class Fleet {
 
   /**
    * Lets one host go that has been idle all the time, the one that was used longest ago; looks again while there
-   * are more. `before`: those that were idle when that time began, and when they had been used. No clock is read
+   * are more. All of them in a context of node:vm: each file of a test runner leaves a pool behind. `before`: those that were idle when that time began, and when they had been used. No clock is read
    * for each task.
    */
   #shrink(before: ReadonlyMap<TaskHost, number>): void {
     if (this.#isClosing || hostsToStop(this.#load()) === 0) return;
     const idle = this.#idleHosts().filter((host) => before.get(host) === host.lastUsed);
     idle.sort((a, b) => a.lastUsed - b.lastUsed);
-    const oldest = idle[0];
-    if (oldest !== undefined) this.#retire(oldest);
+    const most = isMainRealm ? 1 : hostsToStop(this.#load());
+    for (const host of idle.slice(0, most)) this.#retire(host);
     this.#watchIdle();
   }
 

@@ -20,6 +20,7 @@ import {
   inheritedElement,
   integer,
   invalid,
+  isMainRealm,
   number,
   oneOf,
   ownOf,
@@ -228,6 +229,14 @@ export const callDefaults: FilledCallOptions = Object.freeze({
   transfer: noTransfer,
   durable: undefined,
 });
+
+/**
+ * Options of the pools that nobody closes. Jest gives each test file a copy of this library, with pools of its
+ * own: in such a context their hosts leave soon after the last task.
+ */
+export const realmOptions: PoolOptions = Object.freeze(
+  isMainRealm ? {} : { size: { min: 0 }, idleTimeMs: 1000 },
+);
 
 const poolOptionNames: ReadonlySet<string> = new Set([
   'host',

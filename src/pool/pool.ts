@@ -49,6 +49,7 @@ import {
   fillPoolOptions,
   fillSize,
   type PoolOptions,
+  realmOptions,
 } from './options.js';
 import { Packer } from './packer.js';
 import { type ChunkCall, ChunkFailure, type ChunkResult, type PinnedFunction } from './pinned.js';
@@ -87,7 +88,7 @@ export interface Caller {
 type PoolState = 'open' | 'inline' | 'closing' | 'closed';
 
 /** Of the pool of `run`: it may have hosts that other threads use as well. */
-const programOptions: PoolOptions = Object.freeze({});
+const programOptions: PoolOptions = Object.freeze({ ...realmOptions });
 
 /** Of a pool in a host, which has neither hosts nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ host: 'thread', channel: 'memory' });
