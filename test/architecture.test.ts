@@ -172,6 +172,47 @@ test('the parts of a call take nothing that programs replace, but by src/interna
   assert.deepEqual(found, []);
 });
 
+/**
+ * Where modules are loaded after their importer. In Jest that prints an error once the test file is over, and Jest
+ * exits with 1: so not from a timer or an event, but within a call, or where no test runner has its loader.
+ */
+const loadsLate: Readonly<Record<string, string>> = {
+  'src/agent/live.ts': 'no agent starts in a context; figures are asked for by a call',
+  'src/cli/main.ts': 'the command',
+  'src/cluster/jetstream.ts': 'a call',
+  'src/cluster/nats.ts': 'a call',
+  'src/context/inspector.ts': 'the first snapshot: a call',
+  'src/context/intrinsics.ts': 'Node before 20.16 alone',
+  'src/context/modules.ts': 'what a result needs',
+  'src/context/parser.ts': 'the first snapshot: a call',
+  'src/context/recreate.ts': 'what a result needs',
+  'src/context/references.ts': 'a snapshot: a call',
+  'src/internal/timers.ts': 'when the library is loaded',
+  'src/internal/version.ts': 'the command, and a call',
+  'src/internal/worker-data.ts': 'in threads of ours',
+  'src/native.ts': 'the first pool: a call',
+  'src/observe/metrics/endpoint.ts': 'a call',
+  'src/observe/opentelemetry/api.ts': 'a call',
+  'src/serve/app.ts': 'in processes of servers',
+  'src/trace/count-requests.cts': 'in commands that are traced',
+  'src/tune/tune-entry.ts': 'in processes of tune',
+  'src/units/make-unit.ts': 'in loops',
+};
+
+test('modules are loaded late in known places only', () => {
+  const found = new Set<string>();
+  for (const file of sourceFiles()) {
+    walk(file, (node) => {
+      if (!ts.isCallExpression(node)) return;
+      const { expression } = node;
+      const isImport = expression.kind === ts.SyntaxKind.ImportKeyword;
+      if (isImport || /^(?:require|createRequire\(.*\))$/s.test(expression.getText()))
+        found.add(file);
+    });
+  }
+  assert.deepEqual([...found].sort(), Object.keys(loadsLate).sort());
+});
+
 test('a file of more than 400 lines says in its opening comment why', () => {
   const files = [
     ...sourceFiles(),
