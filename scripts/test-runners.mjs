@@ -96,6 +96,7 @@ async function runTool(tool) {
   rmSync(folder, { recursive: true, force: true });
   const out = join(folder, 'found.json');
   const outputs = [];
+  let isFailed = false;
   const started = performance.now();
   for (const [command, ...args] of tool.prepare(folder)) {
     const env = { MANYCORE_RUNNERS_OUT: out, NODE_OPTIONS: '', CI: '1' };
@@ -106,7 +107,9 @@ async function runTool(tool) {
       limitMs: toolLimitMs,
     });
     outputs.push(result.output);
-    if (result.status !== 0) break;
+    if (result.status === 0) continue;
+    isFailed = tool.mustExitWith0 === true;
+    break;
   }
   const found = existsSync(out) ? JSON.parse(readFileSync(out, 'utf8')) : undefined;
   const tookS = ((performance.now() - started) / 1000).toFixed(1);
@@ -115,12 +118,13 @@ async function runTool(tool) {
   console.log(
     `${tool.name}: ${found ? `${same} of ${kinds.length} the same` : 'NO RESULT'} (${tookS} s)`,
   );
-  if (!found) console.log(outputs.join('').split('\n').slice(-40).join('\n'));
+  if (isFailed) console.log(`  ${tool.name} did not exit with 0`);
+  if (!found || isFailed) console.log(outputs.join('').split('\n').slice(-40).join('\n'));
   for (const [title, { kind, detail }] of Object.entries(found ?? {})) {
     if (kind === 'same' || (kind === 'refused' && !flags.includes('--details'))) continue;
     console.log(`  ${title}: ${kind} ${detail.replaceAll('\n', '\n    ')}`);
   }
-  return { name: tool.name, found, same, kinds };
+  return { name: tool.name, found, same, kinds, isFailed };
 }
 
 function report(all) {
@@ -131,8 +135,9 @@ function report(all) {
     const after = rest.split(end)[1];
     writeFileSync(page, `${before}${begin}\n${text}\n${end}${after}`);
   }
-  const isBad = ({ found, same, kinds }) =>
+  const isBad = ({ found, same, kinds, isFailed }) =>
     !found ||
+    isFailed ||
     same < Math.min(bar, kinds.length) ||
     kinds.some((kind) => kind !== 'same' && kind !== 'refused');
   const bad = all.filter(isBad).map(({ name }) => name);

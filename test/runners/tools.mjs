@@ -94,6 +94,16 @@ function vitest(set, line, options) {
   };
 }
 
+/** A test file that runs when the one before it, in the same process, is over and has left timers behind. */
+const outlasting =
+  "test('outlasts the first', () => new Promise((resolve) => setTimeout(resolve, 3000)));\n";
+
+const sequencer = `const { default: Sequencer } = require('@jest/test-sequencer');
+module.exports = class extends Sequencer {
+  sort = (tests) => [...tests].sort((a, b) => (a.path < b.path ? -1 : 1));
+};
+`;
+
 function jest(
   set,
   line,
@@ -104,15 +114,21 @@ function jest(
     name: `jest ${line} ${name}`,
     set,
     minNode: 20,
+    // What the library does when the file of the closures is over is seen in the exit code alone.
+    mustExitWith0: true,
     prepare(folder) {
       writeProgram(folder, { isCommonJs, ext, expectFrom: '' });
       writeFileSync(
         join(folder, `app.test.${ext}`),
         `import { runAll } from './harness${endingOf({ ext, isCommonJs })}';\ntest('all', runAll, 300_000);\n`,
       );
-      writeFileSync(join(folder, 'jest.config.json'), JSON.stringify(config(folder)));
+      writeFileSync(join(folder, `later.test.${ext}`), outlasting);
+      writeFileSync(join(folder, 'by-name.cjs'), sequencer);
+      const settings = { ...config(folder), testSequencer: './by-name.cjs' };
+      writeFileSync(join(folder, 'jest.config.json'), JSON.stringify(settings));
       const cli = bin(folder, 'jest/bin/jest.js');
-      return [node(...flags, cli, '--config=jest.config.json', '--no-cache', ...options)];
+      const fixed = ['--config=jest.config.json', '--no-cache', '--runInBand'];
+      return [node(...flags, cli, ...fixed, ...options)];
     },
   };
 }
