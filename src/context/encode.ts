@@ -44,6 +44,7 @@ import { prototypeHere } from './realms.js';
 import {
   joinPath,
   nameOfClass,
+  plainResult,
   refusalOf,
   refuse,
   refuseStamped,
@@ -557,8 +558,10 @@ export class Graph {
     if (where === undefined) return;
     if (refusalOf(value) !== undefined) refuse(value, this.path); // it has a way out of its own
     const why =
-      `the module of its class, or one that this uses, keeps a part of it ${where}, which a copy cannot hold; make it ` +
-      `inside the function, or once per host: perHost(() => …)`;
+      `the module of its class, or one that this uses, keeps a part of it ${where}, which a copy cannot hold; ` +
+      (this.path[0] === 'the result'
+        ? plainResult
+        : 'make it inside the function, or once per host: perHost(() => …)');
     throw transferError(
       'TRANSFER_UNSUPPORTED',
       this.path,

@@ -362,7 +362,8 @@ export class Functions implements FunctionEncoder {
       return;
     }
     if (isLoweredPrivate(value, code.text)) {
-      refuseLowered(fn.name, [...graph.path, shownVariable(name, place?.script)]);
+      const path = [...graph.path, shownVariable(name, place?.script)];
+      refuseLowered(fn.name, code.text, place?.script.source ?? '', path);
     }
     if (graph.isConstant && !isFixed && !isSettled(code, value, binding, place)) throw changeable;
     const canShare = !code.usesEval;

@@ -33,13 +33,16 @@ interface Refusal {
   readonly what: string;
   /** Why, and the way out. */
   readonly why: string;
+  /** The same for what a function returned, where that has another way out. */
+  readonly whyOfResult?: string;
+  /** The same for what hangs on the captured `variable`, which the user may not have meant to send. */
+  readonly whyInside?: (variable: string) => string;
 }
 
 const liveHere = 'open it inside the function, or keep one per host with perHost(() => …)';
+export const plainResult = 'return plain data of it';
 
-const makeHere =
-  'a copy cannot hold what Node.js keeps of it; make it inside the function, or once per host with ' +
-  'perHost(() => …)';
+const makeHere = 'make it inside the function, or once per host with perHost(() => …)';
 
 const byConstructor: Readonly<Record<string, string>> = {
   Socket: 'a network connection lives in this process',
@@ -72,9 +75,10 @@ const blobWayOut =
 const handedOver = (what: string): string =>
   `${what}; ${liveHere}; threads (option \`host: 'thread'\` of the pool) take it by option \`transfer\` of the call`;
 
-const ofRequest =
-  'a request is read in this process; take what the task needs from it before the call, as ' +
-  '`const { body, query } = req`, and use that in the function';
+const requestIsHere = 'a request is read in this process; take what the task needs from';
+const ofRequest = `${requestIsHere} it before the call, as \`const { body, query } = req\`, and use that in the function`;
+const requestInside = (variable: string): string =>
+  `${requestIsHere} ${variable} before the call, and use that in the function`;
 
 const ofResponse =
   'a response is written in this process; let the function return what is to be sent, and send that ' +
@@ -135,11 +139,14 @@ export function refusalOf(value: object): Refusal | undefined {
     return { what: 'a Promise', why: 'await it first, or make it inside the function' };
   }
   if (types.isWeakMap(value) || types.isWeakSet(value)) {
+    const why = 'what it refers to cannot be listed';
     return {
       what: `a ${nameOfClass(value)}`,
       why:
-        'what it refers to cannot be listed; use a Map or Set, or make it inside the function; where ' +
-        'it is of a library, make its object there, or once per host with perHost(() => …)',
+        `${why}; use a Map or Set, or make it inside the function; where it is of a library, make the ` +
+        "library's object in a module of yours and import that in the file of the function, or make it " +
+        'once per host with perHost(() => …)',
+      whyOfResult: `${why}; ${plainResult}`,
     };
   }
   if (value instanceof WeakRef) {
@@ -279,11 +286,18 @@ function judge(constructor: AnyFunction): Refusal | false {
     const known =
       wayOutOf.get(constructor) ??
       (Object.hasOwn(wayOutByName, name) ? wayOutByName[name] : undefined);
-    if (known !== undefined) return { what: withArticle(name), why: known };
+    if (known !== undefined) {
+      const refusal = { what: withArticle(name), why: known };
+      return known === ofRequest ? { ...refusal, whyInside: requestInside } : refusal;
+    }
     if (Reflect.get(Intl, name) === constructor) return refusalOfIntl(name);
-    const why = Object.hasOwn(byConstructor, name) ? byConstructor[name] : undefined;
-    const wayOut = why === undefined ? makeHere : `${why}; ${liveHere}`;
-    return { what: withArticle(name), why: wayOut };
+    const isLive = Object.hasOwn(byConstructor, name);
+    const why = isLive ? byConstructor[name] : 'a copy cannot hold what Node.js keeps of it';
+    return {
+      what: withArticle(name),
+      why: `${why}; ${isLive ? liveHere : makeHere}`,
+      whyOfResult: `${why}; ${plainResult}`,
+    };
   }
   return refusalOfPrivate(constructor);
 }
@@ -293,13 +307,14 @@ function refusalOfPrivate(constructor: AnyFunction): Refusal | false {
   const code = readCode(sourceText(constructor));
   if (code?.hasPrivateMembers !== true) return false;
   const isOfPackage = canInspect() && urlOf(constructor).includes('/node_modules/');
+  const why = 'its class has private members, which a copy cannot hold';
   return {
     what: `an instance of ${name === '' ? 'an anonymous class' : name}`,
-    why:
-      'its class has private members, which a copy cannot hold; ' +
-      (isOfPackage
-        ? `make it inside the function, or once per host: perHost(() => new ${name || 'X'}(…))`
-        : `give the class ${hooks}, or make the instance inside the function`),
+    why: isOfPackage
+      ? `${why}; make it inside the function, in a module of yours that the file of the function imports, ` +
+        `or once per host: perHost(() => new ${name || 'X'}(…))`
+      : `${why}; give the class ${hooks}, or make the instance inside the function`,
+    whyOfResult: `${why}; ${isOfPackage ? plainResult : `give the class ${hooks}, or ${plainResult}`}`,
   };
 }
 
@@ -372,12 +387,35 @@ export function nameOfClass(value: object): string {
 
 /** Throws the refusal of `value`, with the path to it. */
 export function refuse(value: object, path: Path): never {
-  const { what, why } = refusalOf(value) ??
+  const refusal: Refusal = refusalOf(value) ??
     refusalByMembers(value) ?? {
       what: `an instance of ${nameOfClass(value)}`,
       why: `its class says how to send it but not how to receive it: give the class ${hooks}`,
     };
-  throw transferError('TRANSFER_UNSUPPORTED', path, `it is ${what}: ${why}`);
+  const { what, whyOfResult, whyInside } = refusal;
+  const { variable = '', members = '' } = capturedAt(path);
+  let { why } = refusal;
+  if (path[0] === 'the result') why = whyOfResult ?? why;
+  else if (members !== '') why = whyInside?.(variable) ?? why;
+  const subject = members === '' ? 'it' : variable + members;
+  throw transferError('TRANSFER_UNSUPPORTED', path, `${subject} is ${what}: ${why}`);
+}
+
+/** The captured variable that `path` goes through last, and what leads on from its value, as `.request[0]`. */
+function capturedAt(path: Path): { variable?: string; members?: string } {
+  const steps = path.map(shown);
+  const at = steps.findLastIndex((step) => step.startsWith('variable '));
+  const isOfFunction = /^(?:function|class|anonymous function)\b/.test(steps[at + 1] ?? '');
+  const members = steps.slice(isOfFunction ? at + 2 : at + 1);
+  if (at < 0 || !members.every(isAccess)) return {};
+  return {
+    variable: /^variable ([^,]*)/.exec(steps[at] ?? '')?.[1] ?? '',
+    members: members.join(''),
+  };
+}
+
+function isAccess(part: string): boolean {
+  return part.startsWith('.') || part.startsWith('[');
 }
 
 /** "the arguments cannot travel: …" with the path from what was sent to the value. */
@@ -410,8 +448,7 @@ export function joinPath(path: Path): string {
   let joined = '';
   for (const step of path) {
     const part = shown(step);
-    const isAccess = part.startsWith('.') || part.startsWith('[');
-    joined += joined === '' ? part : isAccess ? part : ` → ${part}`;
+    joined += joined === '' ? part : isAccess(part) ? part : ` → ${part}`;
   }
   return joined;
 }

@@ -67,14 +67,28 @@ export function isLoweredPrivate(value: unknown, text: string): boolean {
   );
 }
 
-export function refuseLowered(className: string, path: Path): never {
+/** `text` is that of the class, `source` that of its script. */
+export function refuseLowered(name: string, text: string, source: string, path: Path): never {
+  const what = name === '' ? 'a class' : name;
+  const wayOut = isDecorated(name, text, source)
+    ? 'esbuild and tsx write them so in a class with a decorator, for every target: drop the decorator, use ' +
+      '`private` of TypeScript instead of #, or put the class into a module of its own and import that'
+    : 'compile for ES2022 or later (the target of TypeScript, esbuild, swc or Babel), or import the ' +
+      'class inside the function';
   throw transferError(
     'TRANSFER_UNSUPPORTED',
     path,
-    `a compiler keeps the #private members of ${className === '' ? 'a class' : className} in it, which ` +
-      'a copy cannot hold: compile for ES2022 or later (the target of TypeScript, esbuild, swc or ' +
-      'Babel), or import the class inside the function',
+    `a compiler keeps the #private members of ${what} in it, which a copy cannot hold: ${wayOut}`,
   );
+}
+
+/** True: esbuild has written a decorator of the class, or of a member, into it or behind it. */
+function isDecorated(name: string, text: string, source: string): boolean {
+  if (text.includes('__runInitializers')) return true;
+  const escaped = name.replaceAll('$', '\\$');
+  return new RegExp(
+    `(?<![\\w$])${escaped} ?= ?__decorateClass|__decorateElement\\(\\w+, ?\\d+, ?"${escaped}"`,
+  ).test(source);
 }
 
 /** A function that travels as its text, in a script of its own: parsing ours would take long. */

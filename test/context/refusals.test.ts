@@ -56,7 +56,7 @@ const values: readonly Row[] = [
   {
     title: 'a request',
     make: () => new IncomingMessage(new Socket()),
-    says: [/an IncomingMessage/, /before the call.*`const \{ body, query \} = req`/],
+    says: [/an IncomingMessage: a request/, /take what the task needs from .* before the call/],
   },
   {
     title: 'a request of Express, which has a prototype of its own',
@@ -112,7 +112,7 @@ const values: readonly Row[] = [
   {
     title: 'a WeakSet in an object of a library',
     make: () => ({ schema: { seen: new WeakSet() } }),
-    says: [/a WeakSet/, /of a library/, /perHost/, /\.schema\.seen/],
+    says: [/a WeakSet/, /of a library.*in a module of yours/, /perHost/, /\.schema\.seen/],
   },
   {
     title: 'an instance of an anonymous class with private members',
@@ -337,6 +337,46 @@ for (const { title, make, says, code = 'TRANSFER_UNSUPPORTED', end } of values) 
     } finally {
       await end?.(value as never);
     }
+  });
+}
+
+/** What an application of Express has as `app.request`: a function with a request for its prototype. */
+const app = Object.assign(() => 1, { request: Object.create(IncomingMessage.prototype) });
+const { request } = app;
+
+/** How the message opens, by what captured the same request. */
+const subjects: readonly [title: string, fn: () => unknown, says: RegExp][] = [
+  ['a variable', () => request, /: it is an IncomingMessage.*as `const \{ body, query \} = req`/],
+  [
+    'a property of a function',
+    () => app,
+    /: app\.request is an IncomingMessage: .* from app before the call, and use/,
+  ],
+  [
+    'a property of a variable of a helper',
+    () => helper(),
+    /: box\.list\[1\] is an Incoming.* from box be/,
+  ],
+];
+const box = { list: [0, request] };
+const helper = (): unknown => box;
+
+for (const [title, fn, says] of subjects) {
+  test(`a refusal names what is captured: ${title}`, () => {
+    assert.throws(() => exporter.exportFunction(fn), { message: says });
+  });
+}
+
+/** Objects that a function returned, which it cannot make elsewhere. */
+const results: readonly [title: string, make: () => object, says: RegExp][] = [
+  ['a WeakSet', () => new WeakSet(), /cannot be listed; return plain data of it$/],
+  ['a socket', () => new Socket(), /lives in this process; return plain data of it$/],
+  ['an instance of a package', () => Object(classOfPackage()), /hold; return plain data of it$/],
+];
+
+for (const [title, make, says] of results) {
+  test(`the refusal of a result has a way out inside the function: ${title}`, () => {
+    assert.throws(() => exporter.exportValue(make(), 'the result'), { message: says });
   });
 }
 

@@ -328,6 +328,30 @@ for (const [tool, text] of Object.entries(lowered)) {
   });
 }
 
+const decorated: Record<string, string> = {
+  'a member':
+    'class B { constructor() { __runInitializers(_init, 5, this); __privateAdd(this, box, 1) } }',
+  'the class':
+    'let B = class { constructor() { __privateAdd(this, box, 1) } }; B = __decorateClass([d], B)',
+};
+
+for (const [what, text] of Object.entries(decorated)) {
+  test(`#private members that esbuild lowered for a decorator of ${what} are refused with that reason`, async () => {
+    const made = `(() => {
+      const __decorateClass = (list, made) => made, d = 1;
+      const box = new WeakMap(); ${text}; return () => new B();
+    })()`;
+    const fn: unknown = vm.runInThisContext(made, {
+      filename: join(folder, `decorated-${what.replace(' ', '-')}.cjs`),
+    });
+    assert.ok(isFunction(fn));
+    await assert.rejects(async () => peer.run(fn), {
+      code: 'TRANSFER_UNSUPPORTED',
+      message: /#private members of B.*a class with a decorator, for every target.*variable box/s,
+    });
+  });
+}
+
 function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === 'function';
 }
