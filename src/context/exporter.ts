@@ -18,7 +18,7 @@ import { changeable, Graph } from './encode.js';
 import { Functions } from './functions.js';
 import { titleOf } from './hazards.js';
 import { Identities } from './identities.js';
-import { largestOf } from './largest.js';
+import { type Largest, largestOf } from './largest.js';
 import { isPlain } from './plain.js';
 import { type ActiveStores, activeStores, arrivedStores, hasRegistered } from './propagate.js';
 import { type Definition, special } from './protocol.js';
@@ -186,9 +186,10 @@ export class ContextExporter implements Exporter {
     }
   }
 
-  largestCapture(fn: AnyFunction): string | undefined {
+  largestCapture(fn: AnyFunction): Largest {
     return largestOf(
-      () => this.#guard('', () => this.#functions.describe(fn, []).slots),
+      fn,
+      () => this.#guard('', () => this.#functions.describe(fn, [])),
       (value) => this.exportValue([value], '').bytes.length,
     );
   }

@@ -1,20 +1,35 @@
-// The captured variable that a function sends most of, for a warning.
+// The captured variable that a function sends most of, and the place of the function, for a warning.
 
-import type { Slot } from './describe.js';
+import { functionName } from '../internal/index.js';
+import type { Described } from './describe.js';
+import { shownFunction } from './shown.js';
+import type { AnyFunction } from './types.js';
 
-/** `undefined`: there is none, or it travels only with its function. */
+export interface Largest {
+  /** "function name (file.ts:3:1)" */
+  readonly name: string;
+  /** `undefined`: there is none, or it travels only with its function. */
+  readonly variable: string | undefined;
+}
+
+/** `read` may throw: the warning then has no place. */
 export function largestOf(
-  read: () => readonly Slot[],
+  fn: AnyFunction,
+  read: () => Described,
   sizeOf: (value: unknown) => number,
-): string | undefined {
-  let [largest, mostBytes]: [string | undefined, number] = [undefined, 0];
+): Largest {
+  const own = functionName(fn);
+  let name = own === '' ? 'anonymous function' : `function ${own}`;
+  let [variable, mostBytes]: [string | undefined, number] = [undefined, 0];
   try {
-    for (const { name, value } of read()) {
-      const bytes = sizeOf(value);
-      if (bytes > mostBytes) [largest, mostBytes] = [name, bytes];
+    const described = read();
+    name = shownFunction(fn, described);
+    for (const slot of described.slots) {
+      const bytes = sizeOf(slot.value);
+      if (bytes > mostBytes) [variable, mostBytes] = [slot.name, bytes];
     }
   } catch {
-    return undefined;
+    return { name, variable: undefined };
   }
-  return largest;
+  return { name, variable };
 }

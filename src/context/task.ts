@@ -62,7 +62,8 @@ async function importExport(url: string, exportName: string): Promise<AnyFunctio
   try {
     namespace = await importerFor(url)(url);
   } catch (cause) {
-    const text = `${url} cannot be imported here: ${messageOf(cause)}`;
+    const why = isMissingItself(cause) ? 'there is no such file' : messageOf(cause);
+    const text = `${url} cannot be imported here: ${why}`;
     throw new CodedError('TRANSFER_IMPORT_FAILED', text, { cause });
   }
   const fn: unknown =
@@ -76,4 +77,11 @@ async function importExport(url: string, exportName: string): Promise<AnyFunctio
     );
   }
   return fn;
+}
+
+/** True: no file was found, and it is not one that the module imports in turn. */
+function isMissingItself(cause: unknown): boolean {
+  const [, missing, importer] =
+    /^Cannot find module '(.*)' imported from (.*)$/.exec(messageOf(cause)) ?? [];
+  return missing !== undefined && missing === importer;
 }

@@ -3,6 +3,7 @@
 
 import type { Transferable } from 'node:worker_threads';
 import type { Parcel } from '../internal/index.js';
+import type { Largest } from './largest.js';
 import type { CallSite } from './stack.js';
 
 // biome-ignore lint/complexity/noBannedTypes: any function of the user's, whatever its signature
@@ -73,8 +74,8 @@ export interface Exporter {
    * `buffers` are named by that definition. The same snapshot where nothing captured can change.
    */
   pin(snapshot: FunctionSnapshot): FunctionSnapshot;
-  /** The captured variable that takes most bytes; `undefined`: there is none, or none can be read. */
-  largestCapture(fn: AnyFunction): string | undefined;
+  /** The function as messages show it, and the captured variable of it that takes most bytes. */
+  largestCapture(fn: AnyFunction): Largest;
   /** Drops what `pin` made; no call of it may follow. Any other id is left alone. */
   unpin(id: number): void;
 }

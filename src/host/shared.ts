@@ -4,6 +4,7 @@
 
 import { type BlockStore, shareBlocks } from '../channels/index.js';
 import { CodedError } from '../errors.js';
+import { inWords } from '../internal/index.js';
 import { nativeBinding, nativeProblem } from '../native.js';
 import { textOf } from '../proc/index.js';
 import { parentBuffers } from './exporter.js';
@@ -27,7 +28,7 @@ export function shared(source: number | Uint8Array): Buffer {
   if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
     throw new CodedError(
       'OPTION_INVALID',
-      `shared() got ${String(source)}: give a size in bytes or a Uint8Array`,
+      `shared() got ${inWords(source)}: give a size in bytes or a Uint8Array`,
     );
   }
   const buffer = Buffer.from(allocate(sizeBytes));

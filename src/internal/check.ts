@@ -8,10 +8,11 @@ import { jsonOf } from './json.js';
 
 /** The error for an option that has a wrong value. */
 export function invalid(name: string, value: unknown, wanted: string): CodedError {
-  return new CodedError('OPTION_INVALID', `${name} is ${describe(value)}: it must be ${wanted}`);
+  return new CodedError('OPTION_INVALID', `${name} is ${inWords(value)}: it must be ${wanted}`);
 }
 
-function describe(value: unknown): string {
+/** An unknown value as messages show it: a string in quotes, an object by its kind. */
+export function inWords(value: unknown): string {
   if (typeof value === 'string') return jsonOf(value);
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return 'an array';
@@ -22,7 +23,7 @@ function describe(value: unknown): string {
 
 /** The error for something else than the function `name` that should run. */
 export function notFunction(name: string, value: unknown, wanted = 'a function'): CodedError {
-  return new CodedError('TASK_NOT_FUNCTION', `${name} is ${describe(value)}: it must be ${wanted}`);
+  return new CodedError('TASK_NOT_FUNCTION', `${name} is ${inWords(value)}: it must be ${wanted}`);
 }
 
 /**
@@ -35,7 +36,7 @@ export function ownOptions<T extends object>(
   names: ReadonlySet<string>,
 ): T {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new CodedError('OPTION_INVALID', `${what} must be an object, not ${describe(value)}`);
+    throw new CodedError('OPTION_INVALID', `${what} must be an object, not ${inWords(value)}`);
   }
   checkNames(what, value, names);
   return ownOf(value);
@@ -93,6 +94,20 @@ export function strings(name: string, value: readonly string[]): readonly string
     throw invalid(name, value, 'an array of strings');
   }
   return [...value];
+}
+
+/** `undefined` is fine: the option is left out. */
+export function abortSignal(given: unknown): AbortSignal | undefined {
+  if (given === undefined || given instanceof AbortSignal) return given;
+  const wayOut = given instanceof AbortController ? ': pass controller.signal' : '';
+  throw invalid('signal', given, `an AbortSignal${wayOut}`);
+}
+
+/** For `with`, which takes options and returns what makes the call. `call`: how it is written. */
+export function optionsAlone(call: string, more: readonly unknown[]): void {
+  if (more.length === 0) return;
+  const [name = ''] = call.split('(');
+  throw new CodedError('OPTION_INVALID', `${name}() takes options alone: ${call}`);
 }
 
 export function checkFunction<T>(name: string, value: T): T {

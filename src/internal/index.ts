@@ -1,13 +1,16 @@
 // Small things that every part may use; no part of manycore is known here.
 export { unwatchAbort, watchAbort } from './abort-watch.js';
 export {
+  abortSignal,
   boolean,
   checkFunction,
   integer,
   invalid,
+  inWords,
   notFunction,
   number,
   oneOf,
+  optionsAlone,
   ownOf,
   ownOptions,
   string,

@@ -3,7 +3,7 @@
 
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { defineOwn, descriptorOf } from '../internal/index.js';
+import { defineOwn, descriptorOf, inWords } from '../internal/index.js';
 import type { ChunkFailure } from '../pool/index.js';
 
 /**
@@ -32,7 +32,7 @@ export function locate(failure: ChunkFailure, site: CallSite, place: Place): unk
 /** A thrown string or number cannot say where: it becomes the cause of an error that can. */
 function asObject(error: unknown, { name }: Place): object {
   if (typeof error === 'object' && error !== null) return error;
-  const text = `the mapper threw ${String(error)} for ${name}`;
+  const text = `the mapper threw ${inWords(error)} for ${name}`;
   return new CodedError('MAP_ITEM_FAILED', text, { cause: error });
 }
 

@@ -1,6 +1,7 @@
 // What a map may be told: the types, the defaults, and the one function that checks what came.
 
 import {
+  abortSignal,
   boolean,
   checkFunction,
   integer,
@@ -109,7 +110,7 @@ const mostItems = 2 ** 31 - 1;
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillMapOptions(options: FillOptions = {}, isOverArray = false): FilledMapOptions {
   const given = ownOptions('the options of a map', options, optionNames);
-  const { pool, chunk = 'auto', lead = 'auto', signal, onProgress, into } = given;
+  const { pool, chunk = 'auto', lead = 'auto', onProgress, into } = given;
   if (pool !== undefined && !(pool instanceof Pool)) {
     throw invalid('pool', pool, 'a Pool that this copy of manycore made');
   }
@@ -121,16 +122,13 @@ export function fillMapOptions(options: FillOptions = {}, isOverArray = false): 
   if (pool !== undefined && channel !== 'auto' && channel !== 'inline') {
     throw invalid('channel', channel, '"auto" or "inline" beside pool, which has its own');
   }
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalid('signal', signal, 'an AbortSignal');
-  }
   return {
     pool,
     channel,
     ordered: boolean('ordered', given.ordered ?? true),
     chunkItems: itemCount('chunk', chunk),
     leadItems: itemCount('lead', lead),
-    signal,
+    signal: abortSignal(given.signal),
     settled: boolean('settled', given.settled ?? false),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
     priority: number('priority', given.priority ?? 0, -Infinity),

@@ -5,7 +5,14 @@
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
 import { isInsideHost } from '../host/index.js';
-import { defineOwn, descriptorOf, invalid, notFunction, ownOf } from '../internal/index.js';
+import {
+  defineOwn,
+  descriptorOf,
+  invalid,
+  notFunction,
+  optionsAlone,
+  ownOf,
+} from '../internal/index.js';
 import { callInline } from './inline.js';
 import {
   type CallOptions,
@@ -99,7 +106,11 @@ export function run<A extends unknown[], R>(
 }
 
 /** `run` with options: `run.with({ timeoutMs: 500 })(fn, ...args)`. Throws `OPTION_INVALID`. */
-run.with = (options: RunOptions): typeof run => {
+run.with = runWithOptions;
+
+function runWithOptions(options: RunOptions): typeof run;
+function runWithOptions(options: RunOptions, ...more: unknown[]): typeof run {
+  optionsAlone('run.with(options)(fn, …)', more);
   const { filled, pool } = fillRunOptions(options);
   const runWith: typeof run = Object.assign(
     <A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>> =>
@@ -107,7 +118,7 @@ run.with = (options: RunOptions): typeof run => {
     { with: run.with },
   );
   return runWith;
-};
+}
 
 /**
  * `fn` as a function that runs in a host: the same arguments, name and length, a promise of the result. Throws

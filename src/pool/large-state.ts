@@ -4,7 +4,7 @@
 import { emitWarning } from 'node:process';
 import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
 import { parentBuffers, parentExporter } from '../host/index.js';
-import { functionName, sourceText } from '../internal/index.js';
+import { sourceText } from '../internal/index.js';
 
 const largeBytes = 64 * 1024;
 /** A function whose state was another at so many calls in a row is left alone. */
@@ -41,11 +41,9 @@ export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): voi
     return;
   }
   before.callsLeft = 0;
-  const own = functionName(fn);
-  const name = own === '' ? 'an anonymous function' : `the function ${own}`;
-  const variable = parentExporter().largestCapture(fn);
+  const { name, variable } = parentExporter().largestCapture(fn);
   emitWarning(
-    `${name} sends ${Math.round(state.byteLength / 1024)} KiB of what it captured with each call, ` +
+    `the ${name} sends ${Math.round(state.byteLength / 1024)} KiB of what it captured with each call, ` +
       `and it was the same again${variable === undefined ? '' : `; most of it is the variable ${variable}`}: ` +
       'make it once in each host with perHost(() => …), or in a module that the function imports; ' +
       'for bytes use shared(bytes)',

@@ -15,6 +15,7 @@ import {
   type ReportListener,
 } from '../host/index.js';
 import {
+  abortSignal,
   boolean,
   checkFunction,
   inheritedElement,
@@ -328,15 +329,11 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
 /** As `fillPoolOptions`, for one call. */
 export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
   const given = ownOptions('the call options', options, callOptionNames);
-  const { signal } = given;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalid('signal', signal, 'an AbortSignal');
-  }
   return {
     whenBusy: oneOf('whenBusy', given.whenBusy ?? 'queue', ['queue', 'inline', 'reject']),
     timeoutMs: number('timeoutMs', given.timeoutMs ?? Infinity, 0),
     maxQueueMs: number('maxQueueMs', given.maxQueueMs ?? Infinity, 0),
-    signal,
+    signal: abortSignal(given.signal),
     onReport: fillReport(given),
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),

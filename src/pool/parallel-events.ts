@@ -4,7 +4,10 @@
 
 import type { EventEmitter } from 'node:events';
 import { CodedError } from '../errors.js';
+import { invalid } from '../internal/index.js';
 import { type RunOptions, run } from './default.js';
+
+type EventName = string | symbol;
 
 /**
  * Runs the listeners of `names` (default: all events but `error`) in the pool; `whenBusy` is `inline` unless
@@ -13,14 +16,14 @@ import { type RunOptions, run } from './default.js';
  */
 export function parallelEvents(
   emitter: EventEmitter,
-  names?: readonly (string | symbol)[],
+  names?: EventName | readonly EventName[],
   options: RunOptions = {},
 ): Disposable {
   if (typeof emitter?.emit !== 'function' || typeof emitter.rawListeners !== 'function') {
     throw new CodedError('OPTION_INVALID', 'parallelEvents needs an EventEmitter first');
   }
   const call = run.with({ whenBusy: 'inline', ...options });
-  const chosen = names && new Set(names);
+  const chosen = names === undefined ? undefined : namesOf(names);
   const original = emitter.emit;
   const hadOwn = Object.hasOwn(emitter, 'emit');
 
@@ -43,6 +46,15 @@ export function parallelEvents(
       else Reflect.deleteProperty(emitter, 'emit');
     },
   };
+}
+
+function namesOf(given: EventName | readonly EventName[]): ReadonlySet<EventName> {
+  const names = typeof given === 'string' || typeof given === 'symbol' ? [given] : given;
+  const isName = (name: unknown): boolean => typeof name === 'string' || typeof name === 'symbol';
+  if (!Array.isArray(names) || !names.every(isName)) {
+    throw invalid('names', given, 'the name of an event or an array of them; options come third');
+  }
+  return new Set(names);
 }
 
 type Listener = (...args: unknown[]) => unknown;

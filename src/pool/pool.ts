@@ -27,6 +27,7 @@ import {
   integer,
   notFunction,
   number,
+  optionsAlone,
   ownOf,
   ownOptions,
   startTimer,
@@ -176,7 +177,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** @internal The one that `run` and `parallel` share. */
   static ofProgram(): Pool {
-    return new Pool(programOptions);
+    return openPool(programOptions);
   }
 
   /** A pool travels, but its hosts do not. */
@@ -189,7 +190,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
    * calls there. Its host is one core, and that core is at work on the task.
    */
   static [receive](): Pool {
-    return new Pool(inlineOptions);
+    return openPool(inlineOptions);
   }
 
   /**
@@ -203,7 +204,9 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /** The same with options of a call. Throws `OPTION_INVALID` at once. */
-  with(options: CallOptions): Caller {
+  with(options: CallOptions): Caller;
+  with(options: CallOptions, ...more: unknown[]): Caller {
+    optionsAlone('pool.with(options).run(fn, …)', more);
     const filled = fillCallOptions(options);
     return {
       run: (fn, ...args) => this.call(fn, args, filled),
@@ -567,6 +570,11 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Outside the class: esbuild renames one whose own body names it, and its users would see that name. */
+function openPool(options: PoolOptions): Pool {
+  return new Pool(options);
 }
 
 /** Both in one function, so that the two share what they captured: the host calls it again with `true` at its end. */

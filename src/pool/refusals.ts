@@ -37,7 +37,7 @@ export function busyError(hosts: number): CodedError {
 export function fullError(maxWaitingTasks: number): CodedError {
   return new CodedError(
     'POOL_QUEUE_FULL',
-    `${maxWaitingTasks} tasks wait already: await some or raise maxWaitingTasks`,
+    `${maxWaitingTasks} ${maxWaitingTasks === 1 ? 'task waits' : 'tasks wait'} already: await some or raise maxWaitingTasks`,
   );
 }
 

@@ -6,7 +6,7 @@
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';
 import { streamLeadItems } from '../host/index.js';
-import { clearTimeout, type Deferred, defer, startTimer } from '../internal/index.js';
+import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../internal/index.js';
 
 /**
  * The items of a generator that runs in a host. It runs ahead of its reader, so the reader cannot give it
@@ -29,7 +29,7 @@ export interface TaskStream<T> extends AsyncIterable<T> {
 export function unwantedValue(value: unknown): CodedError {
   return new CodedError(
     'OPTION_INVALID',
-    `next() of a stream takes no value, not ${typeof value === 'object' ? 'an object' : String(value)}: the generator ` +
+    `next() of a stream takes no value, not ${inWords(value)}: the generator ` +
       'runs ahead of its reader; give each value to a call of its own, as an argument',
   );
 }

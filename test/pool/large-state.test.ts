@@ -23,7 +23,10 @@ test('one warning for a function that sends the same large state again', async (
     }
   });
   assert.equal(told.length, 1);
-  assert.match(told[0] ?? '', /function lookUp sends \d+ KiB .*the variable table.*perHost/);
+  assert.match(
+    told[0] ?? '',
+    /the function lookUp \(large-state\.test\.[jt]s:\d+:\d+\) sends \d+ KiB .*the variable table.*perHost/,
+  );
 });
 
 test('none for a small state, one that changes, or one call', async (t) => {
