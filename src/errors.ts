@@ -116,7 +116,8 @@ export class CodedError extends Error {
     // Not that of `Error`, which a program may have replaced.
     const value = Function.prototype[Symbol.hasInstance];
     const descriptor: object = { __proto__: null, value };
-    Object.defineProperty(CodedError, Symbol.hasInstance, descriptor);
+    // biome-ignore lint/complexity/noThisInStatic: esbuild renames a class whose body names it
+    Object.defineProperty(this, Symbol.hasInstance, descriptor);
   }
 
   readonly code: ErrorCode;

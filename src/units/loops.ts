@@ -102,7 +102,7 @@ export class Loops implements AsyncDisposable {
 
   /** Those of `deploy`: they end when nothing is deployed any more. @internal */
   static ofProgram(): Loops {
-    const loops = new Loops();
+    const loops = openLoops();
     loops.#director.onIdle = () => loops.#stop();
     return loops;
   }
@@ -270,4 +270,9 @@ export class Loops implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Outside the class: esbuild renames one whose own body names it, and its users would see that name. */
+function openLoops(): Loops {
+  return new Loops();
 }
