@@ -1,5 +1,6 @@
 // Runs manycore on what other people wrote: `node bench/outside/run.js [closures|packages|piscina|tinypool|workerpool …]`.
 // Prints what is not as at home and writes `results/NAME.json`, unless only a part ran (`--only`).
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -44,7 +45,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(measures))
 function store(name, counts, rows) {
   const others = rows.filter(({ outcome }) => outcome !== 'same');
   const result = {
-    node: values.node === process.execPath ? process.version : values.node,
+    node: execFileSync(values.node, ['--version'], { encoding: 'utf8' }).trim(),
     counts,
     cases: others.map(({ name: row, outcome, code, why }) => ({ name: row, outcome, code, why })),
   };

@@ -7,8 +7,6 @@ import { CodedError } from '../errors.js';
 import { invalid } from '../internal/index.js';
 import { type RunOptions, run } from './default.js';
 
-type EventName = string | symbol;
-
 /**
  * Runs the listeners of `names` (default: all events but `error`) in the pool; `whenBusy` is `inline` unless
  * options say otherwise. What a listener throws is emitted as `error`. Its `this` does not travel.
@@ -16,7 +14,7 @@ type EventName = string | symbol;
  */
 export function parallelEvents(
   emitter: EventEmitter,
-  names?: EventName | readonly EventName[],
+  names?: string | symbol | readonly (string | symbol)[],
   options: RunOptions = {},
 ): Disposable {
   if (typeof emitter?.emit !== 'function' || typeof emitter.rawListeners !== 'function') {
@@ -48,7 +46,9 @@ export function parallelEvents(
   };
 }
 
-function namesOf(given: EventName | readonly EventName[]): ReadonlySet<EventName> {
+function namesOf(
+  given: string | symbol | readonly (string | symbol)[],
+): ReadonlySet<string | symbol> {
   const names = typeof given === 'string' || typeof given === 'symbol' ? [given] : given;
   const isName = (name: unknown): boolean => typeof name === 'string' || typeof name === 'symbol';
   if (!Array.isArray(names) || !names.every(isName)) {
