@@ -197,7 +197,8 @@ export class Describer {
       code.usesEval ||
       code.usesOuterThis ||
       code.usesOuterArguments;
-    if (!needsScopes) {
+    // One that names itself may keep state in its properties, which is that of its module (roads.ts).
+    if (!needsScopes && !code.usesItself) {
       const known = this.#knownBare(fn, text, code);
       if (known !== undefined) return known;
     }
