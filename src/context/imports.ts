@@ -287,7 +287,8 @@ export class Imports {
         if (imported === '*' && isCopying()) this.#mustStand(value, source, user, graph);
         return undefined;
       }
-      const isOpened = imported === '*' && isOpenedDefault(value);
+      const isWhole = imported === '*' && !isBuiltin(source);
+      const isOpened = isWhole && isOpenedDefault(value);
       const exported = isOpened ? openedDefault : imported;
       const reference = { specifier: source, name: exported, isRequired: false };
       if (isCell) return this.#live(reference, url, importType, user, graph);

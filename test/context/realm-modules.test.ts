@@ -18,6 +18,7 @@ export class Point { constructor(x) { this.x = x } }
 export class Fault extends Error {}
 process.ownLoads = (process.ownLoads ?? 0) + 1;`,
   'program.mjs': `
+import * as os from 'node:os';
 import { Pool } from 'manycore';
 import { Fault, Point } from './own.mjs';
 const pool = new Pool({ size: 1 });
@@ -29,6 +30,7 @@ found.error = (await run(() => { throw new Fault('x') }).catch((e) => e)) instan
 found.inside = (await run(async () => new (await import('./own.mjs')).Point(1))) instanceof Point;
 const import_ = await run(() => () => import('./own.mjs'));
 found.function = (await import_()).Point === Point;
+found.builtin = (await run(() => os.EOL + os.default.EOL)) === os.EOL + os.EOL;
 found.bare = (await run(() => () => 7))() === 7;
 found.loads = process.ownLoads;
 await pool.close();
@@ -71,6 +73,9 @@ for (const [key, what] of Object.entries(instances)) {
 test('a function that a host sent imports the modules that the test has', () => {
   assert.equal(found['function'], true);
 });
+
+test('the namespace of a module of Node is that of the host', () =>
+  assert.equal(found['builtin'], true));
 
 test('a function that a host sent without captures arrives', () =>
   assert.equal(found['bare'], true));
