@@ -94,7 +94,10 @@ function vitest(set, line, options) {
   };
 }
 
-/** A test file that runs when the one before it, in the same process, is over and has left timers behind. */
+/** A test file that is over while its first task begins, and one that runs behind it in the same process. */
+const early = `import { run } from 'manycore';
+test('is over at once', () => void run(() => 2));
+`;
 const outlasting =
   "test('outlasts the first', () => new Promise((resolve) => setTimeout(resolve, 3000)));\n";
 
@@ -122,6 +125,7 @@ function jest(
         join(folder, `app.test.${ext}`),
         `import { runAll } from './harness${endingOf({ ext, isCommonJs })}';\ntest('all', runAll, 300_000);\n`,
       );
+      writeFileSync(join(folder, `early.test.${ext}`), early);
       writeFileSync(join(folder, `later.test.${ext}`), outlasting);
       writeFileSync(join(folder, 'by-name.cjs'), sequencer);
       const settings = { ...config(folder), testSequencer: './by-name.cjs' };
