@@ -11,4 +11,5 @@ try {
 }
 
 const outcomes = await pmap(texts, count, { settled: true });
-console.log(outcomes.map(({ status, value }) => value ?? status).join(', '));
+const shown = outcomes.map((each) => (each.status === 'fulfilled' ? each.value : each.status));
+console.log(shown.join(', '));
