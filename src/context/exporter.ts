@@ -47,6 +47,8 @@ interface Kept {
   readonly snapshot: FunctionSnapshot;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
   readonly roads: Roads;
+  /** What the exporter has of them between calls: they hold functions, and what these captured. */
+  readonly roadsRef: WeakRef<Roads>;
   /** Whether what its code sees of its functions and classes is another by now. */
   readonly changes: readonly (() => boolean)[];
   /** The same of the function itself, which others see where it is a value. */
@@ -88,8 +90,8 @@ export class ContextExporter implements Exporter {
   /** Of the last function that was exported with state; until the end of the turn. */
   #captured: WeakRef<Captured> | undefined;
   /** The roads of the last function that was exported, and of the last values. */
-  #roads: Roads | undefined;
-  #valueRoads: Roads | undefined;
+  #roads: WeakRef<Roads> | undefined;
+  #valueRoads: WeakRef<Roads> | undefined;
   /** Of the last function that was exported without state, and the last values: they may have some too. */
   #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
   #values: WeakRef<Graph> | undefined;
@@ -118,7 +120,7 @@ export class ContextExporter implements Exporter {
       throw atCaller(transferError('TRANSFER_UNREADABLE', [titleOf(fn)], element));
     }
     const kept = this.#current(fn);
-    this.#roads = kept?.roads;
+    this.#roads = kept?.roadsRef;
     this.#members = kept?.members;
     this.#valueRoads = undefined;
     this.#values = undefined;
@@ -135,7 +137,8 @@ export class ContextExporter implements Exporter {
     this.#captured = undefined;
     const shares = captured !== undefined && (haveCode || sharesAny(args, captured));
     const given = haveCode ? this.#givenMembers() : [];
-    if (!shares && given.length === 0 && !meet(this.#roads, this.#valueRoads)) return undefined;
+    if (!shares && given.length === 0 && !meet(this.#roads?.deref(), this.#valueRoads?.deref()))
+      return undefined;
     const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };
@@ -161,7 +164,7 @@ export class ContextExporter implements Exporter {
     }
     return this.#guard(what, () => {
       const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
-      this.#valueRoads = graph.roads;
+      this.#valueRoads = new WeakRef(graph.roads);
       this.#values = new WeakRef(graph);
       return {
         ...this.#write(graph),
@@ -287,7 +290,7 @@ export class ContextExporter implements Exporter {
   ): FunctionSnapshot {
     const kept = known ?? this.#keepRoot(fn, what);
     if (kept === undefined) return this.#exportState(fn, stores, what);
-    this.#roads = kept.roads;
+    this.#roads = kept.roadsRef;
     this.#members = kept.members;
     const active = stores ?? activeStores(kept.captured);
     return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
@@ -348,6 +351,7 @@ export class ContextExporter implements Exporter {
       }),
       captured: [...graph.captured],
       roads: graph.roads,
+      roadsRef: new WeakRef(graph.roads),
       changes: [
         ...graph.functions.filter((each) => graph.seen.has(each)).map(watched),
         ...[...graph.watched.keys()].map(watch),
@@ -412,7 +416,7 @@ export class ContextExporter implements Exporter {
   #withState(id: number, graph: Graph): FunctionSnapshot {
     const { bytes, buffers } = this.#write(graph);
     this.#captured = new WeakRef(graph);
-    this.#roads = graph.roads;
+    this.#roads = new WeakRef(graph.roads);
     const { parcel } = graph;
     return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers, parcel };
   }
