@@ -47,8 +47,6 @@ interface Kept {
   readonly snapshot: FunctionSnapshot;
   readonly captured: readonly AsyncLocalStorage<unknown>[];
   readonly roads: Roads;
-  /** What the exporter has of them between calls: they hold functions, and what these captured. */
-  readonly roadsRef: WeakRef<Roads>;
   /** Whether what its code sees of its functions and classes is another by now. */
   readonly changes: readonly (() => boolean)[];
   /** The same of the function itself, which others see where it is a value. */
@@ -87,14 +85,15 @@ export class ContextExporter implements Exporter {
   readonly #firstSeen = new WeakMap<AnyFunction, number>();
   #exports = 0;
   readonly #keptByCode = new Map<number, number>();
-  /** Of the last function that was exported with state; until the end of the turn. */
-  #captured: WeakRef<Captured> | undefined;
-  /** The roads of the last function that was exported, and of the last values. */
-  #roads: WeakRef<Roads> | undefined;
-  #valueRoads: WeakRef<Roads> | undefined;
-  /** Of the last function that was exported without state, and the last values: they may have some too. */
+  /** The captures of the last function that was exported with state. */
+  #captured: Captured | undefined;
+  /** The roads of the last function that was exported. */
+  #roads: Roads | undefined;
+  /** Of the last function that was exported without state. */
   #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
-  #values: WeakRef<Graph> | undefined;
+  /** The last values, which may have such members, too. */
+  #values: Graph | undefined;
+  #isLetGoSoon = false;
   readonly #pinned = new Map<number, Uint8Array>();
   #nextPinnedId = firstPinnedId;
   /** What a definition needs before it. */
@@ -120,9 +119,8 @@ export class ContextExporter implements Exporter {
       throw atCaller(transferError('TRANSFER_UNREADABLE', [titleOf(fn)], element));
     }
     const kept = this.#current(fn);
-    this.#roads = kept?.roadsRef;
+    this.#roads = kept?.roads;
     this.#members = kept?.members;
-    this.#valueRoads = undefined;
     this.#values = undefined;
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
     return this.#exportSlowly(fn, kept);
@@ -133,11 +131,11 @@ export class ContextExporter implements Exporter {
     args: readonly unknown[],
     haveCode: boolean,
   ): FunctionSnapshot | undefined {
-    const captured = this.#captured?.deref();
+    const captured = this.#captured;
     this.#captured = undefined;
     const shares = captured !== undefined && (haveCode || sharesAny(args, captured));
     const given = haveCode ? this.#givenMembers() : [];
-    if (!shares && given.length === 0 && !meet(this.#roads?.deref(), this.#valueRoads?.deref()))
+    if (!shares && given.length === 0 && !meet(this.#roads, this.#values?.roads))
       return undefined;
     const what = titleOf(fn);
     return this.#guard(what, () => {
@@ -147,9 +145,24 @@ export class ContextExporter implements Exporter {
     });
   }
 
+  /** What a call captured and got is held until this turn is over; a `WeakRef` would hold all calls of the turn. */
+  #letGoSoon(): void {
+    if (this.#isLetGoSoon) return;
+    this.#isLetGoSoon = true;
+    void Promise.resolve().then(this.#letGo);
+  }
+
+  readonly #letGo = (): void => {
+    this.#isLetGoSoon = false;
+    this.#captured = undefined;
+    this.#roads = undefined;
+    this.#members = undefined;
+    this.#values = undefined;
+  };
+
   /** Functions among the last values that the texts of classes of the last function make. */
   #givenMembers(): (readonly [member: AnyFunction, owner: AnyFunction])[] {
-    const values = this.#members?.size ? this.#values?.deref() : undefined;
+    const values = this.#members?.size ? this.#values : undefined;
     if (values === undefined) return [];
     return [...(this.#members ?? [])].filter(([member]) => values.holds(member));
   }
@@ -164,8 +177,8 @@ export class ContextExporter implements Exporter {
     }
     return this.#guard(what, () => {
       const graph = this.#graph(what, (made) => made.set(made.root, 0, value));
-      this.#valueRoads = new WeakRef(graph.roads);
-      this.#values = new WeakRef(graph);
+      this.#values = graph;
+      this.#letGoSoon();
       return {
         ...this.#write(graph),
         definitions: this.#ordered(graph),
@@ -290,7 +303,7 @@ export class ContextExporter implements Exporter {
   ): FunctionSnapshot {
     const kept = known ?? this.#keepRoot(fn, what);
     if (kept === undefined) return this.#exportState(fn, stores, what);
-    this.#roads = kept.roadsRef;
+    this.#roads = kept.roads;
     this.#members = kept.members;
     const active = stores ?? activeStores(kept.captured);
     return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
@@ -351,7 +364,6 @@ export class ContextExporter implements Exporter {
       }),
       captured: [...graph.captured],
       roads: graph.roads,
-      roadsRef: new WeakRef(graph.roads),
       changes: [
         ...graph.functions.filter((each) => graph.seen.has(each)).map(watched),
         ...[...graph.watched.keys()].map(watch),
@@ -415,8 +427,9 @@ export class ContextExporter implements Exporter {
 
   #withState(id: number, graph: Graph): FunctionSnapshot {
     const { bytes, buffers } = this.#write(graph);
-    this.#captured = new WeakRef(graph);
-    this.#roads = new WeakRef(graph.roads);
+    this.#captured = graph;
+    this.#roads = graph.roads;
+    this.#letGoSoon();
     const { parcel } = graph;
     return { id, definitions: this.#endingWith(graph, id), state: bytes, buffers, parcel };
   }
@@ -430,7 +443,8 @@ export class ContextExporter implements Exporter {
     try {
       if (!isPlain(values)) return undefined;
       const { bytes, buffers } = write(format.slots, values, this.#buffers);
-      this.#captured = new WeakRef(values);
+      this.#captured = values;
+      this.#letGoSoon();
       return { id: codeId, definitions: [codeId], state: bytes, buffers };
     } catch {
       return undefined; // the graph says what it was
