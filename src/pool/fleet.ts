@@ -478,8 +478,8 @@ export class Fleet {
 
   /**
    * Lets one host go that has been idle all the time, the one that was used longest ago; looks again while there
-   * are more. All of them in a context of node:vm: each file of a test runner leaves a pool behind. `before`: those that were idle when that time began, and when they had been used. No clock is read
-   * for each task.
+   * are more. All of them in a context of node:vm: each file of a test runner leaves a pool behind. `before`: those
+   * that were idle when that time began, and when they had been used. No clock is read for each task.
    */
   #shrink(before: ReadonlyMap<TaskHost, number>): void {
     if (this.#isClosing || hostsToStop(this.#load()) === 0) return;

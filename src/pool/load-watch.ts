@@ -29,8 +29,14 @@ export class LoadWatch {
     startTimer(this.#pauseMs, () => {
       if (host.state !== 'starting' && host.state !== 'ready') return;
       const { orphanLoad } = host;
-      if (orphanLoad !== undefined && orphanLoad === before) host.kill();
-      else if (orphanLoad !== undefined || host.hasTakenBack) this.#lookLater(host, orphanLoad);
+      if (orphanLoad !== undefined && orphanLoad === before) {
+        host.kill();
+        return;
+      }
+      // One with nothing in flight has read what was taken back: an idle pool has no timers.
+      const isBusy = host.inFlight > 0 || host.state === 'starting';
+      if (orphanLoad !== undefined || (host.hasTakenBack && isBusy))
+        this.#lookLater(host, orphanLoad);
       else this.#watched.delete(host);
     })?.unref();
   }

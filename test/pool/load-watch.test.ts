@@ -1,0 +1,44 @@
+// Looks at hosts after a call was taken back: as long as one may still load what that brought along.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { TaskHost } from '../../src/pool/fleet.js';
+import { LoadWatch } from '../../src/pool/load-watch.js';
+import { waitFor } from '../support/index.js';
+
+function host(inFlight: number, orphanLoad?: number) {
+  let looks = 0;
+  let isKilled = false;
+  return {
+    isShared: false,
+    inFlight,
+    hasTakenBack: true,
+    kill: () => {
+      isKilled = true;
+    },
+    get orphanLoad() {
+      looks += 1;
+      return orphanLoad;
+    },
+    get state() {
+      return isKilled ? 'ended' : 'ready';
+    },
+    get looks() {
+      return looks;
+    },
+    get isKilled() {
+      return isKilled;
+    },
+  };
+}
+
+test('a host with nothing to do is let alone after one look, one that works is not', async () => {
+  const [idle, busy, loading] = [host(0), host(1), host(0, 7)];
+  const watch = new LoadWatch(0);
+  for (const each of [idle, busy, loading]) watch.watch(each as unknown as TaskHost);
+  await waitFor(() => loading.isKilled);
+  const looks = busy.looks;
+  await waitFor(() => busy.looks > looks + 4);
+  assert.equal(idle.looks, 1);
+  assert.equal(busy.isKilled || idle.isKilled, false);
+});
