@@ -2,12 +2,12 @@
 // `resolve` is Node's own, asked for another module by a hook. Before Node 22.15 there are none: `require` finds
 // what it can, and what may be another file for `import` is refused.
 
-import { readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
 import { descriptorsOf, jsonOf } from '../internal/index.js';
+import { packageTextAround } from './package-text.js';
 import { isEntry } from './program.js';
 import type { AnyFunction } from './types.js';
 
@@ -96,15 +96,7 @@ function notFound(specifier: string, url: string): Error {
 
 /** True: the package of `file` names other files for `import` than for `require`. */
 function isOfTwoBuilds(file: string): boolean {
-  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
-    try {
-      const text = readFileSync(`${folder}/package.json`, 'utf8');
-      return /"(?:import|require|module-sync)"\s*:/.test(text);
-    } catch {
-      // The folder above.
-    }
-  }
-  return false;
+  return /"(?:import|require|module-sync)"\s*:/.test(packageTextAround(dirname(file)) ?? '');
 }
 
 /** The URL of the module whose `import.meta` is `value`, Node's own or one that a host made. */

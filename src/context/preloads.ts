@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { evaluatedAt, usesUs } from './own-modules.js';
+import { packageTextAround, packageTextIn } from './package-text.js';
 import { isProgram } from './program.js';
 import { isOurs } from './resolve-module.js';
 import { fileText } from './scripts.js';
@@ -29,16 +30,17 @@ function modulesNamed(name: string): string[] {
   return paths.flatMap((path) => found(() => createRequire(folder).resolve(path)));
 }
 
-/** What a package has for `require`, and all that it may have for `import`. */
+/** The module of a package for `require`, and all that it may have for `import`. */
 function modulesOfPackage(name: string): string[] {
   const require = createRequire(`${process.cwd()}/`);
   const [, packageName = '', rest = ''] = /^((?:@[^/]+\/)?[^/]+)(.*)$/.exec(name) ?? [];
   const folders = (require.resolve.paths(name) ?? []).map((each) => join(each, packageName));
-  const folder = folders.find((each) => packageText(each) !== '');
-  const targets = folder === undefined ? [] : targetsOf(packageText(folder), `.${rest}`);
+  const folder = folders.find((each) => packageTextIn(each) !== undefined);
+  const text = folder === undefined ? undefined : packageTextIn(folder);
+  const targets = targetsOf(text ?? '', `.${rest}`).map((each) => join(folder ?? '', each));
   return [
     ...found(() => require.resolve(name)),
-    ...targets.flatMap((each) => found(() => realpathSync(join(folder ?? '', each)))),
+    ...targets.flatMap((each) => found(() => realpathSync(each))),
   ];
 }
 
@@ -68,12 +70,17 @@ function found(find: () => string): string[] {
   }
 }
 
-function packageText(folder: string): string {
-  return fileText(pathToFileURL(join(folder, 'package.json')).href) ?? '';
-}
+/** By URL, because each start of a host asks. */
+const starters = new Map<string, boolean>();
 
 /** True: the package's module at `url` acts while it loads, and it or a file that it loads can start tasks. */
 function isStarterOfPackage(url: string): boolean {
+  const isStarter = starters.get(url) ?? startsTasks(url);
+  starters.set(url, isStarter);
+  return isStarter;
+}
+
+function startsTasks(url: string): boolean {
   if (isOurs(url) || !mentionsUs(url)) return false;
   const seen = new Set([url]);
   for (const each of seen) {
@@ -89,7 +96,5 @@ function isStarterOfPackage(url: string): boolean {
 /** True: it or its `package.json` names this library. Others have many files, which need not be parsed. */
 function mentionsUs(url: string): boolean {
   if (fileText(url)?.includes('manycore') === true) return true;
-  let folder = dirname(fileURLToPath(url));
-  while (packageText(folder) === '' && folder !== dirname(folder)) folder = dirname(folder);
-  return packageText(folder).includes('manycore');
+  return packageTextAround(dirname(fileURLToPath(url)))?.includes('manycore') === true;
 }

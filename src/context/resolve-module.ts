@@ -1,10 +1,10 @@
-// From a specifier in a module to the file that it means, and whose file that is: the user's, a package's or ours.
+// Finds the file that a specifier in a module means, and whose file that is: the user's, a package's or ours.
 // Packages neither import modules of the program nor start tasks of the user, so nobody follows them, and for most
 // purposes a specifier that leads to one means nothing. Not here: what is in the file (scripts.ts, own-modules.ts).
 
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { packageTextAround, packageTextIn } from './package-text.js';
 
 /** A URL without what makes Node load the file once more. */
 export function bareUrl(url: string): string {
@@ -18,7 +18,7 @@ const packagesOfProgram = new Set<string>();
 export function noteProgramPackage(url: string): void {
   const folder = packageAround(url);
   if (folder === undefined || packagesOfProgram.has(folder) || isOurs(url)) return;
-  if (textOf(new URL('package.json', folder))?.includes('manycore') !== true) return;
+  if (packageTextIn(fileURLToPath(folder))?.includes('manycore') !== true) return;
   packagesOfProgram.add(folder);
   targets.clear();
 }
@@ -115,24 +115,11 @@ function isOwnName(url: string, specifier: string): boolean {
 }
 
 function nameOfPackage(folder: string): string {
-  for (let at = new URL('package.json', folder); ; at = new URL('../package.json', at)) {
-    const text = textOf(at);
-    if (text !== undefined) {
-      try {
-        const { name } = JSON.parse(text);
-        return typeof name === 'string' ? name : '';
-      } catch {
-        return '';
-      }
-    }
-    if (at.pathname === '/package.json') return '';
-  }
-}
-
-function textOf(file: URL): string | undefined {
+  if (!folder.startsWith('file:')) return '';
   try {
-    return readFileSync(file, 'utf8');
+    const { name } = JSON.parse(packageTextAround(fileURLToPath(folder)) ?? '');
+    return typeof name === 'string' ? name : '';
   } catch {
-    return undefined;
+    return '';
   }
 }
