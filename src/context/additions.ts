@@ -23,7 +23,7 @@ const ordinaryKeys = new Set<string | symbol>([
   'caller',
 ]);
 
-/** Whether code and captures are all that a function, which is no class, can see of itself. */
+/** True: code and captures are all that a function, which is no class, can see of itself. */
 export function isBare(fn: AnyFunction, described: Described): boolean {
   if (!Object.isExtensible(fn)) return false;
   if (described.code.usesItself && !isUsualAround(fn, described.code)) return false;
@@ -62,17 +62,31 @@ export function addProperties(
 
 /** Keys of a function as making it gives them, in their order. */
 const madeKeys = ['length', 'name', 'arguments', 'caller', 'prototype'];
+/** The same where making it gives no prototype. */
+const madeKeysOfMethods = madeKeys.slice(0, -1);
 
 /** Says in which order the keys of a function are, where defining them in turn gives another. */
 function addOrder(fn: AnyFunction, { code }: Described, index: number, graph: Graph): void {
   const keys = Reflect.ownKeys(fn);
   const hasPrototype = code.showsMode || types.isGeneratorFunction(fn);
-  const made = hasPrototype ? madeKeys : madeKeys.slice(0, -1);
+  const made = hasPrototype ? madeKeys : madeKeysOfMethods;
+  if (isInOrder(keys, made)) return;
   const isMade = (key: string | symbol) => typeof key === 'string' && made.includes(key);
   const added = keys.filter((key) => !isMade(key) && key !== 'prototype');
   const last = keys.filter((key) => !isMade(key) && key === 'prototype');
   const expected = [...made.filter((key) => keys.includes(key)), ...added, ...last];
   if (keys.some((key, at) => key !== expected[at])) graph.addOrder(index, keys);
+}
+
+/** True: `keys` are some of `order`, in that order. */
+function isInOrder(keys: readonly (string | symbol)[], order: readonly string[]): boolean {
+  let at = 0;
+  for (const key of keys) {
+    while (at < order.length && order[at] !== key) at += 1;
+    if (at === order.length) return false;
+    at += 1;
+  }
+  return true;
 }
 
 function addPrototype(fn: AnyFunction, index: number, graph: Graph): void {
@@ -88,7 +102,7 @@ function addPrototype(fn: AnyFunction, index: number, graph: Graph): void {
   graph.addProperty(index, fn, 'prototype');
 }
 
-/** Whether `fn` inherits what its text says, and its prototype is as the text made it. */
+/** True: `fn` inherits what its text says, and its prototype is as the text made it. */
 function isUsualAround(fn: AnyFunction, code: Code): boolean {
   if (!isUsualAbove(Object.getPrototypeOf(fn), code)) return false;
   const own = descriptorOf(fn, 'prototype');
@@ -100,7 +114,7 @@ function isUsualAround(fn: AnyFunction, code: Code): boolean {
   return partsOf(prototype, fn).isUsual;
 }
 
-/** What a prototype has beside what the text of `fn` gives it. */
+/** Parts of a prototype beside those that the text of `fn` gives it. */
 function partsOf(prototype: object, fn: AnyFunction) {
   const keys = Reflect.ownKeys(prototype).filter(
     (key) => !(key === 'constructor' && isUsualConstructor(prototype, fn)),

@@ -89,7 +89,8 @@ export function compile(definition: CodeDefinition): () => Instance {
   );
   if (typeof factory !== 'function') throw new TypeError('the factory is not a function');
   const values = helpers.map(([, value]) => value);
-  return () => toInstance(Reflect.apply(factory, undefined, values), definition);
+  const mayEval = definition.text.includes('eval');
+  return () => toInstance(Reflect.apply(factory, undefined, values), definition, mayEval);
 }
 
 function opening(definition: CodeDefinition): string {
@@ -114,10 +115,13 @@ function quoted(text: string): string {
   return jsonOf(text);
 }
 
-function toInstance(value: unknown, { text, form, functionName }: CodeDefinition): Instance {
+function toInstance(
+  value: unknown,
+  { form, functionName }: CodeDefinition,
+  mayEval: boolean,
+): Instance {
   if (!isVariables(value)) throw new TypeError('the factory made no instance');
   // A text given to eval() there may use `super`: that of `make` in an arrow, of the holder in a member.
-  const mayEval = text.includes('eval');
   const { make } = value;
   if (mayEval) Object.setPrototypeOf(value, superGuard);
   return {

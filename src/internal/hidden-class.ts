@@ -33,7 +33,8 @@ class Probe {
 
 let compiles = 0;
 let compare = compiled(makeCompare, never);
-let list = compiled(makeList, nothing);
+/** Made at the first use: most processes never need it. */
+let list: List | undefined;
 
 function compiled<T>(make: () => T, otherwise: T): T {
   compiles += 1;
@@ -100,6 +101,7 @@ export function hasMorePrivates(value: object, like: () => object): boolean {
 /** Fields, and one for all methods of a class. */
 function countOfPrivates(value: object): number {
   try {
+    list ??= compiled(makeList, nothing);
     return list(value).length;
   } catch {
     list = compiled(makeList, nothing);
