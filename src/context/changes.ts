@@ -1,4 +1,4 @@
-// What a function or class of a kept snapshot was like, to see without a message whether it is so still. Only
+// States of functions and classes of kept snapshots, to see without a message whether they are so still. Only
 // own properties are read, so that no accessor of the program runs.
 // Not here: whose properties the code of a snapshot can see (exporter.ts), what is written of them
 // (additions.ts, classes.ts).
@@ -47,7 +47,7 @@ class Seen {
   }
 }
 
-/** Notes what `fn` and its prototype are like. Returns whether one of them is another by now. */
+/** Notes the state of `fn` and its prototype. Returns whether one of them is another by now. */
 export function watch(fn: AnyFunction): () => boolean {
   const own = new Seen(fn);
   const prototype: unknown = descriptorOf(fn, 'prototype')?.value;

@@ -42,7 +42,7 @@ export interface ClassState {
   readonly version: number;
   readonly differences: readonly Difference[];
   readonly members: readonly TextMember[];
-  /** Those of the class and its prototype whose keys are in another order than making it gives. */
+  /** The class, its prototype or both: where the keys are in another order than making gives. */
   readonly reordered: readonly object[];
   /** The version since which its private statics hold what they hold. */
   readonly privatesSince: number;
@@ -176,7 +176,7 @@ export function pristineOf(target: object, key: Key): OwnDescriptor | undefined 
   return pristine.get(target)?.get(key);
 }
 
-/** What a `special.member` names in `owner`, a class that was made here; `undefined`: it has none. */
+/** The function that a `special.member` names in `owner`, a class that was made here; `undefined`: it has none. */
 export function memberIn(owner: unknown, entry: readonly unknown[]): unknown {
   const [, , isStatic, cell, part] = entry;
   if (typeof owner !== 'function') return undefined;

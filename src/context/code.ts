@@ -47,7 +47,7 @@ export interface Code {
   /** Names that come from outside, globals included, in order of first use. */
   readonly freeNames: readonly string[];
   readonly writtenNames: ReadonlySet<string>;
-  /** Those that it calls and uses in no other way: it sees no properties of what they hold. */
+  /** Names that it calls and uses in no other way: it sees no properties of what they hold. */
   readonly calledNames: ReadonlySet<string>;
   readonly rewrites: readonly Rewrite[];
   /** The variable after `extends`, when it is just that. */

@@ -235,7 +235,7 @@ class Decoding {
     return makePlain(entry, this.#payload.maxElements);
   }
 
-  /** Those of a URL of the payload. */
+  /** The parameters of a URL of the payload. */
   #paramsOf(entry: readonly unknown[]): unknown {
     const at = numberAt(entry, 2);
     const url = this.#entry(at);

@@ -127,7 +127,7 @@ export class Describer {
     return location && placeOf(text, code.anchor, location);
   }
 
-  /** What the code of `fn` sees; `undefined`: nobody knows. */
+  /** The scopes that the code of `fn` sees; `undefined`: they cannot be read. */
   around(fn: AnyFunction): Around | undefined {
     const place = this.placeOf(fn);
     if (place === undefined) return undefined;

@@ -69,7 +69,7 @@ export interface FunctionEncoder {
   encodeSymbol(value: symbol, graph: Graph): number | undefined;
   /** Where the modules of its classes keep something of `value`; `undefined`: nowhere. */
   hiddenState(value: object): string | undefined;
-  /** What the code of `fn` sees; `undefined`: it cannot be read. */
+  /** The scopes that the code of `fn` sees; `undefined`: they cannot be read. */
   around(fn: AnyFunction): Around | undefined;
   identify(value: AnyFunction | symbol | object): readonly [number, number];
 }
@@ -419,7 +419,7 @@ export class Graph {
     return -1;
   }
 
-  /** Its `searchParams` may come before or after it. */
+  /** Writes a URL. Its `searchParams` may come before or after it. */
   #url(value: URL): number {
     const index = this.#made(value, [special.url, value.href], URL.prototype);
     const params = paramsOf(value);

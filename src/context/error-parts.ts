@@ -1,4 +1,4 @@
-// What errors are made of, for their writing: the built-in class, the stack, accessors that Node makes.
+// Parts of errors, for their writing: the built-in class, the stack, accessors that Node makes.
 // Not here: errors that cannot travel whole (error.ts), the classes of Node's errors (node-errors.ts).
 
 import { descriptorOf, type OwnDescriptor, ownOf } from '../internal/index.js';
@@ -64,7 +64,7 @@ export function propertyOf(value: object, key: string | symbol): OwnDescriptor |
   return ownOf({ value: Reflect.get(value, key), writable: true, enumerable, configurable });
 }
 
-/** What `addInfoAccessor` needs of a graph. */
+/** The part of a graph that `addInfoAccessor` needs. */
 interface Writer {
   readonly properties: unknown[];
   cell(...values: readonly unknown[]): unknown[];

@@ -135,8 +135,7 @@ export class ContextExporter implements Exporter {
     this.#captured = undefined;
     const shares = captured !== undefined && (haveCode || sharesAny(args, captured));
     const given = haveCode ? this.#givenMembers() : [];
-    if (!shares && given.length === 0 && !meet(this.#roads, this.#values?.roads))
-      return undefined;
+    if (!shares && given.length === 0 && !meet(this.#roads, this.#values?.roads)) return undefined;
     const what = titleOf(fn);
     return this.#guard(what, () => {
       const { inner, stores } = arrivedStores(fn) ?? { inner: fn };

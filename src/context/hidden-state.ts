@@ -16,7 +16,7 @@ import { cjsModule, type ModuleReference } from './references.js';
 import type { Binding } from './scope.js';
 import type { AnyFunction } from './types.js';
 
-/** What is imported again, as imports.ts finds it. */
+/** Finds what is imported again: imports.ts. */
 interface Names {
   exportOf(fn: AnyFunction, code: Code): ModuleReference | undefined;
   isSentinel(symbol: symbol): boolean;

@@ -1,4 +1,4 @@
-// What of Node no module exports, of its errors and of listeners: read from an error that is thrown for it, or
+// Parts of Node that no module exports, of its errors and of listeners: read from an error that is thrown for it, or
 // from a listener, once, when it is asked for.
 // Not here: classes that there are for one code only (node-errors.ts).
 

@@ -26,13 +26,13 @@ const mostFunctions = 16;
 /** Objects with more properties are tables of data. */
 const mostProperties = 100;
 
-/** What a function sees. `isSettled`: none of that can become another value. */
+/** The values that a function sees. `isSettled`: none of that can become another value. */
 interface Seen {
   readonly values: readonly unknown[];
   readonly isSettled: boolean;
 }
 
-/** What finds functions in their scripts: describe.ts. */
+/** Finds functions in their scripts: describe.ts. */
 interface Finder {
   around(fn: AnyFunction): Around | undefined;
   placeOf(fn: AnyFunction): Place | undefined;
@@ -142,7 +142,7 @@ export class Keepers {
   }
 }
 
-/** What private statics of a class hold. */
+/** The values of private statics of a class. */
 function privatesOf(fn: AnyFunction, { privateStatics, writtenPrivates }: Code): Seen {
   if (privateStatics.length === 0) return nothing;
   const held = inspectSelf().privateStatics(fn);

@@ -17,10 +17,7 @@ export function isLeaf(value: object): boolean {
 export function leafPrototype(value: object): object | undefined {
   if (types.isDate(value)) return Date.prototype;
   if (types.isRegExp(value)) return RegExp.prototype;
-  if (ArrayBuffer.isView(value)) {
-    if (Buffer.isBuffer(value)) return Buffer.prototype;
-    return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
-  }
+  if (Buffer.isBuffer(value)) return Buffer.prototype;
   return builtinPrototype(Object.prototype.toString.call(value).slice(8, -1));
 }
 

@@ -1,4 +1,4 @@
-// What making values from a payload needs of a peer's memory: what earlier payloads made, code, modules.
+// The memory of a peer, as making values from a payload needs it: what earlier payloads made, code, modules.
 // Not here: keeping it (importer.ts), using it (decode.ts).
 
 import type { CodedError } from '../errors.js';
@@ -6,7 +6,7 @@ import type { Identity } from './protocol.js';
 import type { Instance } from './recreate.js';
 import type { AnyFunction } from './types.js';
 
-/** What outlives a payload. */
+/** Everything that outlives a payload. */
 export interface Memory {
   /** The value of this process that a peer sends back; `undefined`: it is not ours, or gone. */
   original(identity: Identity): unknown;

@@ -1,5 +1,5 @@
-// Modules of the user's own (files, `data:` URLs), and which of them loading one loads in turn. Packages are left out: they neither start
-// tasks of the user nor import the program.
+// Modules of the user's own (files, `data:` URLs), and which of them loading one loads in turn. Packages are left
+// out: they neither start tasks of the user nor import the program.
 // Reading and parsing every module of a large program would take longer than a call. So a pattern that finds more
 // than there is looks through the texts first, and what it finds nothing in is not parsed.
 

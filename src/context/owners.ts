@@ -20,7 +20,7 @@ import type { AnyFunction } from './types.js';
 
 const require = createRequire(import.meta.url);
 
-/** What the code of a function sees, innermost first. */
+/** The scopes that the code of a function sees, innermost first. */
 export interface Around {
   readonly script: Script;
   readonly scopes: readonly object[];

@@ -146,7 +146,7 @@ function isPlainSet(value: Set<unknown>, seen: Set<object>): boolean {
   return true;
 }
 
-/** Whether a Map or Set is more than what lies in it. */
+/** True: a Map or Set is more than what lies in it. */
 function hasMore(value: object): boolean {
   return (
     Reflect.ownKeys(value).length > 0 || !Object.isExtensible(value) || hasPrivateMembers(value)

@@ -179,7 +179,7 @@ class Reach {
   }
 }
 
-/** What of a module's reach says that code uses its export `name` (`*`: any export). */
+/** Keys of a reach by which code uses the export `name` of a module (`*`: any export). */
 export function keysOfExport(url: string, name: string): readonly string[] {
   const keys = [anyOf(url), exportKey(url, '*'), exportKey(url, name === '*' ? '' : name)];
   const found = variableOfExport(url, name);

@@ -155,7 +155,7 @@ function isMadeBy(holder: object, scope: Scope, place: Place, placeOf: PlaceOf):
   return false;
 }
 
-/** Whether the function in `scope` is a method of `holder`, or a half of an accessor. */
+/** True: the function in `scope` is a method of `holder`, or a half of an accessor. */
 function hasMethod(holder: object, scope: Scope, place: Place, placeOf: PlaceOf): boolean {
   const { start, end } = scope.node;
   const text = place.script.source?.slice(start, end);

@@ -1,6 +1,7 @@
 // From a place in the code that V8 runs to the source that the user wrote.
 
 import { findSourceMap, SourceMap } from 'node:module';
+import { bareUrl } from './resolve-module.js';
 
 /** Zero-based. */
 interface OriginalPlace {
@@ -54,7 +55,7 @@ export function isRelative(file: string): boolean {
 }
 
 function withoutScheme(name: string): string {
-  return name.replace(/^file:\/\//, '').replace(/[?#].*$/, '');
+  return bareUrl(name).replace(/^file:\/\//, '');
 }
 
 /** True: the text of a script ends with a map, as a test runner writes it. */

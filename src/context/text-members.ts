@@ -1,4 +1,4 @@
-// What a function that the text of a class makes (a method, half of an accessor, a function in a static field) has
+// Parts of a function that the text of a class makes (a method, half of an accessor, a function in a static field)
 // beside that text: properties, another name, what it inherits. A peer changes its copy in place, so that it
 // keeps `super` and `#private`.
 // Not here: whether a function is the text's own (classes.ts), writing it (additions.ts).
@@ -53,7 +53,7 @@ export function openDescriptor(target: object, key: Key): OwnDescriptor | undefi
   });
 }
 
-/** What a function of a member was like when it was made: own keys but `prototype`, what it inherits. */
+/** The state of a member's function when it was made: own keys but `prototype`, what it inherits. */
 interface Usual {
   readonly name: string | undefined;
   readonly length: number;
@@ -72,7 +72,7 @@ export function rememberUsual(fn: AnyFunction): void {
   });
 }
 
-/** What the text of its class gives `fn`, which stands under `key`. */
+/** The state that the text of its class gives `fn`, which stands under `key`. */
 export function usualOf(
   fn: AnyFunction,
   key: Key,
@@ -86,12 +86,12 @@ export function usualOf(
   return { name, length: member?.givenLength ?? 0, above: usualAbove(fn) };
 }
 
-/** What functions inherit: plain ones, async ones, generators, async generators. */
+/** The prototypes of functions: plain ones, async ones, generators, async generators. */
 const kinds = [() => {}, async () => {}, function* () {}, async function* () {}].map(
   (each): object => Object.getPrototypeOf(each),
 );
 
-/** What a function of this kind inherits from, in its realm, where nobody changed it. */
+/** The prototype of a function of this kind, in its realm, where nobody changed it. */
 function usualAbove(fn: AnyFunction): object | null {
   const above: object | null = Object.getPrototypeOf(fn);
   const usual =
@@ -110,7 +110,7 @@ function isUsualKey(fn: AnyFunction, key: Key, usual: Usual): boolean {
   return isClosed && own.value === usual[key];
 }
 
-/** What a member is not as its text makes it; `undefined`: more than a peer can change in its copy. */
+/** Keys of a member that are not as its text makes them; `undefined`: more than a peer can change in its copy. */
 export function changesOf(fn: AnyFunction, usual: Usual): Key[] | undefined {
   const keys = new Set([...Reflect.ownKeys(fn), 'name', 'length']);
   const changed = [...keys].filter((key) => !isUsualKey(fn, key, usual));
@@ -128,7 +128,7 @@ export function changesOf(fn: AnyFunction, usual: Usual): Key[] | undefined {
   return isMade ? changed : undefined;
 }
 
-/** Whether the prototype of a generator, or of a function that is a static field, is as it was made. */
+/** True: the prototype of a generator, or of a function that is a static field, is as it was made. */
 function isUntouched(prototype: object, fn: AnyFunction): boolean {
   if (!Object.isExtensible(prototype)) return false;
   const keys = Reflect.ownKeys(prototype);

@@ -13,7 +13,7 @@ export function describeExit(exit: HostExit): string {
 /** Exit code of a process that called abort(), as V8 does without heap, where there are no signals. */
 const abortExitCode = 134;
 
-/** What ends a process from inside; as signals and as a shell's codes. V8 without heap ends by most of them. */
+/** Ends of a process from inside; as signals and as a shell's codes. V8 without heap ends by most of them. */
 const crashes: ReadonlySet<string | number | null> = new Set([
   'SIGABRT',
   'SIGBUS',

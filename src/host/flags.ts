@@ -126,7 +126,7 @@ const preloadFlags = /^(?:-r|--require|--import)(?:=|$)/;
 
 /** The first file or module that a flag of `execArgv` names and that is not there, with that flag. */
 export function missingFileOf(execArgv: readonly string[]): string | undefined {
-  for (const [flag = '', next = ''] of groups(execArgv, (word) => word)) {
+  for (const [flag = '', next = ''] of groups(execArgv, String)) {
     const [, name = flag, value = next] = /^(--[^=]+)=(.*)$/s.exec(flag) ?? [];
     const isThere = lookups.get(name);
     if (isThere !== undefined && value !== '' && !isThere(value)) return `${value} of ${name}`;
@@ -138,7 +138,7 @@ function isFileThere(value: string): boolean {
   return existsSync(value.startsWith('file:') ? fileURLToPath(value) : resolve(value));
 }
 
-/** As `import()` finds it: a package, or a URL of another kind, may be anywhere. */
+/** Looks where `import()` does: a package, or a URL of another kind, may be anywhere. */
 function isImportThere(value: string): boolean {
   return !/^(?:\.{0,2}\/|file:)/.test(value) || isFileThere(value);
 }

@@ -83,7 +83,7 @@ function copiesOf(value: object): object[] {
   return typeof parsed === 'object' && parsed !== null ? [copy, parsed] : [copy];
 }
 
-/** Whether all that a record, which is no Proxy, has is plain data. */
+/** True: all that a record, which is no Proxy, has is plain data. */
 export function isPlainRecord(value: object): boolean {
   if (!Object.isExtensible(value)) return false;
   for (const key of Reflect.ownKeys(value)) {

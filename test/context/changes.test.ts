@@ -211,7 +211,7 @@ const changesOfClass: typeof changes = {
   },
 };
 
-/** How a function goes: the callback, and its arguments. */
+/** Ways of a function: the callback, and its arguments. */
 const places: Record<string, (fn: any) => [AnyFunction, unknown[]]> = {
   argument: (fn) => [(given: any) => look(given), [fn]],
   'in an object': (fn) => [(given: any) => look(given.at), [{ at: fn }]],

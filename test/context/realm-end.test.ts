@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 const program = fileURLToPath(new URL('fixtures/realm-end.js', import.meta.url));
 
-/** What a test file leaves behind: a promise, `left`. */
+/** Leftovers of a test file: a promise, `left`. */
 const leftovers: Record<string, string> = {
   'a task that is over': 'const k = 2; globalThis.left = library.run(() => k); await left;',
   'a task that runs': 'globalThis.left = library.run(() => new Map([[1, { n: 2n }]]));',

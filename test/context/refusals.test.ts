@@ -340,11 +340,11 @@ for (const { title, make, says, code = 'TRANSFER_UNSUPPORTED', end } of values) 
   });
 }
 
-/** What an application of Express has as `app.request`: a function with a request for its prototype. */
+/** The `app.request` of an application of Express: a function with a request for its prototype. */
 const app = Object.assign(() => 1, { request: Object.create(IncomingMessage.prototype) });
 const { request } = app;
 
-/** How the message opens, by what captured the same request. */
+/** Openings of the message, by what captured the same request. */
 const subjects: readonly [title: string, fn: () => unknown, says: RegExp][] = [
   ['a variable', () => request, /: it is an IncomingMessage.*as `const \{ body, query \} = req`/],
   [

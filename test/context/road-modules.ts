@@ -220,7 +220,7 @@ function namesOf({ shown }: Pick<Module, 'shown'>): string[] {
   return [...new Set(shown.flatMap((each) => each.names))];
 }
 
-/** How a module of `format` has another one, and may hold what that exports. */
+/** Text by which a module of `format` has another one, and may hold what that exports. */
 function importOf(
   dice: Random,
   module: Module,

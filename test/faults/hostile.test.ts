@@ -46,7 +46,7 @@ function stepsOf(t: TestContext, host: Host): Promise<Steps> {
   return begun;
 }
 
-/** Of both kinds of hosts at a time. */
+/** Runs both kinds of hosts at a time. */
 async function checkSteps(t: TestContext, isWanted: (what: string) => boolean): Promise<void> {
   const both = await Promise.all(hosts.map((host) => stepsOf(t, host)));
   for (const [at, { clean, lines }] of both.entries()) {

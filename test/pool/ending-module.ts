@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 
-/** What its load does in a host. */
+/** The effect of its load in a host. */
 export const loadVariable = 'MANYCORE_TEST_LOAD';
 /** The file that shows that it loads. */
 export const loadingVariable = 'MANYCORE_TEST_LOADING';

@@ -188,7 +188,7 @@ const nested: Record<string, Nested> = {
     }).then((items) => got.push(...items)),
 };
 
-/** What listeners of the tasks' own calls get, the same as in a program. */
+/** Reports that listeners of the tasks' own calls get, the same as in a program. */
 const expected: Record<string, unknown[]> = {
   'a call': ['inner'],
   'a call of another pool': ['inner'],
@@ -205,7 +205,7 @@ const expected: Record<string, unknown[]> = {
   'a map': [1, 2],
 };
 
-/** What comes to the listener around, but for the first and the last. */
+/** Reports that come to the listener around, but for the first and the last. */
 const passed = (name: string): unknown[] =>
   name.includes('that reports') ? [['passed on', 'inner']] : [];
 
