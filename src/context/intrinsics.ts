@@ -54,6 +54,14 @@ const hiddenGlobals = new Set(
 /** Reading these warns, or loads much: found by name when a value claims to be one (`byName`). */
 const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'navigator']);
 
+/** Reading one loads an HTTP client (undici), for 35 ms. Their values are there once it is loaded. */
+const clientGlobals = new Set(
+  (
+    'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket'
+  ).split(' '),
+);
+const clientModule = 'NativeModule internal/deps/undici/undici';
+
 /** Not reachable from a global by data properties alone; `@` starts such a path. */
 const hidden: Readonly<Record<string, () => unknown>> = {
   CodedError: () => CodedError,
@@ -80,12 +88,14 @@ function argumentsOf(): object {
 }
 
 let table: Map<unknown, Path> | undefined;
+/** Lengths of the list of loaded modules, when it was last read. */
 let modulesSeen = -1;
+let clientSeen = -1;
+let hasClient = false;
 
 /** The path that names `value` in every process; `undefined`: it is not built in. */
 export function builtinPath(value: unknown): Path | undefined {
-  table ??= globalTable();
-  const known = table.get(value);
+  const known = globalsHere().get(value);
   if (known !== undefined) {
     const isAdded = typeof value === 'function' && known.length > 1 && isOfProgram(value);
     return isAdded ? undefined : known;
@@ -125,9 +135,9 @@ export function standardStreamPath(value: object): Path | undefined {
 
 /** The same for the modules of Node and what they export. */
 export function nodeModulePath(value: unknown): Path | undefined {
-  table ??= globalTable();
-  addNodeModules(table);
-  return table.get(value);
+  const known = globalsHere();
+  addNodeModules(known);
+  return known.get(value);
 }
 
 /** The name of the module of Node that `namespace` is what `import` gives of. Runs no getter of it. */
@@ -198,9 +208,45 @@ function byName(name: string): unknown {
   return 'value' in descriptor ? descriptor.value : undefined;
 }
 
+function globalsHere(): Map<unknown, Path> {
+  table ??= globalTable();
+  if (!hasClient && isClientLoaded()) {
+    hasClient = true;
+    addGlobals(table, clientGlobals);
+  }
+  return table;
+}
+
+function isClientLoaded(): boolean {
+  const loaded = loadedModules();
+  if (loaded === undefined) return true;
+  if (loaded.length === clientSeen) return false;
+  clientSeen = loaded.length;
+  return loaded.includes(clientModule);
+}
+
+/** What Node has loaded of its own, as `NativeModule fs`. */
+function loadedModules(): readonly unknown[] | undefined {
+  const list: unknown = Reflect.get(process, 'moduleLoadList');
+  return Array.isArray(list) ? list : undefined;
+}
+
 function globalTable(): Map<unknown, Path> {
   const found = new Map<unknown, Path>([[globalThis, ['globalThis']]]);
-  for (const name of Object.getOwnPropertyNames(globalThis)) {
+  const names = Object.getOwnPropertyNames(globalThis);
+  addGlobals(
+    found,
+    names.filter((name) => !clientGlobals.has(name)),
+  );
+  for (const [name, read] of Object.entries(hidden)) {
+    const value = read();
+    if (isReference(value)) add(found, value, [`@${name}`], 1);
+  }
+  return found;
+}
+
+function addGlobals(found: Map<unknown, Path>, names: Iterable<string>): void {
+  for (const name of names) {
     const descriptor = descriptorOf(globalThis, name);
     if (descriptor === undefined || !isBuiltinGlobal(name)) continue;
     const value: unknown = getterGlobals.has(name)
@@ -208,11 +254,6 @@ function globalTable(): Map<unknown, Path> {
       : descriptor.value;
     if (isReference(value) && value !== globalThis) add(found, value, [name], 2);
   }
-  for (const [name, read] of Object.entries(hidden)) {
-    const value = read();
-    if (isReference(value)) add(found, value, [`@${name}`], 1);
-  }
-  return found;
 }
 
 function isReference(value: unknown): value is object {
@@ -245,8 +286,7 @@ function add(found: Map<unknown, Path>, value: object, path: Path, depth: number
 }
 
 function addNodeModules(found: Map<unknown, Path>): void {
-  const list: unknown = Reflect.get(process, 'moduleLoadList');
-  const loaded = Array.isArray(list) ? list : [];
+  const loaded = loadedModules() ?? [];
   if (loaded.length === modulesSeen) return;
   const names = new Set(loaded.map((entry: unknown) => String(entry).replace(/^\S+ /, '')));
   for (const name of builtinModules) {
@@ -255,7 +295,7 @@ function addNodeModules(found: Map<unknown, Path>): void {
     const value: unknown = loadNodeModule(specifier);
     if (isReference(value)) add(found, value, [specifier], 2);
   }
-  modulesSeen = Array.isArray(list) ? list.length : 0;
+  modulesSeen = loadedModules()?.length ?? 0;
 }
 
 const require = createRequire(import.meta.url);

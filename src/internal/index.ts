@@ -62,6 +62,7 @@ export {
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
 export { hasMorePrivates, hasPrivateMembers, isSameClass } from './hidden-class.js';
+export { isWebServer, nodeHttp, nodeHttps } from './http.js';
 export { jsonOf } from './json.js';
 export { Lifecycle, type Steps } from './lifecycle.js';
 export { onLines } from './lines.js';

@@ -3,14 +3,14 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { createSecureServer } from 'node:http2';
-import { createServer as createTlsServer } from 'node:https';
 import { createRequire, runMain } from 'node:module';
 import { Server } from 'node:net';
 import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CodedError } from '../errors.js';
+import { nodeHttp, nodeHttps } from '../internal/index.js';
 import { fetchListener } from './fetch.js';
 import type { AppSettings, TlsFiles } from './protocol.js';
 
@@ -107,7 +107,7 @@ export function listenWith(
   }
   const listener = listenerOf(app);
   if (listener === undefined) return false;
-  orFail(createServer(listener).listen(options), onFailed);
+  orFail(nodeHttp().createServer(listener).listen(options), onFailed);
   return true;
 }
 
@@ -129,7 +129,7 @@ function secureServer(app: unknown, { cert, key, http2 }: TlsFiles): Server {
     );
   }
   const options = { cert: readFileSync(cert), key: readFileSync(key) };
-  if (!http2) return createTlsServer(options, listener);
+  if (!http2) return nodeHttps().createServer(options, listener);
   // Its requests and responses are those of HTTP/1 as far as listeners are concerned.
   return createSecureServer({ ...options, allowHTTP1: true }).on('request', listener);
 }

@@ -3,10 +3,10 @@
 // over TCP. remote.ts is the other end of the socket.
 
 import { rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
-import { messageOf, socketPath } from '../internal/index.js';
+import { messageOf, nodeHttp, socketPath } from '../internal/index.js';
 import type { Range, StatusAddress } from './options.js';
 import { programStack } from './program-stack.js';
 import type { BoundAddress } from './protocol.js';
@@ -53,7 +53,7 @@ export class Control {
     const path = nextControlPath();
     rmSync(path, { force: true }); // of an earlier process with this number
     await this.#listen(
-      createServer((request, response) => void this.#answer(request, response)),
+      nodeHttp().createServer((request, response) => void this.#answer(request, response)),
       { path },
     );
     this.#path = path;
@@ -61,7 +61,7 @@ export class Control {
 
   /** Shows the status page; resolves with its port. Rejects with `SERVE_CONTROL_FAILED`. */
   async listenForViewers({ host, port }: StatusAddress): Promise<number> {
-    const server = createServer((request, response) => this.#show(request, response));
+    const server = nodeHttp().createServer((request, response) => this.#show(request, response));
     await this.#listen(server, { host, port });
     const address = server.address();
     return typeof address === 'object' && address !== null ? address.port : port;

@@ -9,11 +9,10 @@
 // Idle connections are not closed at once, as Node's `server.close()` does: a request may be on its way over
 // one of them, and its client would see a reset.
 
-import { Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
-import { Server as HttpsServer } from 'node:https';
 import { Server as NetServer } from 'node:net';
-import { announcements } from '../internal/index.js';
+import { announcements, isWebServer } from '../internal/index.js';
 import type { Connections, SessionUse } from './connections.js';
 
 /** A connection that has been idle for so long is closed, in ms. */
@@ -21,8 +20,6 @@ const idleMs = 1000;
 const tickMs = 100;
 /** An HTTP/2 session without a stream for so long has a pause: longer than most ways to a client, in ms. */
 const pauseMs = 200;
-
-type WebServer = HttpServer | HttpsServer;
 
 export class Drain {
   readonly #connections: Connections;
@@ -127,10 +124,6 @@ export async function closeServer(server: NetServer): Promise<void> {
     Reflect.apply(NetServer.prototype.close, server, [resolve]); // an error: it was closed before
   });
   if (isWebServer(server)) server.close(() => {}); // what it watches connections with
-}
-
-function isWebServer(server: NetServer): server is WebServer {
-  return server instanceof HttpServer || server instanceof HttpsServer;
 }
 
 /** Its classes are not exported. */

@@ -1,14 +1,10 @@
 // A request listener for a `fetch` handler: Request in, Response out, bodies streamed both ways.
 
-import {
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { inspect } from 'node:util';
+import { nodeHttp } from '../internal/index.js';
 
 export type FetchHandler = (request: Request) => unknown;
 
@@ -29,7 +25,7 @@ async function answer(
   try {
     const request = requestOf(incoming, left.signal);
     if (typeof request === 'number') {
-      outgoing.writeHead(request, { 'content-type': 'text/plain' }).end(STATUS_CODES[request]);
+      outgoing.writeHead(request, { 'content-type': 'text/plain' }).end(nodeHttp().STATUS_CODES[request]);
       return;
     }
     const response = await handler(request);

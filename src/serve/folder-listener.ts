@@ -1,10 +1,10 @@
 // What the listeners for folders share: files (static/) and CGI programs (cgi/).
 
 import { realpathSync, statSync } from 'node:fs';
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invalid, messageOf } from '../internal/index.js';
+import { invalid, messageOf, nodeHttp } from '../internal/index.js';
 
 /** `next`, as of Connect and Express: called where there is nothing for the request. */
 export type FolderListener = (
@@ -36,7 +36,7 @@ export function answerStatus(
   status: number,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const body = `${STATUS_CODES[status] ?? 'Internal Server Error'}\n`;
+  const body = `${nodeHttp().STATUS_CODES[status] ?? 'Internal Server Error'}\n`;
   response.writeHead(status, {
     ...headers,
     'Content-Type': 'text/plain; charset=utf-8',

@@ -2,12 +2,12 @@
 // tells by its row of the scoreboard what it holds. The same in a thread and in a process's main thread.
 
 import { closeSync } from 'node:fs';
-import { Server as HttpServer } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { addSource } from '../agent/index.js';
 import { CodedError } from '../errors.js';
 import { finishWork, useSharedHosts } from '../host/index.js';
+import { nodeHttp } from '../internal/index.js';
 import type { NativeSeat } from '../native.js';
 import { callNative, requireNative } from '../native.js';
 import { listenWith, loadApp } from './app.js';
@@ -216,7 +216,7 @@ export class Loop {
 
   #listening(handle: ListenHandle, server: unknown): void {
     this.#handles[handle.number]?.push(handle);
-    if (server instanceof HttpServer) this.#row.or(boardAt.speaksHttp, 1 << handle.number);
+    if (server instanceof nodeHttp().Server) this.#row.or(boardAt.speaksHttp, 1 << handle.number);
     this.#drain.addServer(server);
     const { serverNames } = this.#options.app;
     const isShared = serverNames.length > 0 && handle.getsockname !== undefined;

@@ -2,10 +2,10 @@
 // proxies use a connection for several names where address or certificate are the same. They hear 421,
 // and ask over another connection (RFC 9110, section 15.5.20).
 
-import { IncomingMessage, ServerResponse } from 'node:http';
 import { constants } from 'node:http2';
 import { Server as NetServer } from 'node:net';
 import { Duplex } from 'node:stream';
+import { nodeHttp } from '../internal/index.js';
 
 const misdirected = constants.HTTP_STATUS_MISDIRECTED_REQUEST;
 const answer = `HTTP/1.1 ${misdirected} Misdirected Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
@@ -38,8 +38,8 @@ function refuse(names: readonly string[], event: string, given: unknown[]): bool
     Reflect.apply(respond, first, [{ ':status': misdirected }, { endStream: true }]);
     return true;
   }
-  if (!(first instanceof IncomingMessage) || isAskedFor(names, first.headers.host)) return false;
-  if (second instanceof ServerResponse) {
+  if (!(first instanceof nodeHttp().IncomingMessage) || isAskedFor(names, first.headers.host)) return false;
+  if (second instanceof nodeHttp().ServerResponse) {
     second.writeHead(misdirected, { Connection: 'close' }).end();
   } else if (second instanceof Duplex) {
     // An upgrade. Behind an answer that is still to come there is no place for another.

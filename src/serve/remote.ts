@@ -1,9 +1,8 @@
 // Speaks to servers of the same user in other processes, over their private sockets (control.ts).
 
-import { request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
-import { removeLeftSocket, socketPaths } from '../internal/index.js';
+import { nodeHttp, removeLeftSocket, socketPaths } from '../internal/index.js';
 import { controlSockets, type ServerStatus } from './control.js';
 import type { Range } from './options.js';
 import { loopsIn } from './status.js';
@@ -58,7 +57,7 @@ function ask(
     // A change takes as long as the program takes to start; a status is there at once.
     const limit = method === 'GET' && { signal: AbortSignal.timeout(statusLimitMs) };
     const options = { socketPath, method, path, agent: false, ...limit };
-    const asked = request(options, async (response) => {
+    const asked = nodeHttp().request(options, async (response) => {
       try {
         const answer: unknown = await json(response);
         const status = statusIn(answer);

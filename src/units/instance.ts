@@ -3,12 +3,10 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
-import { Server as HttpServer } from 'node:http';
-import { Server as HttpsServer } from 'node:https';
 import type { Server } from 'node:net';
 import { type Bus, type EventBus, ScopedBus, type Welcome } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import { beforeDeadline, Lifecycle, messageOf } from '../internal/index.js';
+import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../internal/index.js';
 import { closeServer } from '../serve/index.js';
 import { BlockingQueue, type BlockingThreads } from './blocking.js';
 import type { InstanceId } from './protocol.js';
@@ -253,8 +251,4 @@ export class Instance {
 
 function destroyServer(server: Server): void {
   if (isWebServer(server)) server.closeAllConnections();
-}
-
-function isWebServer(server: Server): server is HttpServer | HttpsServer {
-  return server instanceof HttpServer || server instanceof HttpsServer;
 }

@@ -3,10 +3,10 @@
 // page itself (web/, which the build makes two files of).
 
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf } from '../../internal/index.js';
+import { integer, messageOf, nodeHttp } from '../../internal/index.js';
 import { isLoopback } from '../host-names.js';
 import { Access } from './access.js';
 import { Feed } from './feed.js';
@@ -67,7 +67,7 @@ export class Dashboard implements Disposable {
 
   private constructor(files: ReadonlyMap<string, File>) {
     this.#files = files;
-    this.#server = createServer((request, response) => this.#answer(request, response));
+    this.#server = nodeHttp().createServer((request, response) => this.#answer(request, response));
   }
 
   /** Rejects with `OPTION_INVALID`, `DASHBOARD_START_FAILED`, `RUNTIME_FOLDER_REFUSED`. */

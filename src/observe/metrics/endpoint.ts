@@ -3,12 +3,12 @@
 // served may open it, and every loop of one that is (its requests count there as those of the program): it
 // answers for the whole program.
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { Registry } from 'prom-client';
 import { agentServers } from '../../agent/index.js';
 import { CodedError } from '../../errors.js';
-import { integer, messageOf, ownOptions, string } from '../../internal/index.js';
+import { integer, messageOf, nodeHttp, ownOptions, string } from '../../internal/index.js';
 import { asksForUs, isLoopback } from '../host-names.js';
 
 export interface EndpointOptions {
@@ -42,7 +42,7 @@ export async function serveMetrics(options: EndpointOptions = {}): Promise<Metri
   const { textRegistry } = await import('./prometheus.js');
   const registry = textRegistry();
   const refusal = isLoopback(host) ? refusalAt(host) : undefined;
-  const server = createServer((request, response) => {
+  const server = nodeHttp().createServer((request, response) => {
     if (refusal !== undefined && !asksForUs(request.headers.host, [])) {
       say(response, 403, plain, refusal);
     } else void answer(request, response, registry);
