@@ -15,6 +15,8 @@ export interface StartFailure {
   readonly error: CodedError;
   /** Starts in a row that fail the same way until the cause is sure to stay; `Infinity`: it may pass. */
   readonly startsToBeSure: number;
+  /** The same text for failures of one cause, in which numbers do not count. */
+  readonly signature: string;
 }
 
 /** Why a host will not be ready, known before it has ended. */
@@ -102,10 +104,11 @@ export function startFailure(
   const error = new CodedError('HOST_START_FAILED', `${label} did not start: ${text}`, { cause });
   if (known !== undefined) {
     const startsToBeSure = known.thrown === undefined ? mayPass : ofSetup(known.thrown.error);
-    return { error, startsToBeSure };
+    return { error, startsToBeSure, signature: error.message };
   }
   const isMissing = missingFile(exit, options) !== undefined;
-  return { error, startsToBeSure: isMissing ? atOnce : ofEnd(exit, options) };
+  const startsToBeSure = isMissing ? atOnce : ofEnd(exit, options);
+  return { error, startsToBeSure, signature: hasCrashed(exit) ? `${label} crashed` : error.message };
 }
 
 /** The flag of a process that exited without a word, and the file of it that is not there. */
@@ -129,12 +132,12 @@ export function failureOfStart(thrown: unknown): StartFailure {
   const isSure = thrown instanceof EntryMissingError || remedy !== undefined;
   const startsToBeSure = isSure ? atOnce : ofSystem(thrown);
   if (thrown instanceof CodedError && thrown.code === 'HOST_START_FAILED') {
-    return { error: thrown, startsToBeSure };
+    return { error: thrown, startsToBeSure, signature: thrown.message };
   }
   const why = `${messageOf(thrown)}${permissionRemedy(thrown)}`;
   const text = `no host could be started: ${why}${remedy === undefined ? '' : `: ${remedy}`}`;
   const error = new CodedError('HOST_START_FAILED', text, { cause: thrown });
-  return { error, startsToBeSure };
+  return { error, startsToBeSure, signature: error.message };
 }
 
 /** Under `--permission`; empty for other errors. */
@@ -181,9 +184,13 @@ function isMistake(error: unknown): boolean {
 function ofExit(exit: HostExit, hasOwnLimits: boolean): number {
   const { exitCode, signal } = exit;
   if (exitCode === wrongFlagExitCode) return atOnce;
-  if (mayLackHeap(exit) || isCrash(signal) || isCrash(exitCode))
-    return hasOwnLimits ? thirdTime : mayPass;
+  if (hasCrashed(exit)) return hasOwnLimits ? thirdTime : mayPass;
   return signal !== null || killedExitCodes.has(exitCode) ? mayPass : thirdTime;
+}
+
+/** V8 without heap ends by one signal now, and by another the next time. */
+function hasCrashed(exit: HostExit): boolean {
+  return mayLackHeap(exit) || isCrash(exit.signal) || isCrash(exit.exitCode);
 }
 
 /** Codes of the error and of its causes, the outermost first. */

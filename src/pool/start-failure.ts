@@ -21,5 +21,5 @@ export function idleEnd(host: EndedHost, exit: HostExit): StartFailure | undefin
   const why = exit.error === undefined ? '' : `: ${exit.error.message}`;
   const text = `${host.label} ended ${describeExit(exit)} before it had done anything${why}`;
   const error = new CodedError('HOST_START_FAILED', text, exit.error && { cause: exit.error });
-  return { error, startsToBeSure: Infinity };
+  return { error, startsToBeSure: Infinity, signature: text };
 }

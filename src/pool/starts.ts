@@ -80,13 +80,13 @@ export class Starts {
   }
 
   /** `host`: the one that failed; `undefined`: none was made. */
-  failed({ error, startsToBeSure }: StartFailure, host: StartingHost | undefined): void {
+  failed({ error, startsToBeSure, signature }: StartFailure, host: StartingHost | undefined): void {
     const { hasReadyHost, hasStartingHost, isWaitedFor, onGiveUp } = this.#options;
     const atMs = nowMs();
     const { next, delayMs, isNewWave } = this.#patience.failed({
       nowMs: atMs,
       beganMs: host?.startedAtMs ?? atMs,
-      signature: error.message.replaceAll(/\d+/g, '#'),
+      signature: signature.replaceAll(/\d+/g, '#'),
       wavesToBeSure: startsToBeSure,
     });
     if (isNewWave) this.#degrade(error, atMs, delayMs);

@@ -135,6 +135,17 @@ test('a permission that is missing is named by its flag', () => {
   assert.match(denied('WorkerThreads'), /--allow-worker\)/);
 });
 
+test('crashes by other signals are of one cause, other ends are not', () => {
+  const signatureOf = (given: Partial<HostExit>) =>
+    startFailure('host 1', undefined, exit(given), { ...options, maxHeapMb: 4 }).signature;
+  const crashes = ['SIGABRT', 'SIGBUS', 'SIGILL', 'SIGSEGV', 'SIGTRAP'].map((signal) =>
+    signatureOf({ signal }),
+  );
+  assert.equal(new Set([...crashes, signatureOf({ exitCode: 139 })]).size, 1);
+  const others = [{ exitCode: 1 }, { exitCode: 9 }, { signal: 'SIGKILL' }].map(signatureOf);
+  assert.equal(new Set([...others, crashes[0]]).size, 4);
+});
+
 test('a start that took too long may be faster the next time', () => {
   const known = { text: 'it was not ready', thrown: undefined };
   const failure = startFailure('host 1', known, exit({ signal: 'SIGKILL' }), options);
