@@ -56,9 +56,9 @@ const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'na
 
 /** Reading one loads an HTTP client (undici), for 35 ms. Their values are there once it is loaded. */
 const clientGlobals = new Set(
-  (
-    'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket'
-  ).split(' '),
+  'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket'.split(
+    ' ',
+  ),
 );
 const clientModule = 'NativeModule internal/deps/undici/undici';
 

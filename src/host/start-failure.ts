@@ -108,7 +108,11 @@ export function startFailure(
   }
   const isMissing = missingFile(exit, options) !== undefined;
   const startsToBeSure = isMissing ? atOnce : ofEnd(exit, options);
-  return { error, startsToBeSure, signature: hasCrashed(exit) ? `${label} crashed` : error.message };
+  return {
+    error,
+    startsToBeSure,
+    signature: hasCrashed(exit) ? `${label} crashed` : error.message,
+  };
 }
 
 /** The flag of a process that exited without a word, and the file of it that is not there. */

@@ -25,7 +25,9 @@ async function answer(
   try {
     const request = requestOf(incoming, left.signal);
     if (typeof request === 'number') {
-      outgoing.writeHead(request, { 'content-type': 'text/plain' }).end(nodeHttp().STATUS_CODES[request]);
+      outgoing
+        .writeHead(request, { 'content-type': 'text/plain' })
+        .end(nodeHttp().STATUS_CODES[request]);
       return;
     }
     const response = await handler(request);

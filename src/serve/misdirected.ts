@@ -38,7 +38,8 @@ function refuse(names: readonly string[], event: string, given: unknown[]): bool
     Reflect.apply(respond, first, [{ ':status': misdirected }, { endStream: true }]);
     return true;
   }
-  if (!(first instanceof nodeHttp().IncomingMessage) || isAskedFor(names, first.headers.host)) return false;
+  if (!(first instanceof nodeHttp().IncomingMessage) || isAskedFor(names, first.headers.host))
+    return false;
   if (second instanceof nodeHttp().ServerResponse) {
     second.writeHead(misdirected, { Connection: 'close' }).end();
   } else if (second instanceof Duplex) {
