@@ -264,9 +264,10 @@ test('what runs in the hosts is told while somebody listens', async (t) => {
     },
   );
   t.after(stop);
-  const withTasks = await waitFor(() => slices.find(({ hosts }) => hosts.length > 0));
+  // In a slice of a slow machine a task may run that has begun in another, and none begin.
+  const withTasks = await waitFor(() => slices.find(({ hosts }) => (hosts[0]?.tasks ?? 0) > 0));
   const [host] = withTasks.hosts;
-  assert.ok(host !== undefined && host.host > 0 && host.tasks > 0 && host.busyMs > 0);
+  assert.ok(host !== undefined && host.host > 0 && host.busyMs > 0);
   assert.equal(sum(withTasks.ran.map(([, count]) => count)), host.tasks);
   await waitFor(() => slices.some(({ tasks }) => tasks.some(({ isFailed }) => isFailed)));
   // On a machine that is busy a quick task takes long enough to be told by name, too.

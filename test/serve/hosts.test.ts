@@ -83,7 +83,7 @@ test('a loop that begins while another uses all hosts waits for them beyond its 
       response.end(String(failures));
     }).listen(0, '127.0.0.1');`,
   );
-  const server = await open(t, app, { processes: 1, loops: 1 });
+  const server = await open(t, app, { processes: 1, loops: 1, drainTimeoutMs: 60_000 });
   const long = Array.from({ length: hostCount }, () => bodyOf(portOf(server), '/4500'));
   await waitFor(() => hosts().length === hostCount);
   await server.reload();
