@@ -25,6 +25,7 @@ import { Imports } from './imports.js';
 import { canInspect, inspectSelf } from './inspector.js';
 import { internalErrors, onceState } from './internal-errors.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
+import { isForeignRequire } from './jest.js';
 import type { Around } from './owners.js';
 import { perHostFactory } from './per-host.js';
 import { special } from './protocol.js';
@@ -293,8 +294,10 @@ export class Functions implements FunctionEncoder {
         if (place !== undefined && scopes !== undefined && !graph.isConstant) {
           graph.roads.addScopes(place.script, scopes);
         }
-        const loads = code.usesDynamicImport || slots.some(({ name }) => name === 'require');
-        if (loads && place !== undefined) graph.roads.addLoads(place, code.text, graph.path);
+        const required = slots.find(({ name }) => name === 'require');
+        const requires = required !== undefined && !isForeignRequire(required.value);
+        if ((requires || code.usesDynamicImport) && place !== undefined)
+          graph.roads.addLoads(place, code.text, requires, graph.path);
         for (const [at, slot] of slots.entries())
           this.#slot(fn, described, slot, at, values, graph);
         entry.push(self.length === 0 ? [] : graph.at('this', () => graph.cell(...self)));

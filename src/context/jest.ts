@@ -54,7 +54,8 @@ interface Require extends AnyFunction {
   resolve(specifier: string): string;
 }
 
-function isForeignRequire(value: unknown): value is Require {
+/** True: `value` is the `require` of such a loader. */
+export function isForeignRequire(value: unknown): value is Require {
   if (types.isProxy(value)) return false;
   if (typeof value !== 'function' || !('resolve' in value && 'cache' in value)) return false;
   return 'extensions' in value && value.cache !== cacheOfNode();

@@ -34,6 +34,7 @@ export interface Use {
 interface Load {
   readonly start: number;
   readonly source: string;
+  readonly isRequired: boolean;
 }
 
 export interface From {
@@ -136,7 +137,7 @@ class Outliner implements Outline {
         this.#call(node);
         return;
       case 'ImportExpression':
-        this.#load(node.source, node.start);
+        this.#load(node.source, node.start, false);
         return;
       case 'MemberExpression':
         this.#member(node);
@@ -231,7 +232,7 @@ class Outliner implements Outline {
   /** What a call may put into an object: `list.push(f)`, `Object.assign(held, { f })`, `add(map, f)`. */
   #call({ callee, arguments: given, start }: Extract<AnyNode, { type: 'CallExpression' }>): void {
     const [first, second, third] = given;
-    if (isName(callee, 'require') && first) this.#load(first, start);
+    if (isName(callee, 'require') && first) this.#load(first, start, true);
     const isDefined =
       first && second?.type === 'Literal' && (isName(first, 'exports') || isModuleExports(first));
     if (isDefined && third) this.#export(String(second.value), third);
@@ -246,9 +247,9 @@ class Outliner implements Outline {
     }
   }
 
-  #load(source: AnyNode, start: number): void {
+  #load(source: AnyNode, start: number, isRequired: boolean): void {
     if (source.type !== 'Literal' || typeof source.value !== 'string') return;
-    this.loads.push({ start, source: source.value });
+    this.loads.push({ start, source: source.value, isRequired });
   }
 }
 

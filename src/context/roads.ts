@@ -86,11 +86,12 @@ export class Roads {
     if (known !== undefined) this.addImport(value, known.from, known.parent, undefined);
   }
 
-  /** Modules that the code of a function names in `import()` or `require()`. */
-  addLoads({ script, start }: Place, { length }: string, path: Path): void {
+  /** Modules that the code of a function names in `import()` or, when hosts have its `require`, in that. */
+  addLoads({ script, start }: Place, { length }: string, requires: boolean, path: Path): void {
     if (script.analysis === undefined || start < 0) return;
     for (const load of outlineOf(script.analysis).loads) {
       if (load.start < start || load.start >= start + length) continue;
+      if (load.isRequired && !requires) continue;
       const from = { specifier: load.source, name: '*', isRequired: false };
       const key = `load ${load.source} ${script.url}`;
       const [parent, at] = [script.url, [...path]];

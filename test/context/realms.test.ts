@@ -24,6 +24,9 @@ const ownText: Record<string, string> = {
   exports.double = (n) => n * step;
   exports.Account = class Account { constructor(n) { this.n = n } more() { return new Account(this.n + 1) } };`,
   'double.js': 'exports.double = (n) => n * 2',
+  // As coverage by Istanbul makes it, with `counts` for each module.
+  'counted.js':
+    'const counts = { f: [0] }; exports.double = (n) => { counts.f[0] += 1; return n * 2 }',
 };
 
 const textOf = (file: string): string | undefined => ownText[relative(ownFolder, file)];
@@ -46,13 +49,10 @@ function realm(t: TestContext) {
   t.after(() => pool.close());
   /** Calls `text`, which is a function of `run`, `library` and `require`. */
   const evaluate = async (text: string): Promise<unknown> => {
-    const fn: unknown = vm.runInContext(`(${text})`, context);
+    const filename = join(ownFolder, 'app.js');
+    const fn: unknown = vm.runInContext(`(${text})`, context, { filename });
     assert.ok(typeof fn === 'function');
-    return Reflect.apply(fn, undefined, [
-      pool.run.bind(pool),
-      library,
-      requireFrom(join(ownFolder, 'app.js')),
-    ]);
+    return Reflect.apply(fn, undefined, [pool.run.bind(pool), library, requireFrom(filename)]);
   };
   return { evaluate, context };
 }
@@ -129,6 +129,11 @@ const ofOwnModule: Record<string, readonly [text: string, expected: unknown]> = 
     `(run, library, require) => {
       const { Account } = require('./own.js'), a = new Account(1); return run(() => a.more().n) }`,
     2,
+  ],
+  'a module with state that is required inside': [
+    `(run, library, require) => run(async (n) => {
+      const { double } = await Promise.resolve().then(() => require('./counted.js')); return double(n) }, 4)`,
+    8,
   ],
   'a module that is required inside': [
     `(run, library, require) => run(async (n) => {
