@@ -27,6 +27,10 @@ const steps = [
   { name: 'lock', check: checkLock },
   { name: 'package', check: checkPackage },
   {
+    name: 'api',
+    check: () => run(process.execPath, ['scripts/api-report.mjs', '--check'], capture),
+  },
+  {
     name: 'readme',
     check: () => run(process.execPath, ['scripts/readme-table.mjs', '--check'], capture),
   },

@@ -44,11 +44,11 @@ interface Import {
   readonly to: string;
 }
 
-/** `src/pool/queue.ts` → `pool`, `src/errors.ts` → `errors`, the front door `src/index.ts` → `''`. */
+/** `src/pool/queue.ts` → `pool`, `src/errors.ts` → `errors`, the front door `src/public.ts` → `''`. */
 function partOf(file: string): string {
   const [, first = '', second] = file.split('/');
   if (second !== undefined) return first;
-  return first === 'index.ts' ? '' : first.replace(/\.ts$/, '');
+  return first === 'public.ts' ? '' : first.replace(/\.ts$/, '');
 }
 
 function importsOf(file: string): Import[] {
@@ -103,16 +103,24 @@ test('parts import only the index of another part', () => {
   assert.deepEqual(describeImports(wrong), []);
 });
 
-test('nothing imports the front door', () => {
-  assert.deepEqual(describeImports(imports.filter(({ to }) => to === 'src/index.ts')), []);
+test('nothing imports the public names', () => {
+  assert.deepEqual(describeImports(imports.filter(({ to }) => /(?:^|\/)public\.ts$/.test(to))), []);
 });
 
-test('the front door only re-exports', () => {
-  walk('src/index.ts', (node, source) => {
-    if (node.parent !== source) return;
-    const isReExport = ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined;
-    assert.ok(isReExport || node.kind === ts.SyntaxKind.EndOfFileToken, place(node, source));
-  });
+test('each export of the package is a public.ts, which only re-exports', () => {
+  const { exports } = JSON.parse(readRepositoryFile('package.json'));
+  const files = sourceFiles().filter((file) => file.endsWith('/public.ts'));
+  assert.equal(
+    files.length,
+    Object.keys(exports).filter((name) => name !== './package.json').length,
+  );
+  for (const file of files) {
+    walk(file, (node, source) => {
+      if (node.parent !== source) return;
+      const isReExport = ts.isExportDeclaration(node) && node.moduleSpecifier !== undefined;
+      assert.ok(isReExport || node.kind === ts.SyntaxKind.EndOfFileToken, place(node, source));
+    });
+  }
 });
 
 const mayPrint: ReadonlySet<string> = new Set([

@@ -12,7 +12,10 @@ const { values, positionals } = parseArgs({
     node: { type: 'string', default: process.execPath },
     only: { type: 'string' },
     target: { type: 'string' },
-    manycore: { type: 'string', default: new URL('../../dist/src/index.js', import.meta.url).href },
+    manycore: {
+      type: 'string',
+      default: new URL('../../dist/src/public.js', import.meta.url).href,
+    },
   },
 });
 

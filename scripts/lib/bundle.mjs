@@ -11,17 +11,17 @@ export const outdir = 'dist/bundle';
 
 /** The entry points of package.json, by the name of their file in the bundle. */
 export const doors = {
-  index: 'dist/src/index.js',
-  serve: 'dist/src/serve/index.js',
-  static: 'dist/src/serve/static/static.js',
-  cgi: 'dist/src/serve/cgi/cgi.js',
-  metrics: 'dist/src/observe/metrics/metrics.js',
-  opentelemetry: 'dist/src/observe/opentelemetry/opentelemetry.js',
+  index: 'dist/src/public.js',
+  serve: 'dist/src/serve/public.js',
+  static: 'dist/src/serve/static/public.js',
+  cgi: 'dist/src/serve/cgi/public.js',
+  metrics: 'dist/src/observe/metrics/public.js',
+  opentelemetry: 'dist/src/observe/opentelemetry/public.js',
 };
 
 /** Does nothing without the development packages, or before anything is compiled. */
 export async function bundle() {
-  if (!existsSync('node_modules/esbuild') || !existsSync('dist/src/index.js')) return;
+  if (!existsSync('node_modules/esbuild') || !existsSync('dist/src/public.js')) return;
   const { build } = await import('esbuild');
   const { metafile } = await build({
     entryPoints: {

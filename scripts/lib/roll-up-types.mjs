@@ -9,10 +9,23 @@ const unnamed = 'PLUGIN_WARNING';
 
 /** Does nothing without the development packages, or before anything is compiled. */
 export async function rollUpTypes() {
-  if (!existsSync('node_modules/rollup-plugin-dts') || !existsSync('dist/src/index.d.ts')) return;
+  if (!existsSync('node_modules/rollup-plugin-dts') || !existsSync('dist/src/public.d.ts')) return;
+  const output = await rollUp(Object.keys(doors));
+  for (const name of readdirSync(outdir)) {
+    if (/\.d\.c?ts$/.test(name)) rmSync(`${outdir}/${name}`);
+  }
+  for (const { fileName, code } of output) {
+    writeFileSync(`${outdir}/${fileName}`, code);
+    const asCommonJs = code.replace(/(from '\.\/[^']+)\.js'/g, "$1.cjs'");
+    writeFileSync(`${outdir}/${fileName.replace(/\.ts$/, '.cts')}`, asCommonJs);
+  }
+}
+
+/** Declarations of these entry points, as `{ fileName, code }`, and one file more for what they share. */
+export async function rollUp(names) {
   const [{ rollup }, { dts }] = await Promise.all([import('rollup'), import('rollup-plugin-dts')]);
   const input = Object.fromEntries(
-    Object.entries(doors).map(([name, file]) => [name, file.replace(/\.js$/, '.d.ts')]),
+    names.map((name) => [name, doors[name].replace(/\.js$/, '.d.ts')]),
   );
   const rolled = await rollup({
     input,
@@ -26,12 +39,5 @@ export async function rollUpTypes() {
     entryFileNames: '[name].d.ts',
     chunkFileNames: 'shared-[hash].d.ts',
   });
-  for (const name of readdirSync(outdir)) {
-    if (/\.d\.c?ts$/.test(name)) rmSync(`${outdir}/${name}`);
-  }
-  for (const { fileName, code } of output) {
-    writeFileSync(`${outdir}/${fileName}`, code);
-    const asCommonJs = code.replace(/(from '\.\/[^']+)\.js'/g, "$1.cjs'");
-    writeFileSync(`${outdir}/${fileName.replace(/\.ts$/, '.cts')}`, asCommonJs);
-  }
+  return output;
 }

@@ -117,7 +117,7 @@ export class Drain {
 
 /**
  * Closes a server that is quiet; resolves when its connections have ended. Not by its own `close()`, which
- * ends idle connections at once. @hidden
+ * ends idle connections at once.
  */
 export async function closeServer(server: NetServer): Promise<void> {
   await new Promise((resolve) => {

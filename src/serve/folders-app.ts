@@ -2,8 +2,5 @@
 
 import { fileURLToPath } from 'node:url';
 
-/**
- * For the command line. Its one argument is `Folders` as JSON.
- * @hidden
- */
+/** For the command line. Its one argument is `Folders` as JSON. */
 export const foldersApp = fileURLToPath(new URL('./folders.js', import.meta.url));

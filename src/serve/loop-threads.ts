@@ -5,7 +5,6 @@
 import { defer } from '../internal/index.js';
 import type { FromLoop, ToLoop, TravelledError } from './protocol.js';
 
-/** @hidden */
 export interface SideThread {
   /** Resolves when it is gone, with what it threw. */
   readonly ended: Promise<TravelledError | undefined>;

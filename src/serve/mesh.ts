@@ -8,7 +8,7 @@ import { type ChannelEnd, type MemberName, Members } from '../channels/index.js'
 import { copiesOf } from './copies.js';
 import type { ToProcess } from './protocol.js';
 
-/** The number of the supervisor's own process among the members. @hidden */
+/** The number of the supervisor's own process among the members. */
 export const supervisorMember = 0;
 const supervisor: MemberName = { id: supervisorMember, owner: 0 };
 
@@ -25,10 +25,9 @@ interface Member {
   readonly loop: number;
 }
 
-/** Called with each loop's end of the channel to this process. @hidden */
+/** Called with each loop's end of the channel to this process. */
 export type OnMember = (id: number, end: ChannelEnd) => void;
 
-/** @hidden */
 export class Mesh {
   readonly #onMember: OnMember;
   /** By numbers that are not used again. */

@@ -188,7 +188,7 @@ const mostConnections = 2 ** 20;
 const mostMs = 2 ** 31 - 1;
 const defaultPort = 3000;
 
-/** Throws `OPTION_INVALID`. @hidden */
+/** Throws `OPTION_INVALID`. */
 export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions {
   const given = ownOptions('the options of serve', options, optionNames);
   const plan = oneOf('plan', given.plan ?? 'event', plans);

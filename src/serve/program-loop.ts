@@ -6,7 +6,6 @@ import type { ListenOwner } from './listen.js';
 import type { SideThread } from './loop-threads.js';
 import type { OnMember } from './mesh.js';
 
-/** @hidden */
 export interface ProgramLoop {
   /** Its number in its process. */
   readonly index: number;
@@ -36,7 +35,6 @@ export function markAsServed(): void {
   isServed = true;
 }
 
-/** @hidden */
 export function isServedProcess(): boolean {
   return isServed;
 }
@@ -47,7 +45,6 @@ export function setProgramLoop(loop: ProgramLoop): void {
   ofThread = loop;
 }
 
-/** @hidden */
 export function programLoop(): ProgramLoop | undefined {
   return ofThread;
 }

@@ -2,10 +2,7 @@
 
 import { CodedError, errorCodes } from '../errors.js';
 
-/**
- * Of what a program has thrown when it was started; not of what is said about it.
- * @hidden
- */
+/** Of what a program has thrown when it was started; not of what is said about it. */
 export function programStack(error: unknown): string | undefined {
   if (!(error instanceof CodedError)) return undefined;
   const { cause, code } = error;

@@ -39,10 +39,7 @@ export interface ServedApp extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/**
- * What a server tells of itself to who asks its supervisor's thread.
- * @hidden
- */
+/** What a server tells of itself to who asks its supervisor's thread. */
 export interface ServerFigures {
   /** The path of its program. */
   readonly app: string;
@@ -69,7 +66,6 @@ export async function serve(app: string | URL, options?: ServeOptions): Promise<
 
 /**
  * With a `mesh` the loops talk to each other, and `title` stands for the program in the status.
- * @hidden
  */
 export async function serveProgram(
   path: string,

@@ -7,7 +7,6 @@ import { Member } from './member.js';
 import type { OnMember } from './mesh.js';
 import { type FromLoop, parseTicket, parseToLoop } from './protocol.js';
 
-/** @hidden */
 export interface SideProgram {
   /** What the loop gave it. */
   readonly data: unknown;
@@ -15,7 +14,7 @@ export interface SideProgram {
   join(onMember: OnMember): Promise<number>;
 }
 
-/** For the program of such a thread; once only. Throws `HOST_PROTOCOL` in any other. @hidden */
+/** For the program of such a thread; once only. Throws `HOST_PROTOCOL` in any other. */
 export function sideProgram(): SideProgram {
   const ticket = parseTicket(takeWorkerData()); // not for what is loaded there
   if (ticket.kind !== 'side') throw new Error('this is the program of threads beside loops');

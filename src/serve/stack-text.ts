@@ -8,7 +8,7 @@ export function placeIn(stack: string | undefined): string | undefined {
   return placesIn(stack)[0];
 }
 
-/** All places of a stack that are in files, as `file:///app/unit.js:12:3`, innermost first. @hidden */
+/** All places of a stack that are in files, as `file:///app/unit.js:12:3`, innermost first. */
 export function placesIn(stack: string | undefined): readonly string[] {
   return (stack ?? '').split('\n').flatMap((line) => placeInLine.exec(line)?.[1] ?? []);
 }

@@ -6,20 +6,14 @@ import { escaped } from './html.js';
 import type { BoundAddress } from './protocol.js';
 import type { LoopStatus } from './status.js';
 
-/**
- * As people write it.
- * @hidden
- */
+/** As people write it. */
 export function addressText(address: BoundAddress): string {
   if (typeof address === 'string') return address;
   const { address: host, port, family } = address;
   return `${family === 'IPv6' ? `[${host}]` : host}:${port}`;
 }
 
-/**
- * Addresses as another version of manycore may tell them: what is none is left out.
- * @hidden
- */
+/** Addresses as another version of manycore may tell them: what is none is left out. */
 export function addressesIn(value: unknown): BoundAddress[] {
   if (!Array.isArray(value)) return [];
   return value.filter((each) => {
@@ -36,10 +30,7 @@ interface Column {
   readonly isText?: boolean;
 }
 
-/**
- * Of the page and of `manycore status`.
- * @hidden
- */
+/** Of the page and of `manycore status`. */
 export const statusColumns: readonly Column[] = [
   { head: 'pid', text: ({ pid }) => String(pid ?? '') },
   { head: 'gen', text: ({ generation }) => String(generation) },

@@ -71,7 +71,6 @@ export function figuresOf(
 
 /**
  * Loops as another version of manycore may tell them: what is no loop is left out, what is no number is 0.
- * @hidden
  */
 export function loopsIn(value: unknown): LoopStatus[] {
   if (!Array.isArray(value)) return [];

@@ -9,9 +9,9 @@ import { EventBus } from '../../src/bus/index.js';
 import { BusLink } from '../../src/bus/link.js';
 import { busFrame } from '../../src/bus/protocol.js';
 import { acceptChannel, type ChannelKind, offerChannel } from '../../src/channels/index.js';
-import { shared } from '../../src/index.js';
 import { announcements } from '../../src/internal/index.js';
 import { nativeBinding } from '../../src/native.js';
+import { shared } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 
 const kinds: readonly ChannelKind[] = ['memory', 'shm'];

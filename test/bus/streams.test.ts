@@ -9,7 +9,7 @@ import { EventBus } from '../../src/bus/index.js';
 import type { StreamFrame } from '../../src/bus/protocol.js';
 import { BusStream, type StreamWire } from '../../src/bus/stream.js';
 import { CodedError, type ErrorCode } from '../../src/errors.js';
-import type { UnitContext } from '../../src/index.js';
+import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { skip, startLoops } from '../units/loops.js';
 import { turns } from './net.js';

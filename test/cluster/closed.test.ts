@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pool, pmap } from '../../src/index.js';
 import { defer } from '../../src/internal/index.js';
+import { Pool, pmap } from '../../src/public.js';
 import { secret, startDurable, startWorker } from './durables.js';
 import { joinBus, skip, startServer } from './server.js';
 

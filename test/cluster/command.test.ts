@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { command } from '../cli/serving.js';
 import { runCommand } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';

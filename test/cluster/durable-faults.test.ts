@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { silentMs, taskSubjects } from '../../src/cluster/jetstream.js';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import {
   double,

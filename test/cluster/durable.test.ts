@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { CodedError, Pool, run, task } from '../../src/index.js';
+import { CodedError, Pool, run, task } from '../../src/public.js';
 import { command } from '../cli/serving.js';
 import { waitFor } from '../support/index.js';
 import {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { TaskStore } from '../../src/cluster/jetstream.js';
-import { type Caller, Pool, task } from '../../src/index.js';
+import { type Caller, Pool, task } from '../../src/public.js';
 import { joinBus, type Server, startServer, stranger } from './server.js';
 
 export const secret = 'nobody else knows this';

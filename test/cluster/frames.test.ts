@@ -18,7 +18,7 @@ import { checkAge, ReplayWindow, Seal } from '../../src/cluster/seal.js';
 import { tokensOf } from '../../src/cluster/subjects.js';
 import { ClusterValues } from '../../src/cluster/values.js';
 import { format, read, write } from '../../src/context/wire.js';
-import { CodedError } from '../../src/index.js';
+import { CodedError } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { eventually, refusals } from './server.js';
 

@@ -9,7 +9,7 @@ import { Seal } from '../../src/cluster/seal.js';
 import { Slots } from '../../src/cluster/slots.js';
 import { Subjects } from '../../src/cluster/subjects.js';
 import type { HostsOptions } from '../../src/cluster/task-options.js';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { childrenOf } from '../support/index.js';
 import { type Frame, LossyNetwork } from './lossy.js';
 import { eventually, refusals } from './server.js';

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { EventBus } from '../../src/bus/index.js';
 import type { Cluster, ClusterOptions } from '../../src/cluster/index.js';
-import type { Pool } from '../../src/index.js';
+import type { Pool } from '../../src/public.js';
 import type { Machine } from './network.js';
 
 const program = fileURLToPath(new URL('./apps/member.js', import.meta.url));

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { Pool, type PoolOptions, pmap } from '../../src/index.js';
+import { Pool, type PoolOptions, pmap } from '../../src/public.js';
 import { command } from '../cli/serving.js';
 import { runCommand } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';

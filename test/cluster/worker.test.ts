@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { Pool, type PoolOptions } from '../../src/index.js';
+import { Pool, type PoolOptions } from '../../src/public.js';
 import { command } from '../cli/serving.js';
 import { runCommand } from '../faults/child.js';
 import { isRunning, waitFor } from '../support/index.js';

@@ -110,7 +110,7 @@ test('frames of a file that a host loads by itself keep their lines, others are 
   });
   for (const { stack } of list) assert.doesNotMatch(stack ?? '', /manycore:/);
   // Of a host of the host, which has no map either.
-  const library = new URL('../../src/index.js', import.meta.url).href;
+  const library = new URL('../../src/public.js', import.meta.url).href;
   const far = await stackOf(async () => {
     const { Pool } = await import(library);
     const inner = new Pool({ size: 1 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import * as keeps from './fixtures/keeps.js';
 import { put, take, weakTable } from './fixtures/keeps.js';
 import { Peer } from './harness.js';

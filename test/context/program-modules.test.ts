@@ -190,7 +190,7 @@ test('a module that starts tasks while it loads is not loaded by a host, and no 
 });
 
 test('a `data:` URL that starts tasks is not loaded by a host, nor what imports it', () => {
-  const library = new URL('../../src/index.js', import.meta.url).href;
+  const library = new URL('../../src/public.js', import.meta.url).href;
   const text = `import { run } from "${library}"; export const answer = await run(() => 1);`;
   const starting = [
     `data:text/javascript,${text.replaceAll(' ', '%20')}`,

@@ -8,7 +8,7 @@ import { join, relative } from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
-import type * as Manycore from '../../src/index.js';
+import type * as Manycore from '../../src/public.js';
 import { nodeGlobals } from './node-globals.js';
 import { loaderFor } from './runner-loader.js';
 
@@ -68,7 +68,7 @@ test('a function in a context of node:vm travels with what it captured', async (
 
 test('the CommonJS entry has what the ES module has, and its hosts run', async (t) => {
   const { evaluate } = realm(t);
-  const exported = await import('../../src/index.js');
+  const exported = await import('../../src/public.js');
   const found = await evaluate('(run, library) => Object.keys(library).sort()');
   assert.deepEqual(JSON.stringify(found), JSON.stringify(Object.keys(exported).sort()));
 });

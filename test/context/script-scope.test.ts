@@ -9,7 +9,7 @@ import { hasCode } from '../../src/errors.js';
 import { type Random, random, seeded } from '../support/index.js';
 import { runElsewhere } from './elsewhere.js';
 
-const library = new URL('../../src/index.js', import.meta.url).href;
+const library = new URL('../../src/public.js', import.meta.url).href;
 
 /** Runs `texts` as scripts, in a context of their own where `isApart`; gives what the last one gives. */
 function runScripts(texts: readonly string[], isApart: boolean): unknown {

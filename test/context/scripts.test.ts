@@ -11,7 +11,7 @@ import { Peer } from './harness.js';
 const peer = new Peer();
 after(() => peer.close());
 
-const library = new URL('../../src/index.js', import.meta.url).href;
+const library = new URL('../../src/public.js', import.meta.url).href;
 
 function evaluate(text: string): (...args: unknown[]) => unknown {
   const value: unknown = vm.runInThisContext(text);

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import util from 'node:util';
 import { isNativeError } from 'node:util/types';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { nodeErrors } from './node-errors.js';
 import { packageErrors } from './package-errors.js';
 

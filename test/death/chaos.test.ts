@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { hasCode, Pool } from '../../src/index.js';
+import { hasCode, Pool } from '../../src/public.js';
 import { isFew } from '../pool/ways.js';
 import { childrenOf, openDescriptors, random, waitFor, withDeadline } from '../support/index.js';
 

@@ -6,7 +6,7 @@ import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool, processWays, type Way, ways } from '../pool/ways.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 
-const library = new URL('../../src/index.js', import.meta.url).href;
+const library = new URL('../../src/public.js', import.meta.url).href;
 
 /** Hosts leave within a second after their parent; a loaded machine needs longer to say so. */
 const leaveMs = 5000;

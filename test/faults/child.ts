@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { withDeadline } from '../support/index.js';
 
-export const library = new URL('../../src/index.js', import.meta.url).href;
+export const library = new URL('../../src/public.js', import.meta.url).href;
 
 /** A machine may give this run a fraction of its cores. */
 const deadlineMs = 180_000;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
-import { Pool, parallel, parallelEvents, perHost, propagate, run, task } from '../../src/index.js';
+import { Pool, parallel, parallelEvents, perHost, propagate, run, task } from '../../src/public.js';
 import { Gate, openPool, ways } from '../pool/ways.js';
 import { library, runProgram } from './child.js';
 

@@ -4,7 +4,15 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
-import { CodedError, type Pool, parallelEvents, pmap, run, shared, task } from '../../src/index.js';
+import {
+  CodedError,
+  type Pool,
+  parallelEvents,
+  pmap,
+  run,
+  shared,
+  task,
+} from '../../src/public.js';
 import { openPool } from '../pool/ways.js';
 
 /** Called with arguments that types would not allow. */

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import * as own from '../../src/index.js';
-import { hasCode, type Pool, shared } from '../../src/index.js';
+import * as own from '../../src/public.js';
+import { hasCode, type Pool, shared } from '../../src/public.js';
 import { openPool, ways } from '../pool/ways.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -25,7 +25,7 @@ async function secondCopy(): Promise<typeof own> {
     recursive: true,
     filter: (name) => !/\.(?:ts|map)$/.test(name),
   });
-  const url = pathToFileURL(join(folder, 'dist/src/index.js')).href;
+  const url = pathToFileURL(join(folder, 'dist/src/public.js')).href;
   const other: typeof own = await import(url);
   assert.notEqual(other.shared, shared);
   return other;

@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { inheritedEnvironment, inheritedFlags, threadFlags } from '../../src/host/flags.js';
 
-const index = new URL('../../src/index.js', import.meta.url).href;
+const index = new URL('../../src/public.js', import.meta.url).href;
 
 const cases: [what: string, given: string[], kept: string[]][] = [
   [

@@ -10,7 +10,7 @@ import { Gate } from '../../src/host/gate.js';
 import { Link, rest } from '../../src/host/link.js';
 import { frame, noSetup } from '../../src/host/protocol.js';
 import { Session } from '../../src/host/session.js';
-import { report } from '../../src/index.js';
+import { report } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 
 /** A parent, with the session of a host that runs one task at a time. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Loads } from '../../src/host/loads.js';
-import { Pool, taskSignal } from '../../src/index.js';
+import { Pool, taskSignal } from '../../src/public.js';
 import { openDescriptors, random, waitFor } from '../support/index.js';
 
 function terminated(loads: Loads): { isDone: boolean } {

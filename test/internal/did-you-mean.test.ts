@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasCode, Pool, pmap, run } from '../../src/index.js';
 import { hintFor } from '../../src/internal/did-you-mean.js';
+import { hasCode, Pool, pmap, run } from '../../src/public.js';
 import { random } from '../support/index.js';
 
 /** Throws with the message of the option that is none. */

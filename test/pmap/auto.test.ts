@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { pmap } from '../../src/index.js';
 import { poolFor } from '../../src/pool/index.js';
+import { pmap } from '../../src/public.js';
 import { deadlineMs } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
 import { count } from './ways.js';

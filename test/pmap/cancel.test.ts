@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { pmap, taskSignal } from '../../src/index.js';
+import { pmap, taskSignal } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';

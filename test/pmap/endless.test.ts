@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { openPool } from '../pool/ways.js';
 
 const mib = 2 ** 20;

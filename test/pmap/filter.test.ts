@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pmap, shared, type TypedArray } from '../../src/index.js';
+import { pmap, shared, type TypedArray } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { Point } from './mappers.js';
 import { count, hostWays, mapWays, via } from './ways.js';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { openPool } from '../pool/ways.js';
 import { Point } from './mappers.js';
 import { count, hostWays, mapWays, via } from './ways.js';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { deadlineMs } from '../pool/ways.js';
 import { withDeadline } from '../support/index.js';
 import { count, hostWays, via } from './ways.js';

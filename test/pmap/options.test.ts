@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { Pool, pmap } from '../../src/index.js';
+import { Pool, pmap } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { openPool } from '../pool/ways.js';
 import { hostWays, mapWays, sharedPool, via } from './ways.js';

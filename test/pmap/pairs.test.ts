@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MapProgress, pmap, shared } from '../../src/index.js';
+import { type MapProgress, pmap, shared } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { random } from '../support/index.js';
 import { Point } from './mappers.js';

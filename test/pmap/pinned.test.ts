@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { shareBlocks } from '../../src/channels/index.js';
 import { parentExporter } from '../../src/host/index.js';
-import { type Pool, pmap, shared } from '../../src/index.js';
+import { type Pool, pmap, shared } from '../../src/public.js';
 import { deadlineMs, openPool } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
 import { Counted } from './mappers.js';

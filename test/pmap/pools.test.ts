@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';

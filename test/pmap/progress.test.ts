@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MapProgress, pmap } from '../../src/index.js';
+import { type MapProgress, pmap } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { count, mapWays, turns, via } from './ways.js';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { Point } from './mappers.js';

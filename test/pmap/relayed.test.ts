@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { threadId } from 'node:worker_threads';
-import { type Pool, pmap, shared } from '../../src/index.js';
+import { type Pool, pmap, shared } from '../../src/public.js';
 import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
 import { crash, isFirst, spinFor } from './mappers.js';
@@ -105,7 +105,7 @@ for (const way of hostWays) {
       const here = place();
       const abort = new AbortController();
       const mapper = async (item: number): Promise<number> => {
-        const { taskSignal } = await import('../../src/index.js');
+        const { taskSignal } = await import('../../src/public.js');
         if (place() !== here) {
           writeFileSync(mark, '');
           await new Promise((resolve) => taskSignal()?.addEventListener('abort', resolve));

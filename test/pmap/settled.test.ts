@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { OddError, Point } from './mappers.js';
 import { count, hostWays, mapWays, via } from './ways.js';
 

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pmap } from '../../src/index.js';
 import {
   ArraySource,
   IteratorSource,
@@ -13,6 +12,7 @@ import {
   type Piece,
   partOf,
 } from '../../src/pmap/source.js';
+import { pmap } from '../../src/public.js';
 import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MapStream, pmap } from '../../src/index.js';
+import { type MapStream, pmap } from '../../src/public.js';
 import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';

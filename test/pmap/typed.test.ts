@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pmap, shared, type TypedArray } from '../../src/index.js';
+import { pmap, shared, type TypedArray } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type MapOptions, type Pool, pmap } from '../../src/index.js';
+import { type MapOptions, type Pool, pmap } from '../../src/public.js';
 
 const inline = { channel: 'inline' } as const;
 

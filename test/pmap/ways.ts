@@ -4,7 +4,7 @@
 // their own.
 
 import { after } from 'node:test';
-import { type MapChannel, Pool } from '../../src/index.js';
+import { type MapChannel, Pool } from '../../src/public.js';
 import { type Way, ways } from '../pool/ways.js';
 
 export interface MapWay {

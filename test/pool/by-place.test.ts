@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { openPool, ways } from './ways.js';
 

@@ -3,7 +3,7 @@ import { channel, subscribe } from 'node:diagnostics_channel';
 import { getEventListeners } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type RunOptions, run, taskSignal } from '../../src/index.js';
+import { type RunOptions, run, taskSignal } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';

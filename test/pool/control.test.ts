@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { CodedError } from '../../src/index.js';
+import { CodedError } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';

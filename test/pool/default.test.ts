@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
-import { Pool, parallel, parallelEvents, propagate, run, taskSignal } from '../../src/index.js';
+import { Pool, parallel, parallelEvents, propagate, run, taskSignal } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { currentTenant, tenants } from './tasks.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Pool, pmap } from '../../src/index.js';
+import { type Pool, pmap } from '../../src/public.js';
 import { programFolder } from './programs.js';
 import { openPool } from './ways.js';
 

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread, parentPort, threadId, workerData } from 'node:worker_threads';
-import { perHost } from '../../src/index.js';
+import { perHost } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, processWays, ways } from './ways.js';
@@ -124,7 +124,7 @@ for (const way of processWays) {
   test(`${way.name}: what a host prints is not lost at its end`, async (t) => {
     const folder = new Gate(t).folder;
     const program = `
-      import { Pool } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+      import { Pool } from ${JSON.stringify(new URL('../../src/public.js', import.meta.url).href)};
       const pool = new Pool({ size: 1, channel: '${way.channel}' });
       await pool.run(() => { for (let line = 0; line < 5000; line += 1) console.log('line', line); });
       await pool.close();`;

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Pool, run } from '../../src/index.js';
+import { type Pool, run } from '../../src/public.js';
 import { runProgram } from '../faults/child.js';
 import { openPool, ways } from './ways.js';
 
@@ -76,7 +76,7 @@ test('a task that closes its copy of a pool closes nothing else', async (t) => {
 });
 
 for (const [what, folder] of [
-  ['modules', '../../src/index.js'],
+  ['modules', '../../src/public.js'],
   ['bundle', '../../bundle/index.js'],
 ] as const) {
   test(`a captured pool works in the default pool of the package as ${what}`, async (t) => {

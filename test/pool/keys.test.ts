@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CallOptions, hostNumber, perHost, report } from '../../src/index.js';
 import { announcements } from '../../src/internal/index.js';
+import { type CallOptions, hostNumber, perHost, report } from '../../src/public.js';
 import { random, waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { warningsWith } from '../support/index.js';
 import { openPool } from './ways.js';
 

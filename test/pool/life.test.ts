@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { isRunning, waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';

@@ -7,7 +7,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import threads, { MessageChannel, type Transferable } from 'node:worker_threads';
-import { CodedError, type Pool, pmap } from '../../src/index.js';
+import { CodedError, type Pool, pmap } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';

@@ -5,7 +5,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { type Pool, type PoolOptions, pmap } from '../../src/index.js';
+import { type Pool, type PoolOptions, pmap } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { loadingVariable, loadVariable, one } from './ending-module.js';
 import { programFolder } from './programs.js';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { Pool } from '../../src/index.js';
+import type { Pool } from '../../src/public.js';
 import { withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { taskSignal } from '../../src/index.js';
+import { taskSignal } from '../../src/public.js';
 import { blockUntil, countCalls, crowd, spinMs } from './tasks.js';
 import { Gate, openPool, ways } from './ways.js';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostNumber, type OutputSource } from '../../src/index.js';
+import { hostNumber, type OutputSource } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { openPool, ways } from './ways.js';
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createCopy } from '../../src/bus/copy.js';
 import { hasCode } from '../../src/errors.js';
-import { type Pool, pmap } from '../../src/index.js';
+import { type Pool, pmap } from '../../src/public.js';
 import { ordinaryValues, privateValues } from '../support/private-values.js';
 import { openPool, type Way, ways } from './ways.js';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Pool, pmap, report } from '../../src/index.js';
+import { Pool, pmap, report } from '../../src/public.js';
 import { openPool } from './ways.js';
 
 const here = /refused-places\.test\.[jt]s:\d+/;

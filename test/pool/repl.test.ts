@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { waitFor } from '../support/index.js';
 import { deadlineMs } from './ways.js';
 
-const library = new URL('../../src/index.js', import.meta.url).href;
+const library = new URL('../../src/public.js', import.meta.url).href;
 
 test('calls work at the prompt of node', async (t) => {
   const node = spawn(process.execPath, ['-i'], { stdio: ['pipe', 'pipe', 'pipe'] });

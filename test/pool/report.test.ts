@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 import { InlineReports } from '../../src/host/report.js';
-import { Pool, pmap, report, run } from '../../src/index.js';
+import { Pool, pmap, report, run } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 

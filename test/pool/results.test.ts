@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { task } from '../../src/index.js';
+import { task } from '../../src/public.js';
 import { spinMs, Temperature, TooHotError } from './tasks.js';
 import { openPool, ways } from './ways.js';
 

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { shareBlocks } from '../../src/channels/index.js';
-import { Pool, shared } from '../../src/index.js';
+import { Pool, shared } from '../../src/public.js';
 import { openDescriptors, waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shared } from '../../src/index.js';
+import { shared } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { openPool, ways } from './ways.js';
 

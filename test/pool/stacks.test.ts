@@ -36,7 +36,7 @@ const program = (library: string): string => `
   console.log(JSON.stringify(stacks));`;
 
 for (const [what, file] of [
-  ['modules', 'dist/src/index.js'],
+  ['modules', 'dist/src/public.js'],
   ['bundle', 'dist/bundle/index.js'],
 ] as const) {
   for (const flags of ['', '--enable-source-maps']) {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import type { Pool, PoolOptions } from '../../src/index.js';
+import type { Pool, PoolOptions } from '../../src/public.js';
 import { waitFor, warningsWith, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool } from './ways.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
-import { pmap } from '../../src/index.js';
+import { pmap } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { blockUntil, spinMs } from './tasks.js';
 import { Gate, openPool, ways } from './ways.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { hasCode, type TaskStream, taskSignal } from '../../src/index.js';
+import { hasCode, type TaskStream, taskSignal } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 

@@ -2,7 +2,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, writeFileSync } from 'node:fs';
-import { propagate } from '../../src/index.js';
+import { propagate } from '../../src/public.js';
 
 /** Holds its host in a loop until `file` is there. Returns `value`. */
 export function blockUntil<T>(file: string, mark: string, value: T): T {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostNumber, isInsideHost, perHost } from '../../src/index.js';
+import { hostNumber, isInsideHost, perHost } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';

@@ -11,7 +11,7 @@ import {
   report,
   run,
   task,
-} from '../../src/index.js';
+} from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { openPool } from './ways.js';
 

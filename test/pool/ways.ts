@@ -2,7 +2,7 @@
 // the same for all, so tests of behaviour run once for each.
 
 import type { TestContext } from 'node:test';
-import { Pool, type PoolOptions } from '../../src/index.js';
+import { Pool, type PoolOptions } from '../../src/public.js';
 
 export interface Way {
   readonly name: string;

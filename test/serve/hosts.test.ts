@@ -70,7 +70,7 @@ test('a loop that begins while another uses all hosts waits for them beyond its 
     'app.mjs',
     `import { subscribe } from 'node:diagnostics_channel';
     import { createServer } from 'node:http';
-    import { run } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url))};
+    import { run } from ${JSON.stringify(new URL('../../src/public.js', import.meta.url))};
     let failures = 0;
     subscribe('manycore:host:exit', () => { failures += 1; });
     const { setTimeout } = globalThis;

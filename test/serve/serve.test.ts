@@ -133,7 +133,7 @@ test('an exported app listens on a Unix socket, whose path goes with the server'
 });
 
 test('the loops share the cores among the hosts of their pools', { skip }, async (t) => {
-  const index = fileURLToPath(new URL('../../src/index.js', import.meta.url));
+  const index = fileURLToPath(new URL('../../src/public.js', import.meta.url));
   const app = program(
     t,
     'app.mjs',

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { Pool } from '../../src/index.js';
+import { Pool } from '../../src/public.js';
 import { hostRole, isNode, rolesOf } from '../../src/trace/roles.js';
 import { library } from '../faults/child.js';
 import { cannotCount, notLinux, start, trace } from './tracing.js';

@@ -76,7 +76,7 @@ test('a setting reaches the program: environment, flags, cores', async (t) => {
 });
 
 test('hosts of a pool are seen', { skip: !isLinux && 'there is no /proc' }, async (t) => {
-  const index = new URL('../../src/index.js', import.meta.url).href;
+  const index = new URL('../../src/public.js', import.meta.url).href;
   const first = `
     import { Pool } from ${JSON.stringify(index)};
     const pool = new Pool({ size: 1 });

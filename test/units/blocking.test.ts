@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { threadId } from 'node:worker_threads';
 import { grantedCores } from '../../src/host/index.js';
-import { type Loops, shared, type UnitContext } from '../../src/index.js';
+import { type Loops, shared, type UnitContext } from '../../src/public.js';
 import { fillDeployOptions, sourceOf } from '../../src/units/options.js';
 import { skip, startLoops } from './loops.js';
 

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { Loops, type UnitContext } from '../../src/index.js';
+import { Loops, type UnitContext } from '../../src/public.js';
 import { library } from '../faults/child.js';
 import { childrenOf, isRunning, waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';

@@ -1,8 +1,8 @@
 // Loops that end with their test.
 
 import type { TestContext } from 'node:test';
-import { Loops, type LoopsOptions } from '../../src/index.js';
 import { nativeBinding } from '../../src/native.js';
+import { Loops, type LoopsOptions } from '../../src/public.js';
 
 export const skip = nativeBinding() === undefined && 'needs the native binary';
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { type Loops, shared } from '../../src/index.js';
+import { type Loops, shared } from '../../src/public.js';
 import { collect, untilCollected } from '../channels/shm-harness.js';
 import { openDescriptors, waitFor } from '../support/index.js';
 import type { Question } from './apps/memory.js';

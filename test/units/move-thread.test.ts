@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Loops, UnitContext } from '../../src/index.js';
+import type { Loops, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { skip, startLoops } from './loops.js';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Deployment, Loops, UnitContext } from '../../src/index.js';
+import type { Deployment, Loops, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { UnitContext } from '../../src/index.js';
+import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 

@@ -11,8 +11,6 @@ import { type CgiScript, metaVariables } from './environment.js';
 import { type CgiHead, CgiHeadReader } from './head.js';
 import { CgiProgram } from './program.js';
 
-export type { FolderListener } from '../folder-listener.js';
-
 export interface CgiOptions {
   /** The path under which the programs are, as in `/cgi-bin/`. Default: `/`. */
   readonly prefix?: string | undefined;

@@ -25,8 +25,6 @@ import { listingPage } from './listing.js';
 import { plainDescriptor, sendFile } from './send-file.js';
 import { choose, decoded, describeChoice } from './variants.js';
 
-export type { FolderListener } from '../folder-listener.js';
-
 export interface StaticOptions {
   /** The file that stands for its folder; `false`: none. Default: `index.html`. */
   readonly index?: string | false | undefined;

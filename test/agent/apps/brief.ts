@@ -1,7 +1,7 @@
 // A program that calls a host, waits as long as it is told to, and closes nothing.
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { run } from '../../../src/index.js';
+import { run } from '../../../src/public.js';
 
 const [ms] = process.argv.slice(2);
 await run(() => 1);

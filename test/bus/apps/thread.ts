@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads';
 import { EventBus } from '../../../src/bus/index.js';
 import { BusLink } from '../../../src/bus/link.js';
 import { acceptChannel } from '../../../src/channels/index.js';
-import { shared } from '../../../src/index.js';
+import { shared } from '../../../src/public.js';
 
 const bus = new EventBus({ copy: structuredClone });
 const link = new BusLink(bus, acceptChannel(workerData));

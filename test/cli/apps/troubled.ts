@@ -4,7 +4,7 @@
 import { pbkdf2 } from 'node:crypto';
 import { getHeapStatistics } from 'node:v8';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
-import { Pool } from '../../../src/index.js';
+import { Pool } from '../../../src/public.js';
 
 const kept: unknown[] = [];
 

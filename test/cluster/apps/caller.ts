@@ -2,7 +2,7 @@
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
-import { Pool, task } from '../../../src/index.js';
+import { Pool, task } from '../../../src/public.js';
 
 const [, , nats = '', secret, id = '', file = ''] = process.argv;
 const bus = new EventBus({ copy: createCopy() });

@@ -4,8 +4,8 @@
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';
 import { fillClusterOptions, joinCluster } from '../../../src/cluster/index.js';
-import { Pool } from '../../../src/index.js';
 import { announcements } from '../../../src/internal/index.js';
+import { Pool } from '../../../src/public.js';
 import type { Inside, Told } from '../member.js';
 
 const bus = new EventBus({ copy: createCopy() });

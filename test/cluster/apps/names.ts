@@ -1,6 +1,6 @@
 // A unit that answers which variables about the cluster its loop has in its environment.
 
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 export function start({ bus }: UnitContext): void {
   bus.consumer('names', (message) => {

@@ -1,6 +1,6 @@
 // A unit that adds what it is told and says who it is, and that another unit asks.
 
-import type { UnitContext, UnitObject } from '../../../src/index.js';
+import type { UnitContext, UnitObject } from '../../../src/public.js';
 
 export default function start({ bus, loop }: UnitContext): UnitObject {
   let sum = 0;

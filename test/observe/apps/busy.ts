@@ -1,6 +1,6 @@
 // A program with a pool that always has something to do.
 
-import { Pool } from '../../../src/index.js';
+import { Pool } from '../../../src/public.js';
 
 function slow(): number {
   const end = performance.now() + 2;

@@ -1,7 +1,7 @@
 // A program with eight event loops, the last of which is late again and again.
 
 import { isMainThread, threadId, Worker } from 'node:worker_threads';
-import { Pool } from '../../../src/index.js';
+import { Pool } from '../../../src/public.js';
 
 export const pool = new Pool({ size: { min: 0, max: 1 } });
 

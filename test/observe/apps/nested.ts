@@ -1,6 +1,6 @@
 // A program whose host opens a pool of its own, which has a host too.
 
-import { Pool } from '../../../src/index.js';
+import { Pool } from '../../../src/public.js';
 
 const pool = new Pool({ size: 1 });
 await pool.run(
@@ -10,7 +10,7 @@ await pool.run(
     await nested.run(() => 1);
     Object.assign(globalThis, { nested });
   },
-  new URL('../../../src/index.js', import.meta.url).href,
+  new URL('../../../src/public.js', import.meta.url).href,
 );
 setInterval(() => {}, 1000);
 process.once('message', () => {

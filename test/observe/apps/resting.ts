@@ -1,6 +1,6 @@
 // A program with a pool that has no host but while it is told to work.
 
-import { Pool } from '../../../src/index.js';
+import { Pool } from '../../../src/public.js';
 
 function spin(): void {
   const end = performance.now() + 5;

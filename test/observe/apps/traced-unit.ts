@@ -1,8 +1,8 @@
 // A unit that answers with the trace that it is in, where its own task is, and how much its SDK was told.
 
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
-import { run, type UnitContext } from '../../../src/index.js';
 import { instrument } from '../../../src/observe/opentelemetry/opentelemetry.js';
+import { run, type UnitContext } from '../../../src/public.js';
 import { Reader } from '../opentelemetry/reader.js';
 import { spinInSpan } from '../opentelemetry/tracing.js';
 

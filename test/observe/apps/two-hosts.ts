@@ -1,6 +1,6 @@
 // A program whose pool goes on when a host is killed.
 
-import { Pool } from '../../../src/index.js';
+import { Pool } from '../../../src/public.js';
 
 function work(): number {
   const end = performance.now() + 5;

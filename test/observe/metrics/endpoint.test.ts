@@ -9,12 +9,12 @@ import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { readBlockingPool } from '../../../src/blocking-pool/index.js';
-import { Pool } from '../../../src/index.js';
 import {
   type EndpointOptions,
   type MetricsEndpoint,
   serveMetrics,
 } from '../../../src/observe/index.js';
+import { Pool } from '../../../src/public.js';
 import { skipCounting, skip as skipPools, withoutSymbols } from '../../blocking-pool/programs.js';
 import { ask, portOf } from '../../serve/client.js';
 import { listens, open, skip } from '../../serve/served.js';

@@ -6,7 +6,7 @@ import type { ThreadFigures } from '../../../src/agent/index.js';
 import { ownFigures } from '../../../src/agent/index.js';
 import { Link } from '../../../src/host/link.js';
 import { hostReadings } from '../../../src/observe/metrics/hosts.js';
-import { metricsText } from '../../../src/observe/metrics/metrics.js';
+import { metricsText } from '../../../src/observe/metrics/public.js';
 import { Gate, openPool, ways } from '../../pool/ways.js';
 import { waitFor } from '../../support/index.js';
 import { ownRuntime } from '../runtime.js';

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ownFigures, parseFigures, type SourceKind } from '../../../src/agent/index.js';
 import { addSource } from '../../../src/agent/live.js';
-import { Pool } from '../../../src/index.js';
 import { metricDefinitions } from '../../../src/observe/metrics/definitions.js';
 import { hostReadings } from '../../../src/observe/metrics/hosts.js';
 import { processReadings } from '../../../src/observe/metrics/processes.js';
 import { viewOf } from '../../../src/observe/view.js';
+import { Pool } from '../../../src/public.js';
 import { ownRuntime } from '../runtime.js';
 
 const loop = {

@@ -8,10 +8,10 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { ownFigures } from '../../../src/agent/index.js';
-import { Pool, type UnitContext } from '../../../src/index.js';
 import { serveMetrics } from '../../../src/observe/index.js';
 import { processReadings } from '../../../src/observe/metrics/processes.js';
 import { Programs } from '../../../src/observe/programs.js';
+import { Pool, type UnitContext } from '../../../src/public.js';
 import { folder, open, skip } from '../../serve/served.js';
 import { waitFor } from '../../support/index.js';
 import { startLoops } from '../../units/loops.js';
@@ -89,7 +89,7 @@ test('the pool of a host is told, and the host is not down while it is busy', as
       await nested.run(() => 1);
       Object.assign(globalThis, { nested });
     },
-    new URL('../../../src/index.js', import.meta.url).href,
+    new URL('../../../src/public.js', import.meta.url).href,
   );
   const url = await endpointUrl(t);
   const started = (lines: readonly Line[]): number[] =>

@@ -8,7 +8,7 @@ import {
   openTelemetryName,
   prometheusName,
 } from '../../../src/observe/metrics/definitions.js';
-import { metricsText, registerMetrics } from '../../../src/observe/metrics/metrics.js';
+import { metricsText, registerMetrics } from '../../../src/observe/metrics/public.js';
 import { openPool } from '../../pool/ways.js';
 import { waitFor } from '../../support/index.js';
 import { readRepositoryFile } from '../../support/repository.js';

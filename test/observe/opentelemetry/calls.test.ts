@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Pool, type PoolOptions, pmap } from '../../../src/index.js';
+import { type Pool, type PoolOptions, pmap } from '../../../src/public.js';
 import { openPool } from '../../pool/ways.js';
 import { folder } from '../../serve/served.js';
 import { inSpan, type SpanFacts, takeSpans } from './tracing.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { createCopy, EventBus } from '../../../src/bus/index.js';
-import { type Pool, pmap, run, task } from '../../../src/index.js';
+import { type Pool, pmap, run, task } from '../../../src/public.js';
 import { deadlineMs, openPool, type Way, ways } from '../../pool/ways.js';
 import { waitFor } from '../../support/index.js';
 import { inSpan, type SpanFacts, type spinInSpan as spinHere, takeSpans } from './tracing.js';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 import { folder } from '../../serve/served.js';
 import { skip, startLoops } from '../../units/loops.js';
 import { ownRuntime } from '../runtime.js';

@@ -2,7 +2,7 @@
 // `?times=` one after the other; after `?wait=` ms.
 import { createServer } from 'node:http';
 import { threadId } from 'node:worker_threads';
-import { pmap, run, shared } from '../../../src/index.js';
+import { pmap, run, shared } from '../../../src/public.js';
 
 const loop = `${process.pid}:${threadId}`;
 

@@ -1,6 +1,6 @@
 // As hello.ts, but it closes its server itself when it ends.
 import { createServer } from 'node:http';
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 export default async ({ config }: UnitContext<{ port: number }>): Promise<() => Promise<void>> => {
   const server = createServer((_request, response) => response.end('here'));

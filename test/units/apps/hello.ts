@@ -1,6 +1,6 @@
 // A server as a unit: every instance listens on the same port.
 import { createServer } from 'node:http';
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 export default ({ instance, loop, config }: UnitContext<{ port: number }>): Promise<void> => {
   const server = createServer((_request, response) => {

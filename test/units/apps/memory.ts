@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { run, shared, type UnitContext } from '../../../src/index.js';
+import { run, shared, type UnitContext } from '../../../src/public.js';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');

@@ -1,5 +1,5 @@
 // A unit in a module: greets, and counts its instances in this loop.
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 let instances = 0;
 

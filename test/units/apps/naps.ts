@@ -1,6 +1,6 @@
 // A unit that blocks its loop once it has started, for eight seconds, and says so on the bus afterwards.
 import { setTimeout as wait } from 'node:timers/promises';
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 export function start({ bus }: UnitContext): void {
   void wait(100).then(nap);

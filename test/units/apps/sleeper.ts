@@ -1,5 +1,5 @@
 // A unit that computes for so long as it is told to.
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 export function start({ bus }: UnitContext): void {
   bus.consumer<number>('sleep', ({ body }) => {

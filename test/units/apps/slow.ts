@@ -1,7 +1,7 @@
 // A unit that needs a second for each answer, over HTTP and over the bus, and says on the bus when it began.
 import { createServer } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { UnitContext } from '../../../src/index.js';
+import type { UnitContext } from '../../../src/public.js';
 
 export default ({ bus, config }: UnitContext<{ port: number } | undefined>): Promise<void> => {
   let begun = 0;

@@ -1,5 +1,5 @@
-// The package's `manycore/metrics`: what a program tells Prometheus. Guide: docs/guide/metrics.md; what each
-// metric means: docs/metrics.md.
+// The public names of 'manycore/metrics': what a program tells Prometheus. Re-exports only; api/metrics.d.ts
+// has their types. Guide: docs/guide/metrics.md; what each metric means: docs/metrics.md.
 
 export { type EndpointOptions, type MetricsEndpoint, serveMetrics } from './endpoint.js';
 export {

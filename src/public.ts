@@ -1,4 +1,4 @@
-// The front door: re-exports only.
+// The public names of the package 'manycore'. Re-exports only; api/manycore.d.ts has their types.
 
 export type {
   Bus,

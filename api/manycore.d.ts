@@ -1,0 +1,679 @@
+import { Duplex } from "node:stream";
+import { EventEmitter } from "node:events";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Transferable } from "node:worker_threads";
+declare const errorCodes: {
+    readonly OPTION_INVALID: "an option or argument has the wrong type or is out of range";
+    readonly ABORTED: "the signal was aborted before the work ended";
+    readonly INTERNAL_STATE: "a part took a step that its state does not allow: a bug of manycore";
+    readonly NATIVE_MISSING: "the native binary is not there or does not load on this platform";
+    readonly NATIVE_REFUSED: "the kernel refused what the native core asked for";
+    readonly PROCESS_ELSEWHERE: "a process is in another PID namespace, and cannot be seen from this one";
+    readonly PROCESS_GONE: "there is no process of this number";
+    readonly PROCESS_NOT_NODE: "a process runs a program that is not Node";
+    readonly PROCESS_REFUSED: "a process is not open to this user";
+    readonly BLOCKING_POOL_HIDDEN: "the thread pool of a process cannot be seen";
+    readonly CHANNEL_CLOSED: "the channel was closed, by this side or by the peer";
+    readonly CHANNEL_FRAME_CORRUPT: "bytes that arrived are not a frame of this version";
+    readonly CHANNEL_UNAVAILABLE: "the channel that was asked for cannot work here";
+    readonly SEGMENT_CORRUPT: "a number in shared memory cannot be right: a foreign write";
+    readonly SEGMENT_VERSION: "the segment was made by another version of manycore";
+    readonly SHARED_MEMORY_FULL: "no shared memory is left for a block of this size";
+    readonly TRANSFER_UNSUPPORTED: "a captured value, argument or result cannot travel to another process";
+    readonly TRANSFER_UNREADABLE: "what a function captured cannot be read here";
+    readonly TRANSFER_SHARED_VARIABLE: "two functions share a variable that one of them changes";
+    readonly TRANSFER_IMPORT_FAILED: "a module that the function imports cannot be imported in the host";
+    readonly TRANSFER_CORRUPT: "bytes that should hold a value do not";
+    readonly HOST_EXITED: "the host ended while it ran the task";
+    readonly HOST_START_FAILED: "a host could not be started";
+    readonly HOST_PROTOCOL: "a host sent a message that its peer does not know";
+    readonly POOL_QUEUE_FULL: "as many tasks wait as may wait";
+    readonly POOL_BUSY: "no host is idle and the call must not wait";
+    readonly POOL_CLOSED: "the pool is closed";
+    readonly TASK_TIMED_OUT: "the task ran longer than it may";
+    readonly TASK_WAITED_TOO_LONG: "the task waited longer than it may, and has not run";
+    readonly TASK_NOT_FUNCTION: "what should run is not a function";
+    readonly MAP_ITEM_FAILED: "the mapper threw what is no error, for an item that the message names";
+    readonly SERVE_CLOSED: "the server is closed";
+    readonly SERVE_CONTROL_FAILED: "a running server cannot be asked, or has refused what was asked of it";
+    readonly SERVE_FAILED: "processes of the server ended too often in a row";
+    readonly SERVE_START_FAILED: "a process of the server could not be started, or does not listen";
+    readonly BUS_CLOSED: "the bus is closed";
+    readonly BUS_CODEC_FAILED: "a codec for a body is not there, or threw";
+    readonly BUS_CONSUMER_LOST: "the loop of a consumer ended before it answered";
+    readonly BUS_FAILED: "the consumer of a request has answered that it cannot be done";
+    readonly BUS_FULL: "as many messages wait at a consumer as may wait";
+    readonly BUS_HANDLER_ERROR: "the consumer of a request threw";
+    readonly BUS_INTERCEPTED: "an interceptor has stopped a request";
+    readonly BUS_NO_HANDLERS: "nobody consumes the address of a request";
+    readonly BUS_REPLIED: "a message was answered before";
+    readonly BUS_TIMEOUT: "a request was not answered in time";
+    readonly BUS_TOO_LARGE: "a message is larger than the NATS server of the cluster takes";
+    readonly CLUSTER_CLIENT_MISSING: "the client of NATS, which a cluster needs, is not installed";
+    readonly CLUSTER_CLOSED: "the connection to the cluster is closed";
+    readonly CLUSTER_HOST_LOST: "the machine of a host in the cluster, or the way to it, is gone";
+    readonly CLUSTER_NOT_DURABLE: "durable tasks need JetStream, which no NATS server offers here";
+    readonly CLUSTER_NO_WORKER: "a pool on a cluster waits, because no worker has a host for it";
+    readonly CLUSTER_REFUSED: "a NATS server, or another node of the cluster, has refused this one";
+    readonly CLUSTER_UNREACHABLE: "no NATS server answers";
+    readonly CLUSTER_UNSIGNED: "functions and classes travel in a cluster only with a secret";
+    readonly LOOPS_CLOSED: "the loops are closed";
+    readonly UNIT_INVALID: "what should be deployed is no unit, or cannot be loaded";
+    readonly UNIT_MOVE_FAILED: "an instance of a unit could not go to another loop: it goes on where it was";
+    readonly UNIT_START_FAILED: "an instance of a unit could not start: none of the deployment stays";
+    readonly UNIT_STOP_FAILED: "an instance of a unit did not stop well: it is gone all the same";
+    readonly UNIT_UNDEPLOYED: "the deployment has ended";
+    readonly DASHBOARD_START_FAILED: "the dashboard cannot listen where it was asked to";
+    readonly METRICS_LISTEN_FAILED: "the metrics cannot be served at this address";
+    readonly METRIC_NAME_TAKEN: "a registry has a metric of this name already";
+    readonly OBSERVE_PROGRAM_NOT_FOUND: "no program of this user that uses manycore has this pid";
+    readonly OPENTELEMETRY_MISSING: "the package @opentelemetry/api, which instrument() needs, is not installed";
+    readonly RUNTIME_FOLDER_REFUSED: "the private folder in which programs are found cannot be used";
+    readonly TOP_NO_TERMINAL: "the full-screen view needs a terminal";
+    readonly TRACE_COMMAND_FAILED: "the command to trace cannot be started";
+    readonly TRACE_UNAVAILABLE: "the way of tracing that was asked for cannot work here";
+    readonly TRACE_WRITE_FAILED: "a file with what was traced cannot be written";
+    readonly TUNE_LOAD_FAILED: "the load failed, ended early, or did not say what it measured";
+    readonly TUNE_NOT_READY: "the program to tune does not answer in time where it is expected";
+    readonly TUNE_PORT_TAKEN: "something else has the port of the program to tune";
+    readonly TUNE_PROGRAM_FAILED: "the program to tune ended while it was measured";
+    readonly TUNE_WRITE_FAILED: "the report or the configuration that tune found cannot be written";
+    readonly CLI_FILE_NOT_FOUND: "the program to run, or the folder to serve, is not there";
+    readonly CLI_OUTPUT_FAILED: "what a command says cannot be written to its standard output";
+};
+type ErrorCode = keyof typeof errorCodes;
+declare class CodedError extends Error {
+    readonly code: ErrorCode;
+    name: string;
+    constructor(code: ErrorCode, message: string, options?: ErrorOptions);
+}
+type CodedErrorOf<Code extends ErrorCode> = CodedError & {
+    readonly code: Code;
+} & (Code extends "HOST_EXITED" ? {
+    readonly exitCode?: number | null;
+    readonly signal?: string | null;
+} : unknown);
+declare function hasCode<Code extends ErrorCode>(value: unknown, code: Code): value is CodedErrorOf<Code>;
+type BusHeaders = Readonly<Record<string, string>>;
+interface ReplyOptions {
+    readonly headers?: BusHeaders | undefined;
+    readonly codec?: string | undefined;
+}
+interface ReplyRequestOptions extends ReplyOptions {
+    readonly timeoutMs?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+}
+declare class BusMessage<Body = unknown> {
+    #private;
+    readonly address: string;
+    readonly body: Body;
+    readonly headers: BusHeaders;
+    get isAwaited(): boolean;
+    reply(body: unknown, options?: ReplyOptions): void;
+    replyAndRequest(body: unknown, options?: ReplyRequestOptions): Promise<BusMessage>;
+    fail(failureCode: number, message: string): void;
+}
+declare class Consumer {
+    #private;
+    readonly address: string;
+    get buffered(): number;
+    get dropped(): number;
+    get isClosed(): boolean;
+    pause(): this;
+    resume(): this;
+    fetch(count: number): this;
+    close(): void;
+    [Symbol.dispose](): void;
+}
+interface BusCodec<Value = unknown, Encoded = unknown> {
+    readonly name: string;
+    readonly type?: (new (...args: never[]) => Value) | undefined;
+    encode(body: Value): Encoded;
+    decode(encoded: Encoded): Value;
+}
+interface Registration extends Disposable {
+    close(): void;
+}
+interface InterceptedMessage {
+    readonly address: string;
+    readonly body: unknown;
+    readonly headers: BusHeaders;
+    readonly isAwaited: boolean;
+    readonly isPublished: boolean;
+}
+interface InterceptedChange {
+    readonly body?: unknown;
+    readonly headers?: BusHeaders | undefined;
+}
+type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | void;
+interface Interceptors {
+    readonly outbound?: Interceptor | undefined;
+    readonly inbound?: Interceptor | undefined;
+}
+type Locality = "only" | "prefer" | undefined;
+interface StreamOptions extends ReplyRequestOptions, SendOptions {
+    readonly signal?: AbortSignal | undefined;
+}
+type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
+interface SendOptions {
+    readonly headers?: BusHeaders | undefined;
+    readonly local?: Locality;
+    readonly codec?: string | undefined;
+}
+interface ConsumerOptions {
+    readonly maxBuffered?: number | undefined;
+    readonly isLocal?: boolean | undefined;
+}
+type Handler<Body = unknown> = (message: BusMessage<Body>) => unknown;
+interface BusStats {
+    readonly sent: number;
+    readonly received: number;
+    readonly undelivered: number;
+    readonly dropped: number;
+}
+interface Bus {
+    readonly stats: BusStats;
+    consumer<Body = unknown>(address: string, handler: Handler<Body>, options?: ConsumerOptions): Consumer;
+    publish(address: string, body: unknown, options?: SendOptions): boolean;
+    send(address: string, body: unknown, options?: SendOptions): boolean;
+    request<Body = unknown>(address: string, body: unknown, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Body>>;
+    address<Request = unknown, Reply = unknown>(name: string): BusAddress<Request, Reply>;
+    openStream(address: string, options?: StreamOptions): Promise<Duplex>;
+    acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer;
+    intercept(interceptors: Interceptors): Registration;
+    addCodec<Value, Encoded>(codec: BusCodec<Value, Encoded>): Registration;
+    drained(): Promise<void>;
+}
+declare class BusAddress<Request, Reply> {
+    #private;
+    readonly name: string;
+    consumer(handler: Handler<Request>, options?: ConsumerOptions): Consumer;
+    answer(handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>, options?: ConsumerOptions): Consumer;
+    publish(body: Request, options?: SendOptions): boolean;
+    send(body: Request, options?: SendOptions): boolean;
+    request(body: Request, options?: SendOptions & ReplyRequestOptions): Promise<BusMessage<Reply>>;
+}
+type ChannelKind = "shm" | "socket" | "memory";
+interface TaskMessage {
+    readonly pool: number;
+    readonly task: number;
+    readonly name: string;
+}
+interface TaskQueuedMessage extends TaskMessage {
+    readonly waitingTasks: number;
+}
+interface TaskStartMessage extends TaskMessage {
+    readonly host: number;
+    readonly waitedMs: number;
+}
+interface TaskEndMessage extends TaskMessage {
+    readonly host: number;
+    readonly ranMs: number;
+}
+interface TaskErrorMessage extends TaskEndMessage {
+    readonly error: unknown;
+}
+interface HostMessage {
+    readonly host: number;
+    readonly kind: "process" | "thread";
+    readonly pid: number | undefined;
+}
+interface HostReadyMessage extends HostMessage {
+    readonly startedInMs: number;
+}
+interface HostExitMessage extends HostMessage {
+    readonly exitCode: number | null;
+    readonly signal: string | null;
+    readonly isExpected: boolean;
+    readonly error: Error | undefined;
+}
+interface HostRestartMessage extends HostMessage {
+    readonly attempt: number;
+    readonly delayMs: number;
+}
+interface PoolMessage {
+    readonly pool: number;
+}
+interface PoolResizeMessage extends PoolMessage {
+    readonly hostsBefore: number;
+    readonly hostsWanted: number;
+}
+interface PoolDegradedMessage extends PoolMessage {
+    readonly failedStarts: number;
+    readonly degradedMs: number;
+    readonly reason: string;
+    readonly delayMs: number;
+    readonly waitingTasks: number;
+}
+interface PoolRecoveredMessage extends PoolMessage {
+    readonly degradedMs: number;
+}
+interface NatsOptions {
+    readonly servers: string | readonly string[];
+    readonly user?: string | undefined;
+    readonly pass?: string | undefined;
+    readonly token?: string | undefined;
+    readonly credsFile?: string | undefined;
+    readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
+    readonly inboxPrefix?: string | undefined;
+    readonly pingInterval?: number | undefined;
+}
+interface ClusterOptions {
+    readonly nats: string | readonly string[] | NatsOptions;
+    readonly name?: string | undefined;
+    readonly secret?: string | undefined;
+    readonly local?: "prefer" | undefined;
+    readonly timeoutMs?: number | undefined;
+}
+interface LendOptions {
+    readonly durable?: boolean | undefined;
+    readonly modules?: readonly (string | URL)[] | undefined;
+    readonly drainTimeoutMs?: number | undefined;
+}
+interface ClusterNode {
+    readonly id: string;
+    readonly host: string;
+    readonly pid: number;
+    readonly version: string;
+}
+declare class Worker implements AsyncDisposable {
+    #private;
+    get lentHosts(): number;
+    get runningTasks(): number;
+    get hosts(): number;
+    close(): Promise<void>;
+    destroy(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+interface ClusterEvents {
+    join: [
+        ClusterNode
+    ];
+    leave: [
+        ClusterNode
+    ];
+}
+declare class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposable {
+    #private;
+    readonly closed: Promise<void>;
+    get node(): ClusterNode;
+    get nodes(): readonly ClusterNode[];
+    get hosts(): unknown;
+    lendHosts(count?: number, options?: LendOptions): Promise<Worker>;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+declare const send: unique symbol;
+declare function perHost<T>(factory: () => T): () => T;
+declare function propagate<T>(storage: AsyncLocalStorage<T>, key?: string): AsyncLocalStorage<T>;
+declare function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(moduleUrl: string | URL, exportName: string): (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>;
+interface GrantedCores {
+    readonly count: number;
+    readonly reason: string;
+}
+declare function taskSignal(): AbortSignal | undefined;
+interface OutputSource {
+    readonly host: number;
+    readonly stream: "stdout" | "stderr";
+}
+type OutputListener = (text: string, from: OutputSource) => void;
+type HostKind = "process" | "thread";
+interface HostExit {
+    readonly exitCode: number | null;
+    readonly signal: string | null;
+    readonly error: Error | undefined;
+    readonly isUncaught?: boolean;
+}
+declare function hostNumber(): number | undefined;
+declare function isInsideHost(): boolean;
+declare function report(value: unknown): Promise<void>;
+declare function shared(source: number | Uint8Array): Buffer;
+type ByPlace<T> = T | ((place: number) => T);
+type Environment = Readonly<Record<string, string | undefined>>;
+interface PoolOptions {
+    readonly host?: HostKind | undefined;
+    readonly size?: number | {
+        readonly min?: number;
+        readonly max?: number;
+    } | undefined;
+    readonly cluster?: {
+        readonly hosts: unknown;
+    } | undefined;
+    readonly channel?: ChannelKind | "auto" | undefined;
+    readonly spin?: boolean | undefined;
+    readonly minSpareHosts?: number | undefined;
+    readonly maxSpareHosts?: number | undefined;
+    readonly idleTimeMs?: number | undefined;
+    readonly maxWaitingTasks?: number | undefined;
+    readonly maxTasksAhead?: number | "auto" | undefined;
+    readonly concurrentTasksPerHost?: number | undefined;
+    readonly maxTasksPerHost?: number | undefined;
+    readonly maxRssBytes?: number | undefined;
+    readonly maxHeapMb?: number | undefined;
+    readonly execArgv?: ByPlace<readonly string[]> | undefined;
+    readonly env?: ByPlace<Environment> | undefined;
+    readonly affinity?: "none" | "spread" | undefined;
+    readonly setup?: (() => unknown) | undefined;
+    readonly teardown?: (() => unknown) | undefined;
+    readonly onOutput?: OutputListener | undefined;
+    readonly startTimeoutMs?: number | undefined;
+    readonly startRetryMs?: number | undefined;
+    readonly graceMs?: number | undefined;
+    readonly neighbourGraceMs?: number | undefined;
+}
+type OnReport = {
+    take(value: unknown): unknown;
+}["take"];
+interface CallOptions {
+    readonly whenBusy?: "queue" | "inline" | "reject" | undefined;
+    readonly timeoutMs?: number | undefined;
+    readonly maxQueueMs?: number | undefined;
+    readonly signal?: AbortSignal | undefined;
+    readonly onReport?: OnReport | undefined;
+    readonly priority?: number | undefined;
+    readonly retry?: number | undefined;
+    readonly key?: string | number | undefined;
+    readonly transfer?: readonly Transferable[] | undefined;
+    readonly durable?: boolean | {
+        readonly id: string;
+    } | undefined;
+}
+declare class HostExitedError extends CodedError {
+    readonly exitCode: number | null;
+    readonly signal: string | null;
+    constructor(message: string, { exitCode, signal, error }: HostExit);
+}
+interface PoolHealth {
+    readonly state: "ok" | "degraded";
+    readonly failedStarts: number;
+    readonly degradedMs: number;
+    readonly reason: string | undefined;
+}
+interface TaskStream<T> extends AsyncIterable<T> {
+    next(): Promise<IteratorResult<T, unknown>>;
+    return(value?: unknown): Promise<IteratorResult<T, unknown>>;
+    throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
+    [Symbol.asyncIterator](): TaskStream<T>;
+}
+interface HistogramSummary {
+    readonly count: number;
+    readonly sumMs: number;
+    readonly meanMs: number;
+    readonly deviationMs: number;
+    readonly minMs: number;
+    readonly p50Ms: number;
+    readonly p95Ms: number;
+    readonly p99Ms: number;
+    readonly maxMs: number;
+    readonly buckets: readonly (readonly [
+        number,
+        number
+    ])[];
+}
+interface HostStats {
+    readonly id: number;
+    readonly kind: HostKind;
+    readonly pid: number | undefined;
+    readonly state: "starting" | "ready" | "retiring" | "closing" | "ended";
+    readonly tasksInFlight: number;
+    readonly tasksDone: number;
+}
+interface PoolStats {
+    readonly channel: ChannelKind;
+    readonly cores: GrantedCores & {
+        readonly used: number;
+    };
+    readonly hosts: readonly HostStats[];
+    readonly startedHosts: number;
+    readonly exitedHosts: number;
+    readonly lostHosts: number;
+    readonly restarts: number;
+    readonly health: PoolHealth;
+    readonly waitingTasks: number;
+    readonly runningTasks: number;
+    readonly completedTasks: number;
+    readonly failedTasks: number;
+    readonly sentBytes: number;
+    readonly receivedBytes: number;
+    readonly waited: HistogramSummary;
+    readonly ran: HistogramSummary;
+}
+type TaskResult<R> = R extends AsyncGenerator<infer T> ? TaskStream<T> : R extends Generator<infer T> ? TaskStream<T> : Awaited<R>;
+interface Caller {
+    run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
+    runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]>;
+}
+interface CloseOptions {
+    readonly timeoutMs?: number | undefined;
+}
+interface PoolEvents {
+    error: [
+        error: HostExitedError
+    ];
+}
+declare class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDisposable {
+    #private;
+    constructor(options?: PoolOptions);
+    [send](): null;
+    run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
+    with(options: CallOptions): Caller;
+    runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]>;
+    warm(hosts?: number): Promise<void>;
+    resize(size: NonNullable<PoolOptions["size"]>): void;
+    recycle(): Promise<void>;
+    hasRoom(): Promise<void>;
+    cancelWaiting(reason?: unknown): number;
+    stats(): PoolStats;
+    resetTimes(): void;
+    close(options?: CloseOptions): Promise<void>;
+    destroy(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+interface RunOptions extends CallOptions {
+    readonly pool?: Pool | undefined;
+}
+declare function run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
+declare namespace run {
+    var _a: typeof runWithOptions;
+    export { _a as with };
+}
+declare function runWithOptions(options: RunOptions): typeof run;
+declare function parallel<A extends unknown[], R>(fn: (...args: A) => R, options?: RunOptions): (...args: A) => Promise<TaskResult<R>>;
+declare function warm(hosts?: number): Promise<void>;
+declare function parallelEvents(emitter: EventEmitter, names?: string | symbol | readonly (string | symbol)[], options?: RunOptions): Disposable;
+declare function hasItemIndex(error: unknown): error is Error & {
+    readonly itemIndex: number;
+};
+type TypedArray = Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array | Float64Array | BigInt64Array | BigUint64Array;
+interface MapProgress {
+    readonly doneItems: number;
+    readonly totalItems: number | undefined;
+}
+type MapChannel = "auto" | "shm" | "socket" | "memory" | "inline";
+interface MapOptions {
+    readonly pool?: Pool | undefined;
+    readonly channel?: MapChannel | undefined;
+    readonly ordered?: boolean | undefined;
+    readonly chunk?: number | "auto" | undefined;
+    readonly lead?: number | "auto" | undefined;
+    readonly signal?: AbortSignal | undefined;
+    readonly settled?: boolean | undefined;
+    readonly retry?: number | undefined;
+    readonly priority?: number | undefined;
+    readonly onProgress?: ((progress: MapProgress) => void) | undefined;
+}
+interface FillOptions extends MapOptions {
+    readonly into?: TypedArray | undefined;
+}
+interface MapStats {
+    readonly channel: ChannelKind | "inline";
+    readonly why: string;
+    readonly hosts: number;
+    readonly doneItems: number;
+    readonly totalItems: number | undefined;
+    readonly chunks: number;
+    readonly itemMs: number | undefined;
+    readonly sendMs: number;
+    readonly ranMs: number;
+    readonly elapsedMs: number;
+}
+interface MapPromise<R> extends Promise<R> {
+    stats(): MapStats;
+}
+declare function reduceItems<T, V>(items: Iterable<T> | AsyncIterable<T>, map: (item: T, index: number) => V | PromiseLike<V>, combine: (left: V, right: V) => V | PromiseLike<V>, initial: V, options?: MapOptions): MapPromise<V>;
+interface MapStream<R> extends AsyncIterableIterator<R> {
+    stats(): MapStats;
+}
+declare function pmap<T extends TypedArray>(items: T, fn: (item: T[number], index: number) => T[number] | PromiseLike<T[number]>, options?: FillOptions & {
+    readonly settled?: false;
+    readonly into?: undefined;
+}): MapPromise<T>;
+declare function pmap<T extends TypedArray, U extends TypedArray>(items: T, fn: (item: T[number], index: number) => U[number] | PromiseLike<U[number]>, options: FillOptions & {
+    readonly settled?: false;
+    readonly into: U;
+}): MapPromise<U>;
+declare function pmap<T, R>(items: Iterable<T> | AsyncIterable<T>, fn: (item: T, index: number) => R, options: MapOptions & {
+    readonly settled: true;
+}): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
+declare function pmap<T, R>(items: (Iterable<T> | AsyncIterable<T>) & {
+    readonly BYTES_PER_ELEMENT?: never;
+}, fn: (item: T, index: number) => R, options?: MapOptions): MapPromise<Awaited<R>[]>;
+declare namespace pmap {
+    var stream: {
+        <T, R>(items: Iterable<T> | AsyncIterable<T>, fn: (item: T, index: number) => R, options: MapOptions & {
+            readonly settled: true;
+        }): MapStream<PromiseSettledResult<Awaited<R>>>;
+        <T, R>(items: Iterable<T> | AsyncIterable<T>, fn: (item: T, index: number) => R, options?: MapOptions): MapStream<Awaited<R>>;
+    };
+    var filter: {
+        <T extends TypedArray>(items: T, predicate: (item: T[number], index: number) => unknown, options?: MapOptions): MapPromise<T>;
+        <T, S extends T>(items: Iterable<T> | AsyncIterable<T>, predicate: (item: T, index: number) => item is S, options?: MapOptions): MapPromise<S[]>;
+        <T>(items: Iterable<T> | AsyncIterable<T>, predicate: (item: T, index: number) => unknown, options?: MapOptions): MapPromise<T[]>;
+    };
+    var pairs: {
+        <T, R>(items: Iterable<T>, fn: (a: T, b: T, i: number, j: number) => R, options: MapOptions & {
+            readonly settled: true;
+        }): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
+        <T, R>(items: Iterable<T>, fn: (a: T, b: T, i: number, j: number) => R, options?: MapOptions): MapPromise<Awaited<R>[]>;
+    };
+    var reduce: typeof reduceItems;
+}
+interface UnitContext<Config = unknown> {
+    readonly bus: Bus;
+    readonly config: Config;
+    readonly name: string;
+    readonly instance: number;
+    readonly loop: number;
+    readonly signal: AbortSignal;
+    executeBlocking<R>(fn: () => R, options?: BlockingOptions): Promise<TaskResult<R>>;
+    deploy<ChildConfig = unknown>(unit: UnitLike<ChildConfig>, options?: DeployOptions<ChildConfig>): Promise<Deployment>;
+}
+interface BlockingOptions {
+    readonly ordered?: boolean | undefined;
+    readonly timeoutMs?: number | undefined;
+}
+interface UnitObject<Config = unknown> {
+    start?(context: UnitContext<Config>): unknown;
+    stop?(): unknown;
+    health?(): unknown;
+    save?(): unknown;
+    restore?(state: unknown): unknown;
+}
+type Unit<Config = unknown> = (new () => UnitObject<Config>) | UnitObject<Config> | ((context: UnitContext<Config>) => unknown);
+type UnitLike<Config = unknown> = Unit<Config> | string | URL;
+type UnitPlacement = "loop" | "blocking";
+interface DeployOptions<Config = unknown> {
+    readonly instances?: number | undefined;
+    readonly on?: UnitPlacement | undefined;
+    readonly config?: Config | undefined;
+    readonly name?: string | undefined;
+    readonly processes?: number | undefined;
+    readonly blockingThreads?: number | "cores" | undefined;
+    readonly startTimeoutMs?: number | undefined;
+    readonly stopTimeoutMs?: number | undefined;
+}
+type InstanceState = "starting" | "running" | "moving" | "stopping" | "lost";
+interface InstanceStatus {
+    readonly instance: number;
+    readonly loop: number | undefined;
+    readonly pid: number | undefined;
+    readonly state: InstanceState;
+}
+interface InstanceHealth {
+    readonly instance: number;
+    readonly isWell: boolean;
+    readonly detail: unknown;
+}
+interface Deployment extends AsyncDisposable {
+    readonly id: number;
+    readonly name: string;
+    status(): Promise<readonly InstanceStatus[]>;
+    health(options?: {
+        readonly timeoutMs?: number | undefined;
+    }): Promise<readonly InstanceHealth[]>;
+    scale(instances: number): Promise<void>;
+    move(instance: number, loop: number): Promise<void>;
+    undeploy(): Promise<void>;
+}
+declare function deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
+declare function cluster(options: ClusterOptions): Promise<Cluster>;
+declare const bus: Bus;
+type LoopState = "free" | "starting" | "ready" | "draining";
+type BoundAddress = {
+    readonly address: string;
+    readonly port: number;
+    readonly family: "IPv4" | "IPv6";
+} | string;
+interface LoopStatus {
+    readonly process: number;
+    readonly pid: number | undefined;
+    readonly generation: number;
+    readonly ageMs: number;
+    readonly rssBytes: number;
+    readonly lastExit: string | undefined;
+    readonly loop: number;
+    readonly state: LoopState;
+    readonly utilization: number;
+    readonly openConnections: number;
+    readonly connections: number;
+    readonly requestsInFlight: number;
+    readonly requests: number;
+    readonly bytesWritten: number;
+    readonly acceptsItself: boolean;
+    readonly lagMs: number;
+    readonly blockedMs: number;
+    readonly turnedAway: number;
+}
+interface LoopsOptions {
+    readonly processes?: number | undefined;
+    readonly loops?: number | undefined;
+    readonly maxRssBytes?: number | undefined;
+    readonly startTimeoutMs?: number | undefined;
+    readonly blockedTimeoutMs?: number | undefined;
+    readonly drainTimeoutMs?: number | undefined;
+    readonly control?: boolean | undefined;
+    readonly cluster?: ClusterOptions | undefined;
+}
+interface LoopNumber {
+    readonly loop: number;
+    readonly pid: number;
+}
+declare class Loops implements AsyncDisposable {
+    #private;
+    readonly bus: Bus;
+    constructor(options?: LoopsOptions);
+    join(options: ClusterOptions): Promise<Cluster>;
+    get cluster(): Cluster | undefined;
+    start(): Promise<void>;
+    deploy<Config = unknown>(unit: UnitLike<Config>, options?: DeployOptions<Config>): Promise<Deployment>;
+    get deployments(): readonly Deployment[];
+    get loops(): readonly LoopNumber[];
+    status(): Promise<readonly LoopStatus[]>;
+    addresses(): Promise<readonly BoundAddress[]>;
+    kill(): void;
+    ended(): Promise<void>;
+    close(): Promise<void>;
+    [Symbol.asyncDispose](): Promise<void>;
+}
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, HostExitedError, Loops, Pool, Worker, bus, cluster, deploy, errorCodes, hasCode, hasItemIndex, hostNumber, isInsideHost, parallel, parallelEvents, perHost, pmap, propagate, report, run, shared, task, taskSignal, warm };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, HostExit, HostExitMessage, HostKind, HostMessage, HostReadyMessage, HostRestartMessage, HostStats, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, StreamHandler, StreamOptions, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement };

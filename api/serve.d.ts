@@ -1,0 +1,81 @@
+type LoopState = "free" | "starting" | "ready" | "draining";
+type BoundAddress = {
+    readonly address: string;
+    readonly port: number;
+    readonly family: "IPv4" | "IPv6";
+} | string;
+interface Range {
+    readonly min: number;
+    readonly max: number;
+}
+type Plan = "event" | "prefork" | "worker" | "perchild";
+type Placement = "least-loaded" | "round-robin" | "kernel" | "reuseport";
+interface ServeOptions {
+    readonly plan?: Plan | undefined;
+    readonly processes?: number | Range | undefined;
+    readonly maxProcesses?: number | undefined;
+    readonly loops?: number | Range | undefined;
+    readonly minSpare?: number | undefined;
+    readonly maxSpare?: number | undefined;
+    readonly placement?: Placement | undefined;
+    readonly port?: number | undefined;
+    readonly host?: string | undefined;
+    readonly unix?: string | undefined;
+    readonly serverNames?: readonly string[] | undefined;
+    readonly tls?: TlsOptions | undefined;
+    readonly listenFds?: readonly number[] | undefined;
+    readonly user?: string | number | undefined;
+    readonly group?: string | number | undefined;
+    readonly args?: readonly string[] | undefined;
+    readonly maxConnections?: number | undefined;
+    readonly maxConnectionsPerHost?: number | undefined;
+    readonly maxRssBytes?: number | undefined;
+    readonly startTimeoutMs?: number | undefined;
+    readonly blockedTimeoutMs?: number | undefined;
+    readonly drainTimeoutMs?: number | undefined;
+    readonly overloadMs?: number | undefined;
+    readonly control?: boolean | undefined;
+    readonly status?: number | StatusAddress | undefined;
+}
+interface TlsOptions {
+    readonly cert: string;
+    readonly key: string;
+    readonly http2?: boolean | undefined;
+}
+interface StatusAddress {
+    readonly host: string;
+    readonly port: number;
+}
+interface LoopStatus {
+    readonly process: number;
+    readonly pid: number | undefined;
+    readonly generation: number;
+    readonly ageMs: number;
+    readonly rssBytes: number;
+    readonly lastExit: string | undefined;
+    readonly loop: number;
+    readonly state: LoopState;
+    readonly utilization: number;
+    readonly openConnections: number;
+    readonly connections: number;
+    readonly requestsInFlight: number;
+    readonly requests: number;
+    readonly bytesWritten: number;
+    readonly acceptsItself: boolean;
+    readonly lagMs: number;
+    readonly blockedMs: number;
+    readonly turnedAway: number;
+}
+interface ServedApp extends AsyncDisposable {
+    readonly addresses: readonly BoundAddress[];
+    readonly pids: readonly number[];
+    readonly statusPort: number | undefined;
+    status(): LoopStatus[];
+    reload(): Promise<void>;
+    scale(processes: number | Range): Promise<void>;
+    readonly closed: Promise<void>;
+    close(): Promise<void>;
+}
+declare function serve(app: string | URL, options?: ServeOptions): Promise<ServedApp>;
+export { serve };
+export type { BoundAddress, LoopState, LoopStatus, Placement, Plan, Range, ServeOptions, ServedApp, StatusAddress, TlsOptions };

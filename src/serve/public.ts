@@ -1,0 +1,7 @@
+// The public names of 'manycore/serve'. Re-exports only; api/serve.d.ts has their types.
+
+export type { LoopState } from './board.js';
+export type { Placement, Plan, Range, ServeOptions, StatusAddress, TlsOptions } from './options.js';
+export type { BoundAddress } from './protocol.js';
+export { type ServedApp, serve } from './serve.js';
+export type { LoopStatus } from './status.js';

@@ -1,0 +1,4 @@
+// The public names of 'manycore/serve/static'. Re-exports only; api/static.d.ts has their types.
+
+export type { FolderListener } from '../folder-listener.js';
+export { type StaticOptions, serveStatic } from './static.js';
