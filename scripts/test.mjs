@@ -1,6 +1,8 @@
-// npm test: cargo's tests where cargo is there, then every TypeScript test; or, with arguments, only
-// the TypeScript tests whose file name contains one of them. What is stale is built first.
+// npm test: cargo's tests where cargo is there, then the TypeScript tests but for the slow ones, whose files
+// are *.slow.test.ts; or, with arguments, those whose file name contains one of them, slow or not. What is
+// stale is built first.
 // Ends with the summary of node's test runner; the exit code is 0 only when everything passed.
+//   --slow   the slow ones alone        --full   all      (npm run test:slow, npm run test:full)
 //   --no-build   test what dist/ holds      --no-cargo   leave cargo's tests out
 import { randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -25,19 +27,17 @@ const concurrency = 3;
 /** Names this run to every process that it starts, see findOrphans. */
 const runVariable = 'MANYCORE_TEST_RUN';
 
-/** On further versions of Node: without what takes long and does not differ between them. */
-const isShort = process.env.MANYCORE_TEST_WAYS === 'few';
-const alikeEverywhere =
-  /^test\/(bench|blocking-pool|cli|cluster|examples|heap|supervise|tune)\/|^test\/(context\/global-programs|death\/chaos|observe\/dashboard|pmap\/(death|endless|nested|pools|relayed)|pool\/module-graphs|serve\/(blocked|faults|hosts|sizes)|trace\/(?!roles)|units\/(faults|memory|side))/;
 /** Tells the tests of the cluster where a nats-server is. */
 const natsVariable = 'MANYCORE_TEST_NATS';
 
 const flags = process.argv.slice(2).filter((each) => each.startsWith('--'));
 const parts = process.argv.slice(2).filter((each) => !each.startsWith('--'));
 const isWhole = parts.length === 0;
+const isSlowAlone = flags.includes('--slow');
+const isFull = flags.includes('--full');
 
 if (!flags.includes('--no-build')) await build();
-const cargo = isWhole && !flags.includes('--no-cargo') ? await testRust() : 0;
+const cargo = isWhole && !isSlowAlone && !flags.includes('--no-cargo') ? await testRust() : 0;
 const node = await testTypeScript();
 if (cargo !== 0) console.log('\ncargo test failed, see above');
 process.exit(node || cargo);
@@ -66,8 +66,7 @@ async function testRust() {
 async function testTypeScript() {
   const files = typeScriptFiles()
     .filter((name) => name.startsWith('test') && name.endsWith('.test.ts'))
-    .filter((name) => isWhole || parts.some((part) => name.includes(part)))
-    .filter((name) => !(isWhole && isShort && alikeEverywhere.test(name)))
+    .filter((name) => (isWhole ? isOfLevel(name) : parts.some((part) => name.includes(part))))
     .map(compiledName);
   if (files.length === 0) {
     console.error(`no test file's name contains ${parts.join(' or ')}`);
@@ -79,7 +78,7 @@ async function testTypeScript() {
     return 1;
   }
   const name = randomUUID();
-  const isCluster = files.some((file) => file.includes('/cluster/')) && !isShort;
+  const isCluster = files.some((file) => file.includes('/cluster/'));
   const nats = isCluster ? await natsServer() : undefined;
   const { status, isTimedOut } = await run(
     process.execPath,
@@ -101,6 +100,10 @@ async function testTypeScript() {
     process.kill(pid, 'SIGKILL');
   }
   return status || (orphans.length > 0 ? 1 : 0);
+}
+
+function isOfLevel(name) {
+  return isFull || name.endsWith('.slow.test.ts') === isSlowAlone;
 }
 
 /** Those that have not left by themselves within the time that hosts have for it. */

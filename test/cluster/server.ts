@@ -20,11 +20,7 @@ import { waitFor } from '../support/index.js';
 
 /** Set by scripts/test.mjs; empty where no server can be had. */
 export const natsProgram = process.env['MANYCORE_TEST_NATS'] ?? '';
-const why =
-  process.env['MANYCORE_TEST_WAYS'] === 'few'
-    ? 'left out where few ways are tested'
-    : 'needs nats-server (Debian: apt-get install nats-server)';
-export const skip = natsProgram === '' && why;
+export const skip = natsProgram === '' && 'needs nats-server (Debian: apt-get install nats-server)';
 
 export interface Server {
   readonly url: string;

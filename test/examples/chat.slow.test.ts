@@ -1,5 +1,5 @@
 // The chat on one machine: several instances, one port, and guests of all kinds. On a cluster it is tested
-// in test/cluster/examples.test.ts.
+// in test/cluster/examples.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 // Instances in threads that go to other loops, whose thread dies in the middle. That they go at all is
-// tested in side.test.ts, what else can go wrong in move.test.ts.
+// tested in side.slow.test.ts, what else can go wrong in move.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

@@ -1,5 +1,5 @@
 // Maps in mappers, at any depth, run and end: no host waits for one that waits for it. That others take
-// part in them: relayed.test.ts.
+// part in them: relayed.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

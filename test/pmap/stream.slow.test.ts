@@ -1,4 +1,4 @@
-// Results one by one. That a stream reads its input no further than `lead` is in source.test.ts.
+// Results one by one. That a stream reads its input no further than `lead` is in source.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
 // One item that fails ends the map: what it threw arrives as it was, and says for which item. What
-// cannot travel is named by its item too. Hosts that end are in death.test.ts.
+// cannot travel is named by its item too. Hosts that end are in death.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
