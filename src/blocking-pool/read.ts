@@ -24,7 +24,7 @@ export interface BlockingPoolReading {
 /**
  * Reads the pool of a process of Node, of this one by default. The first time for an executable it reads
  * its symbols, which takes some milliseconds. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
- * `PROCESS_NOT_NODE`, `PROCESS_ELSEWHERE`, and `BLOCKING_POOL_HIDDEN` where nothing can be seen.
+ * `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`, and `THREADPOOL_UNREADABLE` where nothing can be seen.
  */
 export function readBlockingPool(pid?: number): BlockingPoolReading {
   const target = nodeProcess(pid);
@@ -51,7 +51,7 @@ const closed = 'its memory is closed to this user (kernel.yama.ptrace_scope)';
 
 function hidden(pid: number, problem: string): CodedError {
   const message = `the thread pool of process ${pid} cannot be seen: ${problem}, and its threads have no names, which they have from Node 22 on; run it with a Node from nodejs.org`;
-  return new CodedError('BLOCKING_POOL_HIDDEN', message);
+  return new CodedError('THREADPOOL_UNREADABLE', message);
 }
 
 /** Whether jobs of the pool of a process are seen from here; else it is to be asked how long one waits. */

@@ -21,7 +21,7 @@ export interface NodeProcess extends SeenProcess {
 
 /**
  * A process of Node, which may be this one. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
- * `PROCESS_NOT_NODE`, `PROCESS_ELSEWHERE`, and `BLOCKING_POOL_HIDDEN` where there is no Linux.
+ * `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`, and `THREADPOOL_UNREADABLE` where there is no Linux.
  */
 export function nodeProcess(pid: number = process.pid): NodeProcess {
   if (process.platform !== 'linux') throw notLinux(pid);
@@ -89,7 +89,7 @@ function isRefusal(error: unknown): boolean {
 
 function notLinux(pid: number): CodedError {
   const message = `process ${pid} cannot be looked into on ${process.platform}: that needs the /proc of Linux`;
-  return new CodedError('BLOCKING_POOL_HIDDEN', message);
+  return new CodedError('THREADPOOL_UNREADABLE', message);
 }
 
 function notNode(pid: number, what: string): CodedError {

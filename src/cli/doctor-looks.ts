@@ -84,7 +84,7 @@ const longestCommand = 120;
 
 /**
  * Resolves after a second, or three where a thread is silent. Rejects with `PROCESS_GONE`, also when it
- * ends meanwhile, with `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_ELSEWHERE`.
+ * ends meanwhile, with `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`.
  */
 export async function lookAt(pid: number): Promise<Looks> {
   const { folder, path, isContained } = nodeProcess(pid);
@@ -140,7 +140,7 @@ async function lookAgain(pid: number, folder: string): Promise<Many> {
       try {
         pool.push(readBlockingPool(pid));
       } catch (error) {
-        if (!hasCode(error, 'BLOCKING_POOL_HIDDEN')) throw error;
+        if (!hasCode(error, 'THREADPOOL_UNREADABLE')) throw error;
         poolProblem = messageOf(error);
       }
     }

@@ -19,7 +19,7 @@ export interface DoctorOptions {
 
 /**
  * Prints what was found; resolves with the exit code: 0 all is well, 1 something is not. Throws
- * `PROCESS_GONE`, `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_ELSEWHERE` for a `pid` that is no program
+ * `PROCESS_GONE`, `PROCESS_REFUSED`, `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE` for a `pid` that is no program
  * of Node that can be looked into.
  */
 export async function doctor(pid: number | undefined, { json }: DoctorOptions): Promise<number> {

@@ -14,7 +14,7 @@ export interface SeenProcess {
   readonly isContained: boolean;
 }
 
-/** Throws `PROCESS_GONE` and `PROCESS_ELSEWHERE`. */
+/** Throws `PROCESS_GONE` and `PROCESS_OTHER_PID_NAMESPACE`. */
 export function findProcess(pid: number): SeenProcess {
   const isThis = pid === process.pid;
   const folder = isThis ? '/proc/self' : `/proc/${pid}`;
@@ -37,7 +37,7 @@ function checkProc(pid: number): void {
   }
   if (numberHere === String(process.pid)) return;
   const message = `process ${pid} cannot be found, because /proc does not show the processes of this PID namespace: mount it, as unshare --mount-proc does`;
-  throw new CodedError('PROCESS_ELSEWHERE', message);
+  throw new CodedError('PROCESS_OTHER_PID_NAMESPACE', message);
 }
 
 export function processGone(pid: number): CodedError {
@@ -47,7 +47,7 @@ export function processGone(pid: number): CodedError {
 
 /**
  * The kernel shows what a process does to its own user and to root only: `PROCESS_REFUSED`, or
- * `PROCESS_ELSEWHERE` for one in a container.
+ * `PROCESS_OTHER_PID_NAMESPACE` for one in a container.
  */
 export function processRefused(
   { pid, folder, isContained }: SeenProcess,
@@ -55,7 +55,7 @@ export function processRefused(
 ): CodedError {
   if (isContained) {
     const message = `process ${pid} runs in another PID namespace, which is closed to user ${process.getuid?.()}: run this inside of its container, or as root`;
-    return new CodedError('PROCESS_ELSEWHERE', message, { cause });
+    return new CodedError('PROCESS_OTHER_PID_NAMESPACE', message, { cause });
   }
   return new CodedError('PROCESS_REFUSED', `process ${pid} ${whyRefused(folder)}`, { cause });
 }

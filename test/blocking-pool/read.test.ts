@@ -75,7 +75,7 @@ test('of an executable without symbols the threads are seen, where they have nam
     assert.throws(
       () => readBlockingPool(pid),
       ({ code, message }) =>
-        code === 'BLOCKING_POOL_HIDDEN' &&
+        code === 'THREADPOOL_UNREADABLE' &&
         /stripped of symbols.*Node from nodejs\.org/.test(message),
     );
     return;
@@ -167,11 +167,11 @@ const unshare = [
 const canUnshare = !skip && spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
 const skipNamespaces = !canUnshare && 'no PID namespace can be made here';
 
-test('in a namespace whose /proc is that of another a process is PROCESS_ELSEWHERE', {
+test('in a namespace whose /proc is that of another a process is PROCESS_OTHER_PID_NAMESPACE', {
   skip: skip || skipNamespaces,
 }, async (t) => {
   const { pid } = await startProgram(t, idle);
-  assert.equal(readElsewhere(pid, unshare)?.code, 'PROCESS_ELSEWHERE');
+  assert.equal(readElsewhere(pid, unshare)?.code, 'PROCESS_OTHER_PID_NAMESPACE');
   assert.equal(readElsewhere(pid, [...unshare, '--mount-proc'])?.code, 'PROCESS_GONE');
 });
 
@@ -185,5 +185,5 @@ test('from outside a process in a namespace of its own is read, if it is open', 
   await waitFor(() => readBlockingPool(pid).waitingJobs === 5);
   if (!isRoot) return;
   const read = readElsewhere(pid, [], nobody);
-  if (read !== undefined) assert.equal(read.code, 'PROCESS_ELSEWHERE');
+  if (read !== undefined) assert.equal(read.code, 'PROCESS_OTHER_PID_NAMESPACE');
 });
