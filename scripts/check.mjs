@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs';
 import { checkLock } from './lib/check-lock.mjs';
 import { checkPackage } from './lib/check-package.mjs';
+import { checkWords } from './lib/check-words.mjs';
 import { hasCommand, run } from './lib/run.mjs';
 import { runSteps } from './lib/steps.mjs';
 
@@ -23,6 +24,11 @@ const steps = [
     check: () => run(process.execPath, ['scripts/check-examples.mjs'], capture),
   },
   { name: 'lint', check: () => tool('biome', 'ci', '--colors=off', '--error-on-warnings', '.') },
+  {
+    name: 'words',
+    needs: () => (existsSync('.git') ? undefined : 'no repository'),
+    check: checkWords,
+  },
   { name: 'dead-code', check: () => tool('knip') },
   { name: 'lock', check: checkLock },
   { name: 'package', check: checkPackage },

@@ -12,7 +12,8 @@ export const errorCodes = {
   NATIVE_MISSING: 'the native binary is missing or does not load on this platform',
   NATIVE_REFUSED: 'the kernel refused a request of the native core',
   // other processes
-  PROCESS_OTHER_PID_NAMESPACE: 'the process is in another PID namespace and cannot be read from this one',
+  PROCESS_OTHER_PID_NAMESPACE:
+    'the process is in another PID namespace and cannot be read from this one',
   PROCESS_GONE: 'no process has this number',
   PROCESS_NOT_NODE: 'the process is not a Node program',
   PROCESS_REFUSED: 'this user may not read the process',
