@@ -1,13 +1,13 @@
-// Symbols of an executable, as elf(5) lays them out: 64 bits, little-endian, what Node is shipped for on
-// Linux. The file is input: anybody may have written it, and it may end anywhere. Whatever does not fit
-// is no symbol, and nothing here throws because of what the file says.
-// Not here: which symbols are wanted and why (symbols.ts), the memory that they name (memory.ts).
+// Reader of the symbols of an executable: elf(5), 64 bits, little-endian, the format of Node on Linux. The file
+// is untrusted input and may end anywhere. Entries that do not fit are skipped, and nothing here throws because
+// of the content of the file.
+// Not here: the choice of symbols (symbols.ts), the memory at their addresses (memory.ts).
 
-/** Up to `lengthBytes` bytes from `offset` on; fewer where the file ends, or where nobody believes it. */
+/** Reads up to `lengthBytes` bytes from `offset` on; fewer at the end of the file or above the size limit. */
 export type ReadAt = (offset: number, lengthBytes: number) => Buffer;
 
 export interface ElfFile {
-  /** Where the program begins, before it was moved to its place in memory. */
+  /** Entry point, before relocation. */
   readonly entry: number;
   readonly sections: readonly Section[];
 }
@@ -16,11 +16,11 @@ interface Section {
   readonly type: number;
   readonly offset: number;
   readonly sizeBytes: number;
-  /** Of a table of symbols: the number of the section with their names. */
+  /** For a symbol table: the number of the section with its names. */
   readonly link: number;
 }
 
-/** A variable that only its own object file knows, as `static` makes it, and that begins as 0. */
+/** A `static` variable, visible in its object file alone, whose initial value is 0. */
 export interface ElfVariable {
   readonly name: string;
   readonly address: number;
@@ -31,13 +31,13 @@ const headerBytes = 64;
 const sectionBytes = 64;
 const symbolBytes = 24;
 const sectionType = { symbols: 2, strings: 3, zeroes: 8, dynamicSymbols: 11 };
-/** In the low half of a symbol's `info` byte, and 0, "local", in the high half. */
+/** The low half of the `info` byte of a symbol; the high half is 0, "local". */
 const variableType = 1;
-/** No executable that was ever built has more. */
+/** Limit for a damaged file: no real executable has more symbols. */
 const mostSymbols = 10_000_000;
 const symbolsAtOnce = 64 * 1024;
 
-/** `undefined` for what is no executable of this kind. */
+/** Parses the headers; `undefined`: the file is no executable of this kind. */
 export function readElf(read: ReadAt): ElfFile | undefined {
   const header = read(0, headerBytes);
   if (header.length < headerBytes || header.readUInt32BE(0) !== 0x7f454c46) return undefined;
@@ -56,14 +56,14 @@ export function readElf(read: ReadAt): ElfFile | undefined {
   return { entry: wordAt(header, 24), sections };
 }
 
-/** Whether the file was stripped of the names that only its linker needs. */
+/** True: the file has no symbol table for the linker (`strip`). */
 export function isStripped({ sections }: ElfFile): boolean {
   return !sections.some(({ type }) => type === sectionType.symbols);
 }
 
 /**
- * The variables that have one of these names and its size. Sizes and sections come first, because few
- * variables have them: names lie elsewhere in the file, and each costs a read.
+ * Finds the variables with one of these names and its size. Sizes and sections are compared first: few variables
+ * match, and each name costs another read.
  */
 export function findVariables(
   read: ReadAt,
@@ -99,18 +99,18 @@ function* variablesIn(
       Math.min(symbolsAtOnce, count - first) * symbolBytes,
     );
     for (let at = 0; at + symbolBytes <= bytes.length; at += symbolBytes) {
-      // Of 100,000 symbols few come further than this: it is what the time goes into.
+      // The hot line: of 100,000 symbols few pass it.
       if (bytes[at + 4] !== variableType || !sizes.has(bytes.readUInt32LE(at + 16))) continue;
       const size = wordAt(bytes, at + 16);
       const isZeroed = sections[bytes.readUInt16LE(at + 6)]?.type === sectionType.zeroes;
       if (!isZeroed || !sizes.has(size)) continue;
       yield { nameAt: bytes.readUInt32LE(at), address: wordAt(bytes, at + 8), sizeBytes: size };
     }
-    if (bytes.length === 0) return; // the file ends before its table does
+    if (bytes.length === 0) return; // the file ends within its table
   }
 }
 
-/** Whether the names for the dynamic linker, which are never stripped, have this one. */
+/** True: `name` is among the names for the dynamic linker, which `strip` keeps. */
 export function hasDynamicName(read: ReadAt, { sections }: ElfFile, name: string): boolean {
   return sections
     .filter(({ type }) => type === sectionType.dynamicSymbols)
@@ -121,7 +121,7 @@ export function hasDynamicName(read: ReadAt, { sections }: ElfFile, name: string
     });
 }
 
-/** 64 bits; what is larger than any offset becomes one that nothing lies at. */
+/** A 64-bit word; a value above all offsets becomes an offset past the end. */
 function wordAt(bytes: Buffer, at: number): number {
   const word = Number(bytes.readBigUInt64LE(at));
   return Number.isSafeInteger(word) ? word : Number.MAX_SAFE_INTEGER;

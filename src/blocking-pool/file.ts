@@ -1,12 +1,12 @@
-// Bytes of files that change or end while they are read: executables, and the memory of processes.
+// Reads files that may change or end during the read: executables, and the memory of processes.
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { ReadAt } from './elf.js';
 
-/** Larger than all names of any Node; a file that says more is not believed. */
+/** Limit of one read, above the size of all names in any build of Node. */
 const largestReadBytes = 16 * 1024 * 1024;
 
-/** What `use` returns; the file is open only as long. Throws what `open` throws. */
+/** Calls `use` with an open file and returns its result. Throws the errors of `open`. */
 export function withFile<T>(path: string, use: (read: ReadAt) => T): T {
   const fd = openSync(path, 'r');
   try {
@@ -16,7 +16,7 @@ export function withFile<T>(path: string, use: (read: ReadAt) => T): T {
   }
 }
 
-/** Offsets and lengths may be anything: what cannot be read is no byte. */
+/** Accepts any offset and length: bytes that cannot be read are left out. */
 function readUpTo(fd: number, offset: number, lengthBytes: number): Buffer {
   let filled = 0;
   try {

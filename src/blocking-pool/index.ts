@@ -1,4 +1,4 @@
-// libuv's thread pool, on which fs, crypto, zlib and dns.lookup of a process run: seen and sized.
+// libuv's thread pool, which runs fs, crypto, zlib and dns.lookup: readings of its load, and its size.
 export { PoolProbe } from './probe.js';
 export { type BlockingPoolReading, canCountJobs, readBlockingPool } from './read.js';
 export {

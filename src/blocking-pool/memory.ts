@@ -1,32 +1,32 @@
-// The pool of libuv, read from the memory of its process while that goes on. Nothing is stopped and
-// nothing is locked, so what is read may be torn: a pointer may lead to memory that is free by now. Each
-// step is checked against the one before, and a list is never followed for ever.
-// Lists are followed from their end: jobs are added there and taken from the front, so an entry that is
-// gone when we come to it says that all before it are gone, too, and what was counted until then waited.
-// A job that is done goes into another such list, and has no function any more: that tells the two apart.
+// Reads libuv's pool from the memory of a running process. The process is not stopped and nothing is locked, so
+// reads may be torn: a pointer may lead to freed memory. Each step is checked against the one before, and the
+// length of a list is limited.
+// Lists are followed from their end. Jobs are added there and taken from the front: when an entry is gone, all
+// entries before it are gone as well, and the entries counted so far were waiting.
+// A finished job is in another list of the same form and has no function: that distinguishes the two.
 
 import type { ReadAt } from './elf.js';
 import type { PoolSymbols } from './symbols.js';
 
 export interface PoolInMemory {
-  /** 0: the pool was not used yet. */
+  /** 0: the pool has not been used yet. */
   readonly threads: number;
   readonly idleThreads: number;
   readonly waitingJobs: number;
-  /** Those of `waitingJobs` that look up names: at most half of the threads do that at a time. */
+  /** Name lookups among `waitingJobs`: at most half of the threads run them at a time. */
   readonly waitingLookups: number;
 }
 
-/** What counts as one more in a list that is longer is not looked at: each entry is a system call. */
+/** Limit of a count: each entry costs a system call. */
 const mostJobs = 10_000;
-/** Of a job, `uv__work`: what runs it lies so far before its entry. */
+/** Offset of the function of a job (`uv__work`) before its list entry, in bytes. */
 const functionBefore = 24;
 const entryBytes = 16;
-/** libuv takes no more. */
+/** The limit of libuv. */
 const mostThreads = 1024;
 const attempts = 3;
 
-/** `moved`: how far the program lies from where its linker put it. `undefined`: that is no pool. */
+/** Reads the pool; `moved` is the relocation of the program. `undefined`: the memory holds no pool. */
 export function poolInMemory(
   read: ReadAt,
   symbols: PoolSymbols,
@@ -41,14 +41,14 @@ export function poolInMemory(
   const jobs = entriesOf(read, symbols.jobs + moved, others);
   return {
     threads,
-    // A thread that has just begun may count as idle in one word and not in the other.
+    // A thread that has just started may be idle in one word and not in the other.
     idleThreads: Math.min(idleThreads, threads),
     waitingJobs: jobs + waitingLookups,
     waitingLookups,
   };
 }
 
-/** The entries of the list at `head` that are none of `others`. */
+/** Number of entries of the list at `head` that are not in `others`. */
 function entriesOf(read: ReadAt, head: number, others: ReadonlySet<number>): number {
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     const { count, isWhole } = walk(read, head, others);
@@ -57,7 +57,7 @@ function entriesOf(read: ReadAt, head: number, others: ReadonlySet<number>): num
   return 0;
 }
 
-/** From the last entry to the first, each of which names the entry that we came from as its next one. */
+/** Follows the list backwards; the `next` of each entry must be the entry visited before. */
 function walk(
   read: ReadAt,
   head: number,
@@ -66,7 +66,7 @@ function walk(
   let from = head;
   let entry = entryAt(read, head, false)?.previous ?? 0;
   let count = 0;
-  // A list that was never made, of a pool that is just being started, is empty.
+  // The list of a pool that is still starting is not initialised: it counts as empty.
   while (entry !== head && entry !== 0 && count < mostJobs) {
     const isJob = !others.has(entry);
     const found = entryAt(read, entry, isJob);
@@ -84,7 +84,7 @@ interface Entry {
   readonly isDone: boolean;
 }
 
-/** In one read, so that what belongs together is seldom torn. */
+/** Reads an entry at once, so that its fields are seldom torn. */
 function entryAt(read: ReadAt, address: number, isJob: boolean): Entry | undefined {
   const before = isJob ? functionBefore : 0;
   const bytes = read(address - before, before + entryBytes);

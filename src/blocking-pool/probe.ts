@@ -1,25 +1,25 @@
-// How long a job waits for a thread of the pool, found out by waiting as one: what works with any Node on
-// any system, for the own process alone. It adds to a queue that may be full, and says nothing of how many
-// jobs there are: so it is for where they cannot be counted (read.ts), one at a time, and only when asked.
+// Measures the wait for a thread of the pool with a job of its own. It works with any Node on any system, for
+// this process alone. It adds a job to a queue that may be long and gives no number of jobs, so it serves where
+// jobs cannot be counted (read.ts), one at a time and on demand.
 
 import { stat } from 'node:fs/promises';
 
 export class PoolProbe {
   readonly #doJob: () => Promise<unknown>;
-  /** Of the job that is under way, by `performance.now()`. */
+  /** Start of the job under way, by `performance.now()`. */
   #startMs: number | undefined;
-  /** Of the one before. */
+  /** The wait of the job before. */
   #waitMs: number | undefined;
 
-  /** `doJob`: something trivial for the pool. */
+  /** `doJob` queues a trivial job in the pool. */
   constructor(doJob: () => Promise<unknown> = () => stat('/')) {
     this.#doJob = doJob;
   }
 
   /**
-   * How long the job of an earlier look has waited, with what it took itself, which is some hundredths of
-   * a ms, and what the loop took to hear of it; so far, where it still does. In ms; `undefined` at the
-   * first look. The next job begins where none is under way.
+   * The wait of the last job, in ms; `undefined` at the first call. It includes the job itself (some hundredths
+   * of a ms) and the delay of the loop. For a job under way it is the wait so far. Starts the next job when none
+   * is under way.
    */
   look(): number | undefined {
     if (this.#startMs !== undefined) return performance.now() - this.#startMs;
@@ -30,7 +30,7 @@ export class PoolProbe {
   async #begin(): Promise<void> {
     const startMs = performance.now();
     this.#startMs = startMs;
-    await this.#doJob().catch(() => {}); // refused or not, a thread has done it
+    await this.#doJob().catch(() => {}); // fulfilled or rejected: a thread has done it
     this.#waitMs = performance.now() - startMs;
     this.#startMs = undefined;
   }

@@ -1,6 +1,6 @@
-// How full libuv's thread pool is: what fs, crypto, zlib and dns.lookup wait for. libuv tells nobody, so
-// its own variables are read (memory.ts), or its threads are looked at (threads.ts). Neither changes
-// anything in the process that is read.
+// The load of libuv's thread pool, for which fs, crypto, zlib and dns.lookup wait. libuv has no function for it:
+// its variables are read from memory (memory.ts), or the states of its threads (threads.ts). Neither changes the
+// process.
 
 import { CodedError } from '../errors.js';
 import { poolInMemory } from './memory.js';
@@ -8,23 +8,23 @@ import { movedBy, type NodeProcess, nodeProcess, withMemory } from './target.js'
 import { poolThreads } from './threads.js';
 
 export interface BlockingPoolReading {
-  /** 0: nothing has used the pool yet. */
+  /** 0: the pool has not been used yet. */
   readonly threads: number;
   readonly idleThreads: number;
-  /** Jobs that no thread has begun; `undefined` where only the threads can be seen. */
+  /** Jobs that no thread has begun; `undefined` when only the threads can be read. */
   readonly waitingJobs: number | undefined;
-  /** Those of them that look up names (`dns.lookup`): at most half of the threads do that at a time. */
+  /** Name lookups (`dns.lookup`) among them: at most half of the threads run them at a time. */
   readonly waitingLookups: number | undefined;
-  /** `memory` is exact; `threads` may take one that waits within its job for an idle one. */
+  /** `memory` is exact; `threads` may count a thread that sleeps within its job as idle. */
   readonly method: 'memory' | 'threads';
-  /** Why it is not `memory`; empty where it is. */
+  /** The reason why `method` is not `memory`; empty when it is. */
   readonly problem: string;
 }
 
 /**
- * Reads the pool of a process of Node, of this one by default. The first time for an executable it reads
- * its symbols, which takes some milliseconds. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
- * `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`, and `THREADPOOL_UNREADABLE` where nothing can be seen.
+ * Reads the pool of a Node process, by default of this one. The first read of an executable includes its
+ * symbols, which takes some milliseconds. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
+ * `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`, and `THREADPOOL_UNREADABLE` when neither way works.
  */
 export function readBlockingPool(pid?: number): BlockingPoolReading {
   const target = nodeProcess(pid);
@@ -36,7 +36,7 @@ export function readBlockingPool(pid?: number): BlockingPoolReading {
   return { ...seen, ...unknown, method: 'threads', problem: read };
 }
 
-/** Or why it cannot be read. */
+/** The reading, or the reason why there is none. */
 function fromMemory(target: NodeProcess): BlockingPoolReading | string {
   const { symbols, problem } = target.executable;
   if (symbols === undefined) return problem;
@@ -54,11 +54,11 @@ function hidden(pid: number, problem: string): CodedError {
   return new CodedError('THREADPOOL_UNREADABLE', message);
 }
 
-/** Whether jobs of the pool of a process are seen from here; else it is to be asked how long one waits. */
+/** True: the jobs of a process can be counted from here. Otherwise the process measures a wait (probe.ts). */
 export function canCountJobs(pid: number): boolean {
   try {
     return readBlockingPool(pid).waitingJobs !== undefined;
   } catch {
-    return false; // it has ended, or cannot be seen
+    return false; // the process has ended, or may not be read
   }
 }

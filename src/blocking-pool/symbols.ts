@@ -1,30 +1,30 @@
-// Where libuv keeps its thread pool: variables of uv's threadpool.c, which no function tells of. Nodes as
-// they are shipped (nodejs.org, npm, most distributions) still have their names; one that was stripped, or
-// that loads libuv as a library of its own, has not.
+// Addresses of libuv's thread pool: static variables of its threadpool.c, which no function exposes. Builds of
+// nodejs.org, npm and most distributions have their symbols. A stripped Node has none, and neither has one that
+// loads libuv as a shared library.
 
 import { statSync } from 'node:fs';
 import { findVariables, hasDynamicName, isStripped, readElf } from './elf.js';
 import { withFile } from './file.js';
 
-/** Addresses as the linker gave them, before the program was moved to its place in memory. */
+/** Addresses as the linker gave them, before relocation. */
 export interface PoolSymbols {
-  /** Where the program begins, which tells how far it was moved. */
+  /** Entry point; its address in memory gives the relocation. */
   readonly entry: number;
   /** The list of jobs: two pointers, to the first and to the last. */
   readonly jobs: number;
   /** 32 bits each. */
   readonly threads: number;
   readonly idleThreads: number;
-  /** Lookups of names wait in a list of their own, for which one entry stands among the jobs. */
+  /** The list of waiting name lookups, which one entry among the jobs represents. */
   readonly lookups: number;
   readonly lookupsEntry: number;
-  /** The entry that ends the threads. */
+  /** The entry that makes threads exit. */
   readonly exitEntry: number;
 }
 
 export interface Executable {
   readonly symbols: PoolSymbols | undefined;
-  /** Why there are no symbols. */
+  /** The reason why there are no symbols. */
   readonly problem: string;
 }
 
@@ -38,10 +38,10 @@ const wanted: ReadonlyMap<string, number> = new Map([
   ['run_slow_work_message', listBytes],
   ['exit_message', listBytes],
 ]);
-/** `node::Start(int, char**)`: what Node is started with, whether it is a library or not. */
+/** `node::Start(int, char**)`, present in every Node, library or executable. */
 const startOfNode = '_ZN4node5StartEiPPc';
 
-/** What a file is, once for each version of it: files seldom change, and some milliseconds are dear. */
+/** A cache of findings for each version of a file. */
 class Known<T> {
   readonly #found = new Map<string, T>();
   readonly #read: (path: string) => T;
@@ -50,7 +50,7 @@ class Known<T> {
     this.#read = read;
   }
 
-  /** Throws what opening the file throws. */
+  /** The finding for `path`. Throws the errors of `open`. */
   at(path: string): T {
     const { dev, ino, size, mtimeMs } = statSync(path);
     const key = `${dev}:${ino}:${size}:${mtimeMs}`;
@@ -72,12 +72,12 @@ const nodes = new Known((path) =>
   }),
 );
 
-/** Where its pool is. Throws what opening the file throws. */
+/** Reads the addresses of the pool in an executable. Throws the errors of `open`. */
 export function executableAt(path: string): Executable {
   return executables.at(path);
 }
 
-/** Whether a program is Node, also when it was stripped. Throws what opening the file throws. */
+/** True: the executable is Node, stripped or not. Throws the errors of `open`. */
 export function isNodeAt(path: string): boolean {
   return nodes.at(path);
 }
@@ -96,7 +96,7 @@ function readExecutable(path: string): Executable {
   });
 }
 
-/** None unless each is there once: of two with one name, nobody knows which is meant. */
+/** The symbols, when each name occurs once; `undefined` otherwise. */
 function symbolsIn(
   found: readonly { readonly name: string; readonly address: number }[],
   entry: number,

@@ -1,5 +1,5 @@
-// A process of Node that is looked into. Each way in which it may be none has its own error, with its way
-// out. From proc(5). Not here: what is read there (memory.ts).
+// A Node process that is to be read: proc(5). Each reason why it cannot be has an error of its own, with its way
+// out. Not here: the reading (memory.ts).
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import { CodedError } from '../errors.js';
@@ -14,14 +14,14 @@ import { withFile } from './file.js';
 import { type Executable, executableAt, isNodeAt } from './symbols.js';
 
 export interface NodeProcess extends SeenProcess {
-  /** The path of its executable, for people. */
+  /** The path of its executable, for messages. */
   readonly path: string;
   readonly executable: Executable;
 }
 
 /**
- * A process of Node, which may be this one. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
- * `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`, and `THREADPOOL_UNREADABLE` where there is no Linux.
+ * Finds a Node process, by default this one. Throws `PROCESS_GONE`, `PROCESS_REFUSED`,
+ * `PROCESS_NOT_NODE`, `PROCESS_OTHER_PID_NAMESPACE`, and `THREADPOOL_UNREADABLE` on systems other than Linux.
  */
 export function nodeProcess(pid: number = process.pid): NodeProcess {
   if (process.platform !== 'linux') throw notLinux(pid);
@@ -30,7 +30,7 @@ export function nodeProcess(pid: number = process.pid): NodeProcess {
   return { ...seen, path, executable: executableOf(seen, path) };
 }
 
-/** How far the program lies from where its linker put it; `undefined` where nobody may know. */
+/** The relocation of the program, in bytes; `undefined` when it may not be read. */
 export function movedBy({ folder }: NodeProcess, entry: number): number | undefined {
   const atEntry = 9n; // AT_ENTRY of getauxval(3)
   try {
@@ -41,12 +41,12 @@ export function movedBy({ folder }: NodeProcess, entry: number): number | undefi
       }
     }
   } catch {
-    // Its memory will not be readable, either.
+    // Then its memory is not readable either.
   }
   return undefined;
 }
 
-/** Calls `use` with its memory. `undefined` where that is closed to us, as the kernel may be told to do. */
+/** Calls `use` with a reader of its memory; `undefined` when the kernel refuses it (ptrace_scope). */
 export function withMemory<T>(
   { folder }: NodeProcess,
   use: Parameters<typeof withFile<T>>[1],
@@ -64,7 +64,7 @@ function pathOf(seen: SeenProcess): string {
     return readlinkSync(`${folder}/exe`);
   } catch (cause) {
     if (isRefusal(cause)) throw processRefused(seen, cause);
-    // Threads of the kernel have none; nor has what is about to end.
+    // Kernel threads have no executable; neither has a process that is about to end.
     if (readStat(folder)?.isOfKernel !== true) throw processGone(pid);
     throw notNode(pid, 'a thread of the kernel');
   }
@@ -73,7 +73,7 @@ function pathOf(seen: SeenProcess): string {
 function executableOf(seen: SeenProcess, path: string): Executable {
   const { pid, folder } = seen;
   try {
-    // What runs this is Node, whatever its file looks like.
+    // This process is Node, whatever its file contains.
     if (pid !== process.pid && !isNodeAt(`${folder}/exe`)) throw notNode(pid, path);
     return executableAt(`${folder}/exe`);
   } catch (cause) {

@@ -1,21 +1,21 @@
-// The pool of libuv as its threads look from outside, where the memory of its process is closed or its
-// executable has no symbols: how many there are and how many sleep, and not how many jobs wait. The
-// threads have a name of their own from Node 22 on.
+// Reads the states of libuv's threads, for a process whose memory may not be read or whose executable has no
+// symbols. It gives the number of threads and of sleeping ones, not that of waiting jobs. The threads have names
+// of their own since Node 22.
 
 import { namesIn, readStat, textOf } from '../proc/index.js';
 import type { NodeProcess } from './target.js';
 
 export interface PoolThreads {
   readonly threads: number;
-  /** Those that sleep until there is a job. */
+  /** Threads that sleep until a job is queued. */
   readonly idleThreads: number;
 }
 
 const poolName = 'libuv-worker';
-/** Of threads that V8 has from the start on. */
+/** The name of threads of V8, which exist from the start. */
 const otherName = 'V8Worker';
 
-/** `undefined` where threads have no names of their own. */
+/** The states of the threads; `undefined` when threads have no names of their own. */
 export function poolThreads({ folder }: NodeProcess): PoolThreads | undefined {
   const tasks = namesIn(`${folder}/task`).map((name) => `${folder}/task/${name}`);
   const named = tasks.map((task) => ({ task, name: textOf(`${task}/comm`).trim() }));
@@ -25,7 +25,7 @@ export function poolThreads({ folder }: NodeProcess): PoolThreads | undefined {
   return { threads: threads.length, idleThreads: idle.length };
 }
 
-/** A thread may also sleep within a job, for a disk or a name server: the kernel says where it does. */
+/** True: the thread waits for a job, in a futex. Within a job, for a disk or a name server, it sleeps elsewhere. */
 function sleepsForJob(task: string): boolean {
   if (readStat(task)?.state !== 'S') return false;
   const place = textOf(`${task}/wchan`);

@@ -1,19 +1,19 @@
-// Counts collections of this thread and how long they stop it, while somebody wants to know: in V8's own
-// callbacks, by the native binary. Without it an observer of `perf_hooks` does, which costs far more: Node 24
-// takes some 150 µs for what it tells of each collection (docs/design/observe.md).
+// Counts collections of this thread and the time that they stop it, between `start` and `stop`: in callbacks of
+// V8, by the native binary. Without the binary an observer of `perf_hooks` counts, at far higher cost: Node 24
+// needs some 150 µs for the entry of each collection (docs/design/observe.md).
 
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { type NativeCollections, nativeBinding } from '../native.js';
 import type { GcByKind, GcFigures, GcKind } from './heap.js';
 
 interface GcCounter {
-  /** Does nothing where it counts already. What was counted before stays. */
+  /** Starts to count, if it does not count already. Earlier counts stay. */
   start(): void;
   stop(): void;
   figures(): GcByKind;
 }
 
-/** Bits of V8's `GCType`, by Node's names. */
+/** Bits of V8's `GCType`, by the names of Node. */
 const typeOf: Readonly<Record<GcKind, number>> = {
   minor: constants.NODE_PERFORMANCE_GC_MINOR,
   major: constants.NODE_PERFORMANCE_GC_MAJOR,
@@ -22,7 +22,7 @@ const typeOf: Readonly<Record<GcKind, number>> = {
 };
 const none: GcFigures = { count: 0, totalMs: 0, maxMs: 0 };
 
-/** Counts between `start` and `stop`; what was counted stays when it is started again. */
+/** Counts between `start` and `stop`; another `start` continues the counts. */
 export class GcPauses implements GcCounter {
   readonly #counter = inV8() ?? new ObservedPauses();
 
@@ -34,13 +34,13 @@ export class GcPauses implements GcCounter {
     this.#counter.stop();
   }
 
-  /** By the observer those that Node has told of so far: that of this very moment is told in the loop's next turn. */
+  /** Counts so far. The observer gets the last collections in the next turn of the loop. */
   figures(): GcByKind {
     return this.#counter.figures();
   }
 }
 
-/** `undefined` without the binary, and where Node does not export what V8 tells. */
+/** A counter in V8; `undefined` without the binary, or without V8's callbacks in this Node. */
 function inV8(): GcCounter | undefined {
   const binding = nativeBinding();
   if (binding === undefined) return undefined;
@@ -76,7 +76,7 @@ class PausesInV8 implements GcCounter {
   }
 }
 
-/** Exported for tests, which hold one against the other. */
+/** Exported for tests, which compare both counters. */
 export class ObservedPauses implements GcCounter {
   readonly #counts = new Map<unknown, GcFigures>();
   #observer: PerformanceObserver | undefined;

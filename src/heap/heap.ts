@@ -1,19 +1,19 @@
-// The heap of this thread, and what is told of the pauses of its collector (gc-pauses.ts counts them): loops
-// and hosts tell of theirs in the same words.
+// Sizes of the heap of this thread, and the form in which loops and hosts report them and the pauses of their
+// collector (gc-pauses.ts counts those).
 
 import { getHeapStatistics } from 'node:v8';
 
-/** Somebody who asks less often than that is nobody who watches. */
+/** Counting stops when no reader has come for so long. */
 export const watchMs = 120_000;
 
-/** Of one kind of collection, since somebody watches. */
+/** Collections of one kind, since counting started. */
 export interface GcFigures {
   readonly count: number;
   readonly totalMs: number;
   readonly maxMs: number;
 }
 
-/** As V8 tells them apart. */
+/** The kinds of collections of V8. */
 export type GcKind = 'minor' | 'major' | 'incremental' | 'weakCallbacks';
 
 export type GcByKind = Readonly<Record<GcKind, GcFigures>>;
@@ -21,9 +21,9 @@ export type GcByKind = Readonly<Record<GcKind, GcFigures>>;
 export interface HeapFigures {
   readonly usedBytes: number;
   readonly totalBytes: number;
-  /** At which V8 gives up. */
+  /** The limit at which V8 ends the process. */
   readonly limitBytes: number;
-  /** Memory outside of the heap that lives as long as objects in it. */
+  /** Memory outside of the heap that objects in it own. */
   readonly externalBytes: number;
 }
 

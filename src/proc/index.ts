@@ -1,4 +1,4 @@
-// The proc part: what /proc says of processes, as text and numbers. Not here: what they mean over time.
+// Readers of /proc: text and numbers of processes. Not here: changes over time (observe/usage.ts).
 
 export { programPath } from './program.js';
 export {

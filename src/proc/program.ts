@@ -1,10 +1,10 @@
-// Which program a process of Node runs, for one that cannot be asked.
+// The path of the program that a Node process runs, read without its help.
 
 import { readlinkSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { textOf } from './text.js';
 
-/** Flags of Node whose value is the next argument. */
+/** Flags of Node that take the next argument as their value. */
 const withValue: ReadonlySet<string> = new Set([
   '-C',
   '--conditions',
@@ -18,8 +18,8 @@ const withValue: ReadonlySet<string> = new Set([
 const evaluating = /^(-e|-p|-pe|--eval|--print)$/;
 
 /**
- * As it has it in `process.argv[1]`; of one that has named itself (`process.title`) the name, which it has
- * written over its arguments. Empty where neither can be seen.
+ * `process.argv[1]` of the process. A process that set `process.title` has overwritten its arguments: then the
+ * title. Empty when neither can be read.
  */
 export function programPath(pid: number): string {
   const [name = '', ...args] = decoded(textOf(`/proc/${pid}/cmdline`))
@@ -44,6 +44,6 @@ function workingFolder(pid: number): string {
   try {
     return readlinkSync(`/proc/${pid}/cwd`);
   } catch {
-    return '/'; // somebody else's, or it has ended
+    return '/'; // the process belongs to another user, or has ended
   }
 }

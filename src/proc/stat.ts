@@ -1,8 +1,8 @@
-// The line that /proc has for each process and thread: proc_pid_stat(5).
+// The `stat` line of a process or thread: proc_pid_stat(5).
 
 import { readText } from './text.js';
 
-/** The kernel tells times in hundredths of a second to programs (USER_HZ), on all architectures of Node. */
+/** One tick (USER_HZ) is 10 ms on all architectures of Node. */
 export const msPerTick = 10;
 /** PF_KTHREAD */
 const kernelThreadFlag = 0x0020_0000;
@@ -14,20 +14,20 @@ export interface CpuTimes {
 }
 
 export interface Stat extends CpuTimes {
-  /** The kernel cuts it to 15 characters. */
+  /** At most 15 characters: the kernel cuts the rest. */
   readonly name: string;
-  /** One letter: R runs or could, S sleeps, Z is a zombie, X is dead. */
+  /** One letter: R running or runnable, S sleeping, Z zombie, X dead. */
   readonly state: string;
   readonly parentPid: number;
-  /** True: a thread of the kernel, which no program is in. */
+  /** True: a kernel thread, which runs no program. */
   readonly isOfKernel: boolean;
-  /** Of children that have ended and were waited for. */
+  /** CPU times of children that have ended and were waited for. */
   readonly children: CpuTimes;
-  /** Since the machine started. With it a number that was given again is another process. */
+  /** Start time in ms since boot. It distinguishes processes that got the same number. */
   readonly startMs: number;
 }
 
-/** "number (name, with any characters) state parent …" */
+/** Parses "pid (name, with any characters) state parent …". */
 export function parseStat(text: string): Stat {
   const nameEnd = text.lastIndexOf(')');
   const fields = text.slice(nameEnd + 2).split(' ');
@@ -44,19 +44,19 @@ export function parseStat(text: string): Stat {
   };
 }
 
-/** `folder` is that of a process or of one of its threads. */
+/** Reads the line in `folder`, of a process or of one of its threads; `undefined`: it is gone. */
 export function readStat(folder: string): Stat | undefined {
   const text = readText(`${folder}/stat`);
   return text === undefined ? undefined : parseStat(text);
 }
 
-/** Of a process that runs: a zombie does not, it waits for nothing. */
+/** The line of a live process; `undefined` for a zombie. */
 export function runningStat(pid: number): Stat | undefined {
   const stat = readStat(`/proc/${pid}`);
   return stat === undefined || hasEnded(stat) ? undefined : stat;
 }
 
-/** Also of a process that is no child of this one. */
+/** True: the process exists and is no zombie. It need not be a child of this one. */
 export function isAlive(pid: number): boolean {
   return runningStat(pid) !== undefined;
 }

@@ -1,15 +1,15 @@
-// What /proc says of a process in words: proc_pid_status(5).
+// The `status` file of a process: proc_pid_status(5).
 
 import { textOf } from './text.js';
 
 const bytesPerKib = 1024;
 
-/** A figure of memory by its name, in bytes; 0 where there is no such line. Also for smaps_rollup. */
+/** A memory size by the name of its line, in bytes; 0 without such a line. Also for smaps_rollup. */
 export function bytesIn(text: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0) * bytesPerKib;
 }
 
-/** Memory of a process, in bytes; 0 for one that has ended. */
+/** Resident memory of a process, in bytes; 0 when it has ended. */
 export function rssBytesOf(pid: number | undefined): number {
   return bytesIn(textOf(`/proc/${pid}/status`), 'VmRSS');
 }
@@ -17,7 +17,7 @@ export function rssBytesOf(pid: number | undefined): number {
 /** Bits of capabilities(7). */
 const bits = { CAP_SYS_ADMIN: 21n, CAP_PERFMON: 38n, CAP_BPF: 39n } as const;
 
-/** Of those that counting in the kernel needs, what the process of this `status` lacks. */
+/** Capabilities that counting in the kernel needs and the process of this `status` lacks. */
 export function missingTraceRights(status: string): ('CAP_BPF' | 'CAP_PERFMON')[] {
   const held = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`);
   const has = (name: keyof typeof bits): boolean => ((held >> bits[name]) & 1n) === 1n;

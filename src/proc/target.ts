@@ -1,5 +1,5 @@
-// A process that is to be looked into: whether it is there and lets us, in the same words wherever that is
-// tried. Each way in which it may not be so has its own error, with its way out.
+// A process that a command is to read: checks that it exists and that this user may read it. Each failure has
+// an error of its own, with its way out.
 
 import { readlinkSync } from 'node:fs';
 import { CodedError } from '../errors.js';
@@ -8,13 +8,13 @@ import { readText, textOf } from './text.js';
 
 export interface SeenProcess {
   readonly pid: number;
-  /** Its folder in /proc. */
+  /** The folder of the process in /proc. */
   readonly folder: string;
-  /** Whether its numbers of processes are others than ours, as in a container. */
+  /** True: it is in another PID namespace than this process, as in a container. */
   readonly isContained: boolean;
 }
 
-/** Throws `PROCESS_GONE` and `PROCESS_OTHER_PID_NAMESPACE`. */
+/** Finds the process with this number. Throws `PROCESS_GONE` and `PROCESS_OTHER_PID_NAMESPACE`. */
 export function findProcess(pid: number): SeenProcess {
   const isThis = pid === process.pid;
   const folder = isThis ? '/proc/self' : `/proc/${pid}`;
@@ -27,13 +27,13 @@ export function findProcess(pid: number): SeenProcess {
   return { pid, folder, isContained: !isThis && numbers.length > 1 };
 }
 
-/** In a namespace without a /proc of its own, its numbers are those of other processes. */
+/** Throws in a PID namespace without a /proc of its own, whose numbers belong to other processes. */
 function checkProc(pid: number): void {
   let numberHere = '';
   try {
     numberHere = readlinkSync('/proc/self');
   } catch {
-    // No /proc at all.
+    // There is no /proc.
   }
   if (numberHere === String(process.pid)) return;
   const message = `process ${pid} cannot be found, because /proc does not show the processes of this PID namespace: mount it, as unshare --mount-proc does`;
@@ -46,8 +46,8 @@ export function processGone(pid: number): CodedError {
 }
 
 /**
- * The kernel shows what a process does to its own user and to root only: `PROCESS_REFUSED`, or
- * `PROCESS_OTHER_PID_NAMESPACE` for one in a container.
+ * The error for a process that only its own user and root may read: `PROCESS_REFUSED`, or
+ * `PROCESS_OTHER_PID_NAMESPACE` for a process in a container.
  */
 export function processRefused(
   { pid, folder, isContained }: SeenProcess,
@@ -60,7 +60,7 @@ export function processRefused(
   return new CodedError('PROCESS_REFUSED', `process ${pid} ${whyRefused(folder)}`, { cause });
 }
 
-/** Root is refused, too, where it has fewer capabilities: in a container, for example. */
+/** The way out. Root with fewer capabilities, as in a container, is refused as well. */
 function wayPast(status: string): string {
   const why = 'has rights that this one has not, or may not be dumped';
   if (process.geteuid?.() !== 0) return `${why}: do this as root`;
@@ -71,7 +71,7 @@ function wayPast(status: string): string {
   return `has capabilities that root lacks here (${names.join(', ')}): do this outside of the container, or with them`;
 }
 
-/** In the order of their numbers, from 0 on. */
+/** Names of capabilities, in the order of their numbers, from 0 on. */
 const capabilityNames = (
   'CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE ' +
   'NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT ' +

@@ -1,8 +1,8 @@
-// Files and folders of /proc. What they are about may end between two reads: nobody throws.
+// Reads files and folders of /proc. A process may end between two reads: nothing here throws.
 
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** `undefined` for what is not there, or not ours to see. */
+/** The text of a file; `undefined` when it is missing or may not be read. */
 export function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1');
@@ -11,7 +11,7 @@ export function readText(path: string): string | undefined {
   }
 }
 
-/** The same, empty for what is not there. */
+/** The text of a file; empty when it is missing or may not be read. */
 export function textOf(path: string): string {
   return readText(path) ?? '';
 }

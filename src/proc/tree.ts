@@ -1,9 +1,9 @@
-// Which threads and children a process has.
+// Threads and descendants of a process.
 
 import { readStat } from './stat.js';
 import { namesIn, readText, textOf } from './text.js';
 
-/** Whether the kernel lists the children of each thread (CONFIG_PROC_CHILDREN). */
+/** True: the kernel lists the children of each thread (CONFIG_PROC_CHILDREN). */
 const listsChildren = readText('/proc/thread-self/children') !== undefined;
 
 /** Numbers of the threads of a process, ascending. */
@@ -13,7 +13,7 @@ export function threadsOf(pid: number): number[] {
     .sort((a, b) => a - b);
 }
 
-/** `pid` and all that it started, directly or not; what lost its parent is not among them. */
+/** `pid` and its descendants, without those whose parent has ended. */
 export function readTree(pid: number): number[] {
   const childrenOf = listsChildren ? listedChildren : searchedChildren();
   const found = [pid];
@@ -26,7 +26,7 @@ function listedChildren(pid: number): number[] {
   return texts.flatMap((text) => text.split(' ').filter(Boolean).map(Number));
 }
 
-/** Looks at every process of the machine once. */
+/** Reads all processes of the machine once. */
 function searchedChildren(): (pid: number) => number[] {
   const childrenOf = new Map<number, number[]>();
   for (const name of namesIn('/proc')) {

@@ -1,15 +1,15 @@
-// How long starts that fail are repeated. Failures are counted in waves: hosts that were started beside
-// each other fail together, of one cause, and a machine with more cores is not less patient than one
-// with few. It ends by time, or when a cause that cannot pass has shown itself often enough. Delays
-// double from wave to wave. Pure: the caller owns clock and timer. Counts without time are restart.ts.
+// Limits how long failing starts are repeated. Failures are counted in waves: hosts that start together fail
+// together, of one cause, so the number of cores does not matter. Repetition ends by time, or after a number of
+// equal failures that cannot pass. Delays double from wave to wave. Pure: the caller owns clock and timer. Not
+// here: counts without time (restart.ts).
 
 export interface PatienceOptions {
   /** Delay after the first wave, in ms; it doubles with each further one. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
-  /** How long a row of failed waves may last, in ms, from the start of what failed first. */
+  /** Limit of a row of failed waves, in ms, from the start of its first host. */
   readonly patienceMs: number;
-  /** A failure of something that was started so long after the last one begins a new row; in ms. */
+  /** A start this long after the last failure begins a new row when it fails; in ms. */
   readonly quietMs: number;
 }
 
@@ -22,19 +22,19 @@ export const patienceDefaults: PatienceOptions = Object.freeze({
 
 export interface Failure {
   readonly nowMs: number;
-  /** When what failed was started. */
+  /** Start time of the host that failed. */
   readonly beganMs: number;
-  /** The same for failures of one cause. */
+  /** A text that is equal for failures of one cause. */
   readonly signature: string;
-  /** Waves in a row of the same signature after which the cause cannot pass; `Infinity`: it may always. */
+  /** Equal waves in a row after which the cause is permanent; `Infinity`: it may always pass. */
   readonly wavesToBeSure: number;
 }
 
-/** `again`: start again after `delayMs` · `lasting`: no start will work · `late`: the time is over. */
+/** `again`: start again after `delayMs` · `lasting`: the cause is permanent · `late`: the time is over. */
 export interface Verdict {
   readonly next: 'again' | 'lasting' | 'late';
   readonly delayMs: number;
-  /** It counts: the first failure of its wave. */
+  /** True: the first failure of its wave, which counts. */
   readonly isNewWave: boolean;
 }
 
@@ -50,7 +50,7 @@ export class Patience {
     this.#options = options;
   }
 
-  /** Waves that failed in a row. */
+  /** Failed waves in a row. */
   get wavesInRow(): number {
     return this.#waves;
   }
@@ -75,7 +75,7 @@ export class Patience {
     this.#signature = signature;
   }
 
-  /** The row has ended. What began before its last failure still belongs to that wave. */
+  /** Ends the row. A host that started before the last failure still belongs to that wave. */
   reset(): void {
     this.#waves = 0;
     this.#sameWaves = 0;

@@ -1,13 +1,12 @@
-// How often a thing that fails may be started again. Delays double from failure to failure, so a bad
-// set-up does not become a storm of processes, and after too many failures in a row the supervisor
-// gives up: whoever waits gets an error instead of silence. The words are those of Erlang/OTP's
-// supervisors (restart intensity) and of exponential backoff. Pure: the caller owns clock and timer.
+// Limits restarts after failures. Delays double from failure to failure (exponential backoff). After too many
+// failures in a row the supervisor gives up, and callers get an error (restart intensity of Erlang/OTP's
+// supervisors). Pure: the caller owns clock and timer.
 
 export interface RestartOptions {
   /** Delay after the first failure, in ms; it doubles with each further one. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
-  /** Failures in a row after which nothing is started again. */
+  /** Failures in a row after which the supervisor gives up. */
   readonly maxFailures: number;
 }
 
@@ -17,7 +16,7 @@ export const restartDefaults: RestartOptions = Object.freeze({
   maxFailures: 5,
 });
 
-/** Counts failures in a row and says how long to wait before the next start. */
+/** Counts failures in a row and gives the delay before the next start. */
 export class RestartPolicy {
   readonly #options: RestartOptions;
   #failuresInRow = 0;
@@ -30,7 +29,7 @@ export class RestartPolicy {
     return this.#failuresInRow;
   }
 
-  /** One more failure: the delay before the next start in ms, or `undefined`: give up. */
+  /** Counts a failure; returns the delay before the next start in ms, or `undefined`: give up. */
   failed(): number | undefined {
     this.#failuresInRow += 1;
     if (this.#failuresInRow >= this.#options.maxFailures) return undefined;
@@ -38,7 +37,7 @@ export class RestartPolicy {
     return Math.min(delayMs, this.#options.maxDelayMs);
   }
 
-  /** A start that worked ends the row. */
+  /** Ends the row after a start that worked. */
   succeeded(): void {
     this.#failuresInRow = 0;
   }
