@@ -1,14 +1,14 @@
-// What a thread that uses manycore tells of itself to who asks: plain data, the same in the process and as
-// JSON over its socket. Times are in ms, sizes in bytes; what counts up does so from the thread's start.
+// Figures of a thread that uses manycore: plain data, the same in the process and as JSON over its socket.
+// Times are in ms, sizes in bytes. Counters begin at the start of the thread.
 
 import type { CaptureFigures } from '../context/index.js';
 import type { GcByKind, HeapFigures } from '../heap/index.js';
 
 export interface LoopFigures {
-  /** In its poller, and with work, as `performance.eventLoopUtilization` counts them. */
+  /** Time in the poller and at work, as `performance.eventLoopUtilization` counts it. */
   readonly idleMs: number;
   readonly activeMs: number;
-  /** How late timers were in the last whole second; `undefined` before somebody has watched for one. */
+  /** Delays of timers in the last whole second; `undefined` in the first second of sampling. */
   readonly lag: LagFigures | undefined;
 }
 
@@ -16,26 +16,26 @@ export interface LagFigures {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** The latest in the last minute: who asks less often than each second misses none. */
+  /** The longest delay of the last minute, for readers that poll less than once a second. */
   readonly worstMs: number;
 }
 
-/** Of the whole process, told by its main thread alone. */
+/** Figures of the whole process, which its main thread reports alone. */
 export interface ProcessFigures {
   readonly rssBytes: number;
   readonly userMs: number;
   readonly systemMs: number;
   /**
-   * How long a job of ours waited for a thread of libuv's pool that the question before has begun, or has
-   * waited so far; `undefined` for who does not ask for it, and the first time.
+   * The wait of a probe for a thread of libuv's pool, or its wait so far. The question before started the
+   * probe. `undefined` without `probedFigures`, and in the first answer.
    */
   readonly poolWaitMs?: number | undefined;
 }
 
-/** One pool, bus, server or group of loops of this thread, with what its `stats` are. */
+/** One pool, bus, server or group of loops of this thread, with its `stats`. */
 export interface SourceFigures {
   readonly kind: SourceKind;
-  /** Counted from 1, for each kind by itself. */
+  /** A number from 1 on, for each kind by itself. */
   readonly id: number;
   readonly figures: object;
 }
@@ -46,50 +46,50 @@ export interface ThreadFigures {
   readonly pid: number;
   /** 0: the main thread. */
   readonly thread: number;
-  /** The program's path, as it was started. */
+  /** The path with which the program was started. */
   readonly title: string;
   readonly node: string;
-  /** Of manycore. */
+  /** Version of manycore. */
   readonly version: string;
   readonly uptimeMs: number;
   readonly loop: LoopFigures;
   readonly heap: HeapFigures;
-  /** Since somebody watches. */
+  /** Counts since sampling started. */
   readonly gc: GcByKind;
-  /** Since somebody watches. */
+  /** Counts since sampling started. */
   readonly captures: CaptureFigures;
   /** `undefined` in a worker thread. */
   readonly process: ProcessFigures | undefined;
   readonly sources: readonly SourceFigures[];
 }
 
-/** What the hosts of a thread did in a short time, for a time line. */
+/** Work of the hosts of a thread within a short time, for a time line. */
 export interface TaskSlice {
-  /** Of the thread's clock, `uptimeMs`; half-open. Longer than usual where nobody took it for a while. */
+  /** Begin and end by the thread's clock, `uptimeMs`; half-open. Longer when the reader was slow. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Those that ended a task, or had one. */
+  /** Hosts that ended a task or were running one. */
   readonly hosts: readonly HostSlice[];
-  /** The longest that ended; the others are in the counts of their hosts alone. */
+  /** The longest finished tasks; the others are in the counts of their hosts alone. */
   readonly tasks: readonly TaskSpan[];
-  /** The longest that still run, as far as they have come: `endMs` is that of the slice. */
+  /** The longest tasks still running; their `endMs` is that of the slice. */
   readonly running: readonly TaskSpan[];
-  /** Durations of all that ended, in ms: `[upper bound, count]`, only buckets with something in them. */
+  /** Durations of all finished tasks, in ms: `[upper bound, count]`, without empty buckets. */
   readonly ran: readonly Bucket[];
-  /** How long all that began had waited for a host, in the same way. */
+  /** Waits for a host of all tasks that began, in the same form. */
   readonly waited: readonly Bucket[];
 }
 
 export type Bucket = readonly [upperMs: number, count: number];
 
 export interface HostSlice {
-  /** 0: in the thread itself, or in no host at all. */
+  /** 0: the thread itself, or no host. */
   readonly host: number;
-  /** That ended there. */
+  /** Finished tasks. */
   readonly tasks: number;
-  /** Of those, or of others that never began. */
+  /** Failed tasks, among them tasks that never began. */
   readonly failed: number;
-  /** Spent in its tasks within the slice; with several at once it may be more than the slice is long. */
+  /** Time in tasks within the slice; with several at once it may exceed the length of the slice. */
   readonly busyMs: number;
 }
 

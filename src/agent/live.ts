@@ -1,7 +1,7 @@
-// What of this thread can be asked for figures: pools, buses, loops. They enter themselves here when they
-// open, and the first starts what answers (socket.ts), a second later: a program that is over before is not
-// worth a socket. What is left behind without having been closed is not held by this list. In a context of
-// node:vm nothing starts: nobody watches a test file, and its loader may be gone a second later.
+// Registry of the sources of figures in this thread: pools, buses, servers, loops. A source registers when it
+// opens. A second after the first one the socket opens (socket.ts): a shorter program needs none. The registry
+// does not keep a source alive. In a context of node:vm nothing starts: no viewer follows a test file, and its
+// loader may be gone a second later.
 
 import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';
 import type { SourceFigures, SourceKind, ThreadFigures } from './figures.js';
@@ -11,17 +11,17 @@ interface Entry {
   readonly kind: SourceKind;
   readonly id: number;
   readonly owner: WeakRef<object>;
-  /** `undefined` once the owner is gone. */
+  /** Reads the figures; `undefined` when the owner is gone. */
   readonly read: () => object | undefined;
-  /** `undefined` where nothing has to be asked elsewhere. */
+  /** Fetches figures of other threads; `undefined` when there are none to fetch. */
   readonly refresh: () => Promise<unknown> | undefined;
 }
 
-/** Between the first source and the start. */
+/** Delay between the first source and the socket. */
 const settledMs = 1000;
-/** What has to be asked elsewhere is waited for no longer than this. */
+/** Limit of the wait for figures of other threads. */
 const refreshMs = 50;
-/** Whoever does not want to be seen sets it to this. */
+/** The value of MANYCORE_AGENT that disables the socket. */
 const off = '0';
 
 const entries = new Set<Entry>();
@@ -29,8 +29,8 @@ const lastIds = new Map<SourceKind, number>();
 let begun: AgentStart | undefined;
 
 /**
- * `read` must not hold its owner, nor may `refresh`, which brings in beforehand what `read` tells and has to be
- * asked elsewhere. Returns what takes it off the list again.
+ * Registers a source. Neither `read` nor `refresh` may hold the owner. `refresh` fetches figures of other threads
+ * before `read`. Returns the function that unregisters it.
  */
 export function addSource<Owner extends object>(
   kind: SourceKind,
@@ -62,7 +62,7 @@ export function addSource<Owner extends object>(
   };
 }
 
-/** Of all that are there. */
+/** Figures of all sources. */
 export function sourceFigures(): SourceFigures[] {
   const all: SourceFigures[] = [];
   for (const entry of entries) {
@@ -74,8 +74,8 @@ export function sourceFigures(): SourceFigures[] {
 }
 
 /**
- * Lets all sources bring in what they have to ask for. What has not come in time is told as it was.
- * `isHeld`: the event loop is kept alive meanwhile.
+ * Refreshes all sources, with a time limit; late ones keep their old figures. `isHeld`: the event loop stays alive
+ * meanwhile.
  */
 async function refreshSources(isHeld: boolean): Promise<void> {
   const asked = [...entries].flatMap((entry) => entry.refresh() ?? []);
@@ -90,7 +90,7 @@ async function refreshSources(isHeld: boolean): Promise<void> {
   });
 }
 
-/** Of this thread, as they are now; from now on somebody watches. Without a socket, also where none is wanted. */
+/** The present figures of this thread; starts sampling. Needs no socket, and works where it is disabled. */
 export async function ownFigures(options: LookOptions = {}): Promise<ThreadFigures> {
   const { threadSampler } = await import('./sampler.js');
   await refreshSources(true);
@@ -107,9 +107,9 @@ function rest(): void {
   begun = undefined;
 }
 
-/** From the first source on: it waits, loads what answers, answers, and is over at any of these points. */
+/** The start of the socket: waits, loads the server, opens it. `end` stops it at any of these steps. */
 class AgentStart {
-  // That nobody can ask is no reason for a program to fail.
+  // A socket that does not open is no reason for a program to fail.
   readonly #timer = setTimeout(() => void this.#open().catch(() => {}), settledMs).unref();
   #close: (() => void) | undefined;
   #isOver = false;
@@ -118,7 +118,7 @@ class AgentStart {
     const { openSocket } = await import('./socket.js');
     if (this.#isOver) return;
     this.#close = openSocket(sourceFigures, () => refreshSources(false));
-    // A program whose loop has run empty is about to end: nothing of ours is left open then.
+    // A program with an empty loop is about to end: its socket is removed.
     process.once('beforeExit', rest);
   }
 

@@ -1,11 +1,11 @@
-// What other parts say of this thread, and its agent goes by.
+// Facts about this thread that other parts set and its agent reads.
 
-/** Servers that may listen in a thread whose program may not: they are not the program's. */
+/** Servers of manycore, which may listen in a thread whose program may not. */
 export const agentServers = new WeakSet<object>();
 
 let isForBlocking = false;
 
-/** This is the thread of a unit that may block it. */
+/** Marks this thread as that of a unit that may block it. */
 export function markAsBlocking(): void {
   isForBlocking = true;
 }

@@ -1,5 +1,5 @@
-// What is asked of an agent, a line each, and what it answers, as JSON in a line each. Both ends may be of
-// different versions of manycore: what is not there is left out by who shows it.
+// The protocol of an agent: questions, one per line, and answers, one line of JSON each. Both ends may be of
+// different versions of manycore: a viewer leaves out missing figures.
 
 import type { Bucket, SourceFigures, TaskSlice, TaskSpan, ThreadFigures } from './figures.js';
 import {
@@ -19,7 +19,7 @@ export interface AgentName {
   readonly pid: number;
   /** 0 for the main thread. */
   readonly thread: number;
-  /** It is the thread of a unit that may block it for as long as it wants. */
+  /** True: the thread of a unit that may block it without a limit. */
   readonly mayBlock: boolean;
 }
 
@@ -27,28 +27,28 @@ export function agentSocket({ pid, thread, mayBlock }: AgentName): string {
   return `agent-${pid}.${thread}${mayBlock ? '-blocking' : ''}.sock`;
 }
 
-/** Of a path whose file is one of `agentSockets`. */
+/** Parses a path whose file is one of `agentSockets`. */
 export function agentNameOf(path: string): AgentName {
   const [, pid, thread, blocking] = /agent-(\d+)\.(\d+)(-blocking)?\.sock$/.exec(path) ?? [];
   return { pid: Number(pid), thread: Number(thread), mayBlock: blocking !== undefined };
 }
 
 /**
- * `figures`: once, as they are now. `probedFigures`: with how long jobs wait for libuv's pool, which costs it
- * one. `tasks`: from now on, what has run.
+ * `figures`: the present ones, once. `probedFigures`: with the wait for libuv's pool, which costs one job.
+ * `tasks`: slices of work from now on.
  */
 export type Question = (typeof questions)[number];
 
 const questions = ['figures', 'probedFigures', 'tasks'] as const;
 
-/** A longer line is no question. */
+/** Limit of the length of a question. */
 export const mostQuestionChars = 64;
 
 export function parseQuestion(line: string): Question | undefined {
   return questions.find((question) => question === line);
 }
 
-/** `undefined` for what is not said by an agent; parts of sources that are not what they should be are left out. */
+/** Parses figures; `undefined`: the text is not of an agent. Malformed parts of sources are left out. */
 export function parseFigures(text: string): ThreadFigures | undefined {
   const value = parsed(text);
   if (value === undefined || !hasShape(neededShape, value)) return undefined;
@@ -63,7 +63,7 @@ function parseSource(value: unknown): SourceFigures | undefined {
   return { kind, id, figures: Object(matching(shape, figures)) };
 }
 
-/** `undefined` for what is not said by an agent. */
+/** Parses a slice; `undefined`: the text is not of an agent. */
 export function parseSlice(text: string): TaskSlice | undefined {
   const value = parsed(text);
   const { fromMs, toMs, hosts, tasks, running = [], ran = [], waited = [] } = { ...value };

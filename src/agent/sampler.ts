@@ -1,6 +1,6 @@
-// The figures of this thread. What costs something all the time, the delays of the loop and the pauses of the
-// collector, is measured while somebody watches: from the first question on, until all connections that asked
-// are closed, or nobody has asked for a while.
+// Samples the figures of this thread. Delays of the loop and pauses of the collector cost time, so they are
+// sampled on demand: from the first question until all connections that asked are closed, or until no question
+// has come for a while.
 
 import { createHistogram } from 'node:perf_hooks';
 import { isMainThread, threadId } from 'node:worker_threads';
@@ -19,8 +19,8 @@ import type { LagFigures, SourceFigures, ThreadFigures } from './figures.js';
 const windowMs = 1000;
 const windowsPerMinute = 60;
 /**
- * Between two looks at the loop's delay, each of which wakes the thread. What holds the loop begins between
- * two of them, so it is told shorter by up to as much: with 50 ms, one of 60 could be taken for 10.
+ * Period of the samples of the loop's delay, each of which wakes the thread. A blockage begins between two
+ * samples and is measured shorter by up to one period: with 50 ms, one of 60 could appear as 10.
  */
 const resolutionMs = 10;
 const nsPerMs = 1e6;
@@ -28,13 +28,13 @@ const usPerMs = 1000;
 
 class Watch {
   lag: LagFigures | undefined;
-  /** Of the windows of the last minute. */
+  /** Delays by window, for the last minute. */
   readonly #latest: number[] = [];
   readonly #delays = createHistogram();
   readonly #gc: GcPauses;
   /**
-   * Not `monitorEventLoopDelay`: its `reset` forgets when it looked last, and a loop that is held right then
-   * is never told of.
+   * Not `monitorEventLoopDelay`: its `reset` discards the time of its last sample, and a blockage at that moment
+   * is lost.
    */
   readonly #timer: NodeJS.Timeout;
   #lookedMs = performance.now();
@@ -51,7 +51,7 @@ class Watch {
   #look(): void {
     const nowMs = performance.now();
     const lateMs = Math.max(0, nowMs - this.#lookedMs - resolutionMs);
-    this.#delays.record(Math.max(1, Math.round(lateMs * nsPerMs))); // it takes no 0
+    this.#delays.record(Math.max(1, Math.round(lateMs * nsPerMs))); // the histogram accepts no 0
     this.#lookedMs = nowMs;
     if (nowMs >= this.#turnMs) this.#turn(nowMs);
   }
@@ -78,13 +78,13 @@ class Watch {
 }
 
 export interface LookOptions {
-  /** Whether a job of ours is to find out how long one waits for libuv's pool. */
+  /** True: a probe measures the wait for libuv's pool. */
   readonly probes?: boolean;
 }
 
 let ofThread: Sampler | undefined;
 
-/** The one of this thread: whoever asks first makes it. */
+/** The sampler of this thread, made at the first call. */
 export function threadSampler(sources: () => readonly SourceFigures[]): Sampler {
   ofThread ??= new Sampler(sources);
   return ofThread;
@@ -93,7 +93,7 @@ export function threadSampler(sources: () => readonly SourceFigures[]): Sampler 
 class Sampler {
   readonly #sources: () => readonly SourceFigures[];
   readonly #gc = new GcPauses();
-  /** Who has asked and may ask again. */
+  /** Connections that have asked and may ask again. */
   readonly #askers = new Set<object>();
   #watch: Watch | undefined;
   #end: NodeJS.Timeout | undefined;
@@ -102,7 +102,7 @@ class Sampler {
     this.#sources = sources;
   }
 
-  /** The figures as they are now; from now on `asker` watches. One within the program comes and goes unseen. */
+  /** The present figures. Sampling goes on for `asker` until `leave`; readers within the program share one. */
   look({ probes = false, asker = this }: LookOptions & { asker?: object } = {}): ThreadFigures {
     this.#askers.add(asker);
     this.#watch ??= new Watch(this.#gc);
@@ -125,7 +125,7 @@ class Sampler {
     };
   }
 
-  /** It will not ask again. */
+  /** Ends sampling for `asker`. */
   leave(asker: object): void {
     if (this.#askers.delete(asker) && this.#askers.size === 0) this.stop();
   }
@@ -139,7 +139,7 @@ class Sampler {
   }
 }
 
-/** All threads share libuv's pool. */
+/** One for all threads, which share libuv's pool. */
 const poolProbe = new PoolProbe();
 
 function processFigures(probes: boolean): NonNullable<ThreadFigures['process']> {

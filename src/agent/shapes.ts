@@ -1,11 +1,11 @@
-// What figures look like that come from another process, maybe of another version: what is missing there is
-// left out by who shows it, and what is something else must not get so far.
+// Shapes of figures from another process, possibly of another version. Missing fields are left out by viewers;
+// fields of another type are removed here.
 
 import type { SourceKind } from './figures.js';
 
 /**
- * The type of a value, the shape of all items of a list, or those of the fields of an object. `any` is left
- * as it is: who shows it looks at it.
+ * The type of a value, the shape of all items of a list, or the shapes of the fields of an object. `any` passes
+ * unchecked: its viewer checks it.
  */
 type Shape =
   | 'number'
@@ -15,7 +15,7 @@ type Shape =
   | readonly [Shape]
   | { readonly [name: string]: Shape };
 
-/** What of `value` has this shape; `undefined` for nothing. Numbers are finite, and other fields are left out. */
+/** The part of `value` that has this shape; `undefined`: none. Numbers are finite; other fields are left out. */
 export function matching(shape: Shape, value: unknown): unknown {
   if (shape === 'any') return value;
   if (shape === 'number') return Number.isFinite(value) ? value : undefined;
@@ -32,7 +32,7 @@ export function matching(shape: Shape, value: unknown): unknown {
   return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
 }
 
-/** Whether all of it is there. */
+/** True: `value` has the whole shape. */
 export function hasShape(shape: Shape, value: unknown): boolean {
   if (typeof shape === 'string' || isList(shape)) return matching(shape, value) !== undefined;
   if (typeof value !== 'object' || value === null) return false;
@@ -54,7 +54,7 @@ const heap = numbers('usedBytes', 'totalBytes', 'limitBytes', 'externalBytes');
 
 const loopTimes = numbers('idleMs', 'activeMs');
 
-/** What every agent tells. */
+/** Fields of every agent. */
 export const neededShape = {
   ...numbers('pid', 'thread', 'uptimeMs'),
   title: 'string',
@@ -64,7 +64,7 @@ export const neededShape = {
   sources: [{}],
 } as const satisfies Shape;
 
-/** With what may be missing. */
+/** All fields, also those that may be missing. */
 export const threadShape: Shape = {
   ...neededShape,
   node: 'string',
@@ -93,7 +93,7 @@ const loop: Shape = {
   acceptsItself: 'boolean',
 };
 
-/** Of what runs in hosts. */
+/** Counts of one host within a slice. */
 export const hostSliceShape: Shape = numbers('host', 'tasks', 'failed', 'busyMs');
 export const spanShape: Shape = {
   ...numbers('task', 'host', 'startMs', 'endMs'),

@@ -1,6 +1,6 @@
-// Where a thread answers who asks for its figures: a socket in the private folder of this user, on which
-// each line that comes is a question, and each line that goes a JSON answer (protocol.ts). No HTTP: its
-// requests would count as those of the program. It never keeps the program alive.
+// The socket on which a thread answers questions, in the private folder of this user: lines of questions in,
+// lines of JSON out (protocol.ts). Not HTTP, whose requests would count as those of the program. The socket
+// never keeps the program alive.
 
 import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -12,7 +12,7 @@ import { agentSocket, mostQuestionChars, parseQuestion } from './protocol.js';
 import { type LookOptions, threadSampler } from './sampler.js';
 import { TaskFeed } from './task-feed.js';
 
-/** `refresh` goes before each reading of `sources`, and never rejects. Returns what closes it. */
+/** Opens the socket. `refresh` runs before each read of `sources`, and never rejects. Returns the closer. */
 export function openSocket(
   sources: () => readonly SourceFigures[],
   refresh: () => Promise<void>,
@@ -20,7 +20,7 @@ export function openSocket(
   let path: string;
   try {
     path = socketPath(agentSocket({ pid: process.pid, thread: threadId, mayBlock: mayBlock() }));
-    rmSync(path, { force: true }); // of an earlier process with this number
+    rmSync(path, { force: true }); // left by an earlier process with this number
   } catch {
     return () => {};
   }
@@ -39,7 +39,7 @@ export function openSocket(
     try {
       rmSync(path, { force: true });
     } catch {
-      // The program may have given up the rights that it had: whoever looks next removes it.
+      // The program may have dropped its rights since: the next viewer removes the file.
     }
   };
   process.once('exit', remove);
@@ -73,7 +73,7 @@ function serve(
   const letGo = (): void => void connection.destroy();
   onLines(connection, mostQuestionChars, (line) => {
     const question = parseQuestion(line);
-    // A look that fails is a defect of ours: it must not end the program that is looked at.
+    // A failure here is a defect of manycore: it must not end the observed program.
     if (question === 'figures') tellFigures().catch(letGo);
     else if (question === 'probedFigures') tellFigures({ probes: true }).catch(letGo);
     else if (question === 'tasks') feed ??= new TaskFeed({ tell, hasRoom, letGo });

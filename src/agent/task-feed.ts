@@ -1,17 +1,17 @@
-// What runs in the hosts, told ten times a second to somebody who draws it. Ten thousand tasks a second are
-// too many to tell and too many to draw: counts for each host, durations in buckets, and of the tasks
-// themselves the longest. Who does not take it gets one longer slice later, and nothing is kept meanwhile
-// that grows; who takes nothing for seconds is let go.
+// Slices of the work in hosts, sent ten times a second to a viewer that draws them. Ten thousand tasks a second
+// are too many to send and to draw: a slice has counts for each host, durations in buckets, and the longest
+// tasks. A slow viewer gets one longer slice later, and nothing grows meanwhile. A viewer that reads nothing for
+// seconds is disconnected.
 
 import { announcements, clearInterval, setInterval } from '../internal/index.js';
 import type { Bucket, HostSlice, TaskSlice, TaskSpan } from './figures.js';
 
 const sliceMs = 100;
-/** Of one slice. */
+/** Limit of the tasks of one slice. */
 const mostSpans = 100;
-/** Shorter ones nobody could see on a time line. */
+/** Shorter tasks would be invisible on a time line. */
 const shortestSpanMs = 1;
-/** For so long a listener may take nothing. */
+/** Time for which a viewer may read nothing. */
 const patienceMs = 5000;
 /** Upper bounds of durations: powers of two from 2^-7 ms (8 µs) on. */
 const lowestPower = -7;
@@ -20,12 +20,12 @@ const bucketCount = 32;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Span = Writable<TaskSpan>;
 
-/** Who listens. */
+/** The viewer's end. */
 export interface SliceListener {
   readonly tell: (slice: TaskSlice) => void;
-  /** Whether it has taken what it was told. */
+  /** True: the send buffer has room. */
   readonly hasRoom: () => boolean;
-  /** It has had no room for too long; it is told nothing more. */
+  /** Called when there was no room for too long; nothing is sent afterwards. */
   readonly letGo: () => void;
 }
 
@@ -35,10 +35,10 @@ export class TaskFeed {
   readonly #hosts = new Map<number, Writable<HostSlice>>();
   readonly #ran = new Uint32Array(bucketCount);
   readonly #waited = new Uint32Array(bucketCount);
-  /** By their numbers; those that had begun before somebody listened are not known. */
+  /** Running tasks by number, without those that began before the feed. */
   readonly #running = new Map<number, Omit<TaskSpan, 'endMs'>>();
   #spans: Span[] = [];
-  /** What ended last. */
+  /** The task that ended last. */
   #last: Span | undefined;
   #fromMs = performance.now();
 
@@ -80,7 +80,7 @@ export class TaskFeed {
     if (this.#spans.length >= 2 * mostSpans) this.#spans = longest(this.#spans);
   };
 
-  /** A task that has failed in its host has ended there, right before; another was given up, or its host is gone. */
+  /** A task that failed in its host ended right before; any other was given up, or lost its host. */
   readonly #onError = (message: unknown): void => {
     const { task = 0 }: Told = Object(message);
     const given = this.#running.get(task);
@@ -123,7 +123,7 @@ export class TaskFeed {
     this.#last = undefined;
   }
 
-  /** They count as busy time of their hosts, too. */
+  /** Running tasks, whose time counts as busy time of their hosts. */
   #runningUntil(endMs: number): Span[] {
     const spans: Span[] = [];
     for (const task of this.#running.values()) {
