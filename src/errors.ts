@@ -104,7 +104,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Names that programs look for, as those of `AbortSignal` and `AbortSignal.timeout`. */
+/** Names by which programs recognise errors, as those of `AbortSignal` and `AbortSignal.timeout`. */
 const namesOfKind: Partial<Record<ErrorCode, string>> = {
   ABORTED: 'AbortError',
   TASK_TIMED_OUT: 'TimeoutError',
@@ -139,7 +139,7 @@ export type CodedErrorOf<Code extends ErrorCode> = CodedError & {
   readonly code: Code;
 } & (Code extends 'HOST_EXITED'
     ? {
-        /** How the host ended; both are left out where nobody saw it end. */
+        /** The end of the host; both are left out when it was not observed. */
         readonly exitCode?: number | null;
         readonly signal?: string | null;
       }

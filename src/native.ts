@@ -12,7 +12,7 @@ import { messageOf, prototypeRemedy } from './internal/index.js';
 export interface NativeSegment {
   readonly ringBytes: number;
   readonly slotCount: number;
-  /** Of the host's side, and of the parent's. */
+  /** Numbers of the host's side and of the parent's. */
   readonly owner: number;
   readonly parentOwner: number;
   readonly requestAt: number;
@@ -47,8 +47,8 @@ export interface NativeLoop {
   ): number;
   detach(end: number): void;
   /**
-   * Two int32 of an end: what JavaScript wants, 1 to keep the event loop alive, else 0, and whether
-   * the end does so. The loop looks at the first when it is about to sleep.
+   * Two int32 of an end: the wish of JavaScript (1 keeps the event loop alive, else 0) and the present state.
+   * The loop reads the first before it sleeps.
    */
   refWords(end: number): ArrayBuffer;
   /** Makes all ends do now what their first word says. */
@@ -83,7 +83,7 @@ export interface NativeArena {
   /** The first of a member's numbers; only where the arena was made. */
   takeMember(): number;
   retireMember(first: number): void;
-  /** What was mapped of a member stays only as long as a view needs it. */
+  /** Unmaps the memory of a member as soon as no view needs it. */
   unmapMember(first: number): void;
   place(bytes: Uint8Array): number;
   allocate(sizeBytes: number): number;
@@ -106,7 +106,7 @@ export interface NativeBoard {
 
 /** The listener thread of this process (crates/core/src/accept/acceptor.rs). */
 export interface NativeAcceptor {
-  /** What the seats of its loops are made with, in any thread of this process. */
+  /** The key with which any thread of this process makes the seats of its loops. */
   readonly key: number;
   /** Accepts from one more listening socket, or passage of a router; takes the descriptor over. */
   addSocket(number: number, fd: number): void;
@@ -151,7 +151,7 @@ export interface NativeSeat {
 
 /** A file on its way into a socket (crates/node/src/file_sender.rs). */
 export interface NativeFileSender {
-  /** How many bytes were sent: 0 where the file ends, -1 when the client has to read first. */
+  /** Sends bytes; returns their number: 0 at the end of the file, -1 when the client has to read first. */
   send(offset: number, count: number): number;
   /** The callback is called once there is room, or the connection has failed. */
   wait(): void;
@@ -176,13 +176,13 @@ export interface NativeProgram {
 
 /** One system call, of one thread or of child processes of one name; times in ns. */
 export interface NativeTracedCall {
-  /** Its number on this architecture. */
+  /** Number of the system call on this architecture. */
   readonly number: number;
   readonly count: number;
   readonly errors: number;
   /** From entering to leaving it; calls that have not returned are not in it. */
   readonly tookNs: number;
-  /** Of `tookNs`, the time off the CPU; 0 where the tracer cannot tell. */
+  /** Time off the CPU within `tookNs`; 0 when the tracer cannot measure it. */
   readonly blockedNs: number;
 }
 
@@ -191,7 +191,7 @@ export interface NativeTracedRecord {
   readonly pid: number;
   readonly tid: number;
   readonly isEnded: boolean;
-  /** Of child processes: whether they ran no program of their own yet. */
+  /** True: a child process that has not yet started a program of its own. */
   readonly isStarting: boolean;
   readonly tasks: number;
   /** CPU time of those of its tasks that have ended. */
@@ -221,7 +221,7 @@ export interface NativeCollections {
   figures(): number[];
 }
 
-/** What the kernel says to each feature: empty when it works, else why not. */
+/** Support of the kernel for each feature: empty when it works, else the reason. */
 export interface KernelFeatures {
   readonly memfd: string;
   readonly eventfd: string;
@@ -229,7 +229,7 @@ export interface KernelFeatures {
   readonly pidfd: string;
 }
 
-/** How many cores this process may count on, and the sentence that explains the number. */
+/** The number of cores granted to this process, and the sentence that explains it. */
 export interface GrantedCores {
   readonly count: number;
   readonly reason: string;
@@ -287,11 +287,11 @@ export interface NativeBinding {
       toldApart: readonly string[],
     ): NativeTracer;
   };
-  /** Throws where this runtime does not tell of collections. */
+  /** The constructor throws when this runtime does not report collections. */
   readonly NativeCollections: new () => NativeCollections;
   /** Without a copy of this process; standard error is ours. Rejects with the system's reason. */
   startProgram(options: NativeProgramOptions): Promise<NativeProgram>;
-  /** As wait(2) tells it, `null` while it runs; throws for what is no child, or was reaped before. */
+  /** The status of wait(2), `null` while the child runs; throws when it is no child or was reaped before. */
   reapProgram(pid: number): number | null;
   /** Offsets and limits of the scoreboard, in the order of `boardAt` (serve/board.ts). */
   boardLayout(): number[];
@@ -301,7 +301,7 @@ export interface NativeBinding {
   sendDatagram(path: string, text: string): void;
   /** Rings an eventfd. */
   ringBell(fd: number): void;
-  /** How many connections wait in a listening socket to be accepted; 0 for what is none. */
+  /** Number of connections that wait in a listening socket; 0 for any other descriptor. */
   acceptQueue(fd: number): number;
   /** Passes up to 8 descriptors over a Unix socket, all or none; they stay open here. */
   sendDescriptors(socket: number, fds: number[]): void;

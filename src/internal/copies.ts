@@ -1,6 +1,6 @@
-// Which buffers are shared memory of which copy of manycore: a program may load two, of two versions or
-// as two installs, and an arena knows its own memory alone. Another copy's would be copied without a
-// word, and what hosts write would be lost. All copies in a thread register here.
+// Registry of shared memory by copy of manycore. A program may load two copies, of two versions or as two
+// installs, and an arena recognises its own memory alone. Memory of the other copy would be copied silently, and
+// writes of hosts would be lost. All copies in a thread register here.
 
 import { defineOwn } from './descriptors.js';
 

@@ -1,6 +1,6 @@
-// Waiting for another thread or process, never for ever: every such wait goes through here, so that
-// it ends at a deadline or when its signal is aborted, and leaves no timer and no listener behind.
-// Not here: stopping the work itself. Whoever waits knows how (a kill, a close), and does it.
+// Waits for another thread or process, each with a limit: a wait ends at its deadline or when its signal is
+// aborted, and leaves no timer and no listener behind.
+// Not here: stopping the work itself (a kill, a close), which is up to the caller.
 
 import { CodedError } from '../errors.js';
 import { unwatchAbort, watchAbort } from './abort-watch.js';
@@ -49,7 +49,7 @@ export function beforeDeadline<T>(work: Promise<T>, deadline: Deadline): Promise
   });
 }
 
-/** What rejects when `signal` is aborted: `ABORTED`, with the signal's own reason as `cause`. */
+/** The error for an aborted `signal`: `ABORTED`, with the signal's own reason as `cause`. */
 export function abortError(signal: AbortSignal | undefined): CodedError {
   const reason: unknown = signal?.reason;
   return new CodedError('ABORTED', `the signal was aborted: ${messageOf(reason)}`, {
@@ -57,7 +57,7 @@ export function abortError(signal: AbortSignal | undefined): CodedError {
   });
 }
 
-/** What rejects a call whose task ran longer than its `timeoutMs`; `''` for a function without a name. */
+/** The error for a task that exceeded its `timeoutMs`; `''` for a function without a name. */
 export function timeoutError(taskName: string, timeoutMs: number): CodedError {
   return new CodedError(
     'TASK_TIMED_OUT',

@@ -70,13 +70,13 @@ export function descriptorsOf(object: object): [name: string, descriptor: OwnDes
   return found;
 }
 
-/** The name of a function, for messages; '' where it is none, or only code of the user's could tell. */
+/** The name of a function, for messages; '' without a name that can be read without running user code. */
 export function functionName(fn: object): string {
   const name: unknown = isProxy(fn) ? undefined : ownValue(fn, 'name');
   return typeof name === 'string' ? name : '';
 }
 
-/** What `object` holds as `key` itself; `undefined` for an accessor, which is not called. */
+/** The own value of `object` at `key`; `undefined` for an accessor, which is not called. */
 export function ownValue(object: object, key: PropertyKey): unknown {
   const found = getOwnPropertyDescriptor(object, key);
   return found !== undefined && hasOwn(found, 'value') ? found.value : undefined;

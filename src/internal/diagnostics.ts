@@ -1,6 +1,5 @@
-// What manycore tells on `node:diagnostics_channel`, for whoever listens: one name and one message
-// type for each event. The names are API. Publishing without a listener costs a look at
-// `hasSubscribers`: on hot paths ask it first and build no message for nobody.
+// Events of manycore on `node:diagnostics_channel`: one name and one message type for each event. The names are
+// API. On hot paths check `hasSubscribers` first and build no message without subscribers.
 // Not here: printing or counting (the command line, stats of the pool).
 
 import { channel } from 'node:diagnostics_channel';
@@ -60,7 +59,7 @@ export interface HostExitMessage extends HostMessage {
   readonly signal: string | null;
   /** Whether we asked it to leave, or ended it. */
   readonly isExpected: boolean;
-  /** Why it ended, as an error that nothing caught in it; `undefined` where nobody knows. */
+  /** The error that nothing caught in it; `undefined`: none is known. */
   readonly error: Error | undefined;
 }
 
@@ -101,7 +100,7 @@ export interface PoolRecoveredMessage extends PoolMessage {
 export interface ServerLostMessage {
   readonly pid: number | undefined;
   readonly why: string;
-  /** Of the error that the program threw in a thread, which has no output of its own. */
+  /** Stack of the error that the program threw in a thread, which has no output of its own. */
   readonly stack: string | undefined;
   /** Until another is started, in ms; `undefined`: none is any more. */
   readonly delayMs: number | undefined;
@@ -111,7 +110,7 @@ export interface ServerLostMessage {
 export interface ServerChangedMessage {
   /** The path of its program. */
   readonly app: string;
-  /** Those that serve now. */
+  /** Processes that serve now. */
   readonly pids: readonly number[];
 }
 
@@ -124,20 +123,20 @@ export interface ServerDrainMessage {
 /** A loop that was to be added to a process of a server, which serves on without it. */
 export interface ServerLoopFailedMessage {
   readonly pid: number | undefined;
-  /** Its index in the process. */
+  /** Index of the loop in its process. */
   readonly loop: number;
   readonly why: string;
-  /** Of the error that the program threw. */
+  /** Stack of the error that the program threw. */
   readonly stack: string | undefined;
 }
 
 /** A loop of a server that does not come back from a callback. */
 export interface ServerBlockedMessage {
   readonly pid: number | undefined;
-  /** Its index in the process. */
+  /** Index of the loop in its process. */
   readonly loop: number;
   readonly blockedMs: number;
-  /** Where it is, as `file:///app/app.js:12:3`; `undefined` where that cannot be had, as in native code. */
+  /** Its place in the code, as `file:///app/app.js:12:3`; `undefined` when unknown, as in native code. */
   readonly place: string | undefined;
   /** As in `Error.stack`. */
   readonly stack: string | undefined;
@@ -156,7 +155,7 @@ export interface ClusterLostMessage {
   readonly unconfirmed: number;
 }
 
-/** What came from a cluster, or was sent there, is not taken. */
+/** A message from or to a cluster was refused. */
 export interface ClusterRefusedMessage {
   readonly why: string;
 }
@@ -178,7 +177,7 @@ export interface UnitBlockedMessage {
 /** Instances of units whose loop has ended, and which could not be started on another, or whose thread has ended. */
 export interface UnitLostMessage {
   readonly why: string;
-  /** They are started on the next loop that comes, or again in a new thread, or never. */
+  /** The next start: on the next loop that comes, again in a new thread, or never. */
   readonly next: 'otherLoop' | 'again' | 'never';
 }
 

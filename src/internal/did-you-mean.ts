@@ -186,7 +186,7 @@ function placeOf(bare: string, text: string, names: ReadonlySet<string>): string
   return `${bare} is an option of a pool: new Pool({ ${text} })${how}`;
 }
 
-/** What the error for the option `name` ends with; '' when nothing is near. `names` are the right ones. */
+/** The end of the error for the option `name`; '' without a near name. `names` are the right ones. */
 export function hintFor(name: string, names: ReadonlySet<string>): string {
   if (names.has('concurrentTasksPerHost') || names.has('retry')) {
     const text = entry(synonyms, name) ?? name;

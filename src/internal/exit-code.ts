@@ -1,4 +1,4 @@
-// How a process has ended, as shells tell it.
+// The exit code of a process, by the convention of shells.
 
 import { constants } from 'node:os';
 

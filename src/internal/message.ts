@@ -16,7 +16,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** What was thrown, where it is an error, else one with its text. */
+/** The thrown error, or a new error with the text of another thrown value. */
 export function errorOf(thrown: unknown): Error {
   return isError(thrown) ? thrown : new Error(messageOf(thrown));
 }

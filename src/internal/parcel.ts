@@ -14,7 +14,7 @@ export class Parcel {
   transfer: Transferable[] = [];
   /** A host has it. */
   wasPosted = false;
-  /** What it transfers is here and no more with the caller. */
+  /** True: its transferables have left the caller. */
   #isDetached = false;
 
   constructor() {

@@ -18,7 +18,7 @@ const mostNames = 5;
 
 /** Says that lists inherit an element, and what to do; `undefined`: they do not. Cheap. */
 export function inheritedElement(): string | undefined {
-  // One that is not enumerable is looked for where it is most likely.
+  // `for…in` skips elements that are not enumerable: the likely index is checked by itself.
   let found = 0 in Array.prototype ? '0' : undefined;
   for (const key in Array.prototype) if (isIndex(key)) found ??= key;
   if (found === undefined) return undefined;

@@ -57,7 +57,7 @@ function ownerText(folder: string, user: number): string {
   }
 }
 
-/** Where a socket of this name is. Throws `RUNTIME_FOLDER_REFUSED`. */
+/** The path of the socket with this name. Throws `RUNTIME_FOLDER_REFUSED`. */
 export function socketPath(name: string): string {
   return join(runtimeFolder(), name);
 }
