@@ -136,7 +136,7 @@ export interface ServerBlockedMessage {
   /** Index of the loop in its process. */
   readonly loop: number;
   readonly blockedMs: number;
-  /** Its place in the code, as `file:///app/app.js:12:3`; `undefined` when unknown, as in native code. */
+  /** Place in the code, as `file:///app/app.js:12:3`; `undefined` when unknown, as in native code. */
   readonly place: string | undefined;
   /** As in `Error.stack`. */
   readonly stack: string | undefined;
