@@ -66,8 +66,8 @@ for (const way of mapWays) {
     }
     const { stack = '' } = await callerOfTheMap();
     const place = way.way === undefined ? 'item 17' : 'host \\d+.*, item 17';
-    assert.match(stack, /^RangeError: in the mapper\n.*failures\.test\./);
-    assert.match(stack, new RegExp(`at \\[${place}\\]\\n.*failures\\.test\\.`));
+    assert.match(stack, /^RangeError: in the mapper\n.*failures\.slow\.test\./);
+    assert.match(stack, new RegExp(`at \\[${place}\\]\\n.*failures\\.slow\\.test\\.`));
     assert.match(stack, /callerOfTheMap/);
   });
 

@@ -174,7 +174,7 @@ for (const way of mapWays) {
     const outcome = (await callerOfTheMap())[3];
     assert.ok(outcome?.status === 'rejected');
     const { stack } = outcome.reason;
-    assert.match(stack, /^OddError: 3 is odd\n.*settled\.test\./);
+    assert.match(stack, /^OddError: 3 is odd\n.*settled\.slow\.test\./);
     assert.match(stack, /item 3\]\n(?:.*\n)*.*callerOfTheMap/);
     if (way.way !== undefined) assert.match(stack, /at \[host \d+.*item 3\]/);
   });

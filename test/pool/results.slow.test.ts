@@ -88,9 +88,9 @@ for (const way of ways) {
     }
     await assert.rejects(callerOfTheTask(), (error: Error) => {
       const lines = error.stack?.split('\n') ?? [];
-      const thrown = lines.findIndex((line) => /deepInTheTask.*results\.test\./.test(line));
+      const thrown = lines.findIndex((line) => /deepInTheTask.*results\.slow\.test\./.test(line));
       const host = lines.findIndex((line) => /at \[host \d+/.test(line));
-      const caller = lines.findIndex((line) => /callerOfTheTask.*results\.test\./.test(line));
+      const caller = lines.findIndex((line) => /callerOfTheTask.*results\.slow\.test\./.test(line));
       assert.ok(thrown > 0 && thrown < host && host < caller, error.stack);
       assert.equal(lines[0], 'Error: with a stack');
       return true;
@@ -112,7 +112,7 @@ for (const way of ways) {
     await assert.rejects(readerOfTheStream(), (error: Error) => {
       assert.match(
         error.stack ?? '',
-        /in the middle\n.*deepInTheGenerator[^]*\[host \d+[^]*readerOfTheStream.*results\.test/,
+        /in the middle\n.*deepInTheGenerator[^]*\[host \d+[^]*readerOfTheStream.*results\.slow\.test/,
       );
       return true;
     });
@@ -125,7 +125,7 @@ for (const way of ways) {
     }
     await assert.rejects(callerOfTheExit(), (error: Error & { code?: string }) => {
       assert.equal(error.code, 'HOST_EXITED');
-      assert.match(error.stack ?? '', /\[host \d+[^]*callerOfTheExit.*results\.test/);
+      assert.match(error.stack ?? '', /\[host \d+[^]*callerOfTheExit.*results\.slow\.test/);
       return true;
     });
   });
