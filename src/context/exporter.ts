@@ -89,7 +89,7 @@ export class ContextExporter implements Exporter {
   #captured: Captured | undefined;
   /** The roads of the last function that was exported. */
   #roads: Roads | undefined;
-  /** Of the last function that was exported without state. */
+  /** Members of classes in the last function that was exported without state. */
   #members: ReadonlyMap<AnyFunction, AnyFunction> | undefined;
   /** The last values, which may have such members, too. */
   #values: Graph | undefined;
@@ -119,8 +119,7 @@ export class ContextExporter implements Exporter {
       throw atCaller(transferError('TRANSFER_UNREADABLE', [titleOf(fn)], element));
     }
     const kept = this.#current(fn);
-    this.#roads = kept?.roads;
-    this.#members = kept?.members;
+    this.#noteKept(kept);
     this.#values = undefined;
     if (kept !== undefined && kept.captured.length === 0 && !hasRegistered()) return kept.snapshot;
     return this.#exportSlowly(fn, kept);
@@ -144,7 +143,13 @@ export class ContextExporter implements Exporter {
     });
   }
 
-  /** What a call captured and got is held until this turn is over; a `WeakRef` would hold all calls of the turn. */
+  #noteKept(kept: Kept | undefined): void {
+    this.#roads = kept?.roads;
+    this.#members = kept?.members;
+    if (kept !== undefined) this.#letGoSoon();
+  }
+
+  /** Holds a call until this turn is over. Not by a `WeakRef`, which would hold all calls of the turn. */
   #letGoSoon(): void {
     if (this.#isLetGoSoon) return;
     this.#isLetGoSoon = true;
@@ -302,8 +307,7 @@ export class ContextExporter implements Exporter {
   ): FunctionSnapshot {
     const kept = known ?? this.#keepRoot(fn, what);
     if (kept === undefined) return this.#exportState(fn, stores, what);
-    this.#roads = kept.roads;
-    this.#members = kept.members;
+    this.#noteKept(kept);
     const active = stores ?? activeStores(kept.captured);
     return active.length === 0 ? kept.snapshot : this.#withStores(kept, active, what);
   }

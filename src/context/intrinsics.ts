@@ -54,7 +54,7 @@ const hiddenGlobals = new Set(
 /** Reading these warns, or loads much: found by name when a value claims to be one (`byName`). */
 const getterGlobals = new Set(['process', 'Buffer', 'crypto', 'performance', 'navigator']);
 
-/** Reading one loads an HTTP client (undici), for 35 ms. Their values are there once it is loaded. */
+/** Globals of an HTTP client (undici), which the first read of one loads. They are read once it is loaded. */
 const clientGlobals = new Set(
   'CloseEvent ErrorEvent EventSource FormData Headers MessageEvent Request Response WebSocket'.split(
     ' ',
@@ -225,7 +225,7 @@ function isClientLoaded(): boolean {
   return loaded.includes(clientModule);
 }
 
-/** What Node has loaded of its own, as `NativeModule fs`. */
+/** Modules of its own that Node has loaded, as `NativeModule fs`. */
 function loadedModules(): readonly unknown[] | undefined {
   const list: unknown = Reflect.get(process, 'moduleLoadList');
   return Array.isArray(list) ? list : undefined;

@@ -2,7 +2,7 @@
 
 import { CodedError, errorCodes } from '../errors.js';
 
-/** Of what a program has thrown when it was started; not of what is said about it. */
+/** Stack of the error that a program threw at its start, not of the error that reports it. */
 export function programStack(error: unknown): string | undefined {
   if (!(error instanceof CodedError)) return undefined;
   const { cause, code } = error;

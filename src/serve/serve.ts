@@ -39,7 +39,7 @@ export interface ServedApp extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** What a server tells of itself to who asks its supervisor's thread. */
+/** Figures of a server, for readers in its supervisor's thread. */
 export interface ServerFigures {
   /** The path of its program. */
   readonly app: string;

@@ -6,7 +6,7 @@ import { escaped } from './html.js';
 import type { BoundAddress } from './protocol.js';
 import type { LoopStatus } from './status.js';
 
-/** As people write it. */
+/** An address, as people write it. */
 export function addressText(address: BoundAddress): string {
   if (typeof address === 'string') return address;
   const { address: host, port, family } = address;
@@ -30,7 +30,7 @@ interface Column {
   readonly isText?: boolean;
 }
 
-/** Of the page and of `manycore status`. */
+/** Columns of the page and of `manycore status`. */
 export const statusColumns: readonly Column[] = [
   { head: 'pid', text: ({ pid }) => String(pid ?? '') },
   { head: 'gen', text: ({ generation }) => String(generation) },

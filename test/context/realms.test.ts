@@ -24,7 +24,7 @@ const ownText: Record<string, string> = {
   exports.double = (n) => n * step;
   exports.Account = class Account { constructor(n) { this.n = n } more() { return new Account(this.n + 1) } };`,
   'double.js': 'exports.double = (n) => n * 2',
-  // As coverage by Istanbul makes it, with `counts` for each module.
+  // Istanbul's coverage gives each module such `counts`.
   'counted.js':
     'const counts = { f: [0] }; exports.double = (n) => { counts.f[0] += 1; return n * 2 }',
 };

@@ -30,3 +30,26 @@ test('the arguments of the calls of one turn are not held', () => {
   const grown = process.memoryUsage().heapUsed - before;
   assert.ok(grown < (calls * bytesOfRow) / 3, `${Math.round(grown / mib)} MiB`);
 });
+
+test('a function is not held once the turn of its last call is over', async () => {
+  const exporter = createExporter();
+  const call = (): WeakRef<object> => {
+    const table = new Row();
+    const fn = (): number => table.cells.length;
+    exporter.exportFunction(fn);
+    exporter.exportFunction(fn);
+    return new WeakRef(fn);
+  };
+  const calm = (): WeakRef<object> => {
+    const fn = (value: number): number => value + 1;
+    exporter.exportFunction(fn);
+    exporter.exportFunction(fn);
+    return new WeakRef(fn);
+  };
+  for (const make of [call, calm]) {
+    const held = make();
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    assert.equal(held.deref(), undefined, make.name);
+  }
+});

@@ -1,5 +1,5 @@
-// What loads with the library and with a first call: not the HTTP client that an import of `node:http`
-// brings, and that the globals of `fetch` are members of.
+// The HTTP client of Node (undici) loads neither with the library nor with a first call. An import of `node:http`
+// brings it, and the first read of a global that is its own.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
