@@ -12,4 +12,4 @@ export {
 export { bytesIn, missingTraceRights, rssBytesOf } from './status.js';
 export { findProcess, processGone, processRefused, type SeenProcess } from './target.js';
 export { namesIn, readText, textOf } from './text.js';
-export { readTree, threadsOf } from './tree.js';
+export { byStart, readTree, threadsOf } from './tree.js';

@@ -6,11 +6,17 @@ import { namesIn, readText, textOf } from './text.js';
 /** True: the kernel lists the children of each thread (CONFIG_PROC_CHILDREN). */
 const listsChildren = readText('/proc/thread-self/children') !== undefined;
 
-/** Numbers of the threads of a process, ascending. */
+/** Numbers of the threads of a process, in the order of their start. */
 export function threadsOf(pid: number): number[] {
-  return namesIn(`/proc/${pid}/task`)
-    .map(Number)
-    .sort((a, b) => a - b);
+  return namesIn(`/proc/${pid}/task`).map(Number).sort(byStart(pid));
+}
+
+/**
+ * Compares numbers of threads of a process by their start. The kernel counts up from `pid`, the number of
+ * the main thread, and starts again from small numbers after `pid_max`.
+ */
+export function byStart(pid: number): (a: number, b: number) => number {
+  return (a, b) => Number(a < pid) - Number(b < pid) || a - b;
 }
 
 /** `pid` and its descendants, without those whose parent has ended. */

@@ -2,6 +2,7 @@
 // was seen by either, with its role, its times and its calls by name.
 
 import type { NativeTracedRecord } from '../native.js';
+import { byStart } from '../proc/index.js';
 import { callNames } from './calls.js';
 import { countedCalls, foundCalls, type Joined, type Material, timesByCalls } from './counted.js';
 import type { ProcessIdentity } from './proc.js';
@@ -80,7 +81,7 @@ function joinThreads(
 ): Joined[] {
   const seenByTid = new Map(seen.map((thread) => [thread.tid, thread]));
   const counted = [...byThread].filter(([, [record]]) => record?.pid === pid).map(([tid]) => tid);
-  const tids = [...new Set([...seenByTid.keys(), ...counted])].sort((a, b) => a - b);
+  const tids = [...new Set([...seenByTid.keys(), ...counted])].sort(byStart(pid));
   return tids.map((tid) => ({
     pid,
     tid,

@@ -52,7 +52,7 @@ export function isServerProcess({ args }: ProcessIdentity): boolean {
 }
 
 /**
- * Roles by thread number, for the threads of one process in ascending order. `mainRole`: that of the
+ * Roles by thread number, for the threads of one process in the order of their start. `mainRole`: that of the
  * main thread, if the process runs Node.
  */
 export function rolesOf(

@@ -2,7 +2,7 @@
 // they are called, how much CPU time they have had since the trace began, and what they are found doing.
 // What has ended keeps what the last look saw.
 
-import { type CpuTimes, readTree } from '../proc/index.js';
+import { byStart, type CpuTimes, readTree } from '../proc/index.js';
 import {
   type Doing,
   DoingFile,
@@ -197,8 +197,9 @@ export class ProcessTree {
 
   threadsOf(pid: number): SeenThread[] {
     const history = this.#processes.get(pid);
+    const order = byStart(pid);
     return [...(history?.threads ?? [])]
-      .sort(([a], [b]) => a - b)
+      .sort(([a], [b]) => order(a, b))
       .map(([tid, { first, last, lookedAt, samples, running, found }]) => ({
         pid,
         tid,

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
+  byStart,
   bytesIn,
   findProcess,
   isAlive,
@@ -102,4 +103,9 @@ test('what does not exist is empty, and nobody throws but who looks for it', () 
   assert.deepEqual(namesIn(`/proc/${none}/task`), []);
   assert.deepEqual([readText('/nowhere/at/all'), textOf('/nowhere/at/all')], [undefined, '']);
   if (!skip) assert.throws(() => findProcess(none), { code: 'PROCESS_GONE' });
+});
+
+test('threads are in the order of their start, also after their numbers began again', () => {
+  assert.deepEqual([10_001, 9_998, 10_000].sort(byStart(9_998)), [9_998, 10_000, 10_001]);
+  assert.deepEqual([301, 32_766, 32_767].sort(byStart(32_766)), [32_766, 32_767, 301]);
 });

@@ -2,8 +2,9 @@
 // where it gives none. Lists as they were seen on real programs.
 
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { threadsOf } from '../../src/proc/index.js';
 import { Pool } from '../../src/public.js';
 import { hostRole, isNode, rolesOf } from '../../src/trace/roles.js';
 import { library } from '../faults/child.js';
@@ -111,9 +112,8 @@ test('a host that is a thread is told from a loop by its name', {
 }, async () => {
   await using pool = new Pool({ host: 'thread', size: 1 });
   await pool.run(() => 1);
-  const tasks = '/proc/self/task';
-  const names = readdirSync(tasks).map((tid) =>
-    readFileSync(`${tasks}/${tid}/comm`, 'utf8').trim(),
+  const names = threadsOf(process.pid).map((tid) =>
+    readFileSync(`/proc/self/task/${tid}/comm`, 'utf8').trim(),
   );
   assert.ok(rolesFor(names).includes('host thread'), `${names}`);
 });
