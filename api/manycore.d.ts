@@ -53,7 +53,7 @@ declare const errorCodes: {
     readonly CLUSTER_CLOSED: "the connection to the cluster is closed";
     readonly CLUSTER_HOST_LOST: "the machine of a host in the cluster, or the network to it, is gone";
     readonly CLUSTER_NOT_DURABLE: "durable tasks need JetStream, which no NATS server offers here";
-    readonly CLUSTER_NO_WORKER: "the tasks of a pool on a cluster wait: no worker has a host for it";
+    readonly CLUSTER_NO_WORKER: "the tasks of a pool on a cluster wait: no node has a host for it";
     readonly CLUSTER_REFUSED: "a NATS server, or another node of the cluster, has refused this one";
     readonly CLUSTER_UNREACHABLE: "no NATS server answers";
     readonly CLUSTER_UNSIGNED: "functions and classes travel in a cluster only with a secret";
@@ -276,7 +276,7 @@ interface ClusterNode {
     readonly pid: number;
     readonly version: string;
 }
-declare class Worker implements AsyncDisposable {
+declare class WorkerProvider implements AsyncDisposable {
     #private;
     get lentHosts(): number;
     get runningTasks(): number;
@@ -299,7 +299,7 @@ declare class Cluster extends EventEmitter<ClusterEvents> implements AsyncDispos
     get node(): ClusterNode;
     get nodes(): readonly ClusterNode[];
     get hosts(): unknown;
-    lendHosts(count?: number, options?: LendOptions): Promise<Worker>;
+    lendHosts(count?: number, options?: LendOptions): Promise<WorkerProvider>;
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
@@ -675,5 +675,5 @@ declare class Loops implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export { BusAddress, BusMessage, Cluster, CodedError, Consumer, HostExitedError, Loops, Pool, Worker, bus, cluster, deploy, errorCodes, hasCode, hasItemIndex, hostNumber, isInsideHost, parallel, parallelEvents, perHost, pmap, propagate, report, run, shared, task, taskSignal, warm };
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, HostExitedError, Loops, Pool, WorkerProvider, bus, cluster, deploy, errorCodes, hasCode, hasItemIndex, hostNumber, isInsideHost, parallel, parallelEvents, perHost, pmap, propagate, report, run, shared, task, taskSignal, warm };
 export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, HostExit, HostExitMessage, HostKind, HostMessage, HostReadyMessage, HostRestartMessage, HostStats, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, StreamHandler, StreamOptions, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement };

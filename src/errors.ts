@@ -66,7 +66,7 @@ export const errorCodes = {
   CLUSTER_CLOSED: 'the connection to the cluster is closed',
   CLUSTER_HOST_LOST: 'the machine of a host in the cluster, or the network to it, is gone',
   CLUSTER_NOT_DURABLE: 'durable tasks need JetStream, which no NATS server offers here',
-  CLUSTER_NO_WORKER: 'the tasks of a pool on a cluster wait: no worker has a host for it',
+  CLUSTER_NO_WORKER: 'the tasks of a pool on a cluster wait: no node has a host for it',
   CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
   CLUSTER_UNREACHABLE: 'no NATS server answers',
   CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',

@@ -30,7 +30,7 @@ export type {
   ClusterOptions,
   LendOptions,
   NatsOptions,
-  Worker,
+  WorkerProvider,
 } from './cluster/index.js';
 export { perHost, propagate, task } from './context/index.js';
 export { CodedError, type CodedErrorOf, type ErrorCode, errorCodes, hasCode } from './errors.js';

@@ -2,7 +2,7 @@
 // TERM and INT end it, once the tasks that run have ended or at a deadline; a second one ends it at once.
 
 import { pathToFileURL } from 'node:url';
-import type { Cluster, Worker } from '../cluster/index.js';
+import type { Cluster, WorkerProvider } from '../cluster/index.js';
 import { bus, cluster } from '../units/index.js';
 import { type ClusterFlags, clusterOptions, plural, tellCluster } from './cluster-flags.js';
 import { tellLosses } from './tell-losses.js';
@@ -22,11 +22,11 @@ export async function runWorker(nats: string, given: WorkerFlags): Promise<void>
   const joined = await cluster(clusterOptions(nats, flags));
   try {
     const modules = module?.map((file) => pathToFileURL(file));
-    const worker = await joined.lendHosts(hosts, { durable, modules, drainTimeoutMs });
-    endAtSignals(joined, worker);
+    const provider = await joined.lendHosts(hosts, { durable, modules, drainTimeoutMs });
+    endAtSignals(joined, provider);
     await bus.drained(); // the servers know of them
     const tasks = durable || modules ? ', and takes durable tasks' : '';
-    console.log(`lends ${plural(worker.hosts, 'host')}${tasks}`);
+    console.log(`lends ${plural(provider.hosts, 'host')}${tasks}`);
   } catch (error) {
     await joined.close();
     throw error;
@@ -35,15 +35,15 @@ export async function runWorker(nats: string, given: WorkerFlags): Promise<void>
   joined.closed.catch(() => process.exit(1)); // told by tellCluster
 }
 
-function endAtSignals(joined: Cluster, worker: Worker): void {
+function endAtSignals(joined: Cluster, provider: WorkerProvider): void {
   let isEnding = false;
   const end = (): void => {
     if (isEnding) {
-      void worker.destroy();
+      void provider.destroy();
       process.exit(1);
     }
     isEnding = true;
-    const busyHosts = worker.lentHosts + worker.runningTasks;
+    const busyHosts = provider.lentHosts + provider.runningTasks;
     if (busyHosts > 0) {
       const what = plural(busyHosts, 'host');
       console.log(`lets the tasks of ${what} end; once more ends them at once`);

@@ -22,8 +22,8 @@ import { ClusterPeer } from './peer.js';
 import { Seal } from './seal.js';
 import { Slots } from './slots.js';
 import { checkOpen, signed, type TaskOptions } from './task-options.js';
-import { TaskWorker } from './task-worker.js';
-import { Worker } from './worker.js';
+import { TaskRunner } from './task-runner.js';
+import { WorkerProvider } from './worker-provider.js';
 
 /** What a loop needs to be in the cluster of its program. */
 export interface ClusterTicket {
@@ -57,7 +57,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly #peer: ClusterPeer;
   readonly #nodes: Nodes;
   readonly #tasks: TaskOptions;
-  readonly #workers = new Set<Worker>();
+  readonly #providers = new Set<WorkerProvider>();
   #remote: RemoteHosts | undefined;
   #refusal: CodedError | undefined;
   #closing: Promise<void> | undefined;
@@ -107,7 +107,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   async lendHosts(
     count: number = grantedCores().count,
     options: LendOptions = {},
-  ): Promise<Worker> {
+  ): Promise<WorkerProvider> {
     integer('count', count, 1, mostHosts);
     const { durable, modules, drainTimeoutMs } = fillLendOptions(options);
     const { seal } = this.#tasks;
@@ -119,18 +119,18 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     const lending =
       seal === undefined && modules.size > 0
         ? undefined
-        : signed(this.#tasks, 'a worker takes functions');
+        : signed(this.#tasks, 'a node takes functions');
     this.#checkOpen();
     const tasks = durable ? await this.#takeTasks(slots, modules) : undefined;
-    const onClosed = (): void => void this.#workers.delete(worker);
-    const worker = new Worker({ slots, lending, tasks, drainTimeoutMs, onClosed });
-    this.#workers.add(worker);
-    return worker;
+    const onClosed = (): void => void this.#providers.delete(provider);
+    const provider = new WorkerProvider({ slots, lending, tasks, drainTimeoutMs, onClosed });
+    this.#providers.add(provider);
+    return provider;
   }
 
   /** The cluster may be left while it starts. */
-  async #takeTasks(slots: Slots, modules: ReadonlySet<string>): Promise<TaskWorker> {
-    const starting = TaskWorker.start({ cluster: this.#tasks, slots, modules });
+  async #takeTasks(slots: Slots, modules: ReadonlySet<string>): Promise<TaskRunner> {
+    const starting = TaskRunner.start({ cluster: this.#tasks, slots, modules });
     const tasks = await starting.catch((error: unknown) => {
       this.#checkOpen();
       throw error;
@@ -155,7 +155,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.close()));
+    await Promise.all([...this.#providers].map((provider) => provider.close()));
     this.#nodes.leave();
     await this.#peer.close();
   }

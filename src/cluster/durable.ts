@@ -1,6 +1,6 @@
-// Calls that outlive their caller, as the caller sees them: a task is put into JetStream, some worker runs it,
+// Calls that outlive their caller, as the caller sees them: a task is put into JetStream, some node runs it,
 // and its result is heard when it is published, or looked up where that was missed. Not here: where they are
-// kept (jetstream.ts), who runs them (task-worker.ts).
+// kept (jetstream.ts), who runs them (task-runner.ts).
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';

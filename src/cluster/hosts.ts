@@ -1,6 +1,6 @@
 // Hosts on other machines, as a pool sees them: it asks those that have any, one request after the other;
 // who grants one starts a process there, and a tunnel stands for its socket. Those who have none free hear
-// nothing, so a busy machine gets nothing. Not here: their side (worker.ts), the bytes between (tunnel.ts).
+// nothing, so a busy machine gets nothing. Not here: their side (worker-provider.ts), the bytes between (tunnel.ts).
 
 import { randomBytes } from 'node:crypto';
 import type { AnyFunction } from '../context/index.js';
@@ -78,11 +78,11 @@ export class ClusterHosts implements RemoteHosts {
     return place;
   }
 
-  /** Whoever forgot the workers would wait without a word. */
+  /** Whoever forgot the nodes would wait without a word. */
   #warn(): void {
     if (this.#wasGranted || this.#waiting.length === 0) return;
     process.emitWarning(
-      `no worker of cluster "${this.#options.name}" has a host for this pool, which waits: start one with "manycore worker --nats URL", with the same secret, or give it more --hosts`,
+      `no node of cluster "${this.#options.name}" has a host for this pool, which waits: start one with "manycore worker --nats URL", with the same secret, or give it more --hosts`,
       { type: 'ManycoreWarning', code: noWorker },
     );
   }

@@ -15,4 +15,4 @@ export {
 } from './options.js';
 export type { ClusterPeer } from './peer.js';
 export { parseTicket } from './protocol.js';
-export type { Worker } from './worker.js';
+export type { WorkerProvider } from './worker-provider.js';

@@ -1,5 +1,5 @@
 // Durable tasks in JetStream, which belongs to NATS: a stream of what is to be done, from which each task goes
-// to one worker and is gone once that one has acknowledged it, and a stream of results. Its client is an
+// to one node and is gone once that one has acknowledged it, and a stream of results. Its client is an
 // optional peer like that of NATS. Not here: what tasks and results say (task-frames.ts).
 
 import { CodedError, hasCode } from '../errors.js';
@@ -11,7 +11,7 @@ import { tokensOf } from './subjects.js';
 
 // What is used of the client; see nats.ts.
 
-/** A task that was given to this worker, and to no other while it says that it works on it. */
+/** A task that was given to this node, and to no other while it says that it works on it. */
 export interface GivenTask {
   readonly subject: string;
   readonly data: Uint8Array;
@@ -65,12 +65,12 @@ export interface JetStreamClient {
 }
 
 const clientName: string = '@nats-io/jetstream';
-const consumer = 'workers';
+const consumer = 'nodes';
 /** Tasks and results are kept for so long: a week. */
 export const keptMs = 7 * 24 * 3600 * 1000;
-/** A worker of which nothing was heard for so long has lost its task. */
+/** A node of which nothing was heard for so long has lost its task. */
 export const silentMs = 6000;
-/** How long a worker asks for a task before it asks again. */
+/** How long a node asks for a task before it asks again. */
 const pullMs = 5000;
 const nsPerMs = 1e6;
 
@@ -192,8 +192,8 @@ export class TaskStore {
 
   /** A task that nobody works on; `undefined` when none came for some time. */
   async nextTask(): Promise<GivenTask | undefined> {
-    const workers = await this.#stream.consumers.get(`${this.#name}-tasks`, consumer);
-    return (await workers.next({ expires: pullMs })) ?? undefined;
+    const nodes = await this.#stream.consumers.get(`${this.#name}-tasks`, consumer);
+    return (await nodes.next({ expires: pullMs })) ?? undefined;
   }
 }
 

@@ -23,7 +23,7 @@ import type { Slots } from './slots.js';
 import type { HostsOptions } from './task-options.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
-const queueGroup = 'workers';
+const queueGroup = 'nodes';
 /** How long a host that has ended may take to hand over what it had sent, in ms. */
 const endMs = 3000;
 /** Pools are asked again so often, in ms: a server that is away forgets what it is given. */

@@ -129,7 +129,7 @@ export interface LendOptions {
    * nothing else.
    */
   readonly modules?: readonly (string | URL)[] | undefined;
-  /** How long tasks may take once the worker is to end, in ms. Default: 30,000. */
+  /** How long tasks may take once the node is to end, in ms. Default: 30,000. */
   readonly drainTimeoutMs?: number | undefined;
 }
 

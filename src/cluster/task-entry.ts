@@ -1,5 +1,5 @@
 // What a host does for a durable task: reads what is called and with what, calls it, and writes how it has
-// ended. So nothing of the task runs in the worker itself. Not here: the worker (task-worker.ts).
+// ended. So nothing of the task runs in the node itself. Not here: the node (task-runner.ts).
 
 import { ByteReader } from '../channels/index.js';
 import { type AnyFunction, type TaskTarget, task } from '../context/index.js';

@@ -1,4 +1,4 @@
-// Calls of a pool that are durable: kept in the cluster until some worker has run them. None of the pool's
+// Calls of a pool that are durable: kept in the cluster until some node has run them. None of the pool's
 // hosts is on their way, so what the pool wants of its hosts is refused, and its counts leave them out.
 
 import { setMaxListeners } from 'node:events';
@@ -51,7 +51,7 @@ export class DurableCalls {
   }
 }
 
-/** A worker starts its hosts for all who ask it, so none of them can be made as one pool wants it. */
+/** A node starts its hosts for all who ask it, so none of them can be made as one pool wants it. */
 function checkHosts({ setup, env, execArgv, maxHeapMb, maxRssBytes }: FilledPoolOptions): void {
   const wanted = {
     setup: setup !== undefined,

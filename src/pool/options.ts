@@ -155,8 +155,8 @@ export interface CallOptions {
    */
   readonly transfer?: readonly Transferable[] | undefined;
   /**
-   * Of a pool with a cluster: kept in JetStream until a worker has run it and its result is kept, whatever
-   * happens to workers and caller. With an `id` of one's own it runs once, whoever calls it how often, and a
+   * Of a pool with a cluster: kept in JetStream until a node has run it and its result is kept, whatever
+   * happens to nodes and caller. With an `id` of one's own it runs once, whoever calls it how often, and a
    * caller that was lost gets the result by calling again; results are kept for a week. Default false.
    */
   readonly durable?: boolean | { readonly id: string } | undefined;

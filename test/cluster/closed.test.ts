@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defer } from '../../src/internal/index.js';
 import { Pool, pmap } from '../../src/public.js';
-import { secret, startDurable, startWorker } from './durables.js';
+import { secret, startDurable, startNode } from './durables.js';
 import { joinBus, skip, startServer } from './server.js';
 
 const closed = { code: 'CLUSTER_CLOSED' };
@@ -27,7 +27,7 @@ test('hosts that are about to be lent when the cluster is left are not', { skip 
   await lending;
 });
 
-test('nor are they where the cluster still waits for the tasks of another worker', {
+test('nor are they where the cluster still waits for the tasks of another node', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
@@ -41,12 +41,12 @@ test('nor are they where the cluster still waits for the tasks of another worker
   await left;
 });
 
-test('a cluster forgets a worker that was closed', { skip }, async (t) => {
+test('a cluster forgets a node that was closed', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
-  const workers = [await cluster.lendHosts(1), await cluster.lendHosts(1)];
-  const [first, second] = workers.map((each) => t.mock.method(each, 'close').mock);
-  await workers[0]?.close();
+  const nodes = [await cluster.lendHosts(1), await cluster.lendHosts(1)];
+  const [first, second] = nodes.map((each) => t.mock.method(each, 'close').mock);
+  await nodes[0]?.close();
   await cluster.close();
   assert.deepEqual([first?.callCount(), second?.callCount()], [1, 1]);
 });
@@ -55,7 +55,7 @@ test('a pool on a cluster that was left rejects at once, with or without hosts',
   skip,
 }, async (t) => {
   const server = await startDurable(t);
-  await startWorker(t, server);
+  await startNode(t, server);
   const { cluster } = await joinBus(t, server, { secret });
   await using used = new Pool({ cluster });
   assert.equal(await used.run(() => 'there'), 'there');

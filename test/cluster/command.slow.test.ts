@@ -49,7 +49,7 @@ async function joined(
   return child;
 }
 
-function worker({ url }: Pick<Server, 'url'>, ...flags: string[]): string[] {
+function node({ url }: Pick<Server, 'url'>, ...flags: string[]): string[] {
   return ['worker', '--nats', url, '--hosts', '1', ...flags];
 }
 
@@ -73,7 +73,7 @@ async function fails(
   assert.equal(ended.status, 2);
 }
 
-test('a worker says who it is by a password from a file, and is refused with a wrong one', {
+test('a node says who it is by a password from a file, and is refused with a wrong one', {
   skip: noServer,
 }, async (t) => {
   const server = await startServer(t, ['--user', 'anna', '--pass', 'open sesame']);
@@ -81,9 +81,9 @@ test('a worker says who it is by a password from a file, and is refused with a w
   const flags = ['--cluster-user', 'anna', '--cluster-password'];
   const refused =
     /^manycore: the NATS server at .* refuses these credentials: .*\(CLUSTER_REFUSED\)/;
-  await fails(t, worker(server), refused);
-  await fails(t, worker(server, ...flags, join(folder, 'wrong')), refused);
-  const child = await joined(t, worker(server, ...flags, join(folder, 'right')));
+  await fails(t, node(server), refused);
+  await fails(t, node(server, ...flags, join(folder, 'wrong')), refused);
+  const child = await joined(t, node(server, ...flags, join(folder, 'right')));
   const nats = { servers: server.url, user: 'anna', pass: 'open sesame' };
   const { cluster } = await joinBus(t, server, { nats, secret });
   await waitFor(() => cluster.nodes.some(({ pid }) => pid === child.pid));
@@ -111,13 +111,13 @@ test('what is secret in the environment stays in the command: hosts and loops do
   const server = await startServer(t, ['-js']);
   const env = { MANYCORE_CLUSTER_PASSWORD: 'open sesame', MANYCORE_CLUSTER_TOKEN: 'let-me-in' };
   const user = ['--cluster-user', 'anna'];
-  await joined(t, worker(server, '--durable', ...user), env);
+  await joined(t, node(server, '--durable', ...user), env);
   await joined(t, ['run', names, ...unit(server, ...user).slice(2)], env);
   const { bus, cluster } = await joinBus(t, server, { secret });
   await using pool = new Pool({ cluster });
   const find = () => Object.keys(process.env).filter((name) => name.startsWith('MANYCORE_CLUSTER'));
   assert.deepEqual(await pool.run(find), []);
-  await pool.close(); // its worker has one host
+  await pool.close(); // its node has one host
   await using durable = new Pool({ cluster });
   assert.deepEqual(await durable.with({ durable: true }).run(find), []);
   assert.deepEqual((await bus.request('names', 0)).body, []);
@@ -126,9 +126,9 @@ test('what is secret in the environment stays in the command: hosts and loops do
 test('a token from a file, or from the environment', { skip: noServer }, async (t) => {
   const server = await startServer(t, ['--auth', 'let-me-in']);
   const folder = filesOf(t, { token: 'let-me-in\n' });
-  await fails(t, worker(server), /refuses these credentials/);
-  await joined(t, worker(server, '--cluster-token', join(folder, 'token')));
-  await joined(t, worker(server), { MANYCORE_CLUSTER_TOKEN: 'let-me-in' });
+  await fails(t, node(server), /refuses these credentials/);
+  await joined(t, node(server, '--cluster-token', join(folder, 'token')));
+  await joined(t, node(server), { MANYCORE_CLUSTER_TOKEN: 'let-me-in' });
 });
 
 test('credentials as nsc writes them', { skip: noServer }, async (t) => {
@@ -137,10 +137,10 @@ test('credentials as nsc writes them', { skip: noServer }, async (t) => {
   const server = await startServer(t, ['-c', join(folder, 'config')]);
   await fails(
     t,
-    worker(server, '--cluster-creds', join(folder, 'wrong')),
+    node(server, '--cluster-creds', join(folder, 'wrong')),
     /refuses these credentials: .*\(CLUSTER_REFUSED\)/,
   );
-  await joined(t, worker(server, '--cluster-creds', join(folder, 'right')));
+  await joined(t, node(server, '--cluster-creds', join(folder, 'right')));
 });
 
 test('TLS with an authority of its own, and with a certificate of the client', {
@@ -156,23 +156,23 @@ test('TLS with an authority of its own, and with a certificate of the client', {
   const [url, strictUrl] = [open, strict].map(({ port }) => ({ url: `tls://localhost:${port}` }));
   assert.ok(url !== undefined && strictUrl !== undefined);
   const unknown = /^manycore: .*certificate.*--cluster-tls-ca.*\(CLUSTER_UNREACHABLE\)/;
-  await fails(t, worker(url), unknown);
+  await fails(t, node(url), unknown);
   const authority = ['--cluster-tls-ca', certFile];
-  await joined(t, worker(url, ...authority));
+  await joined(t, node(url, ...authority));
   await joined(t, unit(url, ...authority));
   await fails(
     t,
-    worker(strictUrl, ...authority),
+    node(strictUrl, ...authority),
     /wants a certificate of its clients: .*\(CLUSTER_REFUSED\)/,
   );
   const own = ['--cluster-tls-cert', certFile, '--cluster-tls-key', keyFile];
-  await joined(t, worker(strictUrl, ...authority, ...own));
+  await joined(t, node(strictUrl, ...authority, ...own));
 });
 
 test('tls:// is TLS or nothing', { skip: noServer }, async (t) => {
   const server = await startServer(t); // speaks none
   const url = `tls://127.0.0.1:${server.port}`;
-  await fails(t, worker({ url }), /has no TLS.*\(CLUSTER_UNREACHABLE\)/);
+  await fails(t, node({ url }), /has no TLS.*\(CLUSTER_UNREACHABLE\)/);
 });
 
 test('requests that a unit has at SIGTERM are answered over the cluster', {
@@ -210,11 +210,7 @@ test('flags of a cluster that do not fit together are one sentence', async (t) =
     [['--cluster-tls-key', some], /--cluster-tls-key needs --cluster-tls-cert/],
   ];
   for (const [flags, pattern] of wrong) {
-    await fails(
-      t,
-      worker(nowhere, ...flags),
-      new RegExp(`${pattern.source}.*\\(OPTION_INVALID\\)`),
-    );
+    await fails(t, node(nowhere, ...flags), new RegExp(`${pattern.source}.*\\(OPTION_INVALID\\)`));
   }
   await fails(
     t,

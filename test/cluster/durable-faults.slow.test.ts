@@ -1,4 +1,4 @@
-// Durable tasks where something fails: workers are killed, the server is restarted or has no JetStream, frames
+// Durable tasks where something fails: nodes are killed, the server is restarted or has no JetStream, frames
 // are forged or come again.
 
 import assert from 'node:assert/strict';
@@ -20,17 +20,17 @@ import {
   openStore,
   secret,
   startDurable,
-  startWorker,
+  startNode,
   untilGo,
 } from './durables.js';
 import { eventually, joinBus, refusals, skip, startServer, stranger } from './server.js';
 
-test('tasks of workers that are killed are done by others, and settle once', {
+test('tasks of nodes that are killed are done by others, and settle once', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
   const file = notesFile(t);
-  const workers = await Promise.all([1, 2, 3].map(() => startWorker(t, server, { hosts: 2 })));
+  const nodes = await Promise.all([1, 2, 3].map(() => startNode(t, server, { hosts: 2 })));
   const caller = await durable(t, server);
   const numbers = Array.from({ length: 60 }, (_, n) => n);
   let settled = 0;
@@ -44,8 +44,8 @@ test('tasks of workers that are killed are done by others, and settle once', {
   });
   for (const [at, least] of [5, 15, 25].entries()) {
     await eventually(() => assert.ok(settled >= least));
-    workers[at]?.kill('SIGKILL');
-    workers.push(await startWorker(t, server, { hosts: 2 }));
+    nodes[at]?.kill('SIGKILL');
+    nodes.push(await startNode(t, server, { hosts: 2 }));
   }
   assert.deepEqual(
     await Promise.all(all),
@@ -65,7 +65,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   await server.kill();
   const asked = caller.run(double, 2); // while nobody is there
   await server.restart();
-  await startWorker(t, server, { hosts: 2 });
+  await startNode(t, server, { hosts: 2 });
   assert.deepEqual(await Promise.all([waiting, asked]), [2, 4]);
   const slow = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
@@ -76,7 +76,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   writeFileSync(`${file}.go`, '');
   assert.equal(await slow, 'done');
   await eventually(async () => assert.equal(await undone(), 0));
-  assert.deepEqual(notesIn(file), ['began']); // not in the worker's other host, too
+  assert.deepEqual(notesIn(file), ['began']); // not in the node's other host, too
 });
 
 test('what is not signed is neither done nor believed', { skip }, async (t) => {
@@ -94,7 +94,7 @@ test('what is not signed is neither done nor believed', { skip }, async (t) => {
   assert.match(told[0] ?? '', /not signed with the secret/);
   const other = taskSubjects('manycore', 'other');
   await store.putTask(other.task, Buffer.alloc(100));
-  await startWorker(t, server);
+  await startNode(t, server);
   assert.equal(await called, 'true');
   await eventually(async () => assert.equal(await undone(), 0)); // the forged one as well
   assert.equal(await store.result(other.result), undefined);
@@ -109,7 +109,7 @@ test('a task that is put there again is not done again', { skip }, async (t) => 
   connection.subscribe('manycore.tasks.>', { callback: (_error, { data }) => heard.push(data) });
   await connection.flush();
   const pool = await openPool(t, server);
-  await startWorker(t, server);
+  await startNode(t, server);
   await pool.with({ durable: { id: 'replayed' } }).run(note, file, 'first');
   const store = await openStore(t, server);
   const undone = await openCounts(t, server);
@@ -131,9 +131,9 @@ test('a task that was given out 20 times and never done is given up', { skip }, 
   const store = await openStore(t, server);
   for (let given = 0; given < 20; given += 1) {
     const task = await waitFor(() => store.nextTask());
-    task.nak(); // as if its worker had been lost
+    task.nak(); // as if its node had been lost
   }
-  await startWorker(t, server);
+  await startNode(t, server);
   await assert.rejects(called, { code: 'HOST_EXITED' });
 });
 
@@ -149,7 +149,7 @@ test('without JetStream nothing durable is done', { skip }, async (t) => {
 
 test('what is larger than a message of the server is refused', { skip }, async (t) => {
   const server = await startDurable(t);
-  await startWorker(t, server);
+  await startNode(t, server);
   const caller = await durable(t, server);
   const large = { code: 'BUS_TOO_LARGE' };
   await assert.rejects(
@@ -184,21 +184,21 @@ test('a result that is not signed and was there first is replaced', { skip }, as
   const store = await openStore(t, server);
   const { result } = taskSubjects('manycore', 'planted');
   await store.putResult(result, Buffer.alloc(100));
-  await startWorker(t, server);
+  await startNode(t, server);
   const pool = await openPool(t, server);
   const planted = pool.with({ durable: { id: 'planted' } });
   assert.equal(await planted.run(double, 4), 8);
   assert.equal(await planted.run(double, 5), 8);
 });
 
-test('a worker that can start no host leaves tasks undone until it can', { skip }, async (t) => {
+test('a node that can start no host leaves tasks undone until it can', { skip }, async (t) => {
   const server = await startDurable(t);
-  const worker = await startWorker(t, server, { env: { MANYCORE_TEST_SICK: 'yes' } });
+  const node = await startNode(t, server, { env: { MANYCORE_TEST_SICK: 'yes' } });
   const pool = await openPool(t, server);
-  const heard = once(worker, 'message');
+  const heard = once(node, 'message');
   const called = pool.with({ durable: { id: 'sick' } }).run(double, 4);
   assert.match(String(await heard), /durable tasks wait: .*host/);
-  worker.send('get well');
+  node.send('get well');
   assert.equal(await called, 8);
 });
 
@@ -225,25 +225,25 @@ test('streams that are gone are made again, by who asks and by who works', { ski
   };
   await removeAll();
   await server.restart(); // who waits looks after its task then
-  await startWorker(t, server);
+  await startNode(t, server);
   assert.equal(await lost, 2);
   await removeAll();
   assert.equal(await pool.with({ durable: true }).run(double, 2), 4);
 });
 
-test('a worker ends at its deadline with a result that it cannot hand in', { skip }, async (t) => {
+test('a node ends at its deadline with a result that it cannot hand in', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
-  const worker = await cluster.lendHosts(1, { durable: true, drainTimeoutMs: 500 });
+  const node = await cluster.lendHosts(1, { durable: true, drainTimeoutMs: 500 });
   const caller = await durable(t, server);
   const file = notesFile(t);
   const running = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   await server.kill();
   writeFileSync(`${file}.go`, '');
-  await worker.close();
+  await node.close();
   await server.restart();
-  await startWorker(t, server);
+  await startNode(t, server);
   assert.equal(await running, 'done');
   assert.deepEqual(notesIn(file), ['began', 'began']); // another had to do it again
 });

@@ -1,4 +1,4 @@
-// Durable tasks: kept in JetStream of a real nats-server until a worker has done them, whoever asked.
+// Durable tasks: kept in JetStream of a real nats-server until a node has done them, whoever asked.
 
 import assert from 'node:assert/strict';
 import { fork, spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ import {
   openStore,
   secret,
   startDurable,
-  startWorker,
+  startNode,
   tasksUrl,
   untilGo,
 } from './durables.js';
@@ -31,7 +31,7 @@ test('a durable task has what it captured, and its result or error comes back', 
   skip,
 }, async (t) => {
   const server = await startDurable(t);
-  const worker = await startWorker(t, server);
+  const node = await startNode(t, server);
   const caller = await durable(t, server);
   const factor = 2.1;
   class Point {
@@ -44,7 +44,7 @@ test('a durable task has what it captured, and its result or error comes back', 
     (n: number) => ({ grandparent: process.ppid, point: new Point(n * factor) }),
     20,
   );
-  assert.equal(grandparent, worker.pid);
+  assert.equal(grandparent, node.pid);
   assert.ok(point instanceof Point);
   assert.equal(point.x, 42);
   assert.equal(await caller.run(double, 21), 42);
@@ -69,7 +69,7 @@ test("what a durable task made is the caller's: as it is there in the next one, 
   skip,
 }, async (t) => {
   const server = await startDurable(t);
-  await startWorker(t, server);
+  await startNode(t, server);
   const pool = await openPool(t, server);
   const make = () => ({
     // biome-ignore lint/complexity/noStaticOnlyClass: statics are the subject
@@ -89,7 +89,7 @@ test("what a durable task made is the caller's: as it is there in the next one, 
 
 test('the time of a durable task has a limit', { skip }, async (t) => {
   const server = await startDurable(t);
-  await startWorker(t, server);
+  await startNode(t, server);
   const pool = await openPool(t, server);
   const endless = pool.with({ durable: true, timeoutMs: 50 }).run(function spin() {
     for (;;);
@@ -108,7 +108,7 @@ test('a task outlives its caller, runs once, and its result is kept', { skip }, 
   lost.kill('SIGKILL');
   await once(lost, 'exit');
   assert.deepEqual(notesIn(file), []);
-  await startWorker(t, server);
+  await startNode(t, server);
   await eventually(() => assert.deepEqual(notesIn(file), ['once']));
   const pool = await openPool(t, server);
   const again = pool.with({ durable: { id: 'the report' } });
@@ -130,21 +130,21 @@ test('a task that is aborted before it begins is not done', { skip }, async (t) 
   controller.abort();
   await assert.rejects(aborted, { code: 'ABORTED' });
   await eventually(async () => assert.equal(await undone(), 0));
-  await startWorker(t, server);
+  await startNode(t, server);
   await pool.with({ durable: true }).run(note, file, 'yes');
   assert.deepEqual(notesIn(file), ['yes']);
 });
 
-test('a worker has one host for a pool or a durable task', { skip }, async (t) => {
+test('a node has one host for a pool or a durable task', { skip }, async (t) => {
   const server = await startDurable(t);
-  await startWorker(t, server);
+  await startNode(t, server);
   const pool = await openPool(t, server);
   const file = notesFile(t);
   const held = pool.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
   const waiting = pool.with({ durable: true }).run(note, file, 'after');
   const store = await openStore(t, server);
-  const task = await waitFor(() => store.nextTask()); // the worker has not taken it
+  const task = await waitFor(() => store.nextTask()); // the node has not taken it
   task.nak();
   assert.deepEqual(notesIn(file), ['began']);
   writeFileSync(`${file}.go`, '');
@@ -153,9 +153,9 @@ test('a worker has one host for a pool or a durable task', { skip }, async (t) =
   assert.equal(await waiting, 'after');
 });
 
-test('without a secret tasks call what a worker was given, by its name', { skip }, async (t) => {
+test('without a secret tasks call what a node was given, by its name', { skip }, async (t) => {
   const server = await startDurable(t);
-  await startWorker(t, server, { secret: '', tasks: tasksUrl.href });
+  await startNode(t, server, { secret: '', tasks: tasksUrl.href });
   const { cluster } = await joinBus(t, server);
   const pool = new Pool({ cluster });
   const caller = pool.with({ durable: true });
@@ -184,16 +184,16 @@ test('the command takes durable tasks', { skip }, async (t) => {
     '--module',
     fileURLToPath(tasksUrl),
   ];
-  const worker = spawn(process.execPath, [command, ...args], { stdio: 'pipe' });
-  t.after(() => worker.kill('SIGKILL'));
+  const node = spawn(process.execPath, [command, ...args], { stdio: 'pipe' });
+  t.after(() => node.kill('SIGKILL'));
   const lines: string[] = [];
-  createInterface({ input: worker.stdout }).on('line', (line) => lines.push(line));
+  createInterface({ input: node.stdout }).on('line', (line) => lines.push(line));
   await waitFor(() => lines.includes('lends 1 host, and takes durable tasks'));
   const { cluster } = await joinBus(t, server);
   await using pool = new Pool({ cluster });
   assert.equal(await pool.with({ durable: true }).run(double, 4), 8);
-  worker.kill('SIGTERM');
-  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+  node.kill('SIGTERM');
+  assert.deepEqual(await once(node, 'exit'), [0, null]);
 });
 
 test('what a durable task cannot be', { skip }, async (t) => {
@@ -230,19 +230,19 @@ test('what a durable task cannot be', { skip }, async (t) => {
   await assert.rejects(unsigned.lendHosts(1, { durable: false, modules: [tasksUrl] }), invalid);
 });
 
-test('a worker that is to end does what it has begun', { skip }, async (t) => {
+test('a node that is to end does what it has begun', { skip }, async (t) => {
   const server = await startDurable(t);
-  const worker = await startWorker(t, server);
+  const node = await startNode(t, server);
   const caller = await durable(t, server);
   const file = notesFile(t);
   const running = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
-  worker.kill('SIGTERM');
+  node.kill('SIGTERM');
   const later = caller.run(double, 1); // for another
   writeFileSync(`${file}.go`, '');
   assert.equal(await running, 'done');
-  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+  assert.deepEqual(await once(node, 'exit'), [0, null]);
   assert.deepEqual(notesIn(file), ['began']);
-  await startWorker(t, server);
+  await startNode(t, server);
   assert.equal(await later, 2);
 });

@@ -1,4 +1,4 @@
-// What the tests of durable tasks begin with: a server with JetStream, workers, pools.
+// What the tests of durable tasks begin with: a server with JetStream, nodes, pools.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -29,18 +29,18 @@ export interface WorkerNeeds {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-export async function startWorker(
+export async function startNode(
   t: TestContext,
   { url }: Server,
   { secret: known = secret, hosts = 1, tasks = 'durable', env }: WorkerNeeds = {},
 ): Promise<ChildProcess> {
   const args = [url, known, String(hosts), tasks];
-  const worker = fork(new URL('./apps/worker.js', import.meta.url), args, {
+  const node = fork(new URL('./apps/provider.js', import.meta.url), args, {
     env: { ...process.env, ...env },
   });
-  t.after(() => worker.kill('SIGKILL'));
-  await once(worker, 'message');
-  return worker;
+  t.after(() => node.kill('SIGKILL'));
+  await once(node, 'message');
+  return node;
 }
 
 export async function openPool(t: TestContext, server: Server): Promise<Pool> {
@@ -60,7 +60,7 @@ export async function openStore(t: TestContext, { url }: Server): Promise<TaskSt
 }
 
 /**
- * Counts the tasks that wait for a worker or are with one. The messages in the stream are not that: a server
+ * Counts the tasks that wait for a node or are with one. The messages in the stream are not that: a server
  * that is killed has those there again which had been acknowledged just before, and gives them to nobody.
  */
 export async function openCounts(t: TestContext, { url }: Server): Promise<() => Promise<number>> {
@@ -70,7 +70,7 @@ export async function openCounts(t: TestContext, { url }: Server): Promise<() =>
   return async () => {
     const answer = await new Promise<Buffer>((resolve) => {
       hear = resolve;
-      const subject = '$JS.API.CONSUMER.INFO.manycore-tasks.workers';
+      const subject = '$JS.API.CONSUMER.INFO.manycore-tasks.nodes';
       connection.publish(subject, Buffer.alloc(0), { reply: 'counts' });
     });
     const { num_pending, num_ack_pending, error } = JSON.parse(answer.toString());

@@ -1,5 +1,5 @@
 // Who gives a host to a pool, where frames are lost or come again: a network of this process between a pool and
-// workers whose hosts are real processes.
+// nodes whose hosts are real processes.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -32,10 +32,10 @@ function startLender(network: LossyNetwork, count: number): Lender {
   return new Lender(options(network), new Slots(count), 0);
 }
 
-function startWorker(t: TestContext, network: LossyNetwork): Lender {
-  const worker = startLender(network, 1);
-  t.after(() => worker.close());
-  return worker;
+function startNode(t: TestContext, network: LossyNetwork): Lender {
+  const node = startLender(network, 1);
+  t.after(() => node.close());
+  return node;
 }
 
 /** The subject of a host that a frame grants. */
@@ -57,7 +57,7 @@ function requestsOf(network: LossyNetwork): Frame[] {
 test('a request for a host that is played again starts no second process', async (t) => {
   const network = new LossyNetwork();
   const requests = requestsOf(network);
-  startWorker(t, network);
+  startNode(t, network);
   const pool = openPool(t, network);
   const pid = await pool.run(() => process.pid);
   const [request] = requests;
@@ -67,7 +67,7 @@ test('a request for a host that is played again starts no second process', async
   await pool.destroy();
   await eventually(() => assert.deepEqual(childrenOf(process.pid), []));
   await eventually(() => {
-    network.publish(request); // once the worker listens again
+    network.publish(request); // once the node listens again
     assert.match(why.join(), /a request for a host came again/);
   });
   assert.deepEqual(childrenOf(process.pid), []);
@@ -75,19 +75,19 @@ test('a request for a host that is played again starts no second process', async
   assert.notEqual(pid, process.pid);
 });
 
-test('a worker with room starts no second process for a request that comes twice', async (t) => {
+test('a node with room starts no second process for a request that comes twice', async (t) => {
   const network = new LossyNetwork();
-  const worker = startLender(network, 2);
-  t.after(() => worker.close());
+  const node = startLender(network, 2);
+  t.after(() => node.close());
   network.copies = ({ subject }) => (subject === subjects.hosts ? 2 : 1);
   const pool = openPool(t, network);
   assert.equal(await pool.run(() => 1), 1);
-  assert.equal(worker.lentHosts, 1);
+  assert.equal(node.lentHosts, 1);
 });
 
 test('a grant that is lost: it is said again, and the pool has the same host', async (t) => {
   const network = new LossyNetwork();
-  const worker = startWorker(t, network);
+  const node = startNode(t, network);
   let lost = 0;
   network.copies = ({ data }) => {
     if (lost > 0 || !Buffer.from(data).includes('granted')) return 1;
@@ -102,13 +102,13 @@ test('a grant that is lost: it is said again, and the pool has the same host', a
     childrenOf(process.pid).map((child) => child.pid),
     [pid],
   );
-  assert.equal(worker.lentHosts, 1);
+  assert.equal(node.lentHosts, 1);
   assert.deepEqual(why, []);
 });
 
 test('a host that nobody takes is given back, and lent again', async (t) => {
   const network = new LossyNetwork();
-  startWorker(t, network);
+  startNode(t, network);
   let isLosing = true;
   const grants = new Set<string>();
   network.copies = ({ data }) => {
@@ -124,9 +124,9 @@ test('a host that nobody takes is given back, and lent again', async (t) => {
   assert.equal(await running, 'at last'); // for the same request, asked anew
 });
 
-test('where two workers grant one request, the pool gives one host back', async (t) => {
+test('where two nodes grant one request, the pool gives one host back', async (t) => {
   const network = new LossyNetwork();
-  const workers = [startWorker(t, network), startWorker(t, network)];
+  const nodes = [startNode(t, network), startNode(t, network)];
   const grants = new Set<string>();
   const refused: string[] = [];
   network.copies = ({ data, subject }) => {
@@ -140,9 +140,7 @@ test('where two workers grant one request, the pool gives one host back', async 
   const pool = openPool(t, network);
   const pid = await pool.run(() => process.pid);
   assert.equal(grants.size, 2);
-  await eventually(() =>
-    assert.deepEqual(workers.map(({ lentHosts }) => lentHosts).sort(), [0, 1]),
-  );
+  await eventually(() => assert.deepEqual(nodes.map(({ lentHosts }) => lentHosts).sort(), [0, 1]));
   assert.deepEqual(refused, [[...grants][0]]);
   await eventually(() => {
     const running = childrenOf(process.pid).map((child) => child.pid);

@@ -128,7 +128,7 @@ describe('partitions', { concurrency: 3 }, () => {
     assert.equal(await here.count('lost'), 0);
   });
 
-  test('a pool whose worker is cut off: its tasks run elsewhere, and its processes end', {
+  test('a pool whose node is cut off: its tasks run elsewhere, and its processes end', {
     skip,
   }, async (t) => {
     const [hub, far] = await openNetwork(t, 2);
@@ -137,7 +137,7 @@ describe('partitions', { concurrency: 3 }, () => {
     const owner = await startMember(hub, { nats, secret });
     const near = await startMember(hub, { nats, secret });
     const away = await startMember(far, { nats, secret });
-    for (const worker of [near, away]) await worker.ask(({ cluster }) => void cluster.lendHosts(1));
+    for (const node of [near, away]) await node.ask(({ cluster }) => void cluster.lendHosts(1));
     await startTasks(owner, 100, { retry: 3 });
     await eventually(async () => assert.equal(new Set(await parentsOf(owner)).size, 2));
     assert.equal((await childrenOf(away.pid)).length, 1);
@@ -153,7 +153,7 @@ describe('partitions', { concurrency: 3 }, () => {
     await eventually(async () => assert.equal(new Set(await parentsOf(owner)).size, 2));
   });
 
-  test('a pool whose worker is cut off for a short time loses nothing', { skip }, async (t) => {
+  test('a pool whose node is cut off for a short time loses nothing', { skip }, async (t) => {
     const [hub, far] = await openNetwork(t, 2);
     assert.ok(hub !== undefined && far !== undefined);
     const nats = { servers: await hub.startServer(), pingInterval };

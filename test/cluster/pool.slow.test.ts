@@ -1,4 +1,4 @@
-// Pools whose hosts are on other machines: processes of a worker that is killed, stopped or busy, over a real
+// Pools whose hosts are on other machines: processes of a node that is killed, stopped or busy, over a real
 // nats-server.
 
 import assert from 'node:assert/strict';
@@ -16,14 +16,14 @@ import { eventually, joinBus, type Server, skip, startServer } from './server.js
 
 const secret = 'nobody else knows this';
 
-async function startWorker(
+async function startNode(
   t: TestContext,
   { url }: Pick<Server, 'url'>,
   hosts: number,
   env: NodeJS.ProcessEnv = {},
 ): Promise<ChildProcess> {
   const args = [url, secret, String(hosts)];
-  const program = new URL('./apps/worker.js', import.meta.url);
+  const program = new URL('./apps/provider.js', import.meta.url);
   const child = fork(program, args, { env: { ...process.env, ...env } });
   t.after(() => child.kill('SIGKILL'));
   await once(child, 'message');
@@ -37,7 +37,7 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
   return pool;
 }
 
-test('a pool that no worker has a host for says so once, and goes on waiting', {
+test('a pool that no node has a host for says so once, and goes on waiting', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -50,18 +50,15 @@ test('a pool that no worker has a host for says so once, and goes on waiting', {
   const pool = await openPool(t, server, { size: 2 });
   const calls = [pool.run(() => 1), pool.run(() => 2)];
   await waitFor(() => warnings.length > 0);
-  assert.match(
-    warnings[0] ?? '',
-    /^no worker of cluster "manycore" .* "manycore worker --nats URL"/,
-  );
-  await startWorker(t, server, 2);
+  assert.match(warnings[0] ?? '', /^no node of cluster "manycore" .* "manycore worker --nats URL"/);
+  await startNode(t, server, 2);
   assert.deepEqual(await Promise.all(calls), [1, 2]);
   assert.equal(warnings.length, 1);
 });
 
 test('functions run on other machines, with what they captured', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server, 2);
+  const node = await startNode(t, server, 2);
   const pool = await openPool(t, server);
   const factor = 2.1;
   class Point {
@@ -74,7 +71,7 @@ test('functions run on other machines, with what they captured', { skip }, async
     (n: number) => ({ parent: process.ppid, point: new Point(n * factor) }),
     20,
   );
-  assert.equal(parent, worker.pid);
+  assert.equal(parent, node.pid);
   assert.ok(point instanceof Point);
   assert.equal(point.x, 42);
   await assert.rejects(
@@ -96,7 +93,7 @@ test('functions run on other machines, with what they captured', { skip }, async
 
 test('a map uses the hosts of all machines, and no more than they lend', { skip }, async (t) => {
   const server = await startServer(t);
-  const workers = [await startWorker(t, server, 1), await startWorker(t, server, 2)];
+  const nodes = [await startNode(t, server, 1), await startNode(t, server, 2)];
   const pool = await openPool(t, server);
   const input = Array.from({ length: 300 }, (_, at) => at);
   const pids = new Set<number>();
@@ -110,7 +107,7 @@ test('a map uses the hosts of all machines, and no more than they lend', { skip 
     },
     { pool, chunk: 1 },
   );
-  await waitFor(() => new Set(notesIn(file)).size === workers.length);
+  await waitFor(() => new Set(notesIn(file)).size === nodes.length);
   writeFileSync(`${file}.go`, '');
   const results = await mapping;
   assert.deepEqual(
@@ -120,27 +117,27 @@ test('a map uses the hosts of all machines, and no more than they lend', { skip 
   for (const [, pid] of results) pids.add(pid);
   assert.ok(pids.size <= 3, `${pids.size} hosts`);
   const parents = new Set(results.map(([, , parent]) => parent));
-  assert.deepEqual(parents, new Set(workers.map(({ pid }) => pid)));
+  assert.deepEqual(parents, new Set(nodes.map(({ pid }) => pid)));
 });
 
 test('a pool waits until a machine has a host that is free', { skip }, async (t) => {
   const server = await startServer(t);
   const first = await openPool(t, server, { idleTimeMs: 100 });
   const waiting = first.run(() => process.ppid); // nobody lends anything yet
-  const worker = await startWorker(t, server, 1);
-  assert.equal(await waiting, worker.pid);
+  const node = await startNode(t, server, 1);
+  assert.equal(await waiting, node.pid);
   const second = await openPool(t, server, { idleTimeMs: 100 });
   const blocked = first.run(() => new Promise((resolve) => setTimeout(resolve, 300, 'first')));
   assert.equal(await second.run(() => 'second'), 'second'); // once the first has given it back
   assert.equal(await blocked, 'first');
   await eventually(async () => {
-    assert.equal((await childrenOf(Number(worker.pid))).length, 0); // idle hosts go
+    assert.equal((await childrenOf(Number(node.pid))).length, 0); // idle hosts go
   });
 });
 
 test('a task that blocks is killed over there, at its deadline', { skip }, async (t) => {
   const server = await startServer(t);
-  await startWorker(t, server, 1);
+  await startNode(t, server, 1);
   const pool = await openPool(t, server, { graceMs: 50 });
   await pool.run(() => 1);
   const stuck = pool.with({ timeoutMs: 100 }).run(() => {
@@ -150,12 +147,12 @@ test('a task that blocks is killed over there, at its deadline', { skip }, async
   assert.equal(await pool.run(() => 2), 2);
 });
 
-test('workers that are killed one after the other: every task settles once', {
+test('nodes that are killed one after the other: every task settles once', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
-  const workers = [];
-  for (let at = 0; at < 3; at += 1) workers.push(await startWorker(t, server, 1));
+  const nodes = [];
+  for (let at = 0; at < 3; at += 1) nodes.push(await startNode(t, server, 1));
   const pool = await openPool(t, server);
   const settled: number[] = [];
   const tasks = Array.from({ length: 400 }, async (_, at) => {
@@ -171,10 +168,10 @@ test('workers that are killed one after the other: every task settles once', {
   while (killed < 4) {
     const isDone = await Promise.race([done, waitFor(() => settled.length > (killed + 1) * 60)]);
     if (isDone && settled.length === 400) break;
-    const victim = workers.shift();
+    const victim = nodes.shift();
     victim?.kill('SIGKILL');
     killed += 1;
-    workers.push(await startWorker(t, server, 1));
+    nodes.push(await startNode(t, server, 1));
   }
   await done;
   assert.ok(killed > 1);
@@ -182,27 +179,27 @@ test('workers that are killed one after the other: every task settles once', {
   assert.equal(settled.length, 400);
 });
 
-test('a task of a worker that is killed is rejected, and its hosts end', { skip }, async (t) => {
+test('a task of a node that is killed is rejected, and its hosts end', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server, 1);
+  const node = await startNode(t, server, 1);
   const pool = await openPool(t, server);
   const pid = await pool.run(() => process.pid);
   const running = pool.run(() => new Promise((resolve) => setTimeout(resolve, 60_000)));
   await eventually(() => assert.equal(pool.stats().runningTasks, 1));
-  worker.kill('SIGKILL');
+  node.kill('SIGKILL');
   await assert.rejects(running, { code: 'HOST_EXITED' });
   await eventually(() => assert.equal(isRunning(pid), false));
 });
 
 test('a pool that is gone gives its hosts back', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server, 1);
+  const node = await startNode(t, server, 1);
   const { cluster } = await joinBus(t, server, { secret });
   const pool = new Pool({ cluster });
   await pool.run(() => 1);
   await cluster.close(); // as if it had been killed: nobody says goodbye
   await eventually(async () => {
-    assert.equal((await childrenOf(Number(worker.pid))).length, 0);
+    assert.equal((await childrenOf(Number(node.pid))).length, 0);
   });
   await pool.destroy();
   const other = await openPool(t, server);
@@ -211,7 +208,7 @@ test('a pool that is gone gives its hosts back', { skip }, async (t) => {
 
 test('the server is restarted while tasks run', { skip }, async (t) => {
   const server = await startServer(t);
-  await startWorker(t, server, 2);
+  await startNode(t, server, 2);
   const pool = await openPool(t, server);
   await pool.run(() => 1);
   const bytes = new Uint8Array(300_000);
@@ -237,29 +234,29 @@ test('variables that a pool sets for its hosts, and those that it takes away', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server, 1, { MC_TAKEN: 'by the worker', MC_KEPT: 'too' });
+  const node = await startNode(t, server, 1, { MC_TAKEN: 'by the node', MC_KEPT: 'too' });
   const pool = await openPool(t, server, { env: { MC_TAKEN: undefined, MC_SET: 'by the pool' } });
   const found = await pool.run(() => {
     const { MC_TAKEN, MC_KEPT, MC_SET } = process.env;
     return [process.ppid, MC_TAKEN, MC_KEPT, MC_SET];
   });
-  assert.deepEqual(found, [worker.pid, undefined, 'too', 'by the pool']);
+  assert.deepEqual(found, [node.pid, undefined, 'too', 'by the pool']);
 });
 
 test('the command lends hosts, until it is told to end', { skip }, async (t) => {
   const server = await startServer(t);
   const args = ['worker', '--nats', server.url, '--hosts', '1'];
   const env = { ...process.env, MANYCORE_CLUSTER_SECRET: secret };
-  const worker = spawn(process.execPath, [command, ...args], { env, stdio: 'pipe' });
-  t.after(() => worker.kill('SIGKILL'));
+  const node = spawn(process.execPath, [command, ...args], { env, stdio: 'pipe' });
+  t.after(() => node.kill('SIGKILL'));
   const lines: string[] = [];
-  createInterface({ input: worker.stdout }).on('line', (line) => lines.push(line));
+  createInterface({ input: node.stdout }).on('line', (line) => lines.push(line));
   await waitFor(() => lines.includes('lends 1 host'));
   const pool = await openPool(t, server);
-  assert.equal(await pool.run(() => process.ppid), worker.pid);
+  assert.equal(await pool.run(() => process.ppid), node.pid);
   await waitFor(() => lines.some((line) => line.startsWith('joined: ')));
-  worker.kill('SIGTERM');
-  assert.deepEqual(await once(worker, 'exit'), [0, null]);
+  node.kill('SIGTERM');
+  assert.deepEqual(await once(node, 'exit'), [0, null]);
   const unsigned = await runCommand(t, [
     process.execPath,
     command,
@@ -269,7 +266,7 @@ test('the command lends hosts, until it is told to end', { skip }, async (t) => 
   ]);
   assert.match(
     unsigned.stderr,
-    /a worker takes functions, .*--cluster-secret FILE .*\(CLUSTER_UNSIGNED\)/,
+    /a node takes functions, .*--cluster-secret FILE .*\(CLUSTER_UNSIGNED\)/,
   );
   assert.equal(unsigned.status, 2);
 });

@@ -1,5 +1,5 @@
-// The durable tasks of a worker: while a host is free it asks JetStream for one, runs it there, keeps the
-// result and only then says that it is done. A worker that is lost says nothing, and the task goes to another.
+// The durable tasks of a node: while a host is free it asks JetStream for one, runs it there, keeps the
+// result and only then says that it is done. A node that is lost says nothing, and the task goes to another.
 // Not here: lending hosts to pools (lender.ts), what the host does (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -23,25 +23,25 @@ const retryMs = 1000;
 const mostPauseMs = 60_000;
 /** So long nobody is given what was given back, in ms. */
 const giveBackMs = 1000;
-/** A task that was given out so often, and never done, is one that workers do not survive. */
+/** A task that was given out so often, and never done, is one that nodes do not survive. */
 const mostDeliveries = 20;
 
 const entry = new URL('./task-entry.js', import.meta.url);
 
-/** In a host, which imports it: a worker has nothing of a task in it. */
+/** In a host, which imports it: a node has nothing of a task in it. */
 function inHost(name: string): typeof runTask {
   return Object.defineProperty(task<typeof runTask>(entry, 'runTask'), 'name', { value: name });
 }
 
-export interface TaskWorkerOptions {
+export interface TaskRunnerOptions {
   readonly cluster: TaskOptions;
   readonly slots: Slots;
   /** Without a secret tasks may call what these modules export, and nothing else. */
   readonly modules: ReadonlySet<string>;
 }
 
-export class TaskWorker {
-  readonly #options: TaskWorkerOptions;
+export class TaskRunner {
+  readonly #options: TaskRunnerOptions;
   readonly #pool: Pool;
   readonly #values: ClusterValues;
   readonly #running = new Set<Promise<void>>();
@@ -57,7 +57,7 @@ export class TaskWorker {
   /** What it still has is for others. */
   #isLate = false;
 
-  private constructor(options: TaskWorkerOptions, store: TaskStore | undefined) {
+  private constructor(options: TaskRunnerOptions, store: TaskStore | undefined) {
     this.#options = options;
     this.#store = store;
     this.#pool = new Pool({ size: { min: 0, max: options.slots.count } });
@@ -66,13 +66,13 @@ export class TaskWorker {
   }
 
   /** Takes tasks from now on. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`. */
-  static async start(options: TaskWorkerOptions): Promise<TaskWorker> {
+  static async start(options: TaskRunnerOptions): Promise<TaskRunner> {
     const { connection, name } = options.cluster;
     const store = await TaskStore.open(connection, name).catch((error: unknown) => {
       if (error instanceof CodedError) throw error;
       return undefined; // the server is away: it is tried again
     });
-    return new TaskWorker(options, store);
+    return new TaskRunner(options, store);
   }
 
   /** Tasks that run now. */
@@ -230,7 +230,7 @@ export class TaskWorker {
     return writeOutcome(true, this.#values.encodeThrown(error), seal === undefined ? 0 : sealBytes);
   }
 
-  /** It has cost time: it is kept as soon as the server is back, unless this worker has to end before. */
+  /** It has cost time: it is kept as soon as the server is back, unless this node has to end before. */
   async #keep(subject: string, outcome: Buffer): Promise<void> {
     let isKept: boolean | undefined;
     while (isKept !== true && !this.#isOver) {
@@ -264,11 +264,11 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
   if (modules === undefined || (target !== null && modules.has(target.url))) return;
   const what = target === null ? 'a function' : `${target.exportName} of ${target.url}`;
   const wayOut = 'without a secret it runs exports of modules that it was given, see task()';
-  throw new CodedError('CLUSTER_UNSIGNED', `a worker was asked for ${what}: ${wayOut}`);
+  throw new CodedError('CLUSTER_UNSIGNED', `a node was asked for ${what}: ${wayOut}`);
 }
 
 function lost(): CodedError {
-  const message = `it was given out ${mostDeliveries} times, and no worker has said that it is done`;
+  const message = `it was given out ${mostDeliveries} times, and no node has said that it is done`;
   return new CodedError('HOST_EXITED', `a durable task is given up: ${message}`);
 }
 

@@ -1,4 +1,4 @@
-// A machine that works for its cluster, until it is killed: `worker.js URL SECRET HOSTS [durable | MODULE]`. An
+// A machine that works for its cluster, until it is killed: `provider.js URL SECRET HOSTS [durable | MODULE]`. An
 // empty secret is none.
 
 import { createCopy, EventBus } from '../../../src/bus/index.js';

@@ -20,7 +20,7 @@ interface Lender {
   readonly lines: readonly string[];
 }
 
-async function startWorker(t: TestContext, { url }: Server, ...flags: string[]): Promise<Lender> {
+async function startNode(t: TestContext, { url }: Server, ...flags: string[]): Promise<Lender> {
   const args = [command, 'worker', '--nats', url, '--hosts', '2', ...flags];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -40,13 +40,13 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
   return pool;
 }
 
-/** Sends TERM and waits until the worker has heard it. */
+/** Sends TERM and waits until the node has heard it. */
 async function terminate({ child, lines }: Lender): Promise<void> {
   child.kill('SIGTERM');
   await waitFor(() => lines.some((line) => line.includes('once more ends')));
 }
 
-/** The worker that it ran under. */
+/** The node that it ran under. */
 function slowTask(): Promise<number> {
   return new Promise((resolve) => setTimeout(() => resolve(process.ppid), 1000));
 }
@@ -64,14 +64,14 @@ test('tasks that run at TERM end with their results, and what waits goes elsewhe
   skip,
 }, async (t) => {
   const server = await startServer(t);
-  const first = await startWorker(t, server);
+  const first = await startNode(t, server);
   const pool = await openPool(t, server, { size: { min: 0, max: 2 } });
   const running = [pool.run(slowTask), pool.run(slowTask)];
   await eventually(() => assert.equal(pool.stats().runningTasks, 2));
   const exit = once(first.child, 'exit');
   await terminate(first);
   const waiting = [pool.run(slowTask), pool.run(slowTask)];
-  const second = await startWorker(t, server);
+  const second = await startNode(t, server);
   assert.deepEqual(await Promise.all(running), [first.child.pid, first.child.pid]);
   assert.deepEqual(await exit, [0, null]);
   assert.deepEqual(await Promise.all(waiting), [second.child.pid, second.child.pid]);
@@ -79,7 +79,7 @@ test('tasks that run at TERM end with their results, and what waits goes elsewhe
 
 test('a task that blocks its host at TERM ends with its result, too', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server);
+  const node = await startNode(t, server);
   const pool = await openPool(t, server, { size: { max: 1 } });
   await pool.run(() => 1);
   const running = pool.run(() => {
@@ -88,53 +88,53 @@ test('a task that blocks its host at TERM ends with its result, too', { skip }, 
     return 'done';
   });
   await eventually(() => assert.equal(pool.stats().runningTasks, 1));
-  const exit = once(worker.child, 'exit');
-  await terminate(worker);
+  const exit = once(node.child, 'exit');
+  await terminate(node);
   assert.equal(await running, 'done');
   assert.deepEqual(await exit, [0, null]);
 });
 
-test('a worker whose hosts have nothing to do ends without waiting', { skip }, async (t) => {
+test('a node whose hosts have nothing to do ends without waiting', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server);
+  const node = await startNode(t, server);
   const pool = await openPool(t, server);
   const pid = await pool.run(() => process.pid);
-  const exit = once(worker.child, 'exit');
-  worker.child.kill('SIGTERM');
+  const exit = once(node.child, 'exit');
+  node.child.kill('SIGTERM');
   assert.deepEqual(await exit, [0, null]);
   assert.equal(isRunning(pid), false);
 });
 
 test('at the deadline a task is ended with its host', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server, '--drain-timeout-ms', '300');
+  const node = await startNode(t, server, '--drain-timeout-ms', '300');
   const { pid, failed } = await runForever(await openPool(t, server));
-  const exit = once(worker.child, 'exit');
-  worker.child.kill('SIGTERM');
+  const exit = once(node.child, 'exit');
+  node.child.kill('SIGTERM');
   await assert.rejects(failed, { code: 'HOST_EXITED' });
   assert.deepEqual(await exit, [0, null]);
   assert.equal(isRunning(pid), false);
 });
 
-test('a second signal ends a worker and its hosts at once', { skip }, async (t) => {
+test('a second signal ends a node and its hosts at once', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server);
+  const node = await startNode(t, server);
   const { pid, failed } = await runForever(await openPool(t, server));
-  const exit = once(worker.child, 'exit');
-  await terminate(worker);
-  worker.child.kill('SIGTERM');
+  const exit = once(node.child, 'exit');
+  await terminate(node);
+  node.child.kill('SIGTERM');
   assert.deepEqual(await exit, [1, null]);
   await assert.rejects(failed, { code: 'HOST_EXITED' });
   await waitFor(() => !isRunning(pid));
 });
 
-test('a worker that ends while its server is away ends at the deadline', { skip }, async (t) => {
+test('a node that ends while its server is away ends at the deadline', { skip }, async (t) => {
   const server = await startServer(t);
-  const worker = await startWorker(t, server, '--drain-timeout-ms', '500');
+  const node = await startNode(t, server, '--drain-timeout-ms', '500');
   const { pid } = await runForever(await openPool(t, server));
-  const exit = once(worker.child, 'exit');
+  const exit = once(node.child, 'exit');
   await server.kill();
-  worker.child.kill('SIGTERM');
+  node.child.kill('SIGTERM');
   assert.deepEqual(await exit, [0, null]);
   assert.equal(isRunning(pid), false);
 });

@@ -1,31 +1,31 @@
 // A machine that works for its cluster: `manycore worker`. Its hosts are lent to pools, and where it takes
-// durable tasks those have the same ones. Not here: how (lender.ts, task-worker.ts).
+// durable tasks those have the same ones. Not here: how (lender.ts, task-runner.ts).
 
 import { Lender } from './lender.js';
 import type { Slots } from './slots.js';
 import type { HostsOptions } from './task-options.js';
-import type { TaskWorker } from './task-worker.js';
+import type { TaskRunner } from './task-runner.js';
 
-export interface WorkerParts {
+export interface WorkerProviderParts {
   readonly slots: Slots;
   /** `undefined`: its hosts are for durable tasks alone. */
   readonly lending: HostsOptions | undefined;
   /** `undefined`: it takes none. */
-  readonly tasks: TaskWorker | undefined;
+  readonly tasks: TaskRunner | undefined;
   readonly drainTimeoutMs: number;
   /** Its hosts have ended. */
   readonly onClosed: () => void;
 }
 
-export class Worker implements AsyncDisposable {
+export class WorkerProvider implements AsyncDisposable {
   readonly #slots: Slots;
   readonly #lender: Lender | undefined;
-  readonly #tasks: TaskWorker | undefined;
+  readonly #tasks: TaskRunner | undefined;
   readonly #drainTimeoutMs: number;
   readonly #onClosed: () => void;
 
   /** @internal Begins to lend. */
-  constructor({ slots, lending, tasks, drainTimeoutMs, onClosed }: WorkerParts) {
+  constructor({ slots, lending, tasks, drainTimeoutMs, onClosed }: WorkerProviderParts) {
     this.#slots = slots;
     this.#lender = lending && new Lender(lending, slots, drainTimeoutMs);
     this.#tasks = tasks;
