@@ -22,13 +22,13 @@ declare const errorCodes: {
     readonly TRANSFER_UNSUPPORTED: "a captured value, argument or result cannot travel to another process";
     readonly TRANSFER_UNREADABLE: "a value that the function captured cannot be read here";
     readonly TRANSFER_SHARED_VARIABLE: "two functions share a variable that one of them changes";
-    readonly TRANSFER_IMPORT_FAILED: "a module that the function imports cannot be imported in the host";
+    readonly TRANSFER_IMPORT_FAILED: "a module that the function imports cannot be imported in the worker";
     readonly TRANSFER_CORRUPT: "the bytes of a value are damaged";
-    readonly HOST_EXITED: "the host ended while it ran the task";
-    readonly HOST_START_FAILED: "a host could not be started";
-    readonly HOST_PROTOCOL: "a host sent an unknown message";
+    readonly WORKER_EXITED: "the worker ended while it ran the task";
+    readonly WORKER_START_FAILED: "a worker could not be started";
+    readonly WORKER_PROTOCOL: "a worker sent an unknown message";
     readonly POOL_QUEUE_FULL: "the queue is full";
-    readonly POOL_BUSY: "no host is idle, and the call must not wait";
+    readonly POOL_BUSY: "no worker is idle, and the call must not wait";
     readonly POOL_CLOSED: "the pool is closed";
     readonly TASK_TIMED_OUT: "the task exceeded its time limit";
     readonly TASK_WAITED_TOO_LONG: "the task exceeded its time limit in the queue, and has not run";
@@ -51,9 +51,9 @@ declare const errorCodes: {
     readonly BUS_TOO_LARGE: "the message exceeds the size limit of the NATS server";
     readonly CLUSTER_CLIENT_MISSING: "the client of NATS, which a cluster needs, is not installed";
     readonly CLUSTER_CLOSED: "the connection to the cluster is closed";
-    readonly CLUSTER_HOST_LOST: "the machine of a host in the cluster, or the network to it, is gone";
+    readonly CLUSTER_WORKER_LOST: "the machine of a worker in the cluster, or the network to it, is gone";
     readonly CLUSTER_NOT_DURABLE: "durable tasks need JetStream, which no NATS server offers here";
-    readonly CLUSTER_NO_WORKER: "the tasks of a pool on a cluster wait: no node has a host for it";
+    readonly CLUSTER_NO_WORKER: "the tasks of a pool on a cluster wait: no node has a worker for it";
     readonly CLUSTER_REFUSED: "a NATS server, or another node of the cluster, has refused this one";
     readonly CLUSTER_UNREACHABLE: "no NATS server answers";
     readonly CLUSTER_UNSIGNED: "functions and classes travel in a cluster only with a secret";
@@ -89,7 +89,7 @@ declare class CodedError extends Error {
 }
 type CodedErrorOf<Code extends ErrorCode> = CodedError & {
     readonly code: Code;
-} & (Code extends "HOST_EXITED" ? {
+} & (Code extends "WORKER_EXITED" ? {
     readonly exitCode?: number | null;
     readonly signal?: string | null;
 } : unknown);
@@ -203,31 +203,31 @@ interface TaskQueuedMessage extends TaskMessage {
     readonly waitingTasks: number;
 }
 interface TaskStartMessage extends TaskMessage {
-    readonly host: number;
+    readonly worker: number;
     readonly waitedMs: number;
 }
 interface TaskEndMessage extends TaskMessage {
-    readonly host: number;
+    readonly worker: number;
     readonly ranMs: number;
 }
 interface TaskErrorMessage extends TaskEndMessage {
     readonly error: unknown;
 }
-interface HostMessage {
-    readonly host: number;
+interface WorkerMessage {
+    readonly worker: number;
     readonly kind: "process" | "thread";
     readonly pid: number | undefined;
 }
-interface HostReadyMessage extends HostMessage {
+interface WorkerReadyMessage extends WorkerMessage {
     readonly startedInMs: number;
 }
-interface HostExitMessage extends HostMessage {
+interface WorkerExitMessage extends WorkerMessage {
     readonly exitCode: number | null;
     readonly signal: string | null;
     readonly isExpected: boolean;
     readonly error: Error | undefined;
 }
-interface HostRestartMessage extends HostMessage {
+interface WorkerRestartMessage extends WorkerMessage {
     readonly attempt: number;
     readonly delayMs: number;
 }
@@ -235,8 +235,8 @@ interface PoolMessage {
     readonly pool: number;
 }
 interface PoolResizeMessage extends PoolMessage {
-    readonly hostsBefore: number;
-    readonly hostsWanted: number;
+    readonly workersBefore: number;
+    readonly workersWanted: number;
 }
 interface PoolDegradedMessage extends PoolMessage {
     readonly failedStarts: number;
@@ -278,9 +278,9 @@ interface ClusterNode {
 }
 declare class WorkerProvider implements AsyncDisposable {
     #private;
-    get lentHosts(): number;
+    get lentWorkers(): number;
     get runningTasks(): number;
-    get hosts(): number;
+    get workers(): number;
     close(): Promise<void>;
     destroy(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
@@ -298,56 +298,56 @@ declare class Cluster extends EventEmitter<ClusterEvents> implements AsyncDispos
     readonly closed: Promise<void>;
     get node(): ClusterNode;
     get nodes(): readonly ClusterNode[];
-    get hosts(): unknown;
-    lendHosts(count?: number, options?: LendOptions): Promise<WorkerProvider>;
+    get workers(): unknown;
+    lendWorkers(count?: number, options?: LendOptions): Promise<WorkerProvider>;
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
 declare const send: unique symbol;
-declare function perHost<T>(factory: () => T): () => T;
+declare function perWorker<T>(factory: () => T): () => T;
 declare function propagate<T>(storage: AsyncLocalStorage<T>, key?: string): AsyncLocalStorage<T>;
 declare function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(moduleUrl: string | URL, exportName: string): (...args: Parameters<F>) => Promise<Awaited<ReturnType<F>>>;
+type ByPlace<T> = T | ((place: number) => T);
 interface GrantedCores {
     readonly count: number;
     readonly reason: string;
 }
 declare function taskSignal(): AbortSignal | undefined;
 interface OutputSource {
-    readonly host: number;
+    readonly worker: number;
     readonly stream: "stdout" | "stderr";
 }
 type OutputListener = (text: string, from: OutputSource) => void;
-type HostKind = "process" | "thread";
-interface HostExit {
+type WorkerKind = "process" | "thread";
+interface WorkerExit {
     readonly exitCode: number | null;
     readonly signal: string | null;
     readonly error: Error | undefined;
     readonly isUncaught?: boolean;
 }
-declare function hostNumber(): number | undefined;
-declare function isInsideHost(): boolean;
+declare function workerNumber(): number | undefined;
+declare function isInsideWorker(): boolean;
 declare function report(value: unknown): Promise<void>;
 declare function shared(source: number | Uint8Array): Buffer;
-type ByPlace<T> = T | ((place: number) => T);
 type Environment = Readonly<Record<string, string | undefined>>;
 interface PoolOptions {
-    readonly host?: HostKind | undefined;
+    readonly worker?: WorkerKind | undefined;
     readonly size?: number | {
         readonly min?: number;
         readonly max?: number;
     } | undefined;
     readonly cluster?: {
-        readonly hosts: unknown;
+        readonly workers: unknown;
     } | undefined;
     readonly channel?: ChannelKind | "auto" | undefined;
     readonly spin?: boolean | undefined;
-    readonly minSpareHosts?: number | undefined;
-    readonly maxSpareHosts?: number | undefined;
+    readonly minSpareWorkers?: number | undefined;
+    readonly maxSpareWorkers?: number | undefined;
     readonly idleTimeMs?: number | undefined;
     readonly maxWaitingTasks?: number | undefined;
     readonly maxTasksAhead?: number | "auto" | undefined;
-    readonly concurrentTasksPerHost?: number | undefined;
-    readonly maxTasksPerHost?: number | undefined;
+    readonly concurrentTasksPerWorker?: number | undefined;
+    readonly maxTasksPerWorker?: number | undefined;
     readonly maxRssBytes?: number | undefined;
     readonly maxHeapMb?: number | undefined;
     readonly execArgv?: ByPlace<readonly string[]> | undefined;
@@ -378,10 +378,10 @@ interface CallOptions {
         readonly id: string;
     } | undefined;
 }
-declare class HostExitedError extends CodedError {
+declare class WorkerExitedError extends CodedError {
     readonly exitCode: number | null;
     readonly signal: string | null;
-    constructor(message: string, { exitCode, signal, error }: HostExit);
+    constructor(message: string, { exitCode, signal, error }: WorkerExit);
 }
 interface PoolHealth {
     readonly state: "ok" | "degraded";
@@ -410,9 +410,9 @@ interface HistogramSummary {
         number
     ])[];
 }
-interface HostStats {
+interface WorkerStats {
     readonly id: number;
-    readonly kind: HostKind;
+    readonly kind: WorkerKind;
     readonly pid: number | undefined;
     readonly state: "starting" | "ready" | "retiring" | "closing" | "ended";
     readonly tasksInFlight: number;
@@ -423,10 +423,10 @@ interface PoolStats {
     readonly cores: GrantedCores & {
         readonly used: number;
     };
-    readonly hosts: readonly HostStats[];
-    readonly startedHosts: number;
-    readonly exitedHosts: number;
-    readonly lostHosts: number;
+    readonly workers: readonly WorkerStats[];
+    readonly startedWorkers: number;
+    readonly exitedWorkers: number;
+    readonly lostWorkers: number;
     readonly restarts: number;
     readonly health: PoolHealth;
     readonly waitingTasks: number;
@@ -448,7 +448,7 @@ interface CloseOptions {
 }
 interface PoolEvents {
     error: [
-        error: HostExitedError
+        error: WorkerExitedError
     ];
 }
 declare class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDisposable {
@@ -458,7 +458,7 @@ declare class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDisp
     run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
     with(options: CallOptions): Caller;
     runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]>;
-    warm(hosts?: number): Promise<void>;
+    warm(workers?: number): Promise<void>;
     resize(size: NonNullable<PoolOptions["size"]>): void;
     recycle(): Promise<void>;
     hasRoom(): Promise<void>;
@@ -479,7 +479,7 @@ declare namespace run {
 }
 declare function runWithOptions(options: RunOptions): typeof run;
 declare function parallel<A extends unknown[], R>(fn: (...args: A) => R, options?: RunOptions): (...args: A) => Promise<TaskResult<R>>;
-declare function warm(hosts?: number): Promise<void>;
+declare function warm(workers?: number): Promise<void>;
 declare function parallelEvents(emitter: EventEmitter, names?: string | symbol | readonly (string | symbol)[], options?: RunOptions): Disposable;
 declare function hasItemIndex(error: unknown): error is Error & {
     readonly itemIndex: number;
@@ -508,7 +508,7 @@ interface FillOptions extends MapOptions {
 interface MapStats {
     readonly channel: ChannelKind | "inline";
     readonly why: string;
-    readonly hosts: number;
+    readonly workers: number;
     readonly doneItems: number;
     readonly totalItems: number | undefined;
     readonly chunks: number;
@@ -675,5 +675,5 @@ declare class Loops implements AsyncDisposable {
     close(): Promise<void>;
     [Symbol.asyncDispose](): Promise<void>;
 }
-export { BusAddress, BusMessage, Cluster, CodedError, Consumer, HostExitedError, Loops, Pool, WorkerProvider, bus, cluster, deploy, errorCodes, hasCode, hasItemIndex, hostNumber, isInsideHost, parallel, parallelEvents, perHost, pmap, propagate, report, run, shared, task, taskSignal, warm };
-export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, HostExit, HostExitMessage, HostKind, HostMessage, HostReadyMessage, HostRestartMessage, HostStats, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, StreamHandler, StreamOptions, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement };
+export { BusAddress, BusMessage, Cluster, CodedError, Consumer, Loops, Pool, WorkerExitedError, WorkerProvider, bus, cluster, deploy, errorCodes, hasCode, hasItemIndex, isInsideWorker, parallel, parallelEvents, perWorker, pmap, propagate, report, run, shared, task, taskSignal, warm, workerNumber };
+export type { BlockingOptions, Bus, BusCodec, BusHeaders, BusStats, ByPlace, CallOptions, Caller, ChannelKind, CloseOptions, ClusterEvents, ClusterNode, ClusterOptions, CodedErrorOf, ConsumerOptions, DeployOptions, Deployment, ErrorCode, FillOptions, GrantedCores, Handler, HistogramSummary, InstanceHealth, InstanceState, InstanceStatus, InterceptedChange, InterceptedMessage, Interceptor, Interceptors, LendOptions, Locality, LoopNumber, LoopsOptions, MapChannel, MapOptions, MapProgress, MapPromise, MapStats, MapStream, NatsOptions, OnReport, OutputListener, OutputSource, PoolDegradedMessage, PoolEvents, PoolHealth, PoolMessage, PoolOptions, PoolRecoveredMessage, PoolResizeMessage, PoolStats, Registration, ReplyOptions, ReplyRequestOptions, RunOptions, SendOptions, StreamHandler, StreamOptions, TaskEndMessage, TaskErrorMessage, TaskMessage, TaskQueuedMessage, TaskResult, TaskStartMessage, TaskStream, TypedArray, Unit, UnitContext, UnitLike, UnitObject, UnitPlacement, WorkerExit, WorkerExitMessage, WorkerKind, WorkerMessage, WorkerReadyMessage, WorkerRestartMessage, WorkerStats };

@@ -1,7 +1,7 @@
 // npm run test:matrix: the TypeScript tests on every line of Node that is supported, one after the
 // other, and a table at the end. Each version is the npm package `node`, which brings the binary; it
 // is installed once, below node_modules/.cache. `npm run test:matrix -- 22 26` runs only those; with `--full`
-// the slow tests too. Pools are tested with one channel for each kind of host.
+// the slow tests too. Pools are tested with one channel for each kind of worker.
 import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './lib/compile.mjs';

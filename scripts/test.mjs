@@ -20,7 +20,7 @@ import { hasCommand, run } from './lib/run.mjs';
 
 /** No test file may take longer; the whole run has no more than this for each of its files. */
 const fileLimitMs = 600_000;
-/** A host leaves within a second after its parent did. */
+/** A worker leaves within a second after its parent did. */
 const orphanLimitMs = 3000;
 /** Tests wait more than they compute: so many files at a time keep two cores busy. */
 const concurrency = 3;
@@ -106,7 +106,7 @@ function isOfLevel(name) {
   return isFull || name.endsWith('.slow.test.ts') === isSlowAlone;
 }
 
-/** Those that have not left by themselves within the time that hosts have for it. */
+/** Those that have not left by themselves within the time that workers have for it. */
 async function waitForOrphans(name) {
   const end = performance.now() + orphanLimitMs;
   let orphans = findOrphans(name);

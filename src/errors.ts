@@ -29,15 +29,15 @@ export const errorCodes = {
   TRANSFER_UNSUPPORTED: 'a captured value, argument or result cannot travel to another process',
   TRANSFER_UNREADABLE: 'a value that the function captured cannot be read here',
   TRANSFER_SHARED_VARIABLE: 'two functions share a variable that one of them changes',
-  TRANSFER_IMPORT_FAILED: 'a module that the function imports cannot be imported in the host',
+  TRANSFER_IMPORT_FAILED: 'a module that the function imports cannot be imported in the worker',
   TRANSFER_CORRUPT: 'the bytes of a value are damaged',
-  // hosts
-  HOST_EXITED: 'the host ended while it ran the task',
-  HOST_START_FAILED: 'a host could not be started',
-  HOST_PROTOCOL: 'a host sent an unknown message',
+  // workers
+  WORKER_EXITED: 'the worker ended while it ran the task',
+  WORKER_START_FAILED: 'a worker could not be started',
+  WORKER_PROTOCOL: 'a worker sent an unknown message',
   // pool
   POOL_QUEUE_FULL: 'the queue is full',
-  POOL_BUSY: 'no host is idle, and the call must not wait',
+  POOL_BUSY: 'no worker is idle, and the call must not wait',
   POOL_CLOSED: 'the pool is closed',
   TASK_TIMED_OUT: 'the task exceeded its time limit',
   TASK_WAITED_TOO_LONG: 'the task exceeded its time limit in the queue, and has not run',
@@ -64,9 +64,9 @@ export const errorCodes = {
   // clusters
   CLUSTER_CLIENT_MISSING: 'the client of NATS, which a cluster needs, is not installed',
   CLUSTER_CLOSED: 'the connection to the cluster is closed',
-  CLUSTER_HOST_LOST: 'the machine of a host in the cluster, or the network to it, is gone',
+  CLUSTER_WORKER_LOST: 'the machine of a worker in the cluster, or the network to it, is gone',
   CLUSTER_NOT_DURABLE: 'durable tasks need JetStream, which no NATS server offers here',
-  CLUSTER_NO_WORKER: 'the tasks of a pool on a cluster wait: no node has a host for it',
+  CLUSTER_NO_WORKER: 'the tasks of a pool on a cluster wait: no node has a worker for it',
   CLUSTER_REFUSED: 'a NATS server, or another node of the cluster, has refused this one',
   CLUSTER_UNREACHABLE: 'no NATS server answers',
   CLUSTER_UNSIGNED: 'functions and classes travel in a cluster only with a secret',
@@ -137,9 +137,9 @@ export class CodedError extends Error {
 /** An error of ours with this code, and what it may have beside it. */
 export type CodedErrorOf<Code extends ErrorCode> = CodedError & {
   readonly code: Code;
-} & (Code extends 'HOST_EXITED'
+} & (Code extends 'WORKER_EXITED'
     ? {
-        /** The end of the host; both are left out when it was not observed. */
+        /** The end of the worker; both are left out when it was not observed. */
         readonly exitCode?: number | null;
         readonly signal?: string | null;
       }

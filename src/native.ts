@@ -1,7 +1,7 @@
 // Loads the native binary once for each thread and says what is missing when it does not load. All
 // of manycore works without it, over other channels: callers ask `nativeBinding()` and take
 // `undefined` for an answer. Long (over 400 lines): it declares everything that the binary exports.
-// Not here: what the binding is used for (channels/shm, host).
+// Not here: what the binding is used for (channels/shm, worker).
 
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ import { messageOf, prototypeRemedy } from './internal/index.js';
 export interface NativeSegment {
   readonly ringBytes: number;
   readonly slotCount: number;
-  /** Numbers of the host's side and of the parent's. */
+  /** Numbers of the worker's side and of the parent's. */
   readonly owner: number;
   readonly parentOwner: number;
   readonly requestAt: number;
@@ -77,7 +77,7 @@ export interface NativeDescriptors {
 /** Blocks for payloads (crates/node/src/arena.rs); offsets of -1 say that no memory is left. */
 export interface NativeArena {
   fd(): number;
-  /** Numbers of hosts. */
+  /** Numbers of workers. */
   takeOwner(): number;
   retireOwner(owner: number): void;
   /** The first of a member's numbers; only where the arena was made. */

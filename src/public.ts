@@ -32,25 +32,9 @@ export type {
   NatsOptions,
   WorkerProvider,
 } from './cluster/index.js';
-export { perHost, propagate, task } from './context/index.js';
+export { perWorker, propagate, task } from './context/index.js';
 export { CodedError, type CodedErrorOf, type ErrorCode, errorCodes, hasCode } from './errors.js';
-export {
-  type GrantedCores,
-  type HostExit,
-  type HostKind,
-  hostNumber,
-  isInsideHost,
-  type OutputListener,
-  type OutputSource,
-  report,
-  shared,
-  taskSignal,
-} from './host/index.js';
 export type {
-  HostExitMessage,
-  HostMessage,
-  HostReadyMessage,
-  HostRestartMessage,
   PoolDegradedMessage,
   PoolMessage,
   PoolRecoveredMessage,
@@ -60,6 +44,10 @@ export type {
   TaskMessage,
   TaskQueuedMessage,
   TaskStartMessage,
+  WorkerExitMessage,
+  WorkerMessage,
+  WorkerReadyMessage,
+  WorkerRestartMessage,
 } from './internal/index.js';
 export {
   type FillOptions,
@@ -79,8 +67,6 @@ export {
   type CallOptions,
   type CloseOptions,
   type HistogramSummary,
-  HostExitedError,
-  type HostStats,
   type OnReport,
   Pool,
   type PoolEvents,
@@ -93,6 +79,8 @@ export {
   run,
   type TaskResult,
   type TaskStream,
+  WorkerExitedError,
+  type WorkerStats,
   warm,
 } from './pool/index.js';
 export {
@@ -114,3 +102,15 @@ export {
   type UnitObject,
   type UnitPlacement,
 } from './units/index.js';
+export {
+  type GrantedCores,
+  isInsideWorker,
+  type OutputListener,
+  type OutputSource,
+  report,
+  shared,
+  taskSignal,
+  type WorkerExit,
+  type WorkerKind,
+  workerNumber,
+} from './worker/index.js';

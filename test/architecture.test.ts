@@ -21,7 +21,7 @@ const layers: Readonly<Record<string, number>> = {
   heap: 2,
   trace: 2,
   agent: 3,
-  host: 3,
+  worker: 3,
   bus: 4,
   pool: 4,
   cluster: 5,
@@ -124,8 +124,8 @@ test('each export of the package is a public.ts, which only re-exports', () => {
 });
 
 const mayPrint: ReadonlySet<string> = new Set([
-  // A host waits for what its tasks have printed before it leaves; it prints nothing itself.
-  'src/host/leave.ts',
+  // A worker waits for what its tasks have printed before it leaves; it prints nothing itself.
+  'src/worker/leave.ts',
   // What a fetch handler throws is answered with 500, and has to be seen somewhere.
   'src/serve/fetch.ts',
 ]);
@@ -155,7 +155,7 @@ test('types are asserted only where messages and bytes are parsed', () => {
   assert.deepEqual(asserted, []);
 });
 
-const partsOfCall = /^src\/(?:channels|context|host|internal|pmap|pool)\//;
+const partsOfCall = /^src\/(?:channels|context|worker|internal|pmap|pool)\//;
 /** What programs replace, or spoil by what they add to `Object.prototype`, and where ours of it is. */
 const replaceable: readonly (readonly [pattern: RegExp, ours: string])[] = [
   [/^(Object|Reflect)\.(definePropert|getOwnPropertyDescriptor)/, 'internal/descriptors.ts'],

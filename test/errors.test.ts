@@ -95,15 +95,15 @@ test('an abort and what took too long have the names that programs look for', ()
 });
 
 test('hasCode narrows to what an error of that code has', () => {
-  const error: unknown = Object.assign(new CodedError('HOST_EXITED', 'x'), { exitCode: 3 });
-  assert.ok(hasCode(error, 'HOST_EXITED'));
+  const error: unknown = Object.assign(new CodedError('WORKER_EXITED', 'x'), { exitCode: 3 });
+  assert.ok(hasCode(error, 'WORKER_EXITED'));
   const { exitCode, signal }: { exitCode?: number | null; signal?: string | null } = error;
   assert.deepEqual([exitCode, signal], [3, undefined]);
 });
 
 test('hasCode narrows to an error with that code', () => {
-  const error: unknown = new CodedError('POOL_BUSY', 'all hosts are at work');
+  const error: unknown = new CodedError('POOL_BUSY', 'all workers are at work');
   assert.ok(hasCode(error, 'POOL_BUSY'));
   const { code, message }: { code: 'POOL_BUSY'; message: string } = error;
-  assert.deepEqual([code, message], ['POOL_BUSY', 'all hosts are at work']);
+  assert.deepEqual([code, message], ['POOL_BUSY', 'all workers are at work']);
 });

@@ -1,8 +1,8 @@
-// The columns of the tables about one program: its threads, hosts, loops of servers, and buses.
+// The columns of the tables about one program: its threads, workers, loops of servers, and buses.
 
 import { bytesText, countText, msText, percentText } from '../src/observe/format.js';
 import { isBlockedFor, lagConcern } from '../src/observe/limits.js';
-import type { BusView, HostView, LoopView, ThreadView } from '../src/observe/view-types.js';
+import type { BusView, LoopView, ThreadView, WorkerView } from '../src/observe/view-types.js';
 import { type Column, Share } from './table.js';
 
 export const threadColumns: readonly Column<ThreadView>[] = [
@@ -31,8 +31,8 @@ export const threadColumns: readonly Column<ThreadView>[] = [
   { head: 'Memory', cell: ({ rssBytes }) => bytesText(rssBytes), isSpare: true },
 ];
 
-export const hostColumns: readonly Column<HostView>[] = [
-  { head: 'Host', cell: ({ id }) => id },
+export const workerColumns: readonly Column<WorkerView>[] = [
+  { head: 'Worker', cell: ({ id }) => id },
   { head: 'Kind', cell: ({ kind }) => kind, isText: true, isSpare: true },
   { head: 'Pid', cell: ({ pid }) => pid ?? '-' },
   { head: 'State', cell: ({ state }) => state, isText: true },

@@ -6,7 +6,7 @@ import { type Column, Table } from './table.js';
 
 const longColumns: readonly Column<LongTask>[] = [
   { head: 'Task', cell: ({ name }) => name || '(no name)', isText: true },
-  { head: 'Host', cell: ({ host }) => host || 'inline' },
+  { head: 'Worker', cell: ({ worker }) => worker || 'inline' },
   { head: 'Ran', cell: ({ ranMs }) => msText(ranMs) },
   {
     head: 'Ended',

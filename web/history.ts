@@ -24,7 +24,7 @@ export interface PlacedSlice {
 
 export interface LongTask {
   readonly name: string;
-  readonly host: number;
+  readonly worker: number;
   readonly ranMs: number;
   readonly isFailed: boolean;
 }
@@ -43,10 +43,10 @@ export class History {
   readonly #slices = new Map<string, PlacedSlice[]>();
   readonly #clocks = new Map<string, ThreadClock>();
   #moments: Moment[] = [];
-  /** What happened to hosts and processes, the latest first. */
+  /** What happened to workers and processes, the latest first. */
   readonly notes: { readonly at: string; readonly text: string }[] = [];
-  /** Of each pool that has answered, its hosts. */
-  readonly #hosts = new Map<string, ReadonlySet<number>>();
+  /** Of each pool that has answered, its workers. */
+  readonly #workers = new Map<string, ReadonlySet<number>>();
   /** The pid of each process of a server. */
   readonly #processes = new Map<string, number>();
 
@@ -90,7 +90,7 @@ export class History {
     });
     const oldest = (now.getTime() - chartMs) / 1000;
     this.#moments = this.#moments.filter(({ seconds }) => seconds >= oldest);
-    for (const pool of pools) this.#noteHosts(pool, now);
+    for (const pool of pools) this.#noteWorkers(pool, now);
     for (const server of servers) this.#noteProcesses(server, now);
   }
 
@@ -105,17 +105,18 @@ export class History {
     });
   }
 
-  /** A pool that does not answer says nothing about its hosts; what is new with a pool did not just start. */
-  #noteHosts({ pid, thread, id, hosts, isSilent }: PoolView, now: Date): void {
+  /** A pool that does not answer says nothing about its workers; what is new with a pool did not just start. */
+  #noteWorkers({ pid, thread, id, workers, isSilent }: PoolView, now: Date): void {
     if (isSilent) return;
     const key = `${pid}.${thread}.${id}`;
-    const before = this.#hosts.get(key);
-    const ids = new Set(hosts.map((host) => host.id));
-    this.#hosts.set(key, ids);
+    const before = this.#workers.get(key);
+    const ids = new Set(workers.map((worker) => worker.id));
+    this.#workers.set(key, ids);
     if (before === undefined) return;
-    const name = (host: number): string => `host ${host} of pool ${id}`;
-    for (const host of before) if (!ids.has(host)) this.#note(now, `${name(host)} has ended`);
-    for (const host of ids) if (!before.has(host)) this.#note(now, `${name(host)} has started`);
+    const name = (worker: number): string => `worker ${worker} of pool ${id}`;
+    for (const worker of before) if (!ids.has(worker)) this.#note(now, `${name(worker)} has ended`);
+    for (const worker of ids)
+      if (!before.has(worker)) this.#note(now, `${name(worker)} has started`);
   }
 
   #noteProcesses({ key: server, app, loops }: ServerView, now: Date): void {
@@ -141,8 +142,8 @@ export class History {
       slices.flatMap(({ slice }) => slice.tasks),
     );
     return all
-      .map(({ name, host, startMs, endMs, isFailed }) => {
-        return { name, host, ranMs: endMs - startMs, isFailed };
+      .map(({ name, worker, startMs, endMs, isFailed }) => {
+        return { name, worker, ranMs: endMs - startMs, isFailed };
       })
       .sort((a, b) => b.ranMs - a.ranMs)
       .slice(0, longestCount);

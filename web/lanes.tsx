@@ -1,9 +1,9 @@
-// The hosts of a pool as lanes: what they are beside what they did.
+// The workers of a pool as lanes: what they are beside what they did.
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { countText } from '../src/observe/format.js';
-import type { HostView, PoolView } from '../src/observe/view-types.js';
+import type { PoolView, WorkerView } from '../src/observe/view-types.js';
 import type { OnSlice } from './app.js';
 import { type History, windowMs } from './history.js';
 import { laneHeight, Timeline } from './timeline.js';
@@ -16,13 +16,13 @@ interface Props {
 
 const seconds = windowMs / 1000;
 
-/** A pool has no host before its first call, and may have none any more while it rests. */
+/** A pool has no worker before its first call, and may have none any more while it rests. */
 export function Lanes({ pool, history, listeners }: Props) {
-  if (pool.hosts.length === 0) return <p>No host runs.</p>;
+  if (pool.workers.length === 0) return <p>No worker runs.</p>;
   return (
     <>
       <div class="lanes">
-        <HostNames hosts={pool.hosts} />
+        <WorkerNames workers={pool.workers} />
         <TimelineCanvas pool={pool} history={history} listeners={listeners} />
         <p class="axis" aria-hidden="true">
           <span>{seconds} s ago</span>
@@ -37,37 +37,37 @@ export function Lanes({ pool, history, listeners }: Props) {
   );
 }
 
-function HostNames({ hosts }: Pick<PoolView, 'hosts'>) {
+function WorkerNames({ workers }: Pick<PoolView, 'workers'>) {
   return (
-    <ol class="lane-names" aria-label="Hosts, and their tasks per second">
-      {hosts.map((host) => (
-        <li key={host.id} style={{ height: `${laneHeight}px` }}>
-          <span>host {host.id}</span> <span class="rate">{rateText(host)}</span>
+    <ol class="lane-names" aria-label="Workers, and their tasks per second">
+      {workers.map((worker) => (
+        <li key={worker.id} style={{ height: `${laneHeight}px` }}>
+          <span>worker {worker.id}</span> <span class="rate">{rateText(worker)}</span>
         </li>
       ))}
     </ol>
   );
 }
 
-function rateText({ state, tasksPerSecond, tasksInFlight }: HostView): string {
+function rateText({ state, tasksPerSecond, tasksInFlight }: WorkerView): string {
   if (state !== 'ready') return state;
   if (tasksPerSecond === 0 && tasksInFlight > 0) return 'busy';
   return `${countText(tasksPerSecond)}/s`;
 }
 
-/** Needs a host, from its first moment on: what draws is made for the canvas that is there then. */
+/** Needs a worker, from its first moment on: what draws is made for the canvas that is there then. */
 function TimelineCanvas({ pool, history, listeners }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const key = `${pool.pid}.${pool.thread}`;
   const timeline = useTimeline(canvas, key, history, listeners);
-  useShape(canvas, timeline, pool.hosts.map(({ id }) => id).join(' '), key);
+  useShape(canvas, timeline, pool.workers.map(({ id }) => id).join(' '), key);
   return (
     <div class="lane-canvas">
       <canvas
         ref={canvas}
         role="img"
-        style={{ height: `${pool.hosts.length * laneHeight}px` }}
-        aria-label={`What ${pool.hosts.length} hosts did in the last ${seconds} seconds`}
+        style={{ height: `${pool.workers.length * laneHeight}px` }}
+        aria-label={`What ${pool.workers.length} workers did in the last ${seconds} seconds`}
       />
     </div>
   );
@@ -103,7 +103,7 @@ function useTimeline(
   return timeline;
 }
 
-/** As wide as its place, in the colours of the page. `ids`: of the hosts, with spaces between them. */
+/** As wide as its place, in the colours of the page. `ids`: of the workers, with spaces between them. */
 function useShape(
   canvas: RefObject<HTMLCanvasElement | null>,
   timeline: RefObject<Timeline | null>,
@@ -122,8 +122,8 @@ function useShape(
         task: color('--task'),
         failed: color('--alarm'),
       };
-      const hosts = ids.split(' ').map(Number);
-      timeline.current?.shape(hosts, parent.clientWidth, devicePixelRatio, colors);
+      const workers = ids.split(' ').map(Number);
+      timeline.current?.shape(workers, parent.clientWidth, devicePixelRatio, colors);
     };
     const resized = new ResizeObserver(shape);
     resized.observe(parent);

@@ -29,7 +29,7 @@ const columns: readonly Column<ProgramLine>[] = [
   },
   { head: 'CPU', cell: ({ summary }) => percentText(summary.cpuShare), isSpare: true },
   { head: 'Memory', cell: ({ summary }) => bytesText(summary.rssBytes), isSpare: true },
-  { head: 'Hosts', cell: ({ summary }) => `${summary.busyHosts}/${summary.hosts}` },
+  { head: 'Workers', cell: ({ summary }) => `${summary.busyWorkers}/${summary.workers}` },
   { head: 'Waiting', cell: ({ summary }) => countText(summary.waitingTasks), isSpare: true },
   { head: 'Lost', cell: ({ summary }) => countText(summary.lost), isSpare: true },
   { head: 'Tasks/s', cell: ({ summary }) => countText(summary.tasksPerSecond) },

@@ -1,4 +1,4 @@
-// One program: its pools with their hosts, its loops, its servers, and how all of it went lately.
+// One program: its pools with their workers, its loops, its servers, and how all of it went lately.
 
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -6,7 +6,7 @@ import { bytesText, countText, msText, percentText, shortTitle } from '../src/ob
 import type { PoolView, ProgramView, ServerView, SummaryView } from '../src/observe/view-types.js';
 import type { OnSlice } from './app.js';
 import { Charts } from './charts.js';
-import { busColumns, hostColumns, loopColumns, threadColumns } from './columns.js';
+import { busColumns, loopColumns, threadColumns, workerColumns } from './columns.js';
 import { Durations } from './durations.js';
 import type { History } from './history.js';
 import { Lanes } from './lanes.js';
@@ -146,23 +146,23 @@ function Pool({
       <Figures
         label={`Pool ${pool.id}`}
         figures={[
-          ['Hosts busy', `${pool.busyHosts} of ${pool.hosts.length}`],
+          ['Workers busy', `${pool.busyWorkers} of ${pool.workers.length}`],
           ['Waiting', countText(pool.waitingTasks)],
           ['Tasks/s', countText(pool.tasksPerSecond)],
           ['Failed/s', countText(pool.failedPerSecond)],
           ['Wait p99', msText(pool.waitP99Ms)],
           ['Run p99', msText(pool.runP99Ms)],
-          ['Hosts ended', String(pool.endedHosts)],
-          ['Hosts lost', String(pool.lostHosts)],
+          ['Workers ended', String(pool.endedWorkers)],
+          ['Workers lost', String(pool.lostWorkers)],
         ]}
       />
       <Lanes pool={pool} history={history} listeners={listeners} />
       <details>
-        <summary>Hosts as a table</summary>
+        <summary>Workers as a table</summary>
         <Table
-          label={`Hosts of pool ${pool.id}`}
-          columns={hostColumns}
-          rows={pool.hosts}
+          label={`Workers of pool ${pool.id}`}
+          columns={workerColumns}
+          rows={pool.workers}
           keyOf={({ id }) => id}
         />
       </details>

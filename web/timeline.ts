@@ -1,7 +1,7 @@
-// The time line of a pool's hosts on a canvas: a lane for each host, time from left to right. Each slice is
+// The time line of a pool's workers on a canvas: a lane for each worker, time from left to right. Each slice is
 // drawn once, onto a second canvas that is used as a ring; a frame only copies from there, so that it draws
 // no task again (bench/cases/dashboard.js).
-// A slice shades its part of a lane by the share of time in which the host was busy; the longest tasks are
+// A slice shades its part of a lane by the share of time in which the worker was busy; the longest tasks are
 // told one by one, and drawn over it, as far as they have come.
 
 import type { TaskSpan } from '../src/agent/figures.js';
@@ -28,7 +28,7 @@ export class Timeline {
   readonly #ringContext: CanvasRenderingContext2D;
   readonly #slices: () => readonly PlacedSlice[];
   #colors: Colors = { shade: 'gray', task: 'gray', failed: 'red' };
-  /** The lane of each host. */
+  /** The lane of each worker. */
   #lanes = new Map<number, number>();
   #scale = 1;
   #columnsPerMs = 0;
@@ -47,11 +47,11 @@ export class Timeline {
   }
 
   /** Draws everything anew; `width` in CSS pixels. */
-  shape(hosts: readonly number[], width: number, scale: number, colors: Colors): void {
-    this.#lanes = new Map(hosts.map((host, lane) => [host, lane]));
+  shape(workers: readonly number[], width: number, scale: number, colors: Colors): void {
+    this.#lanes = new Map(workers.map((worker, lane) => [worker, lane]));
     this.#scale = scale;
     this.#colors = colors;
-    const height = Math.max(1, Math.round(hosts.length * laneHeight * scale));
+    const height = Math.max(1, Math.round(workers.length * laneHeight * scale));
     this.#canvas.width = Math.max(1, Math.round(width * scale));
     this.#canvas.height = height;
     this.#columnsPerMs = this.#canvas.width / windowMs;
@@ -64,8 +64,8 @@ export class Timeline {
   add({ fromMs, toMs, offsetMs, slice }: PlacedSlice): void {
     this.#clear(toMs);
     const context = this.#ringContext;
-    for (const { host, failed, busyMs } of slice.hosts) {
-      const lane = this.#lanes.get(host);
+    for (const { worker, failed, busyMs } of slice.workers) {
+      const lane = this.#lanes.get(worker);
       if (lane === undefined) continue;
       const share = Math.min(1, busyMs / (toMs - fromMs));
       context.globalAlpha = faintest + share * (0.6 - faintest);
@@ -77,8 +77,8 @@ export class Timeline {
     for (const span of slice.running) this.#drawTask(span, offsetMs);
   }
 
-  #drawTask({ host, startMs, endMs, isFailed }: TaskSpan, offsetMs: number): void {
-    const lane = this.#lanes.get(host);
+  #drawTask({ worker, startMs, endMs, isFailed }: TaskSpan, offsetMs: number): void {
+    const lane = this.#lanes.get(worker);
     if (lane === undefined) return;
     const { task, failed } = this.#colors;
     this.#fill(lane, startMs + offsetMs, endMs + offsetMs, isFailed ? failed : task, 0.7);

@@ -1,4 +1,4 @@
-// How long from nothing to the first result of a pool of 2, library imported, no host started?
+// How long from nothing to the first result of a pool of 2, library imported, no worker started?
 import { loadContender, rivalPoolsOneAtATime, slowRivals } from '../lib/contenders.js';
 import { millis, runsOf } from '../lib/figures.js';
 import { expectSame } from '../lib/measure.js';
@@ -12,7 +12,7 @@ export default {
     importMs: millis('import before'),
   },
   quickSkips: slowRivals,
-  settings: { free: { says: '2 calls at once on 2 hosts that do not run yet' } },
+  settings: { free: { says: '2 calls at once on 2 workers that do not run yet' } },
   runs: runsOf('free', [
     'manycore-process',
     ...forks,
@@ -41,7 +41,7 @@ export default {
     const importing = performance.now();
     const open = await loadContender(contender);
     const start = performance.now();
-    const add = open({ hosts: 2 }).caller('add');
+    const add = open({ workers: 2 }).caller('add');
     const calls = [add(1), add(2)];
     const first = await Promise.race(calls);
     const firstMs = performance.now() - start;

@@ -1,4 +1,4 @@
-// Does the dashboard's page stay smooth with 64 hosts and 10,000 tasks a second, and what does its server cost?
+// Does the dashboard's page stay smooth with 64 workers and 10,000 tasks a second, and what does its server cost?
 import { fork, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const warmMs = 5000;
 const windowMs = 10_000;
 const of = { setting: 'busy', contender: 'manycore' };
-const hostsOf = { busy: 64, few: 4 };
+const workersOf = { busy: 64, few: 4 };
 
 export default {
   figures: {
@@ -21,8 +21,8 @@ export default {
     agentCpu: counted('program that is looked at, of one core', '%'),
   },
   settings: {
-    busy: { says: '64 hosts, 10,000 tasks a second, made up; the agent and its slices are real' },
-    few: { says: 'the same with 4 hosts' },
+    busy: { says: '64 workers, 10,000 tasks a second, made up; the agent and its slices are real' },
+    few: { says: 'the same with 4 workers' },
   },
   runs: [of, { setting: 'few', contender: 'manycore' }],
   rounds: 5,
@@ -34,7 +34,7 @@ export default {
   async measure({ scale, setting }) {
     const runtime = mkdtempSync(join(tmpdir(), 'manycore-bench-'));
     process.env.XDG_RUNTIME_DIR = runtime;
-    const program = fork(here('../dashboard/program.js'), [String(hostsOf[setting])]);
+    const program = fork(here('../dashboard/program.js'), [String(workersOf[setting])]);
     const server = spawn(
       process.execPath,
       [here('../../dist/bundle/main.js'), 'dashboard', '--port', '0'],
@@ -60,7 +60,7 @@ export default {
     const drawn = await page.evaluate(drawnShare);
     if (drawn < 0.3) throw new Error(`only ${Math.round(100 * drawn)} % of the time line is drawn`);
     const rates = await page.locator('.lane-names .rate').allTextContents();
-    if (rates.length !== hostsOf[setting]) throw new Error(`${rates.length} hosts are shown`);
+    if (rates.length !== workersOf[setting]) throw new Error(`${rates.length} workers are shown`);
     rmSync(runtime, { recursive: true });
     const frames = seconds.reduce((sum, count) => sum + count, 0);
     return { fps: frames / seconds.length, worstFps: Math.min(...seconds), cpu, agentCpu };

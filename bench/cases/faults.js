@@ -1,4 +1,4 @@
-// What becomes of tasks that wait while hosts are killed, and how long does it take to abort many?
+// What becomes of tasks that wait while workers are killed, and how long does it take to abort many?
 import { loadContender } from '../lib/contenders.js';
 import { counted, millis, runsOf } from '../lib/figures.js';
 import { expectSame } from '../lib/measure.js';
@@ -19,14 +19,14 @@ export default {
   figures: {
     rejected: counted('tasks rejected', 'tasks'),
     pending: counted('tasks that never settled', 'tasks'),
-    kills: counted('hosts killed', 'hosts'),
+    kills: counted('workers killed', 'workers'),
     abortMs: millis('all aborted'),
   },
   settings: {
     killed: {
-      says: `${manyTasks} tasks of 1 ms on 2 hosts, the first child killed each ${killEveryMs} ms for ${killForMs / 1000} s`,
+      says: `${manyTasks} tasks of 1 ms on 2 workers, the first child killed each ${killEveryMs} ms for ${killForMs / 1000} s`,
     },
-    wave: { says: '1,000 tasks on 8 hosts, each of which is killed once at its start' },
+    wave: { says: '1,000 tasks on 8 workers, each of which is killed once at its start' },
     aborted: { says: `${manyTasks} waiting tasks on one signal, which is aborted` },
   },
   runs: [
@@ -38,13 +38,13 @@ export default {
   deadlineMs: 60_000,
   bars: [
     ...['killed', 'wave'].map((setting) => ({
-      says: `${setting === 'killed' ? '20,000 tasks, first child killed each 50 ms' : '1,000 tasks, each of 8 hosts killed once'}: rejected, with retry`,
+      says: `${setting === 'killed' ? '20,000 tasks, first child killed each 50 ms' : '1,000 tasks, each of 8 workers killed once'}: rejected, with retry`,
       figure: 'rejected',
       of: { setting, contender: retrying },
       atMost: 0,
     })),
     ...['manycore-process', 'manycore-thread'].map((contender) => ({
-      says: `20,000 aborts on one signal, ${contender.slice(9)} hosts, in ms`,
+      says: `20,000 aborts on one signal, ${contender.slice(9)} workers, in ms`,
       figure: 'abortMs',
       of: { setting: 'aborted', contender },
       atMost: 100,
@@ -55,12 +55,12 @@ export default {
 };
 
 async function measureKills(setting, contender) {
-  const hosts = setting === 'killed' ? 2 : 8;
+  const workers = setting === 'killed' ? 2 : 8;
   const count = setting === 'killed' ? manyTasks : 1000;
   // A pool that fails may throw where nobody can catch it: that is not what is counted here.
   process.on('uncaughtException', () => {});
   const open = await loadContender(contender);
-  const { pool, caller } = open({ hosts });
+  const { pool, caller } = open({ workers });
   const call =
     contender === retrying ? (ms) => pool.with({ retry }).run(sleepMs, ms) : caller('sleepMs');
   let [settled, rejected, kills] = [0, 0, 0];
@@ -84,8 +84,8 @@ async function measureKills(setting, contender) {
   while (performance.now() < end && settled + rejected < count) {
     const pids = descendants();
     if (setting === 'killed') pids.slice(0, 1).forEach(kill);
-    else if (kills < hosts) {
-      for (const pid of pids) if (!killed.has(pid) && kills < hosts) kill(pid);
+    else if (kills < workers) {
+      for (const pid of pids) if (!killed.has(pid) && kills < workers) kill(pid);
     }
     await new Promise((resolve) => setTimeout(resolve, setting === 'killed' ? killEveryMs : 1));
   }
@@ -96,7 +96,7 @@ async function measureKills(setting, contender) {
 
 async function measureAborts(contender) {
   const open = await loadContender(contender);
-  const { pool, theirs, caller } = open({ hosts: 2 });
+  const { pool, theirs, caller } = open({ workers: 2 });
   expectSame(await caller('add')(1), 2);
   const controller = new AbortController();
   const { signal } = controller;

@@ -1,11 +1,11 @@
 // How much do settings of V8's heap change what an allocating load does, and how evenly it does it?
-// Hosts beside each other make objects and strings (the scaling case's `allocation`), by number of hosts.
+// Workers beside each other make objects and strings (the scaling case's `allocation`), by number of workers.
 // `unevenness` is the standard deviation of the work done in 50 ms, by its mean: what a pause takes out of one
 // such slice. Whole seconds of warm-up: in the first ones a large young generation is only being paged in.
 import { Pool } from 'manycore';
 import { counted, perSecond } from '../lib/figures.js';
-import { grantedHostCounts } from '../lib/host-counts.js';
 import { treePssMiB } from '../lib/processes.js';
+import { grantedWorkerCounts } from '../lib/worker-counts.js';
 import { allocateFor, evenness } from '../paper/allocate.js';
 
 const flagsOf = {
@@ -28,28 +28,28 @@ export default {
   rounds: 6,
   deadlineMs: 60_000,
   async plan() {
-    const counts = await grantedHostCounts();
-    const settingOf = (hosts) => `${hosts} host${hosts === 1 ? '' : 's'}`;
+    const counts = await grantedWorkerCounts();
+    const settingOf = (workers) => `${workers} worker${workers === 1 ? '' : 's'}`;
     return {
       settings: Object.fromEntries(
-        counts.map((hosts) => [
-          settingOf(hosts),
-          { hosts, says: `objects and strings in ${hosts} host(s) at once`, cores: hosts },
+        counts.map((workers) => [
+          settingOf(workers),
+          { workers, says: `objects and strings in ${workers} worker(s) at once`, cores: workers },
         ]),
       ),
-      runs: counts.flatMap((hosts) =>
-        contenders.map((contender) => ({ setting: settingOf(hosts), contender })),
+      runs: counts.flatMap((workers) =>
+        contenders.map((contender) => ({ setting: settingOf(workers), contender })),
       ),
       bars: [],
     };
   },
   async measure({ contender, setting, scale }) {
-    const hosts = Number.parseInt(setting, 10);
-    const pool = new Pool({ size: hosts, execArgv: flagsOf[contender] });
+    const workers = Number.parseInt(setting, 10);
+    const pool = new Pool({ size: workers, execArgv: flagsOf[contender] });
     await pool.warm();
     const windows = { warmMs: 3000 * scale, windowMs: 3000 * scale };
     const told = await Promise.all(
-      Array.from({ length: hosts }, () => pool.run(allocateFor, windows)),
+      Array.from({ length: workers }, () => pool.run(allocateFor, windows)),
     );
     return { ...evenness(told, windows.windowMs), pssMiB: treePssMiB() };
   },

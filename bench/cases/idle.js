@@ -15,7 +15,7 @@ export default {
     wakeups: counted('wake-ups in 10 s', 'wake-ups'),
     timers: counted('timers armed', 'timers'),
   },
-  settings: { free: { says: 'caller and 2 hosts, from 2 s after the last call' } },
+  settings: { free: { says: 'caller and 2 workers, from 2 s after the last call' } },
   runs: runsOf('free', [...ours, 'piscina', 'poolifier-thread', 'bare-thread', 'bare-fork-json']),
   // V8 comes back up to three times to collect an idle heap, 8 s apart, in every Node process, with a
   // pool or without: off, or it would be all that is seen here.
@@ -35,7 +35,7 @@ export default {
     const { caller } = await openContender(contender);
     await countCalls(caller('add'), 64, { warmMs: 100, windowMs: 200 });
     const countTimers = caller('countTimers');
-    const inHosts = await Promise.all([countTimers(), countTimers()]);
+    const inWorkers = await Promise.all([countTimers(), countTimers()]);
     const inCaller = process
       .getActiveResourcesInfo()
       .filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;
@@ -49,7 +49,7 @@ export default {
       ticks: sum(cpuTicks) - before.ticks,
       cpuUs: treeCpuUs() - before.cpuUs,
       wakeups: sum(wakeups) - before.wakeups,
-      timers: Math.max(...inHosts) + inCaller,
+      timers: Math.max(...inWorkers) + inCaller,
     };
   },
 };

@@ -19,7 +19,7 @@ export default {
     paced: {
       says: `a heavy callback every ${everyMs} ms; "inline" runs it on the loop, "none" not at all`,
     },
-    full: { says: '2 hosts always busy on all cores: three want to run where two cores are' },
+    full: { says: '2 workers always busy on all cores: three want to run where two cores are' },
   },
   runs: [...runsOf('paced', ['none', 'inline', ...pools]), ...runsOf('full', pools)],
   bars: [
@@ -32,7 +32,7 @@ export default {
       isAim: true,
     },
     {
-      says: 'lateness of light timers, p99, every host busy, against piscina',
+      says: 'lateness of light timers, p99, every worker busy, against piscina',
       figure: 'p99Us',
       of: { setting: 'full', contender: 'manycore-process' },
       against: [{ setting: 'full', contender: 'piscina' }],

@@ -4,14 +4,14 @@ import { timeMap, warmPool } from '../lib/maps.js';
 import { expectSame } from '../lib/measure.js';
 import { invert } from '../lib/tasks.js';
 
-const hosts = 2;
+const workers = 2;
 const itemBytes = 64 * 1024;
 const itemCount = 4000;
 const side = (contender) => ({ setting: 'kib64', contender });
 
 export default {
   figures: { itemsPerSecond: perSecond('items'), cpuUsPerItem: micros('CPU per item') },
-  settings: { kib64: { says: '4,000 buffers of 64 KiB there and back, 2 hosts', cores: 2 } },
+  settings: { kib64: { says: '4,000 buffers of 64 KiB there and back, 2 workers', cores: 2 } },
   runs: runsOf('kib64', ['shm', 'socket', 'memory', 'inline']),
   deadlineMs: 60_000,
   bars: [
@@ -37,7 +37,7 @@ export default {
     const options =
       contender === 'inline'
         ? { channel: contender }
-        : { pool: await warmPool({ hosts, channel: contender }) };
+        : { pool: await warmPool({ workers, channel: contender }) };
     await timeMap(items.slice(0, 1000), invert, options);
     const { figures, results } = await timeMap(items, invert, options);
     const last = items.length - 1;

@@ -6,7 +6,7 @@ import { timeMap, warmPool } from '../lib/maps.js';
 import { expectSame } from '../lib/measure.js';
 import { treePssMiB } from '../lib/processes.js';
 
-const hosts = 2;
+const workers = 2;
 const sizeMiB = 256;
 const light = (value) => Math.sqrt(value * value + 1);
 const heavy = (value) => Math.sin(value) * Math.cos(value) + Math.sqrt(value + 1);
@@ -54,7 +54,7 @@ export default {
   ],
   async measure({ contender, setting, scale }) {
     const mapper = mappers[setting] ?? heavy;
-    const pool = contender === 'loop' ? undefined : await warmPool({ hosts });
+    const pool = contender === 'loop' ? undefined : await warmPool({ workers });
     const idleMiB = treePssMiB();
     const items = new Float64Array(shared(Math.round(sizeMiB * scale) * 2 ** 20).buffer);
     for (let at = 0; at < items.length; at++) items[at] = at;

@@ -1,6 +1,6 @@
-// Nine items in ten are tiny and the tenth takes 100 times as long: does a host end up last alone?
-// `over ideal` is the time of the map over the work of all items divided by the hosts. The work is
-// what the hosts say they ran, so it leaves out what the machine takes away from both. No rivals: the
+// Nine items in ten are tiny and the tenth takes 100 times as long: does a worker end up last alone?
+// `over ideal` is the time of the map over the work of all items divided by the workers. The work is
+// what the workers say they ran, so it leaves out what the machine takes away from both. No rivals: the
 // question is about our chunks, and theirs is how fast V8 compiles a long loop in a thread.
 import { counted, perSecond, runsOf } from '../lib/figures.js';
 import { randomNumbers } from '../lib/inputs.js';
@@ -8,7 +8,7 @@ import { timeMap, warmPool } from '../lib/maps.js';
 import { expectSame } from '../lib/measure.js';
 import { spin } from '../lib/tasks.js';
 
-const hosts = 2;
+const workers = 2;
 const itemCount = 4000;
 const heavyTurns = 3_000_000;
 const side = (contender) => ({ setting: 'skewed', contender });
@@ -18,12 +18,14 @@ export default {
     itemsPerSecond: perSecond('items'),
     overIdeal: counted('time over ideal', '×'),
   },
-  settings: { skewed: { says: '4,000 items, 10 % of them 100 times as long, 2 hosts', cores: 2 } },
+  settings: {
+    skewed: { says: '4,000 items, 10 % of them 100 times as long, 2 workers', cores: 2 },
+  },
   runs: runsOf('skewed', ['manycore']),
   deadlineMs: 60_000,
   bars: [
     {
-      says: 'skewed load, time against the ideal (work / hosts)',
+      says: 'skewed load, time against the ideal (work / workers)',
       figure: 'overIdeal',
       of: side('manycore'),
       atMost: 1.1,
@@ -32,11 +34,11 @@ export default {
   async measure({ scale }) {
     const items = skewed(Math.round(itemCount * scale));
     const last = items.length - 1;
-    const pool = await warmPool({ hosts });
+    const pool = await warmPool({ workers });
     await timeMap(items, spin, { pool });
     const { figures, stats, tookMs, results } = await timeMap(items, spin, { pool });
     expectSame(results[last], spin(items[last]));
-    return { itemsPerSecond: figures.itemsPerSecond, overIdeal: tookMs / (stats.ranMs / hosts) };
+    return { itemsPerSecond: figures.itemsPerSecond, overIdeal: tookMs / (stats.ranMs / workers) };
   },
 };
 

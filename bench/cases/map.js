@@ -7,7 +7,7 @@ import { expectSame } from '../lib/measure.js';
 import { treeCpuUs } from '../lib/processes.js';
 import { mix } from '../lib/tasks.js';
 
-const hosts = 2;
+const workers = 2;
 const itemCount = 1_000_000;
 const warmCount = 50_000;
 const rivals = ['piscina-ahead', 'tinypool-thread-ahead', 'poolifier-thread'];
@@ -16,7 +16,7 @@ const side = (contender) => ({ setting: 'million', contender });
 
 export default {
   figures: { itemsPerSecond: perSecond('items'), cpuUsPerItem: micros('CPU per item') },
-  settings: { million: { says: '1,000,000 numbers, about 1 µs each, 2 hosts', cores: 2 } },
+  settings: { million: { says: '1,000,000 numbers, about 1 µs each, 2 workers', cores: 2 } },
   runs: runsOf('million', contenders),
   deadlineMs: 180_000,
   quickSkips: ['tinypool-thread-ahead', 'poolifier-thread'],
@@ -61,7 +61,7 @@ async function mapWith(contender, count) {
   if (contender === 'loop') return mapInLoop(count);
   if (contender.startsWith('manycore')) {
     const Items = contender === 'manycore-typed' ? Float64Array : Array;
-    const pool = await warmPool({ hosts });
+    const pool = await warmPool({ workers });
     await timeMap(numbers(warmCount, Items), mix, { pool });
     const { figures, results } = await timeMap(numbers(count, Items), mix, { pool });
     return { map: figures, results };
@@ -80,7 +80,7 @@ async function mapInLoop(count) {
 }
 
 async function mapWithRival(contender, count) {
-  const { caller, mapper } = await openContender(contender, { hosts });
+  const { caller, mapper } = await openContender(contender, { workers });
   const call = caller('mix');
   const map = mapper?.('mix') ?? ((items) => Promise.all(items.map(call)));
   await map(numbers(warmCount, Array));

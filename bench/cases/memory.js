@@ -1,23 +1,23 @@
-// How much memory does one more idle host cost, shared pages counted by share?
+// How much memory does one more idle worker cost, shared pages counted by share?
 import { loadContender } from '../lib/contenders.js';
 import { counted, runsOf } from '../lib/figures.js';
 import { countCalls } from '../lib/measure.js';
 import { descendants, pssMiB } from '../lib/processes.js';
 
-const hosts = 4;
+const workers = 4;
 const forks = ['bare-fork-json', 'bare-fork-advanced'];
 
 export default {
   figures: {
-    netMiB: counted('net PSS per host', 'MiB'),
+    netMiB: counted('net PSS per worker', 'MiB'),
     mainMiB: { says: 'growth of the caller', unit: 'MiB', better: 'neither' },
   },
-  settings: { free: { says: `${hosts} hosts, idle after some calls` } },
+  settings: { free: { says: `${workers} workers, idle after some calls` } },
   runs: runsOf('free', ['manycore-process', ...forks, 'manycore-thread', 'bare-thread', 'piscina']),
   nodeFlags: ['--expose-gc'],
   bars: [
     {
-      says: 'memory per idle process host, net PSS, against bare fork',
+      says: 'memory per idle process worker, net PSS, against bare fork',
       figure: 'netMiB',
       of: { setting: 'free', contender: 'manycore-process' },
       against: runsOf('free', forks),
@@ -30,12 +30,12 @@ export default {
     const open = await loadContender(contender);
     globalThis.gc();
     const before = pssMiB(process.pid);
-    const add = open({ hosts }).caller('add');
-    await countCalls(add, 4 * hosts, { warmMs: 100, windowMs: 50 });
+    const add = open({ workers }).caller('add');
+    await countCalls(add, 4 * workers, { warmMs: 100, windowMs: 50 });
     await new Promise((resolve) => setTimeout(resolve, 300));
     globalThis.gc();
     const mainMiB = pssMiB(process.pid) - before;
     const childrenMiB = descendants().reduce((sum, pid) => sum + pssMiB(pid), 0);
-    return { netMiB: (childrenMiB + mainMiB) / hosts, mainMiB };
+    return { netMiB: (childrenMiB + mainMiB) / workers, mainMiB };
   },
 };

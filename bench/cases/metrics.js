@@ -135,7 +135,7 @@ const bars = () =>
 export default {
   figures: { perSecond: perSecond('calls or requests') },
   settings: {
-    calls: { says: 'calls that do nothing, 64 waiting, 2 hosts' },
+    calls: { says: 'calls that do nothing, 64 waiting, 2 workers' },
     http: { says: 'hello world on one loop under `manycore serve`, 64 connections that are kept' },
   },
   rounds: 15,

@@ -14,7 +14,7 @@ export default {
     p99Us: micros('one at a time, p99'),
   },
   quickSkips: slowRivals,
-  settings: { free: { says: 'caller and 2 hosts on all cores' } },
+  settings: { free: { says: 'caller and 2 workers on all cores' } },
   runs: runsOf('free', ['manycore-process', 'manycore-thread', ...rivalPools, ...bareWays]),
   bars: [
     {

@@ -10,8 +10,8 @@ export default {
   figures: { p50Us: micros('p50'), p99Us: micros('p99') },
   quickSkips: slowRivals,
   settings: {
-    free: { says: 'caller and 2 hosts on all cores' },
-    pinned: { says: 'caller and 2 hosts on one core: what the software costs', cores: 1 },
+    free: { says: 'caller and 2 workers on all cores' },
+    pinned: { says: 'caller and 2 workers on one core: what the software costs', cores: 1 },
   },
   runs: [
     ...runsOf('free', [

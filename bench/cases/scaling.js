@@ -1,16 +1,16 @@
-// What does each further host add to a map, on each channel, and what would more cores add?
-// One map of a fixed number of items, again and again, on n hosts and n cores. `loop` is the plain loop
+// What does each further worker add to a map, on each channel, and what would more cores add?
+// One map of a fixed number of items, again and again, on n workers and n cores. `loop` is the plain loop
 // on one core, `no-parent` what the machine gives: n processes that map their share and talk to nobody.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
-import { grantedHostCounts } from '../lib/host-counts.js';
+import { grantedWorkerCounts } from '../lib/worker-counts.js';
 import { channelNames, openMapper } from '../scaling/contenders.js';
 import { measureAlone, measureContender } from '../scaling/measure.js';
 import { hasCorpus } from '../scaling/workloads/checker.js';
 import { workloads } from '../scaling/workloads/index.js';
 
-/** Least efficiency of two hosts: items per second, as a part of twice those of a plain loop. */
+/** Least efficiency of two workers: items per second, as a part of twice those of a plain loop. */
 const leastEfficiency = { fibonacci: 0.95, checker: 0.95, allocation: 0.9 };
 
 const report = () => import('../../dist/bench/report/index.js');
@@ -25,14 +25,14 @@ export default {
   deadlineMs: 120_000,
   async plan() {
     const workloads = fetchWorkloads();
-    const counts = await grantedHostCounts();
+    const counts = await grantedWorkerCounts();
     const settings = {};
     const runs = [];
     for (const [workload, { says }] of Object.entries(workloads)) {
-      for (const hosts of counts) {
-        const setting = `${workload}-${hosts}`;
-        settings[setting] = { workload, hosts, says, cores: hosts };
-        const alone = hosts === 1 ? ['loop', 'no-parent'] : ['no-parent'];
+      for (const workers of counts) {
+        const setting = `${workload}-${workers}`;
+        settings[setting] = { workload, workers, says, cores: workers };
+        const alone = workers === 1 ? ['loop', 'no-parent'] : ['no-parent'];
         runs.push(...runsOf(setting, [...channelNames, ...alone]));
       }
     }
@@ -40,11 +40,11 @@ export default {
     return { settings, runs, bars };
   },
   async measure({ contender, setting, scale }) {
-    const [, workload, hosts] = /^(.*)-(\d+)$/.exec(setting);
+    const [, workload, workers] = /^(.*)-(\d+)$/.exec(setting);
     // Whole maps: in the first seconds what runs around the items is compiled, in every process.
     const windows = { warmMs: 2500 * scale, windowMs: 1200 * scale };
-    if (contender === 'no-parent') return await measureAlone(workload, Number(hosts), windows);
-    const mapper = await openMapper(contender, workload, Number(hosts));
+    if (contender === 'no-parent') return await measureAlone(workload, Number(workers), windows);
+    const mapper = await openMapper(contender, workload, Number(workers));
     return await measureContender(mapper, windows);
   },
   async report(result) {
@@ -62,14 +62,14 @@ function barsOf(workloads) {
     const of = { setting: `${workload}-2`, contender: 'shm' };
     return [
       {
-        says: `${workload}: 2 hosts against a plain loop on one core, an efficiency of ${least}`,
+        says: `${workload}: 2 workers against a plain loop on one core, an efficiency of ${least}`,
         figure,
         of,
         against: [{ setting: `${workload}-1`, contender: 'loop' }],
         atLeast: 2 * least,
       },
       {
-        says: `${workload}: 2 hosts against 2 processes that talk to nobody`,
+        says: `${workload}: 2 workers against 2 processes that talk to nobody`,
         figure,
         of,
         against: [{ setting: `${workload}-2`, contender: 'no-parent' }],

@@ -39,7 +39,7 @@ export default {
     const { port } = await startServer(contender, 'mixed.js', env);
     const connections = keptConnections(32);
     const load = { port, perSecond, agentOf: connections.agentOf };
-    // Hosts start, and everything is compiled.
+    // Workers start, and everything is compiled.
     await openLoop({ ...load, seconds: 2, pathOf: (index) => (index % 10 === 0 ? '/heavy' : '/') });
     const every = heavyEvery[setting];
     const pathOf = (index) => ((index + 1) % every === 0 ? '/heavy' : '/');

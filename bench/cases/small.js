@@ -13,7 +13,7 @@ export default {
   settings: Object.fromEntries(
     Object.keys(turnsOf).map((name) => [
       name,
-      { says: `work of ${name}; "+one": awaited one by one, else 64 waiting on 2 hosts` },
+      { says: `work of ${name}; "+one": awaited one by one, else 64 waiting on 2 workers` },
     ]),
   ),
   runs: Object.keys(turnsOf).flatMap((setting) => runsOf(setting, contenders)),

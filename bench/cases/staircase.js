@@ -1,7 +1,7 @@
 // When are six pbkdf2 done that were begun together, by the size of libuv's thread pool?
 // `node` is the plain asynchronous call, in a process that was started with this size: libuv reads it once,
 // and the loader of modules has used the pool before a program can set it. `manycore` gives the same six to a
-// pool of as many hosts, whose threads are not those that files and names are read with.
+// pool of as many workers, whose threads are not those that files and names are read with.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -27,7 +27,7 @@ export default {
   bars: [],
   async measure({ contender, setting }) {
     const size = Number.parseInt(setting, 10);
-    const doneMs = contender === 'node' ? await inThreadPool(size) : await inHosts(size);
+    const doneMs = contender === 'node' ? await inThreadPool(size) : await inWorkers(size);
     return Object.fromEntries(doneMs.map((ms, at) => [`done${at + 1}Ms`, ms]));
   },
 };
@@ -38,7 +38,7 @@ async function inThreadPool(size) {
   return JSON.parse(stdout);
 }
 
-async function inHosts(size) {
+async function inWorkers(size) {
   const pool = new Pool({ size });
   await pool.warm();
   return await timesOf(() => pool.run(deriveThere, turns));

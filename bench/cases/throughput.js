@@ -1,4 +1,4 @@
-// How many calls that do nothing do 2 hosts answer per second, and what CPU does one cost?
+// How many calls that do nothing do 2 workers answer per second, and what CPU does one cost?
 import { bareWays, openContender, rivalPools, slowRivals } from '../lib/contenders.js';
 import { micros, perSecond, runsOf } from '../lib/figures.js';
 import { countCalls, warmUpMs } from '../lib/measure.js';
@@ -12,13 +12,13 @@ export default {
     with64: perSecond('64 waiting'),
     with1000: perSecond('1,000 waiting'),
     cpu64Us: micros('CPU per call, 64 waiting'),
-    each: perSecond('one per host'),
-    cpuEachUs: micros('CPU per call, one per host'),
+    each: perSecond('one per worker'),
+    cpuEachUs: micros('CPU per call, one per worker'),
   },
   quickSkips: slowRivals,
   settings: {
     many: { says: 'as many calls sent ahead as the contender likes' },
-    each: { says: 'one task per host at a time, 64 waiting in the pool' },
+    each: { says: 'one task per worker at a time, 64 waiting in the pool' },
   },
   runs: [
     ...runsOf('many', ['manycore-process', 'manycore-thread', ...rivalPools, ...bareWays]),
@@ -62,7 +62,7 @@ export default {
       atLeast: 4,
     },
     {
-      says: "calls/s, one task per host at a time, against piscina's default",
+      says: "calls/s, one task per worker at a time, against piscina's default",
       figure: 'each',
       of: { setting: 'each', contender: 'manycore-process-each' },
       against: [{ setting: 'each', contender: 'piscina' }],
@@ -81,7 +81,7 @@ export default {
     const add = caller('add');
     const windows = { warmMs: warmUpMs * scale, windowMs: 250 * scale };
     if (setting === 'each') {
-      // By hand nothing holds calls back, so 2 waiting calls are one per host there.
+      // By hand nothing holds calls back, so 2 waiting calls are one per worker there.
       const one = await countCalls(add, contender === 'bare-thread' ? 2 : 64, windows);
       return { each: one.perSecond, cpuEachUs: one.cpuUsPerCall };
     }

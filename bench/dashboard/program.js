@@ -1,18 +1,20 @@
-// A program that says that it has a pool with busy hosts (as many as its argument says) which end 10,000
+// A program that says that it has a pool with busy workers (as many as its argument says) which end 10,000
 // tasks a second. The agent and its slices are those of every program; tasks are made up: real ones would
-// take all cores from the page that is measured. Each host is a process, which sleeps: whoever looks reads
+// take all cores from the page that is measured. Each worker is a process, which sleeps: whoever looks reads
 // what the system tells of it.
 import { spawn } from 'node:child_process';
 import { addSource } from '../../dist/src/agent/index.js';
 import { announcements } from '../../dist/src/internal/index.js';
 
-const hosts = Number(process.argv[2] ?? 64);
+const workers = Number(process.argv[2] ?? 64);
 const tasksPerSecond = 10_000;
 const tickMs = 10;
-/** So that all hosts are busy all the time. */
-const meanMs = (1000 * hosts) / tasksPerSecond;
+/** So that all workers are busy all the time. */
+const meanMs = (1000 * workers) / tasksPerSecond;
 
-const sleepers = Array.from({ length: hosts }, () => spawn('sleep', ['300'], { stdio: 'ignore' }));
+const sleepers = Array.from({ length: workers }, () =>
+  spawn('sleep', ['300'], { stdio: 'ignore' }),
+);
 const end = () => {
   for (const sleeper of sleepers) sleeper.kill('SIGKILL');
 };
@@ -26,18 +28,18 @@ const durations = { count: 0, meanMs, p50Ms: meanMs, p95Ms: meanMs, p99Ms: 2 * m
 const pool = { done: 0 };
 addSource('pool', pool, ({ done }) => ({
   channel: 'shm',
-  hosts: Array.from({ length: hosts }, (_, at) => ({
+  workers: Array.from({ length: workers }, (_, at) => ({
     id: at + 1,
     kind: 'process',
     pid: sleepers[at].pid,
     state: 'ready',
     tasksInFlight: 1,
-    tasksDone: Math.floor(done / hosts),
+    tasksDone: Math.floor(done / workers),
   })),
-  startedHosts: hosts,
-  exitedHosts: 0,
+  startedWorkers: workers,
+  exitedWorkers: 0,
   waitingTasks: 0,
-  runningTasks: hosts,
+  runningTasks: workers,
   completedTasks: done,
   failedTasks: 0,
   waited: durations,
@@ -50,7 +52,7 @@ setInterval(() => {
     const { done } = pool;
     // Short and long ones, `meanMs` in the mean.
     const ranMs = meanMs * (0.5 + ((done * 7919) % 1000) / 1000);
-    const task = { pool: 1, task: done, host: (done % hosts) + 1, name: 'work' };
+    const task = { pool: 1, task: done, worker: (done % workers) + 1, name: 'work' };
     announcements.taskStart.publish({ ...task, waitedMs: 0 });
     announcements.taskEnd.publish({ ...task, ranMs });
   }

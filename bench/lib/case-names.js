@@ -21,7 +21,7 @@ export const caseNames = [
 /** Measured only when they are named: one takes longer the more cores there are, others need wrk or a browser. */
 export const namedOnly = [
   'scaling',
-  'hosts',
+  'workers',
   'staircase',
   'gc',
   'lines',
@@ -45,7 +45,7 @@ export const namedOnly = [
 /** What docs/evidence.md shows; bench/report/evidence/sections.ts says how. */
 export const paperNames = [
   'smart-tv',
-  'hosts',
+  'workers',
   'staircase',
   'scaling',
   'gc',

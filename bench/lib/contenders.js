@@ -39,7 +39,7 @@ export const bareWays = ['bare-thread', 'bare-fork-json', 'bare-fork-advanced'];
 
 /**
  * Opens a contender: `{ caller(name), mover?(), close() }`. `caller('add')` gives a function that
- * runs the exported function `add` of tasks.js in a host and promises its result; `mover()` the same
+ * runs the exported function `add` of tasks.js in a worker and promises its result; `mover()` the same
  * for `touch`, with its buffer transferred both ways.
  */
 export async function openContender(kind, options = {}) {
@@ -53,5 +53,5 @@ export async function loadContender(kind) {
   if (adapter === undefined) throw new Error(`no contender is called ${kind}`);
   const { open } = await import(new URL(adapters[adapter], import.meta.url).href);
   const [base] = kind.split('+'); // what follows "+" is the case's own business
-  return ({ hosts = 2 } = {}) => open(base, { hosts });
+  return ({ workers = 2 } = {}) => open(base, { workers });
 }

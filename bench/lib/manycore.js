@@ -3,11 +3,11 @@
 import { Pool } from 'manycore';
 import * as tasks from './tasks.js';
 
-/** `kind`: 'manycore-process' or 'manycore-thread', then '-each' for one task per host at a time. */
-export function open(kind, { hosts }) {
+/** `kind`: 'manycore-process' or 'manycore-thread', then '-each' for one task per worker at a time. */
+export function open(kind, { workers }) {
   const pool = new Pool({
-    host: kind.startsWith('manycore-thread') ? 'thread' : 'process',
-    size: hosts,
+    worker: kind.startsWith('manycore-thread') ? 'thread' : 'process',
+    size: workers,
     ...(kind.endsWith('-each') ? { maxTasksAhead: 1 } : {}),
   });
   return {

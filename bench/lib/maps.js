@@ -1,11 +1,11 @@
-// Parallel maps with the hosts warm, and how well they went.
+// Parallel maps with the workers warm, and how well they went.
 import { Pool, pmap } from 'manycore';
 import { treeCpuUs } from './processes.js';
 
-/** A pool whose hosts are ready; `channel` as in its options. */
-export async function warmPool({ hosts, channel = 'shm' }) {
-  const host = channel === 'memory' ? 'thread' : 'process';
-  const pool = new Pool({ size: hosts, channel, host });
+/** A pool whose workers are ready; `channel` as in its options. */
+export async function warmPool({ workers, channel = 'shm' }) {
+  const worker = channel === 'memory' ? 'thread' : 'process';
+  const pool = new Pool({ size: workers, channel, worker });
   await pool.warm();
   return pool;
 }

@@ -1,4 +1,4 @@
-// What the hosts are asked to do, one plain function each, so that every contender runs the same
+// What the workers are asked to do, one plain function each, so that every contender runs the same
 // code: pools that want a file load this one, manycore is given the functions themselves.
 
 /** A call that does nothing but answer a number. */
@@ -53,7 +53,7 @@ export function invert(bytes) {
   return answer;
 }
 
-/** What a host has armed besides its work: timers and immediates. */
+/** What a worker has armed besides its work: timers and immediates. */
 export function countTimers() {
   const kinds = process.getActiveResourcesInfo();
   return kinds.filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;

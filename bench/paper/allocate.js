@@ -1,11 +1,11 @@
-// The load of the case `gc`: in a host, for a time, with a live set of its own that old collections must mark.
+// The load of the case `gc`: in a worker, for a time, with a live set of its own that old collections must mark.
 import allocation from '../scaling/workloads/allocation.js';
 
 const sliceMs = 50;
 /** Objects that stay alive: some 40 MiB. */
 const keptReports = 300_000;
 
-/** Runs in a host: how many items were done in each slice of the window. */
+/** Runs in a worker: how many items were done in each slice of the window. */
 export async function allocateFor({ warmMs, windowMs }) {
   const { items, map } = allocation.open();
   const kept = Array.from({ length: keptReports }, (_, at) => ({ at, text: `report ${at}` }));
@@ -27,10 +27,10 @@ export async function allocateFor({ warmMs, windowMs }) {
   }
 }
 
-/** Of all hosts: items per second, and how unevenly each was at work, in percent. */
-export function evenness(hosts, windowMs) {
-  const items = hosts.flat().reduce((sum, each) => sum + each, 0);
-  const uneven = hosts.map((slices) => {
+/** Of all workers: items per second, and how unevenly each was at work, in percent. */
+export function evenness(workers, windowMs) {
+  const items = workers.flat().reduce((sum, each) => sum + each, 0);
+  const uneven = workers.map((slices) => {
     const mean = slices.reduce((sum, each) => sum + each, 0) / slices.length;
     const variance = slices.reduce((sum, each) => sum + (each - mean) ** 2, 0) / slices.length;
     return (100 * Math.sqrt(variance)) / mean;

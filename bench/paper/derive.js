@@ -2,7 +2,7 @@
 export const jobs = 6;
 export const turns = 100_000;
 
-/** In a host. */
+/** In a worker. */
 export async function deriveThere(count) {
   const { pbkdf2Sync } = await import('node:crypto');
   pbkdf2Sync('secret', 'salt', count, 64, 'sha512');

@@ -1,5 +1,5 @@
-// Fixed amounts of work for the case `hosts`. A task answers with what it found and the CPU time that its
-// host used meanwhile; every answer is checked.
+// Fixed amounts of work for the case `workers`. A task answers with what it found and the CPU time that its
+// worker used meanwhile; every answer is checked.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fib } from '../lib/tasks.js';
 
@@ -9,7 +9,7 @@ const mixedTasks = 144;
 const rowCount = 30_000;
 const waitMs = 20;
 
-/** Runs in a host: `work(input)` and what it cost. */
+/** Runs in a worker: `work(input)` and what it cost. */
 async function timed(work, input) {
   const before = process.cpuUsage();
   const answer = await work(input);

@@ -6,10 +6,10 @@ import { makeCalls } from './calls.js';
 const file = fileURLToPath(new URL('./workers/bare-fork.js', import.meta.url));
 
 /** `kind`: 'bare-fork-json' or 'bare-fork-advanced'. */
-export function open(kind, { hosts }) {
+export function open(kind, { workers }) {
   const calls = makeCalls();
   const serialization = kind === 'bare-fork-json' ? 'json' : 'advanced';
-  const children = Array.from({ length: hosts }, () => {
+  const children = Array.from({ length: workers }, () => {
     const child = fork(file, { serialization });
     child.on('message', calls.settle);
     child.on('error', calls.fail);
@@ -17,7 +17,7 @@ export function open(kind, { hosts }) {
   });
   let next = 0;
   const turn = () => {
-    next = next + 1 === hosts ? 0 : next + 1;
+    next = next + 1 === workers ? 0 : next + 1;
     return children[next];
   };
   return {

@@ -5,9 +5,9 @@ import { makeCalls } from './calls.js';
 
 const file = new URL('./workers/bare-thread.js', import.meta.url);
 
-export function open(_kind, { hosts }) {
+export function open(_kind, { workers: count }) {
   const calls = makeCalls();
-  const workers = Array.from({ length: hosts }, () => {
+  const workers = Array.from({ length: count }, () => {
     const worker = new Worker(file);
     worker.on('message', calls.settle);
     worker.on('error', calls.fail);
@@ -15,7 +15,7 @@ export function open(_kind, { hosts }) {
   });
   let next = 0;
   const turn = () => {
-    next = next + 1 === hosts ? 0 : next + 1;
+    next = next + 1 === count ? 0 : next + 1;
     return workers[next];
   };
   return {

@@ -6,12 +6,12 @@ import { FixedQueue, move, Piscina } from 'piscina';
 const filename = fileURLToPath(new URL('./workers/piscina.js', import.meta.url));
 
 /** `kind`: 'piscina' (one task per worker) or 'piscina-ahead' (eight). */
-export function open(kind, { hosts }) {
+export function open(kind, { workers }) {
   const ahead = kind === 'piscina-ahead';
   const pool = new Piscina({
     filename,
-    minThreads: hosts,
-    maxThreads: hosts,
+    minThreads: workers,
+    maxThreads: workers,
     atomics: 'sync',
     taskQueue: new FixedQueue(),
     ...(ahead ? { concurrentTasksPerWorker: 8, recordTiming: false } : {}),

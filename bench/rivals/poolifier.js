@@ -5,13 +5,13 @@ import { FixedClusterPool, FixedThreadPool } from 'poolifier';
 const path = (name) => fileURLToPath(new URL(`./workers/${name}`, import.meta.url));
 
 /** `kind`: 'poolifier-thread' or 'poolifier-cluster'. */
-export function open(kind, { hosts }) {
+export function open(kind, { workers }) {
   const pool =
     kind === 'poolifier-cluster'
-      ? new FixedClusterPool(hosts, path('poolifier-cluster.cjs'), {
+      ? new FixedClusterPool(workers, path('poolifier-cluster.cjs'), {
           settings: { serialization: 'advanced' },
         })
-      : new FixedThreadPool(hosts, path('poolifier-thread.js'));
+      : new FixedThreadPool(workers, path('poolifier-thread.js'));
   return {
     caller: (name) => (argument) => pool.execute(argument, name),
     mapper: (name) => (items) => pool.mapExecute(items, name),

@@ -6,11 +6,11 @@ import { Tinypool } from 'tinypool';
 const filename = fileURLToPath(new URL('./workers/tinypool.js', import.meta.url));
 
 /** `kind`: 'tinypool-thread', 'tinypool-thread-ahead' or 'tinypool-process'. */
-export function open(kind, { hosts }) {
+export function open(kind, { workers }) {
   const pool = new Tinypool({
     filename,
-    minThreads: hosts,
-    maxThreads: hosts,
+    minThreads: workers,
+    maxThreads: workers,
     runtime: kind === 'tinypool-process' ? 'child_process' : 'worker_threads',
     ...(kind === 'tinypool-process' ? { serialization: 'advanced' } : {}),
     ...(kind === 'tinypool-thread-ahead' ? { concurrentTasksPerWorker: 8 } : {}),

@@ -6,10 +6,10 @@ import workerpool from 'workerpool';
 const script = fileURLToPath(new URL('./workers/workerpool.js', import.meta.url));
 
 /** `kind`: 'workerpool-thread' or 'workerpool-process'. */
-export function open(kind, { hosts }) {
+export function open(kind, { workers }) {
   const pool = workerpool.pool(script, {
-    minWorkers: hosts,
-    maxWorkers: hosts,
+    minWorkers: workers,
+    maxWorkers: workers,
     workerType: kind === 'workerpool-process' ? 'process' : 'thread',
     forkOpts: { serialization: 'advanced' },
   });

@@ -1,32 +1,32 @@
 // Who maps a workload: the plain loop, and `pmap` over a pool on each channel. Not here: `no-parent`,
 // which maps nothing together (measure.js).
 import { threadId } from 'node:worker_threads';
-import { Pool, perHost, pmap, shared } from 'manycore';
+import { Pool, perWorker, pmap, shared } from 'manycore';
 import { watchGc } from './gc.js';
 import { allocateHere, openWorkload } from './workloads/index.js';
 
 const channels = {
   shm: { channel: 'shm' },
-  socket: { host: 'process', channel: 'socket' },
-  memory: { host: 'thread', channel: 'memory' },
+  socket: { worker: 'process', channel: 'socket' },
+  memory: { worker: 'thread', channel: 'memory' },
 };
 export const channelNames = Object.keys(channels);
 
 const longestReadMs = 10_000;
-const hostGc = perHost(watchGc);
+const workerGc = perWorker(watchGc);
 
 /**
  * Opens a workload for a contender, in the memory that suits it: `{ items, map, run, gcMs }`.
  * `run()` maps all items and gives the results or promises them; `gcMs()` promises how long
- * collectors held up this process and the hosts so far.
+ * collectors held up this process and the workers so far.
  */
-export async function openMapper(contender, name, hosts) {
+export async function openMapper(contender, name, workers) {
   const ownGcMs = watchGc();
   if (contender === 'loop') {
     const { items, map } = await openWorkload(name, allocateHere);
     return { items, map, run: () => items.map(map), gcMs: ownGcMs };
   }
-  const pool = new Pool({ size: hosts, ...channels[contender] });
+  const pool = new Pool({ size: workers, ...channels[contender] });
   await pool.warm();
   // Channels that share no memory copy it, as they do any other.
   const { items, map } = await openWorkload(name, shared);
@@ -34,27 +34,27 @@ export async function openMapper(contender, name, hosts) {
     items,
     map,
     run: () => pmap(items, map, { pool }),
-    gcMs: async () => (await ownGcMs()) + (await hostsGcMs(pool, hosts)),
+    gcMs: async () => (await ownGcMs()) + (await workersGcMs(pool, workers)),
   };
 }
 
-/** Asks until each host has answered: nobody chooses the host of a task. */
-async function hostsGcMs(pool, hosts) {
+/** Asks until each worker has answered: nobody chooses the worker of a task. */
+async function workersGcMs(pool, workers) {
   const found = new Map();
   const deadline = performance.now() + longestReadMs;
-  while (found.size < hosts) {
+  while (found.size < workers) {
     if (performance.now() > deadline) {
-      throw new Error(`only ${found.size} of ${hosts} hosts told the time of their collectors`);
+      throw new Error(`only ${found.size} of ${workers} workers told the time of their collectors`);
     }
-    const answers = await Promise.all(Array.from({ length: hosts }, () => pool.run(readHost)));
-    for (const { host, gcMs } of answers) found.set(host, gcMs);
+    const answers = await Promise.all(Array.from({ length: workers }, () => pool.run(readWorker)));
+    for (const { worker, gcMs } of answers) found.set(worker, gcMs);
   }
   return [...found.values()].reduce((sum, gcMs) => sum + gcMs, 0);
 }
 
-/** Runs in a host, long enough for the other calls to go to the others. */
-async function readHost() {
-  const gcMs = await hostGc()();
+/** Runs in a worker, long enough for the other calls to go to the others. */
+async function readWorker() {
+  const gcMs = await workerGc()();
   await new Promise((resolve) => setTimeout(resolve, 20));
-  return { host: `${process.pid}:${threadId}`, gcMs };
+  return { worker: `${process.pid}:${threadId}`, gcMs };
 }

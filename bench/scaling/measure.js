@@ -1,4 +1,4 @@
-// The figures of one contender on one number of hosts: items per second, CPU and GC time per item.
+// The figures of one contender on one number of workers: items per second, CPU and GC time per item.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
@@ -23,7 +23,7 @@ export async function measureContender({ items, map, run, gcMs }, { warmMs, wind
 }
 
 /**
- * What the machine itself gives: as many processes as there would be hosts, each with its share of
+ * What the machine itself gives: as many processes as there would be workers, each with its share of
  * the items, all at work during the same time and none talking to another.
  */
 export async function measureAlone(name, processes, { warmMs, windowMs }) {

@@ -1,4 +1,4 @@
-// Light requests, and heavy ones that compute for 100 ms: with HEAVY=parallel in a host.
+// Light requests, and heavy ones that compute for 100 ms: with HEAVY=parallel in a worker.
 import { createServer } from 'node:http';
 
 function compute() {

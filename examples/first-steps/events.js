@@ -10,7 +10,7 @@ const report = (text) => process.stdout.write(`${text}\n`);
 camera.on('frame', (number) => {
   const until = performance.now() + 20;
   while (performance.now() < until); // decodes for 20 ms
-  report(`frame ${number} decoded, in ${process.pid === home ? 'the main process' : 'a host'}`);
+  report(`frame ${number} decoded, in ${process.pid === home ? 'the main process' : 'a worker'}`);
 });
 
 const parallelism = parallelEvents(camera, ['frame']);

@@ -1,4 +1,4 @@
-// A generator that runs in a host: its items arrive as they are made, never far ahead of the reader.
+// A generator that runs in a worker: its items arrive as they are made, never far ahead of the reader.
 import { run } from 'manycore';
 
 const fibonacci = await run(function* (count) {
@@ -10,6 +10,6 @@ const fibonacci = await run(function* (count) {
 }, 90);
 
 for await (const number of fibonacci) {
-  if (number > 1_000n) break; // ends the generator in its host as well
+  if (number > 1_000n) break; // ends the generator in its worker as well
   console.log(number);
 }

@@ -1,4 +1,4 @@
-// `pmap` without hosts: the same two functions as plain loops in this process. sequential.js uses them
+// `pmap` without workers: the same two functions as plain loops in this process. sequential.js uses them
 // and parallel.js uses those of manycore; nothing else differs.
 
 /** `fn(item, index)` of every item, in order. */

@@ -1,5 +1,5 @@
 // How similar two programs are: what runs for every pair, so it takes little in (token codes and
-// fingerprints, see document.js) and gives little back. It is a module of its own because hosts import
+// fingerprints, see document.js) and gives little back. It is a module of its own because workers import
 // it: nothing here reads files or parses Java.
 import { tile } from './tiling.js';
 import { countShared, guaranteedTokens } from './winnow.js';

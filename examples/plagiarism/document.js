@@ -1,4 +1,4 @@
-// One file's text to what a comparison needs: the program, which travels to the hosts and therefore
+// One file's text to what a comparison needs: the program, which travels to the workers and therefore
 // holds nothing but token codes and fingerprints, and the places of its tokens, which stay here for
 // the report. Also the judgement whether the text is Java at all.
 import { lineStartsOf, tokenize } from './java.js';

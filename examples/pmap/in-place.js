@@ -1,4 +1,4 @@
-// Sixteen million numbers in shared memory, mapped where they are: nothing is copied, and each host
+// Sixteen million numbers in shared memory, mapped where they are: nothing is copied, and each worker
 // writes its part.
 import { pmap, shared } from 'manycore';
 

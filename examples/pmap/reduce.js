@@ -1,4 +1,4 @@
-// Counts words: each host counts those of its lines and adds its counts up, so that few objects come
+// Counts words: each worker counts those of its lines and adds its counts up, so that few objects come
 // back.
 import { pmap } from 'manycore';
 

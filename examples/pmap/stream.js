@@ -1,4 +1,4 @@
-// A source without an end, mapped in order: it is read no further ahead than the reader and the hosts
+// A source without an end, mapped in order: it is read no further ahead than the reader and the workers
 // need, and leaving the loop closes it.
 import { createHash } from 'node:crypto';
 import { pmap } from 'manycore';

@@ -1,15 +1,15 @@
-// A pool with hosts that open and close something, a producer that waits for room, and an end in time.
-import { Pool, perHost } from 'manycore';
+// A pool with workers that open and close something, a producer that waits for room, and an end in time.
+import { Pool, perWorker } from 'manycore';
 
-const log = perHost(() => ({
+const log = perWorker(() => ({
   lines: 0,
   [Symbol.dispose]() {
-    console.log('a host leaves');
+    console.log('a worker leaves');
   },
 }));
 
 const pool = new Pool({ size: { min: 1, max: 2 }, maxWaitingTasks: 4 });
-pool.on('error', (error) => console.error(error.message)); // a host that ended between tasks
+pool.on('error', (error) => console.error(error.message)); // a worker that ended between tasks
 
 const results = [];
 for (let number = 0; number < 20; number += 1) {

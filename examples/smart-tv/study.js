@@ -1,7 +1,7 @@
 // Measures the response time of the play button in one mode after the other, under the same load.
 import { summarize } from './stats.js';
 
-// Presses before the ones that count: connections open, the player and the hosts start, code warms up.
+// Presses before the ones that count: connections open, the player and the workers start, code warms up.
 const warmUpSeconds = 1;
 
 /**

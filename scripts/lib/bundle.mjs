@@ -1,8 +1,8 @@
-// Joins the compiled modules of src/ into few files, dist/bundle/: what the package ships. A host is a
+// Joins the compiled modules of src/ into few files, dist/bundle/: what the package ships. A worker is a
 // new Node process, and opening sixty small modules takes a large part of its start (bench/cases/cold.js). The
-// front door, the host's entry and the command share chunks, so that a task that imports the package
-// meets the copy that its host runs on.
-// White space and syntax are minified: V8 keeps the source text of what it runs, in each host
+// front door, the worker's entry and the command share chunks, so that a task that imports the package
+// meets the copy that its worker runs on.
+// White space and syntax are minified: V8 keeps the source text of what it runs, in each worker
 // (bench/cases/memory.js). Names stay, stacks are made readable by the source map, and lines are short:
 // Node prints the one from which an uncaught error came.
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,8 +26,8 @@ export async function bundle() {
   const { metafile } = await build({
     entryPoints: {
       ...doors,
-      entry: 'dist/src/host/entry.js',
-      'shared-entry': 'dist/src/host/shared-entry.js',
+      entry: 'dist/src/worker/entry.js',
+      'shared-entry': 'dist/src/worker/shared-entry.js',
       main: 'dist/src/cli/main.js',
       'serve-entry': 'dist/src/serve/serve-entry.js',
       'units-entry': 'dist/src/units/units-entry.js',

@@ -63,28 +63,28 @@ export interface ThreadFigures {
   readonly sources: readonly SourceFigures[];
 }
 
-/** Work of the hosts of a thread within a short time, for a time line. */
+/** Work of the workers of a thread within a short time, for a time line. */
 export interface TaskSlice {
   /** Begin and end by the thread's clock, `uptimeMs`; half-open. Longer when the reader was slow. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Hosts that ended a task or were running one. */
-  readonly hosts: readonly HostSlice[];
-  /** The longest finished tasks; the others are in the counts of their hosts alone. */
+  /** Workers that ended a task or were running one. */
+  readonly workers: readonly WorkerSlice[];
+  /** The longest finished tasks; the others are in the counts of their workers alone. */
   readonly tasks: readonly TaskSpan[];
   /** The longest tasks still running; their `endMs` is that of the slice. */
   readonly running: readonly TaskSpan[];
   /** Durations of all finished tasks, in ms: `[upper bound, count]`, without empty buckets. */
   readonly ran: readonly Bucket[];
-  /** Waits for a host of all tasks that began, in the same form. */
+  /** Waits for a worker of all tasks that began, in the same form. */
   readonly waited: readonly Bucket[];
 }
 
 export type Bucket = readonly [upperMs: number, count: number];
 
-export interface HostSlice {
-  /** 0: the thread itself, or no host. */
-  readonly host: number;
+export interface WorkerSlice {
+  /** 0: the thread itself, or no worker. */
+  readonly worker: number;
   /** Finished tasks. */
   readonly tasks: number;
   /** Failed tasks, among them tasks that never began. */
@@ -95,7 +95,7 @@ export interface HostSlice {
 
 export interface TaskSpan {
   readonly task: number;
-  readonly host: number;
+  readonly worker: number;
   readonly name: string;
   readonly startMs: number;
   readonly endMs: number;

@@ -1,6 +1,5 @@
 export type {
   Bucket,
-  HostSlice,
   LoopFigures,
   ProcessFigures,
   SourceFigures,
@@ -8,6 +7,7 @@ export type {
   TaskSlice,
   TaskSpan,
   ThreadFigures,
+  WorkerSlice,
 } from './figures.js';
 export { addSource, ownFigures } from './live.js';
 export { agentServers, markAsBlocking, mayBlock } from './own-thread.js';

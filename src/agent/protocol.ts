@@ -4,12 +4,12 @@
 import type { Bucket, SourceFigures, TaskSlice, TaskSpan, ThreadFigures } from './figures.js';
 import {
   hasShape,
-  hostSliceShape,
   matching,
   neededShape,
   sourceShapes,
   spanShape,
   threadShape,
+  workerSliceShape,
 } from './shapes.js';
 
 /** Names of the sockets of all threads. */
@@ -66,15 +66,15 @@ function parseSource(value: unknown): SourceFigures | undefined {
 /** Parses a slice; `undefined`: the text is not of an agent. */
 export function parseSlice(text: string): TaskSlice | undefined {
   const value = parsed(text);
-  const { fromMs, toMs, hosts, tasks, running = [], ran = [], waited = [] } = { ...value };
+  const { fromMs, toMs, workers, tasks, running = [], ran = [], waited = [] } = { ...value };
   if (!Number.isFinite(fromMs) || !Number.isFinite(toMs)) return undefined;
   if (fromMs === undefined || toMs === undefined) return undefined;
-  const lists = [hosts, tasks, running, ran, waited];
-  if (!lists.every(Array.isArray) || hosts === undefined || tasks === undefined) return undefined;
+  const lists = [workers, tasks, running, ran, waited];
+  if (!lists.every(Array.isArray) || workers === undefined || tasks === undefined) return undefined;
   return {
     fromMs,
     toMs,
-    hosts: hosts.filter((each) => hasShape(hostSliceShape, each)),
+    workers: workers.filter((each) => hasShape(workerSliceShape, each)),
     tasks: tasks.filter(isSpan),
     running: running.filter(isSpan),
     ran: ran.filter(isBucket),

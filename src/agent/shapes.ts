@@ -78,7 +78,7 @@ const durations: Shape = {
   ...numbers('count', 'sumMs', 'meanMs', 'p50Ms', 'p95Ms', 'p99Ms', 'maxMs'),
   buckets: [['number']],
 };
-const host: Shape = {
+const worker: Shape = {
   ...numbers('id', 'pid', 'tasksInFlight', 'tasksDone'),
   kind: 'string',
   state: 'string',
@@ -93,21 +93,21 @@ const loop: Shape = {
   acceptsItself: 'boolean',
 };
 
-/** Counts of one host within a slice. */
-export const hostSliceShape: Shape = numbers('host', 'tasks', 'failed', 'busyMs');
+/** Counts of one worker within a slice. */
+export const workerSliceShape: Shape = numbers('worker', 'tasks', 'failed', 'busyMs');
 export const spanShape: Shape = {
-  ...numbers('task', 'host', 'startMs', 'endMs'),
+  ...numbers('task', 'worker', 'startMs', 'endMs'),
   name: 'string',
   isFailed: 'boolean',
 };
 
 export const sourceShapes: Readonly<Record<SourceKind, Shape>> = {
   pool: {
-    ...numbers('startedHosts', 'exitedHosts', 'lostHosts', 'restarts'),
+    ...numbers('startedWorkers', 'exitedWorkers', 'lostWorkers', 'restarts'),
     ...numbers('waitingTasks', 'runningTasks'),
     ...numbers('completedTasks', 'failedTasks', 'sentBytes', 'receivedBytes'),
     channel: 'string',
-    hosts: [host],
+    workers: [worker],
     waited: durations,
     ran: durations,
   },

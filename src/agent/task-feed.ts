@@ -1,10 +1,10 @@
-// Slices of the work in hosts, sent ten times a second to a viewer that draws them. Ten thousand tasks a second
-// are too many to send and to draw: a slice has counts for each host, durations in buckets, and the longest
+// Slices of the work in workers, sent ten times a second to a viewer that draws them. Ten thousand tasks a second
+// are too many to send and to draw: a slice has counts for each worker, durations in buckets, and the longest
 // tasks. A slow viewer gets one longer slice later, and nothing grows meanwhile. A viewer that reads nothing for
 // seconds is disconnected.
 
 import { announcements, clearInterval, setInterval } from '../internal/index.js';
-import type { Bucket, HostSlice, TaskSlice, TaskSpan } from './figures.js';
+import type { Bucket, TaskSlice, TaskSpan, WorkerSlice } from './figures.js';
 
 const sliceMs = 100;
 /** Limit of the tasks of one slice. */
@@ -32,7 +32,7 @@ export interface SliceListener {
 export class TaskFeed {
   readonly #listener: SliceListener;
   readonly #timer: NodeJS.Timeout;
-  readonly #hosts = new Map<number, Writable<HostSlice>>();
+  readonly #workers = new Map<number, Writable<WorkerSlice>>();
   readonly #ran = new Uint32Array(bucketCount);
   readonly #waited = new Uint32Array(bucketCount);
   /** Running tasks by number, without those that began before the feed. */
@@ -59,42 +59,42 @@ export class TaskFeed {
   }
 
   readonly #onStart = (message: unknown): void => {
-    const { task = 0, host = 0, waitedMs = 0, name = '' }: Told = Object(message);
+    const { task = 0, worker = 0, waitedMs = 0, name = '' }: Told = Object(message);
     countIn(this.#waited, waitedMs);
-    this.#running.set(task, { task, host, name, startMs: performance.now(), isFailed: false });
+    this.#running.set(task, { task, worker, name, startMs: performance.now(), isFailed: false });
   };
 
   readonly #onEnd = (message: unknown): void => {
-    const { task = 0, host = 0, ranMs = 0, name = '' }: Told = Object(message);
+    const { task = 0, worker = 0, ranMs = 0, name = '' }: Told = Object(message);
     this.#running.delete(task);
     const endMs = performance.now();
     const startMs = endMs - ranMs;
-    const counts = this.#countsOf(host);
+    const counts = this.#countsOf(worker);
     counts.tasks += 1;
     counts.busyMs += endMs - Math.max(startMs, this.#fromMs);
     countIn(this.#ran, ranMs);
-    const span: Span = { task, host, name, startMs, endMs, isFailed: false };
+    const span: Span = { task, worker, name, startMs, endMs, isFailed: false };
     this.#last = span;
     if (ranMs < shortestSpanMs) return;
     this.#spans.push(span);
     if (this.#spans.length >= 2 * mostSpans) this.#spans = longest(this.#spans);
   };
 
-  /** A task that failed in its host ended right before; any other was given up, or lost its host. */
+  /** A task that failed in its worker ended right before; any other was given up, or lost its worker. */
   readonly #onError = (message: unknown): void => {
     const { task = 0 }: Told = Object(message);
     const given = this.#running.get(task);
     this.#running.delete(task);
     const ended = this.#last?.task === task ? this.#last : undefined;
-    this.#countsOf(ended?.host ?? given?.host ?? 0).failed += 1;
+    this.#countsOf(ended?.worker ?? given?.worker ?? 0).failed += 1;
     if (ended !== undefined) ended.isFailed = true;
   };
 
-  #countsOf(host: number): Writable<HostSlice> {
-    let counts = this.#hosts.get(host);
+  #countsOf(worker: number): Writable<WorkerSlice> {
+    let counts = this.#workers.get(worker);
     if (counts === undefined) {
-      counts = { host, tasks: 0, failed: 0, busyMs: 0 };
-      this.#hosts.set(host, counts);
+      counts = { worker, tasks: 0, failed: 0, busyMs: 0 };
+      this.#workers.set(worker, counts);
     }
     return counts;
   }
@@ -109,25 +109,25 @@ export class TaskFeed {
     this.#listener.tell({
       fromMs: this.#fromMs,
       toMs,
-      hosts: [...this.#hosts.values()],
+      workers: [...this.#workers.values()],
       tasks: longest(this.#spans),
       running,
       ran: bucketsOf(this.#ran),
       waited: bucketsOf(this.#waited),
     });
     this.#fromMs = toMs;
-    this.#hosts.clear();
+    this.#workers.clear();
     this.#ran.fill(0);
     this.#waited.fill(0);
     this.#spans = [];
     this.#last = undefined;
   }
 
-  /** Running tasks, whose time counts as busy time of their hosts. */
+  /** Running tasks, whose time counts as busy time of their workers. */
   #runningUntil(endMs: number): Span[] {
     const spans: Span[] = [];
     for (const task of this.#running.values()) {
-      this.#countsOf(task.host).busyMs += endMs - Math.max(task.startMs, this.#fromMs);
+      this.#countsOf(task.worker).busyMs += endMs - Math.max(task.startMs, this.#fromMs);
       if (endMs - task.startMs >= shortestSpanMs) spans.push({ ...task, endMs });
     }
     return longest(spans);
@@ -136,7 +136,7 @@ export class TaskFeed {
 
 interface Told {
   readonly task?: number;
-  readonly host?: number;
+  readonly worker?: number;
   readonly ranMs?: number;
   readonly waitedMs?: number;
   readonly name?: string;

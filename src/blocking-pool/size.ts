@@ -1,9 +1,9 @@
 // The size of the pool of a process. libuv reads it from the environment at the first use of the pool, so it is
 // set before a process starts. The default of libuv is 4, on any machine.
 // A process that is one of several alike gets its share of the cores: crypto and zlib keep a core busy, and more
-// threads than cores end no job earlier. The minimum is 4, because jobs of fs and dns mostly wait. Hosts of a
+// threads than cores end no job earlier. The minimum is 4, because jobs of fs and dns mostly wait. Workers of a
 // pool are one per core: their share is 1, and they keep the 4.
-// Not here: how many cores there are (host/cores.ts), threads of `executeBlocking` (units/blocking.ts).
+// Not here: how many cores there are (worker/cores.ts), threads of `executeBlocking` (units/blocking.ts).
 
 /** The default of libuv, and the minimum here. */
 export const fewestBlockingThreads = 4;

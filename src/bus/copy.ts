@@ -4,7 +4,7 @@
 
 import { type BlockStore, ByteReader, Codec, isImmutable } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
-import { encodedOf, parentBuffers, parentExporter } from '../host/index.js';
+import { encodedOf, parentBuffers, parentExporter } from '../worker/index.js';
 
 /** Makes such copies; throws `TRANSFER_…` for what cannot travel. */
 export function createCopy(): (body: unknown) => unknown {

@@ -1,11 +1,11 @@
 // A peer over a channel: its end of the conversation of two buses. Not here: what a bus does with what
-// comes (bus.ts), and how values travel (host/link.ts).
+// comes (bus.ts), and how values travel (worker/link.ts).
 
 import type { ByteReader, ChannelEnd } from '../channels/index.js';
 import { createExporter, createImporter } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { bufferCarrier, Link, readError } from '../host/index.js';
 import { announcements, defer } from '../internal/index.js';
+import { bufferCarrier, Link, readError } from '../worker/index.js';
 import type { EventBus } from './bus.js';
 import { consumerLost, nobodyWaits } from './errors.js';
 import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.js';

@@ -1,5 +1,5 @@
 // What two buses say to each other over a channel: frames with three int32 (`kind`, `task`, `target`) and
-// a value as body. The kinds below 40 are those of hosts, of which the link uses two (host/protocol.ts).
+// a value as body. The kinds below 40 are those of workers, of which the link uses two (worker/protocol.ts).
 
 import { CodedError, type ErrorCode, errorCodes } from '../errors.js';
 import type { BusHeaders, Origin } from './message.js';

@@ -1,4 +1,4 @@
-// Two-way paths for frames between this thread and a host, and the values in them.
+// Two-way paths for frames between this thread and a worker, and the values in them.
 
 import { CodedError } from '../errors.js';
 import { checkBuffers } from './bytes.js';
@@ -43,10 +43,10 @@ export type {
 export { Wire } from './wire.js';
 
 export interface OfferOptions {
-  readonly host: 'process' | 'thread';
+  readonly worker: 'process' | 'thread';
   /** Wait a few microseconds awake before sleeping; only `shm` does. */
   readonly spin: boolean;
-  /** A larger frame of a host over a socket ends the channel; by default none is too large. */
+  /** A larger frame of a worker over a socket ends the channel; by default none is too large. */
   readonly maxFrameBytes?: number;
 }
 
@@ -57,13 +57,13 @@ export interface OfferOptions {
 export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
   checkBuffers();
   if (kind === 'shm') return offerShm(options);
-  if (kind === 'socket' && options.host === 'process') return offerSocket(options.maxFrameBytes);
-  if (kind === 'memory' && options.host === 'thread') return offerMemory();
-  const message = `a ${options.host} host cannot have a ${kind} channel: leave channel at 'auto'`;
+  if (kind === 'socket' && options.worker === 'process') return offerSocket(options.maxFrameBytes);
+  if (kind === 'memory' && options.worker === 'thread') return offerMemory();
+  const message = `a ${options.worker} worker cannot have a ${kind} channel: leave channel at 'auto'`;
   throw new CodedError('CHANNEL_UNAVAILABLE', message);
 }
 
-/** The host's half. Throws HOST_PROTOCOL for what is no ticket, CHANNEL_UNAVAILABLE. */
+/** The worker's half. Throws WORKER_PROTOCOL for what is no ticket, CHANNEL_UNAVAILABLE. */
 export function acceptChannel(ticket: unknown): ChannelEnd {
   const parsed = parseTicket(ticket);
   switch (parsed.kind) {

@@ -1,4 +1,4 @@
-// The ticket that a host is started with: plain data from JSON or from `workerData`. Parsed here alone.
+// The ticket that a worker is started with: plain data from JSON or from `workerData`. Parsed here alone.
 
 import { CodedError } from '../errors.js';
 import type { ChannelTicket } from './types.js';
@@ -7,7 +7,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** Throws HOST_PROTOCOL. What an `shm` ticket holds is for shm/ to check. */
+/** Throws WORKER_PROTOCOL. What an `shm` ticket holds is for shm/ to check. */
 export function parseTicket(ticket: unknown): ChannelTicket {
   if (isObject(ticket)) {
     if (ticket.kind === 'socket') return { kind: 'socket' };
@@ -16,5 +16,5 @@ export function parseTicket(ticket: unknown): ChannelTicket {
       return { kind: 'memory', port: ticket.port };
     }
   }
-  throw new CodedError('HOST_PROTOCOL', 'a host was started without a channel that it knows');
+  throw new CodedError('WORKER_PROTOCOL', 'a worker was started without a channel that it knows');
 }

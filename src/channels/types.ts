@@ -1,6 +1,6 @@
-// What a channel is: a two-way path for frames between this thread and one host. Three kinds keep
+// What a channel is: a two-way path for frames between this thread and one worker. Three kinds keep
 // the same contract (shm, socket, memory); test/conformance/channel.ts runs on each of them.
-// Not here: what a frame's body means (codec/), who starts the other side (host/).
+// Not here: what a frame's body means (codec/), who starts the other side (worker/).
 
 import type { Duplex } from 'node:stream';
 import type { MessagePort } from 'node:worker_threads';
@@ -132,7 +132,7 @@ export type EstateStep = 'buried' | 'settled';
 /**
  * What two members, event loops of one arena, tell each other of a third that has ended: so its
  * references to blocks are dropped only when nobody needs them who got a block through it. A channel to
- * a host has none.
+ * a worker has none.
  */
 export interface Estate {
   /** To be told to the peer, in order: this thread has so many references of the block; what it has done. */
@@ -145,14 +145,14 @@ export interface Estate {
   seal(): void;
 }
 
-/** What a host needs to find its end of the channel: plain data, sent as JSON or as `workerData`. */
+/** What a worker needs to find its end of the channel: plain data, sent as JSON or as `workerData`. */
 export type ChannelTicket =
   | { readonly kind: 'socket' }
   | { readonly kind: 'memory'; readonly port: MessagePort }
   | { readonly kind: 'shm'; readonly [field: string]: unknown };
 
 /**
- * The parent's half before the host runs. Start the host with `ticket`, with `stdio` at descriptor 3
+ * The parent's half before the worker runs. Start the worker with `ticket`, with `stdio` at descriptor 3
  * and up (process) or `transfer` (thread), then call `open`; `discard` when the start failed.
  */
 export interface ChannelOffer {

@@ -1,6 +1,6 @@
 // What `run` and `worker` are told of a cluster, and what they tell of it. Everybody can read command lines:
 // what is secret comes from a file or from the environment, and flags hold paths. What comes from the environment
-// is taken out of it: hosts and loops, and what they start, would inherit it.
+// is taken out of it: workers and loops, and what they start, would inherit it.
 
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
 // What of manycore works here, found out by trying: the native binary, the inspector, and each channel by
-// a host that answers over it.
+// a worker that answers over it.
 
 import inspector from 'node:inspector';
 import { messageOf } from '../internal/index.js';
@@ -7,7 +7,7 @@ import { nativeBinding, nativeProblem } from '../native.js';
 import { Pool, type PoolOptions } from '../pool/index.js';
 import type { Finding } from './doctor-report.js';
 
-/** Takes as long as four hosts need to start. */
+/** Takes as long as four workers need to start. */
 export async function channelFindings(): Promise<Finding[]> {
   const findings = [...native(), inspectorFinding()];
   findings.push(await channel('shm', 'process'), await channel('socket', 'process'));
@@ -59,14 +59,14 @@ function inspectorFinding(): Finding {
 
 async function channel(
   kind: NonNullable<PoolOptions['channel']>,
-  host: 'process' | 'thread',
+  worker: 'process' | 'thread',
 ): Promise<Finding> {
-  const what = `${host} hosts over ${kind}`;
+  const what = `${worker} workers over ${kind}`;
   try {
-    await using pool = new Pool({ host, channel: kind, size: 1, startTimeoutMs: 10_000 });
+    await using pool = new Pool({ worker, channel: kind, size: 1, startTimeoutMs: 10_000 });
     const answer = await pool.run((a: number, b: number) => a + b, 40, 2);
-    if (answer !== 42) throw new Error(`a host answered ${String(answer)} for 42`);
-    return { what, state: 'ok', detail: 'a host answered' };
+    if (answer !== 42) throw new Error(`a worker answered ${String(answer)} for 42`);
+    return { what, state: 'ok', detail: 'a worker answered' };
   } catch (error) {
     const remedy = 'channel "auto" uses the next one that works';
     return { what, state: 'missing', detail: messageOf(error), remedy };

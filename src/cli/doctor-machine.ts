@@ -5,10 +5,10 @@
 import { accessSync, constants, statfsSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import { type GrantedCores, grantedCores } from '../host/index.js';
 import { packageVersion } from '../internal/index.js';
 import { missingTraceRights, textOf } from '../proc/index.js';
 import { hasOuterPids } from '../trace/index.js';
+import { type GrantedCores, grantedCores } from '../worker/index.js';
 import { counted, type Finding } from './doctor-report.js';
 
 export function machineFindings(): Finding[] {

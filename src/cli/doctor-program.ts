@@ -52,7 +52,7 @@ function threadsOnCores(looks: Looks, cores: number): Finding[] {
   const cost = 'they take turns: whatever each of them does ends later';
   if (own > cores) {
     const detail = `${own} of its threads want a core at a time, ${cores} ${cores === 1 ? 'is' : 'are'} granted`;
-    const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, hosts, jobs`;
+    const remedy = `begin less at a time, and have ${counted(cores, 'thread')} that compute: workers, workers, jobs`;
     return [{ what, state: 'advice', detail, cost, remedy }];
   }
   if (own === 0 || all <= looks.machineCores) return [];

@@ -3,9 +3,9 @@
 // missing, or costs something now.
 
 import { CodedError, hasCode } from '../errors.js';
-import { grantedCores } from '../host/index.js';
 import { messageOf } from '../internal/index.js';
 import { remoteServers, type ServerStatus } from '../serve/index.js';
+import { grantedCores } from '../worker/index.js';
 import { channelFindings } from './doctor-channels.js';
 import { lookAt } from './doctor-looks.js';
 import { machineFindings } from './doctor-machine.js';

@@ -55,7 +55,7 @@ function program(): Command {
 function addRun(root: Command): void {
   const run = root
     .command('run')
-    .description('run a program with its hosts already starting, or a unit on event loops')
+    .description('run a program with its workers already starting, or a unit on event loops')
     .argument('<file>', 'the program, or with --instances the module of a unit')
     .argument('[args...]', 'arguments of the program, all of them after --')
     .option('--instances <count>', 'it is a unit: so many instances, spread over the loops')
@@ -74,9 +74,9 @@ function addRun(root: Command): void {
 function addWorker(root: Command): void {
   const worker = root
     .command('worker')
-    .description('lend hosts of this machine to the pools of a cluster')
+    .description('lend workers of this machine to the pools of a cluster')
     .requiredOption('--nats <url>', 'its NATS server: nats://HOST:PORT, or several with commas')
-    .option('--hosts <count>', 'so many (default: as many as cores)', wholeNumber)
+    .option('--workers <count>', 'so many (default: as many as cores)', wholeNumber)
     .option('--durable', 'take durable tasks, too, which JetStream keeps')
     .option('--module <file...>', 'in a cluster without a secret: whose exports tasks may call')
     .option(

@@ -1,13 +1,13 @@
 // `manycore run FILE [ARGS]`: the program as `node FILE ARGS` would run it, in this process, with the
-// hosts of the default pool started ahead of its first call.
+// workers of the default pool started ahead of its first call.
 
 import { existsSync, statSync } from 'node:fs';
 import { runMain } from 'node:module';
 import { resolve } from 'node:path';
 import { blockingThreads, setBlockingThreads } from '../blocking-pool/index.js';
 import { CodedError } from '../errors.js';
-import { grantedCores } from '../host/index.js';
 import { warm } from '../pool/index.js';
+import { grantedCores } from '../worker/index.js';
 
 /** Throws `CLI_FILE_NOT_FOUND`. What the program throws ends the process as it does under `node`. */
 export function runFile(file: string, args: readonly string[]): void {

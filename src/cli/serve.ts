@@ -16,7 +16,6 @@ import {
 import { isIPv6 } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
-import { keepTo } from '../host/index.js';
 import { messageOf, type ServerChangedMessage } from '../internal/index.js';
 import { type MetricsEndpoint, serveMetrics } from '../observe/index.js';
 import {
@@ -26,6 +25,7 @@ import {
   type ServedApp as Server,
   serve,
 } from '../serve/index.js';
+import { keepTo } from '../worker/index.js';
 import { type ServedApp, type ServeFlags, type ServeSettings, servePlan } from './serve-plan.js';
 import { listenFds, type Notifier, notifier } from './systemd.js';
 import { tellLosses } from './tell-losses.js';

@@ -59,7 +59,7 @@ function plainLines(programs: readonly ProgramView[], pid: number | undefined): 
   return [
     words(`${program.pid} ${shortTitle(program.title)}`),
     [],
-    ...programLines(program, { hostSort: 'host' }, undefined),
+    ...programLines(program, { workerSort: 'id' }, undefined),
   ];
 }
 

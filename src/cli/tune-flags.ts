@@ -43,7 +43,7 @@ export function addTuneCommand(root: Command): void {
     )
     .option(
       '--only <knobs>',
-      'try only these, with commas: loops, blockingThreads, heapLimit, poolHosts, gcThreads, semiSpace, affinity',
+      'try only these, with commas: loops, blockingThreads, heapLimit, poolWorkers, gcThreads, semiSpace, affinity',
     )
     .option('--serve', 'try processes × loops: run the program under manycore serve')
     .option('--apply', 'then run the program with it; without --load: with what was found before')

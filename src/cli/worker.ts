@@ -1,4 +1,4 @@
-// `manycore worker --nats URL`: lends hosts of this machine to the pools of a cluster, in the foreground.
+// `manycore worker --nats URL`: lends workers of this machine to the pools of a cluster, in the foreground.
 // TERM and INT end it, once the tasks that run have ended or at a deadline; a second one ends it at once.
 
 import { pathToFileURL } from 'node:url';
@@ -8,25 +8,25 @@ import { type ClusterFlags, clusterOptions, plural, tellCluster } from './cluste
 import { tellLosses } from './tell-losses.js';
 
 export interface WorkerFlags extends ClusterFlags {
-  readonly hosts?: number | undefined;
+  readonly workers?: number | undefined;
   readonly durable?: boolean | undefined;
   /** Paths. */
   readonly module?: readonly string[] | undefined;
   readonly drainTimeoutMs?: number | undefined;
 }
 
-/** Resolves when it lends. Throws as `cluster` and `Cluster.lendHosts`. */
+/** Resolves when it lends. Throws as `cluster` and `Cluster.lendWorkers`. */
 export async function runWorker(nats: string, given: WorkerFlags): Promise<void> {
-  const { hosts, durable, module, drainTimeoutMs, ...flags } = given;
+  const { workers, durable, module, drainTimeoutMs, ...flags } = given;
   tellLosses('units');
   const joined = await cluster(clusterOptions(nats, flags));
   try {
     const modules = module?.map((file) => pathToFileURL(file));
-    const provider = await joined.lendHosts(hosts, { durable, modules, drainTimeoutMs });
+    const provider = await joined.lendWorkers(workers, { durable, modules, drainTimeoutMs });
     endAtSignals(joined, provider);
     await bus.drained(); // the servers know of them
     const tasks = durable || modules ? ', and takes durable tasks' : '';
-    console.log(`lends ${plural(provider.hosts, 'host')}${tasks}`);
+    console.log(`lends ${plural(provider.workers, 'worker')}${tasks}`);
   } catch (error) {
     await joined.close();
     throw error;
@@ -43,9 +43,9 @@ function endAtSignals(joined: Cluster, provider: WorkerProvider): void {
       process.exit(1);
     }
     isEnding = true;
-    const busyHosts = provider.lentHosts + provider.runningTasks;
-    if (busyHosts > 0) {
-      const what = plural(busyHosts, 'host');
+    const busyWorkers = provider.lentWorkers + provider.runningTasks;
+    if (busyWorkers > 0) {
+      const what = plural(busyWorkers, 'worker');
       console.log(`lets the tasks of ${what} end; once more ends them at once`);
     }
     joined.close().then(

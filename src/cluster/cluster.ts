@@ -6,10 +6,9 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
-import { grantedCores, type RemoteHosts } from '../host/index.js';
 import { integer, invalid } from '../internal/index.js';
+import { grantedCores, type RemoteWorkers } from '../worker/index.js';
 import { clusterClosed, connectError } from './errors.js';
-import { ClusterHosts } from './hosts.js';
 import { connectNats } from './nats.js';
 import { type ClusterNode, Nodes } from './nodes.js';
 import {
@@ -24,6 +23,7 @@ import { Slots } from './slots.js';
 import { checkOpen, signed, type TaskOptions } from './task-options.js';
 import { TaskRunner } from './task-runner.js';
 import { WorkerProvider } from './worker-provider.js';
+import { ClusterWorkers } from './workers.js';
 
 /** What a loop needs to be in the cluster of its program. */
 export interface ClusterTicket {
@@ -36,7 +36,7 @@ export interface ClusterTicket {
 const programMember = 0;
 /** So long nodes that cannot be in one cluster with this one have to say so before it is joined, in ms. */
 const objectionMs = 200;
-const mostHosts = 1024;
+const mostWorkers = 1024;
 
 export interface ClusterEvents {
   /** A node has joined the cluster. */
@@ -58,7 +58,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   readonly #nodes: Nodes;
   readonly #tasks: TaskOptions;
   readonly #providers = new Set<WorkerProvider>();
-  #remote: RemoteHosts | undefined;
+  #remote: RemoteWorkers | undefined;
   #refusal: CodedError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -93,22 +93,22 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   /** Those of other machines, for `new Pool({ cluster })` alone. */
-  get hosts(): unknown {
-    this.#remote ??= new ClusterHosts(this.#tasks);
+  get workers(): unknown {
+    this.#remote ??= new ClusterWorkers(this.#tasks);
     return this.#remote;
   }
 
   /**
-   * Lends so many hosts of this machine to the pools of the cluster, until what it resolves with is closed, or
+   * Lends so many workers of this machine to the pools of the cluster, until what it resolves with is closed, or
    * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with
    * `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and where it is to take durable tasks with
    * `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
-  async lendHosts(
+  async lendWorkers(
     count: number = grantedCores().count,
     options: LendOptions = {},
   ): Promise<WorkerProvider> {
-    integer('count', count, 1, mostHosts);
+    integer('count', count, 1, mostWorkers);
     const { durable, modules, drainTimeoutMs } = fillLendOptions(options);
     const { seal } = this.#tasks;
     const slots = new Slots(count);
@@ -146,7 +146,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   /**
-   * Lets the tasks end that run in hosts which it lends, says that it leaves, sends what waits, and closes the
+   * Lets the tasks end that run in workers which it lends, says that it leaves, sends what waits, and closes the
    * connection. The loops do the same.
    */
   close(): Promise<void> {

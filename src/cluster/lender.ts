@@ -1,45 +1,45 @@
-// A machine that lends hosts to the pools of its cluster. It listens to requests only while a host is free. A
-// host is a process as any pool starts it; its socket is joined to a tunnel, and it ends when the pool at the
-// other end is gone. When the machine is to end it asks each pool to take no more of its host, and the pool lets
-// it go after the tasks that it has. Not here: that end (hosts.ts).
+// A machine that lends workers to the pools of its cluster. It listens to requests only while a worker is free. A
+// worker is a process as any pool starts it; its socket is joined to a tunnel, and it ends when the pool at the
+// other end is gone. When the machine is to end it asks each pool to take no more of its worker, and the pool lets
+// it go after the tasks that it has. Not here: that end (workers.ts).
 
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { offerChannel } from '../channels/index.js';
-import { type HostHandle, startProcess } from '../host/index.js';
 import { defer, messageOf } from '../internal/index.js';
+import { startProcess, type WorkerHandle } from '../worker/index.js';
 import { listen } from './listen.js';
 import type { NatsMessage, NatsSubscription } from './nats.js';
 import {
-  type HostRequest,
-  parseHostRequest,
   parseToldByPool,
-  type ToldByHost,
+  parseWorkerRequest,
+  type ToldByWorker,
   tunnelFrame,
+  type WorkerRequest,
   writeTunnelFrame,
 } from './protocol.js';
 import { oldestMs, opened } from './seal.js';
 import type { Slots } from './slots.js';
-import type { HostsOptions } from './task-options.js';
+import type { WorkersOptions } from './task-options.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'nodes';
-/** How long a host that has ended may take to hand over what it had sent, in ms. */
+/** How long a worker that has ended may take to hand over what it had sent, in ms. */
 const endMs = 3000;
 /** Pools are asked again so often, in ms: a server that is away forgets what it is given. */
 const askAgainMs = 1000;
 
-/** A host that is lent. */
+/** A worker that is lent. */
 interface Lent {
-  readonly handle: HostHandle;
-  readonly granted: ToldByHost;
+  readonly handle: WorkerHandle;
+  readonly granted: ToldByWorker;
   readonly tunnel: Tunnel;
   /** When the pool asked last. */
   askedAt: number;
 }
 
 export class Lender {
-  readonly #options: HostsOptions;
+  readonly #options: WorkersOptions;
   readonly #slots: Slots;
   /** By the name of the tunnel. */
   readonly #lent = new Map<string, Lent>();
@@ -51,7 +51,7 @@ export class Lender {
   #onEmpty: (() => void) | undefined;
 
   /** Lends those that are free from now on. */
-  constructor(options: HostsOptions, slots: Slots, drainTimeoutMs: number) {
+  constructor(options: WorkersOptions, slots: Slots, drainTimeoutMs: number) {
     this.#options = options;
     this.#slots = slots;
     this.#drainTimeoutMs = drainTimeoutMs;
@@ -59,8 +59,8 @@ export class Lender {
     this.#listen();
   }
 
-  /** Hosts that work for a pool now. */
-  get lentHosts(): number {
+  /** Workers that work for a pool now. */
+  get lentWorkers(): number {
     return this.#lent.size;
   }
 
@@ -71,34 +71,39 @@ export class Lender {
       this.#subscription?.drain().catch(() => {}); // what is on its way is told that we are busy
       this.#subscription = undefined;
     } else if (!connection.isClosed()) {
-      this.#subscription ??= listen(connection, subjects.hosts, (message) => this.#hear(message), {
-        queue: queueGroup,
-      });
+      this.#subscription ??= listen(
+        connection,
+        subjects.workers,
+        (message) => this.#hear(message),
+        {
+          queue: queueGroup,
+        },
+      );
     }
   }
 
-  /** Throws for what asks for no host. */
+  /** Throws for what asks for no worker. */
   #hear({ subject, data, reply }: NatsMessage): void {
-    const request = parseHostRequest(opened(this.#options.seal, data, subject));
+    const request = parseWorkerRequest(opened(this.#options.seal, data, subject));
     if (Math.abs(Date.now() - request.time) > oldestMs)
-      throw new Error('a request for a host is old');
+      throw new Error('a request for a worker is old');
     if (reply === undefined || !reply.includes(request.tunnel)) throw new Error('it names no pool');
     this.#answer(this.#lend(request, reply), reply);
   }
 
   /** What the pool hears. */
-  #lend(request: HostRequest, pool: string): ToldByHost {
+  #lend(request: WorkerRequest, pool: string): ToldByWorker {
     const known = this.#lent.get(request.tunnel);
     if (known !== undefined) {
       known.askedAt = Math.max(known.askedAt, request.time);
       return known.granted;
     }
-    if (this.#isOld(request)) throw new Error('a request for a host came again');
+    if (this.#isOld(request)) throw new Error('a request for a worker came again');
     if (this.#closing !== undefined || !this.#slots.isFree) return { type: 'busy' };
     const { connection, seal, subjects } = this.#options;
     const own = subjects.tunnel(request.tunnel, randomBytes(8).toString('hex'));
     try {
-      const handle = startHost(request);
+      const handle = startWorker(request);
       const { pipe, pid } = handle;
       if (pipe === undefined || pid === undefined)
         throw new Error('the system has started no process');
@@ -126,8 +131,8 @@ export class Lender {
     }
   }
 
-  /** Its host has ended: who asks again is the pool, which had not taken it, only if it asks later. */
-  #isOld({ tunnel, time }: HostRequest): boolean {
+  /** Its worker has ended: who asks again is the pool, which had not taken it, only if it asks later. */
+  #isOld({ tunnel, time }: WorkerRequest): boolean {
     const now = Date.now();
     for (const [old, { since }] of this.#over) {
       if (now - since > 2 * oldestMs) this.#over.delete(old);
@@ -136,14 +141,14 @@ export class Lender {
     return over !== undefined && time <= over.askedAt;
   }
 
-  #obey(handle: HostHandle, tunnel: Tunnel, told: unknown): void {
+  #obey(handle: WorkerHandle, tunnel: Tunnel, told: unknown): void {
     const message = parseToldByPool(told);
     if (message?.type === 'refuse') tunnel.abandon();
     if (message?.type === 'terminate') handle.terminate();
     else if (message !== undefined) handle.kill();
   }
 
-  #answer(told: ToldByHost, pool: string): void {
+  #answer(told: ToldByWorker, pool: string): void {
     const { connection, seal } = this.#options;
     const bytes = Buffer.from(JSON.stringify(told));
     const frame = writeTunnelFrame({ kind: tunnelFrame.told, offset: 0, bytes });
@@ -155,7 +160,7 @@ export class Lender {
     }
   }
 
-  /** The host has ended, and another may be lent. */
+  /** The worker has ended, and another may be lent. */
   #back(name: string): void {
     const lent = this.#lent.get(name);
     this.#lent.delete(name);
@@ -166,7 +171,7 @@ export class Lender {
     if (this.#lent.size === 0) this.#onEmpty?.();
   }
 
-  /** Lends no more; resolves when its hosts have ended, each after the tasks that it has, or at the deadline. */
+  /** Lends no more; resolves when its workers have ended, each after the tasks that it has, or at the deadline. */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const { promise, resolve } = defer<void>();
@@ -193,7 +198,7 @@ export class Lender {
   }
 
   #retireAll(): void {
-    const message: ToldByHost = { type: 'retire' };
+    const message: ToldByWorker = { type: 'retire' };
     for (const { tunnel } of this.#lent.values()) tunnel.tell(message);
   }
 
@@ -201,7 +206,7 @@ export class Lender {
     for (const { handle } of this.#lent.values()) handle.kill();
   }
 
-  /** As `close()`, with the hosts ended at once, whatever they do. */
+  /** As `close()`, with the workers ended at once, whatever they do. */
   destroy(): Promise<void> {
     const closed = this.close();
     this.#killAll();
@@ -209,10 +214,15 @@ export class Lender {
   }
 }
 
-function startHost({ hostId, concurrentTasks, maxRssBytes, ...options }: HostRequest): HostHandle {
-  const offer = offerChannel('socket', { host: 'process', spin: false });
+function startWorker({
+  workerId,
+  concurrentTasks,
+  maxRssBytes,
+  ...options
+}: WorkerRequest): WorkerHandle {
+  const offer = offerChannel('socket', { worker: 'process', spin: false });
   const ticket = {
-    hostId,
+    workerId,
     parentPid: process.pid,
     parentThread: 0,
     channel: offer.ticket,

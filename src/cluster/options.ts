@@ -122,7 +122,7 @@ function withoutUser(servers: readonly string[]) {
 }
 
 export interface LendOptions {
-  /** Take durable tasks as well, one for each host that is free. Default: only where `modules` are given. */
+  /** Take durable tasks as well, one for each worker that is free. Default: only where `modules` are given. */
   readonly durable?: boolean | undefined;
   /**
    * In a cluster without a secret: URLs of modules whose exports durable tasks may call (see `task()`), and
@@ -136,7 +136,7 @@ export interface LendOptions {
 /** Throws `OPTION_INVALID`. */
 export function fillLendOptions(options: LendOptions) {
   const lendNames = new Set(['durable', 'modules', 'drainTimeoutMs']);
-  const given = ownOptions('the options of lendHosts', options, lendNames);
+  const given = ownOptions('the options of lendWorkers', options, lendNames);
   const modules = strings('modules', [...(given.modules ?? [])].map(String));
   const wrong = modules.find((url) => !URL.canParse(url));
   if (wrong !== undefined)

@@ -22,8 +22,8 @@ import {
   type Waiter,
 } from '../bus/index.js';
 import { CodedError, hasCode } from '../errors.js';
-import { readError } from '../host/index.js';
 import { announcements, messageOf } from '../internal/index.js';
+import { readError } from '../worker/index.js';
 import { clusterClosed, refused } from './errors.js';
 import { listen } from './listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';

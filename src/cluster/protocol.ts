@@ -251,13 +251,13 @@ export function readTunnelFrame(frame: Buffer): TunnelFrame {
   return { kind, offset: frame.readDoubleLE(1), bytes: frame.subarray(tunnelHeadBytes) };
 }
 
-/** What a pool asks of those that have hosts. */
-export interface HostRequest {
+/** What a pool asks of those that have workers. */
+export interface WorkerRequest {
   /** Where the pool hears of it; no other request has the same. */
   readonly tunnel: string;
   /** By the clock of the pool, in ms. */
   readonly time: number;
-  readonly hostId: number;
+  readonly workerId: number;
   readonly concurrentTasks: number;
   readonly maxRssBytes: number;
   readonly maxHeapMb: number;
@@ -267,7 +267,7 @@ export interface HostRequest {
 }
 
 /** What the ends of a tunnel tell each other beside the stream. */
-export type ToldByHost =
+export type ToldByWorker =
   | {
       readonly type: 'granted';
       readonly subject: string;
@@ -283,7 +283,7 @@ export type ToldByHost =
 export type ToldByPool =
   | { readonly type: 'terminate' }
   | { readonly type: 'kill' }
-  /** Another host was granted, too: this one is not wanted. */
+  /** Another worker was granted, too: this one is not wanted. */
   | { readonly type: 'refuse' };
 
 function hasType(value: unknown, types: readonly string[]): boolean {
@@ -291,9 +291,9 @@ function hasType(value: unknown, types: readonly string[]): boolean {
 }
 
 /** What comes is sealed, so its sender is one of ours: the type is checked, the rest believed. */
-export function parseToldByHost(value: unknown): ToldByHost | undefined {
+export function parseToldByWorker(value: unknown): ToldByWorker | undefined {
   return hasType(value, ['granted', 'busy', 'failed', 'retire', 'exit'])
-    ? (value as ToldByHost)
+    ? (value as ToldByWorker)
     : undefined;
 }
 
@@ -302,21 +302,21 @@ export function parseToldByPool(value: unknown): ToldByPool | undefined {
 }
 
 /** With room for its seal. */
-export function writeHostRequest(request: HostRequest): Buffer {
+export function writeWorkerRequest(request: WorkerRequest): Buffer {
   const env = mapValues(request.env, (value) => value ?? null); // JSON has no undefined
   const text = JSON.stringify({ ...request, env });
   return Buffer.concat([Buffer.from(text), Buffer.alloc(sealBytes)]);
 }
 
 /** Throws `TRANSFER_CORRUPT`. */
-export function parseHostRequest(bytes: Uint8Array): HostRequest {
+export function parseWorkerRequest(bytes: Uint8Array): WorkerRequest {
   const value: unknown = JSON.parse(Buffer.from(bytes).toString());
   const isRequest = typeof value === 'object' && value !== null && 'tunnel' in value;
   if (isRequest && typeof value.tunnel === 'string') {
-    const request = value as HostRequest;
+    const request = value as WorkerRequest;
     return { ...request, env: mapValues(request.env, (each) => each ?? undefined) };
   }
-  throw corrupt('what asks for a host');
+  throw corrupt('what asks for a worker');
 }
 
 function mapValues<From, To>(

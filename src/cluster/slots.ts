@@ -1,4 +1,4 @@
-// The hosts of a node, as numbers: each is lent to a pool, works on a durable task, or is free.
+// The workers of a node, as numbers: each is lent to a pool, works on a durable task, or is free.
 
 export class Slots {
   /** One was taken, or is free again. */

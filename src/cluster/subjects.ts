@@ -82,9 +82,9 @@ export class Subjects {
     return `${this.#name}.node.${id}`;
   }
 
-  /** To one of those that have a free host; they are a queue group. */
-  get hosts(): string {
-    return `${this.#name}.hosts`;
+  /** To one of those that have a free worker; they are a queue group. */
+  get workers(): string {
+    return `${this.#name}.workers`;
   }
 
   /** To one end of a tunnel. */

@@ -1,10 +1,10 @@
-// What a host does for a durable task: reads what is called and with what, calls it, and writes how it has
+// What a worker does for a durable task: reads what is called and with what, calls it, and writes how it has
 // ended. So nothing of the task runs in the node itself. Not here: the node (task-runner.ts).
 
 import { ByteReader } from '../channels/index.js';
 import { type AnyFunction, type TaskTarget, task } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { generatorOf } from '../host/index.js';
+import { generatorOf } from '../worker/index.js';
 import { corrupt, sealBytes } from './protocol.js';
 import { writeOutcome } from './task-frames.js';
 import { ClusterValues } from './values.js';

@@ -1,6 +1,6 @@
 // Durable tasks and their results as bytes. Both lie in JetStream for days, so unlike frames of the bus they
 // are whole: they bring every definition, and nothing is kept of who sent them. A node reads the order
-// and never the values: those are for its host. Not here: where they lie (jetstream.ts).
+// and never the values: those are for its worker. Not here: where they lie (jetstream.ts).
 
 import { ByteReader, ByteWriter } from '../channels/index.js';
 import type { TaskTarget } from '../context/index.js';
@@ -13,7 +13,7 @@ import {
 } from './protocol.js';
 import type { EncodedValue } from './values.js';
 
-/** What a node must know of a durable task; what is called, and with what, only the host reads. */
+/** What a node must know of a durable task; what is called, and with what, only the worker reads. */
 export interface TaskOrder {
   readonly protocol: number;
   /** Of the function, for errors. */

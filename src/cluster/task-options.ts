@@ -1,4 +1,4 @@
-// What whoever sends tasks into a cluster, or takes them there, needs of it, and whether it may: hosts run
+// What whoever sends tasks into a cluster, or takes them there, needs of it, and whether it may: workers run
 // functions that others send, so both ask for a secret.
 
 import { CodedError } from '../errors.js';
@@ -7,7 +7,7 @@ import type { NatsConnection } from './nats.js';
 import type { Seal } from './seal.js';
 import { Subjects } from './subjects.js';
 
-/** What tasks and hosts need of a cluster. */
+/** What tasks and workers need of a cluster. */
 export interface TaskOptions {
   readonly connection: NatsConnection;
   /** The cluster's. */
@@ -16,7 +16,7 @@ export interface TaskOptions {
 }
 
 /** The same where functions may be sent. */
-export interface HostsOptions extends TaskOptions {
+export interface WorkersOptions extends TaskOptions {
   readonly seal: Seal;
   readonly subjects: Subjects;
 }
@@ -27,7 +27,7 @@ export function checkOpen({ connection }: TaskOptions): void {
 }
 
 /** Throws `CLUSTER_UNSIGNED`. */
-export function signed(options: TaskOptions, what: string): HostsOptions {
+export function signed(options: TaskOptions, what: string): WorkersOptions {
   const { seal, name } = options;
   if (seal !== undefined) return { ...options, seal, subjects: new Subjects(name) };
   const wayOut = 'cluster({ secret }), --cluster-secret FILE or MANYCORE_CLUSTER_SECRET';

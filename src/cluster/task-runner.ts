@@ -1,6 +1,6 @@
-// The durable tasks of a node: while a host is free it asks JetStream for one, runs it there, keeps the
+// The durable tasks of a node: while a worker is free it asks JetStream for one, runs it there, keeps the
 // result and only then says that it is done. A node that is lost says nothing, and the task goes to another.
-// Not here: lending hosts to pools (lender.ts), what the host does (task-entry.ts).
+// Not here: lending workers to pools (lender.ts), what the worker does (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { task } from '../context/index.js';
@@ -28,8 +28,8 @@ const mostDeliveries = 20;
 
 const entry = new URL('./task-entry.js', import.meta.url);
 
-/** In a host, which imports it: a node has nothing of a task in it. */
-function inHost(name: string): typeof runTask {
+/** In a worker, which imports it: a node has nothing of a task in it. */
+function inWorker(name: string): typeof runTask {
   return Object.defineProperty(task<typeof runTask>(entry, 'runTask'), 'name', { value: name });
 }
 
@@ -49,9 +49,9 @@ export class TaskRunner {
   readonly #inHand = new Set<string>();
   /** Opened anew after a failure. */
   #store: TaskStore | undefined;
-  /** Why tasks wait, as it was told last: for the server, for a host. */
-  readonly #told = new Map<'server' | 'host', string>();
-  /** No host could be started the last times: so long nothing is asked for, in ms. */
+  /** Why tasks wait, as it was told last: for the server, for a worker. */
+  readonly #told = new Map<'server' | 'worker', string>();
+  /** No worker could be started the last times: so long nothing is asked for, in ms. */
   #pauseMs = 0;
   #isClosing = false;
   /** What it still has is for others. */
@@ -108,7 +108,7 @@ export class TaskRunner {
   }
 
   /** Once, until it goes on. */
-  #tell(what: 'server' | 'host', error: unknown): void {
+  #tell(what: 'server' | 'worker', error: unknown): void {
     const why = `durable tasks wait: ${messageOf(error)}`;
     if (this.#told.get(what) === why) return;
     this.#told.set(what, why);
@@ -131,7 +131,7 @@ export class TaskRunner {
     this.#running.add(running);
   }
 
-  /** A pool may have taken the last host meanwhile. */
+  /** A pool may have taken the last worker meanwhile. */
   async #inSlot(given: GivenTask): Promise<void> {
     const { slots } = this.#options;
     while (!slots.take()) {
@@ -199,7 +199,7 @@ export class TaskRunner {
     }
   }
 
-  /** `undefined`: no host could begin it, here and now. */
+  /** `undefined`: no worker could begin it, here and now. */
   async #run(task: Buffer): Promise<Buffer | undefined> {
     const { cluster, modules } = this.#options;
     const { connection, seal } = cluster;
@@ -210,15 +210,15 @@ export class TaskRunner {
       const options = { timeoutMs: timeoutMs ?? Infinity, retry };
       const bytes = await this.#pool
         .with(options)
-        .run(inHost(name), call, target, seal !== undefined);
+        .run(inWorker(name), call, target, seal !== undefined);
       this.#pauseMs = 0;
-      this.#told.delete('host');
+      this.#told.delete('worker');
       if (bytes.byteLength > (connection.info?.max_payload ?? Infinity)) throw tooLarge(bytes);
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     } catch (error) {
       if (hasCode(error, 'POOL_CLOSED')) return undefined;
-      if (!hasCode(error, 'HOST_START_FAILED')) return this.#thrown(error);
-      this.#tell('host', error);
+      if (!hasCode(error, 'WORKER_START_FAILED')) return this.#thrown(error);
+      this.#tell('worker', error);
       this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, retryMs), mostPauseMs);
       await wait(retryMs, undefined, { ref: false });
       return undefined;
@@ -269,7 +269,7 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
 
 function lost(): CodedError {
   const message = `it was given out ${mostDeliveries} times, and no node has said that it is done`;
-  return new CodedError('HOST_EXITED', `a durable task is given up: ${message}`);
+  return new CodedError('WORKER_EXITED', `a durable task is given up: ${message}`);
 }
 
 function tooLarge({ byteLength }: Uint8Array): CodedError {

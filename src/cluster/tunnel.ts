@@ -1,4 +1,4 @@
-// Bytes in order between a pool and a host on another machine, over NATS, which may lose what it carries: a
+// Bytes in order between a pool and a worker on another machine, over NATS, which may lose what it carries: a
 // Duplex stream with offsets, acknowledgements and a window, as TCP has them (RFC 9293), beside which each
 // side can tell the other something. Each side has a subject of its own.
 //
@@ -205,7 +205,7 @@ export class Tunnel extends Duplex {
     }
     const most = this.#isTaken ? mostUnheard : mostUntaken;
     if (this.#other !== undefined && (isAbsent || this.#unheard > most)) {
-      this.destroy(new CodedError('CLUSTER_HOST_LOST', 'the other end of a tunnel is gone'));
+      this.destroy(new CodedError('CLUSTER_WORKER_LOST', 'the other end of a tunnel is gone'));
       return;
     }
     if (!this.#isTaken) {

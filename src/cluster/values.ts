@@ -11,8 +11,8 @@ import {
   reduceError,
 } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import { encodedOf } from '../host/index.js';
 import { announcements, beforeDeadline, messageOf } from '../internal/index.js';
+import { encodedOf } from '../worker/index.js';
 import { refused } from './errors.js';
 import { guarded } from './listen.js';
 import { type FrameDefinition, readDefinitions } from './protocol.js';

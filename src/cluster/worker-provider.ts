@@ -1,19 +1,19 @@
-// A machine that works for its cluster: `manycore worker`. Its hosts are lent to pools, and where it takes
+// A machine that works for its cluster: `manycore worker`. Its workers are lent to pools, and where it takes
 // durable tasks those have the same ones. Not here: how (lender.ts, task-runner.ts).
 
 import { Lender } from './lender.js';
 import type { Slots } from './slots.js';
-import type { HostsOptions } from './task-options.js';
+import type { WorkersOptions } from './task-options.js';
 import type { TaskRunner } from './task-runner.js';
 
 export interface WorkerProviderParts {
   readonly slots: Slots;
-  /** `undefined`: its hosts are for durable tasks alone. */
-  readonly lending: HostsOptions | undefined;
+  /** `undefined`: its workers are for durable tasks alone. */
+  readonly lending: WorkersOptions | undefined;
   /** `undefined`: it takes none. */
   readonly tasks: TaskRunner | undefined;
   readonly drainTimeoutMs: number;
-  /** Its hosts have ended. */
+  /** Its workers have ended. */
   readonly onClosed: () => void;
 }
 
@@ -33,9 +33,9 @@ export class WorkerProvider implements AsyncDisposable {
     this.#onClosed = onClosed;
   }
 
-  /** Hosts that work for a pool now. */
-  get lentHosts(): number {
-    return this.#lender?.lentHosts ?? 0;
+  /** Workers that work for a pool now. */
+  get lentWorkers(): number {
+    return this.#lender?.lentWorkers ?? 0;
   }
 
   /** Durable tasks that run now. */
@@ -44,17 +44,17 @@ export class WorkerProvider implements AsyncDisposable {
   }
 
   /** As many as there are. */
-  get hosts(): number {
+  get workers(): number {
     return this.#slots.count;
   }
 
-  /** Takes nothing more; resolves when its hosts have ended, each after what it does, or at the deadline. */
+  /** Takes nothing more; resolves when its workers have ended, each after what it does, or at the deadline. */
   async close(): Promise<void> {
     await Promise.all([this.#lender?.close(), this.#tasks?.close(this.#drainTimeoutMs)]);
     this.#onClosed();
   }
 
-  /** As `close()`, with the hosts ended at once: durable tasks are done by others. */
+  /** As `close()`, with the workers ended at once: durable tasks are done by others. */
   async destroy(): Promise<void> {
     await Promise.all([this.#lender?.destroy(), this.#tasks?.close(0)]);
     this.#onClosed();

@@ -1,5 +1,5 @@
 // Whether the arguments of a call hold an object that its function captured as well. Function and
-// arguments are two messages; where they share something they must be one, or the host gets two copies.
+// arguments are two messages; where they share something they must be one, or the worker gets two copies.
 // Not here: functions among the arguments, which are always sent along with the function (exporter.ts).
 
 import * as types from 'node:util/types';

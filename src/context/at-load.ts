@@ -26,7 +26,7 @@ export function atLoad(analysis: Analysis, mayElide: boolean): AtLoad {
 
 /** Calls that only make exports, or load further modules. */
 const quietCalls = /^(?:require|Object\.\w+|Reflect\.\w+|__\w+|_\w+|tslib(?:_\d+)?\.\w+)$/;
-/** Calls whose result a program keeps, and that a host must not repeat. */
+/** Calls whose result a program keeps, and that a worker must not repeat. */
 const startingCalls =
   /(?:^|\.)(?:run|pmap(?:\.\w+)?|listen|serve|deploy)(?:\.(?:call|apply|bind))?$/;
 /** Calls that call the functions which they get, now or soon. */

@@ -348,7 +348,7 @@ function freshName(used: ReadonlySet<string>, wanted: string): string {
   return name;
 }
 
-/** The beginning of no name of the text, which may be one that was made again in a host. */
+/** The beginning of no name of the text, which may be one that was made again in a worker. */
 function freshPrefix(used: ReadonlySet<string>): string {
   const names = [...used].filter((name) => name.startsWith('_manycore'));
   let prefix = '_manycore';

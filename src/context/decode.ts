@@ -18,7 +18,7 @@ import { receiveBy } from './hooks.js';
 import { rememberForeign, sharedForeign, shareForeign } from './identities.js';
 import type { Memory } from './memory.js';
 import { metaFor } from './meta.js';
-import { perHost } from './per-host.js';
+import { perWorker } from './per-worker.js';
 import { makePlain } from './plain-specials.js';
 import {
   identityAt,
@@ -200,11 +200,11 @@ class Decoding {
         this.#done(index, Object(symbol));
         return;
       }
-      case special.perHost: {
+      case special.perWorker: {
         const cell = this.#list(entry, 2);
         this.#done(
           index,
-          this.#shared(entry, 1, () => perHost(() => callFactory(cell[0]))),
+          this.#shared(entry, 1, () => perWorker(() => callFactory(cell[0]))),
         );
         return;
       }
@@ -611,7 +611,7 @@ function isDeferred(kind: unknown): boolean {
 }
 
 function callFactory(factory: unknown): unknown {
-  if (!isCallable(factory)) throw corrupt('the factory of perHost is not a function');
+  if (!isCallable(factory)) throw corrupt('the factory of perWorker is not a function');
   return factory();
 }
 

@@ -377,7 +377,7 @@ function bare(code: Code, { codeId, madeName }: Interned): Described {
   };
 }
 
-/** The values of `slots` in a host; `undefined`: they are not by their values alone. */
+/** The values of `slots` in a worker; `undefined`: they are not by their values alone. */
 export function slotValues(slots: readonly Slot[]): unknown[] | undefined {
   const values: unknown[] = [];
   const cells = new Map<unknown, unknown[]>(); // a global may be here by two names

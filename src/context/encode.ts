@@ -548,7 +548,7 @@ export class Graph {
     return this.#object(value);
   }
 
-  /** Refuses what a copy would leave behind in a module that the host loads for itself. */
+  /** Refuses what a copy would leave behind in a module that the worker loads for itself. */
   mustBeWhole(value: object): void {
     const prototype: object | null = Object.getPrototypeOf(value);
     if (prototype === null || prototype === Object.prototype || prototype === Array.prototype)
@@ -561,7 +561,7 @@ export class Graph {
       `the module of its class, or one that this uses, keeps a part of it ${where}, which a copy cannot hold; ` +
       (this.path[0] === 'the result'
         ? plainResult
-        : 'make it inside the function, or once per host: perHost(() => …)');
+        : 'make it inside the function, or once per worker: perWorker(() => …)');
     throw transferError(
       'TRANSFER_UNSUPPORTED',
       this.path,

@@ -2,7 +2,7 @@
 // - a function whose captures can never change is a closure definition: sent once, then an id;
 // - else its code is a definition, and the captured values are the state of each call.
 // Constant closures are counted by code, so that callbacks made anew at every call (and so never met
-// again) do not pile up in the hosts.
+// again) do not pile up in the workers.
 // Long (over 400 lines): whatever makes an export begin once more, or be kept, is to be read in one place.
 // Not here: how things are written (functions.ts, encode.ts).
 
@@ -64,7 +64,7 @@ export interface ExporterOptions {
   readonly ownsCode?: boolean;
 }
 
-/** Makes the sending half: one for all hosts in the parent, one in a host. */
+/** Makes the sending half: one for all workers in the parent, one in a worker. */
 export function createExporter(options: ExporterOptions = {}): ContextExporter {
   return new ContextExporter(options);
 }

@@ -27,7 +27,7 @@ import { internalErrors, onceState } from './internal-errors.js';
 import { builtinPath, nodeModulePath } from './intrinsics.js';
 import { isForeignRequire } from './jest.js';
 import type { Around } from './owners.js';
-import { perHostFactory } from './per-host.js';
+import { perWorkerFactory } from './per-worker.js';
 import { special } from './protocol.js';
 import { constructorHere } from './realms.js';
 import { importerUrl, originOf } from './recreate.js';
@@ -162,7 +162,7 @@ export class Functions implements FunctionEncoder {
   isCode(fn: AnyFunction, path: Path): boolean {
     if (originOf(fn) !== undefined) return true;
     if (types.isProxy(fn) || builtinPath(fn) !== undefined) return false;
-    if (taskTarget(fn) !== undefined || perHostFactory(fn) !== undefined) return false;
+    if (taskTarget(fn) !== undefined || perWorkerFactory(fn) !== undefined) return false;
     return readCode(textOf(fn)) !== undefined && !this.describe(fn, path).isOfNode;
   }
 
@@ -182,11 +182,11 @@ export class Functions implements FunctionEncoder {
     if (isRequireOfNode(fn)) {
       return graph.add(fn, [special.require, baseOfRequire(fn, import.meta.url)]);
     }
-    const factory = perHostFactory(fn);
+    const factory = perWorkerFactory(fn);
     if (factory === undefined) return -1;
-    const entry: unknown[] = [special.perHost, this.identify(fn)];
+    const entry: unknown[] = [special.perWorker, this.identify(fn)];
     const index = graph.add(fn, entry);
-    entry.push(graph.at('the factory of perHost', () => graph.cell(factory)));
+    entry.push(graph.at('the factory of perWorker', () => graph.cell(factory)));
     return index;
   }
 
@@ -224,7 +224,7 @@ export class Functions implements FunctionEncoder {
       readCode(textOf(fn)) === undefined
         ? 'is native code of this process: import its module inside the function'
         : 'is code of Node.js that none of its modules exports: make what holds it inside the function, ' +
-          'or once per host with perHost(() => …); so what util.promisify() and the like have made';
+          'or once per worker with perWorker(() => …); so what util.promisify() and the like have made';
     throw transferError('TRANSFER_UNSUPPORTED', graph.path, `${nameOf(fn)} ${why}`);
   }
 

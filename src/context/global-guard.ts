@@ -1,5 +1,5 @@
 // Globals that no text names: keys that a function computes, and lists of all globals. What it would reach at
-// home is not in the host, so the text asks a function here first, which the host has by name: it lets through
+// home is not in the worker, so the text asks a function here first, which the worker has by name: it lets through
 // all but globals of the caller, and refuses those. A function that came back home is not asked for.
 // Not here: which keys are computed (global-keys.ts), globals that travel (global-reads.ts).
 
@@ -113,7 +113,7 @@ function refused(key: string | symbol): CodedError {
   const shown = shownMember(key);
   return new CodedError(
     'TRANSFER_UNSUPPORTED',
-    `${shown} of the program cannot travel: its key was computed in the host, and only globals that a ` +
+    `${shown} of the program cannot travel: its key was computed in the worker, and only globals that a ` +
       `function names go along: write ${shown} there, or pass the value as an argument\n  path: ${shown}`,
   );
 }

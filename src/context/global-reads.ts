@@ -97,7 +97,7 @@ class Reads {
   }
 
   isThere(key: string | symbol): boolean {
-    if (this.#sharing.isOfHost(key)) return false;
+    if (this.#sharing.isOfWorker(key)) return false;
     if (isUserGlobal(key, this.#global)) return true;
     if (!(key in this.#global)) this.#absent.add(key);
     return false;
@@ -186,9 +186,9 @@ class Reads {
   /** Adds what texts with computed keys ask. False: the program has no globals of its own. */
   #guards(): boolean {
     const { prefix } = this.#code.names;
-    const isOfProgram = (key: string | symbol): boolean => !this.#sharing.isOfHost(key);
+    const isOfProgram = (key: string | symbol): boolean => !this.#sharing.isOfWorker(key);
     this.#guarded ??= userGlobals(this.#global).filter(isOfProgram);
-    // A class lives on in hosts, so it cannot get slots later.
+    // A class lives on in workers, so it cannot get slots later.
     if (this.#guarded.length === 0 && !this.#code.isClass) return false;
     this.#addFixed(`${prefix}guard`, guardGlobals);
     const value = guarded(this.#guarded, this.#global);

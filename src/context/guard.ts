@@ -1,5 +1,5 @@
-// Keeps a host from loading the program: by an `import()` of a task, or by a module that leads back to it where
-// program.ts has not seen that. It would run the program once more, with its servers and its own hosts.
+// Keeps a worker from loading the program: by an `import()` of a task, or by a module that leads back to it where
+// program.ts has not seen that. It would run the program once more, with its servers and its own workers.
 // Before Node 22.15 there are no hooks in the thread itself: what code imports that was not sent is not seen there.
 
 import * as nodeModule from 'node:module';
@@ -53,7 +53,7 @@ function refusal(url: string): CodedError {
   const what = isEntry(url) ? 'the program itself' : 'a module that imports the program';
   return new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `${url} is ${what}, which would run once more in the host: put what the task needs into a module ` +
+    `${url} is ${what}, which would run once more in the worker: put what the task needs into a module ` +
       'that does not import the program, or give it to the function as a variable or an argument',
   );
 }

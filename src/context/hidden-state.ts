@@ -1,5 +1,5 @@
-// Parts of an instance that modules keep of it, which a copy in a host would lose: the module of its class, where
-// hosts import that again, and those whose weak tables or functions a class of the program uses.
+// Parts of an instance that modules keep of it, which a copy in a worker would lose: the module of its class, where
+// workers import that again, and those whose weak tables or functions a class of the program uses.
 // Not here: what code of a class can reach (keepers.ts).
 
 import * as types from 'node:util/types';
@@ -24,7 +24,7 @@ interface Names {
 
 interface Owner {
   readonly owner: AnyFunction;
-  /** Hosts get its code, and do not import its module again. */
+  /** Workers get its code, and do not import its module again. */
   readonly isCopied: boolean;
 }
 

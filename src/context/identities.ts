@@ -1,4 +1,4 @@
-// Numbers for functions, classes and symbols of this thread, so that one that comes back from a host
+// Numbers for functions, classes and symbols of this thread, so that one that comes back from a worker
 // is found again. Nothing is kept alive by its number, except the classes sent last: the instance of
 // a class that only the task knew must still find it when the result arrives.
 
@@ -8,7 +8,7 @@ import type { AnyFunction } from './types.js';
 const keptClasses = 256;
 
 const foreign = new WeakMap<object, Identity>();
-/** Functions and classes that a host of this thread made: they are of this thread, whoever gets them. */
+/** Functions and classes that a worker of this thread made: they are of this thread, whoever gets them. */
 const owned = new WeakSet<object>();
 const foreignSymbols = new Map<symbol, Identity>();
 /** Values that were made here, by the number that a peer gave them. */

@@ -1,4 +1,4 @@
-// Writes what a host imports again into a graph: imports as the source names them, modules and exports
+// Writes what a worker imports again into a graph: imports as the source names them, modules and exports
 // of modules however a function came by them. Not here: finding their names (references.ts).
 
 import { isBuiltin, Module } from 'node:module';

@@ -10,7 +10,7 @@ export { beginCall, endCall, receive, send } from './hooks.js';
 export { createImporter, type ImporterOptions } from './importer.js';
 export { isCloneable, isHandle } from './live.js';
 export { moduleOf } from './modules.js';
-export { disposePerHost, perHost } from './per-host.js';
+export { disposePerWorker, perWorker } from './per-worker.js';
 export { isProgramPreload } from './preloads.js';
 export { type ProgramFiles, programFiles } from './program.js';
 export { propagate } from './propagate.js';

@@ -1,5 +1,5 @@
 // Classes and symbols that a module of the user's has and does not export. An instance is to be one of the
-// class that the module in the host has, else `instanceof` inside of the module says no, and its keys are to be
+// class that the module in the worker has, else `instanceof` inside of the module says no, and its keys are to be
 // the symbols there. The name of such a value is an export whose code sees it, with the variable by which it
 // does: V8 shows that here and there.
 // Not here: classes that are exported (references.ts). Those of the program, and of modules that do something
@@ -111,6 +111,6 @@ export function seenBy(exported: unknown, path: string): unknown {
   if (typeof found === 'function' || typeof found === 'symbol') return found;
   throw new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `a module that was imported in the host has no ${path} there: let it export what instances are made of`,
+    `a module that was imported in the worker has no ${path} there: let it export what instances are made of`,
   );
 }

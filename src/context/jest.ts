@@ -1,4 +1,4 @@
-// Modules that a loader compiled and keeps in a table of its own, as Jest does with CommonJS: a host that
+// Modules that a loader compiled and keeps in a table of its own, as Jest does with CommonJS: a worker that
 // required their file would get another program, or none. They travel by value.
 
 import { isBuiltin } from 'node:module';
@@ -9,7 +9,7 @@ import { partOf, travelling, usedMembers } from './toolchains.js';
 import type { AnyFunction } from './types.js';
 
 /**
- * Whether a host that requires `file` gets the module that runs here. Packages are left as
+ * Whether a worker that requires `file` gets the module that runs here. Packages are left as
  * they are by Jest.
  */
 export function isLoadedByNode(file: string): boolean {
@@ -63,7 +63,7 @@ export function isForeignRequire(value: unknown): value is Require {
 
 /**
  * What stands for the `require` of such a loader in a function that requires modules of the user: one
- * that holds them, because no host can compile them. `undefined`: it is another value, or names none.
+ * that holds them, because no worker can compile them. `undefined`: it is another value, or names none.
  */
 export function foreignRequire(value: unknown, text: string, url: string): unknown {
   if (!isForeignRequire(value)) return undefined;
@@ -83,7 +83,7 @@ function isForeignFile(require: Require, specifier: string): boolean {
   try {
     return !isLoadedByNode(require.resolve(specifier));
   } catch {
-    return false; // it is not there: the function is told so in the host
+    return false; // it is not there: the function is told so in the worker
   }
 }
 

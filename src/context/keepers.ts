@@ -2,7 +2,7 @@
 // in statics and private statics, in objects and classes that it names, and in what functions that it names see.
 // Variables are read once where they hold one value; objects at each export, because they may get one later.
 // A class that is copied brings along what it keeps, but for the weak tables of modules that its code uses.
-// Not here: which values a host imports again (hidden-state.ts).
+// Not here: which values a worker imports again (hidden-state.ts).
 
 import * as types from 'node:util/types';
 import { descriptorOf, descriptorsOf, sourceText } from '../internal/index.js';
@@ -43,7 +43,7 @@ type Which = 'all' | 'named' | 'imports';
 
 const nothing: Seen = { values: [], isSettled: true };
 
-/** True: a host imports what the variable of a function holds. */
+/** True: a worker imports what the variable of a function holds. */
 type IsImport = (value: unknown, binding: Binding | undefined) => boolean;
 
 export class Keepers {

@@ -1,5 +1,5 @@
 // Imports of variables that their module assigns later: `import { count, increment } from './counter.js'`. An
-// import shows what the variable holds now, so in a host the function holds a cell that asks the module. Its
+// import shows what the variable holds now, so in a worker the function holds a cell that asks the module. Its
 // text is that of a function with cells (cells.ts). Not here: which exports are so (reach.ts).
 
 import { type ExportedVariable, exportedVariable } from './reach.js';

@@ -1,4 +1,4 @@
-// The modules of CommonJS as a host has them, which loads no file for them: `module` of code that was sent, and the
+// The modules of CommonJS as a worker has them, which loads no file for them: `module` of code that was sent, and the
 // program's own behind `require.main`. Not here: `require` itself.
 
 import { Module } from 'node:module';
@@ -13,7 +13,7 @@ export function mainFile(): string | undefined {
 
 /**
  * Gives each `require` of this thread the `main` that it has in the program, where `filename` runs. No code has it as
- * its own `module`: a host is not the program.
+ * its own `module`: a worker is not the program.
  */
 export function setMainFile(filename: string): void {
   process.mainModule ??= moduleOf(filename, '.', null);

@@ -1,4 +1,4 @@
-// `import.meta` of a module that does not run here: what code of it sees in a host.
+// `import.meta` of a module that does not run here: what code of it sees in a worker.
 // `resolve` is Node's own, asked for another module by a hook. Before Node 22.15 there are none: `require` finds
 // what it can, and what may be another file for `import` is refused.
 
@@ -81,7 +81,7 @@ function resolveAsRequired(url: string, specifier: string): string {
   if (found === undefined || isOfTwoBuilds(found)) {
     throw new CodedError(
       'TRANSFER_UNSUPPORTED',
-      `import.meta.resolve(${jsonOf(specifier)}) may be another file in a host before Node 22.15: call it ` +
+      `import.meta.resolve(${jsonOf(specifier)}) may be another file in a worker before Node 22.15: call it ` +
         'outside of the function, which captures the URL',
     );
   }
@@ -99,7 +99,7 @@ function isOfTwoBuilds(file: string): boolean {
   return /"(?:import|require|module-sync)"\s*:/.test(packageTextAround(dirname(file)) ?? '');
 }
 
-/** The URL of the module whose `import.meta` is `value`, Node's own or one that a host made. */
+/** The URL of the module whose `import.meta` is `value`, Node's own or one that a worker made. */
 export function urlOfMeta(
   value: object,
   isOfNode: (fn: AnyFunction) => boolean,

@@ -72,7 +72,7 @@ function failed({ specifier, parent }: ModuleDefinition, cause: unknown): CodedE
   const from = parent === '' ? '' : ` (imported by ${parent})`;
   return new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `${specifier}${from} cannot be imported in the host: ${messageOf(cause)}; a host imports again what a ` +
+    `${specifier}${from} cannot be imported in the worker: ${messageOf(cause)}; a worker imports again what a ` +
       'function imported, so the module must load there as well',
     { cause },
   );

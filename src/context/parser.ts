@@ -1,4 +1,4 @@
-// The parser, loaded when the first function is analysed: a host rarely does, and loading it would
+// The parser, loaded when the first function is analysed: a worker rarely does, and loading it would
 // lengthen its start (bench/cases/cold.js).
 
 import { createRequire } from 'node:module';

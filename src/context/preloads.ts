@@ -1,5 +1,5 @@
 // Modules that flags of Node load before the program (`--import`, `-r`): which of them are a part of it, because they
-// start tasks while they load. Not here: the flags themselves (host/flags.ts).
+// start tasks while they load. Not here: the flags themselves (worker/flags.ts).
 
 import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -70,7 +70,7 @@ function found(find: () => string): string[] {
   }
 }
 
-/** By URL, because each start of a host asks. */
+/** By URL, because each start of a worker asks. */
 const starters = new Map<string, boolean>();
 
 /** True: the package's module at `url` acts while it loads, and it or a file that it loads can start tasks. */

@@ -1,6 +1,6 @@
-// The modules that no host may load: the program's entry, as Node resolved it, modules of the user that start
-// tasks while they load, and modules that load one of those. A host that imported one would run the program once
-// more. What such a module defines travels by value instead. Where that is not seen here, the host itself refuses
+// The modules that no worker may load: the program's entry, as Node resolved it, modules of the user that start
+// tasks while they load, and modules that load one of those. A worker that imported one would run the program once
+// more. What such a module defines travels by value instead. Where that is not seen here, the worker itself refuses
 // the entry (guard.ts). Not here: what a module evaluates (at-load.ts), references by name (references.ts).
 
 import { realpathSync } from 'node:fs';
@@ -20,7 +20,7 @@ let lastEntry: string | undefined;
 const ofProgram = new Set<string>();
 const verdicts = new Map<string, boolean>();
 
-/** True: a host must not load the module at `url`: the program, what starts tasks or leads to these, and what is copied. */
+/** True: a worker must not load the module at `url`: the program, what starts tasks or leads to these, and what is copied. */
 export function isProgram(url: string): boolean {
   const bare = bareUrl(url);
   if (isCopied(bare)) return true;
@@ -47,7 +47,7 @@ export function isDeclarative(url: string): boolean {
   return !isOwn(url) || evaluatedAt(bareUrl(url))?.acts === false;
 }
 
-/** Notes that each of `urls` names the program: in a host, where its parent says so. */
+/** Notes that each of `urls` names the program: in a worker, where its parent says so. */
 export function noteProgram(urls: readonly string[]): void {
   for (const url of urls) {
     ofProgram.add(url);
@@ -56,7 +56,7 @@ export function noteProgram(urls: readonly string[]): void {
   verdicts.clear();
 }
 
-/** The program that runs, as its hosts have to know it. */
+/** The program that runs, as its workers have to know it. */
 export interface ProgramFiles {
   readonly urls: readonly string[];
   /** `mainFile()`; '': there is none. */

@@ -1,6 +1,6 @@
-// AsyncLocalStorage across hosts. A storage that a function captured is found by itself; one that
+// AsyncLocalStorage across workers. A storage that a function captured is found by itself; one that
 // lives in an imported module must be announced with propagate(), in that module, because nothing
-// in Node lists the storages there are. In the host the function runs inside `storage.run(store)`.
+// in Node lists the storages there are. In the worker the function runs inside `storage.run(store)`.
 
 import type { AsyncLocalStorage } from 'node:async_hooks';
 import { CodedError } from '../errors.js';
@@ -20,7 +20,7 @@ let anonymousCount = 0;
 
 /**
  * Lets the store of `storage` travel with every call. Call it in the module that makes the storage:
- * the host imports that module too, and so knows the storage by the same key. Without a `key`, the
+ * the worker imports that module too, and so knows the storage by the same key. Without a `key`, the
  * order of such calls is the key: give one when modules may load in another order. Returns `storage`.
  */
 export function propagate<T>(storage: AsyncLocalStorage<T>, key?: string): AsyncLocalStorage<T> {
@@ -46,7 +46,7 @@ export function registeredStorage(key: string): AsyncLocalStorage<unknown> | und
 
 /**
  * The storages that hold something now: announced ones and those of `captured`. One that is both is
- * there twice: whether the host has imported the module that announces it is not known here.
+ * there twice: whether the worker has imported the module that announces it is not known here.
  */
 export function activeStores(captured: readonly AsyncLocalStorage<unknown>[]): ActiveStores {
   const active: ActiveStore[] = [];

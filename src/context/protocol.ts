@@ -36,7 +36,7 @@ export const special = {
   /** class cell [class], data cell [data] */
   received: 11,
   /** identity, [factory] */
-  perHost: 12,
+  perWorker: 12,
   /** module URL, export name */
   task: 13,
   /** identity */

@@ -1,5 +1,5 @@
 // Objects of other realms: vm contexts, test runners that use them. Their `Array` is not ours, and no
-// host has theirs, so what they made travels as structured clone has it: as the same of the peer's realm.
+// worker has theirs, so what they made travels as structured clone has it: as the same of the peer's realm.
 // Loaded in such a context itself, this library gives what it receives the classes of that context.
 
 import * as types from 'node:util/types';

@@ -259,7 +259,7 @@ function isOfVite(specifier: string): boolean {
 function onlyInVite(file: string, cause: unknown): CodedError {
   return new CodedError(
     'TRANSFER_IMPORT_FAILED',
-    `${file} cannot be imported in the host: ${messageOf(cause)}; ` +
+    `${file} cannot be imported in the worker: ${messageOf(cause)}; ` +
       'Vite compiles modules in its own process only: import it by a statement at the top of the ' +
       'module, so that it travels with the function',
     { cause },
@@ -270,7 +270,7 @@ function onlyInVite(file: string, cause: unknown): CodedError {
 export function compileFailed(definition: CodeDefinition, cause: unknown): CodedError {
   return new CodedError(
     'TRANSFER_UNREADABLE',
-    `the function at ${definition.fileName.replace(copyPrefix, '')}:${definition.line + 1} cannot be made again in a host: ` +
+    `the function at ${definition.fileName.replace(copyPrefix, '')}:${definition.line + 1} cannot be made again in a worker: ` +
       `${messageOf(cause)}; move it into a module and use ` +
       'task(moduleUrl, exportName)',
     { cause },

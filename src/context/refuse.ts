@@ -39,17 +39,17 @@ interface Refusal {
   readonly whyInside?: (variable: string) => string;
 }
 
-const liveHere = 'open it inside the function, or keep one per host with perHost(() => …)';
+const liveHere = 'open it inside the function, or keep one per worker with perWorker(() => …)';
 export const plainResult = 'return plain data of it';
 
-const makeHere = 'make it inside the function, or once per host with perHost(() => …)';
+const makeHere = 'make it inside the function, or once per worker with perWorker(() => …)';
 
 const byConstructor: Readonly<Record<string, string>> = {
   Socket: 'a network connection lives in this process',
   TLSSocket: 'a network connection lives in this process',
   Server: 'a listening server lives in this process',
   ChildProcess: 'a child process belongs to the process that started it',
-  Worker: 'a worker belongs to the thread that started it',
+  Worker: 'a Worker belongs to the thread that started it',
   ReadStream: 'an open file lives in this process',
   WriteStream: 'an open file lives in this process',
   Readable: 'a stream is read in this process',
@@ -70,10 +70,10 @@ const wayOutOf = new Map<AnyFunction, string>([
 
 const blobWayOut =
   'its bytes can only be awaited; pass await blob.arrayBuffer(), and its type, or use threads: option ' +
-  "`host: 'thread'` of the pool";
+  "`worker: 'thread'` of the pool";
 
 const handedOver = (what: string): string =>
-  `${what}; ${liveHere}; threads (option \`host: 'thread'\` of the pool) take it by option \`transfer\` of the call`;
+  `${what}; ${liveHere}; threads (option \`worker: 'thread'\` of the pool) take it by option \`transfer\` of the call`;
 
 const requestIsHere = 'a request is read in this process; take what the task needs from';
 const ofRequest = `${requestIsHere} it before the call, as \`const { body, query } = req\`, and use that in the function`;
@@ -98,7 +98,7 @@ const wayOutByName: Readonly<Record<string, string>> = {
   TransformStream: handedOver('a stream lives in one thread'),
   Module:
     'nobody can read its bytes back; pass those that it was compiled from, and compile them once per ' +
-    "host with perHost(() => …), or use threads: option `host: 'thread'` of the pool",
+    "worker with perWorker(() => …), or use threads: option `worker: 'thread'` of the pool",
   IncomingMessage: ofRequest,
   Http2ServerRequest: ofRequest,
   ServerResponse: ofResponse,
@@ -118,10 +118,10 @@ const wayOutByName: Readonly<Record<string, string>> = {
   Global: 'it belongs to this process; pass its value',
   Table:
     'its functions are native code of this process; make it with their instance inside the function, or ' +
-    'once per host with perHost(() => …)',
+    'once per worker with perWorker(() => …)',
   Instance:
-    'its functions are native code of this process; make it inside the function, or once per host: ' +
-    'perHost(() => new WebAssembly.Instance(new WebAssembly.Module(bytes), imports))',
+    'its functions are native code of this process; make it inside the function, or once per worker: ' +
+    'perWorker(() => new WebAssembly.Instance(new WebAssembly.Module(bytes), imports))',
   CryptoKey: 'only Node.js makes one, and not at once; pass KeyObject.from(key), or its JWK',
 };
 
@@ -145,7 +145,7 @@ export function refusalOf(value: object): Refusal | undefined {
       why:
         `${why}; use a Map or Set, or make it inside the function; where it is of a library, make the ` +
         "library's object in a module of yours and import that in the file of the function, or make it " +
-        'once per host with perHost(() => …)',
+        'once per worker with perWorker(() => …)',
       whyOfResult: `${why}; ${plainResult}`,
     };
   }
@@ -172,7 +172,7 @@ export function refusalOf(value: object): Refusal | undefined {
       what: 'a SharedArrayBuffer',
       why:
         'a copy would no longer be shared; allocate it with shared(bytes), pass a copy, or use threads: ' +
-        "option `host: 'thread'` of the pool",
+        "option `worker: 'thread'` of the pool",
     };
   }
   const memory = ArrayBuffer.isView(value) ? value.buffer : value;
@@ -312,7 +312,7 @@ function refusalOfPrivate(constructor: AnyFunction): Refusal | false {
     what: `an instance of ${name === '' ? 'an anonymous class' : name}`,
     why: isOfPackage
       ? `${why}; make it inside the function, in a module of yours that the file of the function imports, ` +
-        `or once per host: perHost(() => new ${name || 'X'}(…))`
+        `or once per worker: perWorker(() => new ${name || 'X'}(…))`
       : `${why}; give the class ${hooks}, or make the instance inside the function`,
     whyOfResult: `${why}; ${isOfPackage ? plainResult : `give the class ${hooks}, or ${plainResult}`}`,
   };
@@ -356,7 +356,7 @@ function refusalOfIntl(name: string): Refusal {
     what: `an Intl.${name}`,
     why:
       `its rules lie inside this process; pass its locale and options, and make it in the task or ` +
-      `once per host: perHost(() => ${made})`,
+      `once per worker: perWorker(() => ${made})`,
   };
 }
 

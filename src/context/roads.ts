@@ -1,4 +1,4 @@
-// The two roads to the state of a module. What a module exports is imported again in the host, with state of its
+// The two roads to the state of a module. What a module exports is imported again in the worker, with state of its
 // own there; other functions and variables of it are copied. A call may use both: an exported function that
 // changes a variable, and a copy of that variable. Each variable must exist once in a call, so the module then
 // travels as code as a whole, and so does what imports it and leads there.
@@ -86,7 +86,7 @@ export class Roads {
     if (known !== undefined) this.addImport(value, known.from, known.parent, undefined);
   }
 
-  /** Modules that the code of a function names in `import()` or, when hosts have its `require`, in that. */
+  /** Modules that the code of a function names in `import()` or, when workers have its `require`, in that. */
   addLoads({ script, start }: Place, { length }: string, requires: boolean, path: Path): void {
     if (script.analysis === undefined || start < 0) return;
     for (const load of outlineOf(script.analysis).loads) {
@@ -241,7 +241,7 @@ function isOfCommonJs(name: string): boolean {
 
 const importable = new WeakMap<Script, boolean>();
 
-/** True: hosts load the module of the user's, when no call copies it. */
+/** True: workers load the module of the user's, when no call copies it. */
 function mayBeImported(script: Script): boolean {
   const known = importable.get(script);
   if (known !== undefined) return known;
@@ -267,7 +267,7 @@ function isState({ script: { analysis, source = '' }, binding, value }: Copied):
   }
   if (typeof value !== 'object' || value === null) {
     const parts = outline.parts.get(binding) ?? [];
-    return parts.some(({ start, end }) => differsByHost.test(source.slice(start, end)));
+    return parts.some(({ start, end }) => differsByWorker.test(source.slice(start, end)));
   }
   return outline.compared.has(binding) || !isFixed(value);
 }
@@ -278,7 +278,7 @@ function isFixed(value: object): boolean {
   return Object.isFrozen(value) && isData(value);
 }
 
-const differsByHost = /\b(?:random\w*|now|hrtime|pid|threadId|new Date)\b/;
+const differsByWorker = /\b(?:random\w*|now|hrtime|pid|threadId|new Date)\b/;
 
 function isClass(value: object): boolean {
   return descriptorOf(value, 'prototype')?.writable === false;

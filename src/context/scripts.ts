@@ -155,7 +155,7 @@ export function runningText(name: string): string | undefined {
   for (const { name: each, source } of scripts.values()) {
     if (each !== name || source === undefined) continue;
     if (hasInlineMap(source)) return source;
-    found ??= source; // of a function that a host made, where there is another
+    found ??= source; // of a function that a worker made, where there is another
   }
   return found;
 }

@@ -52,7 +52,7 @@ export function selfOf(
         'instead of the arrow, or `(0, eval)(text)`, which sees globals alone'
       : 'it uses `this` of what is around it, which cannot be read here: write `const self = this` ' +
         'before it and use self, or pass the object whose property it is; where that is of a ' +
-        'library, make it inside the function, or once per host with perHost(() => …)';
+        'library, make it inside the function, or once per worker with perWorker(() => …)';
     throw transferError('TRANSFER_UNREADABLE', path, why);
   }
   self[0] = found.value;

@@ -1,4 +1,4 @@
-// Values that code compares by identity: symbols, frozen objects and functions which modules export. In a host such
+// Values that code compares by identity: symbols, frozen objects and functions which modules export. In a worker such
 // a value is that of the module there, and a result is that of the caller's, where a function of the call imports the
 // module. A frozen object goes with a copy, for modules that made another one there.
 // Not here: objects that can change, which are copies, as an argument has what its caller sees in it.

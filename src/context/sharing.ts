@@ -6,7 +6,7 @@
 // - two functions of one text that each scope makes at most once are of two scopes;
 // - two scopes of which any variable differs are two.
 // A variable that functions share and one of them assigns travels as a cell, `[value]`, which they share
-// in the host as well (cells.ts). Where nothing tells whether they share it, they are refused.
+// in the worker as well (cells.ts). Where nothing tells whether they share it, they are refused.
 // Not here: reading scopes (describe.ts).
 
 import type { Code } from './code.js';
@@ -46,7 +46,7 @@ function serialOf(value: object): number {
 /** Variables that functions were seen to share; from then on they travel as cells. */
 export class Sharing {
   readonly #shared = new Set<string | symbol>();
-  readonly #ofHost = new Set<string | symbol>();
+  readonly #ofWorker = new Set<string | symbol>();
 
   /** Names the cell of a variable; `undefined`: it travels as its value. */
   cellOf(slot: Slot, place: Place | undefined, { isClass }: Code): string | undefined {
@@ -59,7 +59,7 @@ export class Sharing {
     if (place === undefined || scope === undefined) return undefined;
     if (binding === undefined || isConstant(binding)) return undefined;
     const key = variableOf(place.script, binding);
-    // A class lives on in hosts, so it cannot become another later.
+    // A class lives on in workers, so it cannot become another later.
     if (!isClass && !this.#shared.has(key)) return undefined;
     const instance = instanceOf(binding.scope, scope);
     return instance === undefined ? undefined : `${key}@${instance}`;
@@ -75,24 +75,24 @@ export class Sharing {
     return this.#shared.has(globalKey(name));
   }
 
-  /** Whether the call uses the global of the host instead, because that of the program cannot travel. */
-  isOfHost(name: string | symbol): boolean {
-    return this.#ofHost.has(name);
+  /** Whether the call uses the global of the worker instead, because that of the program cannot travel. */
+  isOfWorker(name: string | symbol): boolean {
+    return this.#ofWorker.has(name);
   }
 
-  /** Leaves globals that cannot travel to the host where a function of `graph` makes them there. Throws for others. */
+  /** Leaves globals that cannot travel to the worker where a function of `graph` makes them there. Throws for others. */
   settle(graph: Graph): void {
     for (const [name, refusal] of graph.refused) {
       const users = graph.globals.get(globalKey(name)) ?? [];
       if (!users.some(({ slot }) => slot.global?.isMade === true)) throw refusal;
-      this.#ofHost.add(name);
+      this.#ofWorker.add(name);
       graph.isStale = true;
     }
   }
 
   /** Forgets what belongs to one export. */
   forget(): void {
-    this.#ofHost.clear();
+    this.#ofWorker.clear();
   }
 
   /** Notes that functions share a global that one of them assigns. */
@@ -217,6 +217,6 @@ function refuse(user: Sharer, other: Sharer, graph: Graph): never {
     graph.path,
     `\`${user.slot.name}\` is changed by ${nameOf(writer.fn)} and used by ${nameOf(reader.fn)}, and ` +
       'nothing tells whether they share it: put both in one object or class that holds it; where ' +
-      'they are of a library, make them inside the function, or once per host with perHost(() => …)',
+      'they are of a library, make them inside the function, or once per worker with perWorker(() => …)',
   );
 }

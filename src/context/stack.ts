@@ -1,6 +1,6 @@
-// One stack from two processes: the frames of the host, then those of the caller, both at the user's
+// One stack from two processes: the frames of the worker, then those of the caller, both at the user's
 // original file and line, without ours and Node's. Source maps are applied here, in the parent,
-// because the host runs re-created code and knows none.
+// because the worker runs re-created code and knows none.
 
 import { isNativeError } from 'node:util/types';
 import { defineOwn } from '../internal/index.js';
@@ -102,13 +102,13 @@ async function settleLater<T>(settle: (site: CallSite) => T): Promise<T> {
 }
 
 /**
- * Gives `error` (as it came from a host) the frames of the call below its own, and cleans the stacks
- * of its causes and parts. Anything but an error with a text stack is left alone. `hostLabel` names
- * the host: "host 2".
+ * Gives `error` (as it came from a worker) the frames of the call below its own, and cleans the stacks
+ * of its causes and parts. Anything but an error with a text stack is left alone. `workerLabel` names
+ * the worker: "worker 2".
  */
-export function joinStacks(error: unknown, site: CallSite | undefined, hostLabel: string): void {
+export function joinStacks(error: unknown, site: CallSite | undefined, workerLabel: string): void {
   const local = framesAt(site).filter(isOfUser);
-  clean(error, [`    at [${hostLabel}]`, ...local]);
+  clean(error, [`    at [${workerLabel}]`, ...local]);
   const seen = new Set<unknown>([error]);
   for (const each of seen) {
     if (each !== error && isNativeError(each)) clean(each, []);
@@ -201,9 +201,9 @@ function toOriginal(frame: string): string {
   const [, file, line, column] = place ?? [];
   if (file === undefined || line === undefined || column === undefined) return bare;
   const found = originalPlace(file, runningText(file), Number(line) - 1, Number(column) - 1);
-  // In a host the mark stays for the caller, who has the map.
+  // In a worker the mark stays for the caller, who has the map.
   if (found === undefined) return isMarkedByPeer(file) ? frame : bare;
-  // What a host loaded by itself is the user's text, or was mapped there.
+  // What a worker loaded by itself is the user's text, or was mapped there.
   if (bare === frame && isSameFile(found.file, file)) return bare;
   const original = `${isRelative(found.file) ? file : found.file}:${found.line + 1}:${found.column + 1}`;
   return bare.replace(`${file}:${line}:${column}`, () => original);

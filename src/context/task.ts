@@ -1,5 +1,5 @@
 // A function named by its module and export: travels as the two names, needs no inspector and no
-// capture, and the module keeps its own state in each host.
+// capture, and the module keeps its own state in each worker.
 
 import { CodedError } from '../errors.js';
 import { jsonOf, messageOf } from '../internal/index.js';
@@ -18,7 +18,7 @@ const targets = new WeakMap<AnyFunction, TaskTarget>();
  * The function that the module at `moduleUrl` exports as `exportName`, to be called where it runs.
  * `moduleUrl` is absolute (`import.meta.url`, `import.meta.resolve(…)`, `node:…`). Calling it imports
  * the module; rejects with `TRANSFER_IMPORT_FAILED` when that fails or the export is no function. The
- * program itself is `OPTION_INVALID`: a host that imports it would run the program once more.
+ * program itself is `OPTION_INVALID`: a worker that imports it would run the program once more.
  */
 export function task<F extends (...args: never[]) => unknown = (...args: unknown[]) => unknown>(
   moduleUrl: string | URL,
@@ -35,7 +35,7 @@ export function task<F extends (...args: never[]) => unknown = (...args: unknown
   if (isEntry(url)) {
     throw new CodedError(
       'OPTION_INVALID',
-      `task() got the program itself, ${url}, which each host would run again: put ` +
+      `task() got the program itself, ${url}, which each worker would run again: put ` +
         `${String(exportName)} into a file of its own, or pass the function to run()`,
     );
   }

@@ -1,5 +1,5 @@
 // What the sending and the receiving half of the context layer give each other and the pool.
-// Layer 2: knows nothing of channels, hosts or pools; they carry the bytes that it makes.
+// Layer 2: knows nothing of channels, workers or pools; they carry the bytes that it makes.
 
 import type { Transferable } from 'node:worker_threads';
 import type { Parcel } from '../internal/index.js';
@@ -22,7 +22,7 @@ export interface FunctionSnapshot {
   readonly state: Uint8Array | undefined;
   /** Shared memory that `state` names, each once: its carrier keeps it while this may be sent. */
   readonly buffers: readonly BufferName[];
-  /** What `state` needs beside it: posted before it, to each host. */
+  /** What `state` needs beside it: posted before it, to each worker. */
   readonly parcel?: Parcel | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface BufferCarrier {
   open?(parcel: number): readonly unknown[];
 }
 
-/** The sending half. The parent has one for all its hosts; a host has one for its parent. */
+/** The sending half. The parent has one for all its workers; a worker has one for its parent. */
 export interface Exporter {
   /** Snapshot of a callback. Throws `TRANSFER_…` with path and way out, having sent nothing. */
   exportFunction(fn: AnyFunction, site?: CallSite): FunctionSnapshot;
@@ -80,7 +80,7 @@ export interface Exporter {
   unpin(id: number): void;
 }
 
-/** The receiving half. The parent has one for each host; a host has one for its parent. */
+/** The receiving half. The parent has one for each worker; a worker has one for its parent. */
 export interface Importer {
   /** Learns a definition. A promise when modules must be loaded first: nothing of the peer may be
    *  read until it settles. Rejects with `TRANSFER_IMPORT_FAILED`. */

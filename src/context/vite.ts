@@ -20,7 +20,7 @@ export function isViteImport(name: string): boolean {
   return viteName.test(name);
 }
 
-/** How an import of Vite travels: as a module that a host imports, or as an object. */
+/** How an import of Vite travels: as a module that a worker imports, or as an object. */
 export type ViteImport = { readonly specifier: string } | { readonly value: unknown };
 
 /**
@@ -99,7 +99,7 @@ export function sourceOfVite(name: string, source: string): string {
   return double ?? single ?? '';
 }
 
-/** What a host imports for it; `undefined`: a module of the user, which Vite compiled. */
+/** What a worker imports for it; `undefined`: a module of the user, which Vite compiled. */
 function specifierOf(source: string, url: string): string | undefined {
   if (source === '') return undefined;
   if (isBuiltin(source)) return source;
@@ -108,7 +108,7 @@ function specifierOf(source: string, url: string): string | undefined {
   return file.includes('/node_modules/') ? pathToFileURL(file).href : undefined;
 }
 
-/** Whether a host that imports `specifier` finds under these names what is here. */
+/** Whether a worker that imports `specifier` finds under these names what is here. */
 function isNamespace(value: object, used: readonly string[], specifier: string): boolean {
   const target = isBuiltin(specifier) ? loadNodeModule(specifier) : behind(value);
   if (typeof target !== 'object' && typeof target !== 'function') return false;

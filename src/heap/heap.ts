@@ -1,4 +1,4 @@
-// Sizes of the heap of this thread, and the form in which loops and hosts report them and the pauses of their
+// Sizes of the heap of this thread, and the form in which loops and workers report them and the pauses of their
 // collector (gc-pauses.ts counts those).
 
 import { getHeapStatistics } from 'node:v8';

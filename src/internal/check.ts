@@ -28,7 +28,7 @@ export function notFunction(name: string, value: unknown, wanted = 'a function')
 
 /**
  * Returns what `value` has itself, and nothing that it inherits: read options from that only. Whoever gets
- * to change `Object.prototype` could otherwise set what nobody has given, as flags and variables of hosts.
+ * to change `Object.prototype` could otherwise set what nobody has given, as flags and variables of workers.
  */
 export function ownOptions<T extends object>(
   what: string,

@@ -1,6 +1,6 @@
 // Registry of shared memory by copy of manycore. A program may load two copies, of two versions or as two
 // installs, and an arena recognises its own memory alone. Memory of the other copy would be copied silently, and
-// writes of hosts would be lost. All copies in a thread register here.
+// writes of workers would be lost. All copies in a thread register here.
 
 import { defineOwn } from './descriptors.js';
 

@@ -1,5 +1,5 @@
 // A promise with its two ends in reach of whoever settles it: `Promise.withResolvers` is not in
-// Node 20, and a host's answer arrives far from where the caller began to wait.
+// Node 20, and a worker's answer arrives far from where the caller began to wait.
 
 /** A promise and what settles it. Settling twice changes nothing. */
 export interface Deferred<T> {

@@ -14,7 +14,7 @@ export interface Announcement<Message> {
   unsubscribe(onMessage: (message: unknown) => void): unknown;
 }
 
-/** Times are in ms; `task`, `host` and `pool` are numbers that are not given twice in a process. */
+/** Times are in ms; `task`, `worker` and `pool` are numbers that are not given twice in a process. */
 export interface TaskMessage {
   readonly pool: number;
   readonly task: number;
@@ -28,13 +28,13 @@ export interface TaskQueuedMessage extends TaskMessage {
 }
 
 export interface TaskStartMessage extends TaskMessage {
-  /** The host that runs it; 0 when it runs inline, in the caller. */
-  readonly host: number;
+  /** The worker that runs it; 0 when it runs inline, in the caller. */
+  readonly worker: number;
   readonly waitedMs: number;
 }
 
 export interface TaskEndMessage extends TaskMessage {
-  readonly host: number;
+  readonly worker: number;
   readonly ranMs: number;
 }
 
@@ -42,19 +42,19 @@ export interface TaskErrorMessage extends TaskEndMessage {
   readonly error: unknown;
 }
 
-export interface HostMessage {
-  readonly host: number;
+export interface WorkerMessage {
+  readonly worker: number;
   readonly kind: 'process' | 'thread';
   /** The process in which it runs; for a thread our own. `undefined` before it has one. */
   readonly pid: number | undefined;
 }
 
-export interface HostReadyMessage extends HostMessage {
+export interface WorkerReadyMessage extends WorkerMessage {
   /** From the start to the acknowledgement. */
   readonly startedInMs: number;
 }
 
-export interface HostExitMessage extends HostMessage {
+export interface WorkerExitMessage extends WorkerMessage {
   readonly exitCode: number | null;
   readonly signal: string | null;
   /** Whether we asked it to leave, or ended it. */
@@ -63,7 +63,7 @@ export interface HostExitMessage extends HostMessage {
   readonly error: Error | undefined;
 }
 
-export interface HostRestartMessage extends HostMessage {
+export interface WorkerRestartMessage extends WorkerMessage {
   /** Failed starts and exits in a row, from 1. */
   readonly attempt: number;
   readonly delayMs: number;
@@ -74,13 +74,13 @@ export interface PoolMessage {
 }
 
 export interface PoolResizeMessage extends PoolMessage {
-  readonly hostsBefore: number;
-  readonly hostsWanted: number;
+  readonly workersBefore: number;
+  readonly workersWanted: number;
 }
 
-/** Hosts of a pool do not start: once for each wave of starts that failed, while it lasts. */
+/** Workers of a pool do not start: once for each wave of starts that failed, while it lasts. */
 export interface PoolDegradedMessage extends PoolMessage {
-  /** Waves of starts that failed since the last one that worked; hosts that start together are one wave. */
+  /** Waves of starts that failed since the last one that worked; workers that start together are one wave. */
   readonly failedStarts: number;
   /** Since the first of them. */
   readonly degradedMs: number;
@@ -91,7 +91,7 @@ export interface PoolDegradedMessage extends PoolMessage {
   readonly waitingTasks: number;
 }
 
-/** Hosts of a pool start again. */
+/** Workers of a pool start again. */
 export interface PoolRecoveredMessage extends PoolMessage {
   readonly degradedMs: number;
 }
@@ -187,10 +187,10 @@ export const announcements = {
   taskStart: announce<TaskStartMessage>('manycore:task:start'),
   taskEnd: announce<TaskEndMessage>('manycore:task:end'),
   taskError: announce<TaskErrorMessage>('manycore:task:error'),
-  hostStart: announce<HostMessage>('manycore:host:start'),
-  hostReady: announce<HostReadyMessage>('manycore:host:ready'),
-  hostExit: announce<HostExitMessage>('manycore:host:exit'),
-  hostRestart: announce<HostRestartMessage>('manycore:host:restart'),
+  workerStart: announce<WorkerMessage>('manycore:worker:start'),
+  workerReady: announce<WorkerReadyMessage>('manycore:worker:ready'),
+  workerExit: announce<WorkerExitMessage>('manycore:worker:exit'),
+  workerRestart: announce<WorkerRestartMessage>('manycore:worker:restart'),
   poolOpen: announce<PoolMessage>('manycore:pool:open'),
   poolResize: announce<PoolResizeMessage>('manycore:pool:resize'),
   poolClose: announce<PoolMessage>('manycore:pool:close'),

@@ -14,7 +14,6 @@ const synonyms: Readonly<Record<string, string>> = {
   chunkSize: 'chunk',
   computeWorkerKey: 'key',
   concurrency: 'size',
-  concurrentTasksPerWorker: 'concurrentTasksPerHost',
   emitStdStreams: 'onOutput',
   exitHandler: 'teardown',
   idleMemoryLimit: 'maxRssBytes',
@@ -48,7 +47,7 @@ const synonyms: Readonly<Record<string, string>> = {
   preserveOrder: 'ordered',
   resourceLimits: 'maxHeapMb',
   retries: 'retry',
-  runtime: 'host',
+  runtime: 'worker',
   stderr: 'onOutput',
   stdout: 'onOutput',
   taskTimeout: 'timeoutMs',
@@ -58,7 +57,7 @@ const synonyms: Readonly<Record<string, string>> = {
   workerGracefulExitTimeout: 'graceMs',
   workers: 'size',
   workerTerminateTimeout: 'graceMs',
-  workerType: 'host',
+  workerType: 'worker',
 };
 
 const noFile = 'there is no worker file: call the function itself, or task(url, name)';
@@ -67,12 +66,12 @@ const byPriority = 'the queue is ordered by option priority of the call';
 const noRate =
   'calls are not limited by time: size and maxWaitingTasks of the pool limit what runs and waits';
 const always = 'pool.stats() always has the times of tasks';
-const forHosts = 'env and execArgv are options of the pool itself';
-const byPool = 'the pool chooses the host; option key of the call keeps calls together';
+const forWorkers = 'env and execArgv are options of the pool itself';
+const byPool = 'the pool chooses the worker; option key of the call keeps calls together';
 const oneQueue =
-  'there is always a queue: maxWaitingTasks and concurrentTasksPerHost of the pool are its limits';
-const stealing = 'tasks that wait behind others always go to a host with nothing to do';
-const noErrors = 'retry is for hosts that end: what a function throws is never tried again';
+  'there is always a queue: maxWaitingTasks and concurrentTasksPerWorker of the pool are its limits';
+const stealing = 'tasks that wait behind others always go to a worker with nothing to do';
+const noErrors = 'retry is for workers that end: what a function throws is never tried again';
 const onceDone = 'await the promises of the calls; pool.close() waits for all of them';
 const onClose = 'pool.close({ timeoutMs }) waits so long';
 
@@ -81,8 +80,8 @@ const waysOut: Readonly<Record<string, string>> = {
   _baseURL: noFile,
   agingFactor: byPriority,
   argv: captured,
-  atomics: 'nothing to choose: hosts are reached over shared memory where there is any',
-  autoStart: 'tasks start at once; pool.warm() starts hosts before the first call',
+  atomics: 'nothing to choose: workers are reached over shared memory where there is any',
+  autoStart: 'tasks start at once; pool.warm() starts workers before the first call',
   carryoverConcurrencyCount: noRate,
   carryoverIntervalCount: noRate,
   channel: 'the pool has a channel; messages of a task are sent by report(value) to onReport',
@@ -94,41 +93,41 @@ const waysOut: Readonly<Record<string, string>> = {
   empty: onceDone,
   enableEvents: 'what a pool does is always published on node:diagnostics_channel',
   enableTasksQueue: oneQueue,
-  enableWorkerThreads: 'host: "thread" is an option of the pool',
+  enableWorkerThreads: 'worker: "thread" is an option of the pool',
   errorFilter: noErrors,
   errorHandler: 'the pool has an event "error"',
   exposedMethods: noFile,
   filename: noFile,
   force: 'pool.destroy() ends what runs',
   forkArgs: captured,
-  forkOptions: forHosts,
-  forkOpts: forHosts,
+  forkOptions: forWorkers,
+  forkOpts: forWorkers,
   id: 'a call has no name: its signal cancels it',
   interval: noRate,
   intervalCap: noRate,
-  isolateWorkers: 'maxTasksPerHost: 1 of the pool does that',
+  isolateWorkers: 'maxTasksPerWorker: 1 of the pool does that',
   iteratee: noFile,
-  killBehavior: 'a task that goes on graceMs after its abort ends with its host',
+  killBehavior: 'a task that goes on graceMs after its abort ends with its worker',
   loadBalancer: byPool,
   loadExponent: byPriority,
   measurement: byPool,
   metadata: byPriority,
   name: noFile,
   niceIncrement: 'setup: () => os.setPriority(n) of the pool does that',
-  onCreateWorker: 'setup runs in each host; env and execArgv may be functions of its place',
+  onCreateWorker: 'setup runs in each worker; env and execArgv may be functions of its place',
   queueClass: byPriority,
   queueStrategy: byPriority,
   recordTiming: always,
   rejectOnClear: 'pool.cancelWaiting() always rejects what waits',
-  restartWorkerOnError: 'a host that ends is always replaced where calls need it',
+  restartWorkerOnError: 'a worker that ends is always replaced where calls need it',
   runTime: byPool,
   saturated: 'pool.hasRoom() resolves when one more call may come',
   script: noFile,
   serialization: 'values always travel with their prototypes and shared references',
-  settings: forHosts,
+  settings: forWorkers,
   setupArgs: captured,
-  silent: 'onOutput of the pool gets what hosts print',
-  startWorkers: 'hosts start as calls come; pool.warm() starts them before the first',
+  silent: 'onOutput of the pool gets what workers print',
+  startWorkers: 'workers start as calls come; pool.warm() starts them before the first',
   stopOnError: 'settled: true of a map has errors among its results',
   strategy: byPool,
   strict: noRate,
@@ -143,29 +142,28 @@ const waysOut: Readonly<Record<string, string>> = {
   terminateTimeout: onClose,
   throwOnTimeout: 'a call that is out of time always rejects',
   times: noErrors,
-  trackUnmanagedFds: 'nothing to set: files that tasks leave open are closed with their host',
+  trackUnmanagedFds: 'nothing to set: files that tasks leave open are closed with their worker',
   unsaturated: 'pool.hasRoom() resolves when one more call may come',
-  useAtomics: 'nothing to choose: hosts are reached over shared memory where there is any',
+  useAtomics: 'nothing to choose: workers are reached over shared memory where there is any',
   waitTime: byPool,
   weights: byPool,
-  worker: noFile,
   workerChoiceStrategy: byPool,
   workerChoiceStrategyOptions: byPool,
   workerData: captured,
   workerHistogram: always,
   workerNodeKeys: byPool,
-  workerOptions: forHosts,
-  workerOpts: forHosts,
+  workerOptions: forWorkers,
+  workerOpts: forWorkers,
   workerPath: noFile,
-  WorkerPool: 'host: "thread" or "process" is an option of the pool',
+  WorkerPool: 'worker: "thread" or "process" is an option of the pool',
   workerSchedulingPolicy: byPool,
-  workerThreadOpts: forHosts,
+  workerThreadOpts: forWorkers,
 };
 
 const ofPool = new Set(
   (
-    'affinity channel cluster concurrentTasksPerHost env execArgv graceMs host idleTimeMs maxHeapMb ' +
-    'maxRssBytes maxSpareHosts maxTasksAhead maxTasksPerHost maxWaitingTasks minSpareHosts ' +
+    'affinity channel cluster concurrentTasksPerWorker env execArgv graceMs worker idleTimeMs maxHeapMb ' +
+    'maxRssBytes maxSpareWorkers maxTasksAhead maxTasksPerWorker maxWaitingTasks minSpareWorkers ' +
     'neighbourGraceMs onOutput setup size spin startRetryMs startTimeoutMs teardown'
   ).split(' '),
 );
@@ -188,7 +186,7 @@ function placeOf(bare: string, text: string, names: ReadonlySet<string>): string
 
 /** The end of the error for the option `name`; '' without a near name. `names` are the right ones. */
 export function hintFor(name: string, names: ReadonlySet<string>): string {
-  if (names.has('concurrentTasksPerHost') || names.has('retry')) {
+  if (names.has('concurrentTasksPerWorker') || names.has('retry')) {
     const text = entry(synonyms, name) ?? name;
     const [bare = ''] = text.split(':');
     if (names.has(bare)) return `; did you mean ${text}?`;

@@ -39,10 +39,6 @@ export {
   announcements,
   type ClusterLostMessage,
   type ClusterRefusedMessage,
-  type HostExitMessage,
-  type HostMessage,
-  type HostReadyMessage,
-  type HostRestartMessage,
   type PoolDegradedMessage,
   type PoolMessage,
   type PoolRecoveredMessage,
@@ -59,6 +55,10 @@ export {
   type TaskStartMessage,
   type UnitBlockedMessage,
   type UnitLostMessage,
+  type WorkerExitMessage,
+  type WorkerMessage,
+  type WorkerReadyMessage,
+  type WorkerRestartMessage,
 } from './diagnostics.js';
 export { exitCodeOf } from './exit-code.js';
 export { hasMorePrivates, hasPrivateMembers, isSameClass } from './hidden-class.js';

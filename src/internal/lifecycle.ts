@@ -1,4 +1,4 @@
-// The states of a thing with a life (host, pool, unit) and the one function that changes them. A step
+// The states of a thing with a life (worker, pool, unit) and the one function that changes them. A step
 // that the table does not allow is a bug of ours, and is thrown where it happens: found late, it
 // would be a task that settles twice or a process that nobody stops.
 
@@ -7,7 +7,7 @@ import { CodedError } from '../errors.js';
 /** From each state, the states that may follow. A state with none is the end. */
 export type Steps<State extends string> = { readonly [state in State]: readonly State[] };
 
-/** Holds a state; `what` names the thing in the error, "host 3". */
+/** Holds a state; `what` names the thing in the error, "worker 3". */
 export class Lifecycle<State extends string> {
   readonly #what: string;
   readonly #steps: Steps<State>;

@@ -1,6 +1,6 @@
 // Values that have no bytes, on their way to another thread of this process: the bytes that need them
 // hold the number of their parcel, and the values go beside the frames, as `postMessage` sends them.
-// Not here: which values these are (context/live.ts), the port that they take (host/parcels.ts).
+// Not here: which values these are (context/live.ts), the port that they take (worker/parcels.ts).
 
 import type { Transferable } from 'node:worker_threads';
 
@@ -12,7 +12,7 @@ export class Parcel {
   values: unknown[] = [];
   /** Leaves this thread with the parcel, which goes once then. */
   transfer: Transferable[] = [];
-  /** A host has it. */
+  /** A worker has it. */
   wasPosted = false;
   /** True: its transferables have left the caller. */
   #isDetached = false;
@@ -38,7 +38,7 @@ export class Parcel {
     this.#isDetached = true;
   }
 
-  /** Ends what no host will get, which the other ends see. A refused call keeps its own. */
+  /** Ends what no worker will get, which the other ends see. A refused call keeps its own. */
   discard(): void {
     if (this.wasPosted || !this.#isDetached) return;
     for (const each of this.transfer) void end(each);

@@ -7,12 +7,12 @@ export { followTasks } from './tasks.js';
 export { roleOf } from './thread-view.js';
 export type {
   BusView,
-  HostView,
   LoopView,
   PoolView,
   ProgramView,
   ServerView,
   SummaryView,
   ThreadView,
+  WorkerView,
 } from './view-types.js';
 export { Viewer } from './viewer.js';

@@ -1,11 +1,11 @@
-// The row of a pool and those of its hosts, from its stats at two looks.
+// The row of a pool and those of its workers, from its stats at two looks.
 
 import type { ThreadFigures } from '../agent/index.js';
 import { type Processes, perSecond, type Rate, total } from './rates.js';
 import { figuresOf, numberIn, objectsIn, textIn } from './told.js';
-import type { HostView, PoolView } from './view-types.js';
+import type { PoolView, WorkerView } from './view-types.js';
 
-interface HostFigures {
+interface WorkerFigures {
   readonly id: number;
   readonly kind: string;
   /** `undefined` for a thread: it is in the process of its pool. */
@@ -17,7 +17,7 @@ interface HostFigures {
 }
 
 interface MemoryFigures {
-  /** By the host's own clock. */
+  /** By the worker's own clock. */
   readonly atMs: number;
   readonly heapUsedBytes: number;
   readonly heapLimitBytes: number;
@@ -27,9 +27,9 @@ interface MemoryFigures {
 /** What `pool.stats()` returns, as far as it is shown. */
 export type PoolFigures = Omit<
   PoolView,
-  keyof At | 'busyHosts' | `${string}PerSecond` | 'hosts'
+  keyof At | 'busyWorkers' | `${string}PerSecond` | 'workers'
 > & {
-  readonly hosts: readonly HostFigures[];
+  readonly workers: readonly WorkerFigures[];
   readonly completedTasks: number;
 };
 
@@ -40,10 +40,10 @@ export function poolFiguresIn(told: unknown): PoolFigures {
   const { waited, ran }: { waited?: unknown; ran?: unknown } = Object(told);
   return {
     channel: textIn(told, 'channel'),
-    hosts: objectsIn(told, 'hosts').map(hostFiguresIn),
-    startedHosts: numberIn(told, 'startedHosts'),
-    endedHosts: numberIn(told, 'exitedHosts'),
-    lostHosts: numberIn(told, 'lostHosts'),
+    workers: objectsIn(told, 'workers').map(workerFiguresIn),
+    startedWorkers: numberIn(told, 'startedWorkers'),
+    endedWorkers: numberIn(told, 'exitedWorkers'),
+    lostWorkers: numberIn(told, 'lostWorkers'),
     waitingTasks: numberIn(told, 'waitingTasks'),
     runningTasks: numberIn(told, 'runningTasks'),
     completedTasks: numberIn(told, 'completedTasks'),
@@ -55,7 +55,7 @@ export function poolFiguresIn(told: unknown): PoolFigures {
   };
 }
 
-function hostFiguresIn(told: object): HostFigures {
+function workerFiguresIn(told: object): WorkerFigures {
   const kind = textIn(told, 'kind');
   const pid = numberIn(told, 'pid');
   return {
@@ -81,12 +81,14 @@ function memoryIn(told: object): MemoryFigures | undefined {
   };
 }
 
-/** Hosts of all pools of a thread that are processes. */
-export function processHosts(
+/** Workers of all pools of a thread that are processes. */
+export function processWorkers(
   thread: ThreadFigures,
 ): { readonly id: number; readonly pid: number }[] {
   return figuresOf(thread, 'pool').flatMap(({ figures }) =>
-    poolFiguresIn(figures).hosts.flatMap(({ id, pid }) => (pid === undefined ? [] : [{ id, pid }])),
+    poolFiguresIn(figures).workers.flatMap(({ id, pid }) =>
+      pid === undefined ? [] : [{ id, pid }],
+    ),
   );
 }
 
@@ -97,14 +99,16 @@ export function poolView(
   rate: Rate,
   processes: Processes,
 ): PoolView {
-  const before = new Map(last?.hosts.map((host) => [host.id, host]));
-  const hosts = now.hosts.map((host) => hostView(host, before.get(host.id), rate, processes));
+  const before = new Map(last?.workers.map((worker) => [worker.id, worker]));
+  const workers = now.workers.map((worker) =>
+    workerView(worker, before.get(worker.id), rate, processes),
+  );
   const { completedTasks, ...shown } = now;
   return {
     ...at,
     ...shown,
-    hosts,
-    busyHosts: hosts.filter(({ tasksInFlight }) => tasksInFlight > 0).length,
+    workers,
+    busyWorkers: workers.filter(({ tasksInFlight }) => tasksInFlight > 0).length,
     tasksPerSecond: rate(
       completedTasks + now.failedTasks,
       last && last.completedTasks + last.failedTasks,
@@ -113,17 +117,17 @@ export function poolView(
   };
 }
 
-function hostView(
-  host: HostFigures,
-  last: HostFigures | undefined,
+function workerView(
+  worker: WorkerFigures,
+  last: WorkerFigures | undefined,
   rate: Rate,
   { cpuShareOf, rssBytesOf }: Processes,
-): HostView {
-  const { memory, ...shown } = host;
-  const { pid } = host;
+): WorkerView {
+  const { memory, ...shown } = worker;
+  const { pid } = worker;
   return {
     ...shown,
-    tasksPerSecond: rate(host.tasksDone, last?.tasksDone),
+    tasksPerSecond: rate(worker.tasksDone, last?.tasksDone),
     cpuShare: pid === undefined ? undefined : cpuShareOf(pid),
     rssBytes: pid === undefined ? undefined : rssBytesOf(pid),
     heapUsedBytes: memory?.heapUsedBytes,

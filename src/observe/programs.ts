@@ -6,7 +6,7 @@ import { socketPaths } from '../internal/index.js';
 import { programPath } from '../proc/index.js';
 import { remoteServers, type ServerStatus } from '../serve/index.js';
 import { AgentLinks, type Answer } from './agent-link.js';
-import { processHosts } from './pool-view.js';
+import { processWorkers } from './pool-view.js';
 
 export interface FoundServer extends ServerStatus {
   /** When it answered, by `performance.now()`. */
@@ -17,7 +17,7 @@ export interface FoundServer extends ServerStatus {
 export interface SilentThread {
   readonly pid: number;
   readonly thread: number;
-  /** A host, or a unit that may block: its silence says nothing. */
+  /** A worker, or a unit that may block: its silence says nothing. */
   readonly mayBlock: boolean;
   /** What it told before. */
   readonly last: ThreadFigures | undefined;
@@ -78,10 +78,10 @@ export class Programs implements Disposable {
   async look(): Promise<Program[]> {
     const paths = socketPaths(agentSockets);
     const [answers, servers] = await Promise.all([this.#links.ask(paths), remoteServers()]);
-    const parents = hostParents(answers.flatMap(({ link }) => link.last ?? []));
+    const parents = workerParents(answers.flatMap(({ link }) => link.last ?? []));
     const grown = new Grown(parents);
     for (const { status, answeredMs } of servers) grown.addServer({ ...status, answeredMs });
-    // Loops first: they say whose they are, and other threads of their processes go with them. Hosts last.
+    // Loops first: they say whose they are, and other threads of their processes go with them. Workers last.
     const rank = (thread: ThreadFigures): number =>
       isLoop(thread) ? 0 : parents.has(thread.pid) ? 2 : 1;
     const threads = answers.flatMap(({ figures }) => figures ?? []);
@@ -103,7 +103,7 @@ class Grown {
   >();
   readonly #parents: ReadonlyMap<number, number>;
 
-  /** `parents`: the process of each host's pool. */
+  /** `parents`: the process of each worker's pool. */
   constructor(parents: ReadonlyMap<number, number>) {
     this.#parents = parents;
   }
@@ -144,7 +144,7 @@ class Grown {
     return known?.[0] ?? process;
   }
 
-  /** Of a host the process that is none, and has started it, or the host that has. */
+  /** Of a worker the process that is none, and has started it, or the worker that has. */
   #firstOf(pid: number): number {
     const seen = new Set<number>(); // what is told need not be true
     let first = pid;
@@ -185,10 +185,12 @@ function isLoop({ sources }: ThreadFigures): boolean {
   return serverOf(sources) !== undefined;
 }
 
-/** Of each host that is a process, the one of its pool; of one in several pools, any of theirs. */
-function hostParents(threads: readonly ThreadFigures[]): ReadonlyMap<number, number> {
+/** Of each worker that is a process, the one of its pool; of one in several pools, any of theirs. */
+function workerParents(threads: readonly ThreadFigures[]): ReadonlyMap<number, number> {
   return new Map(
-    threads.flatMap((thread) => processHosts(thread).map(({ pid }) => [pid, thread.pid] as const)),
+    threads.flatMap((thread) =>
+      processWorkers(thread).map(({ pid }) => [pid, thread.pid] as const),
+    ),
   );
 }
 

@@ -1,4 +1,4 @@
-// What runs in the hosts of a thread, as it ends: told by its agent ten times a second while somebody listens.
+// What runs in the workers of a thread, as it ends: told by its agent ten times a second while somebody listens.
 
 import { createConnection } from 'node:net';
 import { agentNameOf, agentSockets, parseSlice, type TaskSlice } from '../agent/index.js';

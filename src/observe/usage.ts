@@ -1,4 +1,4 @@
-// CPU and memory of processes, read from /proc: hosts have no agent, and one that is blocked does not
+// CPU and memory of processes, read from /proc: workers have no agent, and one that is blocked does not
 // answer. Nothing is known where there is no /proc.
 
 import { rssBytesOf, runningStat } from '../proc/index.js';

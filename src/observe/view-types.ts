@@ -1,5 +1,5 @@
 // What people see of the programs that run: plain data, the same for the terminal and the page. What is
-// `undefined` cannot be said yet (a rate needs two looks) or not here (CPU of a host that is a thread).
+// `undefined` cannot be said yet (a rate needs two looks) or not here (CPU of a worker that is a thread).
 
 export interface ProgramView {
   readonly pid: number;
@@ -11,7 +11,7 @@ export interface ProgramView {
   readonly buses: readonly BusView[];
 }
 
-/** Of a whole program: sums, and of its loops the worst. Those of hosts may be busy: they are not among them. */
+/** Of a whole program: sums, and of its loops the worst. Those of workers may be busy: they are not among them. */
 export interface SummaryView {
   readonly loops: number;
   /** Of its busiest loop, 0 to 1. */
@@ -19,12 +19,12 @@ export interface SummaryView {
   readonly lagP99Ms: number | undefined;
   /** But for those that may block. */
   readonly silentThreads: number;
-  readonly hosts: number;
-  readonly busyHosts: number;
+  readonly workers: number;
+  readonly busyWorkers: number;
   readonly waitingTasks: number;
   readonly tasksPerSecond: number | undefined;
   readonly requestsPerSecond: number | undefined;
-  /** Hosts, and processes of servers, that ended without having been asked to, since the start. */
+  /** Workers, and processes of servers, that ended without having been asked to, since the start. */
   readonly lost: number;
   /** Of all its processes: 1 is one core. */
   readonly cpuShare: number | undefined;
@@ -35,7 +35,7 @@ export interface ThreadView {
   readonly pid: number;
   readonly thread: number;
   /**
-   * `main`, `thread 2`, in a server `loop 0.1` (its process and its number there), or `host 3` where one has
+   * `main`, `thread 2`, in a server `loop 0.1` (its process and its number there), or `worker 3` where one has
    * pools of its own.
    */
   readonly role: string;
@@ -63,8 +63,8 @@ export interface PoolView {
   /** Its thread does not answer: all of it is as it was before, and there are no rates. */
   readonly isSilent: boolean;
   readonly channel: string;
-  readonly hosts: readonly HostView[];
-  readonly busyHosts: number;
+  readonly workers: readonly WorkerView[];
+  readonly busyWorkers: number;
   readonly waitingTasks: number;
   readonly runningTasks: number;
   readonly tasksPerSecond: number | undefined;
@@ -75,14 +75,14 @@ export interface PoolView {
   readonly runP50Ms: number;
   readonly runP99Ms: number;
   readonly failedTasks: number;
-  readonly startedHosts: number;
-  /** Hosts that have ended, whatever the reason was. */
-  readonly endedHosts: number;
+  readonly startedWorkers: number;
+  /** Workers that have ended, whatever the reason was. */
+  readonly endedWorkers: number;
   /** Of those, the ones that were not asked to. */
-  readonly lostHosts: number;
+  readonly lostWorkers: number;
 }
 
-export interface HostView {
+export interface WorkerView {
   readonly id: number;
   readonly kind: string;
   /** `undefined` for one that is a thread, or not here. */

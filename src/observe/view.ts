@@ -4,7 +4,7 @@
 // Not here: asking (programs.ts), /proc (usage.ts), what is shown of it and how (the command line, web/).
 
 import type { SourceFigures, ThreadFigures } from '../agent/index.js';
-import { poolFiguresIn, poolView, processHosts } from './pool-view.js';
+import { poolFiguresIn, poolView, processWorkers } from './pool-view.js';
 import type { Program } from './programs.js';
 import { most, type Processes, perSecond, total } from './rates.js';
 import { loopPids, serverViews } from './server-view.js';
@@ -31,7 +31,7 @@ function programPids({ pid, threads, servers, silent }: Program): number[] {
   const told = [...threads, ...silent.flatMap(({ last }) => last ?? [])];
   const ofThreads = told.flatMap((thread) => [
     thread.pid,
-    ...processHosts(thread).map((host) => host.pid),
+    ...processWorkers(thread).map((worker) => worker.pid),
   ]);
   return [...new Set([pid, ...loopPids(servers, told), ...ofThreads])];
 }
@@ -61,11 +61,11 @@ function programView(
   processes: Processes,
 ): ProgramView {
   const known = knownThreads(program, earlier);
-  const hosts = new Map(
-    known.flatMap(({ thread }) => processHosts(thread)).map(({ pid, id }) => [pid, id]),
+  const workers = new Map(
+    known.flatMap(({ thread }) => processWorkers(thread)).map(({ pid, id }) => [pid, id]),
   );
-  const threads = threadViews(program, known, hosts, processes);
-  const loops = threads.filter(({ pid }) => !hosts.has(pid));
+  const threads = threadViews(program, known, workers, processes);
+  const loops = threads.filter(({ pid }) => !workers.has(pid));
   const pools = known.flatMap((thread) => poolViews(thread, processes));
   const servers = serverViews(program, earlier, known);
   const buses = known.flatMap(busViews);
@@ -78,13 +78,13 @@ function programView(
     ]),
     lagP99Ms: most(loops.map(({ lagP99Ms }) => lagP99Ms)),
     silentThreads: program.silent.filter(({ mayBlock }) => !mayBlock).length,
-    hosts: total(pools.map(({ hosts }) => hosts.length)) ?? 0,
-    busyHosts: total(pools.map(({ busyHosts }) => busyHosts)) ?? 0,
+    workers: total(pools.map(({ workers }) => workers.length)) ?? 0,
+    busyWorkers: total(pools.map(({ busyWorkers }) => busyWorkers)) ?? 0,
     waitingTasks: total(pools.map(({ waitingTasks }) => waitingTasks)) ?? 0,
     tasksPerSecond: total(pools.map(({ tasksPerSecond }) => tasksPerSecond)),
     requestsPerSecond: total(servers.map(({ requestsPerSecond }) => requestsPerSecond)),
     lost:
-      (total(pools.map(({ lostHosts }) => lostHosts)) ?? 0) +
+      (total(pools.map(({ lostWorkers }) => lostWorkers)) ?? 0) +
       (total(servers.map(({ lostProcesses }) => lostProcesses)) ?? 0),
     cpuShare: total(pids.map(processes.cpuShareOf)),
     rssBytes: total(pids.map(processes.rssBytesOf)),
@@ -126,11 +126,11 @@ function sameThread(
   );
 }
 
-/** `hosts`: those that are processes, by pid. */
+/** `workers`: those that are processes, by pid. */
 function threadViews(
   { silent }: Program,
   known: readonly KnownThread[],
-  hosts: ReadonlyMap<number, number>,
+  workers: ReadonlyMap<number, number>,
   processes: Processes,
 ): ThreadView[] {
   const seen = new Set<number>();
@@ -144,12 +144,12 @@ function threadViews(
       .filter(({ isSilent }) => !isSilent)
       .map(({ thread, last }) => threadView(thread, last, isFirst(thread.pid), processes)),
     ...silent.map((each) => silentView(each, isFirst(each.pid), processes)),
-  ].map((row) => ({ ...row, role: roleIn(row, hosts.get(row.pid)) }));
+  ].map((row) => ({ ...row, role: roleIn(row, workers.get(row.pid)) }));
 }
 
-function roleIn({ role, thread }: ThreadView, host: number | undefined): string {
-  if (host === undefined) return role;
-  return thread === 0 ? `host ${host}` : `host ${host} ${role}`;
+function roleIn({ role, thread }: ThreadView, worker: number | undefined): string {
+  if (worker === undefined) return role;
+  return thread === 0 ? `worker ${worker}` : `worker ${worker} ${role}`;
 }
 
 function poolViews(

@@ -3,8 +3,8 @@
 // for ever or ends its process must not take the program along.
 
 import type { AnyFunction } from '../context/index.js';
-import { parentRelay } from '../host/index.js';
 import { type Pool, poolFor } from '../pool/index.js';
+import { parentRelay } from '../worker/index.js';
 import type { FilledMapOptions } from './options.js';
 import { RelayRunner } from './relay.js';
 import { type ChunkRunner, InlineRunner, PoolRunner } from './runner.js';
@@ -14,7 +14,7 @@ export function chooseRunner(mapper: AnyFunction, options: FilledMapOptions): Ch
   const { channel } = options;
   if (channel === 'inline') return new InlineRunner(mapper, 'asked for');
   const pool = options.pool ?? poolFor(channel);
-  if (pool === undefined || pool.maxHosts === 0) return insideHost(mapper);
+  if (pool === undefined || pool.maxWorkers === 0) return insideWorker(mapper);
   return new PoolRunner(pool, mapper, whyOf(pool, options));
 }
 
@@ -26,7 +26,7 @@ function whyOf({ channelKind }: Pool, { pool, channel }: FilledMapOptions): stri
     : 'there is no shared memory here: manycore doctor says why';
 }
 
-function insideHost(mapper: AnyFunction): ChunkRunner {
+function insideWorker(mapper: AnyFunction): ChunkRunner {
   const relay = parentRelay();
   if (relay === undefined) return new InlineRunner(mapper, 'its pool came with a task');
   return new RelayRunner(relay, mapper);

@@ -1,15 +1,15 @@
-// How many items go to a host at a time. Pure.
+// How many items go to a worker at a time. Pure.
 //
 // Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `shortestTargetMs`.
 // A chunk is as long as its longest wait, so near the end of a known input chunks shrink: each takes no
-// more than its share of what is left, halved, and no host is last alone (guided self-scheduling,
+// more than its share of what is left, halved, and no worker is last alone (guided self-scheduling,
 // Polychronopoulos and Kuck 1987). How long items take is measured from chunk to chunk, and a guess
-// that was wrong costs no more than the chunk's budget (host/chunk.ts).
+// that was wrong costs no more than the chunk's budget (worker/chunk.ts).
 // Figures: bench/cases/map-skewed.js. Not here: sending (map.ts), what a chunk is made of (source.ts).
 
 /** What was learnt of a map's items so far. */
 export interface ItemCost {
-  /** In the host, the mean in ms; `undefined` before the first answer. */
+  /** In the worker, the mean in ms; `undefined` before the first answer. */
   readonly runMs: number | undefined;
   /** The mean of a fast chunk: where items differ much, most are far below the mean of all. */
   readonly fastMs: number;
@@ -30,7 +30,7 @@ interface CostSum {
 }
 
 export interface ChunkLimits {
-  readonly hosts: number;
+  readonly workers: number;
   /** How long a chunk should take, in ms. */
   readonly targetMs: number;
   /** Items that are still to go; `undefined`: nobody knows. */
@@ -60,30 +60,30 @@ export const unknownCost: ItemCost = Object.freeze({
 });
 
 /**
- * A chunk takes about so long in its host. Each costs this thread the same, however long it is: some
+ * A chunk takes about so long in its worker. Each costs this thread the same, however long it is: some
  * 0.3 ms where it has slept meanwhile, because nothing of it is in a cache any more, and the cores on
- * which that runs are the hosts' (bench/cases/scaling.js). Another chunk lies ahead of it, so this
+ * which that runs are the workers' (bench/cases/scaling.js). Another chunk lies ahead of it, so this
  * thread may be so late with the next.
  */
 const shortestTargetMs = 20;
-/** With many hosts this thread would be late with the next chunk: it gets so long for each of them. */
-const targetMsPerHost = 0.2;
+/** With many workers this thread would be late with the next chunk: it gets so long for each of them. */
+const targetMsPerWorker = 0.2;
 /** No shorter than this near the end: the message costs as much. */
 const leastMs = 0.2;
 /** This thread writes no longer at a time: its event loop waits. */
 const mostSendMs = 1;
 /** A first guess may be far off, so chunks grow by this at a time. */
 const growth = 4;
-/** How many chunks each host should still get of what is left. */
-const sharesPerHost = 2;
+/** How many chunks each worker should still get of what is left. */
+const sharesPerWorker = 2;
 /** A chunk whose items take longer than expected gives back the rest after so many targets. */
 const budgetTargets = 1.5;
 /** Items that may come back unmapped are sent for no more than this part of a chunk's time. */
 const spareShare = 0.1;
 
 /** How long a chunk should take, in ms. */
-export function chunkTargetMs(hosts: number): number {
-  return Math.max(shortestTargetMs, hosts * targetMsPerHost);
+export function chunkTargetMs(workers: number): number {
+  return Math.max(shortestTargetMs, workers * targetMsPerWorker);
 }
 
 /** When a chunk that should take so long gives back what it has not begun, in ms. */
@@ -94,7 +94,7 @@ export function chunkBudgetMs(targetMs: number): number {
 /** How many items the next chunk should have: at least 1, at most what remains. */
 export function chunkItems(
   cost: ItemCost,
-  { hosts, targetMs, remainingItems }: ChunkLimits,
+  { workers, targetMs, remainingItems }: ChunkLimits,
 ): number {
   const { runMs, sendMs, mostItems } = cost;
   if (runMs === undefined) return 1;
@@ -104,14 +104,14 @@ export function chunkItems(
     growth * Math.max(1, mostItems),
   );
   if (remainingItems === undefined) return Math.max(1, Math.floor(wanted));
-  const share = Math.ceil(remainingItems / (hosts * sharesPerHost));
+  const share = Math.ceil(remainingItems / (workers * sharesPerWorker));
   const least = leastMs / runMs;
   const items = Math.floor(Math.min(wanted, Math.max(share, least)));
   return Math.max(1, Math.min(remainingItems, items));
 }
 
 /**
- * So many that a host has enough to do even if they are all fast; what it does not get to comes back.
+ * So many that a worker has enough to do even if they are all fast; what it does not get to comes back.
  * But where sending costs, only as many as it needs on average.
  */
 function itemsFor({ runMs = 0, fastMs, sendMs }: ItemCost, targetMs: number): number {

@@ -1,7 +1,7 @@
 // What becomes of results that are wanted all at once: each collector takes those of one piece after
 // the other, in the order in which they come, and has the whole at the end.
 
-import type { Cells, Chunk } from '../host/index.js';
+import type { Cells, Chunk } from '../worker/index.js';
 import { indexAt, type Piece } from './source.js';
 import { isTypedArray } from './typed.js';
 
@@ -39,7 +39,7 @@ export function asTheyCome(output: 'list' | 'settled'): Collector<unknown[]> {
   };
 }
 
-/** Results in `into`, where hosts have put them already unless they share no memory with us. */
+/** Results in `into`, where workers have put them already unless they share no memory with us. */
 export function filling<T extends Cells>(into: T): Collector<T> {
   return {
     output: 'fill',

@@ -1,5 +1,5 @@
 // What a map rejects with. What a mapper threw stays what it was, class and all, and learns where: a
-// property `itemIndex`, and in its stack the host and the item above the frames of the map's caller.
+// property `itemIndex`, and in its stack the worker and the item above the frames of the map's caller.
 
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError } from '../errors.js';
@@ -8,7 +8,7 @@ import type { ChunkFailure } from '../pool/index.js';
 
 /**
  * Whether a map was rejected with `error` because of one item: the index of that item in the input is its
- * `itemIndex`. False for what is of no single item, as `HOST_EXITED` of a chunk.
+ * `itemIndex`. False for what is of no single item, as `WORKER_EXITED` of a chunk.
  */
 export function hasItemIndex(error: unknown): error is Error & { readonly itemIndex: number } {
   return error instanceof Error && 'itemIndex' in error && typeof error.itemIndex === 'number';
@@ -24,7 +24,7 @@ export interface Place {
 /** The error of `failure` for the caller of the map. */
 export function locate(failure: ChunkFailure, site: CallSite, place: Place): unknown {
   const error = asObject(failure.error, place);
-  joinStacks(error, site, [failure.hostLabel, place.name].filter(Boolean).join(', '));
+  joinStacks(error, site, [failure.workerLabel, place.name].filter(Boolean).join(', '));
   if (place.index !== undefined) tellIndex(error, place.index);
   return error;
 }

@@ -1,9 +1,9 @@
-// One map from its beginning to its end: takes pieces from its source while hosts have room for them,
+// One map from its beginning to its end: takes pieces from its source while workers have room for them,
 // sends each as a chunk, and hands the results on. Knows nothing of who wants the results (collect.ts,
 // stream.ts) and of where chunks run (runner.ts).
 //
-//   source → piece → chunk in a host → results accepted
-//              ↑__________|  the part that the host did not get to
+//   source → piece → chunk in a worker → results accepted
+//              ↑__________|  the part that the worker did not get to
 //
 // The first failure ends it: chunks in flight are aborted, the source is closed, and whoever waits
 // hears. Who reads a stream in order first gets all results from before the item that failed: the chunks of
@@ -11,9 +11,9 @@
 
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
-import type { Cells, Chunk } from '../host/index.js';
 import { abortError, nowMs, unwatchAbort, watchAbort } from '../internal/index.js';
 import { ChunkFailure, callDefaults } from '../pool/index.js';
+import type { Cells, Chunk } from '../worker/index.js';
 import {
   chunkBudgetMs,
   chunkItems,
@@ -35,7 +35,7 @@ export interface MapParts {
   readonly output: Chunk['output'];
   /** As in a chunk; for other outputs than `fill` anything. */
   readonly into: Cells | string;
-  /** The items are in memory that hosts see: chunks name it and their range of it. */
+  /** The items are in memory that workers see: chunks name it and their range of it. */
   readonly isInPlace: boolean;
   readonly kind: ItemKind;
   readonly options: FilledMapOptions;
@@ -56,7 +56,7 @@ type MapState = 'running' | 'done' | 'failed';
 
 /** Between two calls of `onProgress`, in ms. */
 const progressEveryMs = 50;
-/** Pieces in flight or read ahead, in chunks for each host, where `lead` says nothing. */
+/** Pieces in flight or read ahead, in chunks for each worker, where `lead` says nothing. */
 const leadChunks = 4;
 
 export class MapRun {
@@ -192,14 +192,14 @@ export class MapRun {
   #nextItems(): number {
     const { source, runner, options } = this.#parts;
     const { chunkItems: fixedItems, leadItems = Infinity } = options;
-    const hosts = runner.hosts;
+    const workers = runner.workers;
     const returned = this.#returned.reduce((sum, { count }) => sum + count, 0);
     // Of an input that has ended only what came back is left, however little it told before.
     const remainingItems = source.isDone ? 0 : source.remainingItems;
     const wanted =
       fixedItems ??
       chunkItems(this.#cost, {
-        hosts,
+        workers,
         targetMs: this.#targetMs,
         remainingItems: remainingItems === undefined ? undefined : remainingItems + returned,
       });
@@ -207,14 +207,14 @@ export class MapRun {
   }
 
   get #targetMs(): number {
-    return chunkTargetMs(this.#parts.runner.hosts);
+    return chunkTargetMs(this.#parts.runner.workers);
   }
 
   /** How many items may be taken and not delivered. */
   get #leadItems(): number {
     const { options, runner } = this.#parts;
     if (options.leadItems !== undefined) return options.leadItems;
-    return leadChunks * runner.hosts * Math.max(this.#nextItems(), leadChunks);
+    return leadChunks * runner.workers * Math.max(this.#nextItems(), leadChunks);
   }
 
   get #undelivered(): number {
@@ -258,10 +258,10 @@ export class MapRun {
     this.pump();
   }
 
-  #accept(piece: Piece, { done, value, hostLabel, failed }: MappedChunk): void {
-    if (this.#parts.output === 'settled') this.#locateReasons(piece, value, hostLabel);
+  #accept(piece: Piece, { done, value, workerLabel, failed }: MappedChunk): void {
+    if (this.#parts.output === 'settled') this.#locateReasons(piece, value, workerLabel);
     if (failed !== undefined) {
-      const failure = new ChunkFailure(failed.error, done, hostLabel);
+      const failure = new ChunkFailure(failed.error, done, workerLabel);
       const { kind, site } = this.#parts;
       const error = locate(failure, site, placeOf(kind, piece, done));
       this.#acceptAll(piece, done, value);
@@ -282,12 +282,12 @@ export class MapRun {
     }
   }
 
-  #locateReasons(piece: Piece, outcomes: unknown, hostLabel: string | undefined): void {
+  #locateReasons(piece: Piece, outcomes: unknown, workerLabel: string | undefined): void {
     if (!Array.isArray(outcomes)) return;
     const { kind, site } = this.#parts;
     for (const [at, outcome] of outcomes.entries()) {
       if (outcome?.status !== 'rejected') continue;
-      const failure = new ChunkFailure(outcome.reason, at, hostLabel);
+      const failure = new ChunkFailure(outcome.reason, at, workerLabel);
       outcome.reason = locate(failure, site, placeOf(kind, piece, at));
     }
   }
@@ -298,7 +298,7 @@ export class MapRun {
       return;
     }
     const { options, site, kind } = this.#parts;
-    const isOfItems = failure.at >= 0 || failure.hostLabel !== undefined;
+    const isOfItems = failure.at >= 0 || failure.workerLabel !== undefined;
     const error = locate(failure, site, placeOf(kind, piece, failure.at));
     const at = Math.max(0, failure.at);
     if (!options.settled || !isOfItems) {
@@ -317,9 +317,9 @@ export class MapRun {
   }
 
   /** Nobody began the chunk, and there will be room: for a full queue when one in flight has ended. */
-  #mayTryLater({ error, at, hostLabel }: ChunkFailure): boolean {
+  #mayTryLater({ error, at, workerLabel }: ChunkFailure): boolean {
     if (error === notBegun) return true;
-    const isOfPool = at < 0 && hostLabel === undefined;
+    const isOfPool = at < 0 && workerLabel === undefined;
     if (!isOfPool || !hasCode(error, 'POOL_QUEUE_FULL') || this.#inFlight.size === 0) return false;
     this.#mostInFlight = this.#inFlight.size;
     return true;
@@ -383,7 +383,7 @@ export class MapRun {
     return {
       channel: runner.channel,
       why: runner.why,
-      hosts: runner.hosts,
+      workers: runner.workers,
       doneItems: this.#doneItems,
       totalItems: source.totalItems,
       chunks: this.#chunks,

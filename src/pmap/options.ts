@@ -12,7 +12,7 @@ import {
 } from '../internal/index.js';
 import { Pool } from '../pool/index.js';
 
-/** An array over a buffer: its items reach hosts without being copied when the buffer is `shared()`. */
+/** An array over a buffer: its items reach workers without being copied when the buffer is `shared()`. */
 export type TypedArray =
   | Int8Array
   | Uint8Array
@@ -37,7 +37,7 @@ export interface MapProgress {
 export type MapChannel = 'auto' | 'shm' | 'socket' | 'memory' | 'inline';
 
 export interface MapOptions {
-  /** The hosts to use. Default: the pool of `run`, or for a `channel` one with that channel. */
+  /** The workers to use. Default: the pool of `run`, or for a `channel` one with that channel. */
   readonly pool?: Pool | undefined;
   /** Default `auto`: see `stats().why` of the map. */
   readonly channel?: MapChannel | undefined;
@@ -45,17 +45,17 @@ export interface MapOptions {
   readonly ordered?: boolean | undefined;
   /**
    * Items that travel together, fewer where `lead` allows no more. `auto` (default): by how long they
-   * take. A chunk that a host has begun is mapped to its end, unless its mapper is async.
+   * take. A chunk that a worker has begun is mapped to its end, unless its mapper is async.
    */
   readonly chunk?: number | 'auto' | undefined;
-  /** Items read ahead of the results that were taken. `auto` (default): what keeps the hosts busy. */
+  /** Items read ahead of the results that were taken. `auto` (default): what keeps the workers busy. */
   readonly lead?: number | 'auto' | undefined;
-  /** Ends the map: it rejects with `ABORTED`, the input is closed, the hosts are free. */
+  /** Ends the map: it rejects with `ABORTED`, the input is closed, the workers are free. */
   readonly signal?: AbortSignal | undefined;
   /** An outcome for each item, as of `Promise.allSettled`, instead of ending at the first failure. */
   readonly settled?: boolean | undefined;
   /**
-   * How often the items of a chunk are mapped again when their host ends under them. Default 0. A map
+   * How often the items of a chunk are mapped again when their worker ends under them. Default 0. A map
    * in place copies all items for it.
    */
   readonly retry?: number | undefined;
@@ -81,7 +81,7 @@ export interface FilledMapOptions {
   readonly ordered: boolean;
   /** `undefined`: by how long they take. */
   readonly chunkItems: number | undefined;
-  /** `undefined`: what keeps the hosts busy. */
+  /** `undefined`: what keeps the workers busy. */
   readonly leadItems: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly settled: boolean;

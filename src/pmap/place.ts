@@ -1,6 +1,6 @@
 // How messages name the items of a piece, and which of them an error is told.
 
-import { pairAt } from '../host/index.js';
+import { pairAt } from '../worker/index.js';
 import type { Place } from './failure.js';
 import { indexAt, type Piece } from './source.js';
 

@@ -30,14 +30,14 @@ export interface MapStream<R> extends AsyncIterableIterator<R> {
 }
 
 /**
- * Calls `fn(item, index)` for every item in the hosts of a pool and resolves with the results, in the
+ * Calls `fn(item, index)` for every item in the workers of a pool and resolves with the results, in the
  * order of the items: `map`, on every core. `fn` sees what it captured as it was at the call. Items
  * come from an array (holes stay holes), an iterable or async iterable, or a typed array: then the
  * result is a typed array too, in shared memory, and of a `shared()` one nothing is copied.
  *
  * The first failure ends the map, which rejects with what `fn` threw; its `itemIndex` says for which
  * item. Rejects also with `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `TRANSFER_…`, `ABORTED`,
- * `HOST_EXITED` (with the items that were lost), `POOL_QUEUE_FULL` (where others filled the queue),
+ * `WORKER_EXITED` (with the items that were lost), `POOL_QUEUE_FULL` (where others filled the queue),
  * `POOL_CLOSED`.
  */
 export function pmap<T extends TypedArray>(
@@ -88,7 +88,7 @@ export function pmap(
 /**
  * The results one by one, in order or (`ordered: false`) as they come. Items are read no further ahead
  * of the reader than `lead`, and nothing begins before the first is asked for. Leaving the loop closes
- * the input and frees the hosts. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`, in order
+ * the input and frees the workers. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`, in order
  * after the results of all items before the one that failed.
  */
 pmap.stream = stream;
@@ -167,7 +167,7 @@ function filter(items: unknown, mapper: AnyFunction, given?: MapOptions): MapPro
 /**
  * Calls `fn(a, b, i, j)` for every unordered pair of items, i < j, and resolves with the results in
  * the order (0, 1), (0, 2), … (1, 2), …: n (n - 1) / 2 of them, but no list of pairs is made, and
- * every host gets the items once. Holes are pairs with `undefined`. Fails like `pmap`; `itemIndex` is
+ * every worker gets the items once. Holes are pairs with `undefined`. Fails like `pmap`; `itemIndex` is
  * the number of the pair, and the stack names its items.
  */
 pmap.pairs = pairs;

@@ -2,9 +2,9 @@
 // results. Nothing is sent here, and what throws leaves nothing pinned or open behind.
 
 import type { AnyFunction, CallSite } from '../context/index.js';
-import type { Cells } from '../host/index.js';
 import { abortError, functionName, invalid, notFunction, ownOf } from '../internal/index.js';
 import { traceMap } from '../pool/index.js';
+import type { Cells } from '../worker/index.js';
 import { chooseRunner } from './choose.js';
 import { type Collector, filling } from './collect.js';
 import { MapRun } from './map.js';
@@ -57,7 +57,7 @@ export interface Shape {
 export const statsOfNone: MapStats = Object.freeze({
   channel: 'inline',
   why: 'it did not begin',
-  hosts: 0,
+  workers: 0,
   doneItems: 0,
   totalItems: undefined,
   chunks: 0,
@@ -199,7 +199,7 @@ export function prepareFill(
 }
 
 /**
- * Whether a map is in place. Hosts that read what others write would see what nobody can foresee, so
+ * Whether a map is in place. Workers that read what others write would see what nobody can foresee, so
  * anything between in place and apart is `OPTION_INVALID`.
  */
 function checkOverlap(items: TypedArray, into: TypedArray): boolean {

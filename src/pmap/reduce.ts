@@ -1,4 +1,4 @@
-// The parallel reduction. Hosts map and combine what a chunk holds, so that one value comes back of
+// The parallel reduction. Workers map and combine what a chunk holds, so that one value comes back of
 // each; neighbours among these go out again in groups to be combined, until one is left. Only
 // neighbours are ever combined, so `combine` must be associative, and need not be commutative.
 
@@ -20,7 +20,7 @@ import type { ChunkRunner } from './runner.js';
 import { ArraySource } from './source.js';
 
 /**
- * Maps every item with `map(item, index)` and combines the results in the hosts: `initial` with all of
+ * Maps every item with `map(item, index)` and combines the results in the workers: `initial` with all of
  * them, in their order. `combine` is called with neighbours, however they are grouped, so it must be
  * associative. Resolves with `initial` where there is nothing to map. Fails like `pmap`;
  * `OPTION_INVALID` for `settled`.
@@ -142,7 +142,7 @@ function longestRow(partials: Partial[]): Partial[] {
 }
 
 /**
- * Combines values with their neighbours in the hosts, in a tree, until one is left. `combining` holds
+ * Combines values with their neighbours in the workers, in a tree, until one is left. `combining` holds
  * the run that is at it.
  */
 async function combineAll(
@@ -153,7 +153,7 @@ async function combineAll(
 ): Promise<unknown> {
   let level = values;
   while (level.length > 1) {
-    const chunkItems = Math.max(2, Math.ceil(level.length / runner.hosts));
+    const chunkItems = Math.max(2, Math.ceil(level.length / runner.workers));
     const options: FilledMapOptions = {
       ...request.options,
       chunkItems,

@@ -1,26 +1,26 @@
-// Where a map inside a task runs: in its own host, and in others while they have nothing else to do.
-// What that host offers goes through the parent (host/relay.ts).
+// Where a map inside a task runs: in its own worker, and in others while they have nothing else to do.
+// What that worker offers goes through the parent (worker/relay.ts).
 
 import type { AnyFunction } from '../context/index.js';
 import { hasCode } from '../errors.js';
-import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../host/index.js';
 import { nowMs } from '../internal/index.js';
 import { type ChunkCall, ChunkFailure } from '../pool/index.js';
+import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../worker/index.js';
 import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './runner.js';
 
-/** How long the parent is not asked again after it had no idle host, in ms. */
+/** How long the parent is not asked again after it had no idle worker, in ms. */
 const askAgainMs = 5;
 /** A map that is over sooner offers nothing, in ms. */
 const worthAskingMs = 1;
 const mostRelayed = 256;
 
 /**
- * For a map inside a task: runs chunks in this host, and offers others to the parent as long as it has
- * idle hosts for them. What comes back untouched runs here.
+ * For a map inside a task: runs chunks in this worker, and offers others to the parent as long as it has
+ * idle workers for them. What comes back untouched runs here.
  */
 export class RelayRunner implements ChunkRunner {
   readonly channel = 'inline';
-  readonly why = 'a host is one core: others take part while they have nothing else to do';
+  readonly why = 'a worker is one core: others take part while they have nothing else to do';
   readonly knownCost = undefined;
   readonly isHere = false;
   readonly sharesMemory: boolean;
@@ -29,12 +29,12 @@ export class RelayRunner implements ChunkRunner {
   readonly #here: InlineRunner;
   /** Made when the first chunk is offered; `null`: the mapper cannot travel. */
   #relayed: RelayedFunction | null | undefined;
-  /** False once a host has ended under a chunk that it took. */
+  /** False once a worker has ended under a chunk that it took. */
   #mayOffer = true;
   #ranHereMs = 0;
   #isRunningHere = false;
   #relayedChunks = 0;
-  /** How many chunks the parent found hosts for at a time, and one more. */
+  /** How many chunks the parent found workers for at a time, and one more. */
   #mostChunks = 1;
   #askAtMs = 0;
 
@@ -45,7 +45,7 @@ export class RelayRunner implements ChunkRunner {
     this.#here = new InlineRunner(mapper, this.why);
   }
 
-  get hosts(): number {
+  get workers(): number {
     return 1 + this.#relayedChunks;
   }
 
@@ -80,13 +80,13 @@ export class RelayRunner implements ChunkRunner {
       const sentMs = nowMs() - startedMs;
       const { done, value, ranMs, failed } = await answered;
       this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
-      return { done, value, ranMs, failed, sentMs, hostLabel: 'another host' };
+      return { done, value, ranMs, failed, sentMs, workerLabel: 'another worker' };
     } catch (thrown) {
       const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
-      const hasEnded = at < 0 && hasCode(error, 'HOST_EXITED');
+      const hasEnded = at < 0 && hasCode(error, 'WORKER_EXITED');
       if (hasEnded && options.retry > 0)
         this.#mayOffer = false; // what ended it runs again here
-      else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another host');
+      else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another worker');
       this.#mostChunks = Math.max(1, this.#relayedChunks - 1);
       this.#askAtMs = nowMs() + askAgainMs;
       throw new ChunkFailure(notBegun, -1, undefined);

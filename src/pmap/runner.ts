@@ -1,9 +1,11 @@
-// Where the chunks of a map run: in the hosts of a pool, or right here. Each takes a chunk and gives a
+// Where the chunks of a map run: in the workers of a pool, or right here. Each takes a chunk and gives a
 // promise of its answer, so that the rest of a map knows no difference.
 // Not here: which one a map gets (choose.ts), maps inside tasks (relay.ts).
 
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
+import { nowMs, setImmediate } from '../internal/index.js';
+import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
 import {
   type Chunk,
   type ChunkAnswer,
@@ -11,16 +13,14 @@ import {
   ItemFailure,
   type Mapper,
   runChunk,
-} from '../host/index.js';
-import { nowMs, setImmediate } from '../internal/index.js';
-import { type ChunkCall, ChunkFailure, type PinnedFunction, type Pool } from '../pool/index.js';
+} from '../worker/index.js';
 import { type ItemCost, isCheaperHere } from './chunk.js';
 
 export interface MappedChunk extends ChunkAnswer {
   /** How long this thread took to send it, in ms; `undefined`: it was not sent. */
   readonly sentMs: number | undefined;
   /** Where it ran, for messages; `undefined`: here. */
-  readonly hostLabel: string | undefined;
+  readonly workerLabel: string | undefined;
 }
 
 export interface ChunkRunner {
@@ -28,7 +28,7 @@ export interface ChunkRunner {
   readonly channel: ChannelKind | 'inline';
   readonly why: string;
   /** Chunks that run at a time. */
-  readonly hosts: number;
+  readonly workers: number;
   /** Chunks that may be in flight: one runs, one is there when it ends. */
   readonly window: number;
   /** Chunks are not copied: their items and results are those of the caller. */
@@ -48,13 +48,13 @@ export interface ChunkRunner {
 /** The error of a chunk that nobody began: its items are to be sent again, when there is room. */
 export const notBegun = Symbol('not begun');
 
-const chunksPerHost = 2;
+const chunksPerWorker = 2;
 /** What the items of a mapper cost, by the mapper's code: the next map begins with it. */
 const costs = new Map<number, ItemCost>();
 
 export class PoolRunner implements ChunkRunner {
   readonly channel: ChannelKind;
-  readonly hosts: number;
+  readonly workers: number;
   readonly window: number;
   readonly isHere = false;
   readonly sharesMemory: boolean;
@@ -65,8 +65,8 @@ export class PoolRunner implements ChunkRunner {
   constructor(pool: Pool, mapper: AnyFunction, why: string) {
     this.channel = pool.channelKind;
     this.#why = why;
-    this.hosts = pool.maxHosts;
-    this.window = chunksPerHost * pool.maxHosts;
+    this.workers = pool.maxWorkers;
+    this.window = chunksPerWorker * pool.maxWorkers;
     this.sharesMemory = pool.channelKind === 'shm';
     this.#pinned = pool.pin(mapper);
   }
@@ -102,7 +102,7 @@ export class PoolRunner implements ChunkRunner {
 export class InlineRunner implements ChunkRunner {
   readonly channel = 'inline';
   readonly why: string;
-  readonly hosts = 1;
+  readonly workers = 1;
   readonly window = 1;
   readonly isHere = true;
   readonly sharesMemory = true;
@@ -122,7 +122,7 @@ export class InlineRunner implements ChunkRunner {
       const answer = await new InlineReports(undefined).run(() =>
         runChunk(this.#mapper, chunk, isStopped),
       );
-      return { ...answer, sentMs: undefined, hostLabel: undefined };
+      return { ...answer, sentMs: undefined, workerLabel: undefined };
     } catch (thrown) {
       if (thrown instanceof ItemFailure) throw new ChunkFailure(thrown.error, thrown.at, undefined);
       throw new ChunkFailure(thrown, -1, undefined);

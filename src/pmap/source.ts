@@ -1,10 +1,10 @@
-// Where the items of a map come from, cut into pieces as hosts ask for them: an array, a typed array,
+// Where the items of a map come from, cut into pieces as workers ask for them: an array, a typed array,
 // an iterable, an async iterable, or all pairs of an array. A piece remembers its place, so that results
-// can be put in order, and the part of it that a host did not get to can be handed out again.
+// can be put in order, and the part of it that a worker did not get to can be handed out again.
 // Not here: how large a piece should be (chunk.ts), sending it (map.ts).
 
-import type { Cells } from '../host/index.js';
 import { clearImmediate, nowMs, setImmediate } from '../internal/index.js';
+import type { Cells } from '../worker/index.js';
 import { isTypedArray } from './typed.js';
 
 /** Items that travel together. */
@@ -14,7 +14,7 @@ export interface Piece {
   /** Index of its first item in the input; of pairs the number of the first pair. */
   readonly start: number;
   readonly count: number;
-  /** Item `at` of the piece is `items[offset + at]`; of pairs the hosts have the items. */
+  /** Item `at` of the piece is `items[offset + at]`; of pairs the workers have the items. */
   readonly items: Cells;
   readonly offset: number;
   /** Where the indices do not follow each other. */

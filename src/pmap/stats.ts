@@ -8,7 +8,7 @@ export interface MapStats {
   /** Why there. */
   readonly why: string;
   /** Chunks that run at a time. */
-  readonly hosts: number;
+  readonly workers: number;
   readonly doneItems: number;
   /** `undefined` for iterables, which do not tell. */
   readonly totalItems: number | undefined;

@@ -1,21 +1,21 @@
 // Typed arrays as input and output of maps: recognised whatever realm they come from, and made in
-// shared memory, where all hosts write their parts of one result.
+// shared memory, where all workers write their parts of one result.
 
 import { isTypedArray as isTypedArrayOfNode } from 'node:util/types';
 import { hasCode } from '../errors.js';
-import { type Cells, isSharedMemory, newArray, shared } from '../host/index.js';
+import { type Cells, isSharedMemory, newArray, shared } from '../worker/index.js';
 import type { TypedArray } from './options.js';
 
 export function isTypedArray(value: unknown): value is TypedArray {
   return isTypedArrayOfNode(value);
 }
 
-/** The name of its class, that of `Buffer` being the one below it: hosts make new ones by it. */
+/** The name of its class, that of `Buffer` being the one below it: workers make new ones by it. */
 export function classNameOf(array: TypedArray): string {
   return array[Symbol.toStringTag];
 }
 
-/** Whether hosts over shared memory see it where it is. */
+/** Whether workers over shared memory see it where it is. */
 export function isShared(array: TypedArray): boolean {
   return isSharedMemory(array.buffer);
 }

@@ -1,19 +1,19 @@
-// Tasks that one host alone may run: those of a key, those that each host runs, and those that need a host of
-// their own to begin in. They wait in the lane of that host (lanes.ts), beside the queue.
+// Tasks that one worker alone may run: those of a key, those that each worker runs, and those that need a worker of
+// their own to begin in. They wait in the lane of that worker (lanes.ts), beside the queue.
 // Not here: the queue, and what sending a task is (dispatcher.ts).
 
 import type { CodedError } from '../errors.js';
-import type { Fleet, TaskHost } from './fleet.js';
+import type { Fleet, TaskWorker } from './fleet.js';
 import { isThere, Lanes } from './lanes.js';
-import { hostGone } from './refusals.js';
+import { workerGone } from './refusals.js';
 import type { Task } from './task.js';
 
 export interface BoundTasksOptions {
   readonly fleet: Fleet;
   readonly concurrentTasks: number;
   readonly isQueueEmpty: () => boolean;
-  /** Sends a task to a host if it can begin there at once; false: nothing was done. */
-  readonly trySendTo: (task: Task, host: TaskHost) => boolean;
+  /** Sends a task to a worker if it can begin there at once; false: nothing was done. */
+  readonly trySendTo: (task: Task, worker: TaskWorker) => boolean;
   /** Puts a task to the front of the queue. */
   readonly requeue: (task: Task) => void;
   readonly refuse: (task: Task, error: CodedError) => void;
@@ -32,13 +32,13 @@ export class BoundTasks {
     return this.#lanes.length;
   }
 
-  /** True: no task waits for `host` alone. */
-  isNext(host: TaskHost): boolean {
-    return this.#lanes.peek(host) === undefined;
+  /** True: no task waits for `worker` alone. */
+  isNext(worker: TaskWorker): boolean {
+    return this.#lanes.peek(worker) === undefined;
   }
 
-  wait(task: Task, host: TaskHost): void {
-    this.#lanes.wait(task, host);
+  wait(task: Task, worker: TaskWorker): void {
+    this.#lanes.wait(task, worker);
   }
 
   /** Takes a task out, wherever it waits; false: it is not here. */
@@ -48,20 +48,20 @@ export class BoundTasks {
 
   /** Takes out all that waits. */
   takeAll(): Task[] {
-    return this.#lanes.hosts.flatMap((host) => this.#lanes.leave(host));
+    return this.#lanes.workers.flatMap((worker) => this.#lanes.leave(worker));
   }
 
-  /** As `leave`, for each host for which tasks wait. */
+  /** As `leave`, for each worker for which tasks wait. */
   leaveGone(): void {
-    if (this.#lanes.length > 0) for (const host of this.#lanes.hosts) this.leave(host);
+    if (this.#lanes.length > 0) for (const worker of this.#lanes.workers) this.leave(worker);
   }
 
-  /** What waits for a host that takes no more goes to the front of the queue; of `runOnEach` it is refused. */
-  leave(host: TaskHost): void {
-    if (isThere(host)) return;
-    for (const task of this.#lanes.leave(host).reverse()) {
-      if (task.options.hostId === undefined) this.#options.requeue(task);
-      else this.#options.refuse(task, hostGone(task.name));
+  /** What waits for a worker that takes no more goes to the front of the queue; of `runOnEach` it is refused. */
+  leave(worker: TaskWorker): void {
+    if (isThere(worker)) return;
+    for (const task of this.#lanes.leave(worker).reverse()) {
+      if (task.options.workerId === undefined) this.#options.requeue(task);
+      else this.#options.refuse(task, workerGone(task.name));
     }
   }
 
@@ -69,79 +69,81 @@ export class BoundTasks {
   pump(): void {
     if (this.#lanes.length === 0) return;
     this.#moveHandOvers();
-    for (const host of this.#lanes.hosts) this.#pumpLane(host);
+    for (const worker of this.#lanes.workers) this.#pumpLane(worker);
   }
 
-  /** Sends what waits for an empty host to one that is empty earlier than its own. */
+  /** Sends what waits for an empty worker to one that is empty earlier than its own. */
   #moveHandOvers(): void {
-    for (const host of this.#lanes.hosts) {
-      const task = this.#lanes.peek(host);
-      if (task === undefined || !this.needsEmptyHost(task) || isNamed(task)) continue;
-      const empty = this.#options.fleet.hosts.find(
+    for (const worker of this.#lanes.workers) {
+      const task = this.#lanes.peek(worker);
+      if (task === undefined || !this.needsEmptyWorker(task) || isNamed(task)) continue;
+      const empty = this.#options.fleet.workers.find(
         (each) => each.isOpen && each.inFlight === 0 && this.isNext(each),
       );
       if (empty !== undefined && this.#options.trySendTo(task, empty)) this.#lanes.remove(task);
     }
   }
 
-  /** Sends what waits for `host` alone. */
-  #pumpLane(host: TaskHost): void {
-    let task = this.#lanes.peek(host);
-    while (task !== undefined && this.#options.trySendTo(task, host)) {
+  /** Sends what waits for `worker` alone. */
+  #pumpLane(worker: TaskWorker): void {
+    let task = this.#lanes.peek(worker);
+    while (task !== undefined && this.#options.trySendTo(task, worker)) {
       this.#lanes.remove(task);
-      task = this.#lanes.peek(host);
+      task = this.#lanes.peek(worker);
     }
   }
 
-  /** The host whose lane a new task is for. Where tasks wait for any host, older ones of its key may be among them. */
-  laneOf(task: Task): TaskHost | undefined {
-    return this.isBound(task) && this.#options.isQueueEmpty() ? this.#hostOf(task) : undefined;
+  /** The worker whose lane a new task is for. Where tasks wait for any worker, older ones of its key may be among them. */
+  laneOf(task: Task): TaskWorker | undefined {
+    return this.isBound(task) && this.#options.isQueueEmpty() ? this.#workerOf(task) : undefined;
   }
 
-  /** True: one host alone may run it. */
+  /** True: one worker alone may run it. */
   isBound(task: Task): boolean {
-    return isNamed(task) || this.needsEmptyHost(task);
+    return isNamed(task) || this.needsEmptyWorker(task);
   }
 
-  /** What it hands over goes once: it must not be with a host that a neighbour blocks before it begins. */
-  needsEmptyHost({ options: { transfer } }: Task): boolean {
+  /** What it hands over goes once: it must not be with a worker that a neighbour blocks before it begins. */
+  needsEmptyWorker({ options: { transfer } }: Task): boolean {
     return transfer.length > 0 && this.#options.concurrentTasks > 1;
   }
 
-  /** The one host for a task that is bound to one; `undefined`: none is there. */
-  #hostOf(task: Task): TaskHost | undefined {
-    const { key, hostId } = task.options;
-    if (hostId !== undefined) return this.#options.fleet.hosts.find(({ id }) => id === hostId);
-    if (key !== undefined) return this.#lanes.hostOf(key, () => this.#candidates());
+  /** The one worker for a task that is bound to one; `undefined`: none is there. */
+  #workerOf(task: Task): TaskWorker | undefined {
+    const { key, workerId } = task.options;
+    if (workerId !== undefined)
+      return this.#options.fleet.workers.find(({ id }) => id === workerId);
+    if (key !== undefined) return this.#lanes.workerOf(key, () => this.#candidates());
     return this.#lanes.emptiest(this.#candidates());
   }
 
-  #candidates(): readonly TaskHost[] {
+  #candidates(): readonly TaskWorker[] {
     const { fleet } = this.#options;
-    if (!fleet.hasIdleHost) fleet.warm(this.#lanes.hosts.length + 1);
-    return fleet.hosts;
+    if (!fleet.hasIdleWorker) fleet.warm(this.#lanes.workers.length + 1);
+    return fleet.workers;
   }
 
-  /** Sends a bound task of the queue, or lets it wait in a lane; false: it has no host yet. */
+  /** Sends a bound task of the queue, or lets it wait in a lane; false: it has no worker yet. */
   trySend(task: Task): boolean {
-    const host = this.#hostOf(task);
-    if (host === undefined) {
-      if (task.options.hostId === undefined) return false;
-      this.#options.refuse(task, hostGone(task.name));
+    const worker = this.#workerOf(task);
+    if (worker === undefined) {
+      if (task.options.workerId === undefined) return false;
+      this.#options.refuse(task, workerGone(task.name));
       return true;
     }
-    if (!this.isNext(host) || !this.#options.trySendTo(task, host)) this.#lanes.wait(task, host);
+    if (!this.isNext(worker) || !this.#options.trySendTo(task, worker))
+      this.#lanes.wait(task, worker);
     return true;
   }
 
-  /** Hosts that are not reserved for a task that came before. */
-  hostsFor(task: Task): readonly TaskHost[] {
-    if (this.#lanes.length === 0) return this.#options.fleet.hosts;
-    return this.#options.fleet.hosts.filter((host) => !this.#lanes.isReserved(host, task));
+  /** Workers that are not reserved for a task that came before. */
+  workersFor(task: Task): readonly TaskWorker[] {
+    if (this.#lanes.length === 0) return this.#options.fleet.workers;
+    return this.#options.fleet.workers.filter((worker) => !this.#lanes.isReserved(worker, task));
   }
 }
 
-/** True: its options say which host runs it. */
-function isNamed({ options: { key, hostId } }: Task): boolean {
-  return key !== undefined || hostId !== undefined;
+/** True: its options say which worker runs it. */
+function isNamed({ options: { key, workerId } }: Task): boolean {
+  return key !== undefined || workerId !== undefined;
 }

@@ -1,9 +1,9 @@
-// The cores of this process, shared by all its pools: a host that has work holds one, and a pool that
-// finds none left waits until another pool's host is idle. Two pools of four hosts on four cores so
+// The cores of this process, shared by all its pools: a worker that has work holds one, and a pool that
+// finds none left waits until another pool's worker is idle. Two pools of four workers on four cores so
 // run four tasks at a time, not eight that slow each other down.
-// Every pool may have one host at work whatever the others do: no pool starves, none can deadlock.
+// Every pool may have one worker at work whatever the others do: no pool starves, none can deadlock.
 
-import { grantedCores } from '../host/index.js';
+import { grantedCores } from '../worker/index.js';
 
 export class CoreBudget {
   #coreCount: number;
@@ -26,9 +26,9 @@ export class CoreBudget {
     return this.#usedCores >= this.#coreCount;
   }
 
-  /** A pool of `hostCount` hosts was asked for in so many words: that many may work at a time. */
-  raise(hostCount: number): void {
-    this.#coreCount = Math.max(this.#coreCount, hostCount);
+  /** A pool of `workerCount` workers was asked for in so many words: that many may work at a time. */
+  raise(workerCount: number): void {
+    this.#coreCount = Math.max(this.#coreCount, workerCount);
   }
 
   /**

@@ -1,11 +1,11 @@
-// Options that hosts of one pool may differ in. A function gets the place of the host and not its number, which
-// is never used again: a port or a database for each host needs as many as the pool has hosts.
+// Options that workers of one pool may differ in. A function gets the place of the worker and not its number, which
+// is never used again: a port or a database for each worker needs as many as the pool has workers.
 
 import { isPromise } from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { invalid, messageOf } from '../internal/index.js';
 
-/** The same for all hosts of a pool, or what a function returns for each. */
+/** The same for all workers of a pool, or what a function returns for each. */
 export type ByPlace<T> = T | ((place: number) => T);
 
 /** The lowest free place. */
@@ -15,7 +15,7 @@ export function freePlace(taken: readonly number[]): number {
   return place;
 }
 
-/** The option of the host at `place`. Throws `OPTION_INVALID` where its function throws or returns something else. */
+/** The option of the worker at `place`. Throws `OPTION_INVALID` where its function throws or returns something else. */
 export function atPlace<T extends object>(
   name: string,
   option: ByPlace<T>,
@@ -32,7 +32,7 @@ export function atPlace<T extends object>(
   return check(what, value);
 }
 
-/** True: hosts may differ in it. */
+/** True: workers may differ in it. */
 export function isByPlace<T extends object>(option: ByPlace<T>): option is (place: number) => T {
   return typeof option === 'function';
 }

@@ -4,15 +4,15 @@
 
 import type { ChannelKind } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { sharedMemoryProblem } from '../host/index.js';
+import { sharedMemoryProblem } from '../worker/index.js';
 import type { FilledPoolOptions } from './options.js';
 
 let hasWarned = false;
 
 /** The channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
-export function chooseChannel({ channel, host, remote }: FilledPoolOptions): ChannelKind {
+export function chooseChannel({ channel, worker, remote }: FilledPoolOptions): ChannelKind {
   if (remote !== undefined) return 'socket';
-  const fallback = host === 'process' ? 'socket' : 'memory';
+  const fallback = worker === 'process' ? 'socket' : 'memory';
   const problem = channel === fallback ? undefined : sharedMemoryProblem();
   if (channel === 'auto') {
     if (problem === undefined) return 'shm';
@@ -29,7 +29,7 @@ export function chooseChannel({ channel, host, remote }: FilledPoolOptions): Cha
   if (channel !== 'shm' && channel !== fallback) {
     throw new CodedError(
       'CHANNEL_UNAVAILABLE',
-      `channel "${channel}" does not reach a ${host}: use "${fallback}" or "auto"`,
+      `channel "${channel}" does not reach a ${worker}: use "${fallback}" or "auto"`,
     );
   }
   return channel;

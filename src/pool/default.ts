@@ -1,10 +1,9 @@
 // `run` and `parallel` without a pool of one's own: one pool for the program, made at the first call,
-// with one host for each core granted. Inside a host there is no such pool: what a task runs in
-// parallel runs inline there, because every core has its host already.
+// with one worker for each core granted. Inside a worker there is no such pool: what a task runs in
+// parallel runs inline there, because every core has its worker already.
 
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
-import { isInsideHost } from '../host/index.js';
 import {
   defineOwn,
   descriptorOf,
@@ -13,6 +12,7 @@ import {
   optionsAlone,
   ownOf,
 } from '../internal/index.js';
+import { isInsideWorker } from '../worker/index.js';
 import { callInline } from './inline.js';
 import {
   type CallOptions,
@@ -40,10 +40,10 @@ const byChannel = new Map<ChannelKind, Pool>();
 
 /**
  * The pool without which work goes to no pool of the user's: that of `run`, or one for all the work
- * that asked for another channel. `undefined` inside a host. Throws `CHANNEL_UNAVAILABLE`.
+ * that asked for another channel. `undefined` inside a worker. Throws `CHANNEL_UNAVAILABLE`.
  */
 export function poolFor(channel: ChannelKind | 'auto'): Pool | undefined {
-  if (isInsideHost()) return undefined;
+  if (isInsideWorker()) return undefined;
   const pool = defaultPool();
   if (channel === 'auto' || pool.channelKind === channel) return pool;
   const known = byChannel.get(channel);
@@ -51,7 +51,7 @@ export function poolFor(channel: ChannelKind | 'auto'): Pool | undefined {
   const made = new Pool({
     ...realmOptions,
     channel,
-    host: channel === 'memory' ? 'thread' : 'process',
+    worker: channel === 'memory' ? 'thread' : 'process',
   });
   byChannel.set(channel, made);
   return made;
@@ -69,7 +69,7 @@ function callOn(
   args: unknown[],
   options: FilledCallOptions,
 ): Promise<unknown> {
-  if (pool === undefined && isInsideHost() && typeof fn === 'function')
+  if (pool === undefined && isInsideWorker() && typeof fn === 'function')
     return callInline(fn, args, options);
   let used: Pool;
   try {
@@ -97,7 +97,7 @@ function fillRunOptions(options: RunOptions = {}): {
   return { filled, pool };
 }
 
-/** Runs `fn(...args)` in a host of the default pool; see `Pool.run`. */
+/** Runs `fn(...args)` in a worker of the default pool; see `Pool.run`. */
 export function run<A extends unknown[], R>(
   fn: (...args: A) => R,
   ...args: A
@@ -121,7 +121,7 @@ function runWithOptions(options: RunOptions, ...more: unknown[]): typeof run {
 }
 
 /**
- * `fn` as a function that runs in a host: the same arguments, name and length, a promise of the result. Throws
+ * `fn` as a function that runs in a worker: the same arguments, name and length, a promise of the result. Throws
  * `OPTION_INVALID`, `TASK_NOT_FUNCTION`.
  */
 export function parallel<A extends unknown[], R>(
@@ -138,7 +138,7 @@ export function parallel<A extends unknown[], R>(
   return parallelFn;
 }
 
-/** Starts hosts of the default pool ahead of the first call: all, or so many; as `Pool.warm`. */
-export async function warm(hosts?: number): Promise<void> {
-  if (!isInsideHost()) await defaultPool().warm(hosts);
+/** Starts workers of the default pool ahead of the first call: all, or so many; as `Pool.warm`. */
+export async function warm(workers?: number): Promise<void> {
+  if (!isInsideWorker()) await defaultPool().warm(workers);
 }

@@ -1,19 +1,18 @@
-// The heart of a pool: which task goes when to which host, and how each is settled exactly once.
+// The heart of a pool: which task goes when to which worker, and how each is settled exactly once.
 //
-//   admitted → waiting in the queue → sent to a host → answered
-//                   ↑__________________|  taken back, or its host ended before it began, or `retry`
+//   admitted → waiting in the queue → sent to a worker → answered
+//                   ↑__________________|  taken back, or its worker ended before it began, or `retry`
 //
-// Work handed to a host ahead of time (schedule.ts) can be taken back while it has not begun: when
-// another host has nothing to do, or when the caller gives up. Giving up on a task that runs is a
-// ladder: its signal is aborted, it has `graceMs` to end, then its host is killed.
-// Not here: tasks that one host alone may run (bound-tasks.ts), starting and stopping hosts (fleet.ts), what
+// Work handed to a worker ahead of time (schedule.ts) can be taken back while it has not begun: when
+// another worker has nothing to do, or when the caller gives up. Giving up on a task that runs is a
+// ladder: its signal is aborted, it has `graceMs` to end, then its worker is killed.
+// Not here: tasks that one worker alone may run (bound-tasks.ts), starting and stopping workers (fleet.ts), what
 // callers see (pool.ts).
 // Long (over 400 lines), because every way in which a task changes its state is here.
 
 import type { ChannelKind } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import { type CodedError, hasCode } from '../errors.js';
-import { type HostExit, isCrash, type NestedOwner, type SharedHosts } from '../host/index.js';
 import {
   abortError,
   announcements,
@@ -27,10 +26,11 @@ import {
   whileHeld,
   withoutStack,
 } from '../internal/index.js';
+import { isCrash, type NestedOwner, type SharedWorkers, type WorkerExit } from '../worker/index.js';
 import { BoundTasks } from './bound-tasks.js';
 import type { CoreBudget } from './budget.js';
-import { exitedError, type HostExitedError } from './exit-error.js';
-import { Fleet, type FleetEvents, type TaskHost } from './fleet.js';
+import { exitedError, type WorkerExitedError } from './exit-error.js';
+import { Fleet, type FleetEvents, type TaskWorker } from './fleet.js';
 import { Histogram } from './histogram.js';
 import { LastStep } from './last-step.js';
 import { LoadWatch } from './load-watch.js';
@@ -39,7 +39,7 @@ import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
 import { waitedError } from './refusals.js';
 import { RoomLine } from './room-line.js';
-import { chooseHost, hasRoom, type ScheduleLimits } from './schedule.js';
+import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
 import { StreamReader } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
 import { learn, type Task } from './task.js';
@@ -50,11 +50,11 @@ export interface DispatcherOptions {
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
   readonly budget: CoreBudget;
-  /** Who finds hosts for maps that run in hosts. */
+  /** Who finds workers for maps that run in workers. */
   readonly nested: NestedOwner;
-  readonly shared: SharedHosts | undefined;
-  /** A host ended, and no task heard of it. */
-  readonly onLost: (host: TaskHost, exit: HostExit) => void;
+  readonly shared: SharedWorkers | undefined;
+  /** A worker ended, and no task heard of it. */
+  readonly onLost: (worker: TaskWorker, exit: WorkerExit) => void;
   /** A task needs its arguments no more. */
   readonly onSettled: (task: Task) => void;
 }
@@ -74,24 +74,24 @@ export class Dispatcher {
   readonly #queue = new TaskQueue<Task>();
   readonly #bound: BoundTasks;
   readonly #streams = new Map<Task, StreamReader>();
-  readonly #hostOf = new Map<Task, TaskHost>();
-  /** Tasks of the queue that lie in a starting host, too. None is there while a host is ready. */
-  readonly #offers = new Map<Task, TaskHost>();
-  /** Hosts that are to end, and go on without a core. */
-  readonly #withoutCore = new WeakSet<TaskHost>();
+  readonly #workerOf = new Map<Task, TaskWorker>();
+  /** Tasks of the queue that lie in a starting worker, too. None is there while a worker is ready. */
+  readonly #offers = new Map<Task, TaskWorker>();
+  /** Workers that are to end, and go on without a core. */
+  readonly #withoutCore = new WeakSet<TaskWorker>();
   /** Given up before they began, and not answered yet. */
   readonly #cancelled = new WeakSet<Task>();
   readonly #idleWaiters: (() => void)[] = [];
   readonly #room = new RoomLine(() => this.#freeRoom);
   readonly #limits: ScheduleLimits;
-  /** The same where a task may wait in a host that works for another pool. */
+  /** The same where a task may wait in a worker that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
   readonly #takeBack: TakeBack;
   readonly #lastStep: LastStep;
   readonly #loadWatch: LoadWatch;
-  /** Held while tasks wait: no host that would hold the loop needs to have one meanwhile. */
+  /** Held while tasks wait: no worker that would hold the loop needs to have one meanwhile. */
   readonly #loop = new LoopHold();
   #isPatient = true;
   #isPumping = false;
@@ -103,7 +103,7 @@ export class Dispatcher {
     this.#onSettled = given.onSettled;
     this.#onLost = given.onLost;
     this.#limits = {
-      concurrentTasks: given.options.concurrentTasksPerHost,
+      concurrentTasks: given.options.concurrentTasksPerWorker,
       maxInFlight: given.options.maxTasksAhead,
       mayWaitElsewhere: false,
     };
@@ -120,29 +120,29 @@ export class Dispatcher {
     });
     this.#bound = new BoundTasks({
       fleet: this.fleet,
-      concurrentTasks: given.options.concurrentTasksPerHost,
+      concurrentTasks: given.options.concurrentTasksPerWorker,
       isQueueEmpty: () => this.#queue.length === 0,
-      trySendTo: (task, host) => this.#trySendTo(task, host),
+      trySendTo: (task, worker) => this.#trySendTo(task, worker),
       requeue: (task) => this.#queue.unshift([task], task.options.priority),
       refuse: (task, error) => this.settleRefused(task, error),
     });
     this.#loadWatch = new LoadWatch(given.options.graceMs);
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
-      onCondemned: (host) => {
-        this.fleet.condemn(host);
+      onCondemned: (worker) => {
+        this.fleet.condemn(worker);
         // Another takes its place, which has to run even where this one goes on.
-        this.#giveCore(host);
-        this.#withoutCore.add(host);
+        this.#giveCore(worker);
+        this.#withoutCore.add(worker);
         this.pump();
       },
     });
     this.#takeBack = new TakeBack({
       fleet: this.fleet,
-      concurrentTasks: given.options.concurrentTasksPerHost,
-      // Shared hosts do not say when they are free for this pool: those of lanes are asked as well.
+      concurrentTasks: given.options.concurrentTasksPerWorker,
+      // Shared workers do not say when they are free for this pool: those of lanes are asked as well.
       waitingTasks: () => (this.fleet.isShared ? this.waitingTasks : this.#queue.length),
-      onTaken: (tasks, host) => this.#requeue(tasks, host),
+      onTaken: (tasks, worker) => this.#requeue(tasks, worker),
       sendImpatiently: () => {
         this.#isPatient = false;
         this.pump();
@@ -155,15 +155,15 @@ export class Dispatcher {
     return this.#queue.length + this.#bound.length;
   }
 
-  /** Whether a task would run at once; if not for want of a host, one more is started. */
-  offersHost(): boolean {
+  /** Whether a task would run at once; if not for want of a worker, one more is started. */
+  offersWorker(): boolean {
     if (this.waitingTasks > 0 || this.#budget.isSpent) return false;
-    if (this.fleet.hasIdleHost) return true;
+    if (this.fleet.hasIdleWorker) return true;
     this.fleet.warm(1);
     return false;
   }
 
-  /** Whether a host that starts now will take one task more. */
+  /** Whether a worker that starts now will take one task more. */
   get hasComingRoom(): boolean {
     return this.fleet.comingRoom > this.#queue.length;
   }
@@ -197,53 +197,53 @@ export class Dispatcher {
   }
 
   /**
-   * Puts a task that waits into a starting host, which begins it when it is ready, though this thread may be
+   * Puts a task that waits into a starting worker, which begins it when it is ready, though this thread may be
    * blocked by then. Only as the last of a queue that is offered as a whole: no task gets ahead of an earlier one.
    */
   #offer(task: Task): void {
     const least = Math.min(...[...this.#offers.keys()].map(({ options }) => options.priority));
     if (task.options.priority > least) this.#endOffers(undefined);
     if (this.#offers.size !== this.#queue.length - 1 || !isOfferable(task)) return;
-    const host = this.fleet.offerable;
-    if (host?.trySend(task) === 'sent') this.#offers.set(task, host);
+    const worker = this.fleet.offerable;
+    if (worker?.trySend(task) === 'sent') this.#offers.set(task, worker);
   }
 
   /** `ready` begins what was offered to it; what lies in others waits in the queue alone. */
-  #endOffers(ready: TaskHost | undefined): void {
-    for (const [task, host] of [...this.#offers]) {
-      if (host === ready) this.#takeUp(task, host);
+  #endOffers(ready: TaskWorker | undefined): void {
+    for (const [task, worker] of [...this.#offers]) {
+      if (worker === ready) this.#takeUp(task, worker);
       else this.#withdraw(task);
     }
   }
 
-  /** True: it lies in no host. A host that is ready, though nobody here has read that yet, may have begun it. */
+  /** True: it lies in no worker. A worker that is ready, though nobody here has read that yet, may have begun it. */
   #withdraw(task: Task): boolean {
-    const host = this.#offers.get(task);
-    if (host === undefined) return true;
-    if (!host.tryTakeBack(task)) {
-      this.#takeUp(task, host);
+    const worker = this.#offers.get(task);
+    if (worker === undefined) return true;
+    if (!worker.tryTakeBack(task)) {
+      this.#takeUp(task, worker);
       return false;
     }
     this.#offers.delete(task);
-    this.#loadWatch.watch(host);
-    this.fleet.released(host);
+    this.#loadWatch.watch(worker);
+    this.fleet.released(worker);
     return true;
   }
 
   /** A task that was offered runs. */
-  #takeUp(task: Task, host: TaskHost): void {
+  #takeUp(task: Task, worker: TaskWorker): void {
     this.#offers.delete(task);
     this.#queue.remove(task, task.options.priority);
     if (this.waitingTasks === 0) this.#loop.release();
-    const others = [...this.#offers.values()].filter((each) => each === host).length;
-    if (host.inFlight - others === 1) {
+    const others = [...this.#offers.values()].filter((each) => each === worker).length;
+    if (worker.inFlight - others === 1) {
       this.#budget.tryTake(0, this.pump); // it runs, whether there is a core or not
       this.#heldCores += 1;
     }
-    this.#sent(task, host);
+    this.#sent(task, worker);
   }
 
-  /** It begins to wait: in the queue, or in a host that is still to start. */
+  /** It begins to wait: in the queue, or in a worker that is still to start. */
   #waits(task: Task): void {
     task.queuedMs = nowMs();
     if (!announcements.taskQueued.hasSubscribers) return;
@@ -251,7 +251,7 @@ export class Dispatcher {
     announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
   }
 
-  /** What a starting host will take does not count: it waits for no other task. */
+  /** What a starting worker will take does not count: it waits for no other task. */
   #isFull(): boolean {
     const { maxWaitingTasks } = this.#options;
     if (this.waitingTasks < maxWaitingTasks) return false;
@@ -300,142 +300,142 @@ export class Dispatcher {
   };
 
   /**
-   * A chunk of a map in a host: that host waits for it, and would wait for itself where hosts are shared
+   * A chunk of a map in a worker: that worker waits for it, and would wait for itself where workers are shared
    * and another pool's task, which waits for a chunk of its own, is in between.
    */
   #mustNotWait(task: Task): boolean {
     return this.fleet.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
-  /** Sends the task to `host` if it can begin there at once: what is ahead of a host may be taken back. */
-  #trySendTo(task: Task, host: TaskHost): boolean {
-    if (!hasRoom(host, undefined, this.#limits)) return false;
-    if (host.inFlight > 0 && this.#bound.needsEmptyHost(task)) return false;
-    if (host.inFlight === 0) {
+  /** Sends the task to `worker` if it can begin there at once: what is ahead of a worker may be taken back. */
+  #trySendTo(task: Task, worker: TaskWorker): boolean {
+    if (!hasRoom(worker, undefined, this.#limits)) return false;
+    if (worker.inFlight > 0 && this.#bound.needsEmptyWorker(task)) return false;
+    if (worker.inFlight === 0) {
       if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
       this.#heldCores += 1;
     }
-    return this.#tryHost(task, host);
+    return this.#tryWorker(task, worker);
   }
 
-  /** True when the task needs to wait no more in the queue: a host has it, a lane, or it is settled. */
+  /** True when the task needs to wait no more in the queue: a worker has it, a lane, or it is settled. */
   #trySend(task: Task): boolean {
     if (this.#bound.isBound(task)) return this.#bound.trySend(task);
     while (true) {
-      // What it transfers cannot be taken back from a host.
+      // What it transfers cannot be taken back from a worker.
       const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
       // What has a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
-      const mayWaitElsewhere = mayWait && this.fleet.hasHostElsewhere && this.fleet.isComplete;
+      const mayWaitElsewhere = mayWait && this.fleet.hasWorkerElsewhere && this.fleet.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
-      const host = chooseHost(this.#bound.hostsFor(task), runMs, limits, this.#isPatient);
-      if (host === undefined) return false;
-      if (host.inFlight === 0) {
+      const worker = chooseWorker(this.#bound.workersFor(task), runMs, limits, this.#isPatient);
+      if (worker === undefined) return false;
+      if (worker.inFlight === 0) {
         if (!this.#budget.tryTake(this.#heldCores, this.pump)) return false;
         this.#heldCores += 1;
       }
-      if (this.#tryHost(task, host)) return true;
+      if (this.#tryWorker(task, worker)) return true;
     }
   }
 
-  /** As `trySend`, with one host, for which a core is held if it had nothing to do. */
-  #tryHost(task: Task, host: TaskHost): boolean {
+  /** As `trySend`, with one worker, for which a core is held if it had nothing to do. */
+  #tryWorker(task: Task, worker: TaskWorker): boolean {
     try {
-      if (host.trySend(task) === 'sent') {
-        this.#sent(task, host);
+      if (worker.trySend(task) === 'sent') {
+        this.#sent(task, worker);
         return true;
       }
-      // A full channel drains, a closed one ends: either way not this host now.
-      host.isFull = true;
+      // A full channel drains, a closed one ends: either way not this worker now.
+      worker.isFull = true;
     } catch (error) {
       this.#settle(task, undefined, error, true);
     }
-    if (host.inFlight === 0) this.#giveCore(host);
+    if (worker.inFlight === 0) this.#giveCore(worker);
     return task.state === 'settled';
   }
 
-  #sent(task: Task, host: TaskHost): void {
+  #sent(task: Task, worker: TaskWorker): void {
     this.#sequence += 1;
-    host.lastUsed = this.#sequence;
+    worker.lastUsed = this.#sequence;
     task.sequence = this.#sequence;
     task.state = 'sent';
     task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
-    host.pendingMs += task.countedMs;
+    worker.pendingMs += task.countedMs;
     this.runningTasks += 1;
     this.waited.record(task.queuedMs === 0 ? 0 : nowMs() - task.queuedMs);
-    const isBehind = host.inFlight > this.#options.concurrentTasksPerHost;
-    // Of a shared host another pool may have made use in the same moment.
-    if (isBehind || host.isShared) this.#takeBack.watch();
-    if (this.#options.minSpareHosts > 0) this.fleet.grow();
+    const isBehind = worker.inFlight > this.#options.concurrentTasksPerWorker;
+    // Of a shared worker another pool may have made use in the same moment.
+    if (isBehind || worker.isShared) this.#takeBack.watch();
+    if (this.#options.minSpareWorkers > 0) this.fleet.grow();
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
-    if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, host);
-    if (task.options.signal !== undefined) this.#hostOf.set(task, host);
+    if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, worker);
+    if (task.options.signal !== undefined) this.#workerOf.set(task, worker);
     if (announcements.taskStart.hasSubscribers) {
       const waitedMs = task.queuedMs === 0 ? 0 : nowMs() - task.queuedMs;
-      announcements.taskStart.publish({ ...this.#describe(task), host: host.id, waitedMs });
+      announcements.taskStart.publish({ ...this.#describe(task), worker: worker.id, waitedMs });
     }
   }
 
-  #startTimeout(task: Task, host: TaskHost): void {
+  #startTimeout(task: Task, worker: TaskWorker): void {
     const { timeoutMs } = task.options;
     task.timer = startTimer(timeoutMs, () => {
-      // Another pool was faster: it has not had its time yet. Twice, and the host is stuck.
-      const isBehind = host.isBehindOthers && (host.isBusyElsewhere || !task.wasLate);
-      if (isBehind && host.tryTakeBack(task)) {
-        task.wasLate ||= !host.isBusyElsewhere;
-        this.#requeue([task], host);
+      // Another pool was faster: it has not had its time yet. Twice, and the worker is stuck.
+      const isBehind = worker.isBehindOthers && (worker.isBusyElsewhere || !task.wasLate);
+      if (isBehind && worker.tryTakeBack(task)) {
+        task.wasLate ||= !worker.isBusyElsewhere;
+        this.#requeue([task], worker);
         this.pump();
         this.#takeBack.watch();
-      } else this.#abandon(task, host, timeoutError(task.name, timeoutMs));
+      } else this.#abandon(task, worker, timeoutError(task.name, timeoutMs));
     });
   }
 
-  /** A host has answered, or its task is out of its hands. */
-  #left(task: Task, host: TaskHost): void {
-    host.pendingMs = host.inFlight === 0 ? 0 : Math.max(0, host.pendingMs - task.countedMs);
+  /** A worker has answered, or its task is out of its hands. */
+  #left(task: Task, worker: TaskWorker): void {
+    worker.pendingMs = worker.inFlight === 0 ? 0 : Math.max(0, worker.pendingMs - task.countedMs);
     this.runningTasks -= 1;
-    if (host.inFlight === 0) this.#giveCore(host);
+    if (worker.inFlight === 0) this.#giveCore(worker);
   }
 
-  #giveCore(host: TaskHost): void {
-    if (this.#withoutCore.has(host)) return;
+  #giveCore(worker: TaskWorker): void {
+    if (this.#withoutCore.has(worker)) return;
     this.#heldCores -= 1;
     this.#budget.give();
   }
 
   readonly #fleetEvents: FleetEvents = {
-    onReady: (host) => {
-      if (this.#offers.size > 0) this.#endOffers(host);
-      this.#next(host);
+    onReady: (worker) => {
+      if (this.#offers.size > 0) this.#endOffers(worker);
+      this.#next(worker);
     },
-    onResult: (host, task, ranMs, result) => {
-      this.#answered(host, task, ranMs);
+    onResult: (worker, task, ranMs, result) => {
+      this.#answered(worker, task, ranMs);
       this.#settle(task, result, undefined, false);
-      this.#next(host);
+      this.#next(worker);
     },
-    onError: (host, task, ranMs, error) => {
-      this.#answered(host, task, ranMs);
-      this.#settle(task, undefined, error, true, host.label);
-      this.#next(host);
+    onError: (worker, task, ranMs, error) => {
+      this.#answered(worker, task, ranMs);
+      this.#settle(task, undefined, error, true, worker.label);
+      this.#next(worker);
     },
-    onStream: (host, task, slot) => {
-      const stream = new StreamReader((items) => host.grant(slot, items), this.#options.graceMs);
+    onStream: (worker, task, slot) => {
+      const stream = new StreamReader((items) => worker.grant(slot, items), this.#options.graceMs);
       this.#streams.set(task, stream);
       task.state = 'streaming';
       task.resolveWithStream(stream);
     },
-    onReport: (host, task, value, taken) => void this.#reported(host, task, value, taken),
-    onItem: (_host, task, item) => this.#streams.get(task)?.push(item),
-    onItemLost: (host, task, error) => {
-      if (this.#streams.get(task)?.hasLeft !== true) this.#abandon(task, host, error);
+    onReport: (worker, task, value, taken) => void this.#reported(worker, task, value, taken),
+    onItem: (_worker, task, item) => this.#streams.get(task)?.push(item),
+    onItemLost: (worker, task, error) => {
+      if (this.#streams.get(task)?.hasLeft !== true) this.#abandon(task, worker, error);
     },
-    onDrain: (host) => {
-      host.isFull = false;
-      this.#next(host);
+    onDrain: (worker) => {
+      worker.isFull = false;
+      this.#next(worker);
     },
-    onExit: (host, exit, unanswered) => this.#exited(host, exit, unanswered),
-    onLost: (host, exit) => this.#onLost(host, exit),
+    onExit: (worker, exit, unanswered) => this.#exited(worker, exit, unanswered),
+    onLost: (worker, exit) => this.#onLost(worker, exit),
     onExited: () => {
       this.pump();
       this.#tellIdle();
@@ -443,61 +443,72 @@ export class Dispatcher {
     onGiveUp: (error, isLasting) => this.#giveUp(error, isLasting),
   };
 
-  async #reported(host: TaskHost, task: Task, value: unknown, taken: () => void): Promise<void> {
+  async #reported(
+    worker: TaskWorker,
+    task: Task,
+    value: unknown,
+    taken: () => void,
+  ): Promise<void> {
     try {
       if (task.state !== 'settled') await task.options.onReport?.(value);
     } catch (error) {
       if (task.state === 'settled') throw error; // nobody waits for it: an unhandled rejection, as at home
-      this.#abandon(task, host, error);
+      this.#abandon(task, worker, error);
     }
     taken();
   }
 
-  #answered(host: TaskHost, task: Task, ranMs: number): void {
-    this.#left(task, host);
-    host.abandoned.delete(task); // given up, but it has ended by itself
-    if (host.abandoned.size > 0) this.#lastStep.answered(host);
-    if (task.isChunk) task.hostLabel = host.label;
+  #answered(worker: TaskWorker, task: Task, ranMs: number): void {
+    this.#left(task, worker);
+    worker.abandoned.delete(task); // given up, but it has ended by itself
+    if (worker.abandoned.size > 0) this.#lastStep.answered(worker);
+    if (task.isChunk) task.workerLabel = worker.label;
     if (!this.#cancelled.has(task)) {
       learn(task.estimate, ranMs);
       this.ran.record(ranMs);
     }
     if (announcements.taskEnd.hasSubscribers) {
-      announcements.taskEnd.publish({ ...this.#describe(task), host: host.id, ranMs });
+      announcements.taskEnd.publish({ ...this.#describe(task), worker: worker.id, ranMs });
     }
   }
 
-  /** There may be room for more in `host`. */
-  #next(host: TaskHost): void {
+  /** There may be room for more in `worker`. */
+  #next(worker: TaskWorker): void {
     if (this.waitingTasks > 0) this.pump();
     else if (!this.#room.isEmpty) this.#room.tell();
-    if (host.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
+    if (worker.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
     if (this.#idleWaiters.length > 0) this.#tellIdle();
   }
 
-  /** The caller hears; once, whatever comes later. `hostLabel`: where an error came from, if from a host. */
-  #settle(task: Task, result: unknown, error: unknown, isError: boolean, hostLabel?: string): void {
+  /** The caller hears; once, whatever comes later. `workerLabel`: where an error came from, if from a worker. */
+  #settle(
+    task: Task,
+    result: unknown,
+    error: unknown,
+    isError: boolean,
+    workerLabel?: string,
+  ): void {
     if (task.state === 'settled') return;
     const stream = this.#streams.get(task);
     task.state = 'settled';
     clearTimeout(task.timer);
     if (task.onAbort !== undefined) {
       if (task.options.signal !== undefined) unwatchAbort(task.options.signal, task.onAbort);
-      this.#hostOf.delete(task);
+      this.#workerOf.delete(task);
     }
     this.#onSettled(task);
     if (isError) this.failedTasks += 1;
     else this.completedTasks += 1;
     if (isError && announcements.taskError.hasSubscribers) {
-      announcements.taskError.publish({ ...this.#describe(task), host: 0, ranMs: 0, error });
+      announcements.taskError.publish({ ...this.#describe(task), worker: 0, ranMs: 0, error });
     }
     if (stream !== undefined) {
       this.#streams.delete(task);
-      if (isError) stream.fail(error, hostLabel, task.failedAt >= 0);
+      if (isError) stream.fail(error, workerLabel, task.failedAt >= 0);
       else stream.finish(result);
     } else if (!isError) task.resolve(result);
-    else if (hostLabel === undefined) task.rejectHere(error);
-    else task.rejectFromHost(error, hostLabel);
+    else if (workerLabel === undefined) task.rejectHere(error);
+    else task.rejectFromWorker(error, workerLabel);
   }
 
   /** Listens to the caller's signal, from before the task is admitted until it is settled. */
@@ -511,55 +522,55 @@ export class Dispatcher {
         this.#leaveQueue(task, error);
         return;
       }
-      const host = this.#hostOf.get(task);
-      if (host !== undefined) this.#abandon(task, host, error);
+      const worker = this.#workerOf.get(task);
+      if (worker !== undefined) this.#abandon(task, worker, error);
     };
     watchAbort(signal, task.onAbort);
   }
 
   /** Rejects a task with `error`, wherever it is. */
   giveUp(task: Task, error: unknown): void {
-    const host = this.fleet.hosts.find((each) => each.has(task));
+    const worker = this.fleet.workers.find((each) => each.has(task));
     if (task.state === 'waiting') this.#leaveQueue(task, error);
-    else if (host !== undefined) this.#abandon(task, host, error);
+    else if (worker !== undefined) this.#abandon(task, worker, error);
   }
 
   /**
-   * Gives up on a task that a host has: taken back if it waits there for another one, else the ladder. One
-   * that has not begun is cancelled: a host which does not answer that loads its modules for ever, or is stopped.
+   * Gives up on a task that a worker has: taken back if it waits there for another one, else the ladder. One
+   * that has not begun is cancelled: a worker which does not answer that loads its modules for ever, or is stopped.
    */
-  #abandon(task: Task, host: TaskHost, error: unknown): void {
+  #abandon(task: Task, worker: TaskWorker, error: unknown): void {
     // A shared one may work for another pool.
-    const isNext = host.isShared
-      ? hasCode(error, 'TASK_TIMED_OUT') && host.inFlight === 1
-      : host.isNext(task);
-    if (!isNext && host.tryTakeBack(task)) {
-      this.#loadWatch.watch(host);
-      this.#left(task, host);
+    const isNext = worker.isShared
+      ? hasCode(error, 'TASK_TIMED_OUT') && worker.inFlight === 1
+      : worker.isNext(task);
+    if (!isNext && worker.tryTakeBack(task)) {
+      this.#loadWatch.watch(worker);
+      this.#left(task, worker);
       this.#settle(task, undefined, error, true);
-      this.#next(host);
+      this.#next(worker);
       return;
     }
-    if (host.tryCancel(task)) this.#cancelled.add(task);
-    else host.abort(task);
-    host.abandoned.add(task);
+    if (worker.tryCancel(task)) this.#cancelled.add(task);
+    else worker.abort(task);
+    worker.abandoned.add(task);
     this.#settle(task, undefined, error, true);
     this.#requeue(
-      [...host.calls()].filter(
-        (other) => other !== task && !this.#offers.has(other) && host.tryTakeBack(other),
+      [...worker.calls()].filter(
+        (other) => other !== task && !this.#offers.has(other) && worker.tryTakeBack(other),
       ),
-      host,
+      worker,
     );
     this.pump();
     startTimer(this.#options.graceMs, () => {
-      if (host.has(task)) this.#lastStep.begin(task, host, !this.#cancelled.has(task));
+      if (worker.has(task)) this.#lastStep.begin(task, worker, !this.#cancelled.has(task));
     })?.unref();
   }
 
-  #requeue(tasks: Task[], host: TaskHost): void {
-    if (tasks.length > 0) this.#loadWatch.watch(host);
+  #requeue(tasks: Task[], worker: TaskWorker): void {
+    if (tasks.length > 0) this.#loadWatch.watch(worker);
     for (const task of tasks.sort((a, b) => b.sequence - a.sequence)) {
-      this.#left(task, host);
+      this.#left(task, worker);
       if (task.state !== 'settled') this.#wait(task);
     }
   }
@@ -577,28 +588,28 @@ export class Dispatcher {
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
   }
 
-  #exited(host: TaskHost, exit: HostExit, unanswered: Task[]): boolean {
-    let hadBegun = host.lostLoad !== undefined;
-    this.#bound.leave(host);
+  #exited(worker: TaskWorker, exit: WorkerExit, unanswered: Task[]): boolean {
+    let hadBegun = worker.lostLoad !== undefined;
+    this.#bound.leave(worker);
     const running = unanswered.filter((task) => !this.#offers.has(task));
     for (const task of unanswered) {
       if (!this.#offers.delete(task)) continue;
-      const wasLoading = this.#wasLoading(host, task);
+      const wasLoading = this.#wasLoading(worker, task);
       // It said that it is ready before it began anything: only a broken channel may have kept that back.
-      if (!(wasLoading ? this.#endedIt(task, exit) : host.hasBegun(task))) continue;
+      if (!(wasLoading ? this.#endedIt(task, exit) : worker.hasBegun(task))) continue;
       this.#queue.remove(task, task.options.priority);
-      this.#settle(task, undefined, this.#exitError(host, exit, task), true, host.label);
+      this.#settle(task, undefined, this.#exitError(worker, exit, task), true, worker.label);
     }
-    if (running.length > 0) this.#giveCore(host);
+    if (running.length > 0) this.#giveCore(worker);
     this.runningTasks -= running.length;
     for (const task of running.sort((a, b) => b.sequence - a.sequence)) {
-      const wasLoading = this.#wasLoading(host, task);
-      const hasBegun = wasLoading ? this.#endedIt(task, exit) : host.hasBegun(task);
+      const wasLoading = this.#wasLoading(worker, task);
+      const hasBegun = wasLoading ? this.#endedIt(task, exit) : worker.hasBegun(task);
       hadBegun ||= hasBegun;
       if (task.state === 'settled') continue;
       if (hasBegun && (task.retriesLeft === 0 || task.state === 'streaming')) {
-        const error = this.#exitError(host, exit, task);
-        this.#settle(task, undefined, error, true, host.label);
+        const error = this.#exitError(worker, exit, task);
+        this.#settle(task, undefined, error, true, worker.label);
         continue;
       }
       if (hasBegun) task.retriesLeft -= 1;
@@ -607,29 +618,29 @@ export class Dispatcher {
     return hadBegun;
   }
 
-  /** True: `host` ended by itself while it loaded the modules of this task, which has not begun. */
-  #wasLoading(host: TaskHost, task: Task): boolean {
-    return !host.wasEnded && host.lostLoad?.call === task;
+  /** True: `worker` ended by itself while it loaded the modules of this task, which has not begun. */
+  #wasLoading(worker: TaskWorker, task: Task): boolean {
+    return !worker.wasEnded && worker.lostLoad?.call === task;
   }
 
   /** For a task whose modules loaded: what may have been sent from outside counts from the second time on. */
-  #endedIt(task: Task, { signal }: HostExit): boolean {
+  #endedIt(task: Task, { signal }: WorkerExit): boolean {
     task.lostLoads += 1;
     return task.lostLoads > 1 || signal === null || isCrash(signal);
   }
 
-  #exitError(host: TaskHost, exit: HostExit, task: Task): HostExitedError {
+  #exitError(worker: TaskWorker, exit: WorkerExit, task: Task): WorkerExitedError {
     return exitedError(
-      host.label,
+      worker.label,
       exit,
       task.name,
       task.options.retry - task.retriesLeft,
-      this.#lastStep.culpritOf(host),
-      host.lostLoad?.call === task ? host.lostLoad.specifier : undefined,
+      this.#lastStep.culpritOf(worker),
+      worker.lostLoad?.call === task ? worker.lostLoad.specifier : undefined,
     );
   }
 
-  /** No host starts: a task with retries left waits on where that may help, for one of them. */
+  /** No worker starts: a task with retries left waits on where that may help, for one of them. */
   #giveUp(error: CodedError, isLasting: boolean): void {
     const kept: Task[] = [];
     this.#endOffers(undefined);
@@ -663,12 +674,12 @@ export class Dispatcher {
   /** Rejects everything that has no answer yet. */
   rejectAll(error: () => CodedError): void {
     this.rejectWaiting(error);
-    for (const host of this.fleet.hosts) {
-      for (const task of host.calls()) this.#settle(task, undefined, error(), true);
+    for (const worker of this.fleet.workers) {
+      for (const task of worker.calls()) this.#settle(task, undefined, error(), true);
     }
   }
 
-  /** Resolves when one more task may be called: there is room in the queue, or a host is idle. */
+  /** Resolves when one more task may be called: there is room in the queue, or a worker is idle. */
   whenRoom(): Promise<void> {
     const room = this.#room.wait();
     if (room === undefined) return Promise.resolve();
@@ -677,7 +688,7 @@ export class Dispatcher {
   }
 
   get #freeRoom(): number {
-    const idle = this.fleet.hasIdleHost ? 1 : 0;
+    const idle = this.fleet.hasIdleWorker ? 1 : 0;
     return Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
   }
 

@@ -1,5 +1,5 @@
 // Calls of a pool that are durable: kept in the cluster until some node has run them. None of the pool's
-// hosts is on their way, so what the pool wants of its hosts is refused, and its counts leave them out.
+// workers is on their way, so what the pool wants of its workers is refused, and its counts leave them out.
 
 import { setMaxListeners } from 'node:events';
 import type { AnyFunction } from '../context/index.js';
@@ -25,7 +25,7 @@ export class DurableCalls {
     if (remote === undefined || durable === undefined) {
       throw invalid('durable', true, 'used with a pool that has a cluster: new Pool({ cluster })');
     }
-    checkHosts(this.#options);
+    checkWorkers(this.#options);
     const ending = this.#ending.signal;
     const signal =
       options.signal === undefined ? ending : AbortSignal.any([options.signal, ending]);
@@ -51,8 +51,8 @@ export class DurableCalls {
   }
 }
 
-/** A node starts its hosts for all who ask it, so none of them can be made as one pool wants it. */
-function checkHosts({ setup, env, execArgv, maxHeapMb, maxRssBytes }: FilledPoolOptions): void {
+/** A node starts its workers for all who ask it, so none of them can be made as one pool wants it. */
+function checkWorkers({ setup, env, execArgv, maxHeapMb, maxRssBytes }: FilledPoolOptions): void {
   const wanted = {
     setup: setup !== undefined,
     env: isByPlace(env) || Object.keys(env).length > 0,

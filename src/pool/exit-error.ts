@@ -1,15 +1,15 @@
-// What a caller hears when a host ends under its task.
+// What a caller hears when a worker ends under its task.
 
 import { CodedError } from '../errors.js';
-import { describeExit, type HostExit, mayLackHeap } from '../host/index.js';
+import { describeExit, mayLackHeap, type WorkerExit } from '../worker/index.js';
 
-/** A host ended by itself; says how. */
-export class HostExitedError extends CodedError {
+/** A worker ended by itself; says how. */
+export class WorkerExitedError extends CodedError {
   readonly exitCode: number | null;
   readonly signal: string | null;
 
-  constructor(message: string, { exitCode, signal, error }: HostExit) {
-    super('HOST_EXITED', message, error === undefined ? undefined : { cause: error });
+  constructor(message: string, { exitCode, signal, error }: WorkerExit) {
+    super('WORKER_EXITED', message, error === undefined ? undefined : { cause: error });
     this.exitCode = exitCode;
     this.signal = signal;
   }
@@ -20,46 +20,46 @@ export class HostExitedError extends CodedError {
  * beside it that was ended. `module`: what it loaded before the task could begin.
  */
 export function exitedError(
-  hostLabel: string,
-  exit: HostExit,
+  workerLabel: string,
+  exit: WorkerExit,
   taskName: string,
   retries: number,
   culprit: string | undefined,
   module: string | undefined,
-): HostExitedError {
+): WorkerExitedError {
   const task = taskName || 'the task';
   const did = module === undefined ? `ran ${task}` : `loaded ${module} for ${task}`;
-  const what = `${hostLabel} ended ${describeExit(exit)} while it ${did}`;
+  const what = `${workerLabel} ended ${describeExit(exit)} while it ${did}`;
   const message =
     culprit === undefined
       ? `${what}${reasonOf(exit)}; ${module === undefined ? adviceFor(exit, retries) : loadAdvice}`
       : `${what}, because ${culprit} beside it went on after it was given up; ${neighbourAdvice}`;
-  return new HostExitedError(message, exit);
+  return new WorkerExitedError(message, exit);
 }
 
-/** For who watches a pool: the host ran no task. */
-export function lostError(hostLabel: string, exit: HostExit): HostExitedError {
-  const what = `${hostLabel} ended ${describeExit(exit)} while it ran no task`;
-  return new HostExitedError(`${what}${reasonOf(exit)}`, exit);
+/** For who watches a pool: the worker ran no task. */
+export function lostError(workerLabel: string, exit: WorkerExit): WorkerExitedError {
+  const what = `${workerLabel} ended ${describeExit(exit)} while it ran no task`;
+  return new WorkerExitedError(`${what}${reasonOf(exit)}`, exit);
 }
 
 const neighbourAdvice =
-  'use retry if the task may run twice, raise neighbourGraceMs, or let one host run one task at a time';
+  'use retry if the task may run twice, raise neighbourGraceMs, or let one worker run one task at a time';
 
 const loadAdvice =
-  'a host imports again what a function imported, so the module must load there without ending it';
+  'a worker imports again what a function imported, so the module must load there without ending it';
 
-function reasonOf({ error, isUncaught = false }: HostExit): string {
+function reasonOf({ error, isUncaught = false }: WorkerExit): string {
   if (error === undefined) return '';
   return isUncaught ? `, by an error that nothing caught: ${error.message}` : `: ${error.message}`;
 }
 
-function adviceFor(exit: HostExit, retries: number): string {
+function adviceFor(exit: WorkerExit, retries: number): string {
   if (mayLackHeap(exit)) {
     return 'its heap may have been full: give it less at a time, or raise maxHeapMb';
   }
   if (exit.isUncaught === true) return 'catch it in the timer, event or promise that throws it';
   return retries > 0
-    ? `so did each host of its ${retries} earlier runs: look for what ends them`
+    ? `so did each worker of its ${retries} earlier runs: look for what ends them`
     : 'use retry if the task may run twice';
 }

@@ -1,12 +1,12 @@
 export type { ByPlace } from './by-place.js';
 export { parallel, poolFor, type RunOptions, run, warm } from './default.js';
-export { HostExitedError } from './exit-error.js';
+export { WorkerExitedError } from './exit-error.js';
 export type { HistogramSummary } from './histogram.js';
 export { type CallOptions, callDefaults, type OnReport, type PoolOptions } from './options.js';
 export { parallelEvents } from './parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
 export type { PoolHealth } from './starts.js';
-export type { HostFigures, HostStats, PoolFigures, PoolStats } from './stats.js';
+export type { PoolFigures, PoolStats, WorkerFigures, WorkerStats } from './stats.js';
 export type { TaskStream } from './stream.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';

@@ -1,10 +1,9 @@
 // A call that runs here, in the caller's own process: `whenBusy: 'inline'`, and everything that a
-// task itself wants to run in parallel (its host is one core, and that core is at work on the task).
+// task itself wants to run in parallel (its worker is one core, and that core is at work on the task).
 // Signal and time limit are the caller's as ever, but here nobody can end a function: one that goes on
 // without an answer goes on for nothing, and one that never awaits is not interrupted at all.
 
 import type { AnyFunction } from '../context/index.js';
-import { type AnyGenerator, generatorOf, InlineReports } from '../host/index.js';
 import {
   abortError,
   beforeDeadline,
@@ -12,6 +11,7 @@ import {
   nowMs,
   timeoutError,
 } from '../internal/index.js';
+import { type AnyGenerator, generatorOf, InlineReports } from '../worker/index.js';
 import type { FilledCallOptions } from './options.js';
 import { unwantedValue } from './stream.js';
 
@@ -19,7 +19,7 @@ import { unwantedValue } from './stream.js';
 type Within = <T>(work: Promise<T>) => Promise<T>;
 
 /**
- * Calls `fn` now; a generator's items come as a stream, as they would from a host. Rejects with what
+ * Calls `fn` now; a generator's items come as a stream, as they would from a worker. Rejects with what
  * it throws, with `ABORTED` (before the call: `fn` is not called) or `TASK_TIMED_OUT`.
  */
 export async function callInline(

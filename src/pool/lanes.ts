@@ -1,9 +1,9 @@
-// Tasks that wait for one host: those of a key, those that each host runs, and those that need a host of
-// their own to begin in. A key keeps its host while that takes tasks; a new one goes to the host with the
+// Tasks that wait for one worker: those of a key, those that each worker runs, and those that need a worker of
+// their own to begin in. A key keeps its worker while that takes tasks; a new one goes to the worker with the
 // fewest keys.
 // Not here: when a task is sent (dispatcher.ts).
 
-import type { TaskHost } from './fleet.js';
+import type { TaskWorker } from './fleet.js';
 import { TaskQueue } from './queue.js';
 import type { Task } from './task.js';
 
@@ -13,95 +13,97 @@ export type Key = string | number;
 const mostKeys = 10_000;
 
 export class Lanes {
-  readonly #lanes = new Map<TaskHost, TaskQueue<Task>>();
-  readonly #hostOfTask = new Map<Task, TaskHost>();
+  readonly #lanes = new Map<TaskWorker, TaskQueue<Task>>();
+  readonly #workerOfTask = new Map<Task, TaskWorker>();
   /** In the order of their last use. */
-  readonly #hostOfKey = new Map<Key, TaskHost>();
-  readonly #keyCounts = new Map<TaskHost, number>();
-  /** The task that was called last of those that have waited for a host. */
-  readonly #newest = new Map<TaskHost, number>();
+  readonly #workerOfKey = new Map<Key, TaskWorker>();
+  readonly #keyCounts = new Map<TaskWorker, number>();
+  /** The task that was called last of those that have waited for a worker. */
+  readonly #newest = new Map<TaskWorker, number>();
 
   /** Tasks that wait. */
   get length(): number {
-    return this.#hostOfTask.size;
+    return this.#workerOfTask.size;
   }
 
-  /** Hosts for which tasks wait. */
-  get hosts(): readonly TaskHost[] {
+  /** Workers for which tasks wait. */
+  get workers(): readonly TaskWorker[] {
     return [...this.#lanes.keys()];
   }
 
-  /** The host of `key`; for a new one `choose` is asked first which there are. */
-  hostOf(key: Key, choose: () => readonly TaskHost[]): TaskHost | undefined {
-    let host = this.#hostOfKey.get(key);
-    if (host !== undefined) this.#forget(key, host);
-    if (host === undefined || !isThere(host)) {
+  /** The worker of `key`; for a new one `choose` is asked first which there are. */
+  workerOf(key: Key, choose: () => readonly TaskWorker[]): TaskWorker | undefined {
+    let worker = this.#workerOfKey.get(key);
+    if (worker !== undefined) this.#forget(key, worker);
+    if (worker === undefined || !isThere(worker)) {
       const counted = choose().filter(isThere);
-      host = counted.reduce<TaskHost | undefined>((best, each) => {
+      worker = counted.reduce<TaskWorker | undefined>((best, each) => {
         return best === undefined || this.#keysOf(each) < this.#keysOf(best) ? each : best;
       }, undefined);
-      if (host === undefined) return undefined;
+      if (worker === undefined) return undefined;
     }
-    this.#hostOfKey.set(key, host);
-    this.#keyCounts.set(host, this.#keysOf(host) + 1);
-    if (this.#hostOfKey.size > mostKeys) {
-      for (const [oldest, of] of this.#hostOfKey) {
+    this.#workerOfKey.set(key, worker);
+    this.#keyCounts.set(worker, this.#keysOf(worker) + 1);
+    if (this.#workerOfKey.size > mostKeys) {
+      for (const [oldest, of] of this.#workerOfKey) {
         this.#forget(oldest, of);
         break;
       }
     }
-    return host;
+    return worker;
   }
 
-  /** The host that is likely to be empty first: the fewest tasks wait for it and are in it, or it is to start. */
-  emptiest(hosts: readonly TaskHost[]): TaskHost | undefined {
-    const tasksOf = (host: TaskHost): number =>
-      host.inFlight + (this.#lanes.get(host)?.length ?? 0) + (host.state === 'ready' ? 0 : 0.5);
-    return hosts.filter(isThere).reduce<TaskHost | undefined>((best, each) => {
+  /** The worker that is likely to be empty first: the fewest tasks wait for it and are in it, or it is to start. */
+  emptiest(workers: readonly TaskWorker[]): TaskWorker | undefined {
+    const tasksOf = (worker: TaskWorker): number =>
+      worker.inFlight +
+      (this.#lanes.get(worker)?.length ?? 0) +
+      (worker.state === 'ready' ? 0 : 0.5);
+    return workers.filter(isThere).reduce<TaskWorker | undefined>((best, each) => {
       return best === undefined || tasksOf(each) < tasksOf(best) ? each : best;
     }, undefined);
   }
 
-  #keysOf(host: TaskHost): number {
-    return this.#keyCounts.get(host) ?? 0;
+  #keysOf(worker: TaskWorker): number {
+    return this.#keyCounts.get(worker) ?? 0;
   }
 
-  #forget(key: Key, host: TaskHost): void {
-    this.#hostOfKey.delete(key);
-    const left = this.#keysOf(host) - 1;
-    if (left > 0) this.#keyCounts.set(host, left);
-    else this.#keyCounts.delete(host);
+  #forget(key: Key, worker: TaskWorker): void {
+    this.#workerOfKey.delete(key);
+    const left = this.#keysOf(worker) - 1;
+    if (left > 0) this.#keyCounts.set(worker, left);
+    else this.#keyCounts.delete(worker);
   }
 
-  wait(task: Task, host: TaskHost): void {
-    let lane = this.#lanes.get(host);
+  wait(task: Task, worker: TaskWorker): void {
+    let lane = this.#lanes.get(worker);
     if (lane === undefined) {
       lane = new TaskQueue();
-      this.#lanes.set(host, lane);
+      this.#lanes.set(worker, lane);
     }
-    this.#hostOfTask.set(task, host);
+    this.#workerOfTask.set(task, worker);
     lane.push(task, task.options.priority);
-    const newest = this.#newest.get(host) ?? 0;
-    if (task.id > newest) this.#newest.set(host, task.id);
-    else this.#sort(lane, host);
+    const newest = this.#newest.get(worker) ?? 0;
+    if (task.id > newest) this.#newest.set(worker, task.id);
+    else this.#sort(lane, worker);
   }
 
   /** A task that waited elsewhere comes before those that were called later. */
-  #sort(lane: TaskQueue<Task>, host: TaskHost): void {
+  #sort(lane: TaskQueue<Task>, worker: TaskWorker): void {
     const tasks: Task[] = [];
     for (let task = lane.shift(); task !== undefined; task = lane.shift()) tasks.push(task);
     for (const task of tasks.sort((a, b) => a.id - b.id)) lane.push(task, task.options.priority);
-    this.#newest.set(host, tasks.at(-1)?.id ?? 0);
+    this.#newest.set(worker, tasks.at(-1)?.id ?? 0);
   }
 
-  /** The next task for `host`. */
-  peek(host: TaskHost): Task | undefined {
-    return this.#lanes.get(host)?.peek();
+  /** The next task for `worker`. */
+  peek(worker: TaskWorker): Task | undefined {
+    return this.#lanes.get(worker)?.peek();
   }
 
-  /** True: a task that waits for `host` alone comes before `task`. */
-  isReserved(host: TaskHost, task: Task): boolean {
-    const first = this.peek(host);
+  /** True: a task that waits for `worker` alone comes before `task`. */
+  isReserved(worker: TaskWorker, task: Task): boolean {
+    const first = this.peek(worker);
     if (first === undefined) return false;
     const [mine, other] = [task.options.priority, first.options.priority];
     return mine === other ? first.id < task.id : other > mine;
@@ -109,23 +111,23 @@ export class Lanes {
 
   /** Takes a task out, wherever it waits; false: it is not here. */
   remove(task: Task): boolean {
-    const host = this.#hostOfTask.get(task);
-    if (host === undefined) return false;
-    this.#hostOfTask.delete(task);
-    const lane = this.#lanes.get(host);
+    const worker = this.#workerOfTask.get(task);
+    if (worker === undefined) return false;
+    this.#workerOfTask.delete(task);
+    const lane = this.#lanes.get(worker);
     lane?.remove(task, task.options.priority);
-    if (lane?.length === 0) this.#lanes.delete(host);
+    if (lane?.length === 0) this.#lanes.delete(worker);
     return true;
   }
 
-  /** All that waits for `host`, which takes no more, in order. Its keys get another. */
-  leave(host: TaskHost): Task[] {
-    if (this.#keyCounts.delete(host)) {
-      for (const [key, of] of this.#hostOfKey) if (of === host) this.#hostOfKey.delete(key);
+  /** All that waits for `worker`, which takes no more, in order. Its keys get another. */
+  leave(worker: TaskWorker): Task[] {
+    if (this.#keyCounts.delete(worker)) {
+      for (const [key, of] of this.#workerOfKey) if (of === worker) this.#workerOfKey.delete(key);
     }
-    this.#newest.delete(host);
+    this.#newest.delete(worker);
     const tasks: Task[] = [];
-    for (let task = this.peek(host); task !== undefined; task = this.peek(host)) {
+    for (let task = this.peek(worker); task !== undefined; task = this.peek(worker)) {
       this.remove(task);
       tasks.push(task);
     }
@@ -134,6 +136,6 @@ export class Lanes {
 }
 
 /** True: it takes tasks, now or when it has started. */
-export function isThere({ state, isRetiring }: TaskHost): boolean {
+export function isThere({ state, isRetiring }: TaskWorker): boolean {
   return !isRetiring && (state === 'starting' || state === 'ready');
 }

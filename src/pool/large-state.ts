@@ -3,8 +3,8 @@
 
 import { emitWarning } from 'node:process';
 import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
-import { parentBuffers, parentExporter } from '../host/index.js';
 import { sourceText } from '../internal/index.js';
+import { parentBuffers, parentExporter } from '../worker/index.js';
 
 const largeBytes = 64 * 1024;
 /** A function whose state was another at so many calls in a row is left alone. */
@@ -45,7 +45,7 @@ export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): voi
   emitWarning(
     `the ${name} sends ${Math.round(state.byteLength / 1024)} KiB of what it captured with each call, ` +
       `and it was the same again${variable === undefined ? '' : `; most of it is the variable ${variable}`}: ` +
-      'make it once in each host with perHost(() => …), or in a module that the function imports; ' +
+      'make it once in each worker with perWorker(() => …), or in a module that the function imports; ' +
       'for bytes use shared(bytes)',
     { type: 'ManycoreWarning', code: 'LARGE_CAPTURE' },
   );

@@ -1,51 +1,51 @@
-// The last step of giving a task up: its grace time is over, it goes on, and its host has to end. Tasks
-// that run beside it are innocent. As long as the host's event loop turns they may finish, up to a limit,
-// and the host gets nothing new; the fleet may start another for it meanwhile. A loop that does not turn
+// The last step of giving a task up: its grace time is over, it goes on, and its worker has to end. Tasks
+// that run beside it are innocent. As long as the worker's event loop turns they may finish, up to a limit,
+// and the worker gets nothing new; the fleet may start another for it meanwhile. A loop that does not turn
 // is of no use to them either. What has not begun went elsewhere before.
 
 import { startTimer } from '../internal/index.js';
-import type { TaskHost } from './fleet.js';
+import type { TaskWorker } from './fleet.js';
 import type { Task } from './task.js';
 
-/** How long a host may take to say that its event loop turns, in ms. */
+/** How long a worker may take to say that its event loop turns, in ms. */
 const answerMs = 1_000;
 
 export interface LastStepOptions {
   readonly neighbourGraceMs: number;
-  /** The host gets nothing more, and does not count as one of the pool's. */
-  readonly onCondemned: (host: TaskHost) => void;
+  /** The worker gets nothing more, and does not count as one of the pool's. */
+  readonly onCondemned: (worker: TaskWorker) => void;
 }
 
 export class LastStep {
   readonly #options: LastStepOptions;
-  /** Hosts that are to end, each with the name of the task that is why. */
-  readonly #condemned = new WeakMap<TaskHost, string>();
+  /** Workers that are to end, each with the name of the task that is why. */
+  readonly #condemned = new WeakMap<TaskWorker, string>();
 
   constructor(options: LastStepOptions) {
     this.#options = options;
   }
 
-  /** `culprit` goes on in `host` after its grace time, or has not begun because the host reads nothing. */
-  begin(culprit: Task, host: TaskHost, hasBegun: boolean): void {
-    if (!hasBegun && hasInnocents(host) && !host.isLoading) {
+  /** `culprit` goes on in `worker` after its grace time, or has not begun because the worker reads nothing. */
+  begin(culprit: Task, worker: TaskWorker, hasBegun: boolean): void {
+    if (!hasBegun && hasInnocents(worker) && !worker.isLoading) {
       // One of them blocks the loop, which may end.
       startTimer(answerMs, () => {
-        if (host.has(culprit)) this.begin(culprit, host, hasBegun);
+        if (worker.has(culprit)) this.begin(culprit, worker, hasBegun);
       })?.unref();
       return;
     }
-    if (!this.#condemned.has(host)) this.#condemned.set(host, culprit.name || 'a task');
-    if (!hasInnocents(host)) {
-      host.kill();
+    if (!this.#condemned.has(worker)) this.#condemned.set(worker, culprit.name || 'a task');
+    if (!hasInnocents(worker)) {
+      worker.kill();
       return;
     }
-    this.#options.onCondemned(host);
+    this.#options.onCondemned(worker);
     let turns = false;
-    void host.askMemory().then(() => {
+    void worker.askMemory().then(() => {
       turns = true;
     });
     const kill = (): void => {
-      if (host.state !== 'ended') host.kill();
+      if (worker.state !== 'ended') worker.kill();
     };
     startTimer(answerMs, () => {
       if (!turns) kill();
@@ -53,18 +53,18 @@ export class LastStep {
     startTimer(this.#options.neighbourGraceMs, kill)?.unref();
   }
 
-  /** `host` has answered a task: nobody may be left to wait for. */
-  answered(host: TaskHost): void {
-    if (host.abandoned.size === 0 || hasInnocents(host)) return;
-    if (this.#condemned.has(host)) host.kill();
+  /** `worker` has answered a task: nobody may be left to wait for. */
+  answered(worker: TaskWorker): void {
+    if (worker.abandoned.size === 0 || hasInnocents(worker)) return;
+    if (this.#condemned.has(worker)) worker.kill();
   }
 
-  /** Whose fault the end of `host` was, `undefined`: not that of a task beside others. */
-  culpritOf(host: TaskHost): string | undefined {
-    return this.#condemned.get(host);
+  /** Whose fault the end of `worker` was, `undefined`: not that of a task beside others. */
+  culpritOf(worker: TaskWorker): string | undefined {
+    return this.#condemned.get(worker);
   }
 }
 
-function hasInnocents(host: TaskHost): boolean {
-  return host.inFlight > host.abandoned.size;
+function hasInnocents(worker: TaskWorker): boolean {
+  return worker.inFlight > worker.abandoned.size;
 }

@@ -1,5 +1,5 @@
-// Maps inside tasks, as the pool of their hosts sees them: a chunk that a host offers goes to another
-// one that has nothing to do, if there is such a host and a core for it; else the host runs it itself.
+// Maps inside tasks, as the pool of their workers sees them: a chunk that a worker offers goes to another
+// one that has nothing to do, if there is such a worker and a core for it; else the worker runs it itself.
 
 import type { AnyFunction } from '../context/index.js';
 import { CodedError } from '../errors.js';
@@ -8,18 +8,18 @@ import {
   ItemFailure,
   type NestedChunk,
   type NestedOwner,
-} from '../host/index.js';
+} from '../worker/index.js';
 import { callDefaults } from './options.js';
 import { ChunkFailure, type PinnedFunction } from './pinned.js';
 
-/** The host that offers a chunk runs it itself. */
+/** The worker that offers a chunk runs it itself. */
 export function nestedBusy(): CodedError {
-  return new CodedError('POOL_BUSY', 'all hosts are at work: run the chunk where it is');
+  return new CodedError('POOL_BUSY', 'all workers are at work: run the chunk where it is');
 }
 
 export interface NestedPool {
-  /** Whether a host has nothing to do and a core is free; starts one more host where there may be one. */
-  offersHost(): boolean;
+  /** Whether a worker has nothing to do and a core is free; starts one more worker where there may be one. */
+  offersWorker(): boolean;
   pin(mapper: AnyFunction): PinnedFunction;
 }
 
@@ -33,7 +33,7 @@ export class NestedChunks implements NestedOwner {
 
   async runNested({ mapper, chunk, name, signal }: NestedChunk): Promise<ChunkAnswer> {
     try {
-      if (!this.#pool.offersHost()) {
+      if (!this.#pool.offersWorker()) {
         throw nestedBusy();
       }
       let pinned = this.#pinned.get(mapper);

@@ -7,14 +7,6 @@ import type { Transferable } from 'node:worker_threads';
 import type { ChannelKind } from '../channels/index.js';
 import { CodedError } from '../errors.js';
 import {
-  grantedCores,
-  type HostKind,
-  isInsideHost,
-  type OutputListener,
-  type RemoteHosts,
-  type ReportListener,
-} from '../host/index.js';
-import {
   abortSignal,
   boolean,
   checkFunction,
@@ -29,6 +21,14 @@ import {
   string,
   strings,
 } from '../internal/index.js';
+import {
+  grantedCores,
+  isInsideWorker,
+  type OutputListener,
+  type RemoteWorkers,
+  type ReportListener,
+  type WorkerKind,
+} from '../worker/index.js';
 import { atPlace, type ByPlace, isByPlace } from './by-place.js';
 
 /** `undefined` removes a variable. */
@@ -36,78 +36,78 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface PoolOptions {
   /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
-  readonly host?: HostKind | undefined;
+  readonly worker?: WorkerKind | undefined;
   /**
-   * Hosts: a fixed number, started as calls come, or a range that follows the load: `min` hosts start with the
+   * Workers: a fixed number, started as calls come, or a range that follows the load: `min` workers start with the
    * pool and stay; one that ends is replaced. Default: the cores granted to us.
    */
   readonly size?: number | { readonly min?: number; readonly max?: number } | undefined;
   /**
-   * Hosts of other machines instead of this one's: those that `manycore worker` lends in this cluster, which
+   * Workers of other machines instead of this one's: those that `manycore worker` lends in this cluster, which
    * must have a secret. Then `size` is by default as many as there are, 64 at most.
    */
-  readonly cluster?: { readonly hosts: unknown } | undefined;
+  readonly cluster?: { readonly workers: unknown } | undefined;
   /** How frames travel. `auto` (default): shared memory where it works, else `socket` or `memory`. */
   readonly channel?: ChannelKind | 'auto' | undefined;
   /** Whether to wait a few microseconds awake for an answer before sleeping. Default true. */
   readonly spin?: boolean | undefined;
-  /** Idle hosts that are kept ready beyond those at work. Default 0. */
-  readonly minSpareHosts?: number | undefined;
-  /** Idle hosts above which the longest idle one leaves after `idleTimeMs`. Default 0. */
-  readonly maxSpareHosts?: number | undefined;
-  /** How long a spare host above the minimum stays without work, at least, in ms. Default 10 s. */
+  /** Idle workers that are kept ready beyond those at work. Default 0. */
+  readonly minSpareWorkers?: number | undefined;
+  /** Idle workers above which the longest idle one leaves after `idleTimeMs`. Default 0. */
+  readonly maxSpareWorkers?: number | undefined;
+  /** How long a spare worker above the minimum stays without work, at least, in ms. Default 10 s. */
   readonly idleTimeMs?: number | undefined;
   /**
-   * Tasks that may wait, beside those that hosts which start now will take; the next one is rejected with
+   * Tasks that may wait, beside those that workers which start now will take; the next one is rejected with
    * `POOL_QUEUE_FULL`. Default 1,000,000.
    */
   readonly maxWaitingTasks?: number | undefined;
-  /** Tasks that a host has at a time, waiting in its ring included. `auto` (default): by run time. */
+  /** Tasks that a worker has at a time, waiting in its ring included. `auto` (default): by run time. */
   readonly maxTasksAhead?: number | 'auto' | undefined;
-  /** Async tasks that run in one host at a time. Default 1. */
-  readonly concurrentTasksPerHost?: number | undefined;
-  /** A host is replaced after so many tasks. Default: never. */
-  readonly maxTasksPerHost?: number | undefined;
-  /** A host is replaced when its resident memory, a thread when its heap and buffers, is above this. Default: never. */
+  /** Async tasks that run in one worker at a time. Default 1. */
+  readonly concurrentTasksPerWorker?: number | undefined;
+  /** A worker is replaced after so many tasks. Default: never. */
+  readonly maxTasksPerWorker?: number | undefined;
+  /** A worker is replaced when its resident memory, a thread when its heap and buffers, is above this. Default: never. */
   readonly maxRssBytes?: number | undefined;
-  /** Limit of a host's old generation in MiB. Default: V8's own. */
+  /** Limit of a worker's old generation in MiB. Default: V8's own. */
   readonly maxHeapMb?: number | undefined;
-  /** Flags of Node for the hosts, after those of this process; a function as for `env`. */
+  /** Flags of Node for the workers, after those of this process; a function as for `env`. */
   readonly execArgv?: ByPlace<readonly string[]> | undefined;
   /**
-   * Environment of the hosts, on top of this process's own (or its worker's); `undefined` removes a variable. A
-   * function is called for each host with its place: the lowest number from 0 that no other host of the pool has
-   * now. What it throws, or returns that is none, rejects what waits with `HOST_START_FAILED`.
+   * Environment of the workers, on top of this process's own (or its worker's); `undefined` removes a variable. A
+   * function is called for each worker with its place: the lowest number from 0 that no other worker of the pool has
+   * now. What it throws, or returns that is none, rejects what waits with `WORKER_START_FAILED`.
    */
   readonly env?: ByPlace<Environment> | undefined;
-  /** `spread` pins each host to one of the granted cores, in turn; not in a cluster. Default `none`. */
+  /** `spread` pins each worker to one of the granted cores, in turn; not in a cluster. Default `none`. */
   readonly affinity?: 'none' | 'spread' | undefined;
-  /** Runs once in each host before it takes tasks. */
+  /** Runs once in each worker before it takes tasks. */
   readonly setup?: (() => unknown) | undefined;
   /**
-   * Runs once in each host that leaves in order (`close()`, idle, replaced, the end of the program), and is
+   * Runs once in each worker that leaves in order (`close()`, idle, replaced, the end of the program), and is
    * awaited: for `graceMs` by `close()`, for a second at the end of the program. Not in one that is killed.
    */
   readonly teardown?: (() => unknown) | undefined;
   /**
-   * Gets what hosts write to stdout and stderr, in pieces as they come, instead of the program's own output. All of
-   * a host comes before its end is reported. What it throws is an uncaught exception of the program. Not in a
+   * Gets what workers write to stdout and stderr, in pieces as they come, instead of the program's own output. All of
+   * a worker comes before its end is reported. What it throws is an uncaught exception of the program. Not in a
    * cluster. Default: the program's stdout and stderr.
    */
   readonly onOutput?: OutputListener | undefined;
-  /** How long a host may take to be ready, in ms. Default 30 s. */
+  /** How long a worker may take to be ready, in ms. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
   /**
-   * How long starts that fail are repeated before what waits is rejected with `HOST_START_FAILED`, in ms. A
+   * How long starts that fail are repeated before what waits is rejected with `WORKER_START_FAILED`, in ms. A
    * cause that cannot pass, as an unknown flag, rejects at once. Default 30 s; `Infinity`: for ever.
    */
   readonly startRetryMs?: number | undefined;
-  /** How long an aborted task has to end before its host is killed, in ms. Default 1 s. */
+  /** How long an aborted task has to end before its worker is killed, in ms. Default 1 s. */
   readonly graceMs?: number | undefined;
   /**
-   * With `concurrentTasksPerHost` above 1: how long tasks that run beside one which goes on after `graceMs`
-   * have to finish before their host is killed, in ms. They have less where that task blocks the event
-   * loop, and are then rejected with `HOST_EXITED`, which names it. Default 30 s.
+   * With `concurrentTasksPerWorker` above 1: how long tasks that run beside one which goes on after `graceMs`
+   * have to finish before their worker is killed, in ms. They have less where that task blocks the event
+   * loop, and are then rejected with `WORKER_EXITED`, which names it. Default 30 s.
    */
   readonly neighbourGraceMs?: number | undefined;
 }
@@ -119,13 +119,13 @@ export interface PoolOptions {
 export type OnReport = { take(value: unknown): unknown }['take'];
 
 export interface CallOptions {
-  /** What to do when no host is idle; for `reject` one that starts now counts as idle. Default `queue`. */
+  /** What to do when no worker is idle; for `reject` one that starts now counts as idle. Default `queue`. */
   readonly whenBusy?: 'queue' | 'inline' | 'reject' | undefined;
   /** From the start of the run. Default: no limit. */
   readonly timeoutMs?: number | undefined;
   /**
    * The longest wait in the queue, in ms; then the task is rejected with `TASK_WAITED_TOO_LONG`, and has not
-   * run. A task that has to wait again, because its host ended, has that time again. Default: no limit.
+   * run. A task that has to wait again, because its worker ended, has that time again. Default: no limit.
    */
   readonly maxQueueMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -137,21 +137,21 @@ export interface CallOptions {
   /** Higher first; the same: first come, first served. Default 0. */
   readonly priority?: number | undefined;
   /**
-   * How often to run it again when its host ends under it. While no host starts, a task with retries left
+   * How often to run it again when its worker ends under it. While no worker starts, a task with retries left
    * stays in the queue for another `startRetryMs` each. Default 0.
    */
   readonly retry?: number | undefined;
   /**
-   * Calls with the same key run in the same host while it lives, one after the other where the host runs one task
-   * at a time; after that in another. A new key goes to the host with the fewest. The last 10,000 keys are kept.
-   * Only with `whenBusy: 'queue'`, and not with `durable`. Default: any host.
+   * Calls with the same key run in the same worker while it lives, one after the other where the worker runs one task
+   * at a time; after that in another. A new key goes to the worker with the fewest. The last 10,000 keys are kept.
+   * Only with `whenBusy: 'queue'`, and not with `durable`. Default: any worker.
    */
   readonly key?: string | number | undefined;
   /**
    * What the call hands over, as by `postMessage`: `ArrayBuffer`s, and to threads also `MessagePort`s, web
    * streams and `FileHandle`s. All of it must be in the arguments or captured. It is detached here when the
    * call was accepted: a call that is refused keeps it. To processes buffers go as copies. Not with `retry`,
-   * `durable` and `whenBusy: 'inline'`. Inside a host, where calls run inline, nothing is detached. Default: none.
+   * `durable` and `whenBusy: 'inline'`. Inside a worker, where calls run inline, nothing is detached. Default: none.
    */
   readonly transfer?: readonly Transferable[] | undefined;
   /**
@@ -163,25 +163,25 @@ export interface CallOptions {
 }
 
 export interface PoolSize {
-  readonly minHosts: number;
-  readonly maxHosts: number;
-  /** Hosts that start with the pool, before the first call, and again when one has ended. */
-  readonly hostsAtOnce: number;
+  readonly minWorkers: number;
+  readonly maxWorkers: number;
+  /** Workers that start with the pool, before the first call, and again when one has ended. */
+  readonly workersAtOnce: number;
 }
 
 export interface FilledPoolOptions extends PoolSize {
-  readonly remote: RemoteHosts | undefined;
-  readonly host: HostKind;
+  readonly remote: RemoteWorkers | undefined;
+  readonly worker: WorkerKind;
   readonly channel: ChannelKind | 'auto';
   readonly spin: boolean;
-  readonly minSpareHosts: number;
-  readonly maxSpareHosts: number;
+  readonly minSpareWorkers: number;
+  readonly maxSpareWorkers: number;
   readonly idleTimeMs: number;
   readonly maxWaitingTasks: number;
   /** `Infinity` for `auto`. */
   readonly maxTasksAhead: number;
-  readonly concurrentTasksPerHost: number;
-  readonly maxTasksPerHost: number;
+  readonly concurrentTasksPerWorker: number;
+  readonly maxTasksPerWorker: number;
   /** 0: no limit. */
   readonly maxRssBytes: number;
   /** 0: V8's own. */
@@ -209,8 +209,8 @@ export interface FilledCallOptions {
   readonly priority: number;
   readonly retry: number;
   readonly key: string | number | undefined;
-  /** Of `runOnEach`: the host that runs it. */
-  readonly hostId: number | undefined;
+  /** Of `runOnEach`: the worker that runs it. */
+  readonly workerId: number | undefined;
   readonly transfer: readonly Transferable[];
   readonly durable: { readonly id: string | undefined } | undefined;
 }
@@ -226,32 +226,32 @@ export const callDefaults: FilledCallOptions = Object.freeze({
   priority: 0,
   retry: 0,
   key: undefined,
-  hostId: undefined,
+  workerId: undefined,
   transfer: noTransfer,
   durable: undefined,
 });
 
 /**
  * Options of the pools that nobody closes. Jest gives each test file a copy of this library, with pools of its
- * own: in such a context their hosts leave soon after the last task.
+ * own: in such a context their workers leave soon after the last task.
  */
 export const realmOptions: PoolOptions = Object.freeze(
   isMainRealm ? {} : { size: { min: 0 }, idleTimeMs: 1000 },
 );
 
 const poolOptionNames: ReadonlySet<string> = new Set([
-  'host',
+  'worker',
   'size',
   'cluster',
   'channel',
   'spin',
-  'minSpareHosts',
-  'maxSpareHosts',
+  'minSpareWorkers',
+  'maxSpareWorkers',
   'idleTimeMs',
   'maxWaitingTasks',
   'maxTasksAhead',
-  'concurrentTasksPerHost',
-  'maxTasksPerHost',
+  'concurrentTasksPerWorker',
+  'maxTasksPerWorker',
   'maxRssBytes',
   'maxHeapMb',
   'execArgv',
@@ -279,8 +279,8 @@ const callOptionNames: ReadonlySet<string> = new Set([
   'pool',
 ]);
 
-/** The most hosts that a pool may have: more is a mistake in a number, not a wish. */
-const mostHosts = 1024;
+/** The most workers that a pool may have: more is a mistake in a number, not a wish. */
+const mostWorkers = 1024;
 /** Of other machines, where nobody says how many. */
 const remoteSize = Object.freeze({ min: 0, max: 64 });
 
@@ -288,29 +288,29 @@ const remoteSize = Object.freeze({ min: 0, max: 64 });
 export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   const element = inheritedElement();
   if (element !== undefined) {
-    throw new CodedError('HOST_START_FAILED', `no host can be started: ${element}`);
+    throw new CodedError('WORKER_START_FAILED', `no worker can be started: ${element}`);
   }
   const given = ownOptions('the pool options', options, poolOptionNames);
-  const concurrentTasksPerHost = integer(
-    'concurrentTasksPerHost',
-    given.concurrentTasksPerHost ?? 1,
+  const concurrentTasksPerWorker = integer(
+    'concurrentTasksPerWorker',
+    given.concurrentTasksPerWorker ?? 1,
     1,
     1_000,
   );
   const remote = given.cluster === undefined ? undefined : fillRemote(given);
   return {
     remote,
-    host: oneOf('host', given.host ?? 'process', ['process', 'thread']),
+    worker: oneOf('worker', given.worker ?? 'process', ['process', 'thread']),
     ...fillSize(remote !== undefined && given.size === undefined ? remoteSize : given.size),
     channel: oneOf('channel', given.channel ?? 'auto', ['auto', 'shm', 'socket', 'memory']),
     spin: boolean('spin', given.spin ?? true),
-    minSpareHosts: integer('minSpareHosts', given.minSpareHosts ?? 0, 0, mostHosts),
-    maxSpareHosts: integer('maxSpareHosts', given.maxSpareHosts ?? 0, 0, mostHosts),
+    minSpareWorkers: integer('minSpareWorkers', given.minSpareWorkers ?? 0, 0, mostWorkers),
+    maxSpareWorkers: integer('maxSpareWorkers', given.maxSpareWorkers ?? 0, 0, mostWorkers),
     idleTimeMs: number('idleTimeMs', given.idleTimeMs ?? 10_000, 0),
     maxWaitingTasks: number('maxWaitingTasks', given.maxWaitingTasks ?? 1_000_000, 0),
-    maxTasksAhead: fillAhead(given, concurrentTasksPerHost),
-    concurrentTasksPerHost,
-    maxTasksPerHost: number('maxTasksPerHost', given.maxTasksPerHost ?? Infinity, 1),
+    maxTasksAhead: fillAhead(given, concurrentTasksPerWorker),
+    concurrentTasksPerWorker,
+    maxTasksPerWorker: number('maxTasksPerWorker', given.maxTasksPerWorker ?? Infinity, 1),
     maxRssBytes: integer('maxRssBytes', given.maxRssBytes ?? 0, 0, Number.MAX_SAFE_INTEGER),
     maxHeapMb: integer('maxHeapMb', given.maxHeapMb ?? 0, 0, 2 ** 20),
     execArgv: fillByPlace('execArgv', given.execArgv ?? [], strings),
@@ -338,13 +338,13 @@ export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
     priority: number('priority', given.priority ?? 0, -Infinity),
     retry: integer('retry', given.retry ?? 0, 0, Number.MAX_SAFE_INTEGER),
     key: fillKey(given),
-    hostId: undefined,
+    workerId: undefined,
     transfer: fillTransfer(given),
     durable: fillDurable(given),
   };
 }
 
-/** Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each host runs it once, after what it has. */
+/** Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each worker runs it once, after what it has. */
 export function checkForEach({ whenBusy, retry, key, transfer, durable }: FilledCallOptions): void {
   if (whenBusy !== 'queue') throw invalid('whenBusy', whenBusy, '"queue" with runOnEach');
   if (retry !== 0) throw invalid('retry', retry, 'left out, or 0, with runOnEach');
@@ -420,22 +420,22 @@ function fillDurable({ durable = false, whenBusy, priority, maxQueueMs }: CallOp
 
 function fillRemote({
   cluster,
-  host = 'process',
+  worker = 'process',
   channel = 'auto',
   affinity = 'none',
-}: PoolOptions): RemoteHosts {
-  if (host !== 'process') throw invalid('host', host, '"process" for a pool with a cluster');
+}: PoolOptions): RemoteWorkers {
+  if (worker !== 'process') throw invalid('worker', worker, '"process" for a pool with a cluster');
   if (channel !== 'auto' && channel !== 'socket') {
     throw invalid('channel', channel, '"auto" or "socket" for a pool with a cluster');
   }
-  // Which cores a host over there may have, only its machine knows.
+  // Which cores a worker over there may have, only its machine knows.
   if (affinity !== 'none') throw invalid('affinity', affinity, '"none" for a pool with a cluster');
-  const hosts = cluster?.hosts;
-  if (isRemoteHosts(hosts)) return hosts;
+  const workers = cluster?.workers;
+  if (isRemoteWorkers(workers)) return workers;
   throw invalid('cluster', cluster, 'what `cluster()` resolved with');
 }
 
-function isRemoteHosts(value: unknown): value is RemoteHosts {
+function isRemoteWorkers(value: unknown): value is RemoteWorkers {
   return typeof value === 'object' && value !== null && 'start' in value;
 }
 
@@ -444,26 +444,26 @@ function fillAhead(given: PoolOptions, concurrentTasks: number): number {
   if (maxTasksAhead === 'auto') return Infinity;
   integer('maxTasksAhead', maxTasksAhead, 1, 1_000_000);
   if (maxTasksAhead >= concurrentTasks) return maxTasksAhead;
-  const wanted = `at least concurrentTasksPerHost, which is ${concurrentTasks}`;
+  const wanted = `at least concurrentTasksPerWorker, which is ${concurrentTasks}`;
   throw invalid('maxTasksAhead', maxTasksAhead, wanted);
 }
 
 /** As `fillPoolOptions`, for the size alone. */
 export function fillSize(size: PoolOptions['size']): PoolSize {
-  // A host is one core's worth of work: a pool inside a host has that one core.
-  const cores = isInsideHost() ? 1 : grantedCores().count;
-  if (size === undefined) return { minHosts: cores, maxHosts: cores, hostsAtOnce: 0 };
+  // A worker is one core's worth of work: a pool inside a worker has that one core.
+  const cores = isInsideWorker() ? 1 : grantedCores().count;
+  if (size === undefined) return { minWorkers: cores, maxWorkers: cores, workersAtOnce: 0 };
   if (typeof size === 'number') {
-    const hosts = integer('size', size, 1, mostHosts);
-    return { minHosts: hosts, maxHosts: hosts, hostsAtOnce: 0 };
+    const workers = integer('size', size, 1, mostWorkers);
+    return { minWorkers: workers, maxWorkers: workers, workersAtOnce: 0 };
   }
   if (typeof size !== 'object' || size === null || Array.isArray(size)) {
     throw invalid('size', size, 'a number or an object with min and max');
   }
   const { min = 0, max = Math.max(cores, min) } = ownOptions('size', size, new Set(['min', 'max']));
-  const maxHosts = integer('size.max', max, 1, mostHosts);
-  const minHosts = integer('size.min', min, 0, maxHosts);
-  return { minHosts, maxHosts, hostsAtOnce: minHosts };
+  const maxWorkers = integer('size.max', max, 1, mostWorkers);
+  const minWorkers = integer('size.min', min, 0, maxWorkers);
+  return { minWorkers, maxWorkers, workersAtOnce: minWorkers };
 }
 
 function fillByPlace<T extends object>(
@@ -474,7 +474,7 @@ function fillByPlace<T extends object>(
   return isByPlace(option) ? option : check(name, option);
 }
 
-/** Options of the host at `place` alone. Throws `OPTION_INVALID`. */
+/** Options of the worker at `place` alone. Throws `OPTION_INVALID`. */
 export function optionsAt({ env, execArgv }: FilledPoolOptions, place: number) {
   return {
     env: atPlace('env', env, place, checkEnv),

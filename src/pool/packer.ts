@@ -1,5 +1,5 @@
-// Snapshots of arguments at the call, for a host that is not chosen yet: small values as bytes, large
-// buffers in blocks of the arena, held until the task is settled. A host may write into such a block,
+// Snapshots of arguments at the call, for a worker that is not chosen yet: small values as bytes, large
+// buffers in blocks of the arena, held until the task is settled. A worker may write into such a block,
 // so the arguments of a task that may run twice (`retry`) are copied into its frame each time instead.
 
 import {
@@ -19,7 +19,7 @@ import {
   parentBuffers,
   parentExporter,
   type Reach,
-} from '../host/index.js';
+} from '../worker/index.js';
 import { noteLargeState } from './large-state.js';
 import { ChunkFailure } from './pinned.js';
 
@@ -154,7 +154,7 @@ export class Packer {
     }
   }
 
-  /** For this pool's hosts. An export runs getters, which may call another pool. */
+  /** For this pool's workers. An export runs getters, which may call another pool. */
   #begin(): Reach {
     const before = parentBuffers.reach;
     parentBuffers.reach = this.#reach;

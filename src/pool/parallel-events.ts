@@ -1,4 +1,4 @@
-// Listeners of an emitter, run in the pool: an event whose listener computes goes to an idle host, else
+// Listeners of an emitter, run in the pool: an event whose listener computes goes to an idle worker, else
 // it runs here as ever (event callback parallelization, as described for Node on embedded devices).
 // `emit` of this one emitter is replaced until it is disposed; listeners may come and go meanwhile.
 

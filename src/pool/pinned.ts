@@ -1,9 +1,9 @@
-// A function that runs often with what it captured at one moment: sent once to each host of a pool,
+// A function that runs often with what it captured at one moment: sent once to each worker of a pool,
 // captures included, and then named by its number. What parallel maps are made of: each chunk of
-// items is one task that calls it. Not here: which items go when (pmap/), how a host runs them
-// (host/chunk.ts).
+// items is one task that calls it. Not here: which items go when (pmap/), how a worker runs them
+// (worker/chunk.ts).
 
-import type { Chunk, ChunkAnswer } from '../host/index.js';
+import type { Chunk, ChunkAnswer } from '../worker/index.js';
 import type { FilledCallOptions } from './options.js';
 
 /** Why a chunk was not answered, and where. */
@@ -11,19 +11,19 @@ export class ChunkFailure {
   readonly error: unknown;
   /** The item that failed, counted from the beginning of the chunk; -1: no single one. */
   readonly at: number;
-  /** The host that `error` came from. */
-  readonly hostLabel: string | undefined;
+  /** The worker that `error` came from. */
+  readonly workerLabel: string | undefined;
 
-  constructor(error: unknown, at: number, hostLabel: string | undefined) {
+  constructor(error: unknown, at: number, workerLabel: string | undefined) {
     this.error = error;
     this.at = at;
-    this.hostLabel = hostLabel;
+    this.workerLabel = workerLabel;
   }
 }
 
-/** What a host made of a chunk. */
+/** What a worker made of a chunk. */
 export interface ChunkResult extends ChunkAnswer {
-  readonly hostLabel: string | undefined;
+  readonly workerLabel: string | undefined;
 }
 
 /** What one chunk needs beside its items. */
@@ -40,6 +40,6 @@ export interface PinnedFunction {
   readonly codeId: number;
   /** Rejects with a `ChunkFailure`, whatever the reason. */
   run(chunk: Chunk, call: ChunkCall): Promise<ChunkResult>;
-  /** Lets the hosts drop it; no `run` may follow. Twice is fine. */
+  /** Lets the workers drop it; no `run` may follow. Twice is fine. */
   unpin(): void;
 }

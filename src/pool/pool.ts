@@ -9,17 +9,6 @@ import type { ChannelKind } from '../channels/index.js';
 import { type AnyFunction, type FunctionSnapshot, receive, send } from '../context/index.js';
 import type { CodedError } from '../errors.js';
 import {
-  type Chunk,
-  chunkArgs,
-  inCallersContext,
-  Moving,
-  parcelsOf,
-  parentExporter,
-  parseChunkAnswer,
-  sharedHosts,
-  sharedMemoryProblem,
-} from '../host/index.js';
-import {
   abortError,
   announcements,
   clearTimeout,
@@ -32,11 +21,22 @@ import {
   ownOptions,
   startTimer,
 } from '../internal/index.js';
+import {
+  type Chunk,
+  chunkArgs,
+  inCallersContext,
+  Moving,
+  parcelsOf,
+  parentExporter,
+  parseChunkAnswer,
+  sharedMemoryProblem,
+  sharedWorkers,
+} from '../worker/index.js';
 import { budget } from './budget.js';
 import { chooseChannel } from './channel.js';
 import { Dispatcher } from './dispatcher.js';
 import { DurableCalls } from './durable.js';
-import { type HostExitedError, lostError } from './exit-error.js';
+import { lostError, type WorkerExitedError } from './exit-error.js';
 import { callInline } from './inline.js';
 import { isThere } from './lanes.js';
 import { NestedChunks } from './nested.js';
@@ -78,7 +78,7 @@ export type TaskResult<R> =
 /** Calls with the same options. */
 export interface Caller {
   run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
-  /** As `run`, once in each host. Rejects with `OPTION_INVALID` for options that mean one host or one run. */
+  /** As `run`, once in each worker. Rejects with `OPTION_INVALID` for options that mean one worker or one run. */
   runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]>;
 }
 
@@ -88,19 +88,19 @@ export interface Caller {
  */
 type PoolState = 'open' | 'inline' | 'closing' | 'closed';
 
-/** Of the pool of `run`: it may have hosts that other threads use as well. */
+/** Of the pool of `run`: it may have workers that other threads use as well. */
 const programOptions: PoolOptions = Object.freeze({ ...realmOptions });
 
-/** Of a pool in a host, which has neither hosts nor a channel: its calls stay in memory. */
-const inlineOptions: PoolOptions = Object.freeze({ host: 'thread', channel: 'memory' });
+/** Of a pool in a worker, which has neither workers nor a channel: its calls stay in memory. */
+const inlineOptions: PoolOptions = Object.freeze({ worker: 'thread', channel: 'memory' });
 const figuresOf = (pool: Pool): PoolFigures => pool.figures();
-const refresh = (pool: Pool): Promise<unknown> => pool.askHosts();
+const refresh = (pool: Pool): Promise<unknown> => pool.askWorkers();
 let lastPoolId = 0;
 let lastTaskId = 0;
 
 export interface CloseOptions {
   /**
-   * How long what was called may take, in ms; then it is rejected with `POOL_CLOSED` and the hosts are ended.
+   * How long what was called may take, in ms; then it is rejected with `POOL_CLOSED` and the workers are ended.
    * Default: as long as it takes.
    */
   readonly timeoutMs?: number | undefined;
@@ -108,10 +108,10 @@ export interface CloseOptions {
 
 export interface PoolEvents {
   /**
-   * A host ended by itself while it ran no task: an error that nothing caught after the answer, a kill from
+   * A worker ended by itself while it ran no task: an error that nothing caught after the answer, a kill from
    * outside. `cause` has that error. Without a listener it is not emitted.
    */
-  error: [error: HostExitedError];
+  error: [error: WorkerExitedError];
 }
 
 const closeOptionNames: ReadonlySet<string> = new Set(['timeoutMs']);
@@ -132,20 +132,20 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   readonly #untell: () => void;
   #onMapsOver: (() => void) | undefined;
 
-  /** Starts `size.min` hosts; the others as calls come, or by `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
+  /** Starts `size.min` workers; the others as calls come, or by `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
   constructor(options?: PoolOptions) {
     super();
     const isShared = options === programOptions && sharedMemoryProblem() === undefined;
-    const shared = isShared ? sharedHosts() : undefined;
+    const shared = isShared ? sharedWorkers() : undefined;
     this.#options = fillPoolOptions(shared === undefined ? options : { size: shared.count });
     this.#channel = chooseChannel(this.#options);
-    this.#packer = new Packer(this.#channel === 'shm', this.#options.host === 'thread');
+    this.#packer = new Packer(this.#channel === 'shm', this.#options.worker === 'thread');
     this.#durable = new DurableCalls(this.#options);
     this.#state = options === inlineOptions ? 'inline' : 'open';
     lastPoolId += 1;
     this.#id = lastPoolId;
     const isSized = ownOf(options ?? {}).size !== undefined || this.#options.remote !== undefined;
-    if (isSized || shared !== undefined) budget().raise(this.#options.maxHosts);
+    if (isSized || shared !== undefined) budget().raise(this.#options.maxWorkers);
     const setup = setupOf(this.#options);
     this.#setup = setup && this.#exportSetup(setup);
     if (this.#setup !== undefined) this.#packer.hold(this.#setup);
@@ -157,11 +157,11 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       budget: budget(),
       shared,
       nested: new NestedChunks({
-        offersHost: () => this.#dispatcher.offersHost(),
+        offersWorker: () => this.#dispatcher.offersWorker(),
         pin: (mapper) => this.pin(mapper),
       }),
-      onLost: (host, exit) => {
-        if (this.listenerCount('error') > 0) this.emit('error', lostError(host.label, exit));
+      onLost: (worker, exit) => {
+        if (this.listenerCount('error') > 0) this.emit('error', lostError(worker.label, exit));
       },
       onSettled: (task) => {
         this.#packer.letGo(task.snapshot);
@@ -172,7 +172,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     });
     this.#untell = this.#state === 'open' ? addSource('pool', this, figuresOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
-    if (this.#options.hostsAtOnce > 0) this.#dispatcher.fleet.grow();
+    if (this.#options.workersAtOnce > 0) this.#dispatcher.fleet.grow();
   }
 
   /** @internal The one that `run` and `parallel` share. */
@@ -180,23 +180,23 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     return openPool(programOptions);
   }
 
-  /** A pool travels, but its hosts do not. */
+  /** A pool travels, but its workers do not. */
   [send](): null {
     return null;
   }
 
   /**
    * @internal Where a pool arrives as a capture or argument of a task: one of its own that runs its
-   * calls there. Its host is one core, and that core is at work on the task.
+   * calls there. Its worker is one core, and that core is at work on the task.
    */
   static [receive](): Pool {
     return openPool(inlineOptions);
   }
 
   /**
-   * Runs `fn` with `args` in a host, with everything that it captured, and resolves with its result.
+   * Runs `fn` with `args` in a worker, with everything that it captured, and resolves with its result.
    * Rejects with what it threw, or with a `CodedError`: `TRANSFER_…` when something cannot travel (then
-   * nothing was sent), `HOST_EXITED`, `POOL_QUEUE_FULL`, `POOL_CLOSED`.
+   * nothing was sent), `WORKER_EXITED`, `POOL_QUEUE_FULL`, `POOL_CLOSED`.
    */
   run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
   run(fn: AnyFunction, ...args: unknown[]): Promise<unknown> {
@@ -215,9 +215,9 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Runs `fn` with `args` once in each host that is there or starts now, after what it has, and resolves with
-   * the results in the order of the hosts' numbers. Rejects as `run`, with the first failure; the other hosts go
-   * on. A host that starts later has not run it: what every host needs is `setup`.
+   * Runs `fn` with `args` once in each worker that is there or starts now, after what it has, and resolves with
+   * the results in the order of the workers' numbers. Rejects as `run`, with the first failure; the other workers go
+   * on. A worker that starts later has not run it: what every worker needs is `setup`.
    */
   runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]> {
     return this.#callOnEach(fn, args, callDefaults);
@@ -228,9 +228,11 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state === 'inline') return [await this.call<R>(fn, args, options)];
     if (this.#state !== 'open') throw closedError();
     if (typeof fn !== 'function')
-      throw notFunction('what each host should run', fn, 'a function, and its arguments follow');
-    const hosts = this.#dispatcher.fleet.hosts.filter(isThere);
-    return Promise.all(hosts.map(({ id }) => this.call<R>(fn, args, { ...options, hostId: id })));
+      throw notFunction('what each worker should run', fn, 'a function, and its arguments follow');
+    const workers = this.#dispatcher.fleet.workers.filter(isThere);
+    return Promise.all(
+      workers.map(({ id }) => this.call<R>(fn, args, { ...options, workerId: id })),
+    );
   }
 
   /** @internal What `run` and `with` do. */
@@ -276,7 +278,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       if (options.signal?.aborted) throw abortError(options.signal);
       if (options.durable !== undefined) return this.#durable.run(fn, args, options);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
-      if (options.whenBusy !== 'queue' && !this.#dispatcher.fleet.hasIdleHost) {
+      if (options.whenBusy !== 'queue' && !this.#dispatcher.fleet.hasIdleWorker) {
         return this.#callWhenBusy(fn, args, options);
       }
       return this.#admit(fn, args, options);
@@ -294,7 +296,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     }
     fleet.warm(this.#dispatcher.waitingTasks + 1);
     if (this.#dispatcher.hasComingRoom) return this.#admit(fn, args, options);
-    throw busyError(fleet.hosts.length);
+    throw busyError(fleet.workers.length);
   }
 
   async #callInline(
@@ -369,9 +371,9 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#dispatcher.settleRefused(task, fullError(this.#options.maxWaitingTasks));
   }
 
-  /** @internal The most hosts that it may have; 0: its calls run where they are made. */
-  get maxHosts(): number {
-    return this.#state === 'inline' ? 0 : this.#dispatcher.fleet.maxHosts;
+  /** @internal The most workers that it may have; 0: its calls run where they are made. */
+  get maxWorkers(): number {
+    return this.#state === 'inline' ? 0 : this.#dispatcher.fleet.maxWorkers;
   }
 
   /** @internal */
@@ -381,7 +383,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /**
    * @internal `mapper` as it is now, for many chunks. Throws `TRANSFER_…` and `POOL_CLOSED`. Not for
-   * a pool without hosts.
+   * a pool without workers.
    */
   pin(mapper: AnyFunction): PinnedFunction {
     if (this.#state !== 'open') throw closedError();
@@ -400,8 +402,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         this.#openMaps -= 1;
         if (this.#openMaps === 0) this.#onMapsOver?.();
         this.#packer.letGo(pinned);
-        if (pinned === snapshot) return; // known to the hosts for good
-        for (const host of this.#dispatcher.fleet.hosts) host.forget(pinned.id);
+        if (pinned === snapshot) return; // known to the workers for good
+        for (const worker of this.#dispatcher.fleet.workers) worker.forget(pinned.id);
         parentExporter().unpin(pinned.id);
       },
     };
@@ -426,7 +428,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         task = new Task(id, snapshot, name, args, packed, options, estimate, true, resolve, reject);
         this.#hand(task);
       });
-      return { ...parseChunkAnswer(answer), hostLabel: task?.hostLabel };
+      return { ...parseChunkAnswer(answer), workerLabel: task?.workerLabel };
     } catch (error) {
       throw error instanceof ChunkFailure ? error : new ChunkFailure(error, -1, undefined);
     }
@@ -442,31 +444,31 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Starts hosts until `hosts` are there (default: all), and resolves when they can take tasks. Rejects with
-   * `HOST_START_FAILED`, `POOL_CLOSED`, `OPTION_INVALID`.
+   * Starts workers until `workers` are there (default: all), and resolves when they can take tasks. Rejects with
+   * `WORKER_START_FAILED`, `POOL_CLOSED`, `OPTION_INVALID`.
    */
-  async warm(hosts?: number): Promise<void> {
-    if (hosts !== undefined) integer('hosts', hosts, 0, Number.MAX_SAFE_INTEGER);
+  async warm(workers?: number): Promise<void> {
+    if (workers !== undefined) integer('workers', workers, 0, Number.MAX_SAFE_INTEGER);
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    await this.#dispatcher.fleet.warmUp(hosts);
+    await this.#dispatcher.fleet.warmUp(workers);
   }
 
   /**
-   * Gives the pool another size, as of the option `size`. Hosts above it leave when they have answered what they
+   * Gives the pool another size, as of the option `size`. Workers above it leave when they have answered what they
    * have; more start as calls come. Throws `OPTION_INVALID`, `POOL_CLOSED`.
    */
   resize(size: NonNullable<PoolOptions['size']>): void {
     const filled = fillSize(size);
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    budget().raise(filled.maxHosts);
+    budget().raise(filled.maxWorkers);
     this.#dispatcher.fleet.resize(filled);
-    this.#dispatcher.pump(); // what waits for a host that leaves goes to another
+    this.#dispatcher.pump(); // what waits for a worker that leaves goes to another
   }
 
   /**
-   * Replaces all hosts: those that are there answer what they have and leave, others start as calls come.
+   * Replaces all workers: those that are there answer what they have and leave, others start as calls come.
    * Resolves when the last has left. Rejects with `POOL_CLOSED`.
    */
   async recycle(): Promise<void> {
@@ -478,7 +480,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Resolves when one more call may wait (`maxWaitingTasks`), or a host is idle: a producer that awaits it before
+   * Resolves when one more call may wait (`maxWaitingTasks`), or a worker is idle: a producer that awaits it before
    * each call without a `key` never gets `POOL_QUEUE_FULL`. Several producers go one by one, in order: who does not
    * call in the same turn of the event loop leaves the room to the next. Rejects with `POOL_CLOSED`.
    */
@@ -487,7 +489,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
   }
 
-  /** Rejects every call that waits for a host with `ABORTED` and `reason`; what runs goes on. Returns how many. */
+  /** Rejects every call that waits for a worker with `ABORTED` and `reason`; what runs goes on. Returns how many. */
   cancelWaiting(reason?: unknown): number {
     return this.#dispatcher.rejectWaiting(() => cancelledError(reason));
   }
@@ -508,13 +510,13 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     return poolFigures(this.#channel, this.#dispatcher);
   }
 
-  /** @internal Asks all hosts for their memory; resolves when the last has answered or ended. */
-  async askHosts(): Promise<void> {
-    await Promise.all(this.#dispatcher.fleet.hosts.map((host) => host.askMemory()));
+  /** @internal Asks all workers for their memory; resolves when the last has answered or ended. */
+  async askWorkers(): Promise<void> {
+    await Promise.all(this.#dispatcher.fleet.workers.map((worker) => worker.askMemory()));
   }
 
   /**
-   * Takes no more calls, waits for those and the maps it has, then lets the hosts go. Twice is fine. A
+   * Takes no more calls, waits for those and the maps it has, then lets the workers go. Twice is fine. A
    * stream that was begun is waited for too: read it or leave it first. Inside a task it ends the task's
    * own copy of the pool, and waits for nothing. Rejects with `OPTION_INVALID`.
    */
@@ -527,7 +529,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     clearTimeout(timer);
   }
 
-  /** Rejects every call that has no answer with `POOL_CLOSED` and ends the hosts. Twice is fine. */
+  /** Rejects every call that has no answer with `POOL_CLOSED` and ends the workers. Twice is fine. */
   async destroy(): Promise<void> {
     await this.#end(destroyedError);
   }
@@ -577,7 +579,7 @@ function openPool(options: PoolOptions): Pool {
   return new Pool(options);
 }
 
-/** Both in one function, so that the two share what they captured: the host calls it again with `true` at its end. */
+/** Both in one function, so that the two share what they captured: the worker calls it again with `true` at its end. */
 function setupOf({
   setup,
   teardown,

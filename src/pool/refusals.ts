@@ -27,10 +27,10 @@ export function cancelledError(reason: unknown): CodedError {
   return new CodedError('ABORTED', text, { cause: reason });
 }
 
-export function busyError(hosts: number): CodedError {
+export function busyError(workers: number): CodedError {
   return new CodedError(
     'POOL_BUSY',
-    `all ${hosts} hosts are at work: use whenBusy "queue" or "inline", or try later`,
+    `all ${workers} workers are at work: use whenBusy "queue" or "inline", or try later`,
   );
 }
 
@@ -41,13 +41,13 @@ export function fullError(maxWaitingTasks: number): CodedError {
   );
 }
 
-/** For a task of `runOnEach` whose host is gone. */
-export function hostGone(taskName: string): CodedError {
-  const text = `${taskName || 'the task'} has not run: its host leaves or has ended; call runOnEach again`;
-  return new CodedError('HOST_EXITED', text);
+/** For a task of `runOnEach` whose worker is gone. */
+export function workerGone(taskName: string): CodedError {
+  const text = `${taskName || 'the task'} has not run: its worker leaves or has ended; call runOnEach again`;
+  return new CodedError('WORKER_EXITED', text);
 }
 
-/** `why` no host has taken it. */
+/** `why` no worker has taken it. */
 export function waitedError(taskName: string, maxQueueMs: number, why: string): CodedError {
   const text = `${taskName || 'the task'} waited longer than ${maxQueueMs} ms, and has not run: ${why}`;
   return new CodedError('TASK_WAITED_TOO_LONG', `${text}; call later, or raise maxQueueMs`);

@@ -1,32 +1,33 @@
-// How many hosts a pool should have. Pure: the pool starts and stops them.
+// How many workers a pool should have. Pure: the pool starts and stops them.
 
 export interface Load {
-  readonly minHosts: number;
-  /** Hosts that are to be there though nothing waits. */
-  readonly hostsAtOnce: number;
-  readonly maxHosts: number;
-  readonly minSpareHosts: number;
-  readonly maxSpareHosts: number;
-  /** Hosts that are ready and have nothing to do. */
-  readonly idleHosts: number;
-  /** Hosts that are ready and at work. */
-  readonly busyHosts: number;
-  readonly startingHosts: number;
+  readonly minWorkers: number;
+  /** Workers that are to be there though nothing waits. */
+  readonly workersAtOnce: number;
+  readonly maxWorkers: number;
+  readonly minSpareWorkers: number;
+  readonly maxSpareWorkers: number;
+  /** Workers that are ready and have nothing to do. */
+  readonly idleWorkers: number;
+  /** Workers that are ready and at work. */
+  readonly busyWorkers: number;
+  readonly startingWorkers: number;
   readonly waitingTasks: number;
 }
 
-/** Hosts to start now: one for each waiting task without one on its way, the spare ones, and those always there. */
-export function hostsToStart(load: Load): number {
-  const present = load.idleHosts + load.busyHosts + load.startingHosts;
-  const coming = load.idleHosts + load.startingHosts;
-  const wanted = Math.max(load.waitingTasks, load.busyHosts > 0 ? load.minSpareHosts : 0) - coming;
-  const lacking = Math.max(wanted, load.hostsAtOnce - present);
-  return Math.max(0, Math.min(lacking, load.maxHosts - present));
+/** Workers to start now: one for each waiting task without one on its way, the spare ones, and those always there. */
+export function workersToStart(load: Load): number {
+  const present = load.idleWorkers + load.busyWorkers + load.startingWorkers;
+  const coming = load.idleWorkers + load.startingWorkers;
+  const wanted =
+    Math.max(load.waitingTasks, load.busyWorkers > 0 ? load.minSpareWorkers : 0) - coming;
+  const lacking = Math.max(wanted, load.workersAtOnce - present);
+  return Math.max(0, Math.min(lacking, load.maxWorkers - present));
 }
 
-/** Idle hosts that may leave when they have been idle long enough. */
-export function hostsToStop(load: Load): number {
-  const present = load.idleHosts + load.busyHosts + load.startingHosts;
-  const spare = load.idleHosts - Math.max(load.minSpareHosts, load.maxSpareHosts);
-  return Math.max(0, Math.min(spare, present - load.minHosts));
+/** Idle workers that may leave when they have been idle long enough. */
+export function workersToStop(load: Load): number {
+  const present = load.idleWorkers + load.busyWorkers + load.startingWorkers;
+  const spare = load.idleWorkers - Math.max(load.minSpareWorkers, load.maxSpareWorkers);
+  return Math.max(0, Math.min(spare, present - load.minWorkers));
 }

@@ -1,18 +1,18 @@
 // Starts of a fleet that fail: how long they are repeated, with which delays, and what is said meanwhile.
-// As long as one host works nobody is told to give up: the others are tried again and again.
-// The rule is in docs/design/pool.md. Not here: which failure is sure to stay (host/start-failure.ts).
+// As long as one worker works nobody is told to give up: the others are tried again and again.
+// The rule is in docs/design/pool.md. Not here: which failure is sure to stay (worker/start-failure.ts).
 
 import { emitWarning } from 'node:process';
 import { CodedError } from '../errors.js';
-import type { HostKind, StartFailure } from '../host/index.js';
 import { announcements, clearTimeout, nowMs, setTimeout } from '../internal/index.js';
 import { Patience, patienceDefaults } from '../supervise/index.js';
+import type { StartFailure, WorkerKind } from '../worker/index.js';
 
-/** How a pool's hosts start. */
+/** How a pool's workers start. */
 export interface PoolHealth {
-  /** `degraded`: starts fail, and none has worked since. Tasks wait, or have fewer hosts. */
+  /** `degraded`: starts fail, and none has worked since. Tasks wait, or have fewer workers. */
   readonly state: 'ok' | 'degraded';
-  /** Waves of starts that failed since the last one that worked; hosts that start together are one wave. */
+  /** Waves of starts that failed since the last one that worked; workers that start together are one wave. */
   readonly failedStarts: number;
   /** Since the first of them, in ms; 0 when `ok`. */
   readonly degradedMs: number;
@@ -20,10 +20,10 @@ export interface PoolHealth {
   readonly reason: string | undefined;
 }
 
-/** A host that was ready for so long has started well, whether it got a task or not; in ms. */
+/** A worker that was ready for so long has started well, whether it got a task or not; in ms. */
 const steadyMs = 1_000;
 
-interface StartingHost {
+interface StartingWorker {
   readonly id: number;
   readonly pid: number | undefined;
   readonly startedAtMs: number;
@@ -31,16 +31,16 @@ interface StartingHost {
 
 export interface StartsOptions {
   readonly poolId: number;
-  readonly kind: HostKind;
+  readonly kind: WorkerKind;
   readonly startRetryMs: number;
-  /** Whether somebody waits for a host that is still to start. */
+  /** Whether somebody waits for a worker that is still to start. */
   readonly isWaitedFor: () => boolean;
   readonly waitingTasks: () => number;
-  readonly hasReadyHost: () => boolean;
-  readonly hasStartingHost: () => boolean;
+  readonly hasReadyWorker: () => boolean;
+  readonly hasStartingWorker: () => boolean;
   /** The delay is over. */
   readonly onAgain: () => void;
-  /** No host starts. `isLasting`: none will; else what may be tried again may wait on. */
+  /** No worker starts. `isLasting`: none will; else what may be tried again may wait on. */
   readonly onGiveUp: (error: CodedError, isLasting: boolean) => void;
 }
 
@@ -67,7 +67,7 @@ export class Starts {
   /** Whether a delay runs, in which nothing is to be started. Keeps the loop alive if it is waited for. */
   get isPausing(): boolean {
     if (this.#timer !== undefined && this.#options.isWaitedFor()) this.#timer.ref();
-    return this.#timer !== undefined || (this.#isLeftToOthers && this.#options.hasStartingHost());
+    return this.#timer !== undefined || (this.#isLeftToOthers && this.#options.hasStartingWorker());
   }
 
   get health(): PoolHealth {
@@ -79,31 +79,34 @@ export class Starts {
     return { state: 'degraded', failedStarts: count, degradedMs, reason };
   }
 
-  /** `host`: the one that failed; `undefined`: none was made. */
-  failed({ error, startsToBeSure, signature }: StartFailure, host: StartingHost | undefined): void {
-    const { hasReadyHost, hasStartingHost, isWaitedFor, onGiveUp } = this.#options;
+  /** `worker`: the one that failed; `undefined`: none was made. */
+  failed(
+    { error, startsToBeSure, signature }: StartFailure,
+    worker: StartingWorker | undefined,
+  ): void {
+    const { hasReadyWorker, hasStartingWorker, isWaitedFor, onGiveUp } = this.#options;
     const atMs = nowMs();
     const { next, delayMs, isNewWave } = this.#patience.failed({
       nowMs: atMs,
-      beganMs: host?.startedAtMs ?? atMs,
+      beganMs: worker?.startedAtMs ?? atMs,
       signature: signature.replaceAll(/\d+/g, '#'),
       wavesToBeSure: startsToBeSure,
     });
     if (isNewWave) this.#degrade(error, atMs, delayMs);
-    // A cause that is sure soon, and without a ready host, rejects what waits within a second.
-    if (startsToBeSure === Infinity || hasReadyHost()) this.#warnOnce(error);
+    // A cause that is sure soon, and without a ready worker, rejects what waits within a second.
+    if (startsToBeSure === Infinity || hasReadyWorker()) this.#warnOnce(error);
     if (next === 'again') {
-      this.#startLater(delayMs, host);
+      this.#startLater(delayMs, worker);
       return;
     }
-    // What stays may be of that host alone, as a wrong `env` of its place: the others decide.
-    this.#isLeftToOthers = next === 'lasting' && hasStartingHost();
+    // What stays may be of that worker alone, as a wrong `env` of its place: the others decide.
+    this.#isLeftToOthers = next === 'lasting' && hasStartingWorker();
     if (this.#isLeftToOthers) return;
     onGiveUp(this.#gaveUp(error, next === 'lasting'), next === 'lasting');
-    if (hasReadyHost()) this.#startLater(delayMs, host);
+    if (hasReadyWorker()) this.#startLater(delayMs, worker);
     else {
       this.#patience.reset(); // the next call begins anew
-      if (isWaitedFor()) this.#startLater(patienceDefaults.firstDelayMs, host);
+      if (isWaitedFor()) this.#startLater(patienceDefaults.firstDelayMs, worker);
     }
   }
 
@@ -126,14 +129,14 @@ export class Starts {
     });
   }
 
-  /** Without it a program whose hosts cannot start is silent for `startRetryMs`. */
+  /** Without it a program whose workers cannot start is silent for `startRetryMs`. */
   #warnOnce(error: CodedError): void {
     if (this.#hasWarned || announcements.poolDegraded.hasSubscribers) return;
-    const isReady = this.#options.hasReadyHost();
+    const isReady = this.#options.hasReadyWorker();
     if (!isReady && this.#retrySeconds < soonSeconds) return; // the rejection says the same
     this.#hasWarned = true;
     const next = isReady
-      ? 'the pool works with the hosts that it has, and tries again'
+      ? 'the pool works with the workers that it has, and tries again'
       : `starts are repeated for up to ${this.#retrySeconds} s (startRetryMs), then what waits is rejected`;
     emitWarning(
       `${error.message}; ${next}: mend the cause; pool.stats().health and the channel ` +
@@ -155,16 +158,16 @@ export class Starts {
     return new CodedError(error.code, `${error.message}; ${why}`, { cause: error.cause });
   }
 
-  #startLater(delayMs: number, host: StartingHost | undefined): void {
+  #startLater(delayMs: number, worker: StartingWorker | undefined): void {
     if (this.#timer !== undefined) return;
     this.restarts += 1;
-    if (announcements.hostRestart.hasSubscribers) {
+    if (announcements.workerRestart.hasSubscribers) {
       const attempt = this.#patience.wavesInRow;
       const { kind } = this.#options;
-      announcements.hostRestart.publish({
-        host: host?.id ?? 0,
+      announcements.workerRestart.publish({
+        worker: worker?.id ?? 0,
         kind,
-        pid: host?.pid,
+        pid: worker?.pid,
         attempt,
         delayMs,
       });
@@ -176,18 +179,18 @@ export class Starts {
     if (!this.#options.isWaitedFor()) this.#timer.unref();
   }
 
-  /** A host is ready: it counts as a start that worked when it stays. */
+  /** A worker is ready: it counts as a start that worked when it stays. */
   ready(): void {
     this.#isLeftToOthers = false;
     if (this.#failed === undefined || this.#steadyTimer !== undefined) return;
     this.#steadyTimer = setTimeout(() => {
       this.#steadyTimer = undefined;
-      if (this.#options.hasReadyHost()) this.succeeded();
+      if (this.#options.hasReadyWorker()) this.succeeded();
     }, steadyMs);
     this.#steadyTimer.unref();
   }
 
-  /** A host has answered its first task, or was ready for a while. */
+  /** A worker has answered its first task, or was ready for a while. */
   succeeded(): void {
     if (this.#failed === undefined) return;
     const degradedMs = nowMs() - this.#failed.sinceMs;

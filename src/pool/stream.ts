@@ -1,22 +1,22 @@
 // The caller's half of a task that streams: an async iterator over the items of a generator that runs
-// in a host. The host sends no more than `streamLeadItems` ahead of the reader; reading grants more.
-// Ending the loop early ends the generator in the host, and waits for it. The host's half is
-// host/stream-sender.ts.
+// in a worker. The worker sends no more than `streamLeadItems` ahead of the reader; reading grants more.
+// Ending the loop early ends the generator in the worker, and waits for it. The worker's half is
+// worker/stream-sender.ts.
 
 import { type CallSite, joinStacks } from '../context/index.js';
 import { CodedError, hasCode } from '../errors.js';
-import { streamLeadItems } from '../host/index.js';
 import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../internal/index.js';
+import { streamLeadItems } from '../worker/index.js';
 
 /**
- * The items of a generator that runs in a host. It runs ahead of its reader, so the reader cannot give it
+ * The items of a generator that runs in a worker. It runs ahead of its reader, so the reader cannot give it
  * values or errors.
  */
 export interface TaskStream<T> extends AsyncIterable<T> {
   /** Resolves with the next item. Rejects with what the generator threw, or as the call would. */
   next(): Promise<IteratorResult<T, unknown>>;
   /**
-   * Ends the generator, whose `finally` blocks run in the host. Resolves when they have, but after the `graceMs` of
+   * Ends the generator, whose `finally` blocks run in the worker. Resolves when they have, but after the `graceMs` of
    * the pool at the latest. Rejects with what they throw. What they yield goes nowhere.
    */
   return(value?: unknown): Promise<IteratorResult<T, unknown>>;
@@ -38,14 +38,14 @@ export function unwantedValue(value: unknown): CodedError {
 const grantItems = streamLeadItems / 2;
 
 /** With which a generator that is to end did not come to its end. */
-const endCodes = ['HOST_EXITED', 'TASK_TIMED_OUT'] as const;
+const endCodes = ['WORKER_EXITED', 'TASK_TIMED_OUT'] as const;
 
 interface StreamEnd {
   readonly error: unknown;
   readonly value: unknown;
   readonly isError: boolean;
-  /** Of the host in which the error was thrown. */
-  readonly hostLabel?: string | undefined;
+  /** Of the worker in which the error was thrown. */
+  readonly workerLabel?: string | undefined;
 }
 
 const noMore: StreamEnd = Object.freeze({ error: undefined, value: undefined, isError: false });
@@ -66,7 +66,7 @@ export class StreamReader implements TaskStream<unknown> {
   /** Of a reader that has left, and waits for the end of the generator. */
   #left: Deferred<void> | undefined;
 
-  /** `grant(0)` tells the host to stop; `graceMs` is how long a reader that leaves waits for that. */
+  /** `grant(0)` tells the worker to stop; `graceMs` is how long a reader that leaves waits for that. */
   constructor(grant: (items: number) => void, graceMs: number) {
     this.#grant = grant;
     this.#graceMs = graceMs;
@@ -94,11 +94,11 @@ export class StreamReader implements TaskStream<unknown> {
   }
 
   /**
-   * The pool's side: the generator threw, or its host ended (`hostLabel`), or the pool gave it up. `isOfEnd`: it
+   * The pool's side: the generator threw, or its worker ended (`workerLabel`), or the pool gave it up. `isOfEnd`: it
    * threw as it was ended for a reader that has left.
    */
-  fail(error: unknown, hostLabel: string | undefined, isOfEnd: boolean): void {
-    const end = { error, value: undefined, isError: true, hostLabel };
+  fail(error: unknown, workerLabel: string | undefined, isOfEnd: boolean): void {
+    const end = { error, value: undefined, isError: true, workerLabel };
     // What a generator threw as it ran ahead of a reader that has left would never have happened at home.
     if (this.#left !== undefined && (isOfEnd || endCodes.some((code) => hasCode(error, code)))) {
       this.#left.reject(this.#joined(end));
@@ -125,8 +125,8 @@ export class StreamReader implements TaskStream<unknown> {
     return Promise.resolve({ done: true, value: end?.value });
   }
 
-  #joined({ error, hostLabel }: StreamEnd): unknown {
-    if (hostLabel !== undefined) joinStacks(error, this.site, hostLabel);
+  #joined({ error, workerLabel }: StreamEnd): unknown {
+    if (workerLabel !== undefined) joinStacks(error, this.site, workerLabel);
     return error;
   }
 

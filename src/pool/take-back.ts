@@ -1,26 +1,26 @@
-// Work ahead of a host rests on an expectation of how long its tasks run. When that fails, a task waits
-// behind a long one though another host is idle. This watches for it: what has not moved within a
-// moment is taken back from the host that sits on it, or goes to the idle host after all.
-// Not here: what happens with what was taken back (dispatcher.ts), who wins a claim (host/host.ts).
+// Work ahead of a worker rests on an expectation of how long its tasks run. When that fails, a task waits
+// behind a long one though another worker is idle. This watches for it: what has not moved within a
+// moment is taken back from the worker that sits on it, or goes to the idle worker after all.
+// Not here: what happens with what was taken back (dispatcher.ts), who wins a claim (worker/worker.ts).
 
 import { clearTimeout, setTimeout } from '../internal/index.js';
-import type { Fleet, TaskHost } from './fleet.js';
+import type { Fleet, TaskWorker } from './fleet.js';
 import type { Task } from './task.js';
 
-/** How long a host may sit on work ahead while another is idle, before it is taken back; in ms. */
+/** How long a worker may sit on work ahead while another is idle, before it is taken back; in ms. */
 export const takeBackAfterMs = 1;
-/** At most between two looks at hosts that work for other pools, which do not say when they are done. */
+/** At most between two looks at workers that work for other pools, which do not say when they are done. */
 const longestPauseMs = 8;
 
 export interface TakeBackOptions {
   readonly fleet: Fleet;
-  /** Tasks that run in a host at a time. */
+  /** Tasks that run in a worker at a time. */
   readonly concurrentTasks: number;
-  /** Tasks that wait for a host. */
+  /** Tasks that wait for a worker. */
   readonly waitingTasks: () => number;
-  /** These have not begun, and the host has them no more. */
-  readonly onTaken: (tasks: Task[], host: TaskHost) => void;
-  /** What waits should go to any host that is open, whatever is expected of the others. */
+  /** These have not begun, and the worker has them no more. */
+  readonly onTaken: (tasks: Task[], worker: TaskWorker) => void;
+  /** What waits should go to any worker that is open, whatever is expected of the others. */
   readonly sendImpatiently: () => void;
 }
 
@@ -33,7 +33,7 @@ export class TakeBack {
   }
 
   /**
-   * Looks again in a moment, if a host is idle or may become so unheard: whoever may have made one idle,
+   * Looks again in a moment, if a worker is idle or may become so unheard: whoever may have made one idle,
    * or put work behind other work, calls this. Nothing happens while it looks already.
    */
   watch(): void {
@@ -42,8 +42,8 @@ export class TakeBack {
 
   #lookIn(pauseMs: number): void {
     const { fleet } = this.#options;
-    if (!fleet.hasIdleHost && !fleet.isShared && fleet.isComplete) return;
-    const doneBefore = new Map(fleet.hosts.map((host) => [host, host.tasksDone]));
+    if (!fleet.hasIdleWorker && !fleet.isShared && fleet.isComplete) return;
+    const doneBefore = new Map(fleet.workers.map((worker) => [worker, worker.tasksDone]));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       const { hasWorkBehind } = this;
@@ -51,59 +51,61 @@ export class TakeBack {
         this.#takeBackTimed();
         fleet.warm(1);
       }
-      const { hasIdleHost } = fleet;
-      if (hasIdleHost) this.#takeBack(doneBefore);
+      const { hasIdleWorker } = fleet;
+      if (hasIdleWorker) this.#takeBack(doneBefore);
       else if (this.#stalled(doneBefore).length > 0) fleet.warm(1); // what is behind goes there
-      // Hosts that work for others do not say when they are done.
-      const nextMs = hasIdleHost ? takeBackAfterMs : Math.min(2 * pauseMs, longestPauseMs);
+      // Workers that work for others do not say when they are done.
+      const nextMs = hasIdleWorker ? takeBackAfterMs : Math.min(2 * pauseMs, longestPauseMs);
       if (hasWorkBehind && this.#timer === undefined) this.#lookIn(nextMs);
     }, pauseMs);
   }
 
-  /** Whether a task waits, in the queue or behind another in its host. */
+  /** Whether a task waits, in the queue or behind another in its worker. */
   get hasWorkBehind(): boolean {
     const { fleet, concurrentTasks, waitingTasks } = this.#options;
     return (
       waitingTasks() > 0 ||
-      fleet.hosts.some((host) => host.inFlight > concurrentTasks || host.isBehindOthers)
+      fleet.workers.some((worker) => worker.inFlight > concurrentTasks || worker.isBehindOthers)
     );
   }
 
   /** What has a timeout waits in the queue, where its time does not run. */
   #takeBackTimed(): void {
     const { fleet, onTaken } = this.#options;
-    for (const host of fleet.hosts) {
-      if (!host.isBusyElsewhere) continue;
-      const timed = [...host.calls()].filter(({ options }) => options.timeoutMs !== Infinity);
+    for (const worker of fleet.workers) {
+      if (!worker.isBusyElsewhere) continue;
+      const timed = [...worker.calls()].filter(({ options }) => options.timeoutMs !== Infinity);
       onTaken(
-        timed.filter((task) => host.tryTakeBack(task)),
-        host,
+        timed.filter((task) => worker.tryTakeBack(task)),
+        worker,
       );
     }
   }
 
-  /** From each host that has answered nothing since: half of what waits there, the newest. */
-  #takeBack(doneBefore: ReadonlyMap<TaskHost, number>): void {
+  /** From each worker that has answered nothing since: half of what waits there, the newest. */
+  #takeBack(doneBefore: ReadonlyMap<TaskWorker, number>): void {
     const { onTaken, sendImpatiently } = this.#options;
-    for (const host of this.#stalled(doneBefore)) {
-      const ahead = this.#tasksBehind(host);
-      const newest = [...host.calls()].sort((a, b) => b.sequence - a.sequence);
-      const taken = newest.slice(0, Math.ceil(ahead / 2)).filter((task) => host.tryTakeBack(task));
-      onTaken(taken, host);
+    for (const worker of this.#stalled(doneBefore)) {
+      const ahead = this.#tasksBehind(worker);
+      const newest = [...worker.calls()].sort((a, b) => b.sequence - a.sequence);
+      const taken = newest
+        .slice(0, Math.ceil(ahead / 2))
+        .filter((task) => worker.tryTakeBack(task));
+      onTaken(taken, worker);
     }
     sendImpatiently();
   }
 
-  /** Hosts in which tasks wait and that have answered nothing since. */
-  #stalled(doneBefore: ReadonlyMap<TaskHost, number>): TaskHost[] {
-    return this.#options.fleet.hosts.filter(
-      (host) => this.#tasksBehind(host) > 0 && host.tasksDone === doneBefore.get(host),
+  /** Workers in which tasks wait and that have answered nothing since. */
+  #stalled(doneBefore: ReadonlyMap<TaskWorker, number>): TaskWorker[] {
+    return this.#options.fleet.workers.filter(
+      (worker) => this.#tasksBehind(worker) > 0 && worker.tasksDone === doneBefore.get(worker),
     );
   }
 
-  #tasksBehind(host: TaskHost): number {
+  #tasksBehind(worker: TaskWorker): number {
     const { concurrentTasks } = this.#options;
-    return host.inFlight - (host.isBehindOthers ? 0 : concurrentTasks);
+    return worker.inFlight - (worker.isBehindOthers ? 0 : concurrentTasks);
   }
 
   stop(): void {

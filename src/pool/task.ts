@@ -9,13 +9,13 @@ import {
   settleWhereAwaited,
 } from '../context/index.js';
 import { hasCode } from '../errors.js';
-import type { Call } from '../host/index.js';
+import type { Call } from '../worker/index.js';
 import type { FilledCallOptions } from './options.js';
 import { ChunkFailure } from './pinned.js';
 import type { StreamReader } from './stream.js';
 
 /**
- * waiting: in the queue · sent: handed to a host · streaming: the caller has its stream, items follow
+ * waiting: in the queue · sent: handed to a worker · streaming: the caller has its stream, items follow
  * · settled: the caller has its answer, or was told that there is none.
  */
 export type TaskState = 'waiting' | 'sent' | 'streaming' | 'settled';
@@ -43,16 +43,16 @@ export class Task implements Call {
   readonly packed: Packed | undefined;
   readonly isChunk: boolean;
   failedAt: number;
-  /** Of a chunk: the host that answered. */
-  hostLabel: string | undefined;
+  /** Of a chunk: the worker that answered. */
+  workerLabel: string | undefined;
   state: TaskState;
-  /** What its host counts for it while it is there, in ms. */
+  /** What its worker counts for it while it is there, in ms. */
   countedMs: number;
   /** Order in which tasks were handed over. */
   sequence: number;
   queuedMs: number;
   retriesLeft: number;
-  /** Hosts that ended while they loaded its modules. */
+  /** Workers that ended while they loaded its modules. */
   lostLoads: number;
   timer: NodeJS.Timeout | undefined;
   /** Its time was over before it began, and it has got more once. */
@@ -82,7 +82,7 @@ export class Task implements Call {
     this.packed = packed;
     this.isChunk = isChunk;
     this.failedAt = -1;
-    this.hostLabel = undefined;
+    this.workerLabel = undefined;
     this.state = 'waiting';
     this.countedMs = 0;
     this.sequence = 0;
@@ -94,14 +94,14 @@ export class Task implements Call {
     this.onAbort = undefined;
   }
 
-  /** Rejects with what came from a host, or of its end, with the caller's frames below the host's. */
-  rejectFromHost(error: unknown, hostLabel: string): void {
+  /** Rejects with what came from a worker, or of its end, with the caller's frames below the worker's. */
+  rejectFromWorker(error: unknown, workerLabel: string): void {
     if (this.isChunk) {
-      this.reject(new ChunkFailure(error, this.failedAt, hostLabel));
+      this.reject(new ChunkFailure(error, this.failedAt, workerLabel));
       return;
     }
     settleWhereAwaited(this.resolve, (site) => {
-      joinStacks(error, site, hostLabel);
+      joinStacks(error, site, workerLabel);
       throw error;
     });
   }

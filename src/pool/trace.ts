@@ -1,5 +1,5 @@
 // Where something else is to know of calls and maps from their beginning to their end, also of those that no
-// host ever sees: the trace of whoever calls. A pool without it pays for a look. Not here: what it is
+// worker ever sees: the trace of whoever calls. A pool without it pays for a look. Not here: what it is
 // (observe/opentelemetry).
 
 import type { AnyFunction } from '../context/index.js';

@@ -6,10 +6,10 @@ import { Server as NetServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { addSource } from '../agent/index.js';
 import { CodedError } from '../errors.js';
-import { finishWork, useSharedHosts } from '../host/index.js';
 import { nodeHttp } from '../internal/index.js';
 import type { NativeSeat } from '../native.js';
 import { callNative, requireNative } from '../native.js';
+import { finishWork, useSharedWorkers } from '../worker/index.js';
 import { listenWith, loadApp } from './app.js';
 import { boardAt, mostSockets, Row } from './board.js';
 import { Connections } from './connections.js';
@@ -40,7 +40,7 @@ export interface LoopOptions {
   readonly process: number;
   readonly index: number;
   readonly acceptorKey: number;
-  /** The memory that says whose task runs in which host; stays the caller's. */
+  /** The memory that says whose task runs in which worker; stays the caller's. */
   readonly turnsFd: number;
   readonly app: AppSettings;
   /** Tells the process. */
@@ -104,8 +104,8 @@ export class Loop {
       () => finishWork(() => this.#end()),
     );
     const { post, turnsFd } = options;
-    this.#places = new Places({ count: options.app.hosts, turnsFd, post });
-    useSharedHosts(this.#places);
+    this.#places = new Places({ count: options.app.workers, turnsFd, post });
+    useSharedWorkers(this.#places);
     this.#member = new Member(post);
     this.#threads = new LoopThreads(post);
     this.#program = {

@@ -95,10 +95,10 @@ export class Mesh {
   }
 
   /**
-   * The loop, or every loop of the process, has ended; its hosts, which may still be in the middle of what
-   * they did with its memory, once `hostsEnded` resolves.
+   * The loop, or every loop of the process, has ended; its workers, which may still be in the middle of what
+   * they did with its memory, once `workersEnded` resolves.
    */
-  ended(process: MemberProcess, loop: number | undefined, hostsEnded: Promise<void>): void {
+  ended(process: MemberProcess, loop: number | undefined, workersEnded: Promise<void>): void {
     for (const [id, member] of this.#members) {
       if (member.process !== process || (loop !== undefined && member.loop !== loop)) continue;
       this.#members.delete(id);
@@ -107,7 +107,7 @@ export class Mesh {
       for (const other of others) other.tell({ type: 'parted', member: member.name, survivors });
       this.#ends.get(id)?.peerExited?.();
       this.#ends.delete(id);
-      this.#arena?.ended(member.name, survivors, hostsEnded);
+      this.#arena?.ended(member.name, survivors, workersEnded);
     }
   }
 }

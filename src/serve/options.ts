@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
-import { grantedCores } from '../host/index.js';
 import {
   boolean,
   integer,
@@ -14,6 +13,7 @@ import {
   string,
   strings,
 } from '../internal/index.js';
+import { grantedCores } from '../worker/index.js';
 import { type Owner, ownerOf } from './owner.js';
 import type { TlsFiles } from './protocol.js';
 
@@ -86,8 +86,8 @@ export interface ServeOptions {
    * After about so many connections (a tenth more or less, so that not all do at once) a process is
    * replaced, as Apache's MaxConnectionsPerChild does. Default: never.
    */
-  readonly maxConnectionsPerHost?: number | undefined;
-  /** A process that takes more memory is replaced, in bytes; so is a host of tasks. Default: never. */
+  readonly maxConnectionsPerWorker?: number | undefined;
+  /** A process that takes more memory is replaced, in bytes; so is a worker of tasks. Default: never. */
   readonly maxRssBytes?: number | undefined;
   /** How long a program may take until it listens, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
@@ -140,7 +140,7 @@ export interface FilledServeOptions {
   readonly owner: Owner | undefined;
   readonly args: readonly string[];
   readonly maxConnections: number;
-  readonly maxConnectionsPerHost: number;
+  readonly maxConnectionsPerWorker: number;
   readonly maxRssBytes: number;
   readonly startTimeoutMs: number;
   readonly blockedTimeoutMs: number;
@@ -168,7 +168,7 @@ const optionNames: ReadonlySet<string> = new Set<keyof ServeOptions>([
   'group',
   'args',
   'maxConnections',
-  'maxConnectionsPerHost',
+  'maxConnectionsPerWorker',
   'maxRssBytes',
   'startTimeoutMs',
   'blockedTimeoutMs',
@@ -215,7 +215,7 @@ export function fillServeOptions(options: ServeOptions = {}): FilledServeOptions
     owner: ownerOf(given.user, given.group),
     args: strings('args', given.args ?? []),
     maxConnections: integer('maxConnections', given.maxConnections ?? 16_384, 1, mostConnections),
-    maxConnectionsPerHost: orNever('maxConnectionsPerHost', given.maxConnectionsPerHost),
+    maxConnectionsPerWorker: orNever('maxConnectionsPerWorker', given.maxConnectionsPerWorker),
     maxRssBytes: orNever('maxRssBytes', given.maxRssBytes),
     startTimeoutMs: integer('startTimeoutMs', given.startTimeoutMs ?? 30_000, 1, mostMs),
     blockedTimeoutMs: integer('blockedTimeoutMs', given.blockedTimeoutMs ?? 15_000, 1000, mostMs),

@@ -1,13 +1,13 @@
-// The places of one loop in the hosts of its server: what its pool has instead of hosts of its own.
-// Not here: which host that is (hosts.ts).
+// The places of one loop in the workers of its server: what its pool has instead of workers of its own.
+// Not here: which worker that is (workers.ts).
 
-import { type HostExit, type SharedHosts, SharedPlace, Turns } from '../host/index.js';
 import { callNative, requireNative } from '../native.js';
+import { SharedPlace, type SharedWorkers, Turns, type WorkerExit } from '../worker/index.js';
 import { copiesOf, copyOf } from './copies.js';
 import type { FromLoop, ToLoop } from './protocol.js';
 
 export interface PlacesOptions {
-  /** How many hosts there are at most. */
+  /** How many workers there are at most. */
   readonly count: number;
   /** The memory of `Turns`; stays the caller's. */
   readonly turnsFd: number;
@@ -17,7 +17,7 @@ export interface PlacesOptions {
 
 type PlaceMessage = Extract<ToLoop, { type: 'placed' | 'unplaced' }>;
 
-export class Places implements SharedHosts {
+export class Places implements SharedWorkers {
   readonly count: number;
   isOver = false;
   readonly #post: (message: FromLoop) => void;
@@ -52,6 +52,6 @@ export class Places implements SharedHosts {
   }
 }
 
-function exitOf({ exitCode, signal, message }: PlaceMessage & { type: 'unplaced' }): HostExit {
+function exitOf({ exitCode, signal, message }: PlaceMessage & { type: 'unplaced' }): WorkerExit {
   return { exitCode, signal, error: message === undefined ? undefined : new Error(message) };
 }

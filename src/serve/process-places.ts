@@ -1,6 +1,6 @@
-// What the loops of one process have in the hosts of their server, as the process passes it on: questions
+// What the loops of one process have in the workers of their server, as the process passes it on: questions
 // go up to the supervisor with descriptors ahead of them, and what it says comes back to the loop. Not here:
-// which host that is (hosts.ts), what a loop does with it (places.ts).
+// which worker that is (workers.ts), what a loop does with it (places.ts).
 
 import { closeSync } from 'node:fs';
 import { messageOf } from '../internal/index.js';
@@ -20,7 +20,7 @@ interface AskedPlace<Loop> {
   readonly loop: Loop;
   /** The number that the loop gave to its question. */
   readonly request: number;
-  /** The host's process, once it is given. */
+  /** The worker's process, once it is given. */
   pid: number | undefined;
 }
 
@@ -79,7 +79,7 @@ export class ProcessPlaces<Loop extends Asking> {
     }
   }
 
-  /** The supervisor is gone: nobody else sees when a host ends. */
+  /** The supervisor is gone: nobody else sees when a worker ends. */
   watch(): void {
     this.#isOrphan = true;
     const look = (): void => {

@@ -51,7 +51,7 @@ export class ProcessThreads<Loop extends Owner> {
 
   #start(loop: Loop, { thread, entry, data }: Extract<FromLoop, { type: 'startThread' }>): void {
     const { args, nextSerial, onStart, onMember, onEnd } = this.#parts;
-    const offer = offerChannel('memory', { host: 'thread', spin: false });
+    const offer = offerChannel('memory', { worker: 'thread', spin: false });
     const ticket: SideTicket = { kind: 'side', channel: offer.ticket, data };
     const worker = new Worker(new URL(entry), {
       workerData: ticket,

@@ -200,7 +200,7 @@ export class ServeProcess {
   }
 
   #startThread(index: number): LoopEnd {
-    const offer = offerChannel('memory', { host: 'thread', spin: false });
+    const offer = offerChannel('memory', { worker: 'thread', spin: false });
     const ticket: LoopTicket = { kind: 'loop', ...this.#loopOptions(index), channel: offer.ticket };
     const worker = new Worker(this.#entry, {
       workerData: ticket,
@@ -433,7 +433,7 @@ export class ServeProcess {
     if (![...this.#loops].every(({ hasEnded }) => hasEnded)) return;
     this.#acceptor.close();
     this.#up.post({ type: 'drained' });
-    this.#up.unref(); // what the program does at its end may still need hosts
+    this.#up.unref(); // what the program does at its end may still need workers
     // What the program still has in its event loop (timers, clients of databases) ends here.
     setTimeout(() => process.exit(), exitGraceMs).unref();
   }

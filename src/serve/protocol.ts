@@ -4,7 +4,7 @@
 
 import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { channelFds, type GivenPlace } from '../host/index.js';
+import { channelFds, type GivenPlace } from '../worker/index.js';
 import type { Placement, Range } from './options.js';
 
 /** What a program asked for with `listen()`; -1 for what does not apply, as in Node's own cluster. */
@@ -73,7 +73,7 @@ export type FromLoop =
       readonly data: unknown;
     }
   | { readonly type: 'endThread'; readonly thread: number }
-  /** It asks for a place in a host of the server; `fds` are of its channel, and the process's to close. */
+  /** It asks for a place in a worker of the server; `fds` are of its channel, and the process's to close. */
   | { readonly type: 'join'; readonly request: number; readonly fds: readonly number[] };
 
 export type FromProcess =
@@ -175,10 +175,10 @@ export interface AppSettings {
   /** Whose requests it gets; none: all. */
   readonly serverNames: readonly string[];
   readonly maxConnections: number;
-  /** Each loop's share of the cores, for hosts of pools of its own. */
+  /** Each loop's share of the cores, for workers of pools of its own. */
   readonly coresPerLoop: number;
-  /** How many hosts the server has at most, for all its loops. */
-  readonly hosts: number;
+  /** How many workers the server has at most, for all its loops. */
+  readonly workers: number;
   readonly tls: TlsFiles | undefined;
 }
 
@@ -203,7 +203,7 @@ export interface ProcessTicket {
   readonly passageFd: number;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
-  /** The memory that says whose task runs in which host. */
+  /** The memory that says whose task runs in which worker. */
   readonly turnsFd: number;
   /** Where stacks of a program in the main thread are asked for. */
   readonly stackFd: number | undefined;
@@ -238,7 +238,7 @@ function fieldsOf(value: unknown, what: string): Fields {
 
 function unknownMessage(what: string): CodedError {
   return new CodedError(
-    'HOST_PROTOCOL',
+    'WORKER_PROTOCOL',
     `${what} is none that this version of manycore knows: restart the server`,
   );
 }
@@ -306,7 +306,7 @@ function fromBoth(fields: Fields): FromBoth {
   }
 }
 
-/** Throws `HOST_PROTOCOL`; so do those below. */
+/** Throws `WORKER_PROTOCOL`; so do those below. */
 export function parseFromLoop(message: unknown): FromLoop {
   const fields = fieldsOf(message, fromBelow);
   const type = fields.get('type');

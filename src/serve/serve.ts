@@ -1,7 +1,7 @@
 // `serve(app, options)`: an unchanged program, or an app that it exports, on processes × event loops.
 
 import { addSource } from '../agent/index.js';
-import { grantedCores } from '../host/index.js';
+import { grantedCores } from '../worker/index.js';
 import { Control } from './control.js';
 import type { Mesh } from './mesh.js';
 import {
@@ -49,7 +49,7 @@ export interface ServerFigures {
   readonly loops: readonly LoopStatus[];
 }
 
-/** For pools that a program makes itself: P × L of them are not to have hosts for every core. */
+/** For pools that a program makes itself: P × L of them are not to have workers for every core. */
 function shareOf({ processes, loops }: FilledServeOptions): number {
   return Math.max(1, Math.floor(grantedCores().count / (processes.max * loops.max)));
 }
@@ -76,8 +76,8 @@ export async function serveProgram(
   const listening = { port, isPortGiven, host, unix, serverNames, tls };
   const settings = { path, args, ...listening, maxConnections };
   const coresPerLoop = shareOf(filled);
-  const hosts = grantedCores().count;
-  const supervisor = new Supervisor({ ...settings, coresPerLoop, hosts }, filled, mesh);
+  const workers = grantedCores().count;
+  const supervisor = new Supervisor({ ...settings, coresPerLoop, workers }, filled, mesh);
   const reload = () => supervisor.reload();
   const scale = async (processes: number | Range) =>
     await supervisor.scale(laterRange(processes, filled));

@@ -3,9 +3,8 @@
 // Long (over 400 lines), because whatever a process says, and its end, may change its one state.
 
 import { CodedError } from '../errors.js';
-import type { HostExit, WiredProcess } from '../host/index.js';
 import { defer, Lifecycle, messageOf } from '../internal/index.js';
-import type { Hosts } from './hosts.js';
+import type { WiredProcess, WorkerExit } from '../worker/index.js';
 import { type ListenProblem, listenProblem } from './listen-problem.js';
 import type { MemberProcess, Mesh } from './mesh.js';
 import {
@@ -18,6 +17,7 @@ import {
 import type { Sockets } from './sockets.js';
 import type { StackWatch } from './stack-watch.js';
 import { type StartOptions, startProcess } from './start-process.js';
+import type { Workers } from './workers.js';
 
 /** After the deadline of a drain, for what the program does at its end, in ms. */
 const killAfterMs = 6000;
@@ -68,7 +68,7 @@ export class ServerProcess implements MemberProcess {
   /** Where the program runs in the main thread. */
   readonly #stackWatch: StackWatch | undefined;
   readonly #sockets: Sockets;
-  readonly #hosts: Hosts;
+  readonly #workers: Workers;
   readonly #mesh: Mesh | undefined;
   /** Sockets that it has, by number, and that it had until its program closed them. */
   readonly #sent = new Set<number>();
@@ -98,7 +98,7 @@ export class ServerProcess implements MemberProcess {
     this.queues = new Set([options.queue]);
     this.generation = options.generation;
     this.#sockets = options.sockets;
-    this.#hosts = options.hosts;
+    this.#workers = options.workers;
     this.#mesh = options.mesh;
     this.#drainTimeoutMs = options.serve.drainTimeoutMs;
     this.#startTimeoutMs = options.serve.startTimeoutMs;
@@ -176,7 +176,7 @@ export class ServerProcess implements MemberProcess {
         this.#join(message.loop, message.request);
         break;
       case 'part':
-        this.#hosts.part(this, message.request);
+        this.#workers.part(this, message.request);
         break;
       case 'attend':
         this.#mesh?.attend(this, message.loop);
@@ -206,19 +206,19 @@ export class ServerProcess implements MemberProcess {
 
   /** This one, or all. */
   #loopsEnded(loop?: number): void {
-    const hostsEnded = this.#hosts.tenantEnded(this, loop);
-    this.#mesh?.ended(this, loop, hostsEnded);
+    const workersEnded = this.#workers.tenantEnded(this, loop);
+    this.#mesh?.ended(this, loop, workersEnded);
   }
 
   /** The descriptors came ahead of the message. */
   #join(loop: number, request: number): void {
-    const onEnded = ({ exitCode, signal, error }: HostExit): void => {
+    const onEnded = ({ exitCode, signal, error }: WorkerExit): void => {
       const message = error?.message;
       this.#post({ type: 'unplaced', request, exitCode, signal, message });
     };
     try {
       this.#process.receiveDescriptors((fds) =>
-        this.#hosts.join({ process: this, loop }, request, fds, {
+        this.#workers.join({ process: this, loop }, request, fds, {
           onGiven: (given) => this.#post({ type: 'placed', request, given }),
           onEnded,
         }),

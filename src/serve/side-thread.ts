@@ -14,7 +14,7 @@ export interface SideProgram {
   join(onMember: OnMember): Promise<number>;
 }
 
-/** For the program of such a thread; once only. Throws `HOST_PROTOCOL` in any other. */
+/** For the program of such a thread; once only. Throws `WORKER_PROTOCOL` in any other. */
 export function sideProgram(): SideProgram {
   const ticket = parseTicket(takeWorkerData()); // not for what is loaded there
   if (ticket.kind !== 'side') throw new Error('this is the program of threads beside loops');

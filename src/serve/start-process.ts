@@ -2,12 +2,12 @@
 
 import { blockingThreads } from '../blocking-pool/index.js';
 import { CodedError } from '../errors.js';
-import { grantedCores, WiredProcess, type WireTicket } from '../host/index.js';
 import { messageOf } from '../internal/index.js';
-import type { Hosts } from './hosts.js';
+import { grantedCores, WiredProcess, type WireTicket } from '../worker/index.js';
 import type { FilledServeOptions } from './options.js';
 import type { AppSettings, ProcessTicket, ToProcess } from './protocol.js';
 import { StackWatch } from './stack-watch.js';
+import type { Workers } from './workers.js';
 
 export interface StartOptions {
   /** Its number in the scoreboard. */
@@ -15,7 +15,7 @@ export interface StartOptions {
   readonly app: AppSettings;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
-  readonly hosts: Hosts;
+  readonly workers: Workers;
   readonly serve: FilledServeOptions;
 }
 
@@ -30,7 +30,7 @@ export function startProcess(options: StartOptions): Started {
   let stackWatch: StackWatch | undefined;
   try {
     if (options.serve.loops.max === 1) stackWatch = new StackWatch();
-    const fds = [options.boardFd, options.hosts.turnsFd, ...options.bellFds];
+    const fds = [options.boardFd, options.workers.turnsFd, ...options.bellFds];
     const { owner, processes } = options.serve;
     const process = new WiredProcess<ToProcess>({
       entry: new URL('./serve-entry.js', import.meta.url),

@@ -13,7 +13,6 @@ import { callNative, type NativeBoard, type NativeDescriptors, requireNative } f
 import { rssBytesOf } from '../proc/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import { boardAt, type Row, rowsOf } from './board.js';
-import { Hosts } from './hosts.js';
 import type { Mesh } from './mesh.js';
 import type { FilledServeOptions, Range } from './options.js';
 import type { AppSettings, BoundAddress } from './protocol.js';
@@ -23,6 +22,7 @@ import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
 import { figuresOf, type LoopStatus } from './status.js';
 import { Wear } from './wear.js';
+import { Workers } from './workers.js';
 
 /** A process that has served for so long has not failed, whatever ends it later, in ms. */
 const soundMs = 10_000;
@@ -53,7 +53,7 @@ export class Supervisor {
   readonly #app: AppSettings;
   readonly #options: FilledServeOptions;
   readonly #sockets: Sockets;
-  readonly #hosts: Hosts;
+  readonly #workers: Workers;
   readonly #mesh: Mesh | undefined;
   readonly #board: NativeBoard;
   readonly #rows: readonly (readonly Row[])[];
@@ -93,7 +93,7 @@ export class Supervisor {
     const native = requireNative();
     const numbers = 2 * options.maxProcesses;
     this.#sockets = new Sockets(options.placement === 'reuseport', app.serverNames);
-    this.#hosts = new Hosts(app.hosts, options);
+    this.#workers = new Workers(app.workers, options);
     this.#board = callNative(() => native.NativeBoard.create(numbers, options.loops.max));
     this.#rows = rowsOf(this.#board.buffer());
     this.#descriptors = new native.NativeDescriptors();
@@ -183,7 +183,7 @@ export class Supervisor {
       boardFd: this.#board.fd(),
       bellFds: this.#bellFds,
       sockets: this.#sockets,
-      hosts: this.#hosts,
+      workers: this.#workers,
       mesh: this.#mesh,
       serve: this.#options,
     });
@@ -255,7 +255,7 @@ export class Supervisor {
     for (const { process, loop, ms } of this.#silence.tellBlocked(this.#processes)) {
       this.#retire(process, loop, ms);
     }
-    this.#hosts.checkMemory();
+    this.#workers.checkMemory();
     if (this.#changes > 0) return; // a reload goes on
     this.#releaseSockets();
     const worn =
@@ -463,7 +463,7 @@ export class Supervisor {
     for (const each of all) end(each);
     this.#sockets.close(); // whoever comes now is refused at once
     await Promise.all(all.map(({ exited }) => exited));
-    await this.#hosts.close();
+    await this.#workers.close();
     this.#descriptors.closeAll();
     this.#board.close();
     this.#closed.resolve();

@@ -13,10 +13,10 @@ const jitter = 0.1;
 type Worn = Pick<ServerProcess, 'state' | 'pid'>;
 
 export class Wear {
-  readonly #options: Pick<FilledServeOptions, 'maxConnectionsPerHost' | 'maxRssBytes'>;
+  readonly #options: Pick<FilledServeOptions, 'maxConnectionsPerWorker' | 'maxRssBytes'>;
   readonly #mostConnections = new WeakMap<Worn, number>();
 
-  constructor(options: Pick<FilledServeOptions, 'maxConnectionsPerHost' | 'maxRssBytes'>) {
+  constructor(options: Pick<FilledServeOptions, 'maxConnectionsPerWorker' | 'maxRssBytes'>) {
     this.#options = options;
   }
 
@@ -32,7 +32,7 @@ export class Wear {
     const known = this.#mostConnections.get(process);
     if (known !== undefined) return known;
     const share = 1 - jitter + 2 * jitter * Math.random();
-    const most = Math.round(this.#options.maxConnectionsPerHost * share);
+    const most = Math.round(this.#options.maxConnectionsPerWorker * share);
     this.#mostConnections.set(process, most);
     return most;
   }

@@ -1,4 +1,4 @@
-// Limits how long failing starts are repeated. Failures are counted in waves: hosts that start together fail
+// Limits how long failing starts are repeated. Failures are counted in waves: workers that start together fail
 // together, of one cause, so the number of cores does not matter. Repetition ends by time, or after a number of
 // equal failures that cannot pass. Delays double from wave to wave. Pure: the caller owns clock and timer. Not
 // here: counts without time (restart.ts).
@@ -7,7 +7,7 @@ export interface PatienceOptions {
   /** Delay after the first wave, in ms; it doubles with each further one. */
   readonly firstDelayMs: number;
   readonly maxDelayMs: number;
-  /** Limit of a row of failed waves, in ms, from the start of its first host. */
+  /** Limit of a row of failed waves, in ms, from the start of its first worker. */
   readonly patienceMs: number;
   /** A start this long after the last failure begins a new row when it fails; in ms. */
   readonly quietMs: number;
@@ -22,7 +22,7 @@ export const patienceDefaults: PatienceOptions = Object.freeze({
 
 export interface Failure {
   readonly nowMs: number;
-  /** Start time of the host that failed. */
+  /** Start time of the worker that failed. */
   readonly beganMs: number;
   /** A text that is equal for failures of one cause. */
   readonly signature: string;
@@ -75,7 +75,7 @@ export class Patience {
     this.#signature = signature;
   }
 
-  /** Ends the row. A host that started before the last failure still belongs to that wave. */
+  /** Ends the row. A worker that started before the last failure still belongs to that wave. */
   reset(): void {
     this.#waves = 0;
     this.#sameWaves = 0;

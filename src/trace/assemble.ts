@@ -7,7 +7,7 @@ import { callNames } from './calls.js';
 import { countedCalls, foundCalls, type Joined, type Material, timesByCalls } from './counted.js';
 import type { ProcessIdentity } from './proc.js';
 import { joinCalls, type TracedThread } from './report.js';
-import { hostRole, isNode, isServerProcess, rolesOf } from './roles.js';
+import { isNode, isServerProcess, rolesOf, workerRole } from './roles.js';
 import { SharedRecords } from './shared-records.js';
 import { eventCalls, type ProcessTree, type SeenThread } from './tree.js';
 
@@ -29,7 +29,7 @@ export function assembleThreads(material: Material): TracedThread[] {
   const threads = [...pids].flatMap((pid) => {
     const identity = identityIn(material, pid, byThread);
     const other = supervisors.has(pid) ? 'supervisor' : 'main loop';
-    const mainRole = hostRole(identity) ?? other;
+    const mainRole = workerRole(identity) ?? other;
     const joined = joinThreads(pid, tree.threadsOf(pid), byThread);
     const known = joined.map((thread) => describe(thread, names));
     const roles = rolesOf(identity, known, mainRole);

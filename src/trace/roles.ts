@@ -22,7 +22,7 @@ const namedRoles: readonly (readonly [name: RegExp, role: string])[] = [
   [/^manycore-route$/, 'router'],
   [/^manycore-parent$/, 'parent watch'],
   [/^manycore stack$/, 'stack reader'],
-  [/^manycore host$/, 'host thread'],
+  [/^manycore worker$/, 'worker thread'],
 ];
 
 /** Node 20 starts these first, in this order: what delays V8's tasks, four that do them, the inspector. */
@@ -39,11 +39,11 @@ function isNodeName(name: string): boolean {
 }
 
 /**
- * The role of the main thread of one of our hosts, `host 1` or `shared host 1`: it bears its number in the
+ * The role of the main thread of one of our workers, `worker 1` or `shared worker 1`: it bears its number in the
  * title that it gives itself, over its arguments. `undefined` for other processes.
  */
-export function hostRole({ args }: ProcessIdentity): string | undefined {
-  return /^manycore ((?:shared )?host \d+)$/.exec(args[0] ?? '')?.[1];
+export function workerRole({ args }: ProcessIdentity): string | undefined {
+  return /^manycore ((?:shared )?worker \d+)$/.exec(args[0] ?? '')?.[1];
 }
 
 /** Whether a process is one that a server of ours was started into: its parent is the supervisor. */

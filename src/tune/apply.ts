@@ -3,8 +3,8 @@
 
 import { spawn } from 'node:child_process';
 import { CodedError } from '../errors.js';
-import { startOn } from '../host/index.js';
 import { exitCodeOf } from '../internal/index.js';
+import { startOn } from '../worker/index.js';
 import { launchOf, type Program, programOf } from './launch.js';
 import type { TuneOptions } from './options.js';
 import type { Start } from './start.js';

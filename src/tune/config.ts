@@ -80,9 +80,9 @@ function fieldsIn(config: Fields, name: string): Fields {
 function keysOf(knob: string, { loops, affinity, ...rest }: Setting): string[] {
   if (knob === 'loops' && loops !== undefined) return ['processes', 'loops'];
   if (knob === 'affinity' && affinity !== undefined) return ['affinity'];
-  const { poolHosts, blockingThreads, heapLimit, semiSpace, gcThreads } = rest;
+  const { poolWorkers, blockingThreads, heapLimit, semiSpace, gcThreads } = rest;
   const one: Readonly<Record<string, Setting>> = {
-    ...(poolHosts !== undefined && { poolHosts: { poolHosts } }),
+    ...(poolWorkers !== undefined && { poolWorkers: { poolWorkers } }),
     ...(blockingThreads !== undefined && { blockingThreads: { blockingThreads } }),
     ...(heapLimit !== undefined && { heapLimit: { heapLimit } }),
     ...(semiSpace !== undefined && { semiSpace: { semiSpace } }),

@@ -157,7 +157,7 @@ function flagsOfServe(args: readonly string[]): readonly string[] {
 /** What the command line and the environment say now, for what is set there. */
 export interface Current {
   readonly loops: { readonly processes?: number; readonly loops?: number };
-  readonly poolHosts: number | undefined;
+  readonly poolWorkers: number | undefined;
   readonly blockingThreads: number | undefined;
   readonly heapLimitMb: number | undefined;
   readonly semiSpaceMb: number | undefined;
@@ -178,7 +178,7 @@ export function currentOf({ nodeFlags, rest, kind }: Program): Current {
   const isSingle = flags.some((flag) => flagName(flag) === '--single-threaded-gc');
   return {
     loops: { ...(processes && { processes }), ...(loops && { loops }) },
-    poolHosts: positive(process.env['MANYCORE_CORES']),
+    poolWorkers: positive(process.env['MANYCORE_CORES']),
     blockingThreads: positive(process.env['UV_THREADPOOL_SIZE']),
     heapLimitMb: valueOf('--max-old-space-size'),
     semiSpaceMb: valueOf('--max-semi-space-size'),

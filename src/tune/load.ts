@@ -3,8 +3,8 @@
 
 import { fileURLToPath } from 'node:url';
 import { CodedError } from '../errors.js';
-import { describeExit } from '../host/index.js';
 import { beforeDeadline } from '../internal/index.js';
+import { describeExit } from '../worker/index.js';
 import { Group, type GroupExit } from './group.js';
 import { type LoadResult, parseLoadOutput } from './load-output.js';
 import { type FromRunner, parseFromRunner, type RunMessage } from './protocol.js';

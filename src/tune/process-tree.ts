@@ -50,7 +50,9 @@ export function memoryOf(tree: readonly TreeProcess[]): TreeMemory | undefined {
   return { memoryMiB: sum / bytesPerMib, largestMiB: Math.max(...resident) / bytesPerMib };
 }
 
-/** Hosts that manycore started, as processes: they have a title. */
-export function hasHosts(tree: readonly TreeProcess[]): boolean {
-  return tree.some(({ pid }) => /^manycore (shared )?host \d/.test(textOf(`/proc/${pid}/cmdline`)));
+/** Workers that manycore started, as processes: they have a title. */
+export function hasWorkers(tree: readonly TreeProcess[]): boolean {
+  return tree.some(({ pid }) =>
+    /^manycore (shared )?worker \d/.test(textOf(`/proc/${pid}/cmdline`)),
+  );
 }

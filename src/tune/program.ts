@@ -4,14 +4,14 @@
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CodedError, hasCode } from '../errors.js';
-import { describeExit, mayLackHeap } from '../host/index.js';
 import { abortError, messageOf } from '../internal/index.js';
+import { describeExit, mayLackHeap } from '../worker/index.js';
 import type { Figures, RunLength } from './figures.js';
 import { Group, type GroupExit } from './group.js';
 import type { Launch } from './launch.js';
 import { type Load, type LoadRun, runIn, type Target } from './load.js';
 import type { LoadResult } from './load-output.js';
-import { hasHosts, memoryOf } from './process-tree.js';
+import { hasWorkers, memoryOf } from './process-tree.js';
 import { parseFromRunner } from './protocol.js';
 
 export interface RunOptions {
@@ -27,8 +27,8 @@ export interface RunOptions {
 
 export interface RunResult {
   readonly figures: Figures;
-  /** Hosts of a pool were seen. */
-  readonly hasHosts: boolean;
+  /** Workers of a pool were seen. */
+  readonly hasWorkers: boolean;
   /** What the run took beside its load. */
   readonly overheadMs: number;
 }
@@ -80,7 +80,7 @@ async function runTask(group: Group, run: LoadRun): Promise<LoadResult> {
 async function measure(
   group: Group,
   load: () => Promise<LoadResult>,
-): Promise<{ figures: Figures; hasHosts: boolean }> {
+): Promise<{ figures: Figures; hasWorkers: boolean }> {
   const cpuBefore = cpuSecondsOf(group);
   const begin = performance.now();
   const { requests, errors, seconds, p50Ms, p99Ms } = await load();
@@ -97,7 +97,7 @@ async function measure(
       cpuCores: tree.length === 0 ? undefined : Math.max(0, cpuCores),
       ...memoryOf(tree),
     },
-    hasHosts: hasHosts(tree),
+    hasWorkers: hasWorkers(tree),
   };
 }
 

@@ -10,8 +10,8 @@ export interface LoopCounts {
 
 export interface Setting {
   readonly loops?: LoopCounts;
-  /** Hosts of a pool without a size of its own: `MANYCORE_CORES`. */
-  readonly poolHosts?: number;
+  /** Workers of a pool without a size of its own: `MANYCORE_CORES`. */
+  readonly poolWorkers?: number;
   /** Threads of libuv's pool: `UV_THREADPOOL_SIZE`. */
   readonly blockingThreads?: number;
   /** Of V8's old generation, in MiB. */
@@ -31,7 +31,7 @@ export const knobs = [
   'loops',
   'blockingThreads',
   'heapLimit',
-  'poolHosts',
+  'poolWorkers',
   'gcThreads',
   'semiSpace',
   'affinity',
@@ -41,11 +41,11 @@ export const asItIs: Setting = Object.freeze({});
 
 /** Of a setting, as one writes it for a shell; `[]` of the empty one. */
 function wordsOf(setting: Setting): string[] {
-  const { loops, poolHosts, blockingThreads, affinity } = setting;
+  const { loops, poolWorkers, blockingThreads, affinity } = setting;
   return [
     ...(loops === undefined ? [] : [`--processes ${loops.processes} --loops ${loops.loops}`]),
     ...(blockingThreads === undefined ? [] : [`UV_THREADPOOL_SIZE=${blockingThreads}`]),
-    ...(poolHosts === undefined ? [] : [`MANYCORE_CORES=${poolHosts}`]),
+    ...(poolWorkers === undefined ? [] : [`MANYCORE_CORES=${poolWorkers}`]),
     ...flagsOf(setting),
     ...(affinity === undefined ? [] : [`on core${affinity.length === 1 ? '' : 's'} ${affinity}`]),
   ];
@@ -68,10 +68,10 @@ export function flagsOf({ heapLimit, semiSpace, gcThreads }: Setting): string[] 
 }
 
 /** Environment variables. */
-export function variablesOf({ poolHosts, blockingThreads }: Setting): Record<string, string> {
+export function variablesOf({ poolWorkers, blockingThreads }: Setting): Record<string, string> {
   return {
     ...(blockingThreads !== undefined && { UV_THREADPOOL_SIZE: String(blockingThreads) }),
-    ...(poolHosts !== undefined && { MANYCORE_CORES: String(poolHosts) }),
+    ...(poolWorkers !== undefined && { MANYCORE_CORES: String(poolWorkers) }),
   };
 }
 

@@ -22,8 +22,8 @@ export interface SpaceOptions {
   readonly nodeMajor: number;
   /** Of a run as it is. */
   readonly figures: Figures;
-  /** Whether it has hosts of a pool. */
-  readonly hasHosts: boolean;
+  /** Whether it has workers of a pool. */
+  readonly hasWorkers: boolean;
   /** Only these, also where they seem to be of no use; `undefined`: what seems to be. */
   readonly only: readonly Knob[] | undefined;
 }
@@ -103,13 +103,13 @@ const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
     return affordable.sort((a, b) => a - b).map((heapLimit) => ({ heapLimit }));
   },
 
-  poolHosts({ kind, cores, current, hasHosts, only }) {
-    if (kind === 'serve') return 'the loops of a server share its hosts, one for each core';
-    if (!hasHosts && only === undefined) return 'no host of a pool was seen';
-    const now = current.poolHosts ?? cores;
+  poolWorkers({ kind, cores, current, hasWorkers, only }) {
+    if (kind === 'serve') return 'the loops of a server share its workers, one for each core';
+    if (!hasWorkers && only === undefined) return 'no worker of a pool was seen';
+    const now = current.poolWorkers ?? cores;
     return distinct([1, cores - 1, cores, 2 * cores])
       .filter((count) => count > 0 && count !== now)
-      .map((poolHosts) => ({ poolHosts }));
+      .map((poolWorkers) => ({ poolWorkers }));
   },
 
   gcThreads({ kind, current }) {

@@ -4,8 +4,8 @@
 
 import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
-import { allowedCores, grantedCores } from '../host/index.js';
 import { messageOf } from '../internal/index.js';
+import { allowedCores, grantedCores } from '../worker/index.js';
 import { missingFigure, type RunLength, scoreOf } from './figures.js';
 import { currentOf, launchOf } from './launch.js';
 import { type FilledTuneOptions, fillTuneOptions, type TuneOptions } from './options.js';
@@ -142,7 +142,7 @@ class Tuning {
     });
   }
 
-  #space({ figures, hasHosts }: RunResult): Space {
+  #space({ figures, hasWorkers }: RunResult): Space {
     const { program, only } = this.#options;
     return spaceOf({
       kind: program.kind,
@@ -153,7 +153,7 @@ class Tuning {
       memoryMb: memoryMb(),
       nodeMajor: Number(this.#node.version.split('.')[0]),
       figures,
-      hasHosts,
+      hasWorkers,
       only,
     });
   }

@@ -19,7 +19,7 @@ export class BlockingThreads {
   }
 
   get pool(): Pool {
-    this.#pool ??= new Pool({ host: 'thread', size: { min: 0, max: this.#mostThreads } });
+    this.#pool ??= new Pool({ worker: 'thread', size: { min: 0, max: this.#mostThreads } });
     return this.#pool;
   }
 

@@ -18,7 +18,7 @@ import { threadSampler } from '../../src/agent/sampler.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
 
-/** Calls a host and ends by itself, after so long in ms. */
+/** Calls a worker and ends by itself, after so long in ms. */
 function startBrief(t: TestContext, ms: number): ChildProcess {
   const child = fork(new URL('./apps/brief.js', import.meta.url), [String(ms)]);
   t.after(() => child.kill('SIGKILL'));
@@ -208,18 +208,18 @@ test('whatever comes over a socket is figures, a slice, a question, or nothing',
 });
 
 test('of a slice only what is whole comes through', () => {
-  const span = { task: 1, host: 2, name: 'x', startMs: 1, endMs: 2, isFailed: false };
-  const host = { host: 2, tasks: 1, failed: 0, busyMs: 1 };
+  const span = { task: 1, worker: 2, name: 'x', startMs: 1, endMs: 2, isFailed: false };
+  const worker = { worker: 2, tasks: 1, failed: 0, busyMs: 1 };
   const slice = {
     fromMs: 0,
     toMs: 9,
-    hosts: [host],
+    workers: [worker],
     tasks: [span],
     running: [span],
     ran: [[1, 2]],
   };
   const wrong = [null, 5, [], {}, [1], [1, 'x'], { ...span, endMs: null }];
-  const parts = ['hosts', 'tasks', 'running', 'ran', 'waited'] as const;
+  const parts = ['workers', 'tasks', 'running', 'ran', 'waited'] as const;
   const texts = fc.tuple(fc.constantFrom(...parts), fc.array(fc.constantFrom(...wrong)));
   fc.assert(
     fc.property(texts, ([part, items]) => {

@@ -37,55 +37,55 @@ test('a listener without room hears one slice later, with all that happened', as
   heard.hasRoom = false;
   for (let task = 1; task <= 3; task += 1) {
     const before = heard.looks;
-    announcements.taskStart.publish({ ...work, task, host: 1, waitedMs: 3 });
-    announcements.taskEnd.publish({ ...work, task, host: 1, ranMs: 2 });
+    announcements.taskStart.publish({ ...work, task, worker: 1, waitedMs: 3 });
+    announcements.taskEnd.publish({ ...work, task, worker: 1, ranMs: 2 });
     await waitFor(() => heard.looks > before);
   }
   assert.deepEqual(heard.slices, []);
   heard.hasRoom = true;
   const slice = await waitFor(() => heard.slices[0]);
-  assert.equal(slice.hosts[0]?.tasks, 3);
+  assert.equal(slice.workers[0]?.tasks, 3);
   assert.equal(slice.tasks.length, 3);
   assert.deepEqual(slice.ran, [[2, 3]]);
   assert.deepEqual(slice.waited, [[4, 3]]);
   const next = await waitFor(() => heard.slices[1]);
   assert.equal(next.fromMs, slice.toMs);
-  assert.deepEqual(next.hosts, []);
+  assert.deepEqual(next.workers, []);
 });
 
-test('a task that does not end keeps its host busy, and is told as far as it has come', async (t) => {
+test('a task that does not end keeps its worker busy, and is told as far as it has come', async (t) => {
   const heard = listen(t);
-  announcements.taskStart.publish({ ...work, task: 7, host: 2, waitedMs: 0 });
+  announcements.taskStart.publish({ ...work, task: 7, worker: 2, waitedMs: 0 });
   await waitFor(() => heard.slices.length > 3);
   const slices = heard.slices.splice(0);
   const [first] = slices;
   assert.ok(first !== undefined);
-  for (const { fromMs, toMs, hosts, running, tasks } of slices.slice(1)) {
-    assert.deepEqual(hosts, [{ host: 2, tasks: 0, failed: 0, busyMs: toMs - fromMs }]);
+  for (const { fromMs, toMs, workers, running, tasks } of slices.slice(1)) {
+    assert.deepEqual(workers, [{ worker: 2, tasks: 0, failed: 0, busyMs: toMs - fromMs }]);
     assert.equal(running[0]?.task, 7);
     assert.equal(running[0].endMs, toMs);
     assert.ok(running[0].startMs < fromMs);
     assert.deepEqual(tasks, []);
   }
-  // It is given up: nobody knows what its host does from now on.
+  // It is given up: nobody knows what its worker does from now on.
   announcements.taskError.publish({
     ...work,
     task: 7,
-    host: 0,
+    worker: 0,
     ranMs: 0,
     error: new Error('late'),
   });
-  const failed = await waitFor(() => heard.slices.find(({ hosts }) => hosts[0]?.failed === 1));
-  assert.equal(failed.hosts[0]?.host, 2);
+  const failed = await waitFor(() => heard.slices.find(({ workers }) => workers[0]?.failed === 1));
+  assert.equal(failed.workers[0]?.worker, 2);
   assert.deepEqual(failed.running, []);
 });
 
 test('a long task that ends counts in each slice as long as it ran there', async (t) => {
   const heard = listen(t);
   await waitFor(() => heard.slices.length > 0);
-  announcements.taskEnd.publish({ ...work, task: 1, host: 1, ranMs: 60_000 });
-  const slice = await waitFor(() => heard.slices.find(({ hosts }) => hosts.length > 0));
-  const { busyMs = 0 } = slice.hosts[0] ?? {};
+  announcements.taskEnd.publish({ ...work, task: 1, worker: 1, ranMs: 60_000 });
+  const slice = await waitFor(() => heard.slices.find(({ workers }) => workers.length > 0));
+  const { busyMs = 0 } = slice.workers[0] ?? {};
   assert.ok(busyMs >= 0 && busyMs <= slice.toMs - slice.fromMs);
   assert.equal(slice.tasks[0] && slice.tasks[0].endMs - slice.tasks[0].startMs, 60_000);
 });
@@ -114,7 +114,7 @@ test('who never reads is let go, and what waits for him does not grow until then
   const long = 'x'.repeat(20_000);
   await waitFor(() => {
     if (socket.writableNeedDrain && !socket.destroyed) unsentBytes.push(socket.writableLength);
-    announcements.taskEnd.publish({ pool: 1, task: 1, host: 1, ranMs: 5, name: long });
+    announcements.taskEnd.publish({ pool: 1, task: 1, worker: 1, ranMs: 5, name: long });
     return socket.destroyed;
   });
   const [fullBytes = 0] = unsentBytes;

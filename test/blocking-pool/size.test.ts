@@ -79,7 +79,7 @@ for (const [flags, given, threads] of [
   });
 }
 
-/** What a program and a host of it have been told, and how many threads the program has. */
+/** What a program and a worker of it have been told, and how many threads the program has. */
 const program = `
   import { stat } from 'node:fs/promises';
   import { run } from ${JSON.stringify(library)};
@@ -88,8 +88,8 @@ const program = `
   )};
   await stat('/');
   const own = process.env.UV_THREADPOOL_SIZE ?? 'none';
-  const host = await run(() => process.env.UV_THREADPOOL_SIZE ?? 'none');
-  console.log(JSON.stringify({ own, host, threads: readBlockingPool().threads }));
+  const worker = await run(() => process.env.UV_THREADPOOL_SIZE ?? 'none');
+  console.log(JSON.stringify({ own, worker, threads: readBlockingPool().threads }));
   process.exit();`;
 
 async function ranWith(t: TestContext, env: Record<string, string>): Promise<unknown> {
@@ -109,12 +109,12 @@ test('manycore run has as many blocking threads as cores, where Node has not use
   skip: skipCounting,
 }, async (t) => {
   const threads = isInTime ? 6 : 4;
-  assert.deepEqual(await ranWith(t, {}), { own: '6', host: 'none', threads });
+  assert.deepEqual(await ranWith(t, {}), { own: '6', worker: 'none', threads });
 });
 
-test('what the user says is so for manycore run and its hosts', {
+test('what the user says is so for manycore run and its workers', {
   skip: skipCounting,
 }, async (t) => {
   const env = { UV_THREADPOOL_SIZE: '3' };
-  assert.deepEqual(await ranWith(t, env), { own: '3', host: '3', threads: 3 });
+  assert.deepEqual(await ranWith(t, env), { own: '3', worker: '3', threads: 3 });
 });

@@ -19,7 +19,7 @@ const kinds: readonly ChannelKind[] = ['memory', 'shm'];
 /** Ends with the test. */
 async function openPair(t: TestContext, kind: ChannelKind) {
   const bus = new EventBus({ copy: structuredClone });
-  const offer = offerChannel(kind, { host: 'thread', spin: false });
+  const offer = offerChannel(kind, { worker: 'thread', spin: false });
   const worker = new Worker(new URL('./apps/thread.js', import.meta.url), {
     workerData: offer.ticket,
     transferList: [...offer.transfer],
@@ -159,7 +159,7 @@ test('over shm: the memory of large messages is given back, in both directions',
 
 test('a frame of an unknown kind is told and dropped, and those behind it are read', async (t) => {
   const bus = new EventBus({ copy: structuredClone });
-  const offer = offerChannel('memory', { host: 'thread', spin: false });
+  const offer = offerChannel('memory', { worker: 'thread', spin: false });
   const link = new BusLink(bus, offer.open(undefined));
   link.ref();
   const { channel } = acceptChannel(offer.ticket);

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { acceptChannel, offerChannel } from '../../src/channels/index.js';
 import { hasCode } from '../../src/errors.js';
 
-test('a kind that cannot reach this kind of host is refused', () => {
+test('a kind that cannot reach this kind of worker is refused', () => {
   const unavailable = (error: unknown): boolean => hasCode(error, 'CHANNEL_UNAVAILABLE');
-  assert.throws(() => offerChannel('socket', { host: 'thread', spin: false }), unavailable);
-  assert.throws(() => offerChannel('memory', { host: 'process', spin: false }), unavailable);
+  assert.throws(() => offerChannel('socket', { worker: 'thread', spin: false }), unavailable);
+  assert.throws(() => offerChannel('memory', { worker: 'process', spin: false }), unavailable);
 });
 
 test('what is no ticket is refused', () => {
@@ -23,7 +23,7 @@ test('what is no ticket is refused', () => {
   ]) {
     assert.throws(
       () => acceptChannel(ticket),
-      (error) => hasCode(error, 'HOST_PROTOCOL'),
+      (error) => hasCode(error, 'WORKER_PROTOCOL'),
       String(ticket),
     );
   }
@@ -44,7 +44,7 @@ test('a socket ticket without a socket is refused', () => {
 });
 
 test('a socket offer is not opened without its pipe', () => {
-  const offer = offerChannel('socket', { host: 'process', spin: false });
+  const offer = offerChannel('socket', { worker: 'process', spin: false });
   assert.throws(
     () => offer.open(undefined),
     (error) => hasCode(error, 'CHANNEL_UNAVAILABLE'),
@@ -56,8 +56,8 @@ test('an offer that is discarded leaves nothing that keeps the process alive', (
   const index = new URL('../../src/channels/index.js', import.meta.url).href;
   const script = `
     import { offerChannel } from ${JSON.stringify(index)};
-    offerChannel('memory', { host: 'thread', spin: false }).discard();
-    offerChannel('socket', { host: 'process', spin: false }).discard();`;
+    offerChannel('memory', { worker: 'thread', spin: false }).discard();
+    offerChannel('socket', { worker: 'process', spin: false }).discard();`;
   const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     timeout: 30_000,
   });

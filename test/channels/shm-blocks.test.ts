@@ -13,9 +13,9 @@ import {
 
 /** Both stores of a pair, with the messages between them delivered at once. */
 function openStores(t: TestContext) {
-  const [parent, host] = openPair(t);
+  const [parent, worker] = openPair(t);
   const { blocks: mine } = parent;
-  const { blocks: theirs } = host;
+  const { blocks: theirs } = worker;
   assert.ok(mine && theirs);
   const unused: [Block, number][] = [];
   theirs.onUnused = (block, count) => {
@@ -155,10 +155,10 @@ test('200 MiB pass as a block', (t) => {
 });
 
 test('frames larger than the ring pass between small ones, in order', async (t) => {
-  const [parent, host] = openPair(t, { ringBytes: 4096 });
+  const [parent, worker] = openPair(t, { ringBytes: 4096 });
   const seen: number[] = [];
   const last: string[] = [];
-  host.channel.onFrame = (_kind, task, _target, body) => {
+  worker.channel.onFrame = (_kind, task, _target, body) => {
     seen.push(task);
     last.push(readText(body));
   };
@@ -180,7 +180,7 @@ test('a large frame that its reader has not read when it ends is free, also when
   parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(100_000));
   parent.channel.destroy();
   parent.peerExited();
-  await untilCollected(() => openDescriptors('manycore-arena').length === 1, 'the host’s alone');
+  await untilCollected(() => openDescriptors('manycore-arena').length === 1, 'the worker’s alone');
 });
 
 test('a store of no channel lends nothing', () => {

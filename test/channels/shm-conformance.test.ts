@@ -1,6 +1,6 @@
-// The shm channel against the contract of all channels, to both kinds of hosts.
+// The shm channel against the contract of all channels, to both kinds of workers.
 
 import { testChannel } from '../conformance/channel.js';
 
-testChannel({ kind: 'shm', host: 'process' });
-testChannel({ kind: 'shm', host: 'thread' });
+testChannel({ kind: 'shm', worker: 'process' });
+testChannel({ kind: 'shm', worker: 'thread' });

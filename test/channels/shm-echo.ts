@@ -1,4 +1,4 @@
-// A host for tests: sends each frame back as it came, closes when the parent closes.
+// A worker for tests: sends each frame back as it came, closes when the parent closes.
 
 import type { ByteReader, ByteWriter } from '../../src/channels/bytes.js';
 import { acceptShm } from '../../src/channels/shm/index.js';

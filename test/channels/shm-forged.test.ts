@@ -23,25 +23,25 @@ const forgeries: [string, (words: Int32Array, requestAt: number) => void][] = [
 
 for (const [title, forge] of forgeries) {
   test(`${title} ends the channel with SEGMENT_CORRUPT`, async (t) => {
-    const [parent, host] = openPair(t, { ringBytes: 4096 });
+    const [parent, worker] = openPair(t, { ringBytes: 4096 });
     const closes: unknown[] = [];
-    host.channel.onClose = (error) => closes.push(error);
-    host.channel.onFrame = () => assert.fail('a forged frame was delivered');
-    host.channel.ref();
+    worker.channel.onClose = (error) => closes.push(error);
+    worker.channel.onFrame = () => assert.fail('a forged frame was delivered');
+    worker.channel.ref();
     assert.equal(parent.channel.trySend(1, 2, 3, writeText, 'whole'), 'sent');
-    forge(host.memory.words, host.requestAt >> 2);
+    forge(worker.memory.words, worker.requestAt >> 2);
     await until(() => closes.length > 0, 'onClose');
     assert.ok(hasCode(closes[0], 'SEGMENT_CORRUPT'));
-    assert.equal(host.channel.trySend(1, 2, 3, writeText, 'late'), 'closed');
+    assert.equal(worker.channel.trySend(1, 2, 3, writeText, 'late'), 'closed');
     assert.equal(closes.length, 1);
   });
 }
 
 test('a forged head ends the writing side with SEGMENT_CORRUPT, outside of trySend', async (t) => {
-  const [parent, host] = openPair(t, { ringBytes: 1024 });
+  const [parent, worker] = openPair(t, { ringBytes: 1024 });
   const closes: unknown[] = [];
   parent.channel.onClose = (error) => closes.push(error);
-  Atomics.store(host.memory.words, wordAt.requestHead, 12345);
+  Atomics.store(worker.memory.words, wordAt.requestHead, 12345);
   const outcomes = new Set<string>();
   for (let i = 0; i < 100; i++) outcomes.add(parent.channel.trySend(0, i, 0, writeText, 'x'));
   assert.ok(outcomes.has('closed'));
@@ -54,9 +54,9 @@ test('random numbers anywhere in the segment never harm the process', async (t) 
   const chance = random(t);
   const outcomes = new Map<string, number>();
   for (let round = 0; round < 100; round++) {
-    const [parent, host] = openPair(t, { ringBytes: 1024 });
+    const [parent, worker] = openPair(t, { ringBytes: 1024 });
     let outcome = 'open';
-    for (const end of [parent, host]) {
+    for (const end of [parent, worker]) {
       end.channel.onClose = (error) => {
         assert.ok(error === undefined || hasCode(error, 'SEGMENT_CORRUPT'), String(error));
         if (outcome !== 'corrupt') outcome = error === undefined ? 'closed' : 'corrupt';
@@ -65,7 +65,7 @@ test('random numbers anywhere in the segment never harm the process', async (t) 
     }
     const { words } = parent.memory;
     for (let step = 0; step < 20; step++) {
-      for (const end of [parent, host]) {
+      for (const end of [parent, worker]) {
         const outcome = end.channel.trySend(step, step, step, writeText, 'y'.repeat(step * 7));
         assert.notEqual(outcome, 'refused');
       }
@@ -78,7 +78,7 @@ test('random numbers anywhere in the segment never harm the process', async (t) 
       await new Promise((resolve) => setImmediate(resolve));
     }
     parent.channel.destroy();
-    host.channel.destroy();
+    worker.channel.destroy();
     parent.peerExited();
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   }

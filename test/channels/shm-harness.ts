@@ -20,16 +20,16 @@ export const readText = (body: ByteReader): string =>
 
 /** Both ends in this thread. */
 export function openPair(t: TestContext, options: Partial<ShmOptions> = {}): [ShmEnd, ShmEnd] {
-  const offer = offerShm({ host: 'thread', spin: true, ...options });
+  const offer = offerShm({ worker: 'thread', spin: true, ...options });
   const parent = offer.open();
-  const host = acceptShm(offer.ticket);
+  const worker = acceptShm(offer.ticket);
   t.after(async () => {
     parent.channel.destroy();
-    host.channel.destroy();
+    worker.channel.destroy();
     parent.peerExited();
     await untilCollected(() => openDescriptors('manycore-arena').length === 0, 'no arena is open');
   });
-  return [parent, host];
+  return [parent, worker];
 }
 
 /** What the descriptors of this process point to, when it contains `part`. */
@@ -58,7 +58,7 @@ export function untilCollected(isSo: () => boolean, what: string): Promise<void>
   return until(look, what);
 }
 
-export interface ChildHost extends ShmEnd {
+export interface ChildWorker extends ShmEnd {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
 }
@@ -69,8 +69,8 @@ export function openWithChild(
   file: string,
   args: readonly string[] = [],
   options: Partial<ShmOptions> = {},
-): ChildHost {
-  const offer = offerShm({ host: 'process', spin: true, ...options });
+): ChildWorker {
+  const offer = offerShm({ worker: 'process', spin: true, ...options });
   const script = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify(offer.ticket), ...args], {
     stdio: ['ignore', 'inherit', 'inherit', ...offer.stdio],

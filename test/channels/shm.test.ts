@@ -25,9 +25,9 @@ test('a frame that a child process echoes comes back whole', async (t) => {
 });
 
 test('frames pass in order in both directions between two ends of one thread', async (t) => {
-  const [parent, host] = openPair(t, { ringBytes: 1024 });
+  const [parent, worker] = openPair(t, { ringBytes: 1024 });
   const seen: string[] = [];
-  host.channel.onFrame = (_kind, task, _target, body) => seen.push(`${task}${readText(body)}`);
+  worker.channel.onFrame = (_kind, task, _target, body) => seen.push(`${task}${readText(body)}`);
   parent.channel.ref();
   let sent = 0;
   const sendAll = (): void => {
@@ -45,11 +45,11 @@ test('frames pass in order in both directions between two ends of one thread', a
 });
 
 test('ref() and unref() call native code only for what lasts until the loop sleeps', async (t) => {
-  const [parent, host] = openPair(t);
+  const [parent, worker] = openPair(t);
   const { native } = eventLoop();
   const settle = t.mock.method(native, 'settleRefs');
   const answered: number[] = [];
-  host.channel.onFrame = (_kind, task) => host.channel.trySend(0, task, 0, writeText, '');
+  worker.channel.onFrame = (_kind, task) => worker.channel.trySend(0, task, 0, writeText, '');
   parent.channel.onFrame = (_kind, task) => {
     parent.channel.unref();
     answered.push(task);
@@ -65,9 +65,9 @@ test('ref() and unref() call native code only for what lasts until the loop slee
 });
 
 test('a large frame that the receiver may not map ends the channel with NATIVE_REFUSED', async (t) => {
-  const [parent, host] = openPair(t);
+  const [parent, worker] = openPair(t);
   let closed: Error | undefined;
-  host.channel.onClose = (error) => {
+  worker.channel.onClose = (error) => {
     closed = error;
   };
   assert.equal(parent.channel.trySend(0, 0, 0, writeText, 'x'.repeat(100_000)), 'sent');
@@ -88,12 +88,12 @@ test('of peers that close in one moment each is heard, also when listeners close
   // A listener of `uncaughtException` would not keep it from the test runner.
   process.setUncaughtExceptionCaptureCallback((error) => thrown.push(error));
   t.after(() => process.setUncaughtExceptionCaptureCallback(null));
-  for (const [index, [parent, host]] of pairs.entries()) {
+  for (const [index, [parent, worker]] of pairs.entries()) {
     parent.channel.ref();
-    host.channel.onClose = () => {
+    worker.channel.onClose = () => {
       closed.add(index);
       parent.channel.destroy();
-      host.channel.destroy();
+      worker.channel.destroy();
       if (index % 2 === 0) throw new Error(`${index}`);
     };
   }
@@ -102,9 +102,9 @@ test('of peers that close in one moment each is heard, also when listeners close
     await until(() => closed.size === pairs.length, 'all of them closed');
     assert.equal(thrown.length, 3);
   } finally {
-    for (const [parent, host] of pairs) {
+    for (const [parent, worker] of pairs) {
       parent.channel.destroy();
-      host.channel.destroy();
+      worker.channel.destroy();
       parent.peerExited();
     }
   }

@@ -18,7 +18,7 @@ const isNativeHere = existsSync(
 test('doctor finds everything well, or says what is missing, and its exit code says which', async (t) => {
   const { status, stdout } = await runCommand(t, [...command, 'doctor']);
   assert.match(stdout, /cores\s+\d+ granted/);
-  assert.match(stdout, /process hosts over socket\s+a host answered/);
+  assert.match(stdout, /process workers over socket\s+a worker answered/);
   assert.equal(status, isNativeHere ? 0 : 1, stdout);
   assert.equal(/MISSING/.test(stdout), !isNativeHere);
 });
@@ -30,7 +30,7 @@ test('doctor --json prints one JSON value with the same findings', async (t) => 
   assert.equal('isWell' in report && report.isWell, status === 0);
   assert.ok(Array.isArray(report.findings));
   const names = report.findings.map((finding: { what: string }) => finding.what);
-  for (const what of ['versions', 'cores', 'inspector', 'process hosts over shm']) {
+  for (const what of ['versions', 'cores', 'inspector', 'process workers over shm']) {
     assert.ok(names.includes(what), what);
   }
 });
@@ -41,7 +41,7 @@ test('without the binary doctor says what that costs and exits with 1', async (t
   });
   assert.equal(status, 1);
   assert.match(stdout, /MISSING native binary/);
-  assert.match(stdout, /ok\s+process hosts over socket/);
+  assert.match(stdout, /ok\s+process workers over socket/);
 });
 
 const programs: [name: string, text: string][] = [

@@ -16,8 +16,8 @@ function program(pid: number, summary: Partial<SummaryView> = {}): ProgramView {
       utilization: undefined,
       lagP99Ms: undefined,
       silentThreads: 0,
-      hosts: 0,
-      busyHosts: 0,
+      workers: 0,
+      busyWorkers: 0,
       waitingTasks: 0,
       tasksPerSecond: undefined,
       requestsPerSecond: undefined,
@@ -164,11 +164,11 @@ test('a name cannot steer the terminal', () => {
 
 test('at 60 columns the hints and the columns that are left are whole', () => {
   const pool = {
-    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', hosts: [] },
-    ...{ busyHosts: 64, waitingTasks: 10_000, runningTasks: 64, startedHosts: 9 },
+    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', workers: [] },
+    ...{ busyWorkers: 64, waitingTasks: 10_000, runningTasks: 64, startedWorkers: 9 },
     ...{ tasksPerSecond: 12_000, failedPerSecond: 12_000, failedTasks: 5 },
     ...{ waitP50Ms: 9999, waitP99Ms: 9999, runP50Ms: 9999, runP99Ms: 9999 },
-    ...{ endedHosts: 1234, lostHosts: 5678 },
+    ...{ endedWorkers: 1234, lostWorkers: 5678 },
   };
   const all = [{ ...program(1), pools: [pool] }];
   const narrow = { columns: 60, rows: 20 };
@@ -182,16 +182,16 @@ test('at 60 columns the hints and the columns that are left are whole', () => {
   assert.ok(!text.includes('~'));
 });
 
-test('hosts have heap and collections where there is room, and nothing is cut', () => {
-  const host = {
+test('workers have heap and collections where there is room, and nothing is cut', () => {
+  const worker = {
     ...{ id: 12, kind: 'process', pid: 54_321, state: 'ready' },
     ...{ tasksInFlight: 1, tasksDone: 12_000, tasksPerSecond: 123 },
     ...{ cpuShare: 0.95, rssBytes: 162e6, heapUsedBytes: 61e6, heapLimitBytes: 4e9, gcShare: 0.12 },
   };
   const pool = {
-    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', hosts: [host] },
-    ...{ busyHosts: 1, waitingTasks: 0, runningTasks: 1, startedHosts: 1, failedTasks: 0 },
-    ...{ tasksPerSecond: 1, failedPerSecond: 0, endedHosts: 0, lostHosts: 0 },
+    ...{ pid: 1, thread: 0, id: 1, isSilent: false, channel: 'socket', workers: [worker] },
+    ...{ busyWorkers: 1, waitingTasks: 0, runningTasks: 1, startedWorkers: 1, failedTasks: 0 },
+    ...{ tasksPerSecond: 1, failedPerSecond: 0, endedWorkers: 0, lostWorkers: 0 },
     ...{ waitP50Ms: 1, waitP99Ms: 1, runP50Ms: 1, runP99Ms: 1 },
   };
   const heads = (columns: number): string => {
@@ -199,7 +199,7 @@ test('hosts have heap and collections where there is room, and nothing is cut', 
     const { lines } = screenOf(all, firstState(1), { columns, rows: 20 });
     const shown = lines.map(textOf);
     assert.ok(shown.every((line) => !line.includes('~')));
-    return shown.find((line) => line.includes('HOST '))?.replaceAll(/ +/g, ' ') ?? '';
+    return shown.find((line) => line.includes(' IN FLIGHT '))?.replaceAll(/ +/g, ' ') ?? '';
   };
   assert.match(heads(100), / DONE GC HEAP OF CPU MEM$/);
   assert.match(heads(80), / TASKS\/S GC HEAP OF CPU MEM$/);

@@ -36,11 +36,11 @@ test('programs are shown in 80 columns, one is opened, and closed again', { skip
   assert.match(terminal.lines[0] ?? '', /^manycore top {2}1 program$/);
   assert.match(
     terminal.lines[1] ?? '',
-    /^ +PID +PROGRAM +(LOOPS +)?BUSY +LAG +CPU +MEM +HOSTS +WAIT +LOST +TASKS\/S/,
+    /^ +PID +PROGRAM +(LOOPS +)?BUSY +LAG +CPU +MEM +WORKERS +WAIT +LOST +TASKS\/S/,
   );
   assert.ok(terminal.lines.every((line) => line.length <= 80));
   terminal.press('\r');
-  await terminal.sees(/^Event loops[^]*^Pool 1 .*over (shm|socket)[^]*^Hosts of pool 1/m);
+  await terminal.sees(/^Event loops[^]*^Pool 1 .*over (shm|socket)[^]*^Workers of pool 1/m);
   await terminal.sees(/^ +1 +process +\d+ +ready/m);
   terminal.press('\u001b');
   await terminal.sees(/PROGRAM/);
@@ -300,7 +300,7 @@ test('--once prints one table, --json the same for programs', async (t) => {
   const [program] = JSON.parse((await run('--json')).stdout);
   assert.equal(program.pid, pid);
   assert.ok(program.summary.tasksPerSecond > 0);
-  assert.ok(program.pools[0].hosts[0].pid > 0);
+  assert.ok(program.pools[0].workers[0].pid > 0);
   assert.match((await run('--once', String(pid))).stdout, /^\d+ busy\.js\n\nEvent loops/);
   const unknown = await run('--once', '1');
   assert.equal(unknown.status, 2);

@@ -9,20 +9,20 @@ import { joinBus, skip, startServer } from './server.js';
 
 const closed = { code: 'CLUSTER_CLOSED' };
 
-test('a cluster that was left lends no hosts', { skip }, async (t) => {
+test('a cluster that was left lends no workers', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
   const left = cluster.close();
-  await assert.rejects(cluster.lendHosts(1), closed);
+  await assert.rejects(cluster.lendWorkers(1), closed);
   await left;
-  await assert.rejects(cluster.lendHosts(1), closed);
-  await assert.rejects(cluster.lendHosts(1, { durable: true }), closed);
+  await assert.rejects(cluster.lendWorkers(1), closed);
+  await assert.rejects(cluster.lendWorkers(1, { durable: true }), closed);
 });
 
-test('hosts that are about to be lent when the cluster is left are not', { skip }, async (t) => {
+test('workers that are about to be lent when the cluster is left are not', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
-  const lending = assert.rejects(cluster.lendHosts(1, { durable: true }), closed);
+  const lending = assert.rejects(cluster.lendWorkers(1, { durable: true }), closed);
   await cluster.close();
   await lending;
 });
@@ -33,8 +33,8 @@ test('nor are they where the cluster still waits for the tasks of another node',
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
   const { promise, resolve } = defer<void>();
-  t.mock.method(await cluster.lendHosts(1), 'close', () => promise);
-  const lending = assert.rejects(cluster.lendHosts(1, { durable: true }), closed);
+  t.mock.method(await cluster.lendWorkers(1), 'close', () => promise);
+  const lending = assert.rejects(cluster.lendWorkers(1, { durable: true }), closed);
   const left = cluster.close();
   await lending;
   resolve();
@@ -44,14 +44,14 @@ test('nor are they where the cluster still waits for the tasks of another node',
 test('a cluster forgets a node that was closed', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
-  const nodes = [await cluster.lendHosts(1), await cluster.lendHosts(1)];
+  const nodes = [await cluster.lendWorkers(1), await cluster.lendWorkers(1)];
   const [first, second] = nodes.map((each) => t.mock.method(each, 'close').mock);
   await nodes[0]?.close();
   await cluster.close();
   assert.deepEqual([first?.callCount(), second?.callCount()], [1, 1]);
 });
 
-test('a pool on a cluster that was left rejects at once, with or without hosts', {
+test('a pool on a cluster that was left rejects at once, with or without workers', {
   skip,
 }, async (t) => {
   const server = await startDurable(t);
@@ -74,14 +74,14 @@ test('a pool on a cluster that was left rejects at once, with or without hosts',
   }
 });
 
-test('a task that waits for a host when the cluster is left is told so', { skip }, async (t) => {
+test('a task that waits for a worker when the cluster is left is told so', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
   await using pool = new Pool({ cluster });
   const waiting = [pool.run(() => 1), pool.warm()];
   const told = waiting.map((each) =>
     assert.rejects(each, (error: Error) => {
-      assert.equal(Object(error).code, 'HOST_START_FAILED');
+      assert.equal(Object(error).code, 'WORKER_START_FAILED');
       assert.match(error.message, /the connection to the NATS server is closed/);
       assert.equal(Object(error.cause).code, 'CLUSTER_CLOSED');
       return true;

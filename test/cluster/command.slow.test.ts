@@ -50,7 +50,7 @@ async function joined(
 }
 
 function node({ url }: Pick<Server, 'url'>, ...flags: string[]): string[] {
-  return ['worker', '--nats', url, '--hosts', '1', ...flags];
+  return ['worker', '--nats', url, '--workers', '1', ...flags];
 }
 
 function unit({ url }: Pick<Server, 'url'>, ...flags: string[]): string[] {
@@ -105,7 +105,7 @@ test('a unit has its password from the environment, and no command line shows it
   }
 });
 
-test('what is secret in the environment stays in the command: hosts and loops do not inherit it', {
+test('what is secret in the environment stays in the command: workers and loops do not inherit it', {
   skip: noServer || noBinary,
 }, async (t) => {
   const server = await startServer(t, ['-js']);
@@ -117,7 +117,7 @@ test('what is secret in the environment stays in the command: hosts and loops do
   await using pool = new Pool({ cluster });
   const find = () => Object.keys(process.env).filter((name) => name.startsWith('MANYCORE_CLUSTER'));
   assert.deepEqual(await pool.run(find), []);
-  await pool.close(); // its node has one host
+  await pool.close(); // its node has one worker
   await using durable = new Pool({ cluster });
   assert.deepEqual(await durable.with({ durable: true }).run(find), []);
   assert.deepEqual((await bus.request('names', 0)).body, []);

@@ -30,7 +30,7 @@ test('tasks of nodes that are killed are done by others, and settle once', {
 }, async (t) => {
   const server = await startDurable(t);
   const file = notesFile(t);
-  const nodes = await Promise.all([1, 2, 3].map(() => startNode(t, server, { hosts: 2 })));
+  const nodes = await Promise.all([1, 2, 3].map(() => startNode(t, server, { workers: 2 })));
   const caller = await durable(t, server);
   const numbers = Array.from({ length: 60 }, (_, n) => n);
   let settled = 0;
@@ -45,7 +45,7 @@ test('tasks of nodes that are killed are done by others, and settle once', {
   for (const [at, least] of [5, 15, 25].entries()) {
     await eventually(() => assert.ok(settled >= least));
     nodes[at]?.kill('SIGKILL');
-    nodes.push(await startNode(t, server, { hosts: 2 }));
+    nodes.push(await startNode(t, server, { workers: 2 }));
   }
   assert.deepEqual(
     await Promise.all(all),
@@ -65,7 +65,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   await server.kill();
   const asked = caller.run(double, 2); // while nobody is there
   await server.restart();
-  await startNode(t, server, { hosts: 2 });
+  await startNode(t, server, { workers: 2 });
   assert.deepEqual(await Promise.all([waiting, asked]), [2, 4]);
   const slow = caller.run(untilGo, file);
   await eventually(() => assert.deepEqual(notesIn(file), ['began']));
@@ -76,7 +76,7 @@ test('a server that is restarted loses neither tasks nor results', { skip }, asy
   writeFileSync(`${file}.go`, '');
   assert.equal(await slow, 'done');
   await eventually(async () => assert.equal(await undone(), 0));
-  assert.deepEqual(notesIn(file), ['began']); // not in the node's other host, too
+  assert.deepEqual(notesIn(file), ['began']); // not in the node's other worker, too
 });
 
 test('what is not signed is neither done nor believed', { skip }, async (t) => {
@@ -134,7 +134,7 @@ test('a task that was given out 20 times and never done is given up', { skip }, 
     task.nak(); // as if its node had been lost
   }
   await startNode(t, server);
-  await assert.rejects(called, { code: 'HOST_EXITED' });
+  await assert.rejects(called, { code: 'WORKER_EXITED' });
 });
 
 test('without JetStream nothing durable is done', { skip }, async (t) => {
@@ -144,7 +144,7 @@ test('without JetStream nothing durable is done', { skip }, async (t) => {
   const pool = new Pool({ cluster });
   t.after(() => pool.destroy());
   await assert.rejects(pool.with({ durable: true }).run(double, 1), missing);
-  await assert.rejects(cluster.lendHosts(1, { durable: true }), missing);
+  await assert.rejects(cluster.lendWorkers(1, { durable: true }), missing);
 });
 
 test('what is larger than a message of the server is refused', { skip }, async (t) => {
@@ -191,13 +191,13 @@ test('a result that is not signed and was there first is replaced', { skip }, as
   assert.equal(await planted.run(double, 5), 8);
 });
 
-test('a node that can start no host leaves tasks undone until it can', { skip }, async (t) => {
+test('a node that can start no worker leaves tasks undone until it can', { skip }, async (t) => {
   const server = await startDurable(t);
   const node = await startNode(t, server, { env: { MANYCORE_TEST_SICK: 'yes' } });
   const pool = await openPool(t, server);
   const heard = once(node, 'message');
   const called = pool.with({ durable: { id: 'sick' } }).run(double, 4);
-  assert.match(String(await heard), /durable tasks wait: .*host/);
+  assert.match(String(await heard), /durable tasks wait: .*worker/);
   node.send('get well');
   assert.equal(await called, 8);
 });
@@ -234,7 +234,7 @@ test('streams that are gone are made again, by who asks and by who works', { ski
 test('a node ends at its deadline with a result that it cannot hand in', { skip }, async (t) => {
   const server = await startDurable(t);
   const { cluster } = await joinBus(t, server, { secret });
-  const node = await cluster.lendHosts(1, { durable: true, drainTimeoutMs: 500 });
+  const node = await cluster.lendWorkers(1, { durable: true, drainTimeoutMs: 500 });
   const caller = await durable(t, server);
   const file = notesFile(t);
   const running = caller.run(untilGo, file);

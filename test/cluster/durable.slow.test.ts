@@ -61,7 +61,7 @@ test('a durable task has what it captured, and its result or error comes back', 
   const ends = caller.run(() => process.exit(3));
   await assert.rejects(
     ends,
-    (error) => error instanceof CodedError && error.code === 'HOST_EXITED',
+    (error) => error instanceof CodedError && error.code === 'WORKER_EXITED',
   );
 });
 
@@ -135,7 +135,7 @@ test('a task that is aborted before it begins is not done', { skip }, async (t) 
   assert.deepEqual(notesIn(file), ['yes']);
 });
 
-test('a node has one host for a pool or a durable task', { skip }, async (t) => {
+test('a node has one worker for a pool or a durable task', { skip }, async (t) => {
   const server = await startDurable(t);
   await startNode(t, server);
   const pool = await openPool(t, server);
@@ -149,7 +149,7 @@ test('a node has one host for a pool or a durable task', { skip }, async (t) => 
   assert.deepEqual(notesIn(file), ['began']);
   writeFileSync(`${file}.go`, '');
   await held;
-  await pool.close(); // waits for it, and gives its host back
+  await pool.close(); // waits for it, and gives its worker back
   assert.equal(await waiting, 'after');
 });
 
@@ -169,7 +169,7 @@ test('without a secret tasks call what a node was given, by its name', { skip },
   await assert.rejects(pool.run(double, 21), unsigned);
   await assert.rejects(pool.warm(), unsigned);
   await assert.rejects(caller.run(exec, 'true'), unsigned);
-  await assert.rejects(cluster.lendHosts(1, { durable: true }), unsigned);
+  await assert.rejects(cluster.lendWorkers(1, { durable: true }), unsigned);
   await pool.close();
 });
 
@@ -179,7 +179,7 @@ test('the command takes durable tasks', { skip }, async (t) => {
     'worker',
     '--nats',
     server.url,
-    '--hosts',
+    '--workers',
     '1',
     '--module',
     fileURLToPath(tasksUrl),
@@ -188,7 +188,7 @@ test('the command takes durable tasks', { skip }, async (t) => {
   t.after(() => node.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: node.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.includes('lends 1 host, and takes durable tasks'));
+  await waitFor(() => lines.includes('lends 1 worker, and takes durable tasks'));
   const { cluster } = await joinBus(t, server);
   await using pool = new Pool({ cluster });
   assert.equal(await pool.with({ durable: true }).run(double, 4), 8);
@@ -224,10 +224,10 @@ test('what a durable task cannot be', { skip }, async (t) => {
   await assert.rejects(local.with({ durable: true }).run(double, 1), invalid);
   assert.throws(() => run.with({ durable: true }), invalid);
   await assert.rejects(pool.with({ durable: { id: 'x'.repeat(2000) } }).run(double, 1), invalid);
-  await assert.rejects(cluster.lendHosts(1, { modules: [tasksUrl] }), invalid); // has a secret
+  await assert.rejects(cluster.lendWorkers(1, { modules: [tasksUrl] }), invalid); // has a secret
   const unsigned = (await joinBus(t, await startDurable(t))).cluster;
-  await assert.rejects(unsigned.lendHosts(1, { modules: ['tasks.js'] }), invalid);
-  await assert.rejects(unsigned.lendHosts(1, { durable: false, modules: [tasksUrl] }), invalid);
+  await assert.rejects(unsigned.lendWorkers(1, { modules: ['tasks.js'] }), invalid);
+  await assert.rejects(unsigned.lendWorkers(1, { durable: false, modules: [tasksUrl] }), invalid);
 });
 
 test('a node that is to end does what it has begun', { skip }, async (t) => {

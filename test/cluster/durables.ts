@@ -23,7 +23,7 @@ export function startDurable(t: TestContext): Promise<Server> {
 
 export interface WorkerNeeds {
   readonly secret?: string;
-  readonly hosts?: number;
+  readonly workers?: number;
   /** `durable`, or the URL of a module whose exports may be called. */
   readonly tasks?: string;
   readonly env?: NodeJS.ProcessEnv;
@@ -32,9 +32,9 @@ export interface WorkerNeeds {
 export async function startNode(
   t: TestContext,
   { url }: Server,
-  { secret: known = secret, hosts = 1, tasks = 'durable', env }: WorkerNeeds = {},
+  { secret: known = secret, workers = 1, tasks = 'durable', env }: WorkerNeeds = {},
 ): Promise<ChildProcess> {
-  const args = [url, known, String(hosts), tasks];
+  const args = [url, known, String(workers), tasks];
   const node = fork(new URL('./apps/provider.js', import.meta.url), args, {
     env: { ...process.env, ...env },
   });

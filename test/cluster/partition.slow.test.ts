@@ -137,7 +137,7 @@ describe('partitions', { concurrency: 3 }, () => {
     const owner = await startMember(hub, { nats, secret });
     const near = await startMember(hub, { nats, secret });
     const away = await startMember(far, { nats, secret });
-    for (const node of [near, away]) await node.ask(({ cluster }) => void cluster.lendHosts(1));
+    for (const node of [near, away]) await node.ask(({ cluster }) => void cluster.lendWorkers(1));
     await startTasks(owner, 100, { retry: 3 });
     await eventually(async () => assert.equal(new Set(await parentsOf(owner)).size, 2));
     assert.equal((await childrenOf(away.pid)).length, 1);
@@ -159,7 +159,7 @@ describe('partitions', { concurrency: 3 }, () => {
     const nats = { servers: await hub.startServer(), pingInterval };
     const owner = await startMember(hub, { nats, secret });
     const away = await startMember(far, { nats, secret });
-    await away.ask(({ cluster }) => void cluster.lendHosts(2));
+    await away.ask(({ cluster }) => void cluster.lendWorkers(2));
     await startTasks(owner, 100, { retry: 0 });
     await eventually(async () => assert.ok((await settledOf(owner)).length > 10));
     const before = childrenOf(away.pid).map(({ pid }) => pid);
@@ -263,7 +263,7 @@ async function streamEnded(...ends: readonly Member[]): Promise<void> {
   }
 }
 
-/** Tasks of 50 ms in a pool; which have settled is kept, each with whose host it had. */
+/** Tasks of 50 ms in a pool; which have settled is kept, each with whose worker it had. */
 function startTasks(owner: Member, count: number, options: { retry: number }): Promise<void> {
   return owner.ask(
     ({ cluster, Pool, kept }, tasks, { retry }) => {

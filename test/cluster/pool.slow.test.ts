@@ -1,4 +1,4 @@
-// Pools whose hosts are on other machines: processes of a node that is killed, stopped or busy, over a real
+// Pools whose workers are on other machines: processes of a node that is killed, stopped or busy, over a real
 // nats-server.
 
 import assert from 'node:assert/strict';
@@ -19,10 +19,10 @@ const secret = 'nobody else knows this';
 async function startNode(
   t: TestContext,
   { url }: Pick<Server, 'url'>,
-  hosts: number,
+  workers: number,
   env: NodeJS.ProcessEnv = {},
 ): Promise<ChildProcess> {
-  const args = [url, secret, String(hosts)];
+  const args = [url, secret, String(workers)];
   const program = new URL('./apps/provider.js', import.meta.url);
   const child = fork(program, args, { env: { ...process.env, ...env } });
   t.after(() => child.kill('SIGKILL'));
@@ -37,7 +37,7 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
   return pool;
 }
 
-test('a pool that no node has a host for says so once, and goes on waiting', {
+test('a pool that no node has a worker for says so once, and goes on waiting', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -91,7 +91,7 @@ test('functions run on other machines, with what they captured', { skip }, async
   assert.equal(items.length, 1000);
 });
 
-test('a map uses the hosts of all machines, and no more than they lend', { skip }, async (t) => {
+test('a map uses the workers of all machines, and no more than they lend', { skip }, async (t) => {
   const server = await startServer(t);
   const nodes = [await startNode(t, server, 1), await startNode(t, server, 2)];
   const pool = await openPool(t, server);
@@ -115,12 +115,12 @@ test('a map uses the hosts of all machines, and no more than they lend', { skip 
     input.map((n) => n * n),
   );
   for (const [, pid] of results) pids.add(pid);
-  assert.ok(pids.size <= 3, `${pids.size} hosts`);
+  assert.ok(pids.size <= 3, `${pids.size} workers`);
   const parents = new Set(results.map(([, , parent]) => parent));
   assert.deepEqual(parents, new Set(nodes.map(({ pid }) => pid)));
 });
 
-test('a pool waits until a machine has a host that is free', { skip }, async (t) => {
+test('a pool waits until a machine has a worker that is free', { skip }, async (t) => {
   const server = await startServer(t);
   const first = await openPool(t, server, { idleTimeMs: 100 });
   const waiting = first.run(() => process.ppid); // nobody lends anything yet
@@ -131,7 +131,7 @@ test('a pool waits until a machine has a host that is free', { skip }, async (t)
   assert.equal(await second.run(() => 'second'), 'second'); // once the first has given it back
   assert.equal(await blocked, 'first');
   await eventually(async () => {
-    assert.equal((await childrenOf(Number(node.pid))).length, 0); // idle hosts go
+    assert.equal((await childrenOf(Number(node.pid))).length, 0); // idle workers go
   });
 });
 
@@ -179,7 +179,7 @@ test('nodes that are killed one after the other: every task settles once', {
   assert.equal(settled.length, 400);
 });
 
-test('a task of a node that is killed is rejected, and its hosts end', { skip }, async (t) => {
+test('a task of a node that is killed is rejected, and its workers end', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server, 1);
   const pool = await openPool(t, server);
@@ -187,11 +187,11 @@ test('a task of a node that is killed is rejected, and its hosts end', { skip },
   const running = pool.run(() => new Promise((resolve) => setTimeout(resolve, 60_000)));
   await eventually(() => assert.equal(pool.stats().runningTasks, 1));
   node.kill('SIGKILL');
-  await assert.rejects(running, { code: 'HOST_EXITED' });
+  await assert.rejects(running, { code: 'WORKER_EXITED' });
   await eventually(() => assert.equal(isRunning(pid), false));
 });
 
-test('a pool that is gone gives its hosts back', { skip }, async (t) => {
+test('a pool that is gone gives its workers back', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server, 1);
   const { cluster } = await joinBus(t, server, { secret });
@@ -230,7 +230,7 @@ test('the server is restarted while tasks run', { skip }, async (t) => {
   }
 });
 
-test('variables that a pool sets for its hosts, and those that it takes away', {
+test('variables that a pool sets for its workers, and those that it takes away', {
   skip,
 }, async (t) => {
   const server = await startServer(t);
@@ -243,15 +243,15 @@ test('variables that a pool sets for its hosts, and those that it takes away', {
   assert.deepEqual(found, [node.pid, undefined, 'too', 'by the pool']);
 });
 
-test('the command lends hosts, until it is told to end', { skip }, async (t) => {
+test('the command lends workers, until it is told to end', { skip }, async (t) => {
   const server = await startServer(t);
-  const args = ['worker', '--nats', server.url, '--hosts', '1'];
+  const args = ['worker', '--nats', server.url, '--workers', '1'];
   const env = { ...process.env, MANYCORE_CLUSTER_SECRET: secret };
   const node = spawn(process.execPath, [command, ...args], { env, stdio: 'pipe' });
   t.after(() => node.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: node.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.includes('lends 1 host'));
+  await waitFor(() => lines.includes('lends 1 worker'));
   const pool = await openPool(t, server);
   assert.equal(await pool.run(() => process.ppid), node.pid);
   await waitFor(() => lines.some((line) => line.startsWith('joined: ')));
@@ -275,14 +275,14 @@ test('what a pool on a cluster cannot be', { skip }, async (t) => {
   const server = await startServer(t);
   const { cluster } = await joinBus(t, server, { secret });
   const invalid = { code: 'OPTION_INVALID' };
-  assert.throws(() => new Pool({ cluster, host: 'thread' }), invalid);
+  assert.throws(() => new Pool({ cluster, worker: 'thread' }), invalid);
   assert.throws(() => new Pool({ cluster, channel: 'shm' }), invalid);
   assert.throws(() => new Pool({ cluster, affinity: 'spread' }), {
     ...invalid,
     message: /affinity is "spread": it must be "none" for a pool with a cluster/,
   });
   assert.throws(() => Reflect.construct(Pool, [{ cluster: {} }]), invalid);
-  await assert.rejects(cluster.lendHosts(0), invalid);
+  await assert.rejects(cluster.lendWorkers(0), invalid);
   const other = await startServer(t);
   const unsigned = (await joinBus(t, other)).cluster;
   await using pool = new Pool({ cluster: unsigned });
@@ -294,5 +294,5 @@ test('what a pool on a cluster cannot be', { skip }, async (t) => {
     pmap([1], (n) => n, { pool }),
     { code: 'CLUSTER_UNSIGNED' },
   );
-  await assert.rejects(unsigned.lendHosts(1), { code: 'CLUSTER_UNSIGNED' });
+  await assert.rejects(unsigned.lendWorkers(1), { code: 'CLUSTER_UNSIGNED' });
 });

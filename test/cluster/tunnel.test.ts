@@ -61,7 +61,7 @@ test('an other end that is silent for long is given up', async (t) => {
   network.copies = () => 0;
   const failed = ends.map((end) => once(end, 'error'));
   t.mock.timers.tick(60_000);
-  for (const [error] of await Promise.all(failed)) assert.equal(error.code, 'CLUSTER_HOST_LOST');
+  for (const [error] of await Promise.all(failed)) assert.equal(error.code, 'CLUSTER_WORKER_LOST');
 });
 
 test('one of which the server says that nobody is there is given up sooner', async (t) => {
@@ -75,7 +75,7 @@ test('one of which the server says that nobody is there is given up sooner', asy
     t.mock.timers.tick(1000);
     await waitFor(() => network.isIdle);
   }
-  assert.equal(Object(one.errored).code, 'CLUSTER_HOST_LOST');
+  assert.equal(Object(one.errored).code, 'CLUSTER_WORKER_LOST');
 });
 
 for (let run = 1; run <= 5; run += 1) {

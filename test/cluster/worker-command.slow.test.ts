@@ -21,7 +21,7 @@ interface Lender {
 }
 
 async function startNode(t: TestContext, { url }: Server, ...flags: string[]): Promise<Lender> {
-  const args = [command, 'worker', '--nats', url, '--hosts', '2', ...flags];
+  const args = [command, 'worker', '--nats', url, '--workers', '2', ...flags];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, MANYCORE_CLUSTER_SECRET: secret },
@@ -29,7 +29,7 @@ async function startNode(t: TestContext, { url }: Server, ...flags: string[]): P
   t.after(() => child.kill('SIGKILL'));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  await waitFor(() => lines.includes('lends 2 hosts'), 20_000);
+  await waitFor(() => lines.includes('lends 2 workers'), 20_000);
   return { child, lines };
 }
 
@@ -51,7 +51,7 @@ function slowTask(): Promise<number> {
   return new Promise((resolve) => setTimeout(() => resolve(process.ppid), 1000));
 }
 
-/** Its host has told its number; it never ends. */
+/** Its worker has told its number; it never ends. */
 async function runForever(pool: Pool): Promise<{ pid: number; failed: Promise<unknown> }> {
   const pid = await pool.run(() => process.pid);
   const failed = pool.run(() => new Promise(() => setInterval(() => {}, 1000)));
@@ -77,7 +77,7 @@ test('tasks that run at TERM end with their results, and what waits goes elsewhe
   assert.deepEqual(await Promise.all(waiting), [second.child.pid, second.child.pid]);
 });
 
-test('a task that blocks its host at TERM ends with its result, too', { skip }, async (t) => {
+test('a task that blocks its worker at TERM ends with its result, too', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server);
   const pool = await openPool(t, server, { size: { max: 1 } });
@@ -94,7 +94,7 @@ test('a task that blocks its host at TERM ends with its result, too', { skip }, 
   assert.deepEqual(await exit, [0, null]);
 });
 
-test('a node whose hosts have nothing to do ends without waiting', { skip }, async (t) => {
+test('a node whose workers have nothing to do ends without waiting', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server);
   const pool = await openPool(t, server);
@@ -105,18 +105,18 @@ test('a node whose hosts have nothing to do ends without waiting', { skip }, asy
   assert.equal(isRunning(pid), false);
 });
 
-test('at the deadline a task is ended with its host', { skip }, async (t) => {
+test('at the deadline a task is ended with its worker', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server, '--drain-timeout-ms', '300');
   const { pid, failed } = await runForever(await openPool(t, server));
   const exit = once(node.child, 'exit');
   node.child.kill('SIGTERM');
-  await assert.rejects(failed, { code: 'HOST_EXITED' });
+  await assert.rejects(failed, { code: 'WORKER_EXITED' });
   assert.deepEqual(await exit, [0, null]);
   assert.equal(isRunning(pid), false);
 });
 
-test('a second signal ends a node and its hosts at once', { skip }, async (t) => {
+test('a second signal ends a node and its workers at once', { skip }, async (t) => {
   const server = await startServer(t);
   const node = await startNode(t, server);
   const { pid, failed } = await runForever(await openPool(t, server));
@@ -124,7 +124,7 @@ test('a second signal ends a node and its hosts at once', { skip }, async (t) =>
   await terminate(node);
   node.child.kill('SIGTERM');
   assert.deepEqual(await exit, [1, null]);
-  await assert.rejects(failed, { code: 'HOST_EXITED' });
+  await assert.rejects(failed, { code: 'WORKER_EXITED' });
   await waitFor(() => !isRunning(pid));
 });
 

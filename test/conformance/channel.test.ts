@@ -3,5 +3,5 @@
 
 import { testChannel } from './channel.js';
 
-testChannel({ kind: 'socket', host: 'process' });
-testChannel({ kind: 'memory', host: 'thread' });
+testChannel({ kind: 'socket', worker: 'process' });
+testChannel({ kind: 'memory', worker: 'thread' });

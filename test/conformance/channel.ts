@@ -26,7 +26,7 @@ async function counted({ frames }: Opened): Promise<{ task: number; target: numb
 
 /** Runs every test on this kind of channel. */
 export function testChannel(subject: Subject): void {
-  const name = `${subject.kind} to a ${subject.host}`;
+  const name = `${subject.kind} to a ${subject.worker}`;
   const check = (title: string, body: (t: TestContext) => Promise<void>): void => {
     test(`${name}: ${title}`, { timeout: 60_000 }, body);
   };
@@ -163,7 +163,7 @@ export function testChannel(subject: Subject): void {
     assert.deepEqual(opened.closes, ['CHANNEL_CLOSED']);
   });
 
-  if (subject.host === 'process') {
+  if (subject.worker === 'process') {
     check('5. frames of a dead peer arrive although sending to it already failed', async (t) => {
       const opened = open(t, subject);
       await opened.send(ask.echo, 1);

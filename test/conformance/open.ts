@@ -19,7 +19,7 @@ import { type PeerData, writeBytes } from './peer.js';
 
 export interface Subject {
   readonly kind: ChannelKind;
-  readonly host: 'process' | 'thread';
+  readonly worker: 'process' | 'thread';
 }
 
 interface Started {
@@ -86,10 +86,10 @@ function startThread(offer: ChannelOffer, startsUnref: boolean): Started {
 }
 
 /** A channel of this kind to a peer that runs. */
-export function open(t: TestContext, { kind, host }: Subject, startsUnref = false): Opened {
-  const offer = offerChannel(kind, { host, spin: false });
+export function open(t: TestContext, { kind, worker }: Subject, startsUnref = false): Opened {
+  const offer = offerChannel(kind, { worker, spin: false });
   const started =
-    host === 'process' ? startProcess(offer, startsUnref) : startThread(offer, startsUnref);
+    worker === 'process' ? startProcess(offer, startsUnref) : startThread(offer, startsUnref);
   const end = offer.open(started.pipe);
   const { channel } = end;
   void started.exited.then(() => end.peerExited?.());

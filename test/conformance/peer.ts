@@ -30,7 +30,7 @@ export const ask = {
 /** Kinds of frames that are answers. */
 export const answer = { echoed: 101, flooded: 102, counted: 103 } as const;
 
-/** How a thread host gets what it needs; a process gets its ticket as an argument. */
+/** How a thread worker gets what it needs; a process gets its ticket as an argument. */
 export interface PeerData {
   readonly ticket: unknown;
   /** The gate of `stall`: it is open when the first int32 is not 0. */

@@ -1,5 +1,5 @@
 // Graphs of objects that a function has captured and is given at once: what is one object at home is one
-// in the host, whichever way it went, and so a change by one name is seen by the others.
+// in the worker, whichever way it went, and so a change by one name is seen by the others.
 // Made by chance; `MANYCORE_RUNS=n` makes that many.
 
 import assert from 'node:assert/strict';
@@ -98,7 +98,7 @@ function program(dice: Random): string {
 
 const programsPerModule = 100;
 
-test('what is one object for a function and its arguments is one in the host, or refused', async (t) => {
+test('what is one object for a function and its arguments is one in the worker, or refused', async (t) => {
   const { seed } = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 200);
   let same = 0;
@@ -190,7 +190,7 @@ const urls: Record<string, (u: URL, s: URLSearchParams) => [AnyFunction, unknown
   },
 };
 
-test('a URL and its searchParams change together in the host', () => {
+test('a URL and its searchParams change together in the worker', () => {
   for (const [title, make] of Object.entries(urls)) {
     const parts = (): [URL, URLSearchParams] => {
       const url = new URL('http://a/?x=1');

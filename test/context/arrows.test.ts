@@ -169,7 +169,7 @@ for (const [title, make] of Object.entries(holders)) {
     }, make());
     assert.equal(changed.read(), 8, 'bound to the copy');
     const there = await peer.run(() => make());
-    assert.equal(there.read(), 7, 'made in the host');
+    assert.equal(there.read(), 7, 'made in the worker');
   });
 }
 

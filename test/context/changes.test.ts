@@ -1,4 +1,4 @@
-// Functions and classes that change between two calls: each call sees what there is at home, in a host
+// Functions and classes that change between two calls: each call sees what there is at home, in a worker
 // that had the function before and in a new one. Changes are made by chance: `MANYCORE_RUNS=n` makes that
 // many programs of them.
 
@@ -15,7 +15,7 @@ import { type Random, random } from '../support/index.js';
 
 const exporter = createExporter();
 
-/** A host: it keeps what it was sent. */
+/** A worker: it keeps what it was sent. */
 class Peer {
   readonly #importer = createImporter({ exporter: createExporter() });
   readonly #heard = new Set<number>();
@@ -253,7 +253,7 @@ function attempt(body: () => void): void {
   }
 }
 
-/** Calls with `fn` in a place: in the host that had it before, and in one that never had it. */
+/** Calls with `fn` in a place: in the worker that had it before, and in one that never had it. */
 function compare(
   warm: Peer,
   [callback, args]: [AnyFunction, unknown[]],
@@ -269,7 +269,7 @@ function compare(
       if (error instanceof CodedError && /cannot travel/.test(error.message)) continue;
       throw new Error(what, { cause: error });
     }
-    assert.deepEqual(there, home, `${what}, in ${peer === warm ? 'the same host' : 'a new host'}`);
+    assert.deepEqual(there, home, `${what}, in the ${peer === warm ? 'same' : 'new'} worker`);
   }
 }
 

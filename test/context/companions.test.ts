@@ -1,4 +1,4 @@
-// What goes along with functions: AsyncLocalStorage stores, values made once per host, functions
+// What goes along with functions: AsyncLocalStorage stores, values made once per worker, functions
 // named by module, errors and their stacks.
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import {
   createImporter,
   exportError,
   joinStacks,
-  perHost,
+  perWorker,
   task,
 } from '../../src/context/index.js';
 import { CodedError, hasCode } from '../../src/errors.js';
@@ -20,7 +20,7 @@ import { Peer } from './harness.js';
 const peer = new Peer();
 after(() => peer.close());
 
-test('a captured AsyncLocalStorage gives its store in the host', async () => {
+test('a captured AsyncLocalStorage gives its store in the worker', async () => {
   const storage = new AsyncLocalStorage<{ user: string }>();
   const read = async () => {
     await null;
@@ -50,9 +50,9 @@ test('a store that cannot travel is refused with the path', async () => {
   );
 });
 
-test('perHost makes its value once in each process, at first use', async () => {
+test('perWorker makes its value once in each process, at first use', async () => {
   let made = 0;
-  const counter = perHost(() => {
+  const counter = perWorker(() => {
     made += 1;
     return { pid: process.pid, made, uses: 0 };
   });
@@ -70,9 +70,9 @@ test('perHost makes its value once in each process, at first use', async () => {
   assert.equal(made, 1);
 });
 
-test('perHost refuses what is not a function', () => {
+test('perWorker refuses what is not a function', () => {
   // @ts-expect-error: the point of the test
-  assert.throws(() => perHost(5), { code: 'OPTION_INVALID' });
+  assert.throws(() => perWorker(5), { code: 'OPTION_INVALID' });
 });
 
 test('task runs an export of a module, here and there', async () => {
@@ -90,7 +90,7 @@ test('task says what is wrong with its module or export', async () => {
   await assert.rejects(peer.run(task('file:///no/such/module.js', 'x')), failed);
 });
 
-test('task refuses the program itself, which a host would run again', () => {
+test('task refuses the program itself, which a worker would run again', () => {
   const wayOut = { code: 'OPTION_INVALID', message: /file of its own/ };
   for (const url of [import.meta.url, new URL(import.meta.url), `${import.meta.url}?again#there`]) {
     assert.throws(() => task(url, 'failing'), wayOut);
@@ -185,22 +185,22 @@ function failing(): never {
   throw new Error('from there');
 }
 
-test('a stack has the frames of the host, then those of the caller, and none of ours', async () => {
+test('a stack has the frames of the worker, then those of the caller, and none of ours', async () => {
   async function caller() {
     return await peer.run(() => failing());
   }
   const error: unknown = await caller().catch((reason: unknown) => reason);
   assert.ok(error instanceof Error);
   const lines = (error.stack ?? '').split('\n');
-  const host = lines.findIndex((line) => line.includes('[host 1]'));
-  assert.ok(host > 1, error.stack);
+  const worker = lines.findIndex((line) => line.includes('[worker 1]'));
+  assert.ok(worker > 1, error.stack);
   assert.match(lines[0] ?? '', /^Error: from there$/);
   assert.match(
     lines[1] ?? '',
     /at failing .*companions\.test\.ts:\d+:\d+|at failing .*companions\.test\.js:\d+:\d+/,
   );
   assert.ok(
-    lines.slice(host).some((line) => line.includes('caller')),
+    lines.slice(worker).some((line) => line.includes('caller')),
     error.stack,
   );
   assert.doesNotMatch(error.stack ?? '', /dist\/src\/|\(node:/);
@@ -215,6 +215,6 @@ test('the frames name the line on which the user wrote it', async () => {
 test('a value without a stack is left alone', () => {
   const site = captureSite(failing);
   for (const value of [undefined, 5, {}, Object.freeze(new Error('x'))]) {
-    assert.doesNotThrow(() => joinStacks(value, site, 'host 1'));
+    assert.doesNotThrow(() => joinStacks(value, site, 'worker 1'));
   }
 });

@@ -68,7 +68,7 @@ test('no text in the package is taken for a source map of its file', () => {
   }
 });
 
-test('frames of a file that a host loads by itself keep their lines, others are mapped', async (t) => {
+test('frames of a file that a worker loads by itself keep their lines, others are mapped', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-places-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = pathToFileURL(join(folder, 'user.mjs')).href;
@@ -109,7 +109,7 @@ test('frames of a file that a host loads by itself keep their lines, others are 
     return { list: [make(), dom, AggregateError([make()]).errors[0]] };
   });
   for (const { stack } of list) assert.doesNotMatch(stack ?? '', /manycore:/);
-  // Of a host of the host, which has no map either.
+  // Of a worker of the worker, which has no map either.
   const library = new URL('../../src/public.js', import.meta.url).href;
   const far = await stackOf(async () => {
     const { Pool } = await import(library);

@@ -1,4 +1,4 @@
-// One call as a host would run it, by the bytes of it alone, in this process.
+// One call as a worker would run it, by the bytes of it alone, in this process.
 
 import {
   type AnyFunction,

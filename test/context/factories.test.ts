@@ -1,6 +1,6 @@
 // Modules with factories of classes: a class that a call of one made is no class of its module, whatever it
 // is called. Random modules have one name for exports, variables and classes of factories at once; each
-// class does in the host what it does here.
+// class does in the worker what it does here.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

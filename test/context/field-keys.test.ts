@@ -1,4 +1,4 @@
-// Fields of instances with a name in brackets, which is evaluated again in a host.
+// Fields of instances with a name in brackets, which is evaluated again in a worker.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -64,7 +64,7 @@ const same: Readonly<Record<string, string>> = {
   'the global object of a function that is made': `[Function('return this')().mckPlain, new Function("return this")()[key].app]`,
   'the head of a library': `((root, factory) => { root.mckLib = factory(root.mckPlain); const all = [root.mckLib, globalThis.mckLib]; delete root.mckLib; return all })(typeof self !== 'undefined' ? self : this, (it) => it + '!')`,
   'the head of a library with call': `(function (root) { return [root.mckPlain, root.mckCall(3)] }).call(this, typeof mckNone !== 'undefined' ? mckNone : typeof window !== 'undefined' ? window : {})`,
-  'a computed key of the host': `['Arr', 'Ob'].map((k) => globalThis[k + (k === 'Ob' ? 'ject' : 'ay')]).map((f) => f.name)`,
+  'a computed key of the worker': `['Arr', 'Ob'].map((k) => globalThis[k + (k === 'Ob' ? 'ject' : 'ay')]).map((f) => f.name)`,
   'computed keys that nothing has': `['a', 'b'].map((k) => [globalThis['mckNo' + k], ('mckNo' + k) in g, delete g['mckNo' + k], globalThis['mckNo' + k]?.(1)])`,
   'a key that is an object': `(() => { let n = 0; const k = { toString() { n += 1; return 'Array' } }; return [globalThis[k] === Array, n] })()`,
   'well-known symbols': `[globalThis[Symbol.toStringTag], Symbol.iterator in globalThis, typeof globalThis.toString, globalThis.constructor.name]`,
@@ -147,7 +147,7 @@ test('what comes back reads the global object of home by computed keys', async (
   assert.equal(back(), 'plain');
 });
 
-test('a computed key is refused in a class and in what a host sends on', async () => {
+test('a computed key is refused in a class and in what a worker sends on', async () => {
   const read = made(`() => new (class { m() { return globalThis['mck' + 'Plain'] } })().m()`);
   await assert.rejects(peer.run(read), /mckPlain/);
   const send: unknown = made(`(f) => f()`);
@@ -159,7 +159,7 @@ test('a computed key is refused in a class and in what a host sends on', async (
   );
 });
 
-test('a class that is in the host already has globals that appear later', async () => {
+test('a class that is in the worker already has globals that appear later', async () => {
   const own = made(
     `class { static count = 1; m() { return [typeof mckLate, globalThis.mckLater, globalThis[Symbol.for('mck.late')]] } }`,
   );
@@ -183,7 +183,7 @@ test('a class that is in the host already has globals that appear later', async 
   assert.equal(await peer.run(read), undefined);
 });
 
-test('a global under a symbol that cannot travel is refused with its name, or of the host', async () => {
+test('a global under a symbol that cannot travel is refused with its name, or of the worker', async () => {
   const weak = Symbol.for('manycore-test.weak');
   Object.assign(globalThis, { [weak]: new WeakMap() });
   try {
@@ -202,7 +202,7 @@ test('a global under a symbol that cannot travel is refused with its name, or of
   }
 });
 
-test('`gc` of V8 is of the host', async () => {
+test('`gc` of V8 is of the worker', async () => {
   v8.setFlagsFromString('--expose-gc');
   Object.assign(globalThis, { gc: vm.runInNewContext('gc') });
   const exposed = new Peer(['--expose-gc']);

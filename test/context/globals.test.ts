@@ -49,7 +49,7 @@ test('one that the function assigns begins at each call with the value at home',
   assert.equal(await peer.run(count), 2);
 });
 
-test('one that the program does not have is kept by the host', async () => {
+test('one that the program does not have is kept by the worker', async () => {
   const count = () => {
     globalThis.manycoreAbsent ??= 10;
     globalThis.manycoreAbsent += 1;
@@ -62,7 +62,7 @@ test('one that the program does not have is kept by the host', async () => {
 
 const loose: { manycoreLate?: number | undefined } = globalThis;
 
-test('what a function assigns is there for code of the host that reads the global object', async () => {
+test('what a function assigns is there for code of the worker that reads the global object', async () => {
   const readers = [() => [globalThis].some((g) => Reflect.ownKeys(g).includes('manycoreLate'))];
   Object.assign(globalThis, { manycoreLate: 1 });
   try {
@@ -91,7 +91,7 @@ test('what a function assigns is there for code of the host that reads the globa
   }
 });
 
-test('a function made in the host that assigns a global comes back', async () => {
+test('a function made in the worker that assigns a global comes back', async () => {
   const make = () => () => {
     globalThis.manycoreCount = 9;
     return [manycoreCount, globalThis.manycoreCount];
@@ -121,7 +121,7 @@ test('a global that is added after the first call of a function arrives', async 
   for (const way of ways) assert.equal(await peer.run(way), undefined);
 });
 
-test('a global that cannot travel is of the host where the function makes a missing one', async () => {
+test('a global that cannot travel is of the worker where the function makes a missing one', async () => {
   Object.assign(globalThis, { manycoreMade: new WeakMap([[{}, 1]]) });
   try {
     const made = () => {
@@ -345,7 +345,7 @@ test('a polyfill that was taken from a built-in object travels by value', async 
   }
 });
 
-test("the process's own streams arrive as those of the host", async () => {
+test("the process's own streams arrive as those of the worker", async () => {
   const { stdin, stdout, stderr } = process;
   const held = { stdout };
   assert.deepEqual(

@@ -59,7 +59,7 @@ export class Peer {
   constructor(execArgv: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     this.#child = fork(new URL('./harness-child.js', import.meta.url), [], {
       serialization: 'advanced',
-      // As a host does: loaders and flags of the caller, but not its inspector.
+      // As a worker does: loaders and flags of the caller, but not its inspector.
       execArgv: [...process.execArgv.filter((flag) => !flag.startsWith('--inspect')), ...execArgv],
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -97,7 +97,7 @@ export class Peer {
     await learnt;
     const value = this.#importer.importValue(reply.bytes);
     if (reply.isError) {
-      joinStacks(value, site, 'host 1');
+      joinStacks(value, site, 'worker 1');
       throw value;
     }
     return value as Awaited<R>;

@@ -37,7 +37,7 @@ const handler = `Object.fromEntries(${traps}.map((trap) =>
 /** Each exports \`ok\`, which gives 7, where \`isUsable\`. */
 const modules: Record<string, { readonly source: string; readonly isUsable?: false }> = {
   'a getter that throws': {
-    source: `module.exports = { ok: () => 7, get host() { return this.req.host } };`,
+    source: `module.exports = { ok: () => 7, get worker() { return this.req.worker } };`,
   },
   'a getter that names a member of a variable': {
     source: `const state = { get now() { ${act('state')}; } };

@@ -1,4 +1,4 @@
-// What a task made and returned belongs to the caller: changed at home, it is in each host as it is there, also
+// What a task made and returned belongs to the caller: changed at home, it is in each worker as it is there, also
 // in the one where it was made; and what comes back is the caller's.
 // Programs are made by chance; `MANYCORE_RUNS=n` makes that many.
 
@@ -46,7 +46,7 @@ test('a static, a property and a variable that were changed at home are changed 
     assert.deepEqual(await peer.run(probe), [2, 2, 2]);
 });
 
-test('what was made there is one thing at home, whichever host sends it', async () => {
+test('what was made there is one thing at home, whichever worker sends it', async () => {
   const made = await maker.run(() => {
     const state = { n: 0 };
     return {
@@ -117,11 +117,11 @@ test('code that holds nothing is itself where it was made', async () => {
     ];
   };
   assert.deepEqual(await maker.run(isSame, made), [true, true, true, true, true]);
-  // Its base class is not the one of the host any more, so neither is it.
+  // Its base class is not the one of the worker any more, so neither is it.
   Reflect.set(made.Base, 'extra', 1);
   const seen = ({ Sub }: typeof made) => Reflect.get(Sub, 'extra');
   for (const peer of [maker, maker, other]) assert.equal(await peer.run(seen, made), 1);
-  // Nor is a function to which the host has added something.
+  // Nor is a function to which the worker has added something.
   const added = await maker.run(() => {
     const fn = () => 1;
     Reflect.set(globalThis, 'added', fn);
@@ -222,7 +222,7 @@ test('what was made there by chance and changed at home is everywhere as it is a
   const { seed } = random(t);
   const runs = Number(process.env['MANYCORE_RUNS'] ?? 10);
   const texts = Array.from({ length: runs }, (_, at) => program(seeded(seed + at)));
-  // A file: in the host, the scopes of code are read from it.
+  // A file: in the worker, the scopes of code are read from it.
   const folder = mkdtempSync(join(tmpdir(), 'made-there-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'programs.mjs');

@@ -1,4 +1,4 @@
-// What a module that hosts load for themselves keeps of an instance: a copy would lose it.
+// What a module that workers load for themselves keeps of an instance: a copy would lose it.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -86,7 +86,7 @@ for (const [instance, where] of instances) {
           (error) =>
             hasCode(error, 'TRANSFER_UNSUPPORTED') &&
             where.test(String(error)) &&
-            /perHost\(/.test(String(error)) &&
+            /perWorker\(/.test(String(error)) &&
             (typeof instance === 'function' || /\n {2}path: /.test(String(error))),
         );
       }
@@ -94,7 +94,7 @@ for (const [instance, where] of instances) {
   });
 }
 
-test('so is a result; made and used in the host it is as at home', async () => {
+test('so is a result; made and used in the worker it is as at home', async () => {
   assert.equal(await peer.run(() => new keeps.InWeakMap(7).value), 7);
   await assert.rejects(
     () => peer.run(() => new keeps.InWeakMap(7)),

@@ -168,7 +168,7 @@ const refused: Record<string, readonly [make: () => unknown, says: RegExp]> = {
       const bytes = Buffer.from([0, 97, 115, 109, 1, 0, 0, 0]);
       return typeof Module === 'function' && Reflect.construct(Module, [bytes]);
     },
-    /it is a Module: .*compile them once per host/,
+    /it is a Module: .*compile them once per worker/,
   ],
   'a CryptoKey': [
     () =>

@@ -1,4 +1,4 @@
-// Which modules no host may load: each text below is a file, and the verdict is that of program.ts.
+// Which modules no worker may load: each text below is a file, and the verdict is that of program.ts.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -159,7 +159,7 @@ const startsNot = [
 
 const use = "import { run, run as go, pmap, Pool, task } from 'manycore';";
 
-test('a module that leads to the program is not loaded by a host, and no other', () => {
+test('a module that leads to the program is not loaded by a worker, and no other', () => {
   const verdicts = (texts: readonly string[], name: string) =>
     texts.filter((text, at) => isProgram(write(`${name}-${at}.mjs`, text)));
   assert.deepEqual(verdicts(leads, 'leads'), leads);
@@ -174,7 +174,7 @@ test('an import that only types use leads nowhere', {
   }
 });
 
-test('a module that starts tasks while it loads is not loaded by a host, and no other', () => {
+test('a module that starts tasks while it loads is not loaded by a worker, and no other', () => {
   const found = (texts: readonly string[], name: string, head = use) =>
     texts.filter((text, at) => isProgram(write(`${name}-${at}.mjs`, `${head}\n${text}`)));
   assert.deepEqual(found(starts, 'starts'), starts);
@@ -189,7 +189,7 @@ test('a module that starts tasks while it loads is not loaded by a host, and no 
   assert.deepEqual(found(starts, 'metrics', metrics), []);
 });
 
-test('a `data:` URL that starts tasks is not loaded by a host, nor what imports it', () => {
+test('a `data:` URL that starts tasks is not loaded by a worker, nor what imports it', () => {
   const library = new URL('../../src/public.js', import.meta.url).href;
   const text = `import { run } from "${library}"; export const answer = await run(() => 1);`;
   const starting = [

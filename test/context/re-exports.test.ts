@@ -1,4 +1,4 @@
-// Objects that are the export of several CommonJS modules: the host loads the one that has them whole.
+// Objects that are the export of several CommonJS modules: the worker loads the one that has them whole.
 
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -52,7 +52,7 @@ var __reExport = (target, mod, second) => (__copyProps(target, mod, 'default'), 
 var __toCommonJS = (mod) => __copyProps(__defProp({}, '__esModule', { value: true }), mod);
 `;
 
-test('a class that esbuild exports as CommonJS is one class here and in the host', async (t) => {
+test('a class that esbuild exports as CommonJS is one class here and in the worker', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'manycore-esbuild-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await writeFile(

@@ -34,7 +34,7 @@ found.builtin = (await run(() => os.EOL + os.default.EOL)) === os.EOL + os.EOL;
 found.bare = (await run(() => () => 7))() === 7;
 found.loads = process.ownLoads;
 await pool.close();
-const threads = new Pool({ size: 1, host: 'thread' });
+const threads = new Pool({ size: 1, worker: 'thread' });
 const shared = await threads.run(() => new Int32Array(new SharedArrayBuffer(4)));
 found.shared = shared instanceof Int32Array && shared.buffer instanceof SharedArrayBuffer;
 await threads.close();
@@ -70,14 +70,14 @@ for (const [key, what] of Object.entries(instances)) {
   });
 }
 
-test('a function that a host sent imports the modules that the test has', () => {
+test('a function that a worker sent imports the modules that the test has', () => {
   assert.equal(found['function'], true);
 });
 
-test('the namespace of a module of Node is that of the host', () =>
+test('the namespace of a module of Node is that of the worker', () =>
   assert.equal(found['builtin'], true));
 
-test('a function that a host sent without captures arrives', () =>
+test('a function that a worker sent without captures arrives', () =>
   assert.equal(found['bare'], true));
 
 test('shared memory of a thread has the classes of the context', () => {

@@ -66,7 +66,7 @@ test('a function in a context of node:vm travels with what it captured', async (
   assert.equal(await evaluate('(run) => { let k = 20; k += 1; return run((x) => k * x, 2) }'), 42);
 });
 
-test('the CommonJS entry has what the ES module has, and its hosts run', async (t) => {
+test('the CommonJS entry has what the ES module has, and its workers run', async (t) => {
   const { evaluate } = realm(t);
   const exported = await import('../../src/public.js');
   const found = await evaluate('(run, library) => Object.keys(library).sort()');
@@ -79,7 +79,7 @@ test('a global that was set in the context travels as one that was set in the pr
   assert.equal(await evaluate('(run) => run(() => limit + 1)'), 8);
 });
 
-test('a global of Node that a runner gave to the context is that of the host', async (t) => {
+test('a global of Node that a runner gave to the context is that of the worker', async (t) => {
   const { evaluate } = realm(t);
   assert.notEqual(await evaluate('(run) => run(() => process.pid)'), process.pid);
   assert.equal(await evaluate('(run) => run(() => Buffer.from("a").length + [URL].length)'), 2);
@@ -177,7 +177,7 @@ test('a result has the classes of the context, at each depth', async (t) => {
   }
 });
 
-test('a function that a host sent runs with the globals of the context, at its place', async (t) => {
+test('a function that a worker sent runs with the globals of the context, at its place', async (t) => {
   const { evaluate, context } = realm(t);
   vm.runInContext('globalThis.limit = 7', context);
   const text = `async (run) => {

@@ -50,9 +50,9 @@ const values: readonly Row[] = [
   {
     title: 'a socket',
     make: () => new Socket(),
-    says: [/a Socket/, /network connection/, /perHost/],
+    says: [/a Socket/, /network connection/, /perWorker/],
   },
-  { title: 'a server', make: () => createServer(), says: [/a Server/, /perHost/] },
+  { title: 'a server', make: () => createServer(), says: [/a Server/, /perWorker/] },
   {
     title: 'a request',
     make: () => new IncomingMessage(new Socket()),
@@ -74,7 +74,7 @@ const values: readonly Row[] = [
   {
     title: 'an open file',
     make: () => open('/dev/null'),
-    says: [/a FileHandle/, /open file/, /perHost/],
+    says: [/a FileHandle/, /open file/, /perWorker/],
     end: (file: { close(): unknown }) => file.close(),
   },
   {
@@ -98,9 +98,9 @@ const values: readonly Row[] = [
   {
     title: 'a stream',
     make: () => new PassThrough(),
-    says: [/a (?:PassThrough|Transform)/, /perHost/],
+    says: [/a (?:PassThrough|Transform)/, /perWorker/],
   },
-  { title: 'a timer', make: () => setTimeout(() => {}, 0), says: [/a Timeout/, /perHost/] },
+  { title: 'a timer', make: () => setTimeout(() => {}, 0), says: [/a Timeout/, /perWorker/] },
   {
     title: 'a promise',
     make: () => ({ p: Promise.resolve() }),
@@ -112,7 +112,7 @@ const values: readonly Row[] = [
   {
     title: 'a WeakSet in an object of a library',
     make: () => ({ schema: { seen: new WeakSet() } }),
-    says: [/a WeakSet/, /of a library.*in a module of yours/, /perHost/, /\.schema\.seen/],
+    says: [/a WeakSet/, /of a library.*in a module of yours/, /perWorker/, /\.schema\.seen/],
   },
   {
     title: 'an instance of an anonymous class with private members',
@@ -145,7 +145,7 @@ const values: readonly Row[] = [
   {
     title: 'an instance of a class of a package with private members',
     make: () => classOfPackage(),
-    says: [/an instance of Sealed/, /once per host: perHost\(\(\) => new Sealed\(…\)\)/],
+    says: [/an instance of Sealed/, /once per worker: perWorker\(\(\) => new Sealed\(…\)\)/],
   },
   {
     title: 'a running generator',
@@ -202,7 +202,7 @@ const values: readonly Row[] = [
   {
     title: 'an instance of a class that extends TextEncoder',
     make: () => new (class Encoder extends TextEncoder {})(),
-    says: [/an instance of Encoder, whose class extends TextEncoder/, /make it inside.*perHost/],
+    says: [/an instance of Encoder, whose class extends TextEncoder/, /make it inside.*perWorker/],
   },
   {
     title: 'memory of WebAssembly',
@@ -220,7 +220,7 @@ const values: readonly Row[] = [
       new (webAssembly('Instance'))(
         new (webAssembly('Module'))(Buffer.from('0061736d01000000', 'hex')),
       ),
-    says: [/an Instance/, /perHost\(\(\) => new WebAssembly\.Instance/],
+    says: [/an Instance/, /perWorker\(\(\) => new WebAssembly\.Instance/],
   },
   {
     title: 'a prototype that throws',
@@ -286,7 +286,7 @@ const values: readonly Row[] = [
   {
     title: 'an instance of a class of the platform',
     make: () => new PerformanceObserver(() => {}),
-    says: [/a PerformanceObserver/, /what Node\.js keeps of it/, /perHost/],
+    says: [/a PerformanceObserver/, /what Node\.js keeps of it/, /perWorker/],
   },
   {
     title: 'an AbortController',
@@ -301,12 +301,12 @@ const values: readonly Row[] = [
   {
     title: 'a formatter of numbers',
     make: () => new Intl.NumberFormat('de', { style: 'percent' }),
-    says: [/an Intl\.NumberFormat/, /locale and options/, /perHost/],
+    says: [/an Intl\.NumberFormat/, /locale and options/, /perWorker/],
   },
   {
     title: 'a collator',
     make: () => new Intl.Collator('sv'),
-    says: [/an Intl\.Collator/, /locale and options/, /perHost/],
+    says: [/an Intl\.Collator/, /locale and options/, /perWorker/],
   },
 ];
 

@@ -213,7 +213,7 @@ for (const [title, [statements, call]] of Object.entries(holders)) {
   });
 }
 
-/** Calls that import the modules: their state is that of the host, call after call. */
+/** Calls that import the modules: their state is that of the worker, call after call. */
 const imported: Readonly<Record<string, readonly [statements: string, call: string]>> = {
   'the module in an object': ['const box = { esm };', '() => [box.esm.put(1), esm.size()[0]]'],
   'the exports in an object': [
@@ -294,7 +294,7 @@ test('what never changes leaves a module an import', async () => {
   const user = `import { makeLimited } from './store.mjs'; export const call = () => [makeLimited(), []];`;
   const [fn] = (await load({ 'store.mjs': store, 'user.mjs': user })).call();
   assert.deepEqual(await peer.run(fn), [3, 1, 1]);
-  assert.deepEqual(await peer.run(fn), [3, 1, 2], 'the state is that of the module in the host');
+  assert.deepEqual(await peer.run(fn), [3, 1, 2], 'the state is that of the module in the worker');
 });
 
 test('what of such a module cannot travel is refused, and what the code itself loads', async () => {

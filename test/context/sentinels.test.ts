@@ -1,4 +1,4 @@
-// Symbols, frozen objects and functions that modules export: in a host they are those of the module there, and
+// Symbols, frozen objects and functions that modules export: in a worker they are those of the module there, and
 // results are those of the caller. What can change is a copy.
 
 import assert from 'node:assert/strict';

@@ -64,7 +64,7 @@ async function load(text: string): Promise<{ calls: Calls; unknown: Calls }> {
   return import(`data:text/javascript,${encodeURIComponent(text)}`);
 }
 
-test('functions that share a variable share it in the host', async () => {
+test('functions that share a variable share it in the worker', async () => {
   const { calls } = await load(source);
   for (const [title, make] of Object.entries(calls)) {
     const [fn, args] = make();
@@ -79,18 +79,18 @@ test('where nothing tells whether they share it, they are refused', async () => 
     const [fn, args] = make();
     assert.throws(
       () => runElsewhere(fn, args),
-      (error) => hasCode(error, 'TRANSFER_SHARED_VARIABLE') && /perHost/.test(String(error)),
+      (error) => hasCode(error, 'TRANSFER_SHARED_VARIABLE') && /perWorker/.test(String(error)),
       title,
     );
   }
 });
 
-test('a function with shared variables goes on to another host with them', async () => {
+test('a function with shared variables goes on to another worker with them', async () => {
   const { calls } = await load(source);
   const [fn] = calls['pairs of one factory']?.() ?? [];
   assert.ok(fn);
-  const host = createExporter();
-  const importer = createImporter({ exporter: host });
+  const worker = createExporter();
+  const importer = createImporter({ exporter: worker });
   const exporter = createExporter();
   const { id, definitions, state } = exporter.exportFunction(fn);
   for (const each of definitions) void importer.define(each, exporter.definition(each));

@@ -69,12 +69,12 @@ async function thrownBy(body: () => unknown): Promise<unknown> {
   return assert.fail('it threw nothing');
 }
 
-for (const host of ['process', 'thread'] as const) {
-  const pool = new Pool({ host, size: 1 });
+for (const worker of ['process', 'thread'] as const) {
+  const pool = new Pool({ worker, size: 1 });
   after(() => pool.close());
 
   for (const [title, provoke] of Object.entries({ ...nodeErrors, ...packageErrors })) {
-    test(`${host}: ${title} is the same error on the other side`, async () => {
+    test(`${worker}: ${title} is the same error on the other side`, async () => {
       const error = await thrownBy(provoke);
       const expected = tell(error);
       assert.deepEqual(tell(await thrownBy(() => pool.run(provoke))), expected, 'thrown');

@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
 import { loadModule, openedDefault } from '../../src/context/modules.js';
-import { generatorOf } from '../../src/host/index.js';
+import { generatorOf } from '../../src/worker/index.js';
 import { Peer } from './harness.js';
 
 const peer = new Peer();
@@ -136,7 +136,7 @@ const viteCases: [title: string, text: string, expected: unknown][] = [
 ];
 
 for (const [title, text, expected] of viteCases) {
-  test(`Vite: ${title} is the same in a host`, async () => {
+  test(`Vite: ${title} is the same in a worker`, async () => {
     const fn = await viteModule(text);
     assert.ok(isFunction(fn));
     assert.deepEqual(await peer.run(fn), expected);
@@ -356,7 +356,7 @@ function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === 'function';
 }
 
-test('what TypeScript writes for `import * as` in CommonJS reads a module in a host', async () => {
+test('what TypeScript writes for `import * as` in CommonJS reads a module in a worker', async () => {
   const task: unknown = vm.runInThisContext(`(() => {
     var __createBinding = (o, m, k) => { Object.defineProperty(o, k, { enumerable: true, get: function() { return m[k]; } }); };
     var __setModuleDefault = (o, v) => { Object.defineProperty(o, "default", { enumerable: true, value: v }); };
@@ -385,7 +385,7 @@ test('what TypeScript writes for `import * as` in CommonJS reads a module in a h
   assert.deepEqual(await peer.run(() => Reflect.apply(task, undefined, [])), expected);
 });
 
-test('Vitest 4: import.meta.env is in a host what it is in the test', async (t) => {
+test('Vitest 4: import.meta.env is in a worker what it is in the test', async (t) => {
   const env = new Proxy(process.env, {
     get: (_target, key) => (key === 'DEV' ? true : process.env[String(key)]),
   });

@@ -1,4 +1,4 @@
-// A host of the death suite: echoes frames, and kills itself with SIGKILL at a given step. A step is
+// A worker of the death suite: echoes frames, and kills itself with SIGKILL at a given step. A step is
 // one access to shared memory that the peer can observe: each call of `Atomics`, before or after it.
 
 import type { ByteReader, ByteWriter } from '../../src/channels/bytes.js';

@@ -1,4 +1,4 @@
-// A host that dies between any two accesses to shared memory: the parent gets a prefix of what it
+// A worker that dies between any two accesses to shared memory: the parent gets a prefix of what it
 // asked for, each frame whole and once, then one `onClose`, and nothing is left behind.
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ interface Outcome {
 
 /** Lets a victim echo `texts` and die at `step`. */
 async function runVictim(step: number, side: 'before' | 'after'): Promise<Outcome> {
-  const offer = offerShm({ host: 'process', spin: step % 2 === 0, ringBytes: 16 * 1024 });
+  const offer = offerShm({ worker: 'process', spin: step % 2 === 0, ringBytes: 16 * 1024 });
   const child = spawn(
     process.execPath,
     [victimFile, JSON.stringify(offer.ticket), String(step), side],
@@ -60,7 +60,7 @@ function sendTexts({ channel }: ShmEnd): void {
 }
 
 for (const side of ['before', 'after'] as const) {
-  test(`a host that dies ${side} any step loses only what it had not answered`, async (t) => {
+  test(`a worker that dies ${side} any step loses only what it had not answered`, async (t) => {
     const expected = texts.map((text, task) => `${task}${text}`);
     const counts = new Set<number>();
     let isOver = false;

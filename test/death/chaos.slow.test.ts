@@ -1,5 +1,5 @@
-// A hundred thousand short tasks while a random host is killed every 50 ms. Every promise settles once,
-// with the right result or with HOST_EXITED; afterwards nothing of it is left.
+// A hundred thousand short tasks while a random worker is killed every 50 ms. Every promise settles once,
+// with the right result or with WORKER_EXITED; afterwards nothing of it is left.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { childrenOf, openDescriptors, random, waitFor, withDeadline } from '../s
 
 const taskCount = isFew ? 20_000 : 100_000;
 const killEveryMs = 50;
-/** Where hosts start slowly, most of the time is starts: there the last tasks are left in peace. */
+/** Where workers start slowly, most of the time is starts: there the last tasks are left in peace. */
 const killForMs = 60_000;
 /** Calls that wait at a time: a caller with backpressure. */
 const callsAtOnce = 1000;
@@ -23,7 +23,7 @@ function work(value: number): number {
   return value * 2 + 1;
 }
 
-test(`${taskCount.toLocaleString('en')} tasks settle exactly once each while hosts are killed, and nothing is left`, async (t) => {
+test(`${taskCount.toLocaleString('en')} tasks settle exactly once each while workers are killed, and nothing is left`, async (t) => {
   const dice = random(t);
   const before = {
     descriptors: openDescriptors().length,
@@ -35,13 +35,13 @@ test(`${taskCount.toLocaleString('en')} tasks settle exactly once each while hos
   collect();
   const heapBefore = process.memoryUsage().heapUsed;
 
-  /** A host is ready until its end was noticed: each is killed once. */
+  /** A worker is ready until its end was noticed: each is killed once. */
   const killed = new Set<number | undefined>();
   const endOfKilling = performance.now() + killForMs;
   const killer = setInterval(() => {
     if (performance.now() > endOfKilling) return;
-    const { hosts } = pool.stats();
-    const alive = hosts.filter(({ state, pid }) => state === 'ready' && !killed.has(pid));
+    const { workers } = pool.stats();
+    const alive = workers.filter(({ state, pid }) => state === 'ready' && !killed.has(pid));
     const { pid } = alive.length > 0 ? dice.pick(alive) : {};
     if (pid === undefined) return;
     process.kill(pid, 'SIGKILL');
@@ -58,7 +58,7 @@ test(`${taskCount.toLocaleString('en')} tasks settle exactly once each while hos
       const result = await (mayRepeat ? repeated : pool).run(work, index);
       assert.equal(result, work(index));
     } catch (error) {
-      if (mayRepeat || !hasCode(error, 'HOST_EXITED')) throw error;
+      if (mayRepeat || !hasCode(error, 'WORKER_EXITED')) throw error;
       lost += 1;
     }
     settled[index] = (settled[index] ?? 0) + 1;
@@ -75,7 +75,7 @@ test(`${taskCount.toLocaleString('en')} tasks settle exactly once each while hos
   clearInterval(killer);
 
   const kills = killed.size;
-  t.diagnostic(`${kills} hosts killed, ${lost} tasks lost with them`);
+  t.diagnostic(`${kills} workers killed, ${lost} tasks lost with them`);
   assert.ok(settled.every((count) => count === 1));
   assert.ok(kills > 0);
   assert.ok(lost <= kills, `${lost} tasks lost by ${kills} kills`);

@@ -23,7 +23,7 @@ const programs: readonly Program[] = [
     name: 'reports',
     prints: /^up to 5000: 669\n(up to \d+: \d+\n){3}in all 2262\n$/,
   },
-  { folder: 'pool', name: 'owner', prints: /^(a host leaves\n)*38\n(a host leaves\n)*42\n$/ },
+  { folder: 'pool', name: 'owner', prints: /^(a worker leaves\n)*38\n(a worker leaves\n)*42\n$/ },
   {
     folder: 'units',
     name: 'words',
@@ -40,7 +40,7 @@ const programs: readonly Program[] = [
   { name: 'shared', prints: /^1 1 2 2\n$/ },
   { name: 'limits', prints: /^true the task ran longer than 200 ms.*\nABORTED\n42\n$/ },
   { name: 'stream', prints: /^0n\n1n\n1n\n2n\n(.*\n){12}987n\n$/ },
-  { name: 'events', prints: /^(frame \d decoded, in (a host|the main process)\n){3}$/ },
+  { name: 'events', prints: /^(frame \d decoded, in (a worker|the main process)\n){3}$/ },
 ];
 
 for (const { folder = 'first-steps', name, args = [], prints } of programs) {

@@ -58,7 +58,7 @@ test('without a folder it finds the copy in its sample, and says what it left ou
   assert.match(run.stdout, /Compared in [\d.]+ s with manycore\.\n$/);
 });
 
-test('in hosts and in one process the report is the same', (t) => {
+test('in workers and in one process the report is the same', (t) => {
   assert.deepEqual(reportOf(t, [sample]), reportOf(t, [sample, '--sequential']));
 });
 

@@ -40,11 +40,11 @@ const cases: Record<string, readonly [expression: string, expected: unknown]> = 
   ],
   'over a socket': [`new Pool({ size: 1, channel: 'socket' }).run(() => many.length)`, 20],
   'in a thread over shared memory': [
-    `new Pool({ size: 1, host: 'thread', channel: 'shm' }).run(() => many.length)`,
+    `new Pool({ size: 1, worker: 'thread', channel: 'shm' }).run(() => many.length)`,
     20,
   ],
   'in a thread over a port': [
-    `new Pool({ size: 1, host: 'thread', channel: 'memory' }).run(() => many.length)`,
+    `new Pool({ size: 1, worker: 'thread', channel: 'memory' }).run(() => many.length)`,
     20,
   ],
   'a map': [`pmap([1, 2, 3], (item) => many[item](item))`, [2, 4, 6]],
@@ -67,17 +67,17 @@ const cases: Record<string, readonly [expression: string, expected: unknown]> = 
       return [await pool.run(() => many.length), await stuck]; })()`,
     [20, 'TASK_TIMED_OUT'],
   ],
-  'a task whose idle host was killed': [
+  'a task whose idle worker was killed': [
     `(async () => { const pool = new Pool({ size: 1 });
       const pid = await pool.run(() => process.pid);
       process.kill(pid, 'SIGKILL');
       return pool.with({ retry: 3 }).run(() => many.length); })()`,
     20,
   ],
-  'hosts that are started ahead': [`new Pool({ size: 2 }).warm().then(() => 'warm')`, 'warm'],
-  'hosts that do not start': [
+  'workers that are started ahead': [`new Pool({ size: 2 }).warm().then(() => 'warm')`, 'warm'],
+  'workers that do not start': [
     `new Pool({ size: 1, execArgv: ['--no-such-flag'] }).warm().catch(code)`,
-    'HOST_START_FAILED',
+    'WORKER_START_FAILED',
   ],
   'a call that runs here, in time': [
     `(async () => { const pool = new Pool({ size: 1 });

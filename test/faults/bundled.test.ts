@@ -34,7 +34,7 @@ async function bundled(t: TestContext, text: string, name = 'program.mjs'): Prom
 
 for (const [what, body] of [
   ['a call', 'await new Pool({ size: 1 }).run(() => 1)'],
-  ['a call to a thread', "await new Pool({ size: 1, host: 'thread' }).run(() => 1)"],
+  ['a call to a thread', "await new Pool({ size: 1, worker: 'thread' }).run(() => 1)"],
   ['warm()', 'await new Pool({ size: 2 }).warm()'],
 ] as const) {
   test(`bundled into a program, ${what} rejects with what to do about it`, async (t) => {
@@ -46,7 +46,7 @@ for (const [what, body] of [
     const { stdout, stderr } = await runCommand(t, [process.execPath, file]);
     assert.match(
       stdout,
-      /^HOST_START_FAILED manycore's host program .*--external:manycore/,
+      /^WORKER_START_FAILED manycore's worker program .*--external:manycore/,
       stderr,
     );
   });
@@ -70,7 +70,7 @@ test('bundled into a program, it tells who looks what it does', async (t) => {
   assert.equal(program.pid, child.pid);
 });
 
-test('a bundled program that lies where the host program would is not started without end', async (t) => {
+test('a bundled program that lies where the worker program would is not started without end', async (t) => {
   const chunk = await bundled(t, `export { Pool } from ${libraryFile};`, 'chunk.js');
   const folder = dirname(chunk);
   writeFileSync(`${folder}/package.json`, '{"type":"module"}');
@@ -83,6 +83,6 @@ test('a bundled program that lies where the host program would is not started wi
     await new Pool({ size: 1 }).run(() => 1).catch((error) => console.log(error.code));`;
   writeFileSync(`${folder}/entry.js`, program);
   const { stdout } = await runCommand(t, [process.execPath, `${folder}/entry.js`]);
-  assert.match(stdout, /depth 0[^]*depth 1[^]*HOST_START_FAILED/);
+  assert.match(stdout, /depth 0[^]*depth 1[^]*WORKER_START_FAILED/);
   assert.doesNotMatch(stdout, /depth 2/);
 });

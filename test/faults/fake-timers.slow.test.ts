@@ -67,11 +67,11 @@ const uses: Record<string, readonly [program: string, printed: string]> = {
      console.log(await call);`,
     'POOL_CLOSED\n',
   ],
-  'a host that dies': [
+  'a worker that dies': [
     `console.log(await pool.run(() => process.exit(3)).catch((e) => e.code));
      console.log(await pool.run(() => 2));
      await pool.close();`,
-    'HOST_EXITED\n2\n',
+    'WORKER_EXITED\n2\n',
   ],
   'no close at all': ['console.log(await pool.run(() => 1));', '1\n'],
 };
@@ -83,7 +83,12 @@ const whens = ['after', 'before'] as const;
 
 for (const [way, when] of ways.flatMap((way) => whens.map((when) => [way, when] as const))) {
   test(`${way.name}: ${Object.keys(uses).join(', ')} work under fake timers that are there ${when} the library`, async (t) => {
-    const options = JSON.stringify({ size: 1, host: way.host, channel: way.channel, graceMs: 20 });
+    const options = JSON.stringify({
+      size: 1,
+      worker: way.worker,
+      channel: way.channel,
+      graceMs: 20,
+    });
     const programs = Object.entries(uses).map(
       ([what, [program]]) =>
         `{ console.log(${JSON.stringify(what)}); const pool = new Pool(${options}); ${program} }`,
@@ -97,7 +102,7 @@ for (const [way, when] of ways.flatMap((way) => whens.map((when) => [way, when] 
   });
 }
 
-const parts = /^src\/(?:agent|bus|channels|host|internal|pmap|pool)\//;
+const parts = /^src\/(?:agent|bus|channels|worker|internal|pmap|pool)\//;
 const names = 'setTimeout|setImmediate|setInterval|clearTimeout|clearInterval|clearImmediate';
 
 test('no part that a pool needs takes its timers from the global object at a call', () => {

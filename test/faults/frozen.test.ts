@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { library, runProgram } from './child.js';
 
-for (const host of ['process', 'thread']) {
-  test(`${host}: with --frozen-intrinsics an error of a task arrives as it is`, async (t) => {
+for (const worker of ['process', 'thread']) {
+  test(`${worker}: with --frozen-intrinsics an error of a task arrives as it is`, async (t) => {
     const text = `
       import { Pool } from ${JSON.stringify(library)};
-      const pool = new Pool({ size: 1, host: '${host}', graceMs: 50 });
+      const pool = new Pool({ size: 1, worker: '${worker}', graceMs: 50 });
       const said = [await pool.run((a, b) => a + b, 1, 2)];
       await pool.run(() => { throw Object.assign(new RangeError('the reason'), { code: 'E' }); })
         .catch((error) => said.push([error instanceof Error, error.message, error.code]));
@@ -33,7 +33,7 @@ for (const host of ['process', 'thread']) {
       ['many', 'part'],
       'ABORTED',
       'TASK_TIMED_OUT',
-      ['HOST_EXITED', 3],
+      ['WORKER_EXITED', 3],
     ]);
   });
 }

@@ -86,8 +86,8 @@ const calls = `
     __proto__: null,
     'a time limit': (pool) => pool.with({ timeoutMs: 20 }).run(() => { for (;;); }),
     'an abort': async (pool) => { const abort = new AbortController(); const call = pool.with({ signal: abort.signal }).run(() => new Promise(() => {})); abort.abort('stop'); return call; },
-    'a host that exits': (pool) => pool.run(() => process.exit(3)),
-    'the host after it': (pool) => pool.run(() => 'alive'),
+    'a worker that exits': (pool) => pool.run(() => process.exit(3)),
+    'the worker after it': (pool) => pool.run(() => 'alive'),
   };
   /** What came of each call, as text. */
   async function make(table, pool) {
@@ -99,7 +99,7 @@ const calls = `
       } catch (error) {
         text = 'threw ' + look(error);
       }
-      came[name] = text.replace(/host \\d+(, process \\d+)?/, 'the host');
+      came[name] = text.replace(/worker \\d+(, process \\d+)?/, 'the worker');
     }
     return came;
   }
@@ -109,26 +109,26 @@ const calls = `
 const load = `const { Pool, pmap, run } = await import(${JSON.stringify(packed)});`;
 
 export interface HostileProgram {
-  readonly host: 'process' | 'thread';
+  readonly worker: 'process' | 'thread';
   /** Statements before the library is loaded. */
   readonly before?: string;
   /** Statements once it is. */
   readonly after?: string;
   /** Text of an object of functions, each of which changes something and returns how to change it back. */
   readonly steps?: string;
-  /** Statements in each host, before its first call. */
+  /** Statements in each worker, before its first call. */
   readonly setup?: string;
 }
 
 /**
- * Prints a line of `{ what, came }` with the results of all calls by name, those included that cost a host. Then,
+ * Prints a line of `{ what, came }` with the results of all calls by name, those included that cost a worker. Then,
  * while each step holds, one without those.
  */
 export function hostileProgram(given: HostileProgram): string {
-  const { host, before = '', after = '', steps = '{}', setup } = given;
+  const { worker, before = '', after = '', steps = '{}', setup } = given;
   const set = setup === undefined ? '' : `setup: () => { ${setup} }`;
   const use = `
-    const pool = new Pool({ size: 1, host: '${host}', graceMs: 20, ${set} });
+    const pool = new Pool({ size: 1, worker: '${worker}', graceMs: 20, ${set} });
     // What Node loads at the first use it may fail to load during a step.
     print('all', { ...await make(light, pool), ...await make(heavy, pool) });
     const steps = ${steps};

@@ -12,7 +12,7 @@ type Results = Record<string, string>;
 type Line = readonly [what: string, came: Results];
 
 async function resultsOf(t: TestContext, program: HostileProgram): Promise<Line[]> {
-  // One core: the default pool has one host.
+  // One core: the default pool has one worker.
   const { stdout, stderr } = await runProgram(t, hostileProgram(program), {
     env: { MANYCORE_CORES: '1' },
   });
@@ -25,8 +25,8 @@ async function resultsOf(t: TestContext, program: HostileProgram): Promise<Line[
   return lines;
 }
 
-const hosts = ['process', 'thread'] as const;
-type Host = (typeof hosts)[number];
+const workers = ['process', 'thread'] as const;
+type Worker = (typeof workers)[number];
 
 interface Steps {
   /** Results of a program that changes nothing. */
@@ -34,33 +34,33 @@ interface Steps {
   readonly lines: readonly Line[];
 }
 
-const known = new Map<Host, Promise<Steps>>();
+const known = new Map<Worker, Promise<Steps>>();
 
 /** All steps in one program: each is undone before the next. */
-function stepsOf(t: TestContext, host: Host): Promise<Steps> {
-  const steps = `{ ...${pollutions(host === 'process')}, ...${replacements} }`;
+function stepsOf(t: TestContext, worker: Worker): Promise<Steps> {
+  const steps = `{ ...${pollutions(worker === 'process')}, ...${replacements} }`;
   const begun =
-    known.get(host) ??
-    resultsOf(t, { host, steps }).then(([[, clean] = ['', {}], ...lines]) => ({ clean, lines }));
-  known.set(host, begun);
+    known.get(worker) ??
+    resultsOf(t, { worker, steps }).then(([[, clean] = ['', {}], ...lines]) => ({ clean, lines }));
+  known.set(worker, begun);
   return begun;
 }
 
-/** Runs both kinds of hosts at a time. */
+/** Runs both kinds of workers at a time. */
 async function checkSteps(t: TestContext, isWanted: (what: string) => boolean): Promise<void> {
-  const both = await Promise.all(hosts.map((host) => stepsOf(t, host)));
+  const both = await Promise.all(workers.map((worker) => stepsOf(t, worker)));
   for (const [at, { clean, lines }] of both.entries()) {
     const wanted = lines.filter(([what]) => isWanted(what));
     assert.ok(wanted.length > 4);
-    assert.deepEqual(differences(hosts[at] ?? '', clean, wanted), []);
+    assert.deepEqual(differences(workers[at] ?? '', clean, wanted), []);
   }
 }
 
-function differences(host: string, clean: Results, lines: readonly Line[]): string[] {
+function differences(worker: string, clean: Results, lines: readonly Line[]): string[] {
   return lines.flatMap(([what, came]) =>
     Object.entries(came)
       .filter(([call, result]) => result !== clean[call])
-      .map(([call, result]) => `${host} ${what}: ${call} ${result} and not ${clean[call]}`),
+      .map(([call, result]) => `${worker} ${what}: ${call} ${result} and not ${clean[call]}`),
   );
 }
 
@@ -68,8 +68,8 @@ function differences(host: string, clean: Results, lines: readonly Line[]): stri
 async function checkSame(t: TestContext, ...programs: HostileProgram[]): Promise<void> {
   const all = programs.map(async (program) => {
     const lines = await resultsOf(t, program);
-    const { clean } = await stepsOf(t, program.host);
-    return differences(program.host, clean, lines);
+    const { clean } = await stepsOf(t, program.worker);
+    return differences(program.worker, clean, lines);
   });
   assert.deepEqual((await Promise.all(all)).flat(), []);
 }
@@ -77,7 +77,7 @@ async function checkSame(t: TestContext, ...programs: HostileProgram[]): Promise
 /** Parts of descriptors, options and results. */
 const names = (
   'get set value writable enumerable configurable then toJSON constructor length name message code cause ' +
-  'stack signal host transfer retry key timeoutMs type kind id path url next done error result objectId ' +
+  'stack signal worker transfer retry key timeoutMs type kind id path url next done error result objectId ' +
   'description object method params scriptId'
 ).split(' ');
 /** With these Node can import nothing. */
@@ -124,16 +124,16 @@ test('calls are the same with names of descriptors and options on Object.prototy
 test('all calls are the same with such names there before the library loads', async (t) => {
   await checkSame(
     t,
-    { host: 'process', before: pollute(harmless, true) },
-    { host: 'thread', before: pollute(harmless, false) },
+    { worker: 'process', before: pollute(harmless, true) },
+    { worker: 'thread', before: pollute(harmless, false) },
   );
 });
 
-test('all calls are the same with such names there in the hosts', async (t) => {
+test('all calls are the same with such names there in the workers', async (t) => {
   await checkSame(
     t,
-    { host: 'process', setup: pollute(harmless, false) },
-    { host: 'thread', setup: pollute(harmless, true) },
+    { worker: 'process', setup: pollute(harmless, false) },
+    { worker: 'thread', setup: pollute(harmless, true) },
   );
 });
 
@@ -178,14 +178,14 @@ test('process: all calls are the same with functions replaced before the library
   const before = `for (const [what, step] of Object.entries(${replacements})) {
     if (what.startsWith('JSON') || !what.endsWith('that throws')) step();
   }`;
-  await checkSame(t, { host: 'process', before });
+  await checkSame(t, { worker: 'process', before });
 });
 
 /** Names that the sources assign to. */
 function assignedNames(): string[] {
   const found = new Set<string>();
   for (const file of sourceFiles()) {
-    if (!/^src\/(?:channels|context|host|internal|pmap|pool)\//.test(file)) continue;
+    if (!/^src\/(?:channels|context|worker|internal|pmap|pool)\//.test(file)) continue;
     const text = readRepositoryFile(file);
     for (const [, name = ''] of text.matchAll(/[\w)\]]\.(\w+) (?:\?\?|\|\||[-+|&])?= /g)) {
       found.add(name);
@@ -216,11 +216,15 @@ test('process: all calls are the same with setters on Object.prototype that thro
         },
       });
     }`;
-  await checkSame(t, { host: 'process', after: setters });
+  await checkSame(t, { worker: 'process', after: setters });
 });
 
 test('all calls are the same with frozen prototypes', async (t) => {
-  await checkSame(t, { host: 'process', after: freezeAll }, { host: 'thread', before: freezeAll });
+  await checkSame(
+    t,
+    { worker: 'process', after: freezeAll },
+    { worker: 'thread', before: freezeAll },
+  );
 });
 
 for (const [what, replacement] of [
@@ -233,8 +237,8 @@ for (const [what, replacement] of [
   test(`a Buffer.from that ${what} is refused by name, at once`, async (t) => {
     const text = `${replacement}
       const { Pool } = await import(${JSON.stringify(packed)});
-      for (const host of ['process', 'thread']) {
-        const pool = new Pool({ size: 1, host });
+      for (const worker of ['process', 'thread']) {
+        const pool = new Pool({ size: 1, worker });
         await pool.run(() => 1).catch(({ code, message }) => console.log(code, message));
         await pool.close();
       }
@@ -243,7 +247,7 @@ for (const [what, replacement] of [
     const said = stdout.trim().split('\n');
     assert.equal(said.length, 2, stderr);
     for (const each of said) {
-      assert.match(each, /^HOST_START_FAILED .*replaced Buffer\.from.*put Node's own back/);
+      assert.match(each, /^WORKER_START_FAILED .*replaced Buffer\.from.*put Node's own back/);
     }
   });
 }

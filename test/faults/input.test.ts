@@ -1,15 +1,23 @@
-// What a user can pass wrongly. Everything is refused before a host is started.
+// What a user can pass wrongly. Everything is refused before a worker is started.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
-import { Pool, parallel, parallelEvents, perHost, propagate, run, task } from '../../src/public.js';
+import {
+  Pool,
+  parallel,
+  parallelEvents,
+  perWorker,
+  propagate,
+  run,
+  task,
+} from '../../src/public.js';
 import { Gate, openPool, ways } from '../pool/ways.js';
 import { library, runProgram } from './child.js';
 
 const poolOptions: [name: string, value: unknown][] = [
-  ['host', 'container'],
-  ['host', 5],
+  ['worker', 'container'],
+  ['worker', 5],
   ['size', 0],
   ['size', -1],
   ['size', 1.5],
@@ -21,16 +29,16 @@ const poolOptions: [name: string, value: unknown][] = [
   ['size', []],
   ['channel', 'carrier pigeon'],
   ['spin', 1],
-  ['minSpareHosts', -1],
-  ['maxSpareHosts', 0.5],
+  ['minSpareWorkers', -1],
+  ['maxSpareWorkers', 0.5],
   ['idleTimeMs', -1],
   ['idleTimeMs', '10'],
   ['maxWaitingTasks', -1],
   ['maxWaitingTasks', Number.NaN],
   ['maxTasksAhead', 0],
   ['maxTasksAhead', 'many'],
-  ['concurrentTasksPerHost', 0],
-  ['maxTasksPerHost', 0],
+  ['concurrentTasksPerWorker', 0],
+  ['maxTasksPerWorker', 0],
   ['maxRssBytes', -1],
   ['maxHeapMb', 1.5],
   ['execArgv', '--expose-gc'],
@@ -41,7 +49,7 @@ const poolOptions: [name: string, value: unknown][] = [
   ['setup', 'connect()'],
   ['startTimeoutMs', 0],
   ['graceMs', -1],
-  ['hosts', 2],
+  ['workers', 2],
   ['timeoutMs', 2],
 ];
 for (const [name, value] of poolOptions) {
@@ -92,14 +100,14 @@ for (const value of [undefined, null, 5, 'work', {}, [], Promise.resolve(), Symb
   test(`running ${typeof value === 'symbol' ? 'a symbol' : String(value) || '[]'} is TASK_NOT_FUNCTION`, async (t) => {
     const pool = openPool(t, { size: 1 });
     await assert.rejects(Reflect.apply(pool.run, pool, [value]), { code: 'TASK_NOT_FUNCTION' });
-    assert.equal(pool.stats().startedHosts, 0);
+    assert.equal(pool.stats().startedWorkers, 0);
   });
 }
 
 test('what is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', () => {
   for (const [fn, args] of [
     [propagate, [{}]],
-    [perHost, ['factory']],
+    [perWorker, ['factory']],
     [parallelEvents, [{}]],
     [task, ['./relative.js', 'name']],
     [task, [import.meta.url, '']],
@@ -111,8 +119,8 @@ test('what is no AsyncLocalStorage, factory, emitter or URL is OPTION_INVALID', 
 const messages: [what: string, options: unknown, message: RegExp][] = [
   [
     'less ahead than runs at a time',
-    { maxTasksAhead: 2, concurrentTasksPerHost: 3 },
-    /^maxTasksAhead is 2: it must be at least concurrentTasksPerHost, which is 3$/,
+    { maxTasksAhead: 2, concurrentTasksPerWorker: 3 },
+    /^maxTasksAhead is 2: it must be at least concurrentTasksPerWorker, which is 3$/,
   ],
   [
     'a size that is a text',
@@ -153,11 +161,11 @@ test('parallel() of what is no function throws TASK_NOT_FUNCTION at once', () =>
 });
 
 for (const way of ways) {
-  test(`${way.name}: a flag that Node does not know is HOST_START_FAILED and names execArgv`, async (t) => {
+  test(`${way.name}: a flag that Node does not know is WORKER_START_FAILED and names execArgv`, async (t) => {
     const pool = openPool(t, { size: 1, execArgv: ['--no-such-flag'] }, way);
     await assert.rejects(
       pool.run(() => 1),
-      { code: 'HOST_START_FAILED', message: /execArgv.*--no-such-flag/ },
+      { code: 'WORKER_START_FAILED', message: /execArgv.*--no-such-flag/ },
     );
   });
 }
@@ -181,11 +189,11 @@ test('a function that cannot travel is refused before anything is sent', async (
   assert.equal(await pool.run(() => 'lives on'), 'lives on');
 });
 
-test('a channel that does not reach the host is CHANNEL_UNAVAILABLE', () => {
-  assert.throws(() => new Pool({ host: 'thread', channel: 'socket' }), {
+test('a channel that does not reach the worker is CHANNEL_UNAVAILABLE', () => {
+  assert.throws(() => new Pool({ worker: 'thread', channel: 'socket' }), {
     code: 'CHANNEL_UNAVAILABLE',
   });
-  assert.throws(() => new Pool({ host: 'process', channel: 'memory' }), {
+  assert.throws(() => new Pool({ worker: 'process', channel: 'memory' }), {
     code: 'CHANNEL_UNAVAILABLE',
   });
 });
@@ -217,9 +225,9 @@ for (const [what, ms] of [
       const code = await call.catch((error) => error.code);
       await pool.run(() => 1);
       await sleep(50);
-      const { startedHosts, exitedHosts } = pool.stats();
+      const { startedWorkers, exitedWorkers } = pool.stats();
       await pool.close();
-      console.log(JSON.stringify([done, code, startedHosts, exitedHosts, warnings]));`;
+      console.log(JSON.stringify([done, code, startedWorkers, exitedWorkers, warnings]));`;
     const { stdout, stderr } = await runProgram(t, text);
     assert.notEqual(stdout, '', stderr);
     assert.deepEqual(JSON.parse(stdout), ['done', 'ABORTED', 1, 0, []], stderr);

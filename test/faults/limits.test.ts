@@ -46,7 +46,11 @@ test('under ulimit -n 25 a call fails in one sentence, and the program goes on',
     { shell: 'ulimit -n 25 && exec "$@"' },
   );
   assert.equal(status, 0, stderr);
-  assert.match(stdout, /^HOST_START_FAILED .*(?:EMFILE|Too many open files).*\nclosed\n$/, stderr);
+  assert.match(
+    stdout,
+    /^WORKER_START_FAILED .*(?:EMFILE|Too many open files).*\nclosed\n$/,
+    stderr,
+  );
   assert.doesNotMatch(stdout, /undefined/);
   assert.equal(stderr, '');
 });
@@ -55,6 +59,6 @@ test('a heap that is too small to start with is refused by its name', async (t) 
   const pool = openPool(t, { size: 1, maxHeapMb: 2, startRetryMs: 1000 });
   await assert.rejects(
     pool.run(() => 1),
-    { code: 'HOST_START_FAILED', message: /a heap of 2 MiB may be too small.*raise maxHeapMb/ },
+    { code: 'WORKER_START_FAILED', message: /a heap of 2 MiB may be too small.*raise maxHeapMb/ },
   );
 });

@@ -12,8 +12,8 @@ const twoPools = `
   const warnings = [];
   process.on('warning', ({ code, message }) => warnings.push({ code, message }));
   const channels = [];
-  for (const host of ['process', 'process', 'thread']) {
-    const pool = new Pool({ size: 1, host });
+  for (const worker of ['process', 'process', 'thread']) {
+    const pool = new Pool({ size: 1, worker });
     channels.push(pool.stats().channel, await pool.run((a, b) => a + b, 1, 2));
     await pool.close();
   }
@@ -130,7 +130,7 @@ test('without descriptors a call fails with a code instead of hanging', async (t
     );
     process.exit(0);`;
   const { stdout, stderr } = await runProgram(t, text, { shell: 'ulimit -n 256; exec "$@"' });
-  assert.match(stdout, /HOST_START_FAILED|NATIVE_REFUSED/, stderr);
+  assert.match(stdout, /WORKER_START_FAILED|NATIVE_REFUSED/, stderr);
 });
 
 test('a full /dev/shm does not matter', needsNative, async (t) => {
@@ -162,10 +162,10 @@ test('a sender that gets no more mappings is told so, and goes on', needsNative,
     ${outcome}
     const pool = new Pool({ size: 1, channel: 'shm' });
     const said = [await pool.run((value) => value, 1)];
-    const offer = offerShm({ host: 'thread', spin: false });
-    const [{ channel }, host] = [offer.open(), acceptShm(offer.ticket)];
+    const offer = offerShm({ worker: 'thread', spin: false });
+    const [{ channel }, worker] = [offer.open(), acceptShm(offer.ticket)];
     const sizes = [];
-    host.channel.onFrame = (kind, task, target, body) => sizes.push(body.limit - body.position);
+    worker.channel.onFrame = (kind, task, target, body) => sizes.push(body.limit - body.position);
     const send = (sizeBytes) => channel.trySend(0, 0, 0, (writer, bytes) => {
       writer.raw(bytes);
       return true;
@@ -186,8 +186,11 @@ test('a sender that gets no more mappings is told so, and goes on', needsNative,
   assert.deepEqual(JSON.parse(stdout || '0'), [1, ...refused, ...granted, 10, 2 ** 20], stderr);
 });
 
-test('a host that gets no more mappings rejects the call, and goes on', needsNative, async (t) => {
-  const text = `
+test(
+  'a worker that gets no more mappings rejects the call, and goes on',
+  needsNative,
+  async (t) => {
+    const text = `
     import { Pool } from ${JSON.stringify(library)};
     ${outcome}
     const pool = new Pool({ size: 1, channel: 'shm' });
@@ -200,13 +203,17 @@ test('a host that gets no more mappings rejects the call, and goes on', needsNat
     said.push(await outcome(() => pool.run((bytes) => bytes.length, Buffer.alloc(2 ** 20))));
     console.log(JSON.stringify(said));
     await pool.close();`;
-  const { stdout, stderr } = await runProgram(t, text);
-  const expected = ['NATIVE_REFUSED', 'NATIVE_REFUSED', true, 2 ** 20];
-  assert.deepEqual(JSON.parse(stdout || '0'), expected, stderr);
-});
+    const { stdout, stderr } = await runProgram(t, text);
+    const expected = ['NATIVE_REFUSED', 'NATIVE_REFUSED', true, 2 ** 20];
+    assert.deepEqual(JSON.parse(stdout || '0'), expected, stderr);
+  },
+);
 
-test('a parent that gets no more mappings loses the host, and says why', needsNative, async (t) => {
-  const text = `
+test(
+  'a parent that gets no more mappings loses the worker, and says why',
+  needsNative,
+  async (t) => {
+    const text = `
     import { Pool } from ${JSON.stringify(library)};
     const pool = new Pool({ size: 1, channel: 'shm', env: { MANYCORE_REFUSE: '' } });
     const long = (sizeBytes) => 'x'.repeat(sizeBytes);
@@ -217,10 +224,11 @@ test('a parent that gets no more mappings loses the host, and says why', needsNa
     said.push((await pool.run(long, 100_000)).length);
     console.log(JSON.stringify(said));
     await pool.close();`;
-  const { stdout, stderr } = await runProgram(t, text);
-  assert.deepEqual(
-    JSON.parse(stdout || '0'),
-    ['x', 'HOST_EXITED', 'NATIVE_REFUSED', 100_000],
-    stderr,
-  );
-});
+    const { stdout, stderr } = await runProgram(t, text);
+    assert.deepEqual(
+      JSON.parse(stdout || '0'),
+      ['x', 'WORKER_EXITED', 'NATIVE_REFUSED', 100_000],
+      stderr,
+    );
+  },
+);

@@ -1,5 +1,5 @@
 // Programs in which somebody has put properties on Object.prototype. No option that was not given may come
-// from there: flags, variables and set-up of hosts are code that runs.
+// from there: flags, variables and set-up of workers are code that runs.
 // The names are those of all options in the sources. A getter for each records who reads it: no frame
 // of ours may be the reader.
 
@@ -54,7 +54,7 @@ const load = `const { Pool, parallel, parallelEvents, pmap, run } = await import
 const use = `
   const said = [];
   said.push(await run((a) => a, 1), await run.with({})((a) => a, 2), await parallel((a) => a)(3));
-  for (const options of [undefined, {}, { size: { min: 1 } }, { host: 'thread' }]) {
+  for (const options of [undefined, {}, { size: { min: 1 } }, { worker: 'thread' }]) {
     const pool = new Pool(options);
     said.push(await pool.run((a) => a, 4), await pool.with({}).run((a) => a, 5));
     said.push(...await pmap([6], (a) => a, { pool }), ...await pmap([7], (a) => a, {}));
@@ -100,14 +100,14 @@ const poison = `{
 }`;
 
 for (const enumerable of [true, false]) {
-  for (const host of ['process', 'thread']) {
-    test(`${host}: ${enumerable ? 'enumerable' : 'hidden'} flags and variables of a prototype reach no host`, async (t) => {
+  for (const worker of ['process', 'thread']) {
+    test(`${worker}: ${enumerable ? 'enumerable' : 'hidden'} flags and variables of a prototype reach no worker`, async (t) => {
       const text = `
         const { Pool, run } = await import(${JSON.stringify(library)});
         for (const [name, value] of Object.entries(${poison})) {
           Object.defineProperty(Object.prototype, name, { value, enumerable: ${enumerable}, configurable: true, writable: true });
         }
-        const pool = new Pool({ size: 1, host: '${host}' });
+        const pool = new Pool({ size: 1, worker: '${worker}' });
         const said = [await pool.run(() => globalThis.foreign === undefined), await run(() => globalThis.foreign === undefined)];
         await pool.close();
         console.log(JSON.stringify(said));

@@ -1,4 +1,4 @@
-// What a task can do to its host, and what it can throw or return.
+// What a task can do to its worker, and what it can throw or return.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ function revokedProxy(): object {
 }
 
 for (const way of ways) {
-  test(`${way.name}: a result that cannot travel rejects, and its host lives on`, async (t) => {
+  test(`${way.name}: a result that cannot travel rejects, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const makers: (() => unknown)[] = [() => new WeakMap(), () => ({ deep: [new WeakRef({})] })];
     for (const make of makers) {
@@ -32,7 +32,7 @@ for (const way of ways) {
       { code: 'TRANSFER_UNSUPPORTED' },
     );
     assert.equal(await pool.run(() => 1), 1);
-    assert.equal(pool.stats().startedHosts, 1);
+    assert.equal(pool.stats().startedWorkers, 1);
   });
 
   for (const [what, make] of [
@@ -40,13 +40,13 @@ for (const way of ways) {
     ['whose tag cannot be read', () => throwingGetter(Symbol.toStringTag)],
     ['that is a revoked Proxy', revokedProxy],
   ] as const) {
-    test(`${way.name}: a result ${what} rejects its call, and its host lives on`, async (t) => {
+    test(`${way.name}: a result ${what} rejects its call, and its worker lives on`, async (t) => {
       const pool = openPool(t, { size: 1 }, way);
       await assert.rejects(withDeadline(pool.run(make), deadlineMs, 'an answer'), Error);
       const later = pool.run(async () => make());
       await assert.rejects(withDeadline(later, deadlineMs, 'an answer'), Error);
       assert.equal(await pool.run(() => 1), 1);
-      assert.equal(pool.stats().startedHosts, 1);
+      assert.equal(pool.stats().startedWorkers, 1);
     });
   }
 
@@ -115,47 +115,47 @@ for (const way of ways) {
     );
   });
 
-  test(`${way.name}: a task that calls process.exit(3) rejects with HOST_EXITED and that code`, async (t) => {
+  test(`${way.name}: a task that calls process.exit(3) rejects with WORKER_EXITED and that code`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     await assert.rejects(
       pool.run(() => process.exit(3)),
-      { code: 'HOST_EXITED', exitCode: 3, signal: null },
+      { code: 'WORKER_EXITED', exitCode: 3, signal: null },
     );
     await assert.rejects(
       pool.run(() => process.exit(0)),
-      { code: 'HOST_EXITED', exitCode: 0 },
+      { code: 'WORKER_EXITED', exitCode: 0 },
     );
     assert.equal(
       await withDeadline(
         pool.run(() => 1),
         deadlineMs,
-        'a new host',
+        'a new worker',
       ),
       1,
     );
   });
 
-  test(`${way.name}: a task that exhausts its heap rejects with HOST_EXITED, and this process lives`, async (t) => {
+  test(`${way.name}: a task that exhausts its heap rejects with WORKER_EXITED, and this process lives`, async (t) => {
     const pool = openPool(t, { size: 1, maxHeapMb: 24 }, way);
     const hog = pool.run(() => {
       const hoard: number[][] = [];
       for (;;) hoard.push(Array.from({ length: 10_000 }, (_, index) => index + 0.5));
     });
     await assert.rejects(withDeadline(hog, 60_000, 'the heap is full'), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       message: /heap.*maxHeapMb/,
     });
     assert.equal(
       await withDeadline(
         pool.run(() => 1),
         deadlineMs,
-        'a new host',
+        'a new worker',
       ),
       1,
     );
   });
 
-  test(`${way.name}: an error outside of any task ends that host alone`, async (t) => {
+  test(`${way.name}: an error outside of any task ends that worker alone`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const call = pool.run(async () => {
       setImmediate(() => {
@@ -163,25 +163,27 @@ for (const way of ways) {
       });
       await new Promise(() => setInterval(() => {}, 1000));
     });
-    await assert.rejects(withDeadline(call, deadlineMs, 'the host ends'), { code: 'HOST_EXITED' });
+    await assert.rejects(withDeadline(call, deadlineMs, 'the worker ends'), {
+      code: 'WORKER_EXITED',
+    });
     assert.equal(
       await withDeadline(
         pool.run(() => 1),
         deadlineMs,
-        'a new host',
+        'a new worker',
       ),
       1,
     );
   });
 }
 
-test('ten tasks that each end their host each reject with HOST_EXITED', async (t) => {
+test('ten tasks that each end their worker each reject with WORKER_EXITED', async (t) => {
   const pool = openPool(t, { size: 2 });
   const calls = Array.from({ length: 10 }, () => pool.run(() => process.exit(5)));
   const ends = await withDeadline(Promise.allSettled(calls), 60_000, 'all settle');
   assert.deepEqual(
     ends.map((end) => end.status === 'rejected' && end.reason.code),
-    Array(10).fill('HOST_EXITED'),
+    Array(10).fill('WORKER_EXITED'),
   );
 });
 
@@ -200,13 +202,13 @@ for (const way of processWays) {
   });
 }
 
-test('foreign writes into the segment of a host replace that host, and this process lives', async (t) => {
+test('foreign writes into the segment of a worker replace that worker, and this process lives', async (t) => {
   const pool = openPool(t, { size: 1, channel: 'shm' });
   const replyTailBytes = wordAt.replyTail * Int32Array.BYTES_PER_ELEMENT;
   const pid = await pool.run(async () => {
     const { Worker } = await import('node:worker_threads');
     // Each side keeps its own cursors and writes them again, so one write would be mended: a thread of
-    // the host writes nonsense without end over the cursor that the parent reads.
+    // the worker writes nonsense without end over the cursor that the parent reads.
     new Worker(
       `const fs = require('node:fs');
        const isSegment = (line) => line.includes('memfd:manycore-') && !line.includes('arena');
@@ -221,17 +223,17 @@ test('foreign writes into the segment of a host replace that host, and this proc
   const codes = new Set<unknown>();
   await waitFor(async () => {
     await pool.run(() => 1).catch((error: { code?: unknown }) => codes.add(error.code));
-    return pool.stats().exitedHosts > 0;
+    return pool.stats().exitedWorkers > 0;
   });
   assert.ok(
-    [...codes].every((code) => code === 'HOST_EXITED'),
+    [...codes].every((code) => code === 'WORKER_EXITED'),
     `${[...codes]}`,
   );
   assert.equal(
     await withDeadline(
       pool.run(() => 2),
       deadlineMs,
-      'a new host',
+      'a new worker',
     ),
     2,
   );

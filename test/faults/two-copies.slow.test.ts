@@ -71,9 +71,9 @@ for (const copies of [
   { runs: other, asked: own },
 ]) {
   test(`a task of ${copies.runs === own ? 'this' : 'the other'} copy may ask the other one`, async (t) => {
-    const { hostNumber, isInsideHost, report, run, taskSignal } = copies.asked;
-    for (const host of ['process', 'thread'] as const) {
-      const pool = new copies.runs.Pool({ size: 1, host });
+    const { workerNumber, isInsideWorker, report, run, taskSignal } = copies.asked;
+    for (const worker of ['process', 'thread'] as const) {
+      const pool = new copies.runs.Pool({ size: 1, worker });
       t.after(() => pool.close());
       const controller = new AbortController();
       const waiting = pool
@@ -84,11 +84,14 @@ for (const copies of [
           await new Promise((resolve) => signal?.addEventListener('abort', resolve));
         });
       await assert.rejects(waiting, { name: 'AbortError' });
-      // A host that did not stop at the signal is replaced by another one.
-      const where = async () => [isInsideHost(), hostNumber(), await run(isInsideHost)];
-      assert.deepEqual(await pool.run(where), [true, pool.stats().hosts[0]?.id, true], host);
-      assert.equal(pool.stats().startedHosts, 1, host);
+      // A worker that did not stop at the signal is replaced by another one.
+      const where = async () => [isInsideWorker(), workerNumber(), await run(isInsideWorker)];
+      assert.deepEqual(await pool.run(where), [true, pool.stats().workers[0]?.id, true], worker);
+      assert.equal(pool.stats().startedWorkers, 1, worker);
     }
-    assert.deepEqual([taskSignal(), isInsideHost(), hostNumber()], [undefined, false, undefined]);
+    assert.deepEqual(
+      [taskSignal(), isInsideWorker(), workerNumber()],
+      [undefined, false, undefined],
+    );
   });
 }

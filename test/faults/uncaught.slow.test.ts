@@ -1,10 +1,10 @@
-// Errors that nothing caught end a host: whoever waits for its task learns which, and so does who
+// Errors that nothing caught end a worker: whoever waits for its task learns which, and so does who
 // watches the pool.
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { type TestContext, test } from 'node:test';
-import { HostExitedError } from '../../src/public.js';
+import { WorkerExitedError } from '../../src/public.js';
 import { deadlineMs, openPool, ways } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 
@@ -54,19 +54,19 @@ function exits(t: TestContext): unknown[] {
   const listener = (message: unknown): void => {
     heard.push(Reflect.get(Object(message), 'error'));
   };
-  subscribe('manycore:host:exit', listener);
-  t.after(() => unsubscribe('manycore:host:exit', listener));
+  subscribe('manycore:worker:exit', listener);
+  t.after(() => unsubscribe('manycore:worker:exit', listener));
   return heard;
 }
 
 for (const way of ways) {
   for (const [place, thrower] of Object.entries(throwers)) {
-    test(`${way.name}: HOST_EXITED has what ${place} threw as its cause`, async (t) => {
+    test(`${way.name}: WORKER_EXITED has what ${place} threw as its cause`, async (t) => {
       const pool = openPool(t, { size: 1 }, way);
       const call = pool.run(thrower, new Refused('select'));
       await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
-        assert.ok(error instanceof HostExitedError);
-        assert.equal(error.code, 'HOST_EXITED');
+        assert.ok(error instanceof WorkerExitedError);
+        assert.equal(error.code, 'WORKER_EXITED');
         assert.equal(error.exitCode, 1);
         assert.ok(error.cause instanceof Refused);
         assert.equal(error.cause.query, 'select');
@@ -78,7 +78,7 @@ for (const way of ways) {
   }
 
   for (const thrown of ['just text', undefined, { reason: 5 }]) {
-    test(`${way.name}: HOST_EXITED has ${String(thrown)}, which is no error, in its cause`, async (t) => {
+    test(`${way.name}: WORKER_EXITED has ${String(thrown)}, which is no error, in its cause`, async (t) => {
       const pool = openPool(t, { size: 1 }, way);
       const call = pool.run((value: unknown): Promise<never> => {
         setImmediate(() => {
@@ -87,14 +87,14 @@ for (const way of ways) {
         return new Promise(() => {});
       }, thrown);
       await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
-        assert.ok(error instanceof HostExitedError && error.cause instanceof Error);
+        assert.ok(error instanceof WorkerExitedError && error.cause instanceof Error);
         assert.deepEqual(error.cause.cause, thrown);
         return true;
       });
     });
   }
 
-  test(`${way.name}: an error after the answer is announced with the end of its host`, async (t) => {
+  test(`${way.name}: an error after the answer is announced with the end of its worker`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const heard = exits(t);
     await pool.run(() => {
@@ -107,7 +107,7 @@ for (const way of ways) {
     assert.equal(error.message, 'late');
   });
 
-  test(`${way.name}: what a listener of the host caught is no cause of its later end`, async (t) => {
+  test(`${way.name}: what a listener of the worker caught is no cause of its later end`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const call = pool.run((): Promise<never> => {
       process.on('uncaughtException', () => process.exit(5));
@@ -117,7 +117,7 @@ for (const way of ways) {
       return new Promise(() => {});
     });
     await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), (error) => {
-      assert.ok(error instanceof HostExitedError);
+      assert.ok(error instanceof WorkerExitedError);
       assert.deepEqual([error.exitCode, error.cause], [5, undefined]);
       return true;
     });
@@ -141,7 +141,7 @@ for (const way of ways) {
       return new Promise(() => {});
     });
     await assert.rejects(withDeadline(call, deadlineMs, 'an answer'), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       message: /with a socket/,
     });
   });
@@ -151,7 +151,7 @@ for (const way of ways) {
       const pool = openPool(t, { size: 1 }, way);
       const call = pool.run((status: number) => process.exit(status), code);
       await assert.rejects(call, (error) => {
-        assert.ok(error instanceof HostExitedError);
+        assert.ok(error instanceof WorkerExitedError);
         assert.equal(error.exitCode, code);
         assert.doesNotMatch(error.message, /heap/);
         return true;

@@ -9,7 +9,7 @@ test('what is announced reaches a listener that knows only the name of the chann
   assert.equal(announcements.taskStart.hasSubscribers, false);
   subscribe('manycore:task:start', listener);
   assert.equal(announcements.taskStart.hasSubscribers, true);
-  const message = { pool: 1, task: 2, name: 'decode', host: 3, waitedMs: 0.5 };
+  const message = { pool: 1, task: 2, name: 'decode', worker: 3, waitedMs: 0.5 };
   announcements.taskStart.publish(message);
   unsubscribe('manycore:task:start', listener);
   announcements.taskStart.publish(message);
@@ -20,5 +20,5 @@ test('every announcement has a name of its own, manycore:part:event', () => {
   const names = Object.values(announcements).map((each) => String(each.name));
   assert.equal(new Set(names).size, names.length);
   for (const name of names)
-    assert.match(name, /^manycore:(task|host|pool|server|loop|bus|cluster|unit):[a-z]+$/);
+    assert.match(name, /^manycore:(task|worker|pool|server|loop|bus|cluster|unit):[a-z]+$/);
 });

@@ -36,7 +36,7 @@ for (const [taker, wrong, hint] of [
   ['new Pool()', 'filename', 'call the function itself, or task(url, name)'],
   ['new Pool()', 'argv', 'nothing is handed over'],
   ['new Pool()', 'SIZE', 'did you mean size?'],
-  ['new Pool()', 'concurentTasksPerHost', 'did you mean concurrentTasksPerHost?'],
+  ['new Pool()', 'concurentTasksPerWorker', 'did you mean concurrentTasksPerWorker?'],
   ['new Pool()', 'timeout', 'timeoutMs is an option of a call: pool.with({ timeoutMs })'],
   ['run.with()', 'timeout', 'did you mean timeoutMs?'],
   ['run.with()', 'timeoutMS', 'did you mean timeoutMs?'],
@@ -127,7 +127,7 @@ test('an option of ours at the wrong place is sent to the right one', () => {
 
 test('what resembles no option gets no hint', () => {
   for (const name of ['', 'x', 'constructor', '__proto__', 'toString', 'somethingElse']) {
-    assert.equal(hintFor(name, new Set(['retry', 'concurrentTasksPerHost'])), '', name);
+    assert.equal(hintFor(name, new Set(['retry', 'concurrentTasksPerWorker'])), '', name);
   }
 });
 

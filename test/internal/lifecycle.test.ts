@@ -5,7 +5,7 @@ import { Lifecycle } from '../../src/internal/index.js';
 type Phase = 'new' | 'running' | 'over';
 
 function makeLife(): Lifecycle<Phase> {
-  return new Lifecycle<Phase>('host 3', 'new', {
+  return new Lifecycle<Phase>('worker 3', 'new', {
     new: ['running', 'over'],
     running: ['over'],
     over: [],
@@ -26,7 +26,7 @@ test('an illegal step throws INTERNAL_STATE that names thing and step, and chang
   life.transition('over');
   assert.throws(() => life.transition('running'), {
     code: 'INTERNAL_STATE',
-    message: /host 3 cannot go from "over" to "running"/,
+    message: /worker 3 cannot go from "over" to "running"/,
   });
   assert.equal(life.tryTransition('new'), false);
   assert.equal(life.state, 'over');

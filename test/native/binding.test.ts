@@ -68,7 +68,7 @@ for (const feature of ['memfd', 'eventfd'] as const) {
       requireNative();
       const before = readdirSync('/proc/self/fd').length;
       let code;
-      try { offerShm({ host: 'process', spin: false }); } catch (error) { code = error.code; }
+      try { offerShm({ worker: 'process', spin: false }); } catch (error) { code = error.code; }
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       const { ${feature} } = requireNative().probeKernel();
       console.log(code, readdirSync('/proc/self/fd').length - before, ${feature});`;
@@ -102,12 +102,12 @@ test('the binary loads and unloads in twenty worker threads that talk over a cha
   const text = `
     const { parentPort } = require('node:worker_threads');
     import(${shmUrl}).then(({ offerShm, acceptShm }) => {
-      const offer = offerShm({ host: 'thread', spin: true });
+      const offer = offerShm({ worker: 'thread', spin: true });
       const parent = offer.open();
-      const host = acceptShm(offer.ticket);
-      host.blocks.allocate(100000);
-      host.channel.onFrame = (kind) => { parentPort.postMessage(kind); parentPort.close(); };
-      host.channel.ref();
+      const worker = acceptShm(offer.ticket);
+      worker.blocks.allocate(100000);
+      worker.channel.onFrame = (kind) => { parentPort.postMessage(kind); parentPort.close(); };
+      worker.channel.ref();
       parent.channel.trySend(7, 0, 0, () => true, undefined);
     });`;
   const talk = async (): Promise<unknown> => {
@@ -126,11 +126,11 @@ test('a thread that leaves its channels open ends by itself, the binary loaded o
     import { Worker } from 'node:worker_threads';
     const work = ${JSON.stringify(`
       import(${shmUrl}).then(({ offerShm, acceptShm }) => {
-        const offer = offerShm({ host: 'thread', spin: true });
+        const offer = offerShm({ worker: 'thread', spin: true });
         const parent = offer.open();
-        const host = acceptShm(offer.ticket);
+        const worker = acceptShm(offer.ticket);
         parent.channel.trySend(7, 0, 0, () => true, undefined);
-        host.channel.onFrame = () => process.exit(0);
+        worker.channel.onFrame = () => process.exit(0);
       });`)};
     for (let round = 0; round < 3; round++) {
       const worker = new Worker(work, { eval: true });
@@ -141,14 +141,14 @@ test('a thread that leaves its channels open ends by itself, the binary loaded o
   assert.equal(run(text, {}), 'done');
 });
 
-test('a host that loops forever leaves when its parent is killed', async () => {
-  const hostText = `
+test('a worker that loops forever leaves when its parent is killed', async () => {
+  const workerText = `
     const { requireNative } = await import(${nativeUrl});
     console.log(process.pid, requireNative().watchParent(process.ppid, 0, 0));
     for (;;) {}`;
   const parentText = `
     import { spawn } from 'node:child_process';
-    spawn(process.execPath, ['--input-type=module', '-e', ${JSON.stringify(hostText)}], { stdio: ['ignore', 'inherit', 'inherit'] });
+    spawn(process.execPath, ['--input-type=module', '-e', ${JSON.stringify(workerText)}], { stdio: ['ignore', 'inherit', 'inherit'] });
     setInterval(() => {}, 1e6);`;
   const parent = spawn(process.execPath, ['--input-type=module', '-e', parentText], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -157,10 +157,10 @@ test('a host that loops forever leaves when its parent is killed', async () => {
   const [pid, way] = String(told).trim().split(' ');
   assert.equal(way, 'pidfd');
   parent.kill('SIGKILL');
-  await until(() => !isAlive(Number(pid)), 'the host has left');
+  await until(() => !isAlive(Number(pid)), 'the worker has left');
 });
 
-test('a host whose parent is gone already leaves at once', () => {
+test('a worker whose parent is gone already leaves at once', () => {
   const text = `
     const { requireNative } = await import(${nativeUrl});
     requireNative().watchParent(process.ppid + 100000, 0, 0);`;
@@ -168,7 +168,7 @@ test('a host whose parent is gone already leaves at once', () => {
   assert.equal(found.status, 113);
 });
 
-test("a host whose parent's thread is gone already leaves at once", () => {
+test("a worker whose parent's thread is gone already leaves at once", () => {
   const text = `
     const { requireNative } = await import(${nativeUrl});
     requireNative().watchParent(process.ppid, 2 ** 30, 0);`;

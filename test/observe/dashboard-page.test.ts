@@ -14,7 +14,7 @@ import { ownRuntime } from './runtime.js';
 
 const skip = noBrowser;
 const app = new URL('./apps/busy.js', import.meta.url);
-const sturdy = new URL('./apps/two-hosts.js', import.meta.url);
+const sturdy = new URL('./apps/two-workers.js', import.meta.url);
 const resting = new URL('./apps/resting.js', import.meta.url);
 const many = new URL('./apps/many-loops.js', import.meta.url);
 const serving = new URL('./apps/serving.js', import.meta.url);
@@ -48,7 +48,7 @@ async function drawnPixels(page: Page): Promise<number> {
   })()`);
 }
 
-test('a program that runs is listed, opened, and its hosts and tasks are drawn', {
+test('a program that runs is listed, opened, and its workers and tasks are drawn', {
   skip,
 }, async (t) => {
   const page = await newPage();
@@ -63,10 +63,10 @@ test('a program that runs is listed, opened, and its hosts and tasks are drawn',
   assert.equal(new URL(page.url()).hash, `#${child.pid}`);
   assert.ok(!page.url().includes('token'));
   await page
-    .getByText(/^host \d+$/)
+    .getByText(/^worker \d+$/)
     .first()
     .waitFor();
-  const canvas = page.getByRole('img', { name: 'What 1 hosts did in the last 30 seconds' });
+  const canvas = page.getByRole('img', { name: 'What 1 workers did in the last 30 seconds' });
   await canvas.waitFor();
   const first = await waitFor(async () => (await drawnPixels(page)) || undefined);
   await waitFor(async () => (await drawnPixels(page)) > first);
@@ -82,7 +82,7 @@ test('a program that runs is listed, opened, and its hosts and tasks are drawn',
   await page.getByText(`Program ${child.pid} has ended, or is not there.`).waitFor();
 });
 
-test('a pool that has no host yet, or none any more, is drawn when it has one', {
+test('a pool that has no worker yet, or none any more, is drawn when it has one', {
   skip,
 }, async (t) => {
   ownRuntime(t);
@@ -93,15 +93,15 @@ test('a pool that has no host yet, or none any more, is drawn when it has one', 
   await page.goto(address);
   await page.getByRole('link', { name: 'resting.js' }).click();
   for (let round = 0; round < 2; round += 1) {
-    await page.getByText('No host runs.').waitFor();
+    await page.getByText('No worker runs.').waitFor();
     child.send('work');
-    await page.getByText(/^host \d+$/).waitFor();
+    await page.getByText(/^worker \d+$/).waitFor();
     await waitFor(async () => (await drawnPixels(page)) > 0);
     child.send('rest');
   }
 });
 
-test('a host that is killed is noted, and so is the one that takes its place', {
+test('a worker that is killed is noted, and so is the one that takes its place', {
   skip,
 }, async (t) => {
   ownRuntime(t);
@@ -110,29 +110,29 @@ test('a host that is killed is noted, and so is the one that takes its place', {
   const { address } = await startDashboard(t, '--port', '0');
   const page = await newPage();
   await page.goto(address);
-  await page.getByRole('link', { name: 'two-hosts.js' }).click();
+  await page.getByRole('link', { name: 'two-workers.js' }).click();
   await page.locator('.lane-names li').nth(1).waitFor();
   const [victim] = await waitFor(() => {
-    const hosts = childrenOf(child.pid ?? 0);
-    return hosts.length === 2 && hosts;
+    const workers = childrenOf(child.pid ?? 0);
+    return workers.length === 2 && workers;
   });
   assert.ok(victim !== undefined);
   process.kill(victim.pid, 'SIGKILL');
-  await page.getByText(/host \d of pool 1 has ended$/).waitFor();
-  await page.getByText(/host 3 of pool 1 has started$/).waitFor();
-  await page.getByText('host 3', { exact: true }).waitFor();
-  const ended = page.locator('.figures div', { hasText: 'Hosts ended' }).locator('dd');
+  await page.getByText(/worker \d of pool 1 has ended$/).waitFor();
+  await page.getByText(/worker 3 of pool 1 has started$/).waitFor();
+  await page.getByText('worker 3', { exact: true }).waitFor();
+  const ended = page.locator('.figures div', { hasText: 'Workers ended' }).locator('dd');
   await waitFor(async () => (await ended.textContent()) === '1');
 });
 
-test('a program that is stopped keeps its pools, and its hosts are not said to have ended', {
+test('a program that is stopped keeps its pools, and its workers are not said to have ended', {
   skip,
 }, async (t) => {
   const page = await newPage();
   const { child } = await openProgram(t, page);
   child.kill('SIGSTOP');
   await page.getByText('It does not answer: this is as it was before.').waitFor();
-  await page.getByText(/^host \d+$/).waitFor();
+  await page.getByText(/^worker \d+$/).waitFor();
   await page.getByText('main: no answer').waitFor();
   child.kill('SIGCONT');
   await page.getByText('main', { exact: true }).waitFor();
@@ -275,10 +275,10 @@ test('the keyboard reaches everything, in the order in which it is seen', { skip
     await page.keyboard.press('Tab');
     inProgram.push(await focused());
   }
-  assert.deepEqual(inProgram, ['Hosts as a table', 'The longest tasks', 'Event loops']);
+  assert.deepEqual(inProgram, ['Workers as a table', 'The longest tasks', 'Event loops']);
   await page.locator('summary').focus();
   await page.keyboard.press('Enter');
-  await page.getByRole('region', { name: 'Hosts of pool 1' }).getByText('ready').waitFor();
+  await page.getByRole('region', { name: 'Workers of pool 1' }).getByText('ready').waitFor();
 });
 
 interface Violation {

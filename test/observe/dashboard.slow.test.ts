@@ -273,7 +273,7 @@ test('a page is told of all programs again and again, and of an opened one what 
   const { pid: from, thread, slice } = Object(one.all('tasks').at(-1));
   assert.equal(from, pid);
   assert.equal(thread, 0);
-  assert.ok(Array.isArray(slice.hosts));
+  assert.ok(Array.isArray(slice.workers));
   await waitFor(() => Object(one.all('view').at(-1)).opened?.pid === pid);
   const last = await waitFor(() => {
     const view = Object(list.all('view').at(-1));

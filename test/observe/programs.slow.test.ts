@@ -54,7 +54,7 @@ async function found(programs: Programs, isMeant: (program: Program) => boolean)
   return await waitFor(async () => (await programs.look()).find(isMeant));
 }
 
-test('a program is found by its pool, and tells what its loop and its hosts did', async (t) => {
+test('a program is found by its pool, and tells what its loop and its workers did', async (t) => {
   const runtime = ownRuntime(t);
   const child = start(t);
   using programs = new Programs();
@@ -104,7 +104,7 @@ test('a program that is blocked when it is first seen has its name', { skip }, a
   assert.equal(program.title, fileURLToPath(app));
 });
 
-test('a host that opens a pool belongs to the program of its own pool', async (t) => {
+test('a worker that opens a pool belongs to the program of its own pool', async (t) => {
   ownRuntime(t);
   const child = fork(new URL('./apps/nested.js', import.meta.url));
   t.after(() => child.kill('SIGKILL'));
@@ -119,11 +119,11 @@ test('a host that opens a pool belongs to the program of its own pool', async (t
     programs.map(({ pid, title }) => [pid, title]),
     [[child.pid, fileURLToPath(new URL('./apps/nested.js', import.meta.url))]],
   );
-  assert.equal(program.summary.hosts, 2);
+  assert.equal(program.summary.workers, 2);
   assert.equal(program.summary.loops, 1);
   assert.deepEqual(
     program.threads.map(({ role }) => role),
-    ['main', 'host 1'],
+    ['main', 'worker 1'],
   );
   child.send('block');
   const blocked = await waitFor(async () => {
@@ -132,7 +132,7 @@ test('a host that opens a pool belongs to the program of its own pool', async (t
     return isSeen ? found : undefined;
   });
   assert.equal(blocked.programs.length, 1);
-  assert.equal(blocked.program.summary.silentThreads, 0); // hosts may be busy
+  assert.equal(blocked.program.summary.silentThreads, 0); // workers may be busy
 });
 
 test('a socket that a killed program left behind is removed', async (t) => {
@@ -159,26 +159,30 @@ test('what is said by no agent is not believed', async (t) => {
   assert.deepEqual(program.threads, []);
 });
 
-test('a program begins with its own process, also where a host has a lower number', async (t) => {
+test('a program begins with its own process, also where a worker has a lower number', async (t) => {
   const runtime = ownRuntime(t);
-  const hosts = [{ id: 1, kind: 'process', pid: 999_997 }];
-  const pool = { kind: 'pool', id: 1, figures: { hosts } };
+  const workers = [{ id: 1, kind: 'process', pid: 999_997 }];
+  const pool = { kind: 'pool', id: 1, figures: { workers } };
   pretendAgent(t, runtime, { pid: 999_998, title: 'main', sources: [pool] });
-  pretendAgent(t, runtime, { pid: 999_997, title: 'host', sources: [] });
+  pretendAgent(t, runtime, { pid: 999_997, title: 'worker', sources: [] });
   using programs = new Programs();
   const program = await found(programs, ({ threads }) => threads.length === 2);
   assert.deepEqual(
     program.threads.map(({ pid, title }) => [pid, title]),
     [
       [999_998, 'main'],
-      [999_997, 'host'],
+      [999_997, 'worker'],
     ],
   );
 });
 
 test('one that tells something odd is shown as far as it can be read, and the others as ever', async (t) => {
   const runtime = ownRuntime(t);
-  const sources = [null, 7, { kind: 'pool', id: 1, figures: { hosts: [null, 3, {}], ran: null } }];
+  const sources = [
+    null,
+    7,
+    { kind: 'pool', id: 1, figures: { workers: [null, 3, {}], ran: null } },
+  ];
   pretendAgent(t, runtime, { pid: 1, title: 'odd.js', sources });
   const statuses = [
     { pid: 2, app: '/odd/server.js' },
@@ -202,7 +206,7 @@ test('one that tells something odd is shown as far as it can be read, and the ot
     [...shown.keys()],
     [1, 2, 3, child.pid].sort((a = 0, b = 0) => a - b),
   );
-  assert.equal(shown.get(1)?.pools[0]?.hosts.length, 1);
+  assert.equal(shown.get(1)?.pools[0]?.workers.length, 1);
   assert.deepEqual(shown.get(2)?.servers[0]?.loops, []);
   assert.deepEqual(shown.get(3)?.servers[0]?.addresses, ['/a/socket']);
   assert.equal(shown.get(3)?.servers[0]?.loops[0]?.pid, 4);
@@ -249,7 +253,7 @@ test('a server that a program has opened is shown once, with its restarts', asyn
   }
 });
 
-test('what runs in the hosts is told while somebody listens', async (t) => {
+test('what runs in the workers is told while somebody listens', async (t) => {
   ownRuntime(t);
   const child = start(t);
   using programs = new Programs();
@@ -265,10 +269,10 @@ test('what runs in the hosts is told while somebody listens', async (t) => {
   );
   t.after(stop);
   // In a slice of a slow machine a task may run that has begun in another, and none begin.
-  const withTasks = await waitFor(() => slices.find(({ hosts }) => (hosts[0]?.tasks ?? 0) > 0));
-  const [host] = withTasks.hosts;
-  assert.ok(host !== undefined && host.host > 0 && host.busyMs > 0);
-  assert.equal(sum(withTasks.ran.map(([, count]) => count)), host.tasks);
+  const withTasks = await waitFor(() => slices.find(({ workers }) => (workers[0]?.tasks ?? 0) > 0));
+  const [worker] = withTasks.workers;
+  assert.ok(worker !== undefined && worker.worker > 0 && worker.busyMs > 0);
+  assert.equal(sum(withTasks.ran.map(([, count]) => count)), worker.tasks);
   await waitFor(() => slices.some(({ tasks }) => tasks.some(({ isFailed }) => isFailed)));
   // On a machine that is busy a quick task takes long enough to be told by name, too.
   const span = await waitFor(() =>
@@ -278,10 +282,10 @@ test('what runs in the hosts is told while somebody listens', async (t) => {
   const failed = await waitFor(() =>
     // A slice of a slow machine may hold one task alone.
     slices
-      .flatMap(({ hosts }) => hosts)
+      .flatMap(({ workers }) => workers)
       .find((each) => each.failed > 0 && each.failed < each.tasks),
   );
-  assert.ok(failed.host > 0);
+  assert.ok(failed.worker > 0);
   const all = slices.flatMap(({ tasks }) => tasks);
   assert.ok(all.every(({ isFailed, name }) => isFailed === (name === 'slowFail')));
   child.kill('SIGKILL');

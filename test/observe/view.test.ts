@@ -81,23 +81,23 @@ test('utilization, garbage and CPU of a loop are those between the looks', () =>
   assert.equal(view?.summary.utilization, 0.75);
 });
 
-test('CPU and memory come from the system where it tells them, those of hosts always', () => {
-  const hosts = [
+test('CPU and memory come from the system where it tells them, those of workers always', () => {
+  const workers = [
     { id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1, tasksDone: 5 },
     { id: 2, kind: 'thread', pid: 10, state: 'ready', tasksInFlight: 0, tasksDone: 5 },
   ];
-  const one = program({ threads: [thread({ sources: [pool({ hosts })] })] });
+  const one = program({ threads: [thread({ sources: [pool({ workers })] })] });
   assert.deepEqual([...pidsOf([one])], [10, 20]);
-  const usage = (ownMs: number, hostMs: number): Look['usage'] =>
+  const usage = (ownMs: number, workerMs: number): Look['usage'] =>
     new Map([
       [10, { cpuMs: ownMs, rssBytes: 70 * mib }],
-      [20, { cpuMs: hostMs, rssBytes: 30 * mib }],
+      [20, { cpuMs: workerMs, rssBytes: 30 * mib }],
     ]);
-  const later = program({ threads: [thread({ uptimeMs: 6000, sources: [pool({ hosts })] })] });
+  const later = program({ threads: [thread({ uptimeMs: 6000, sources: [pool({ workers })] })] });
   const [view] = viewOf(look(1000, [later], usage(600, 900)), look(0, [one], usage(500, 100)));
   assert.equal(view?.threads[0]?.cpuShare, 0.1);
   assert.equal(view?.threads[0]?.rssBytes, 70 * mib);
-  const [process, inThread] = view?.pools[0]?.hosts ?? [];
+  const [process, inThread] = view?.pools[0]?.workers ?? [];
   assert.equal(process?.cpuShare, 0.8);
   assert.equal(process?.rssBytes, 30 * mib);
   assert.equal(inThread?.pid, undefined);
@@ -106,19 +106,26 @@ test('CPU and memory come from the system where it tells them, those of hosts al
   assert.equal(view?.summary.rssBytes, 100 * mib);
 });
 
-test('a host has the heap that it told last, and collected for a share of the time between', () => {
+test('a worker has the heap that it told last, and collected for a share of the time between', () => {
   const told = (atMs: number, usedBytes: number, gcMs: number): object => {
     const pauses = { count: 1, totalMs: gcMs / 2, maxMs: 1 };
     const heap = { usedBytes, totalBytes: 9, limitBytes: 2048 * mib, externalBytes: 9 };
     return { atMs, heap, gc: { minor: pauses, major: pauses } };
   };
   const at = (uptimeMs: number, memory: unknown): Program => {
-    const host = { id: 1, kind: 'thread', state: 'ready', tasksInFlight: 1, tasksDone: 2, memory };
-    return program({ threads: [thread({ uptimeMs, sources: [pool({ hosts: [host] })] })] });
+    const worker = {
+      id: 1,
+      kind: 'thread',
+      state: 'ready',
+      tasksInFlight: 1,
+      tasksDone: 2,
+      memory,
+    };
+    return program({ threads: [thread({ uptimeMs, sources: [pool({ workers: [worker] })] })] });
   };
   const seen = (now: unknown, before: unknown) => {
     const [view] = viewOf(look(2000, [at(7000, now)]), look(0, [at(5000, before)]));
-    const { heapUsedBytes, heapLimitBytes, gcShare } = view?.pools[0]?.hosts[0] ?? {};
+    const { heapUsedBytes, heapLimitBytes, gcShare } = view?.pools[0]?.workers[0] ?? {};
     return [heapUsedBytes, heapLimitBytes, gcShare];
   };
   const limit = 2048 * mib;
@@ -129,18 +136,18 @@ test('a host has the heap that it told last, and collected for a share of the ti
   assert.deepEqual(seen(undefined, same), [undefined, undefined, undefined]);
 });
 
-test('a pool has its tasks per second, and so has each of its hosts', () => {
+test('a pool has its tasks per second, and so has each of its workers', () => {
   const figures = (done: number, failed: number, of: readonly number[]): object => ({
     channel: 'shm',
-    hosts: of.map((tasksDone, at) => ({
+    workers: of.map((tasksDone, at) => ({
       id: at + 1,
       kind: 'thread',
       state: 'ready',
       tasksInFlight: at,
       tasksDone,
     })),
-    startedHosts: 4,
-    exitedHosts: 2,
+    startedWorkers: 4,
+    exitedWorkers: 2,
     waitingTasks: 7,
     runningTasks: 1,
     completedTasks: done,
@@ -158,16 +165,16 @@ test('a pool has its tasks per second, and so has each of its hosts', () => {
   assert.equal(found?.tasksPerSecond, 105);
   assert.equal(found?.failedPerSecond, 5);
   assert.deepEqual(
-    found?.hosts.map(({ tasksPerSecond }) => tasksPerSecond),
+    found?.workers.map(({ tasksPerSecond }) => tasksPerSecond),
     [50, 55],
   );
-  assert.equal(found?.busyHosts, 1);
-  assert.equal(found?.endedHosts, 2);
+  assert.equal(found?.busyWorkers, 1);
+  assert.equal(found?.endedWorkers, 2);
   assert.equal(found?.waitP99Ms, 2);
   assert.equal(found?.runP99Ms, 4);
   assert.equal(view?.summary.waitingTasks, 7);
-  assert.equal(view?.summary.hosts, 2);
-  assert.equal(view?.summary.busyHosts, 1);
+  assert.equal(view?.summary.workers, 2);
+  assert.equal(view?.summary.busyWorkers, 1);
 });
 
 test('a pool of another version of manycore counts what it does not tell as nothing', () => {
@@ -175,7 +182,7 @@ test('a pool of another version of manycore counts what it does not tell as noth
     look(0, [program({ threads: [thread({ sources: [pool({})] })] })]),
     undefined,
   );
-  assert.deepEqual(view?.pools[0]?.hosts, []);
+  assert.deepEqual(view?.pools[0]?.workers, []);
   assert.equal(view?.pools[0]?.waitingTasks, 0);
   assert.equal(view?.pools[0]?.runP99Ms, 0);
 });
@@ -345,9 +352,9 @@ test('a rate is one of the clock of who counts, whenever the looks were', () => 
 });
 
 test('a program that does not answer keeps its pools, as they were, without rates', () => {
-  const hosts = [{ id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1 }];
+  const workers = [{ id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1 }];
   const of = (uptimeMs: number, completedTasks: number): ThreadFigures =>
-    thread({ uptimeMs, sources: [pool({ completedTasks, hosts })] });
+    thread({ uptimeMs, sources: [pool({ completedTasks, workers })] });
   const silent = program({
     threads: [],
     silent: [{ pid: 10, thread: 0, mayBlock: false, last: of(5000, 100) }],
@@ -356,9 +363,9 @@ test('a program that does not answer keeps its pools, as they were, without rate
   const [view] = viewOf(look(2000, [silent]), look(0, [program({ threads: [of(5000, 100)] })]));
   assert.equal(view?.pools[0]?.isSilent, true);
   assert.equal(view.pools[0].tasksPerSecond, undefined);
-  assert.equal(view.pools[0].hosts[0]?.pid, 20);
+  assert.equal(view.pools[0].workers[0]?.pid, 20);
   assert.equal(view.threads[0]?.isSilent, true);
-  assert.equal(view.summary.hosts, 1);
+  assert.equal(view.summary.workers, 1);
   // It is back: its rate is that of the whole time.
   const back = program({ threads: [of(15_000, 1100)] });
   const [again] = viewOf(look(9000, [back]), look(2000, [silent]));

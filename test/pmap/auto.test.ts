@@ -1,5 +1,5 @@
 // Whatever the items cost, nothing of a map runs in the caller's process unless that was asked for: a
-// mapper that loops for ever, or ends its process, takes one host along and not the program.
+// mapper that loops for ever, or ends its process, takes one worker along and not the program.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -14,7 +14,7 @@ after(async () => poolFor('auto')?.destroy());
 const long = 'x'.repeat(4096);
 const texts = count(4000).map((index) => `${index}${long}`);
 
-test('items that cost more to send than to map are mapped in hosts, and stats() says that', async () => {
+test('items that cost more to send than to map are mapped in workers, and stats() says that', async () => {
   const said = await waitFor(
     async () => {
       const map = pmap(texts, (text) => (text.length > 0 ? process.pid : 0));
@@ -32,9 +32,9 @@ test('items that cost more to send than to map are mapped in hosts, and stats() 
   );
 });
 
-test('a mapper of cheap items that ends its process ends a host alone', async () => {
+test('a mapper of cheap items that ends its process ends a worker alone', async () => {
   const map = pmap(texts, (text) => (text.startsWith('3999') ? process.exit(9) : 1));
-  await assert.rejects(map, { code: 'HOST_EXITED', exitCode: 9 });
+  await assert.rejects(map, { code: 'WORKER_EXITED', exitCode: 9 });
 });
 
 test('a mapper of cheap items that never ends is aborted by its signal', async () => {

@@ -7,7 +7,7 @@ import { pmap, taskSignal } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { count, hostWays, mapWays, turns, via } from './ways.js';
+import { count, mapWays, turns, via, workerWays } from './ways.js';
 
 const reason = new Error('not today');
 const aborted = { code: 'ABORTED', cause: reason };
@@ -175,7 +175,8 @@ for (const way of mapWays) {
     gate.open();
     await gate.reached('end-0');
     if (pool === undefined) await turns(20);
-    else await waitFor(() => pool.stats().hosts.every(({ tasksInFlight }) => tasksInFlight === 0));
+    else
+      await waitFor(() => pool.stats().workers.every(({ tasksInFlight }) => tasksInFlight === 0));
     assert.deepEqual(gate.marks, ['0', 'end-0']);
   });
 
@@ -192,7 +193,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: a map that is aborted after it ended resolves`, async () => {
     const abort = new AbortController();
     const results = await pmap(count(5), (item) => item, { ...via(way), signal: abort.signal });
@@ -201,10 +202,10 @@ for (const way of hostWays) {
     assert.deepEqual(await pmap([1], (item) => item, via(way)), [1]);
   });
 
-  test(`${way.name}: an aborted map frees its hosts, which live on`, async (t) => {
+  test(`${way.name}: an aborted map frees its workers, which live on`, async (t) => {
     const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
     await pool.warm();
-    const { startedHosts, exitedHosts } = pool.stats();
+    const { startedWorkers, exitedWorkers } = pool.stats();
     const abort = new AbortController();
     const map = pmap(count(1000), () => spinMs(1), { pool, signal: abort.signal, chunk: 5 });
     map.catch(() => {});
@@ -214,7 +215,7 @@ for (const way of hostWays) {
     await waitFor(() => pool.stats().runningTasks + pool.stats().waitingTasks === 0);
     assert.equal(await pool.run(() => 'next'), 'next');
     const after = pool.stats();
-    assert.deepEqual([after.startedHosts, after.exitedHosts], [startedHosts, exitedHosts]);
+    assert.deepEqual([after.startedWorkers, after.exitedWorkers], [startedWorkers, exitedWorkers]);
   });
 
   test(`${way.name}: a mapper hears of the abort by its own signal`, async (t) => {
@@ -236,7 +237,7 @@ for (const way of hostWays) {
     abort.abort(reason);
     await assert.rejects(map, aborted);
     await gate.reached('heard');
-    assert.equal(pool.stats().exitedHosts, 0);
+    assert.equal(pool.stats().exitedWorkers, 0);
   });
 
   test(`${way.name}: a map in an endless loop is aborted, and its pool works on after the grace time`, async (t) => {
@@ -254,6 +255,6 @@ for (const way of hostWays) {
     abort.abort(reason);
     await assert.rejects(map, aborted);
     const next = pmap([1], (item) => item, { pool });
-    assert.deepEqual(await withDeadline(next, deadlineMs, 'a new host'), [1]);
+    assert.deepEqual(await withDeadline(next, deadlineMs, 'a new worker'), [1]);
   });
 }

@@ -3,8 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { pairAt } from '../../src/host/chunk.js';
-import { type Chunk, type ChunkAnswer, runChunk } from '../../src/host/index.js';
 import {
   chunkItems,
   chunkTargetMs,
@@ -13,6 +11,8 @@ import {
   learnCost,
   unknownCost,
 } from '../../src/pmap/chunk.js';
+import { pairAt } from '../../src/worker/chunk.js';
+import { type Chunk, type ChunkAnswer, runChunk } from '../../src/worker/index.js';
 
 const anyMs = fc.double({ min: 1e-6, max: 1e5, noNaN: true });
 const anyChunk = fc.record({
@@ -32,10 +32,10 @@ const anyCost = fc
 const anyHosts = fc.integer({ min: 1, max: 1024 });
 const anyLimits = fc
   .record({
-    hosts: anyHosts,
+    workers: anyHosts,
     remainingItems: fc.option(fc.integer({ min: 1, max: 2 ** 31 }), { nil: undefined }),
   })
-  .map((limits) => ({ ...limits, targetMs: chunkTargetMs(limits.hosts) }));
+  .map((limits) => ({ ...limits, targetMs: chunkTargetMs(limits.workers) }));
 
 test('a chunk has at least one item and no more than remain, whatever was measured', () => {
   fc.assert(
@@ -90,10 +90,10 @@ test('the less remains, the smaller the chunk', () => {
       anyCost,
       anyHosts,
       fc.array(fc.integer({ min: 1, max: 2 ** 31 })),
-      (cost, hosts, remaining) => {
+      (cost, workers, remaining) => {
         const sizes = remaining
           .sort((a, b) => a - b)
-          .map((remainingItems) => chunkItems(cost, { hosts, targetMs: 5, remainingItems }));
+          .map((remainingItems) => chunkItems(cost, { workers, targetMs: 5, remainingItems }));
         assert.deepEqual(
           sizes,
           sizes.toSorted((a, b) => a - b),
@@ -103,16 +103,16 @@ test('the less remains, the smaller the chunk', () => {
   );
 });
 
-test('what is left is enough for two chunks of each host, where a chunk is worth its message', () => {
+test('what is left is enough for two chunks of each worker, where a chunk is worth its message', () => {
   fc.assert(
     fc.property(
       anyCost,
       anyHosts,
       fc.integer({ min: 1, max: 2 ** 31 }),
-      (cost, hosts, remainingItems) => {
-        const items = chunkItems(cost, { hosts, targetMs: 5, remainingItems });
+      (cost, workers, remainingItems) => {
+        const items = chunkItems(cost, { workers, targetMs: 5, remainingItems });
         const isWorthIt = items * (cost.runMs ?? 0) > 0.2 * (1 + 1e-9);
-        assert.ok(items === 1 || !isWorthIt || items <= Math.ceil(remainingItems / (2 * hosts)));
+        assert.ok(items === 1 || !isWorthIt || items <= Math.ceil(remainingItems / (2 * workers)));
       },
     ),
   );
@@ -167,24 +167,24 @@ test('items that cost less than sending them are cheaper here, once enough of th
   assert.equal(isCheaperHere(unknownCost), false);
 });
 
-test('with many hosts chunks take longer, so that this thread keeps up with all of them', () => {
+test('with many workers chunks take longer, so that this thread keeps up with all of them', () => {
   fc.assert(
-    fc.property(anyHosts, (hosts) => {
-      const targetMs = chunkTargetMs(hosts);
+    fc.property(anyHosts, (workers) => {
+      const targetMs = chunkTargetMs(workers);
       assert.ok(targetMs >= chunkTargetMs(1));
-      assert.ok(targetMs >= hosts * 0.2);
+      assert.ok(targetMs >= workers * 0.2);
     }),
   );
 });
 
 test('chunks that take the same time are soon as large as their target', () => {
   fc.assert(
-    fc.property(fc.double({ min: 1e-5, max: 1, noNaN: true }), anyHosts, (runMs, hosts) => {
-      const targetMs = chunkTargetMs(hosts);
+    fc.property(fc.double({ min: 1e-5, max: 1, noNaN: true }), anyHosts, (runMs, workers) => {
+      const targetMs = chunkTargetMs(workers);
       let cost: ItemCost = unknownCost;
       let items = 0;
       for (let round = 0; round < 20; round += 1) {
-        items = chunkItems(cost, { hosts, targetMs, remainingItems: undefined });
+        items = chunkItems(cost, { workers, targetMs, remainingItems: undefined });
         cost = learnCost(cost, items, items * runMs, 0);
       }
       const wanted = targetMs / runMs;

@@ -1,4 +1,4 @@
-// Hosts that end in the middle of a chunk. What they had of it is lost: it runs again where the caller
+// Workers that end in the middle of a chunk. What they had of it is lost: it runs again where the caller
 // allowed that, else the map says which items were lost.
 
 import assert from 'node:assert/strict';
@@ -8,14 +8,14 @@ import { pmap, shared } from '../../src/public.js';
 import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { crash, isFirst, spinFor } from './mappers.js';
-import { count, hostWays } from './ways.js';
+import { count, workerWays } from './ways.js';
 
 const wayOfEachKind: ReadonlySet<string> = new Set(['process over shm', 'thread over memory']);
 
 type Failure = Error & { code?: string; itemIndex?: number };
 
-for (const way of hostWays) {
-  test(`${way.name}: a host that ends in a chunk rejects the map with HOST_EXITED, which names the items`, async (t) => {
+for (const way of workerWays) {
+  test(`${way.name}: a worker that ends in a chunk rejects the map with WORKER_EXITED, which names the items`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     async function callerOfTheMap(): Promise<unknown> {
       const explode = (item: number): number => (item === 6 ? crash() : item);
@@ -24,7 +24,7 @@ for (const way of hostWays) {
     await assert.rejects(
       withDeadline(callerOfTheMap(), deadlineMs, 'the map'),
       (error: Failure) => {
-        assert.equal(error.code, 'HOST_EXITED');
+        assert.equal(error.code, 'WORKER_EXITED');
         assert.match(error.message, /items 4 to 7 of explode/);
         assert.match(error.stack ?? '', /items 4 to 7\]\n(?:.*\n)*.*callerOfTheMap/);
         return true;
@@ -65,7 +65,7 @@ for (const way of hostWays) {
     const outcomes = await withDeadline(map, deadlineMs, 'the map');
     assert.deepEqual(
       outcomes.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.code)),
-      count(20).map((item) => (item >= 4 && item < 8 ? 'HOST_EXITED' : item)),
+      count(20).map((item) => (item >= 4 && item < 8 ? 'WORKER_EXITED' : item)),
     );
     const lost = outcomes[5];
     assert.ok(lost?.status === 'rejected');
@@ -96,7 +96,7 @@ for (const way of hostWays) {
       () => new Float64Array(shared(320).buffer, 0, 40).map((_, at) => at),
     ],
   ] as const) {
-    test(`${way.name}: with retry ${what} is mapped right though a host ends`, async (t) => {
+    test(`${way.name}: with retry ${what} is mapped right though a worker ends`, async (t) => {
       const { folder } = new Gate(t);
       const pool = openPool(t, { size: 2 }, way.way);
       const work = (item: number): number => {
@@ -126,29 +126,29 @@ for (const way of hostWays) {
   });
 }
 
-// Hosts take their time to start: what follows from a loss is tested for one way of each kind.
-for (const way of hostWays.filter(({ name }) => wayOfEachKind.has(name))) {
-  test(`${way.name}: a host that ends with one item names it, in the message and by itemIndex`, async (t) => {
+// Workers take their time to start: what follows from a loss is tested for one way of each kind.
+for (const way of workerWays.filter(({ name }) => wayOfEachKind.has(name))) {
+  test(`${way.name}: a worker that ends with one item names it, in the message and by itemIndex`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const map = pmap(count(5), (item) => (item === 3 ? crash() : item), { pool, chunk: 1 });
     await assert.rejects(withDeadline(map, deadlineMs, 'the map'), (error: Failure) => {
-      assert.equal(error.code, 'HOST_EXITED');
+      assert.equal(error.code, 'WORKER_EXITED');
       assert.match(error.message, /item 3 of/);
       assert.equal(error.itemIndex, 3);
       return true;
     });
   });
 
-  test(`${way.name}: a mapper that calls process.exit() is a host that ended`, async (t) => {
+  test(`${way.name}: a mapper that calls process.exit() is a worker that ended`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const map = pmap(count(5), (item) => (item === 3 ? process.exit(0) : item), { pool, chunk: 5 });
     await assert.rejects(withDeadline(map, deadlineMs, 'the map'), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       exitCode: 0,
     });
   });
 
-  test(`${way.name}: an async mapper that ends its host rejects the map`, async (t) => {
+  test(`${way.name}: an async mapper that ends its worker rejects the map`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const later = async (item: number): Promise<number> => {
       await new Promise((turn) => setImmediate(turn));
@@ -156,12 +156,12 @@ for (const way of hostWays.filter(({ name }) => wayOfEachKind.has(name))) {
     };
     const map = pmap(count(5), later, { pool, chunk: 2 });
     await assert.rejects(withDeadline(map, deadlineMs, 'the map'), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       message: /items 2 to 3 of later/,
     });
   });
 
-  test(`${way.name}: a chunk whose hosts all end runs as often as retry says, and once more`, async (t) => {
+  test(`${way.name}: a chunk whose workers all end runs as often as retry says, and once more`, async (t) => {
     const gate = new Gate(t);
     const { folder } = gate;
     const pool = openPool(t, { size: 1 }, way.way);
@@ -171,7 +171,7 @@ for (const way of hostWays.filter(({ name }) => wayOfEachKind.has(name))) {
       return crash();
     };
     const map = pmap(count(3), work, { pool, chunk: 1, retry: 2 });
-    await assert.rejects(withDeadline(map, deadlineMs, 'the map'), { code: 'HOST_EXITED' });
+    await assert.rejects(withDeadline(map, deadlineMs, 'the map'), { code: 'WORKER_EXITED' });
     assert.equal(gate.marks.length, 3);
   });
 
@@ -199,13 +199,13 @@ for (const way of hostWays.filter(({ name }) => wayOfEachKind.has(name))) {
       for await (const result of stream) seen.push(result);
     };
     await assert.rejects(withDeadline(read(), deadlineMs, 'the stream'), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       message: /items 4 to 5/,
     });
     assert.deepEqual(seen, [0, 1, 2, 3]);
   });
 
-  test(`${way.name}: reductions, filters and pairs come through a lost host with retry`, async (t) => {
+  test(`${way.name}: reductions, filters and pairs come through a lost worker with retry`, async (t) => {
     const { folder } = new Gate(t);
     const pool = openPool(t, { size: 2 }, way.way);
     const options = { pool, chunk: 3, retry: 1 };
@@ -248,30 +248,30 @@ for (const way of hostWays.filter(({ name }) => wayOfEachKind.has(name))) {
 }
 
 for (const way of processWays) {
-  test(`${way.name}: SIGKILL is told as the signal that ended the host`, async (t) => {
+  test(`${way.name}: SIGKILL is told as the signal that ended the worker`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const kill = (item: number): number => {
       if (item === 1) process.kill(process.pid, 'SIGKILL');
       return item;
     };
     await assert.rejects(pmap(count(2), kill, { pool, chunk: 2 }), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       signal: 'SIGKILL',
       exitCode: null,
     });
   });
 
-  test(`${way.name}: with retry a map comes through while its hosts are killed at random`, async (t) => {
+  test(`${way.name}: with retry a map comes through while its workers are killed at random`, async (t) => {
     const dice = random(t);
     const pool = openPool(t, { size: 2 }, way);
     const map = pmap(count(1000), (item) => spinFor(0.2, item), { pool, chunk: 10, retry: 100 });
     for (let kill = 1; kill <= 3; kill += 1) {
       await waitFor(() => map.stats().doneItems >= kill * 200, deadlineMs, `${kill * 200} items`);
-      const ready = pool.stats().hosts.filter(({ state, pid }) => state === 'ready' && pid);
+      const ready = pool.stats().workers.filter(({ state, pid }) => state === 'ready' && pid);
       const { pid } = ready.length > 0 ? dice.pick(ready) : { pid: undefined };
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
     }
     assert.deepEqual(await withDeadline(map, deadlineMs, 'the map'), count(1000));
-    assert.ok(pool.stats().exitedHosts > 0);
+    assert.ok(pool.stats().exitedWorkers > 0);
   });
 }

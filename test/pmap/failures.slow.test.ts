@@ -1,5 +1,5 @@
 // One item that fails ends the map: what it threw arrives as it was, and says for which item. What
-// cannot travel is named by its item too. Hosts that end are in death.slow.test.ts.
+// cannot travel is named by its item too. Workers that end are in death.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { hasItemIndex, pmap, taskSignal } from '../../src/public.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { OddError, Point, spinFor } from './mappers.js';
-import { count, hostWays, mapWays, sharedPool, via } from './ways.js';
+import { count, mapWays, sharedPool, via, workerWays } from './ways.js';
 
 type Failure = Error & { code?: string; itemIndex?: number };
 
@@ -65,7 +65,7 @@ for (const way of mapWays) {
       }, via(way));
     }
     const { stack = '' } = await callerOfTheMap();
-    const place = way.way === undefined ? 'item 17' : 'host \\d+.*, item 17';
+    const place = way.way === undefined ? 'item 17' : 'worker \\d+.*, item 17';
     assert.match(stack, /^RangeError: in the mapper\n.*failures\.slow\.test\./);
     assert.match(stack, new RegExp(`at \\[${place}\\]\\n.*failures\\.slow\\.test\\.`));
     assert.match(stack, /callerOfTheMap/);
@@ -169,7 +169,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: the tasks of the other items hear of a failure`, async (t) => {
     const gate = new Gate(t);
     const [waiting, heard] = [gate.mark('waiting'), gate.mark('heard')];
@@ -190,7 +190,7 @@ for (const way of hostWays) {
     await assert.rejects(pmap([0, 1], mapper, { pool, chunk: 1 }), { itemIndex: 1 });
     await gate.reached('heard');
     assert.equal(await pool.run(() => 'next'), 'next');
-    assert.equal(pool.stats().exitedHosts, 0);
+    assert.equal(pool.stats().exitedWorkers, 0);
   });
 
   test(`${way.name}: async items behind a failure in another chunk are not begun`, async (t) => {
@@ -210,7 +210,7 @@ for (const way of hostWays) {
     };
     const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
     await assert.rejects(pmap(count(20), mapper, { pool, chunk: 10 }), { itemIndex: 10 });
-    await waitFor(() => pool.stats().hosts.every(({ tasksInFlight }) => tasksInFlight === 0));
+    await waitFor(() => pool.stats().workers.every(({ tasksInFlight }) => tasksInFlight === 0));
     assert.deepEqual(gate.marks, ['0', '10']);
   });
 
@@ -269,7 +269,7 @@ for (const way of hostWays) {
     test(`${way.name}: a result that cannot travel, ${what}, is named by its index`, async () => {
       const error = await failureOf(make, via(way));
       assert.deepEqual([error.code, error.itemIndex], ['TRANSFER_UNSUPPORTED', 17]);
-      assert.match(error.stack ?? '', /\[host .*item 17\]/);
+      assert.match(error.stack ?? '', /\[worker .*item 17\]/);
     });
   }
 
@@ -300,7 +300,7 @@ for (const way of hostWays) {
     assert.deepEqual([opened, completedTasks, failedTasks], [0, 0, 0]);
   });
 
-  test(`${way.name}: a mapper of a module that is gone in the host is TRANSFER_IMPORT_FAILED, and its host lives on`, async (t) => {
+  test(`${way.name}: a mapper of a module that is gone in the worker is TRANSFER_IMPORT_FAILED, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const file = `${new Gate(t).folder}/gone.mjs`;
     writeFileSync(file, 'export class Gone {}');
@@ -312,7 +312,7 @@ for (const way of hostWays) {
       code: 'TRANSFER_IMPORT_FAILED',
     });
     assert.deepEqual(await pmap([2], (item) => item, { pool }), [2]);
-    assert.equal(pool.stats().startedHosts, 1);
+    assert.equal(pool.stats().startedWorkers, 1);
   });
 }
 

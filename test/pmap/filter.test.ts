@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pmap, shared, type TypedArray } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { Point } from './mappers.js';
-import { count, hostWays, mapWays, via } from './ways.js';
+import { count, mapWays, via, workerWays } from './ways.js';
 
 const isThird = (item: number): boolean => item % 3 === 0;
 const thirds = count(1000).filter(isThird);
@@ -116,7 +116,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: what a predicate answers need not travel`, async () => {
     const kept = await pmap.filter(count(10), (item) => item > 4 && new WeakRef({}), via(way));
     assert.deepEqual(kept, [5, 6, 7, 8, 9]);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
 import { openPool } from '../pool/ways.js';
 import { Point } from './mappers.js';
-import { count, hostWays, mapWays, via } from './ways.js';
+import { count, mapWays, via, workerWays } from './ways.js';
 
 function* numbers(items: number): Generator<number> {
   for (let number = 0; number < items; number += 1) yield number;
@@ -218,7 +218,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: what a mapper does to an item of an array the caller does not see`, async () => {
     const items = [{ n: 1 }, { n: 2 }];
     const results = await pmap(

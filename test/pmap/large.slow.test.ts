@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
 import { deadlineMs } from '../pool/ways.js';
 import { withDeadline } from '../support/index.js';
-import { count, hostWays, via } from './ways.js';
+import { count, via, workerWays } from './ways.js';
 
 const mib = 2 ** 20;
 
@@ -14,7 +14,7 @@ function ends(bytes: Uint8Array): (number | undefined)[] {
   return [bytes.length, bytes[0], bytes[bytes.length >> 1], bytes[bytes.length - 1]];
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: results of 64 MiB each come back whole, in order`, async () => {
     const map = pmap([1, 2, 3], (item) => Buffer.alloc(64 * mib, item), { ...via(way), chunk: 2 });
     const results = await withDeadline(map, 2 * deadlineMs, 'the map');

@@ -8,7 +8,7 @@ import { blockUntil, crowd, currentTenant, spinMs, tenants } from '../pool/tasks
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { countHere, spinFor } from './mappers.js';
-import { count, hostWays, type MapWay, mapWays, turns, via } from './ways.js';
+import { count, type MapWay, mapWays, turns, via, workerWays } from './ways.js';
 
 /** Takes from some ns to some µs, in no order: different for each item and seed. */
 function workOf(item: number, seed: number): number {
@@ -150,7 +150,7 @@ for (const way of mapWays) {
     const after = map.stats();
     assert.deepEqual([after.doneItems, after.totalItems, after.chunks], [50, 50, 50]);
     assert.equal(after.channel, way.way?.channel ?? 'inline');
-    assert.equal(after.hosts, way.way === undefined ? 1 : 2);
+    assert.equal(after.workers, way.way === undefined ? 1 : 2);
     assert.ok(after.why.length > 0);
     assert.ok((after.itemMs ?? 0) >= 1 && after.ranMs >= 50 && after.elapsedMs > 0);
     await turns(3);
@@ -177,7 +177,7 @@ function ownPool(t: Parameters<typeof openPool>[0], way: MapWay) {
   return { pool: openPool(t, { size: 2 }, way.way) };
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: first come, first served: what is held at work comes last`, async (t) => {
     const gate = new Gate(t);
     const { items, hold } = withFirstHeld(gate, 12);
@@ -210,7 +210,7 @@ for (const way of hostWays) {
     assert.equal(factor * scale.by, 300);
   });
 
-  test(`${way.name}: what a mapper counts in a variable stays in its host, for all of the map`, async (t) => {
+  test(`${way.name}: what a mapper counts in a variable stays in its worker, for all of the map`, async (t) => {
     let calls = 0;
     const map = pmap(
       count(50),

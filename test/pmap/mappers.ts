@@ -1,10 +1,10 @@
-// What the mappers of tests do in hosts. An ordinary module: hosts import it.
+// What the mappers of tests do in workers. An ordinary module: workers import it.
 
 import { writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { spinMs } from '../pool/tasks.js';
 
-/** Ends the host that calls it as a crash does: at once, and without a word. */
+/** Ends the worker that calls it as a crash does: at once, and without a word. */
 export function crash(): never {
   if (isMainThread) process.kill(process.pid, 'SIGKILL');
   else process.exit(1);
@@ -17,7 +17,7 @@ export function spinFor<T>(durationMs: number, value: T): T {
   return value;
 }
 
-/** Whether nobody, in any host, asked for this file before: who asks first makes it. */
+/** Whether nobody, in any worker, asked for this file before: who asks first makes it. */
 export function isFirst(file: string): boolean {
   try {
     writeFileSync(file, '', { flag: 'wx' });
@@ -54,14 +54,14 @@ export class OddError extends RangeError {
 
 const seen = new Map<string, number>();
 
-/** How often it was called in this host with this name, this time included. */
+/** How often it was called in this worker with this name, this time included. */
 export function countHere(name: string): number {
   const times = (seen.get(name) ?? 0) + 1;
   seen.set(name, times);
   return times;
 }
 
-/** A class that counts how often an instance of it is sent, and in the host how often one came. */
+/** A class that counts how often an instance of it is sent, and in the worker how often one came. */
 export class Counted {
   readonly name: string;
   sent = 0;

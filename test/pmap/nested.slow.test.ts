@@ -1,4 +1,4 @@
-// Maps in mappers, at any depth, run and end: no host waits for one that waits for it. That others take
+// Maps in mappers, at any depth, run and end: no worker waits for one that waits for it. That others take
 // part in them: relayed.slow.test.ts.
 
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { threadId } from 'node:worker_threads';
 import { Pool, pmap, run } from '../../src/public.js';
 import { deadlineMs, openPool } from '../pool/ways.js';
 import { withDeadline } from '../support/index.js';
-import { count, hostWays, mapWays, via } from './ways.js';
+import { count, mapWays, via, workerWays } from './ways.js';
 
 /** What three levels of maps over so many items each make. */
 function cube(items: number): number[][][] {
@@ -16,7 +16,7 @@ function cube(items: number): number[][][] {
   );
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   for (const size of [1, 2]) {
     test(`${way.name}: three levels of maps end in a pool of ${size}`, async (t) => {
       const pool = openPool(t, { size }, way.way);
@@ -25,7 +25,7 @@ for (const way of hostWays) {
         pool,
       });
       assert.deepEqual(await withDeadline(map, deadlineMs, 'the maps'), cube(4));
-      assert.ok(pool.stats().startedHosts <= size);
+      assert.ok(pool.stats().startedWorkers <= size);
     });
 
     test(`${way.name}: three levels of maps on a captured pool of ${size} end`, async (t) => {
@@ -37,7 +37,7 @@ for (const way of hostWays) {
         { pool },
       );
       assert.deepEqual(await withDeadline(map, deadlineMs, 'the maps'), cube(4));
-      assert.ok(pool.stats().startedHosts <= size);
+      assert.ok(pool.stats().startedWorkers <= size);
     });
 
     test(`${way.name}: maps in tasks in maps end in a pool of ${size}`, async (t) => {
@@ -55,7 +55,7 @@ for (const way of hostWays) {
   }
 
   for (const size of [1, 2]) {
-    test(`${way.name}: inner maps run in the ${size} hosts of the pool, and say so`, async (t) => {
+    test(`${way.name}: inner maps run in the ${size} workers of the pool, and say so`, async (t) => {
       const pool = openPool(t, { size }, way.way);
       const where = (): string => `${process.pid} ${threadId}`;
       const outcomes = await pmap(
@@ -160,7 +160,7 @@ for (const way of hostWays) {
 }
 
 for (const way of mapWays) {
-  test(`${way.name}: a map called inline maps in hosts within its mapper`, async () => {
+  test(`${way.name}: a map called inline maps in workers within its mapper`, async () => {
     const options = via(way);
     const map = pmap([1, 2, 3], (factor) => pmap(count(3), (item) => item * factor, options), {
       channel: 'inline',

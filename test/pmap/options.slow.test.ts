@@ -1,4 +1,4 @@
-// What a map can be given wrongly: it is refused before a host is started or an item is read. And
+// What a map can be given wrongly: it is refused before a worker is started or an item is read. And
 // where a map goes when nobody says so.
 
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Pool, pmap } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { openPool } from '../pool/ways.js';
-import { hostWays, mapWays, sharedPool, via } from './ways.js';
+import { mapWays, sharedPool, via, workerWays } from './ways.js';
 
 /** Called with arguments that types would not allow. */
 function call(form: (...args: never[]) => unknown, ...args: unknown[]): unknown {
@@ -131,7 +131,7 @@ for (const [form, open] of forms) {
   }
 }
 
-test('what is refused starts no host', async (t) => {
+test('what is refused starts no worker', async (t) => {
   const pool = openPool(t, { size: 1 });
   for (const [, open] of forms) {
     for (const [items, mapper, options] of [
@@ -142,7 +142,7 @@ test('what is refused starts no host', async (t) => {
       await assert.rejects(async () => open(items, mapper, options));
     }
   }
-  assert.equal(pool.stats().startedHosts, 0);
+  assert.equal(pool.stats().startedWorkers, 0);
 });
 
 test('a channel beside a pool is refused in words that help, unless it is inline', async (t) => {
@@ -154,7 +154,7 @@ test('a channel beside a pool is refused in words that help, unless it is inline
   });
   const inline = pmap([1], () => process.pid, { pool, channel: 'inline' });
   assert.deepEqual(await inline, [process.pid]);
-  assert.deepEqual([inline.stats().channel, pool.stats().startedHosts], ['inline', 0]);
+  assert.deepEqual([inline.stats().channel, pool.stats().startedWorkers], ['inline', 0]);
 });
 
 test('a place for results of which outcomes are asked for is refused: nothing would go there', async () => {
@@ -181,7 +181,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: a map says by which channel it goes, and why`, async () => {
     const map = pmap([1], (item) => item, { pool: sharedPool(way.way) });
     await map;

@@ -6,7 +6,7 @@ import { type MapProgress, pmap, shared } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { random } from '../support/index.js';
 import { Point } from './mappers.js';
-import { count, hostWays, mapWays, via } from './ways.js';
+import { count, mapWays, via, workerWays } from './ways.js';
 
 /** Every pair of `items`, as a map over them should give it. */
 function pairsOf<T>(items: readonly T[]): [T, T, number, number][] {
@@ -137,7 +137,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: pairs of what changes after the call are of what was there`, async () => {
     const items = count(20).map((n) => ({ n }));
     const map = pmap.pairs(items, (a, b) => a.n * b.n, { ...via(way), chunk: 5 });

@@ -1,4 +1,4 @@
-// What a mapper captured goes to each host once, however many chunks follow, and is dropped when the
+// What a mapper captured goes to each worker once, however many chunks follow, and is dropped when the
 // map has ended, however it ended.
 
 import assert from 'node:assert/strict';
@@ -7,12 +7,12 @@ import { type TestContext, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { shareBlocks } from '../../src/channels/index.js';
-import { parentExporter } from '../../src/host/index.js';
 import { type Pool, pmap, shared } from '../../src/public.js';
+import { parentExporter } from '../../src/worker/index.js';
 import { deadlineMs, openPool } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
 import { Counted } from './mappers.js';
-import { count, hostWays, sharedPool, via } from './ways.js';
+import { count, sharedPool, via, workerWays } from './ways.js';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
@@ -44,7 +44,7 @@ function watchPins(t: TestContext) {
     get total(): number {
       return pin.mock.calls.length;
     },
-    /** Those that were written for a host, once for each time. */
+    /** Those that were written for a worker, once for each time. */
     get sent(): number[] {
       sent.length = 0;
       for (const { arguments: args } of definition.mock.calls) if (args[0] < 0) sent.push(args[0]);
@@ -53,8 +53,8 @@ function watchPins(t: TestContext) {
   };
 }
 
-/** What the host of a pool of one holds, in MiB. */
-function hostMib(pool: Pool): Promise<number> {
+/** What the worker of a pool of one holds, in MiB. */
+function workerMib(pool: Pool): Promise<number> {
   return pool.run(async () => {
     const { setFlagsFromString } = await import('node:v8');
     const { runInNewContext } = await import('node:vm');
@@ -65,8 +65,8 @@ function hostMib(pool: Pool): Promise<number> {
   });
 }
 
-for (const way of hostWays) {
-  test(`${way.name}: what a mapper captured is read once for the map, and comes once to a host`, async (t) => {
+for (const way of workerWays) {
+  test(`${way.name}: what a mapper captured is read once for the map, and comes once to a worker`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     const constant = new Counted(`constant ${way.name}`);
     const map = pmap(count(60), () => constant.received, { pool, chunk: 1 });
@@ -75,7 +75,7 @@ for (const way of hostWays) {
     assert.equal(constant.sent, 1);
   });
 
-  test(`${way.name}: the items of pairs are read once for the map, and come once to a host`, async (t) => {
+  test(`${way.name}: the items of pairs are read once for the map, and come once to a worker`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     const items = count(5).map((item) => new Counted(`item ${item} ${way.name}`));
     const pairs = pmap.pairs(items, (a, b) => [a.received, b.received], { pool, chunk: 1 });
@@ -96,7 +96,7 @@ for (const way of hostWays) {
     assert.ok(constant.sent <= 8, `sent ${constant.sent} times`);
   });
 
-  test(`${way.name}: a pinned function is written once for each host`, async (t) => {
+  test(`${way.name}: a pinned function is written once for each worker`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     await pool.warm();
     const pins = watchPins(t);
@@ -144,7 +144,7 @@ for (const way of hostWays) {
     assert.deepEqual(pins.live, []);
   });
 
-  test(`${way.name}: a host drops what mappers captured when their maps have ended`, async (t) => {
+  test(`${way.name}: a worker drops what mappers captured when their maps have ended`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const maps = async (rounds: number): Promise<void> => {
       for (let round = 0; round < rounds; round += 1) {
@@ -154,9 +154,13 @@ for (const way of hostWays) {
       }
     };
     await maps(2);
-    const before = await hostMib(pool);
+    const before = await workerMib(pool);
     await maps(40); // 1 MiB or more each
-    await waitFor(async () => (await hostMib(pool)) - before < 15, deadlineMs, 'they are dropped');
+    await waitFor(
+      async () => (await workerMib(pool)) - before < 15,
+      deadlineMs,
+      'they are dropped',
+    );
   });
 }
 
@@ -202,7 +206,7 @@ test('after 200 reductions there are no more definitions than after some, and no
   assert.deepEqual(pins.live, []);
 });
 
-test('a host drops what reductions captured when they have ended', async (t) => {
+test('a worker drops what reductions captured when they have ended', async (t) => {
   const pool = openPool(t, { size: 1 });
   const reductions = async (rounds: number): Promise<void> => {
     for (let round = 0; round < rounds; round += 1) {
@@ -213,9 +217,9 @@ test('a host drops what reductions captured when they have ended', async (t) => 
   };
   // A few of the functions that are made anew at each call are kept for good.
   await reductions(20);
-  const before = await hostMib(pool);
+  const before = await workerMib(pool);
   await reductions(40); // 1 MiB or more each
-  await waitFor(async () => (await hostMib(pool)) - before < 20, deadlineMs, 'they are dropped');
+  await waitFor(async () => (await workerMib(pool)) - before < 20, deadlineMs, 'they are dropped');
 });
 
 test('a large constant crosses the socket once, not with each chunk', async (t) => {
@@ -236,8 +240,8 @@ test('a large constant crosses the socket once, not with each chunk', async (t) 
   );
 });
 
-for (const way of hostWays.filter(({ way: { channel } }) => channel === 'shm')) {
-  test(`${way.name}: shared memory that a mapper captured is the same for all hosts and the caller`, async () => {
+for (const way of workerWays.filter(({ way: { channel } }) => channel === 'shm')) {
+  test(`${way.name}: shared memory that a mapper captured is the same for all workers and the caller`, async () => {
     const counter = new Int32Array(shared(8).buffer, 0, 2);
     const map = pmap(count(500), (item) => Atomics.add(counter, 0, item), {
       ...via(way),
@@ -260,7 +264,7 @@ for (const way of hostWays.filter(({ way: { channel } }) => channel === 'shm')) 
     assert.ok(block);
     await waitFor(async () => {
       collect();
-      await hostMib(pool);
+      await workerMib(pool);
       try {
         blocks.borrow(block, true);
         return false;

@@ -1,4 +1,4 @@
-// Maps and the life of their pool: hosts that cannot start, that are replaced, that run several tasks
+// Maps and the life of their pool: workers that cannot start, that are replaced, that run several tasks
 // at a time; pools that have no room, or go.
 
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { pmap } from '../../src/public.js';
 import { spinMs } from '../pool/tasks.js';
 import { deadlineMs, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { count, hostWays } from './ways.js';
+import { count, workerWays } from './ways.js';
 
 /** An endless source, and whether it was opened and closed. */
 function endless() {
@@ -33,7 +33,7 @@ function endless() {
   return { seen, now, later };
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: destroy() of the pool in the middle rejects a map with POOL_CLOSED, and closes its source`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     const { seen, now } = endless();
@@ -88,8 +88,8 @@ for (const way of hostWays) {
     await waitFor(() => seen.closed === 1);
   });
 
-  test(`${way.name}: a map goes on in the hosts that replace those which had enough tasks`, async (t) => {
-    const pool = openPool(t, { size: 1, maxTasksPerHost: 5 }, way.way);
+  test(`${way.name}: a map goes on in the workers that replace those which had enough tasks`, async (t) => {
+    const pool = openPool(t, { size: 1, maxTasksPerWorker: 5 }, way.way);
     const list = [1000];
     const map = pmap(count(23), (item) => item + (list[0] ?? 0), { pool, chunk: 1 });
     const results = await withDeadline(map, deadlineMs, 'the map');
@@ -97,7 +97,7 @@ for (const way of hostWays) {
       results,
       count(23).map((item) => item + 1000),
     );
-    assert.ok(pool.stats().startedHosts >= 5);
+    assert.ok(pool.stats().startedWorkers >= 5);
   });
 
   test(`${way.name}: a map fits into a pool whose tasks may not wait`, async (t) => {
@@ -107,7 +107,7 @@ for (const way of hostWays) {
     assert.deepEqual(await map, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   });
 
-  test(`${way.name}: a map that is aborted while its hosts start rejects, and the pool works`, async (t) => {
+  test(`${way.name}: a map that is aborted while its workers start rejects, and the pool works`, async (t) => {
     const pool = openPool(t, { size: 2 }, way.way);
     const abort = new AbortController();
     const list = [1];
@@ -119,8 +119,8 @@ for (const way of hostWays) {
     assert.deepEqual(await pmap([1], (item) => item + list.length, { pool }), [2]);
   });
 
-  test(`${way.name}: hosts that run several tasks at a time map in order, and fail as others do`, async (t) => {
-    const pool = openPool(t, { size: 2, concurrentTasksPerHost: 4, graceMs: 60_000 }, way.way);
+  test(`${way.name}: workers that run several tasks at a time map in order, and fail as others do`, async (t) => {
+    const pool = openPool(t, { size: 2, concurrentTasksPerWorker: 4, graceMs: 60_000 }, way.way);
     const later = async (item: number): Promise<number> => {
       for (let turn = 0; turn < item % 5; turn += 1) {
         await new Promise((resolve) => setImmediate(resolve));
@@ -132,30 +132,30 @@ for (const way of hostWays) {
     const map = pmap([...count(200), -1, ...count(50)], later, { pool, chunk: 7 });
     await assert.rejects(map, { name: 'RangeError', itemIndex: 200 });
     assert.deepEqual(await pmap(count(30), later, { pool }), count(30));
-    assert.equal(pool.stats().exitedHosts, 0);
+    assert.equal(pool.stats().exitedWorkers, 0);
   });
 
   test(`${way.name}: a pool that grows with the load maps as one of a fixed size`, async (t) => {
     const pool = openPool(t, { size: { min: 0, max: 2 } }, way.way);
     const map = pmap(count(500), (item) => item, { pool, chunk: 3 });
     assert.deepEqual(await map, count(500));
-    assert.equal(map.stats().hosts, 2);
+    assert.equal(map.stats().workers, 2);
   });
 }
 
 for (const kind of ['process', 'thread'] as const) {
-  test(`${kind}: a map whose hosts cannot start rejects with HOST_START_FAILED, and closes its source`, async (t) => {
+  test(`${kind}: a map whose workers cannot start rejects with WORKER_START_FAILED, and closes its source`, async (t) => {
     const setup = (): never => {
       throw new RangeError('no database');
     };
     for (const settled of [false, true]) {
-      const pool = openPool(t, { size: 1, setup, host: kind, startRetryMs: 100 });
+      const pool = openPool(t, { size: 1, setup, worker: kind, startRetryMs: 100 });
       const { seen, now } = endless();
       const map = settled
         ? pmap(now, (item) => item, { pool, settled })
         : pmap(now, (item) => item, { pool });
       await assert.rejects(withDeadline<unknown>(map, deadlineMs, 'the map'), {
-        code: 'HOST_START_FAILED',
+        code: 'WORKER_START_FAILED',
         message: /no database/,
       });
       assert.deepEqual(seen, { opened: 1, closed: 1 });

@@ -8,7 +8,7 @@ import { pmap } from '../../src/public.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { random, waitFor, withDeadline } from '../support/index.js';
 import { Point } from './mappers.js';
-import { count, hostWays, mapWays, via } from './ways.js';
+import { count, mapWays, via, workerWays } from './ways.js';
 
 /** Associative, and not commutative: the order of the items shows. */
 function join(left: string, right: string): string {
@@ -243,7 +243,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   test(`${way.name}: a reduction that failed combines no further`, async (t) => {
     const gate = new Gate(t);
     const [file, combined] = [gate.file, gate.mark('combined')];
@@ -251,7 +251,7 @@ for (const way of hostWays) {
       do await new Promise((turn) => setTimeout(turn, 1));
       while (!existsSync(forFile));
     };
-    // One host waits with its item until the other combines what it mapped meanwhile.
+    // One worker waits with its item until the other combines what it mapped meanwhile.
     const map = async (item: number): Promise<number> => {
       if (item !== 10) return item;
       await wait(combined);
@@ -271,7 +271,7 @@ for (const way of hostWays) {
     assert.ok(calls < 10, `combine was called ${calls} times`);
   });
 
-  test(`${way.name}: a chunk answers with one value: hosts combine what they mapped`, async (t) => {
+  test(`${way.name}: a chunk answers with one value: workers combine what they mapped`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     const pids = await pmap.reduce(
       count(40),
@@ -280,8 +280,8 @@ for (const way of hostWays) {
       [] as number[],
       { pool, chunk: 10 },
     );
-    const [host] = pool.stats().hosts;
-    assert.deepEqual(pids, [host?.pid ?? process.pid]);
+    const [worker] = pool.stats().workers;
+    assert.deepEqual(pids, [worker?.pid ?? process.pid]);
     // Four chunks of items, and the partial results of them with the initial value.
     assert.equal(pool.stats().completedTasks, 5);
   });

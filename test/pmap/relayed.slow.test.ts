@@ -1,5 +1,5 @@
-// A map inside a task uses hosts that have nothing else to do, and what happens there is what would
-// have happened in its own host. Which items another host gets nobody knows beforehand, so each test
+// A map inside a task uses workers that have nothing else to do, and what happens there is what would
+// have happened in its own worker. Which items another worker gets nobody knows beforehand, so each test
 // maps again until one got some.
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { type Pool, pmap, shared } from '../../src/public.js';
 import { deadlineMs, Gate, openPool, processWays } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
 import { crash, isFirst, spinFor } from './mappers.js';
-import { count, hostWays } from './ways.js';
+import { count, workerWays } from './ways.js';
 
 const itemCount = 60;
 
@@ -19,7 +19,7 @@ function place(): string {
   return `${process.pid} ${threadId}`;
 }
 
-/** What a task in a pool of two hosts resolves or rejects with, until another host took part in it. */
+/** What a task in a pool of two workers resolves or rejects with, until another worker took part in it. */
 async function untilRelayed<T>(pool: Pool, mark: string, work: () => Promise<T>): Promise<T> {
   await pool.warm();
   return waitFor(
@@ -33,12 +33,12 @@ async function untilRelayed<T>(pool: Pool, mark: string, work: () => Promise<T>)
       return existsSync(mark) && { outcome };
     },
     deadlineMs,
-    'another host takes part in the map of a task',
+    'another worker takes part in the map of a task',
   ).then(({ outcome }) => outcome());
 }
 
-for (const way of hostWays) {
-  test(`${way.name}: an idle host maps items of a map in a task`, async (t) => {
+for (const way of workerWays) {
+  test(`${way.name}: an idle worker maps items of a map in a task`, async (t) => {
     const mark = new Gate(t).mark('relayed');
     const pool = openPool(t, { size: 2 }, way.way);
     const work = async (): Promise<number[]> => {
@@ -59,7 +59,7 @@ for (const way of hostWays) {
     );
   });
 
-  test(`${way.name}: what a mapper throws in another host names its item`, async (t) => {
+  test(`${way.name}: what a mapper throws in another worker names its item`, async (t) => {
     const mark = new Gate(t).mark('relayed');
     const pool = openPool(t, { size: 2 }, way.way);
     const work = async (): Promise<string> => {
@@ -79,7 +79,7 @@ for (const way of hostWays) {
     assert.match(said, /^RangeError item \d+ true$/);
   });
 
-  test(`${way.name}: a result of another host that cannot travel names its item`, async (t) => {
+  test(`${way.name}: a result of another worker that cannot travel names its item`, async (t) => {
     const mark = new Gate(t).mark('relayed');
     const pool = openPool(t, { size: 2 }, way.way);
     const work = async (): Promise<unknown> => {
@@ -97,7 +97,7 @@ for (const way of hostWays) {
     assert.deepEqual(await untilRelayed(pool, mark, work), ['TRANSFER_UNSUPPORTED', 'number']);
   });
 
-  test(`${way.name}: an aborted map in a task is heard of in the other host, which lives on`, async (t) => {
+  test(`${way.name}: an aborted map in a task is heard of in the other worker, which lives on`, async (t) => {
     const gate = new Gate(t);
     const [mark, heard] = [gate.mark('relayed'), gate.mark('heard')];
     const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
@@ -125,7 +125,7 @@ for (const way of hostWays) {
     assert.equal(await untilRelayed(pool, mark, work), 'ABORTED');
     await gate.reached('heard');
     assert.equal(await pool.run(() => 'next'), 'next');
-    assert.equal(pool.stats().exitedHosts, 0);
+    assert.equal(pool.stats().exitedWorkers, 0);
   });
 
   test(`${way.name}: a map in place inside a task gives each item once to a mapper`, async (t) => {
@@ -149,9 +149,9 @@ for (const way of hostWays) {
   });
 }
 
-for (const way of processWays.filter(({ name }) => hostWays.some((each) => each.name === name))) {
+for (const way of processWays.filter(({ name }) => workerWays.some((each) => each.name === name))) {
   for (const retry of [0, 1]) {
-    test(`${way.name}: another host ends under items of a map in a task, retry ${retry}`, async (t) => {
+    test(`${way.name}: another worker ends under items of a map in a task, retry ${retry}`, async (t) => {
       const gate = new Gate(t);
       const [mark, killed] = [gate.mark('relayed'), gate.mark('killed')];
       const pool = openPool(t, { size: 2 }, way);
@@ -173,7 +173,7 @@ for (const way of processWays.filter(({ name }) => hostWays.some((each) => each.
       else
         assert.match(
           `${outcome}`,
-          /^HOST_EXITED .+ while it ran item \d+ of lostMapper; use retry/,
+          /^WORKER_EXITED .+ while it ran item \d+ of lostMapper; use retry/,
         );
     });
   }

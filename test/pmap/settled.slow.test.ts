@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pmap } from '../../src/public.js';
 import { OddError, Point } from './mappers.js';
-import { count, hostWays, mapWays, via } from './ways.js';
+import { count, mapWays, via, workerWays } from './ways.js';
 
 type Failure = Error & { code?: string; itemIndex?: number };
 
@@ -167,7 +167,7 @@ for (const way of mapWays) {
     });
   }
 
-  test(`${way.name}: the stack of a reason has its line, its host and item, and the caller of the map`, async () => {
+  test(`${way.name}: the stack of a reason has its line, its worker and item, and the caller of the map`, async () => {
     async function callerOfTheMap(): Promise<PromiseSettledResult<number>[]> {
       return await pmap(count(4), isOdd, { ...via(way), chunk: 4, settled: true });
     }
@@ -176,11 +176,11 @@ for (const way of mapWays) {
     const { stack } = outcome.reason;
     assert.match(stack, /^OddError: 3 is odd\n.*settled\.slow\.test\./);
     assert.match(stack, /item 3\]\n(?:.*\n)*.*callerOfTheMap/);
-    if (way.way !== undefined) assert.match(stack, /at \[host \d+.*item 3\]/);
+    if (way.way !== undefined) assert.match(stack, /at \[worker \d+.*item 3\]/);
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   for (const chunk of [1, 6, 100]) {
     test(`${way.name}: with chunk ${chunk} an item that cannot travel has its outcome, and the others theirs`, async () => {
       const items: unknown[] = count(30);

@@ -1,4 +1,4 @@
-// Chunk sizes where they matter: hosts that pull chunks of a skewed load, in simulated time.
+// Chunk sizes where they matter: workers that pull chunks of a skewed load, in simulated time.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,12 +25,12 @@ interface Busy {
   readonly end: () => void;
 }
 
-/** Hosts that pull chunks, each runs one while another waits for it: when all items are through. */
+/** Workers that pull chunks, each runs one while another waits for it: when all items are through. */
 class Simulation {
   endMs = 0;
   chunks = 0;
   readonly #itemsMs: readonly number[];
-  readonly #hosts: number;
+  readonly #workers: number;
   readonly #isCounted: boolean;
   readonly #busy: Busy[] = [];
   readonly #ready: Part[] = [];
@@ -39,16 +39,16 @@ class Simulation {
   #taken = 0;
 
   /** `isCounted`: it is known from the beginning how many items there are. */
-  constructor(itemsMs: readonly number[], hosts: number, isCounted = true) {
+  constructor(itemsMs: readonly number[], workers: number, isCounted = true) {
     this.#itemsMs = itemsMs;
-    this.#hosts = hosts;
+    this.#workers = workers;
     this.#isCounted = isCounted;
   }
 
   run(): this {
     do {
       this.#fill();
-      while (this.#busy.length < this.#hosts && this.#ready.length > 0) this.#begin();
+      while (this.#busy.length < this.#workers && this.#ready.length > 0) this.#begin();
       this.#busy.sort((a, b) => b.endMs - a.endMs);
       const first = this.#busy.pop();
       if (first === undefined) throw new Error('nothing runs, and items are left');
@@ -64,7 +64,7 @@ class Simulation {
   }
 
   #fill(): void {
-    while (this.#remaining > 0 && this.#busy.length + this.#ready.length < 2 * this.#hosts) {
+    while (this.#remaining > 0 && this.#busy.length + this.#ready.length < 2 * this.#workers) {
       const isKnown = this.#isCounted || this.#taken === this.#itemsMs.length;
       const remainingItems = isKnown ? this.#remaining : undefined;
       this.#ready.push(this.#next(this.#size(remainingItems)));
@@ -72,8 +72,8 @@ class Simulation {
   }
 
   #size(remainingItems: number | undefined): number {
-    const targetMs = chunkTargetMs(this.#hosts);
-    return chunkItems(this.#cost, { hosts: this.#hosts, targetMs, remainingItems });
+    const targetMs = chunkTargetMs(this.#workers);
+    return chunkItems(this.#cost, { workers: this.#workers, targetMs, remainingItems });
   }
 
   #next(most: number): Part {
@@ -91,7 +91,7 @@ class Simulation {
     const { start, items } = this.#ready.shift() ?? { start: 0, items: 0 };
     let ranMs = 0;
     let done = 0;
-    while (done < items && (done === 0 || ranMs < chunkBudgetMs(chunkTargetMs(this.#hosts)))) {
+    while (done < items && (done === 0 || ranMs < chunkBudgetMs(chunkTargetMs(this.#workers)))) {
       ranMs += this.#itemsMs[start + done] ?? 0;
       done += 1;
     }
@@ -104,9 +104,9 @@ class Simulation {
   }
 }
 
-/** Nine of ten items are tiny, one is heavy: some 300 ms for each host. */
-function skewedLoad(dice: Random, hosts: number): number[] {
-  return Array.from({ length: 1000 * hosts }, () =>
+/** Nine of ten items are tiny, one is heavy: some 300 ms for each worker. */
+function skewedLoad(dice: Random, workers: number): number[] {
+  return Array.from({ length: 1000 * workers }, () =>
     dice.next() < 0.1 ? 1 + 4 * dice.next() : 0.002 + 0.02 * dice.next(),
   );
 }
@@ -121,27 +121,27 @@ function sumOf(itemsMs: readonly number[]): number {
   return itemsMs.reduce((sum, each) => sum + each, 0);
 }
 
-for (const hosts of [1, 2, 4, 16, 64]) {
+for (const workers of [1, 2, 4, 16, 64]) {
   for (const [what, order] of orders) {
-    test(`${hosts} hosts end a skewed load ${what} within 1.1 times the ideal`, (t) => {
-      const itemsMs = order(skewedLoad(random(t), hosts));
-      const idealMs = sumOf(itemsMs) / hosts;
-      const { endMs, chunks } = new Simulation(itemsMs, hosts).run();
+    test(`${workers} workers end a skewed load ${what} within 1.1 times the ideal`, (t) => {
+      const itemsMs = order(skewedLoad(random(t), workers));
+      const idealMs = sumOf(itemsMs) / workers;
+      const { endMs, chunks } = new Simulation(itemsMs, workers).run();
       assert.ok(endMs <= 1.1 * idealMs, `${endMs} of ${idealMs} ms, in ${chunks} chunks`);
     });
   }
 }
 
-for (const hosts of [1, 2, 4, 16]) {
-  test(`${hosts} hosts end a skewed load that nobody counted within 1.1 times the ideal`, (t) => {
-    const itemsMs = skewedLoad(random(t), hosts);
-    const idealMs = sumOf(itemsMs) / hosts;
-    const { endMs, chunks } = new Simulation(itemsMs, hosts, false).run();
+for (const workers of [1, 2, 4, 16]) {
+  test(`${workers} workers end a skewed load that nobody counted within 1.1 times the ideal`, (t) => {
+    const itemsMs = skewedLoad(random(t), workers);
+    const idealMs = sumOf(itemsMs) / workers;
+    const { endMs, chunks } = new Simulation(itemsMs, workers, false).run();
     assert.ok(endMs <= 1.1 * idealMs, `${endMs} of ${idealMs} ms, in ${chunks} chunks`);
   });
 }
 
-test('heavy items that follow each other among tiny ones do not end up with one host', (t) => {
+test('heavy items that follow each other among tiny ones do not end up with one worker', (t) => {
   const dice = random(t);
   const some = (items: number, ms: number): number[] =>
     Array.from({ length: items }, () => ms * (0.5 + dice.next()));

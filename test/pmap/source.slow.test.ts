@@ -16,7 +16,7 @@ import { pmap } from '../../src/public.js';
 import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
-import { count, hostWays, mapWays, turns, via } from './ways.js';
+import { count, mapWays, turns, via, workerWays } from './ways.js';
 
 /** `0, 1, …` for ever, and what was done to it. */
 class Endless {
@@ -257,7 +257,7 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
+for (const way of workerWays) {
   for (const [kind, open] of kinds) {
     test(`${way.name}: ${kind} is read no further than lead while its items are at work`, async (t) => {
       const gate = new Gate(t);

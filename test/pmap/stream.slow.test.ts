@@ -7,7 +7,7 @@ import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { spinFor } from './mappers.js';
-import { count, hostWays, mapWays, turns, via } from './ways.js';
+import { count, mapWays, turns, via, workerWays } from './ways.js';
 
 async function readAll<T>(stream: AsyncIterable<T>): Promise<T[]> {
   const results: T[] = [];
@@ -159,12 +159,12 @@ for (const way of mapWays) {
   });
 }
 
-for (const way of hostWays) {
-  test(`${way.name}: a stream that is never read starts no host`, async (t) => {
+for (const way of workerWays) {
+  test(`${way.name}: a stream that is never read starts no worker`, async (t) => {
     const pool = openPool(t, { size: 1 }, way.way);
     pmap.stream(count(10), (item) => item, { pool });
     await turns(5);
-    assert.equal(pool.stats().startedHosts, 0);
+    assert.equal(pool.stats().startedWorkers, 0);
   });
 
   test(`${way.name}: first come, first served: what is held at work holds no other result`, async (t) => {
@@ -226,20 +226,20 @@ for (const way of hostWays) {
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });
 
-  test(`${way.name}: a reader that leaves frees the hosts, which live on`, async (t) => {
+  test(`${way.name}: a reader that leaves frees the workers, which live on`, async (t) => {
     const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);
     await pool.warm();
-    const { startedHosts, exitedHosts } = pool.stats();
+    const { startedWorkers, exitedWorkers } = pool.stats();
     for await (const result of pmap.stream(count(10_000), (item) => item, { pool, chunk: 10 })) {
       if (result === 100) break;
     }
     await waitFor(() => pool.stats().runningTasks === 0 && pool.stats().waitingTasks === 0);
     assert.equal(await pool.run(() => 'next'), 'next');
     const after = pool.stats();
-    assert.deepEqual([after.startedHosts, after.exitedHosts], [startedHosts, exitedHosts]);
+    assert.deepEqual([after.startedWorkers, after.exitedWorkers], [startedWorkers, exitedWorkers]);
   });
 
-  test(`${way.name}: a reader that leaves frees also a host whose mapper never ends`, async (t) => {
+  test(`${way.name}: a reader that leaves frees also a worker whose mapper never ends`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 50 }, way.way);
     const work = (item: number): number => {
       while (item === 3);

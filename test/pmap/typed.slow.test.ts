@@ -1,5 +1,5 @@
 // Maps over typed arrays: what comes out has the class of what went in, lies in shared memory where
-// hosts write it in place, and may be the items themselves.
+// workers write it in place, and may be the items themselves.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { library, runProgram } from '../faults/child.js';
 import { blockUntil } from '../pool/tasks.js';
 import { deadlineMs, Gate, openPool } from '../pool/ways.js';
 import { waitFor } from '../support/index.js';
-import { count, hostWays, mapWays, sharedPool, turns, via } from './ways.js';
+import { count, mapWays, sharedPool, turns, via, workerWays } from './ways.js';
 
 const numbers = [-1.5, -0, 0, 1, 2.5, 127, 200, 300, 2 ** 31, 2 ** 40, Number.NaN, Infinity];
 const bigints = [-1n, 0n, 1n, 2n ** 40n, 2n ** 63n, 2n ** 64n - 1n];
@@ -26,7 +26,7 @@ const ofNumbers: readonly TypedArray[] = [
 ];
 const ofBigints = [new BigInt64Array(bigints), new BigUint64Array(bigints)];
 
-/** Many doubles in memory that hosts see. */
+/** Many doubles in memory that workers see. */
 function sharedDoubles(items: number): Float64Array {
   const doubles = new Float64Array(shared(items * 8).buffer, 0, items);
   for (let at = 0; at < items; at += 1) doubles[at] = at;
@@ -181,8 +181,8 @@ for (const way of mapWays) {
   }
 }
 
-for (const way of hostWays.filter(({ way: { channel } }) => channel === 'shm')) {
-  test(`${way.name}: hosts write in place: the caller sees a result before the map has ended`, async (t) => {
+for (const way of workerWays.filter(({ way: { channel } }) => channel === 'shm')) {
+  test(`${way.name}: workers write in place: the caller sees a result before the map has ended`, async (t) => {
     const gate = new Gate(t);
     const [file, mark] = [gate.file, gate.mark('last')];
     const items = sharedDoubles(10);
@@ -237,7 +237,7 @@ for (const way of hostWays.filter(({ way: { channel } }) => channel === 'shm')) 
   });
 }
 
-for (const way of hostWays.filter(({ way: { channel } }) => channel !== 'shm')) {
+for (const way of workerWays.filter(({ way: { channel } }) => channel !== 'shm')) {
   test(`${way.name}: shared items are copied where there is no shared memory, and the results come back`, async () => {
     const items = sharedDoubles(1000);
     const map = pmap(items, (item) => item + 1, { ...via(way), chunk: 10 });

@@ -1,6 +1,6 @@
-// The ways in which a map can go: each host with each channel, and in the caller's own process. What
+// The ways in which a map can go: each worker with each channel, and in the caller's own process. What
 // callers see is the same for all, so tests of behaviour run once for each. Tests that do no harm
-// share one pool of two hosts a way and file; those that end hosts or count what a pool did open
+// share one pool of two workers a way and file; those that end workers or count what a pool did open
 // their own.
 
 import { after } from 'node:test';
@@ -13,9 +13,9 @@ export interface MapWay {
   readonly way: Way | undefined;
 }
 
-/** Those with hosts. */
-export const hostWays = ways.map((way) => ({ name: way.name, way }));
-export const mapWays: readonly MapWay[] = [...hostWays, { name: 'inline', way: undefined }];
+/** Those with workers. */
+export const workerWays = ways.map((way) => ({ name: way.name, way }));
+export const mapWays: readonly MapWay[] = [...workerWays, { name: 'inline', way: undefined }];
 
 const pools = new Map<string, Pool>();
 
@@ -23,11 +23,11 @@ after(async () => {
   await Promise.all([...pools.values()].map((pool) => pool.destroy()));
 });
 
-/** The pool of two hosts that the tests of a file share. */
+/** The pool of two workers that the tests of a file share. */
 export function sharedPool(way: Way): Pool {
   let pool = pools.get(way.name);
   if (pool === undefined) {
-    pool = new Pool({ size: 2, host: way.host, channel: way.channel });
+    pool = new Pool({ size: 2, worker: way.worker, channel: way.channel });
     pools.set(way.name, pool);
   }
   return pool;

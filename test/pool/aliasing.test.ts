@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { hasCode } from '../../src/errors.js';
 import { Pool } from '../../src/pool/index.js';
 
-const pool = new Pool({ size: 1, host: 'thread' });
+const pool = new Pool({ size: 1, worker: 'thread' });
 after(() => pool.close());
 
 interface Node {
@@ -14,7 +14,7 @@ interface Node {
   next?: Node | undefined;
 }
 
-test('an argument that the function captured is the same object in the host', async () => {
+test('an argument that the function captured is the same object in the worker', async () => {
   const node: Node = { n: 0 };
   const change = (given: Node): number => {
     given.n = 5;
@@ -79,7 +79,7 @@ test('a function that is passed writes into what the other captured', async () =
   assert.equal(seen.size, 0);
 });
 
-test('an argument that is the store of the call is the same object in the host', async () => {
+test('an argument that is the store of the call is the same object in the worker', async () => {
   const storage = new AsyncLocalStorage<Node>();
   const store: Node = { n: 1 };
   const isStore = (given: Node): boolean => given === storage.getStore();

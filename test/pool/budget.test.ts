@@ -58,7 +58,7 @@ test('a pool that is forgotten is not told', () => {
   assert.equal(budget.usedCores, 0);
 });
 
-test('a pool of more hosts than cores raises the budget, a smaller one leaves it', () => {
+test('a pool of more workers than cores raises the budget, a smaller one leaves it', () => {
   const budget = new CoreBudget(2);
   budget.raise(5);
   budget.raise(3);

@@ -1,4 +1,4 @@
-// env and execArgv as functions: each host gets its own, by a place that no other host of its pool has.
+// env and execArgv as functions: each worker gets its own, by a place that no other worker of its pool has.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,19 +9,19 @@ import { openPool, ways } from './ways.js';
 const placeOf = (): string | undefined => process.env['PLACE'];
 
 for (const way of ways) {
-  test(`${way.name}: env by place: the lowest one that is free, and again when its host has left`, async (t) => {
+  test(`${way.name}: env by place: the lowest one that is free, and again when its worker has left`, async (t) => {
     const env = (place: number) => ({ PLACE: String(place) });
     const pool = openPool(t, { size: { min: 0, max: 3 }, env }, way);
     await pool.warm();
     assert.deepEqual((await pool.runOnEach(placeOf)).sort(), ['0', '1', '2']);
     await assert.rejects(
       pool.run(() => process.exit(1)),
-      { code: 'HOST_EXITED' },
+      { code: 'WORKER_EXITED' },
     );
     await pool.warm();
     assert.deepEqual((await pool.runOnEach(placeOf)).sort(), ['0', '1', '2']);
     pool.resize(1);
-    await waitFor(() => pool.stats().hosts.length === 1);
+    await waitFor(() => pool.stats().workers.length === 1);
     await pool.recycle();
     assert.equal(await pool.run(placeOf), '0');
   });
@@ -51,22 +51,22 @@ for (const [what, option, make, message] of wrong) {
     const pool = openPool(t, Object.fromEntries([[option, make]]));
     await assert.rejects(
       pool.run(() => 1),
-      { code: 'HOST_START_FAILED', message },
+      { code: 'WORKER_START_FAILED', message },
     );
   });
 }
 
-test('a place whose function throws takes no call from the hosts that start', async (t) => {
+test('a place whose function throws takes no call from the workers that start', async (t) => {
   const env = (place: number) => {
     if (place === 1) throw new Error('no database 1');
     return {};
   };
-  for (const host of ['process', 'thread'] as const) {
-    const pool = openPool(t, { size: 2, host, env });
+  for (const worker of ['process', 'thread'] as const) {
+    const pool = openPool(t, { size: 2, worker, env });
     const numbers = [0, 1, 2, 3, 4, 5];
     const calls = numbers.map((n) => pool.run((each: number) => each, n));
     assert.deepEqual(await Promise.all(calls), numbers);
-    assert.equal(pool.stats().hosts.length, 1);
+    assert.equal(pool.stats().workers.length, 1);
   }
 });
 

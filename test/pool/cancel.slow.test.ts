@@ -14,7 +14,7 @@ for (const way of ways) {
     const reason = new Error('not today');
     const call = pool.with({ signal: AbortSignal.abort(reason) }).run(() => 1);
     await assert.rejects(call, { code: 'ABORTED', cause: reason });
-    assert.equal(pool.stats().startedHosts, 0);
+    assert.equal(pool.stats().startedWorkers, 0);
   });
 
   test(`${way.name}: a waiting task that is aborted never runs`, async (t) => {
@@ -34,7 +34,7 @@ for (const way of ways) {
     assert.deepEqual(gate.marks, ['blocker']);
   });
 
-  test(`${way.name}: an async task hears the abort, ends by itself, and its host lives on`, async (t) => {
+  test(`${way.name}: an async task hears the abort, ends by itself, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const gate = new Gate(t);
     const [running, heard] = [gate.mark('running'), gate.mark('heard')];
@@ -52,8 +52,8 @@ for (const way of ways) {
     await assert.rejects(call, { code: 'ABORTED' });
     await gate.reached('heard');
     assert.equal(await pool.run(() => 'next'), 'next');
-    const { startedHosts, exitedHosts } = pool.stats();
-    assert.deepEqual([startedHosts, exitedHosts], [1, 0]);
+    const { startedWorkers, exitedWorkers } = pool.stats();
+    assert.deepEqual([startedWorkers, exitedWorkers], [1, 0]);
   });
 
   test(`${way.name}: an endless loop is ended after the grace time, its neighbours run elsewhere`, async (t) => {
@@ -72,7 +72,7 @@ for (const way of ways) {
       await withDeadline(Promise.all(neighbours), deadlineMs, 'neighbours'),
       Array.from({ length: 30 }, (_, value) => value * 2),
     );
-    assert.equal(pool.stats().exitedHosts, 1);
+    assert.equal(pool.stats().exitedWorkers, 1);
   });
 
   test(`${way.name}: a task that runs too long rejects with TASK_TIMED_OUT and is ended`, async (t) => {
@@ -85,7 +85,7 @@ for (const way of ways) {
       await withDeadline(
         pool.run(() => 'next'),
         deadlineMs,
-        'a new host',
+        'a new worker',
       ),
       'next',
     );
@@ -97,10 +97,10 @@ for (const way of ways) {
     assert.equal(await pool.with({ signal: abort.signal }).run(() => 1), 1);
     abort.abort();
     assert.equal(await pool.run(() => 2), 2);
-    assert.equal(pool.stats().exitedHosts, 0);
+    assert.equal(pool.stats().exitedWorkers, 0);
   });
 
-  test(`${way.name}: a task that may be repeated runs again when its host ends under it`, async (t) => {
+  test(`${way.name}: a task that may be repeated runs again when its worker ends under it`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const gate = new Gate(t);
     const mark = gate.mark('first');
@@ -120,7 +120,7 @@ for (const way of ways) {
       writeFileSync(`${folder}/mark-${process.hrtime.bigint()}`, '');
       process.exit(3);
     });
-    const expected = { code: 'HOST_EXITED', exitCode: 3, message: /its 2 earlier runs/ };
+    const expected = { code: 'WORKER_EXITED', exitCode: 3, message: /its 2 earlier runs/ };
     await assert.rejects(call, expected);
     assert.equal(gate.marks.length, 3);
   });
@@ -209,7 +209,7 @@ test('a stream of an inline call ends at its abort and when its time is over', a
   ]);
 });
 
-test('a task in its grace time keeps its host: the next task runs elsewhere', async (t) => {
+test('a task in its grace time keeps its worker: the next task runs elsewhere', async (t) => {
   const pool = openPool(t, { size: { min: 0, max: 2 }, graceMs: 60_000 });
   const gate = new Gate(t);
   const [open, mark] = [gate.file, gate.mark('busy')];
@@ -219,7 +219,7 @@ test('a task in its grace time keeps its host: the next task runs elsewhere', as
   abort.abort();
   await assert.rejects(call, { code: 'ABORTED' });
   assert.equal(await pool.run(() => 2), 2);
-  const [first, second] = pool.stats().hosts;
+  const [first, second] = pool.stats().workers;
   assert.deepEqual([first?.tasksDone, second?.tasksDone], [0, 1]);
   gate.open();
   await waitFor(() => pool.stats().runningTasks === 0);

@@ -1,4 +1,4 @@
-// A module that leads back to the program is not loaded by a host: what it defines travels as code. What a
+// A module that leads back to the program is not loaded by a worker: what it defines travels as code. What a
 // task loads itself, and comes to the program, is refused before the program runs once more.
 
 import assert from 'node:assert/strict';
@@ -67,7 +67,7 @@ const circles: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-function program(isCjs: boolean, host: string): string {
+function program(isCjs: boolean, worker: string): string {
   const begin = isCjs
     ? `exports.config = { name: 'app' };
 const { Pool } = require('manycore');
@@ -80,17 +80,17 @@ export const config = { name: 'app' };
 console.log('loaded');
 const routes = { find, Route, table: { ...table, ns } };`;
   return `${begin}${calls}
-void all(new Pool({ size: 1, host: '${host}' }), (name) => routes[name]);`;
+void all(new Pool({ size: 1, worker: '${worker}' }), (name) => routes[name]);`;
 }
 
-test('no host runs the program for a module that leads to it', async (t) => {
+test('no worker runs the program for a module that leads to it', async (t) => {
   const waiting = Object.entries(circles).entries();
   const runSome = async (): Promise<void> => {
     for (const [at, [name, files]] of waiting) {
       const isCjs = 'routes.cjs' in files;
       const app = isCjs ? 'app.cjs' : 'app.mjs';
-      const host = at % 2 === 0 ? 'process' : 'thread';
-      const folder = programFolder(t, { ...files, [app]: program(isCjs, host) });
+      const worker = at % 2 === 0 ? 'process' : 'thread';
+      const folder = programFolder(t, { ...files, [app]: program(isCjs, worker) });
       const { lines, stderr } = await runNode(folder, [app]);
       assert.deepEqual([...lines, stderr], ['loaded', expected, ''], name);
     }
@@ -122,11 +122,11 @@ import * as lib from './lib.mjs';
 export const config = { name: 'app' };
 console.log('loaded');
 const require = createRequire(import.meta.url);
-for (const host of ['process', 'thread']) {
-  const pool = new Pool({ size: 1, host });
+for (const worker of ['process', 'thread']) {
+  const pool = new Pool({ size: 1, worker });
   for (const fn of [${Object.values(all).join(', ')}]) {
     const refused = await pool.run(fn).catch((error) => error);
-    console.log(refused.code, /which would run once more in the host: put/.test(refused.message));
+    console.log(refused.code, /which would run once more in the worker: put/.test(refused.message));
   }
   console.log(await pool.run(() => require.resolve('./back.cjs') !== ''));
   await pool.close();

@@ -1,4 +1,4 @@
-// Pools whose hosts are still to start: a starting host is not a busy one.
+// Pools whose workers are still to start: a starting worker is not a busy one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { openPool, ways } from './ways.js';
 const identity = (value: number): number => value;
 
 for (const way of ways) {
-  test(`${way.name}: a cold pool takes as many calls as it has hosts, though none may wait`, async (t) => {
+  test(`${way.name}: a cold pool takes as many calls as it has workers, though none may wait`, async (t) => {
     const pool = openPool(t, { size: 2, maxWaitingTasks: 0 }, way);
     const calls = [0, 1, 2].map((value) => pool.run(identity, value));
     const found = await Promise.allSettled(calls);
@@ -18,7 +18,7 @@ for (const way of ways) {
     );
   });
 
-  test(`${way.name}: a cold pool rejects as busy only what no starting host will take`, async (t) => {
+  test(`${way.name}: a cold pool rejects as busy only what no starting worker will take`, async (t) => {
     const pool = openPool(t, { size: 2 }, way);
     const caller = pool.with({ whenBusy: 'reject' });
     const found = await Promise.allSettled([0, 1, 2].map((value) => caller.run(identity, value)));
@@ -36,7 +36,7 @@ for (const way of ways) {
 }
 
 test('a waiting task beside those that start is counted', async (t) => {
-  const pool = openPool(t, { size: 1, maxWaitingTasks: 1, concurrentTasksPerHost: 2 });
+  const pool = openPool(t, { size: 1, maxWaitingTasks: 1, concurrentTasksPerWorker: 2 });
   const found = await Promise.allSettled([0, 1, 2, 3].map((value) => pool.run(identity, value)));
   assert.deepEqual(
     found.map(({ status }) => status),

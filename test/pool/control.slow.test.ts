@@ -1,4 +1,4 @@
-// What an owner may ask of a pool while it works: another size, new hosts, room, an end within a time.
+// What an owner may ask of a pool while it works: another size, new workers, room, an end within a time.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -8,86 +8,86 @@ import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
-function readyHosts(pool: ReturnType<typeof openPool>): number {
-  return pool.stats().hosts.filter(({ state }) => state === 'ready').length;
+function readyWorkers(pool: ReturnType<typeof openPool>): number {
+  return pool.stats().workers.filter(({ state }) => state === 'ready').length;
 }
 
 for (const way of ways) {
-  test(`${way.name}: size.min hosts start with the pool, and no more`, async (t) => {
+  test(`${way.name}: size.min workers start with the pool, and no more`, async (t) => {
     const pool = openPool(t, { size: { min: 2, max: 4 } }, way);
-    await waitFor(() => readyHosts(pool) === 2);
-    assert.equal(pool.stats().startedHosts, 2);
+    await waitFor(() => readyWorkers(pool) === 2);
+    assert.equal(pool.stats().startedWorkers, 2);
   });
 
-  test(`${way.name}: a host that ended is replaced up to size.min, though nobody calls`, async (t) => {
+  test(`${way.name}: a worker that ended is replaced up to size.min, though nobody calls`, async (t) => {
     const pool = openPool(t, { size: { min: 2, max: 4 }, graceMs: 0 }, way);
     await pool.warm(2);
-    const before = pool.stats().hosts.map(({ id }) => id);
+    const before = pool.stats().workers.map(({ id }) => id);
     await assert.rejects(
       pool.run(() => process.exit(1)),
-      { code: 'HOST_EXITED' },
+      { code: 'WORKER_EXITED' },
     );
-    await waitFor(() => readyHosts(pool) === 2);
+    await waitFor(() => readyWorkers(pool) === 2);
     await assert.rejects(
       pool.with({ timeoutMs: 10 }).run(() => new Promise(() => {})),
       { code: 'TASK_TIMED_OUT' },
     );
     await pool.run(() => void setTimeout(() => process.exit(1), 1)); // idle when it ends
-    await waitFor(() => pool.stats().exitedHosts === 3 && readyHosts(pool) === 2);
-    const after = pool.stats().hosts.map(({ id }) => id);
+    await waitFor(() => pool.stats().exitedWorkers === 3 && readyWorkers(pool) === 2);
+    const after = pool.stats().workers.map(({ id }) => id);
     assert.ok(!before.every((id) => after.includes(id)));
   });
 
-  test(`${way.name}: warm(n) resolves when n hosts are ready, warm() when all are`, async (t) => {
+  test(`${way.name}: warm(n) resolves when n workers are ready, warm() when all are`, async (t) => {
     const pool = openPool(t, { size: 3 }, way);
     await pool.warm(0);
-    assert.equal(pool.stats().startedHosts, 0);
+    assert.equal(pool.stats().startedWorkers, 0);
     await pool.warm(1);
-    assert.equal(pool.stats().startedHosts, 1);
+    assert.equal(pool.stats().startedWorkers, 1);
     await Promise.all([pool.warm(2), pool.warm()]);
-    assert.equal(readyHosts(pool), 3);
+    assert.equal(readyWorkers(pool), 3);
     await withDeadline(pool.warm(1000), deadlineMs, 'more than there may be');
-    assert.equal(pool.stats().startedHosts, 3);
+    assert.equal(pool.stats().startedWorkers, 3);
     await assert.rejects(pool.warm(-1), { code: 'OPTION_INVALID' });
   });
 
-  test(`${way.name}: resize() up gives more hosts, and down lets them go after their tasks`, async (t) => {
+  test(`${way.name}: resize() up gives more workers, and down lets them go after their tasks`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     await pool.warm();
     pool.resize(3);
     await pool.warm();
-    assert.equal(readyHosts(pool), 3);
+    assert.equal(readyWorkers(pool), 3);
     const gate = new Gate(t);
     const [open, mark] = [gate.file, gate.mark('busy')];
     const running = pool.run(() => blockUntil(open, mark, 'done'));
     await gate.reached('busy');
     pool.resize(1);
-    await waitFor(() => pool.stats().hosts.length === 1);
+    await waitFor(() => pool.stats().workers.length === 1);
     gate.open();
     assert.equal(await running, 'done');
-    assert.equal(pool.stats().lostHosts, 0);
+    assert.equal(pool.stats().lostWorkers, 0);
     pool.resize({ min: 2, max: 2 });
-    await waitFor(() => readyHosts(pool) === 2);
+    await waitFor(() => readyWorkers(pool) === 2);
     assert.throws(() => pool.resize(0), { code: 'OPTION_INVALID' });
   });
 
-  test(`${way.name}: recycle() replaces each host, and loses no task`, async (t) => {
+  test(`${way.name}: recycle() replaces each worker, and loses no task`, async (t) => {
     const pool = openPool(t, { size: 2 }, way);
     await pool.warm();
-    const before = pool.stats().hosts.map(({ id }) => id);
+    const before = pool.stats().workers.map(({ id }) => id);
     const calls = Array.from({ length: 50 }, (_, value) => pool.run((x: number) => x, value));
-    await withDeadline(pool.recycle(), deadlineMs, 'the old hosts leave');
+    await withDeadline(pool.recycle(), deadlineMs, 'the old workers leave');
     assert.deepEqual(await Promise.all(calls), [...calls.keys()]);
     assert.equal(await pool.run(() => 1), 1);
-    const after = pool.stats().hosts.map(({ id }) => id);
+    const after = pool.stats().workers.map(({ id }) => id);
     assert.deepEqual(
       after.filter((id) => before.includes(id)),
       [],
     );
-    assert.equal(pool.stats().lostHosts, 0);
+    assert.equal(pool.stats().lostWorkers, 0);
   });
 
-  test(`${way.name}: a task behind one that takes long gets a host that is still to start`, async (t) => {
+  test(`${way.name}: a task behind one that takes long gets a worker that is still to start`, async (t) => {
     const pool = openPool(t, { size: { min: 1, max: 2 } }, way);
     const gate = new Gate(t);
     const [open, mark] = [gate.file, gate.mark('busy')];
@@ -167,7 +167,7 @@ for (const way of ways) {
     await gate.reached('busy');
     await withDeadline(pool.close({ timeoutMs: 20 }), deadlineMs, 'close');
     await running;
-    assert.deepEqual(pool.stats().hosts, []);
+    assert.deepEqual(pool.stats().workers, []);
   });
 
   test(`${way.name}: close({ timeoutMs }) waits for what ends in time`, async (t) => {
@@ -187,11 +187,11 @@ for (const way of ways) {
     });
     const [error] = await withDeadline(heard, deadlineMs, 'an error event');
     assert.ok(error instanceof CodedError && error.cause instanceof RangeError);
-    assert.equal(error.code, 'HOST_EXITED');
+    assert.equal(error.code, 'WORKER_EXITED');
     assert.match(error.message, /ran no task, by an error that nothing caught: late$/);
   });
 
-  test(`${way.name}: an error that nothing catches while a host leaves is one, too`, async (t) => {
+  test(`${way.name}: an error that nothing catches while a worker leaves is one, too`, async (t) => {
     const teardown = () =>
       new Promise(() => {
         setTimeout(() => {
@@ -204,7 +204,7 @@ for (const way of ways) {
     await pool.close();
     const [error] = await withDeadline(heard, deadlineMs, 'an error event');
     assert.ok(error instanceof CodedError && error.cause instanceof RangeError);
-    assert.equal(pool.stats().lostHosts, 0);
+    assert.equal(pool.stats().lostWorkers, 0);
   });
 }
 

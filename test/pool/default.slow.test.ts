@@ -8,19 +8,19 @@ import { waitFor } from '../support/index.js';
 import { currentTenant, tenants } from './tasks.js';
 import { Gate, openPool, ways } from './ways.js';
 
-const isInHost = (): boolean => taskSignal() !== undefined;
+const isInWorker = (): boolean => taskSignal() !== undefined;
 
 // The default pool lives as long as its process: these run in one of their own.
 test('run(), parallel() and warm() use the default pool, which does not keep the process', async (t) => {
   const { stdout, stderr, status } = await runProgram(
     t,
     `import { parallel, run, taskSignal, warm } from ${JSON.stringify(library)};
-     const isInHost = () => taskSignal() !== undefined;
+     const isInWorker = () => taskSignal() !== undefined;
      await warm();
      const wrong = await run('work').catch((error) => error.code);
      console.log(JSON.stringify([
-       await run(isInHost), await run.with({ timeoutMs: 60000 })(isInHost),
-       await parallel((a, b) => a + b)(1, 2), isInHost(), wrong,
+       await run(isInWorker), await run.with({ timeoutMs: 60000 })(isInWorker),
+       await parallel((a, b) => a + b)(1, 2), isInWorker(), wrong,
      ]));`,
   );
   assert.equal(status, 0, stderr);
@@ -31,8 +31,8 @@ test('parallel() is the function with its arguments and a promise of its result'
   const pool = openPool(t, { size: 1 });
   const add = parallel((a: number, b: number) => a + b, { pool });
   assert.deepEqual(await Promise.all([add(1, 2), add(3, 4)]), [3, 7]);
-  const elsewhere = parallel(isInHost, { pool });
-  assert.deepEqual([elsewhere.name, elsewhere.length], ['isInHost', 0]);
+  const elsewhere = parallel(isInWorker, { pool });
+  assert.deepEqual([elsewhere.name, elsewhere.length], ['isInWorker', 0]);
   assert.equal(add.length, 2);
   assert.equal(await elsewhere(), true);
   assert.equal(pool.stats().completedTasks, 3);
@@ -60,12 +60,12 @@ for (const way of ways) {
       const inner = new Pool({ size: 1 });
       const result = await inner.run((value: number) => value * 2, 21);
       await inner.close();
-      return [result, inner.stats().hosts.length];
+      return [result, inner.stats().workers.length];
     });
     assert.deepEqual(answer, [42, 0]);
   });
 
-  test(`${way.name}: a storage that a task captured holds in the host what it held at the call`, async (t) => {
+  test(`${way.name}: a storage that a task captured holds in the worker what it held at the call`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const storage = new AsyncLocalStorage<{ user: string }>();
     const user = (): string | undefined => storage.getStore()?.user;
@@ -78,7 +78,7 @@ for (const way of ways) {
   });
 }
 
-test('a storage of a module that announced it holds in the host what it held at the call', async (t) => {
+test('a storage of a module that announced it holds in the worker what it held at the call', async (t) => {
   const pool = openPool(t, { size: 1 });
   const ask = (): string | undefined => currentTenant();
   assert.equal(await tenants.run('north', () => pool.run(ask)), 'north');
@@ -95,7 +95,7 @@ test('a storage that was announced and captured holds what it held, although no 
   assert.deepEqual(await pool.run(seen), [undefined, undefined]);
 });
 
-test('listeners of parallelEvents run in hosts, each with the arguments', async (t) => {
+test('listeners of parallelEvents run in workers, each with the arguments', async (t) => {
   const pool = openPool(t, { size: 1 });
   await pool.warm();
   const emitter = new EventEmitter();
@@ -127,12 +127,12 @@ test('a listener that was added by once() runs once', async (t) => {
   await waitFor(() => pool.stats().completedTasks === 1);
 });
 
-test('what a listener throws in a host is emitted as error', async (t) => {
+test('what a listener throws in a worker is emitted as error', async (t) => {
   const pool = openPool(t, { size: 1 });
   const emitter = new EventEmitter();
   using _ = parallelEvents(emitter, undefined, { pool, whenBusy: 'queue' });
   emitter.on('job', () => {
-    throw new RangeError('in the host');
+    throw new RangeError('in the worker');
   });
   const failed = once(emitter, 'error');
   emitter.emit('job');
@@ -156,5 +156,5 @@ test('after it is disposed parallelEvents leaves the emitter as it was', (t) => 
   });
   emitter.emit('job');
   assert.equal(count, 1);
-  assert.equal(pool.stats().startedHosts, 0);
+  assert.equal(pool.stats().startedWorkers, 0);
 });

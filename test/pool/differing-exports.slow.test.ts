@@ -1,4 +1,4 @@
-// Modules that export less in a host than where the call was made: the refusal names the module and the export.
+// Modules that export less in a worker than where the call was made: the refusal names the module and the export.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -52,12 +52,12 @@ const uses: Readonly<Record<string, readonly [string, (pool: Pool, module: Modul
   ],
 };
 
-for (const host of ['process', 'thread'] as const) {
+for (const worker of ['process', 'thread'] as const) {
   for (const [what, [has, call]] of Object.entries(uses)) {
-    test(`${host}: ${what} is not there in the host`, async (t) => {
+    test(`${worker}: ${what} is not there in the worker`, async (t) => {
       const file = join(programFolder(t, { 'differs.cjs': text }), 'differs.cjs');
       const module: Module = createRequire(import.meta.url)(file);
-      const pool = openPool(t, { size: 1, host, env: { MANYCORE_TEST_DIFFERS: '1' } });
+      const pool = openPool(t, { size: 1, worker, env: { MANYCORE_TEST_DIFFERS: '1' } });
       const thrown: unknown = await Promise.resolve(call(pool, module)).then(
         () => undefined,
         (error: unknown) => error,

@@ -1,8 +1,8 @@
-// A module that does not load in hosts, as an environment variable says; at home it loads at once.
+// A module that does not load in workers, as an environment variable says; at home it loads at once.
 
 import { writeFileSync } from 'node:fs';
 
-/** The effect of its load in a host. */
+/** The effect of its load in a worker. */
 export const loadVariable = 'MANYCORE_TEST_LOAD';
 /** The file that shows that it loads. */
 export const loadingVariable = 'MANYCORE_TEST_LOADING';

@@ -1,4 +1,4 @@
-// A thread host gets its first tasks with its start: it begins them though its parent's loop is blocked.
+// A thread worker gets its first tasks with its start: it begins them though its parent's loop is blocked.
 // Until it is ready they wait as those in the queue do.
 
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { waitFor, withDeadline } from '../support/index.js';
 import { openPool, type Way } from './ways.js';
 
 /** The one where a task that has not begun can be taken back. */
-const way: Way = { name: 'thread over shm', host: 'thread', channel: 'shm' };
+const way: Way = { name: 'thread over shm', worker: 'thread', channel: 'shm' };
 const deadlineMs = 20_000;
 
 const shared = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
@@ -24,16 +24,16 @@ const mark = (words: Int32Array, at: number): string => {
   return `marked ${at}`;
 };
 
-/** A set-up that lets the first host pass, and holds the others until word 1 is set. */
+/** A set-up that lets the first worker pass, and holds the others until word 1 is set. */
 const holdOthers = (words: Int32Array) => () => {
   if (Atomics.add(words, 0, 1) > 0) Atomics.wait(words, 1, 0, 20_000);
 };
 
-/** A set-up that holds its host until word 1 is set. */
+/** A set-up that holds its worker until word 1 is set. */
 const holdAll = (words: Int32Array) => () => void Atomics.wait(words, 1, 0, 20_000);
 
 test('a first call is begun while the loop of the caller is blocked', async (t) => {
-  const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2 }, way);
+  const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 2 }, way);
   const words = shared();
   const calls = [pool.run(mark, words, 0), pool.run(mark, words, 1)];
   blockUntilSet(words, 0);
@@ -41,8 +41,8 @@ test('a first call is begun while the loop of the caller is blocked', async (t) 
   assert.deepEqual(await Promise.all(calls), ['marked 0', 'marked 1']);
 });
 
-test('first calls are spread over the hosts that start', async (t) => {
-  const pool = openPool(t, { size: { min: 2, max: 2 }, concurrentTasksPerHost: 2 }, way);
+test('first calls are spread over the workers that start', async (t) => {
+  const pool = openPool(t, { size: { min: 2, max: 2 }, concurrentTasksPerWorker: 2 }, way);
   const words = shared();
   const meet = (seen: Int32Array): void => {
     Atomics.add(seen, 0, 1);
@@ -75,7 +75,7 @@ test('it is begun after the set-up, and aborted while it runs', async (t) => {
   await assert.rejects(call, { code: 'ABORTED' });
 });
 
-test('until a host is ready its tasks wait, and can be cancelled', async (t) => {
+test('until a worker is ready its tasks wait, and can be cancelled', async (t) => {
   const pool = openPool(t, { size: 1 }, way);
   const aborting = new AbortController();
   const ran: unknown[] = [];
@@ -90,10 +90,10 @@ test('until a host is ready its tasks wait, and can be cancelled', async (t) => 
   t.after(() => announcements.taskQueued.unsubscribe(onQueued));
   const call = pool.with({ signal: aborting.signal }).run(() => 1);
   assert.deepEqual(queued, [1]);
-  const { waitingTasks, runningTasks, hosts, waited } = pool.stats();
+  const { waitingTasks, runningTasks, workers, waited } = pool.stats();
   assert.deepEqual([waitingTasks, runningTasks, waited.count], [1, 0, 0]);
   assert.deepEqual(
-    hosts.map(({ tasksInFlight }) => tasksInFlight),
+    workers.map(({ tasksInFlight }) => tasksInFlight),
     [0],
   );
   aborting.abort();
@@ -110,16 +110,16 @@ test('until a host is ready its tasks wait, and can be cancelled', async (t) => 
   assert.deepEqual([ran.length, pool.stats().waited.count], [1, 1]);
 });
 
-test('another host that is ready earlier takes them over', async (t) => {
+test('another worker that is ready earlier takes them over', async (t) => {
   const words = shared();
   const pool = openPool(t, { size: 2, setup: holdOthers(words) }, way);
   const calls = [1, 2].map((value) => pool.run((n: number) => n, value));
-  assert.equal(pool.stats().hosts.length, 2);
+  assert.equal(pool.stats().workers.length, 2);
   assert.deepEqual(await Promise.all(calls), [1, 2]);
   mark(words, 1);
 });
 
-test('a host whose set-up throws loses none of them', async (t) => {
+test('a worker whose set-up throws loses none of them', async (t) => {
   const words = shared();
   const setup = (): void => {
     if (Atomics.add(words, 0, 1) === 0) throw new Error('not this one');
@@ -140,11 +140,11 @@ test('a host whose set-up throws loses none of them', async (t) => {
   );
   await assert.rejects(
     never.run(() => 6),
-    { code: 'HOST_START_FAILED', message: /none of them/ },
+    { code: 'WORKER_START_FAILED', message: /none of them/ },
   );
 });
 
-test('a host that is to go while it starts leaves when its task is aborted, and others start', async (t) => {
+test('a worker that is to go while it starts leaves when its task is aborted, and others start', async (t) => {
   const pool = openPool(t, { size: 1 }, way);
   const aborting = new AbortController();
   const call = pool.with({ signal: aborting.signal }).run(() => 1);
@@ -165,7 +165,7 @@ test('a host that is to go while it starts leaves when its task is aborted, and 
   many.resize(1);
   assert.equal(many.cancelWaiting(), 3);
   await calls;
-  await waitFor(() => many.stats().hosts.length === 1);
+  await waitFor(() => many.stats().workers.length === 1);
   assert.equal(await many.run(() => 'one'), 'one');
 });
 
@@ -179,7 +179,7 @@ test('a higher priority that comes later is first all the same', async (t) => {
   assert.deepEqual(order, ['high', 'low', 'lower']);
 });
 
-test('the first call is first though its host is the last to start', async (t) => {
+test('the first call is first though its worker is the last to start', async (t) => {
   const words = shared();
   const pool = openPool(t, { size: 2, setup: holdOthers(words) }, way);
   const order: number[] = [];
@@ -188,7 +188,7 @@ test('the first call is first though its host is the last to start', async (t) =
   });
   await Promise.all(calls);
   mark(words, 1);
-  // The first two calls are offered to one host each: the one that starts takes the other back.
+  // The first two calls are offered to one worker each: the one that starts takes the other back.
   assert.ok(order.indexOf(0) <= 1 && order.indexOf(1) <= 1, String(order));
   assert.deepEqual(
     order.filter((each) => each > 1),
@@ -196,7 +196,7 @@ test('the first call is first though its host is the last to start', async (t) =
   );
 });
 
-test('a starting host holds no core that another pool could use', async (t) => {
+test('a starting worker holds no core that another pool could use', async (t) => {
   const words = shared();
   const waiting = openPool(t, { size: 1, setup: holdAll(words) }, way);
   const call = waiting.run(() => 1);

@@ -1,4 +1,4 @@
-// Lets a test decide when a task in a host goes on, over any channel: a file that the task waits for.
+// Lets a test decide when a task in a worker goes on, over any channel: a file that the task waits for.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

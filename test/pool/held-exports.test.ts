@@ -1,5 +1,5 @@
 // A symbol, a function or a frozen object that a module exports inside of an object or as part of a namespace is
-// the one of that module in the host, and of the caller as a result. Each way to import it is a program of its
+// the one of that module in the worker, and of the caller as a result. Each way to import it is a program of its
 // own, as what one function of a program imports is known for all.
 
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ const ways: readonly (readonly [statement: string, known: number])[] = [
 ];
 
 const check = `
-const pool = new Pool({ size: 1, host: process.argv[2] });
+const pool = new Pool({ size: 1, worker: process.argv[2] });
 const names = (value) => Object.keys(HELD).filter((key) => HELD[key] === value);
 for (const [name, value] of Object.entries(HELD)) {
   const held = { value };
@@ -64,8 +64,8 @@ test('an export inside of an object or a namespace is that of its module', async
   const waiting = ways.entries();
   const runSome = async (): Promise<void> => {
     for (const [at, [statement, known]] of waiting) {
-      const host = at % 2 === 0 ? 'process' : 'thread';
-      const { lines, stderr } = await runNode(folder, [`main-${at}.mjs`, host]);
+      const worker = at % 2 === 0 ? 'process' : 'thread';
+      const { lines, stderr } = await runNode(folder, [`main-${at}.mjs`, worker]);
       const expected = ['RED', 'BLUE', 'count'].map(
         (name) => `${name} ${JSON.stringify(Array.from({ length: 4 }, () => [name]))}`,
       );

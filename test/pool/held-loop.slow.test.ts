@@ -6,32 +6,32 @@ import { test } from 'node:test';
 import { programFolder, runNode } from './programs.js';
 import { ways } from './ways.js';
 
-/** A host that ends by itself after its answer, unheard. */
+/** A worker that ends by itself after its answer, unheard. */
 const lose = `await pool.run(() => { setImmediate(() => process.exit(3)); });`;
 
 /** What a program does, one line each; `pool` is there. */
 const waits: Readonly<Record<string, string>> = {
   'warm(n)': 'await pool.warm(2);',
-  'warm() while hosts run': 'await pool.warm(1); await pool.warm(2);',
-  'warm() after a host was lost': `await pool.warm(2); ${lose} await pool.warm(2);`,
-  'warm() while a host leaves':
+  'warm() while workers run': 'await pool.warm(1); await pool.warm(2);',
+  'warm() after a worker was lost': `await pool.warm(2); ${lose} await pool.warm(2);`,
+  'warm() while a worker leaves':
     'await pool.warm(1); const warm = pool.warm(2); pool.recycle(); await warm;',
   'warm() of a pool that grows':
     'pool.resize(1); await pool.warm(1); pool.resize(2); await pool.warm(2);',
   'warm() of two callers': 'await Promise.all([pool.warm(1), pool.warm(2)]);',
-  'recycle() of idle hosts': 'await pool.warm(2); await pool.recycle(); await pool.run(() => 1);',
-  'recycle() while hosts start': 'pool.warm(1).catch(() => {}); await pool.recycle();',
-  'recycle() of a host that was lost': `${lose} await pool.recycle();`,
+  'recycle() of idle workers': 'await pool.warm(2); await pool.recycle(); await pool.run(() => 1);',
+  'recycle() while workers start': 'pool.warm(1).catch(() => {}); await pool.recycle();',
+  'recycle() of a worker that was lost': `${lose} await pool.recycle();`,
   'hasRoom() of a full pool':
     'const calls = [1, 2, 3, 4].map((n) => pool.run((x) => x, n)); await pool.hasRoom(); await Promise.all(calls);',
-  'close() of idle hosts': 'await pool.warm(1); await pool.close();',
-  'close() while hosts start': 'pool.warm(1).catch(() => {}); await pool.close();',
+  'close() of idle workers': 'await pool.warm(1); await pool.close();',
+  'close() while workers start': 'pool.warm(1).catch(() => {}); await pool.close();',
   'close() beside a call': 'pool.run(() => 1); await pool.close({ timeoutMs: 30_000 });',
-  'close() of a host that was lost': `${lose} await pool.close();`,
+  'close() of a worker that was lost': `${lose} await pool.close();`,
   'destroy() beside a call': 'pool.run(() => 1).catch(() => {}); await pool.destroy();',
-  'destroy() of a host that was lost': `${lose} await pool.destroy();`,
+  'destroy() of a worker that was lost': `${lose} await pool.destroy();`,
   'runOnEach()': 'await pool.warm(1); await pool.runOnEach(() => 1);',
-  'a call after a host was lost': `${lose} await pool.with({ retry: 1 }).run(() => 1);`,
+  'a call after a worker was lost': `${lose} await pool.with({ retry: 1 }).run(() => 1);`,
   'a stream that is left':
     'for await (const x of await pool.run(function* () { yield 1; yield 2; })) break;',
   'a stream that waits':
@@ -57,9 +57,9 @@ const [module, script] = [
   { file: 'program.cjs', head: `const { ${names} } = require('manycore');\n` },
 ] as const;
 
-for (const { name, host, channel } of ways) {
-  const options = JSON.stringify({ host, channel, size: 2, maxWaitingTasks: 2 });
-  const { file, head } = host === 'process' ? module : script;
+for (const { name, worker, channel } of ways) {
+  const options = JSON.stringify({ worker, channel, size: 2, maxWaitingTasks: 2 });
+  const { file, head } = worker === 'process' ? module : script;
   test(`${name}: ${file} goes on after each wait`, async (t) => {
     const folder = programFolder(t, { [file]: head + programText(options) });
     const { lines, stderr, exitCode } = await runNode(folder, [file]);

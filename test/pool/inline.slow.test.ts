@@ -1,4 +1,4 @@
-// A pool that a task got, because it captured it or as an argument: its host is one core, and that core
+// A pool that a task got, because it captured it or as an argument: its worker is one core, and that core
 // is at work on the task, so what the task gives to the pool runs right there.
 
 import assert from 'node:assert/strict';
@@ -19,8 +19,8 @@ for (const way of ways) {
       await run.with({ pool })(() => process.pid),
     ]);
     assert.deepEqual(pids, [pids[0], pids[0], pids[0]]);
-    const { startedHosts } = pool.stats();
-    assert.ok(startedHosts <= 2);
+    const { startedWorkers } = pool.stats();
+    assert.ok(startedWorkers <= 2);
   });
 
   test(`${way.name}: a pool as an argument runs in the task what the task gives to it`, async (t) => {
@@ -34,7 +34,7 @@ for (const way of ways) {
       return total;
     }, other);
     assert.equal(sum, 6);
-    assert.equal(other.stats().startedHosts, 0);
+    assert.equal(other.stats().startedWorkers, 0);
   });
 }
 
@@ -53,11 +53,11 @@ test('what a pool in a task says of itself is what it ran there', async (t) => {
     return [pool.stats(), seen];
   });
   assert.deepEqual(codes, ['RangeError', 'ABORTED', 'TASK_NOT_FUNCTION']);
-  assert.deepEqual(stats.hosts, []);
-  const { startedHosts, runningTasks, waitingTasks, completedTasks, failedTasks } = stats;
+  assert.deepEqual(stats.workers, []);
+  const { startedWorkers, runningTasks, waitingTasks, completedTasks, failedTasks } = stats;
   assert.deepEqual(
-    { startedHosts, runningTasks, waitingTasks, completedTasks, failedTasks },
-    { startedHosts: 0, runningTasks: 0, waitingTasks: 0, completedTasks: 1, failedTasks: 1 },
+    { startedWorkers, runningTasks, waitingTasks, completedTasks, failedTasks },
+    { startedWorkers: 0, runningTasks: 0, waitingTasks: 0, completedTasks: 1, failedTasks: 1 },
   );
 });
 
@@ -85,7 +85,7 @@ for (const [what, folder] of [
       t,
       `import { Pool, run } from ${JSON.stringify(library)};
        const pool = new Pool({ size: 2 });
-       console.log(await run(() => pool.run((value) => value * 2, 21)), pool.stats().startedHosts);`,
+       console.log(await run(() => pool.run((value) => value * 2, 21)), pool.stats().startedWorkers);`,
     );
     assert.equal(status, 0, stderr);
     assert.equal(stdout, '42 0\n');

@@ -1,36 +1,36 @@
-// Calls with a key run in one host while it lives; runOnEach runs once in each host that is there.
+// Calls with a key run in one worker while it lives; runOnEach runs once in each worker that is there.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { announcements } from '../../src/internal/index.js';
-import { type CallOptions, hostNumber, perHost, report } from '../../src/public.js';
+import { type CallOptions, perWorker, report, workerNumber } from '../../src/public.js';
 import { random, waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';
 
-const where = () => hostNumber();
+const where = () => workerNumber();
 
 for (const way of ways) {
-  test(`${way.name}: a key keeps its host, and keys spread evenly`, async (t) => {
+  test(`${way.name}: a key keeps its worker, and keys spread evenly`, async (t) => {
     const pool = openPool(t, { size: 3 }, way);
     await pool.warm();
-    const hosts = new Map<number, Set<number | undefined>>();
+    const workers = new Map<number, Set<number | undefined>>();
     const calls = Array.from({ length: 300 }, async (_, call) => {
       const key = call % 30;
-      const host = await pool.with({ key }).run(where);
-      hosts.set(key, (hosts.get(key) ?? new Set()).add(host));
+      const worker = await pool.with({ key }).run(where);
+      workers.set(key, (workers.get(key) ?? new Set()).add(worker));
     });
     await Promise.all(calls);
-    assert.ok([...hosts.values()].every(({ size }) => size === 1));
+    assert.ok([...workers.values()].every(({ size }) => size === 1));
     const counts = new Map<number | undefined, number>();
-    for (const [host] of hosts.values()) counts.set(host, (counts.get(host) ?? 0) + 1);
+    for (const [worker] of workers.values()) counts.set(worker, (counts.get(worker) ?? 0) + 1);
     assert.deepEqual([...counts.values()], [10, 10, 10]);
   });
 
-  test(`${way.name}: runOnEach runs once in each host, in the order of their numbers`, async (t) => {
+  test(`${way.name}: runOnEach runs once in each worker, in the order of their numbers`, async (t) => {
     const pool = openPool(t, { size: 3 }, way);
     assert.deepEqual(await pool.runOnEach(where), []);
     await pool.warm();
-    const numbers = await pool.runOnEach((add: number) => add + Number(hostNumber()), 100);
+    const numbers = await pool.runOnEach((add: number) => add + Number(workerNumber()), 100);
     assert.equal(new Set(numbers).size, 3);
     assert.deepEqual(numbers, numbers.toSorted());
     await assert.rejects(
@@ -44,16 +44,16 @@ for (const way of ways) {
   });
 }
 
-test('runOnEach keeps the options of a call that hold for each host, and refuses the others', async (t) => {
+test('runOnEach keeps the options of a call that hold for each worker, and refuses the others', async (t) => {
   const pool = openPool(t, { size: 2, graceMs: 10 });
   await pool.warm();
   const seen: unknown[] = [];
   const onReport = (value: unknown): void => void seen.push(value);
-  const hosts = await pool.with({ onReport }).runOnEach(async (value: string) => {
+  const workers = await pool.with({ onReport }).runOnEach(async (value: string) => {
     await report(value);
-    return hostNumber();
+    return workerNumber();
   }, 'said');
-  assert.equal(new Set(hosts).size, 2);
+  assert.equal(new Set(workers).size, 2);
   assert.deepEqual(seen, ['said', 'said']);
   await assert.rejects(
     pool.with({ timeoutMs: 20 }).runOnEach(() => new Promise(() => {})),
@@ -75,7 +75,7 @@ test('runOnEach keeps the options of a call that hold for each host, and refuses
   assert.equal(buffer.byteLength, 1);
 });
 
-test('a key goes to another host when its own ends, and its waiting calls with it', async (t) => {
+test('a key goes to another worker when its own ends, and its waiting calls with it', async (t) => {
   const pool = openPool(t, { size: 2 });
   const gate = new Gate(t);
   await pool.warm();
@@ -91,26 +91,26 @@ test('a key goes to another host when its own ends, and its waiting calls with i
   const waiting = Array.from({ length: 5 }, () => keyed.run(() => process.pid));
   await gate.reached('busy');
   assert.equal(pool.stats().waitingTasks, 5);
-  assert.equal(typeof (await pool.run(() => 1)), 'number', 'the other host is free for others');
+  assert.equal(typeof (await pool.run(() => 1)), 'number', 'the other worker is free for others');
   process.kill(first, 'SIGKILL');
-  await assert.rejects(running, { code: 'HOST_EXITED' });
+  await assert.rejects(running, { code: 'WORKER_EXITED' });
   const pids = new Set(await Promise.all(waiting));
   assert.equal(pids.size, 1);
   assert.ok(!pids.has(first));
   gate.open();
 });
 
-/** Runs in a host: says that it runs, and waits for the file. */
+/** Runs in a worker: says that it runs, and waits for the file. */
 async function wait(file: string, mark: string): Promise<void> {
   const { existsSync, writeFileSync } = await import('node:fs');
   writeFileSync(mark, '');
   while (!existsSync(file)) await new Promise((turn) => setTimeout(turn, 5));
 }
 
-test('a call that waited for the first host comes before later ones of its key', async (t) => {
+test('a call that waited for the first worker comes before later ones of its key', async (t) => {
   const pool = openPool(t, { size: 1 });
   const gate = new Gate(t);
-  const log = perHost((): string[] => []);
+  const log = perWorker((): string[] => []);
   const note = (name: string) => log().push(name);
   const first = pool.run(wait, gate.file, gate.mark('first'));
   const calls = [pool.run(note, 'plain'), pool.with({ key: 'a' }).run(note, 'early')];
@@ -121,7 +121,7 @@ test('a call that waited for the first host comes before later ones of its key',
   assert.deepEqual(await pool.run(() => log()), ['plain', 'early', 'late']);
 });
 
-test('what waits for a host that is recycled runs in another at once', async (t) => {
+test('what waits for a worker that is recycled runs in another at once', async (t) => {
   const pool = openPool(t, { size: 1 });
   const gate = new Gate(t);
   await pool.warm();
@@ -131,7 +131,7 @@ test('what waits for a host that is recycled runs in another at once', async (t)
   const each = pool.runOnEach(where);
   await gate.reached('busy');
   const recycled = pool.recycle();
-  await assert.rejects(each, { code: 'HOST_EXITED' });
+  await assert.rejects(each, { code: 'WORKER_EXITED' });
   pool.resize(2);
   assert.equal(typeof (await next), 'number');
   gate.open();
@@ -141,7 +141,7 @@ test('what waits for a host that is recycled runs in another at once', async (t)
 test('calls run in the order of their calls, by key and without one', async (t) => {
   const pool = openPool(t, { size: 1 });
   const chance = random(t);
-  const log = perHost((): [string, number][] => []);
+  const log = perWorker((): [string, number][] => []);
   const calls = Array.from({ length: 200 }, (_, call) => {
     const key = chance.pick(['', 'a', 'b']);
     const caller = pool.with(key === '' ? {} : { key });
@@ -160,25 +160,25 @@ test('calls run in the order of their calls, by key and without one', async (t) 
   }
 });
 
-test('by chance: every call settles once while hosts come and go and calls are aborted', async (t) => {
+test('by chance: every call settles once while workers come and go and calls are aborted', async (t) => {
   const pool = openPool(t, { size: { min: 1, max: 3 }, graceMs: 10, maxWaitingTasks: 60 });
   const chance = random(t);
   const outcomes: string[] = [];
   const calls: Promise<void>[] = [];
-  const hostsOf = new Map<string, number[]>();
+  const workersOf = new Map<string, number[]>();
   const onStart = (message: unknown): void => {
-    const [name, host] = ['name', 'host'].map((each) => Reflect.get(Object(message), each));
-    const hosts = hostsOf.get(String(name)) ?? [];
-    hostsOf.set(String(name), hosts);
-    if (hosts.at(-1) !== host) hosts.push(Number(host));
+    const [name, worker] = ['name', 'worker'].map((each) => Reflect.get(Object(message), each));
+    const workers = workersOf.get(String(name)) ?? [];
+    workersOf.set(String(name), workers);
+    if (workers.at(-1) !== worker) workers.push(Number(worker));
   };
   announcements.taskStart.subscribe(onStart);
   t.after(() => announcements.taskStart.unsubscribe(onStart));
   for (let step = 0; step < 300; step += 1) {
     const kind = chance.integer(0, 60);
     if (kind === 0) {
-      const { hosts } = pool.stats();
-      const pid = hosts.length === 0 ? undefined : chance.pick(hosts).pid;
+      const { workers } = pool.stats();
+      const pid = workers.length === 0 ? undefined : chance.pick(workers).pid;
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
     } else if (kind === 1) pool.resize(chance.integer(1, 4));
     else if (kind === 2) calls.push(settled(pool.runOnEach(where)));
@@ -205,7 +205,7 @@ test('by chance: every call settles once while hosts come and go and calls are a
   }
   await Promise.all(calls);
   assert.equal(outcomes.length, calls.length);
-  const allowed = new Set(['ok', 'HOST_EXITED', 'ABORTED', 'POOL_QUEUE_FULL']);
+  const allowed = new Set(['ok', 'WORKER_EXITED', 'ABORTED', 'POOL_QUEUE_FULL']);
   assert.deepEqual(
     [...new Set(outcomes)].filter((each) => !allowed.has(each)),
     [],
@@ -213,8 +213,12 @@ test('by chance: every call settles once while hosts come and go and calls are a
   await waitFor(() => pool.stats().runningTasks === 0);
   assert.equal(pool.stats().waitingTasks, 0);
   for (const key of ['a', 'b', '3', '4']) {
-    const hosts = hostsOf.get(`key ${key}`) ?? [];
-    assert.equal(new Set(hosts).size, hosts.length, `key ${key} came back to a host: ${hosts}`);
+    const workers = workersOf.get(`key ${key}`) ?? [];
+    assert.equal(
+      new Set(workers).size,
+      workers.length,
+      `key ${key} came back to a worker: ${workers}`,
+    );
   }
 
   async function settled(call: Promise<unknown>): Promise<void> {

@@ -25,7 +25,7 @@ test('one warning for a function that sends the same large state again', async (
   assert.equal(told.length, 1);
   assert.match(
     told[0] ?? '',
-    /the function lookUp \(large-state\.test\.[jt]s:\d+:\d+\) sends \d+ KiB .*the variable table.*perHost/,
+    /the function lookUp \(large-state\.test\.[jt]s:\d+:\d+\) sends \d+ KiB .*the variable table.*perWorker/,
   );
 });
 

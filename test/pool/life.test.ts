@@ -19,18 +19,18 @@ for (const way of ways) {
     );
     assert.deepEqual(await Promise.all(calls), [...Array(50).keys()]);
     await withDeadline(Promise.all([first, second, pool.close()]), deadlineMs, 'close');
-    assert.deepEqual(pool.stats().hosts, []);
+    assert.deepEqual(pool.stats().workers, []);
     await assert.rejects(pool.warm(), { code: 'POOL_CLOSED' });
   });
 
-  test(`${way.name}: destroy() during work rejects each call with POOL_CLOSED and ends the hosts`, async (t) => {
+  test(`${way.name}: destroy() during work rejects each call with POOL_CLOSED and ends the workers`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const gate = new Gate(t);
     const [open, mark] = [gate.file, gate.mark('busy')];
     const running = pool.run(() => blockUntil(open, mark, 1));
     const waiting = [pool.run(() => 2), pool.run(() => 3)];
     await gate.reached('busy');
-    const pid = pool.stats().hosts[0]?.pid ?? 0;
+    const pid = pool.stats().workers[0]?.pid ?? 0;
     const rejections = [running, ...waiting].map((call) =>
       assert.rejects(call, { code: 'POOL_CLOSED', message: /pool was destroyed/ }),
     );
@@ -40,7 +40,7 @@ for (const way of ways) {
       pool.run(() => 4),
       { code: 'POOL_CLOSED' },
     );
-    if (way.host === 'process') assert.equal(isRunning(pid), false);
+    if (way.worker === 'process') assert.equal(isRunning(pid), false);
     await withDeadline(pool.close(), deadlineMs, 'close after destroy');
   });
 
@@ -59,20 +59,20 @@ for (const way of ways) {
     await withDeadline(closing, deadlineMs, 'close');
   });
 
-  test(`${way.name}: a pool that is closed while its hosts start leaves none behind`, async (t) => {
+  test(`${way.name}: a pool that is closed while its workers start leaves none behind`, async (t) => {
     // A thread that is killed while it loads leaves files open: on a loaded machine it needs long.
     const pool = openPool(t, { size: 2, graceMs: deadlineMs }, way);
     const warming = assert.rejects(pool.warm(), { code: 'POOL_CLOSED' });
     await withDeadline(pool.close(), deadlineMs, 'close');
     await warming;
-    assert.deepEqual(pool.stats().hosts, []);
+    assert.deepEqual(pool.stats().workers, []);
   });
 }
 
 test('a pool that did nothing closes', async () => {
   const pool = new Pool({ size: 1 });
   await withDeadline(pool.close(), deadlineMs, 'close');
-  assert.equal(pool.stats().startedHosts, 0);
+  assert.equal(pool.stats().startedWorkers, 0);
 });
 
 test('a pool closes at the end of its block', async () => {
@@ -86,7 +86,7 @@ test('a pool closes at the end of its block', async () => {
     seen.run(() => 2),
     { code: 'POOL_CLOSED' },
   );
-  assert.deepEqual(seen.stats().hosts, []);
+  assert.deepEqual(seen.stats().workers, []);
 });
 
 test('close() waits for a stream that is still read', async (t) => {
@@ -126,7 +126,7 @@ for (const way of ways) {
   test(`${way.name}: a pool that did its work has no timers and keeps no program`, async (t) => {
     const text = `
       import { Pool } from ${JSON.stringify(library)};
-      const pool = new Pool({ size: 2, host: '${way.host}', channel: '${way.channel}' });
+      const pool = new Pool({ size: 2, worker: '${way.worker}', channel: '${way.channel}' });
       const short = (value) => value;
       for (let round = 0; round < 3; round += 1) {
         await Promise.all(Array.from({ length: 200 }, (_, value) => pool.run(short, value)));
@@ -139,7 +139,7 @@ for (const way of ways) {
       const isIdle = () => pool.stats().runningTasks === 0 && timers().length === 0;
       // Work ahead is watched for some ms after it was done.
       while (!isIdle()) await new Promise((resolve) => setImmediate(resolve));
-      console.log(pool.stats().hosts.length > 0, pool.stats().cores.used);`;
+      console.log(pool.stats().workers.length > 0, pool.stats().cores.used);`;
     const { status, stdout, stderr } = await runProgram(t, text);
     assert.deepEqual([status, stdout.trim()], [0, 'true 0'], stderr);
   });

@@ -1,4 +1,4 @@
-// What threads of one process can share or hand over passes to thread hosts as by postMessage, on every
+// What threads of one process can share or hand over passes to thread workers as by postMessage, on every
 // road: as an argument, in one, captured, as a result and as an item of a map.
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ import { waitFor, withDeadline } from '../support/index.js';
 import { blockUntil } from './tasks.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
-const threadWays = ways.filter(({ host }) => host === 'thread');
+const threadWays = ways.filter(({ worker }) => worker === 'thread');
 const wasm = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
 /** No part of the types of this project. */
 const { Memory, Module } = Object(Reflect.get(globalThis, 'WebAssembly'));
@@ -26,7 +26,7 @@ const hasCode =
     return true;
   };
 
-/** What is made, and what a host says of it. */
+/** What is made, and what a worker says of it. */
 const shareable: Record<string, readonly [make: () => unknown, says: string]> = {
   SharedArrayBuffer: [() => new SharedArrayBuffer(8), 'SharedArrayBuffer 8'],
   'a small view of one': [() => new Uint8Array(new SharedArrayBuffer(8), 2, 3), 'Uint8Array 3'],
@@ -78,7 +78,7 @@ for (const way of threadWays) {
     }
   });
 
-  test(`${way.name}: shared memory is one memory, with Atomics.wait in the host`, async (t) => {
+  test(`${way.name}: shared memory is one memory, with Atomics.wait in the worker`, async (t) => {
     const words = new Int32Array(new SharedArrayBuffer(12));
     const pool = openPool(t, { size: 2, setup: () => void Atomics.add(words, 2, 1) }, way);
     const wait = () => Atomics.wait(words, 0, 0, 20_000);
@@ -88,10 +88,10 @@ for (const way of threadWays) {
     assert.equal(await waits, 'ok');
     await pool.run(add, words);
     assert.deepEqual([...words.slice(0, 2)], [0, 5]);
-    assert.ok(Atomics.load(words, 2) >= 1, 'the setup of a host has it, too');
+    assert.ok(Atomics.load(words, 2) >= 1, 'the setup of a worker has it, too');
   });
 
-  test(`${way.name}: a key that cannot be read out is used in the host`, async (t) => {
+  test(`${way.name}: a key that cannot be read out is used in the worker`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const name = { name: 'AES-GCM', iv: new Uint8Array(12) };
     const key = await crypto.subtle.generateKey({ name: 'AES-GCM', length: 128 }, false, [
@@ -213,7 +213,7 @@ for (const way of ways) {
       .run((each: ArrayBuffer) => each.byteLength, buffer);
     await assert.rejects(late, hasCode('POOL_QUEUE_FULL', /./));
     assert.equal(buffer.byteLength, 8);
-    if (way.host === 'thread') {
+    if (way.worker === 'thread') {
       const { port1: near, port2: kept } = new MessageChannel();
       t.after(() => near.close());
       const refused = pool.with({ transfer: [kept] }).run((..._given: unknown[]) => 1, kept);
@@ -287,7 +287,7 @@ function targetOf(link: string): string | undefined {
 
 for (const [what, make] of Object.entries(handles)) {
   test(`a ${what} whose call is cancelled in the queue is ended`, async (t) => {
-    const pool = openPool(t, { size: 1, host: 'thread' });
+    const pool = openPool(t, { size: 1, worker: 'thread' });
     const [given, ended] = await make(t);
     const controller = new AbortController();
     const gate = new Gate(t);
@@ -306,7 +306,7 @@ for (const [what, make] of Object.entries(handles)) {
 test('memory that Node keeps for small Buffers is refused, and stays', {
   skip: !('isMarkedAsUntransferable' in threads) && 'Node 20 copies it',
 }, async (t) => {
-  const pool = openPool(t, { size: 1, host: 'thread' });
+  const pool = openPool(t, { size: 1, worker: 'thread' });
   const small = Buffer.from('small');
   const call = async () =>
     pool.with({ transfer: listOf([small.buffer]) }).run((_given) => {}, small);
@@ -317,15 +317,15 @@ test('memory that Node keeps for small Buffers is refused, and stays', {
   assert.equal(String(small), 'small');
 });
 
-test('what went to a host that died is not lost without a word', async (t) => {
-  const pool = openPool(t, { size: 1, host: 'thread' });
+test('what went to a worker that died is not lost without a word', async (t) => {
+  const pool = openPool(t, { size: 1, worker: 'thread' });
   const { port1, port2 } = new MessageChannel();
   t.after(() => port1.close());
   const exits = pool.with({ transfer: [port2] }).run((_port) => process.exit(3), port2);
-  await assert.rejects(exits, hasCode('HOST_EXITED', /./));
+  await assert.rejects(exits, hasCode('WORKER_EXITED', /./));
 });
 
-for (const way of ways.filter(({ host }) => host === 'process')) {
+for (const way of ways.filter(({ worker }) => worker === 'process')) {
   test(`${way.name}: shared memory is refused with its way out, however large`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     for (const sizeBytes of [8, 2 ** 20]) {
@@ -333,14 +333,14 @@ for (const way of ways.filter(({ host }) => host === 'process')) {
       const call = pool.run((given) => given.length, view);
       await assert.rejects(
         call,
-        hasCode('TRANSFER_UNSUPPORTED', /shared\(bytes\).*host: 'thread'/),
+        hasCode('TRANSFER_UNSUPPORTED', /shared\(bytes\).*worker: 'thread'/),
       );
     }
   });
 }
 
-test('what is handed over waits for a host in which no neighbour blocks it', async (t) => {
-  const pool = openPool(t, { size: 1, host: 'thread', concurrentTasksPerHost: 2, graceMs: 10 });
+test('what is handed over waits for a worker in which no neighbour blocks it', async (t) => {
+  const pool = openPool(t, { size: 1, worker: 'thread', concurrentTasksPerWorker: 2, graceMs: 10 });
   const words = new Int32Array(new SharedArrayBuffer(4));
   const controller = new AbortController();
   const blocker = pool.with({ signal: controller.signal }).run(() => {
@@ -358,11 +358,11 @@ test('what is handed over waits for a host in which no neighbour blocks it', asy
   await assert.rejects(blocker, hasCode('ABORTED', /./));
   assert.deepEqual(await Promise.all(handed), [1, 1, 1]);
   assert.equal(await beside, 'beside');
-  assert.equal(pool.stats().exitedHosts, 1);
+  assert.equal(pool.stats().exitedWorkers, 1);
 });
 
-test('what is handed over goes to the host that is empty first', async (t) => {
-  const pool = openPool(t, { size: 2, host: 'thread', concurrentTasksPerHost: 2 });
+test('what is handed over goes to the worker that is empty first', async (t) => {
+  const pool = openPool(t, { size: 2, worker: 'thread', concurrentTasksPerWorker: 2 });
   await pool.warm(1);
   void pool.run(() => new Promise(() => {})).catch(() => {});
   const { port1, port2 } = new MessageChannel();

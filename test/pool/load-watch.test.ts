@@ -1,12 +1,12 @@
-// Looks at hosts after a call was taken back: as long as one may still load what that brought along.
+// Looks at workers after a call was taken back: as long as one may still load what that brought along.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TaskHost } from '../../src/pool/fleet.js';
+import type { TaskWorker } from '../../src/pool/fleet.js';
 import { LoadWatch } from '../../src/pool/load-watch.js';
 import { waitFor } from '../support/index.js';
 
-function host(inFlight: number, orphanLoad?: number) {
+function worker(inFlight: number, orphanLoad?: number) {
   let looks = 0;
   let isKilled = false;
   return {
@@ -32,10 +32,10 @@ function host(inFlight: number, orphanLoad?: number) {
   };
 }
 
-test('a host with nothing to do is let alone after one look, one that works is not', async () => {
-  const [idle, busy, loading] = [host(0), host(1), host(0, 7)];
+test('a worker with nothing to do is let alone after one look, one that works is not', async () => {
+  const [idle, busy, loading] = [worker(0), worker(1), worker(0, 7)];
   const watch = new LoadWatch(0);
-  for (const each of [idle, busy, loading]) watch.watch(each as unknown as TaskHost);
+  for (const each of [idle, busy, loading]) watch.watch(each as unknown as TaskWorker);
   await waitFor(() => loading.isKilled);
   const looks = busy.looks;
   await waitFor(() => busy.looks > looks + 4);

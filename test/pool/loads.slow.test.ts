@@ -1,4 +1,4 @@
-// Calls whose modules do not load in hosts: the call is rejected, the hosts of others go on or are replaced.
+// Calls whose modules do not load in workers: the call is rejected, the workers of others go on or are replaced.
 
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ interface Poisoned {
   readonly gate: Gate;
 }
 
-/** A pool with a ready host, in which the module does not load. */
+/** A pool with a ready worker, in which the module does not load. */
 async function poisonedPool(
   t: TestContext,
   load: string,
@@ -63,10 +63,10 @@ describe('loads that never end', { concurrency: 8 }, () => {
     for (const [load, how] of loads) {
       for (const end of ['an abort', 'its time limit'] as const) {
         // Without claims all calls count as begun; threads have seconds to end a load.
-        const isFull = way.channel === 'shm' && way.host === 'process';
+        const isFull = way.channel === 'shm' && way.worker === 'process';
         if (!isFull && (how === 'require' || (end === 'an abort') !== (load === 'awaits')))
           continue;
-        test(`${way.name}: the host whose ${how} ${load} is replaced after ${end}`, async (t) => {
+        test(`${way.name}: the worker whose ${how} ${load} is replaced after ${end}`, async (t) => {
           const { pool, gate } = await poisonedPool(t, load, way);
           const call = how === 'import' ? () => one() : requiringOne(t);
           const abort = new AbortController();
@@ -78,13 +78,13 @@ describe('loads that never end', { concurrency: 8 }, () => {
           abort.abort();
           await rejected;
           assert.equal(await next(pool), 2);
-          assert.equal(pool.stats().exitedHosts, 1);
+          assert.equal(pool.stats().exitedWorkers, 1);
           assert.equal(pool.stats().health.state, 'ok');
         });
       }
     }
 
-    test(`${way.name}: a load for a call that was given up while its host started ends`, async (t) => {
+    test(`${way.name}: a load for a call that was given up while its worker started ends`, async (t) => {
       const { pool } = await poisonedPool(t, 'awaits', way, {}, false);
       const abort = new AbortController();
       const poison = pool.with({ signal: abort.signal }).run(() => one());
@@ -94,7 +94,7 @@ describe('loads that never end', { concurrency: 8 }, () => {
     });
 
     test(`${way.name}: what waits beside a load that never ends runs elsewhere`, async (t) => {
-      const { pool, gate } = await poisonedPool(t, 'awaits', way, { concurrentTasksPerHost: 2 });
+      const { pool, gate } = await poisonedPool(t, 'awaits', way, { concurrentTasksPerWorker: 2 });
       const abort = new AbortController();
       const poison = pool.with({ signal: abort.signal, retry: 1 }).run(() => one());
       const rejected = assert.rejects(poison, { code: 'ABORTED' });
@@ -108,7 +108,7 @@ describe('loads that never end', { concurrency: 8 }, () => {
 
   for (const way of ways.filter(({ channel }) => channel === 'shm')) {
     test(`${way.name}: a task that runs beside a load which never ends finishes`, async (t) => {
-      const { pool, gate } = await poisonedPool(t, 'awaits', way, { concurrentTasksPerHost: 2 });
+      const { pool, gate } = await poisonedPool(t, 'awaits', way, { concurrentTasksPerWorker: 2 });
       const file = gate.file;
       const innocent = pool.run(async (mark: string) => {
         writeFileSync(mark, '');
@@ -127,11 +127,11 @@ describe('loads that never end', { concurrency: 8 }, () => {
       assert.equal(await next(pool), 2);
       gate.open();
       assert.equal(await innocent, 3);
-      await waitFor(() => pool.stats().exitedHosts === 1);
+      await waitFor(() => pool.stats().exitedWorkers === 1);
     });
 
     test(`${way.name}: a task that never began behind one that blocks is no reason to end it`, async (t) => {
-      const { pool, gate } = await poisonedPool(t, '', way, { concurrentTasksPerHost: 2 });
+      const { pool, gate } = await poisonedPool(t, '', way, { concurrentTasksPerWorker: 2 });
       const file = gate.file;
       const innocent = pool.run((mark: string) => {
         writeFileSync(mark, '');
@@ -143,16 +143,16 @@ describe('loads that never end', { concurrency: 8 }, () => {
         pool.with({ signal: AbortSignal.timeout(20) }).run(() => 4),
         { code: 'ABORTED' },
       );
-      // Longer than a host may take to show that its loop turns.
+      // Longer than a worker may take to show that its loop turns.
       setTimeout(() => gate.open(), 2_500);
       assert.equal(await innocent, 3);
       assert.equal(await next(pool), 2);
-      assert.equal(pool.stats().exitedHosts, 0);
+      assert.equal(pool.stats().exitedWorkers, 0);
     });
   }
 });
 
-describe('loads that end their host', { concurrency: 8 }, () => {
+describe('loads that end their worker', { concurrency: 8 }, () => {
   for (const way of ways) {
     for (const [how, size, start] of [
       ['import', 1, 'cold'],
@@ -167,7 +167,7 @@ describe('loads that end their host', { concurrency: 8 }, () => {
         const isWarm = start === 'warm';
         const { pool } = await poisonedPool(t, 'exits', way, { size }, isWarm);
         const poison = pool.run(how === 'import' ? () => one() : requiringOne(t));
-        const rejected = assert.rejects(poison, { code: 'HOST_EXITED', exitCode: 7 });
+        const rejected = assert.rejects(poison, { code: 'WORKER_EXITED', exitCode: 7 });
         const others = Array.from({ length: 20 }, (_, value) => pool.run((each) => each, value));
         await withDeadline(rejected, deadlineMs, 'the call is rejected');
         const found = await withDeadline(Promise.all(others), deadlineMs, 'the others');
@@ -187,31 +187,31 @@ describe('loads that end their host', { concurrency: 8 }, () => {
       });
     });
 
-    test(`${way.name}: a call with retry whose modules end their hosts has its retries`, async (t) => {
+    test(`${way.name}: a call with retry whose modules end their workers has its retries`, async (t) => {
       const { pool } = await poisonedPool(t, 'exits', way);
       const call = pool.with({ retry: 2 }).run(() => one());
-      await assert.rejects(call, { code: 'HOST_EXITED' });
-      assert.equal(pool.stats().exitedHosts, 3);
+      await assert.rejects(call, { code: 'WORKER_EXITED' });
+      assert.equal(pool.stats().exitedWorkers, 3);
     });
 
-    test(`${way.name}: a map whose modules end their hosts is rejected`, async (t) => {
+    test(`${way.name}: a map whose modules end their workers is rejected`, async (t) => {
       const { pool } = await poisonedPool(t, 'exits', way, { size: 2 });
       const map = pmap([1, 2, 3], () => one(), { pool });
-      await assert.rejects(withDeadline(map, deadlineMs, 'the map'), /HOST_EXITED|ended with/);
+      await assert.rejects(withDeadline(map, deadlineMs, 'the map'), /WORKER_EXITED|ended with/);
       assert.equal(await next(pool), 2);
     });
   }
 
   for (const way of processWays.filter(({ channel }) => channel === 'shm')) {
-    test('a load under which a host is killed is tried once more', async (t) => {
+    test('a load under which a worker is killed is tried once more', async (t) => {
       const { pool } = await poisonedPool(t, 'is killed', way);
       const others = Array.from({ length: 20 }, (_, value) => pool.run((each) => each, value));
       await assert.rejects(
         pool.run(() => one()),
-        { code: 'HOST_EXITED', signal: 'SIGKILL', message: /while it loaded/ },
+        { code: 'WORKER_EXITED', signal: 'SIGKILL', message: /while it loaded/ },
       );
       assert.deepEqual(await Promise.all(others), [...Array(20).keys()]);
-      assert.equal(pool.stats().exitedHosts, 2);
+      assert.equal(pool.stats().exitedWorkers, 2);
     });
   }
 });

@@ -28,7 +28,7 @@ test('a call with exports of random modules is as at home, or refused', async (t
       const wrong = lines.filter((line) => line.startsWith('["differs"'));
       assert.deepEqual(wrong, [], where);
       const loaded = lines.filter((line) => line.startsWith('["loaded'));
-      assert.deepEqual(loaded, [...new Set(loaded)], `no host loads it again: ${where}`);
+      assert.deepEqual(loaded, [...new Set(loaded)], `no worker loads it again: ${where}`);
       const counted = lines.filter((line) => line.startsWith('{'));
       assert.equal(counted.length, 1, where);
       const found = JSON.parse(counted[0] ?? '{}');

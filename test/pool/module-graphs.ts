@@ -373,7 +373,7 @@ import { inspect } from 'node:util';
 import { Pool } from 'manycore';`
     : `const { inspect } = require('node:util');
 const { Pool } = require('manycore');`;
-  const host = dice.pick(['process', 'thread']);
+  const worker = dice.pick(['process', 'thread']);
   files[file.slice(2)] = `${own}
 console.log('["loaded"]');
 ${isEsm ? 'export const config' : 'const config = exports.config'} = { size: 3 };
@@ -384,7 +384,7 @@ ${setUp.join('')}${ending}
 const calls = [
 ${calls.map((call) => `  [${JSON.stringify(call)}, ${call}],`).join('\n')}
 ];
-const start = () => all(new Pool({ size: 1, host: '${host}' }), calls);
+const start = () => all(new Pool({ size: 1, worker: '${worker}' }), calls);
 // Node warns of what is read of CommonJS exports in a circle until the program is loaded.
 ${isEsm ? 'await start();' : 'setImmediate(start);'}
 `;

@@ -24,7 +24,7 @@ import { createRequire } from 'node:module';
 const outcome = async (body) => {
   try { return inspect(await body(), { depth: 4 }) } catch (e) { return inspect([e.name, e.code, e.message]) }
 };
-const pool = new Pool({ size: 1, host: process.argv[2] });
+const pool = new Pool({ size: 1, worker: process.argv[2] });
 async function check(calls) {
   for (const [fn, ...args] of calls) {
     const home = await outcome(() => fn(...args));
@@ -36,7 +36,7 @@ async function check(calls) {
 }
 `;
 
-/** Runs `calls` in both kinds of hosts; gives what differs. */
+/** Runs `calls` in both kinds of workers; gives what differs. */
 async function differences(
   t: Parameters<typeof programFolder>[0],
   text: string,
@@ -44,7 +44,7 @@ async function differences(
 ): Promise<string> {
   const list = `await check([${calls.map((call) => `[${call}]`).join(',\n')}]);`;
   const folder = programFolder(t, { ...files, 'main.mjs': `${head}${text}\n${list}` });
-  const runs = ['process', 'thread'].map((host) => runNode(folder, ['main.mjs', host]));
+  const runs = ['process', 'thread'].map((worker) => runNode(folder, ['main.mjs', worker]));
   const [some, others] = await Promise.all(runs);
   const ended = `checked ${calls.length}`;
   return [some, others]
@@ -71,9 +71,9 @@ const specifiers = [
   ...['./x.js', '../x.js', '/abs.js', '.', './x.js?q#h', 'file:///x.js', 'data:text/javascript,1'],
   ...['fs', 'node:fs', 'plain', 'nothing', '@x/y', 'mailto:a@b.c', 'https://x.y/z.js'],
 ];
-/** Those that Node resolves otherwise than \`require\`, or refuses: where a host can ask Node itself. */
+/** Those that Node resolves otherwise than \`require\`, or refuses: where a worker can ask Node itself. */
 const furtherSpecifiers = [
-  ...['dual', 'dual/nothing', '#none', '', './a%2fb', '//host/x.js', '@x', './%ff', 'manycore'],
+  ...['dual', 'dual/nothing', '#none', '', './a%2fb', '//worker/x.js', '@x', './%ff', 'manycore'],
   ...['node:nothing', 'foo:bar', 'sub/../x'],
 ];
 
@@ -100,7 +100,7 @@ test('import.meta.resolve of a package with two builds is refused where Node can
   assert.match(found, /TRANSFER_UNSUPPORTED[^]*call it outside of the function/);
 });
 
-test('a namespace of a module of Node is that of the host, wherever it is', async (t) => {
+test('a namespace of a module of Node is that of the worker, wherever it is', async (t) => {
   const names = ['fs', 'path', 'os', 'crypto', 'util', 'events', 'assert', 'fs/promises', 'tls'];
   const imports = names.map((name, at) => `import * as n${at} from 'node:${name}';`).join('\n');
   const text = `${imports}

@@ -187,7 +187,7 @@ const cjs: typeof esm = [
   ],
   ["const both = require('./both.cjs');", 'run(() => both.list())', ['js']],
   ["const { taskSignal } = require('manycore');", 'run(() => typeof taskSignal())', 'object'],
-  ["const { perHost } = require('manycore');", 'run(() => perHost(() => 7)())', 7],
+  ["const { perWorker } = require('manycore');", 'run(() => perWorker(() => 7)())', 7],
   ["const { shared } = require('manycore');", 'run(() => shared(8).byteLength)', 8],
   [
     "const mc = require('manycore'); const o = { mc };",
@@ -214,7 +214,7 @@ module_exports = async (run) => await ${call};`.replace(
     const main = `${load}
 const start = async () => {
   for (let at = 0; at < ${cases.length}; at += 1) {
-    // A host of its own: modules have their state in each.
+    // A worker of its own: modules have their state in each.
     const pool = new Pool({ size: 1 });
     try {
       const { default: callIt } = await import(\`./case-\${at}.${kind}\`);

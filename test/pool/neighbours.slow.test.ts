@@ -1,4 +1,4 @@
-// Tasks that run beside one another in a host: what one of them does is no fault of the others.
+// Tasks that run beside one another in a worker: what one of them does is no fault of the others.
 
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -35,8 +35,8 @@ async function giveUp(pool: Pool, gate: Gate, culprit: (mark: string) => unknown
 
 for (const way of ways) {
   for (const how of ['aborted', 'out of time']) {
-    test(`${way.name}: a task beside one that is ${how} finishes, and then the host ends`, async (t) => {
-      const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2, graceMs: 10 }, way);
+    test(`${way.name}: a task beside one that is ${how} finishes, and then the worker ends`, async (t) => {
+      const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 2, graceMs: 10 }, way);
       const gate = new Gate(t);
       const abort = new AbortController();
       const innocent = pool.run(passGate, gate.file, gate.mark('innocent'));
@@ -56,7 +56,7 @@ for (const way of ways) {
         ),
         'next',
       );
-      assert.equal(pool.stats().exitedHosts, 0);
+      assert.equal(pool.stats().exitedWorkers, 0);
       gate.open();
       assert.equal(await innocent, 'done');
       assert.equal(await pool.run(() => 'later'), 'later');
@@ -64,10 +64,10 @@ for (const way of ways) {
   }
 
   test(`${way.name}: a neighbour of one that blocks the loop is told whose fault it was`, async (t) => {
-    const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2, graceMs: 10 }, way);
+    const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 2, graceMs: 10 }, way);
     const gate = new Gate(t);
     const innocent = assert.rejects(pool.run(passGate, gate.file, gate.mark('innocent')), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       message: /because block beside it went on after it was given up/,
     });
     await gate.reached('innocent');
@@ -76,7 +76,7 @@ for (const way of ways) {
   });
 
   test(`${way.name}: a neighbour with retry runs again elsewhere`, async (t) => {
-    const pool = openPool(t, { size: 1, concurrentTasksPerHost: 2, graceMs: 10 }, way);
+    const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 2, graceMs: 10 }, way);
     const gate = new Gate(t);
     const innocent = pool.with({ retry: 1 }).run(passGate, gate.file, gate.mark('innocent'));
     await gate.reached('innocent');
@@ -86,11 +86,11 @@ for (const way of ways) {
   });
 
   test(`${way.name}: a neighbour has its time, and no more`, async (t) => {
-    const options = { size: 1, concurrentTasksPerHost: 2, graceMs: 10, neighbourGraceMs: 100 };
+    const options = { size: 1, concurrentTasksPerWorker: 2, graceMs: 10, neighbourGraceMs: 100 };
     const pool = openPool(t, options, way);
     const gate = new Gate(t);
     const innocent = assert.rejects(pool.run(passGate, gate.file, gate.mark('innocent')), {
-      code: 'HOST_EXITED',
+      code: 'WORKER_EXITED',
       message: /because goOn beside it .* raise neighbourGraceMs/,
     });
     await gate.reached('innocent');

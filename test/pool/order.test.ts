@@ -5,7 +5,7 @@ import { blockUntil, countCalls, crowd, spinMs } from './tasks.js';
 import { Gate, openPool, ways } from './ways.js';
 
 for (const way of ways) {
-  test(`${way.name}: one host runs tasks in the order of their calls`, async (t) => {
+  test(`${way.name}: one worker runs tasks in the order of their calls`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const first = Array.from({ length: 40 }, () => pool.run(() => countCalls()));
     assert.deepEqual(
@@ -70,8 +70,8 @@ for (const way of ways) {
     assert.equal(await pool.run(() => 5), 5);
   });
 
-  test(`${way.name}: async tasks run so many at a time in a host as it may have`, async (t) => {
-    const pool = openPool(t, { size: 1, concurrentTasksPerHost: 3 }, way);
+  test(`${way.name}: async tasks run so many at a time in a worker as it may have`, async (t) => {
+    const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 3 }, way);
     const counts = await Promise.all(Array.from({ length: 12 }, () => pool.run(() => crowd())));
     assert.equal(Math.max(...counts), 3);
     const alone = openPool(t, { size: 1 }, way);
@@ -88,7 +88,7 @@ test('the time that a task waits does not count for its timeout', async (t) => {
   await blocker;
 });
 
-test('with two hosts a long task does not hold the tasks behind it', async (t) => {
+test('with two workers a long task does not hold the tasks behind it', async (t) => {
   const pool = openPool(t, { size: 2 });
   await pool.warm();
   const gate = new Gate(t);

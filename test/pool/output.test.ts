@@ -1,8 +1,8 @@
-// With onOutput, what hosts write comes to a listener: all of it, before the end of its host is reported.
+// With onOutput, what workers write comes to a listener: all of it, before the end of its worker is reported.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostNumber, type OutputSource } from '../../src/public.js';
+import { type OutputSource, workerNumber } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { openPool, ways } from './ways.js';
 
@@ -11,28 +11,28 @@ interface Heard extends OutputSource {
 }
 
 for (const way of ways) {
-  test(`${way.name}: stdout and stderr of a host come with its number, letters whole`, async (t) => {
+  test(`${way.name}: stdout and stderr of a worker come with its number, letters whole`, async (t) => {
     const heard: Heard[] = [];
     const onOutput = (text: string, from: OutputSource): void => void heard.push({ text, ...from });
     const pool = openPool(t, { size: 1, onOutput }, way);
     const long = 'Ærøskøbing '.repeat(20_000);
-    const host = await pool.run((text: string) => {
+    const worker = await pool.run((text: string) => {
       process.stdout.write(text);
       console.error('an error');
-      return hostNumber();
+      return workerNumber();
     }, long);
     await pool.close();
     const all = (stream: string): string => {
-      const own = heard.filter((each) => each.stream === stream && each.host === host);
+      const own = heard.filter((each) => each.stream === stream && each.worker === worker);
       return own.map(({ text }) => text).join('');
     };
     assert.equal(all('stdout'), long);
     assert.equal(all('stderr'), 'an error\n');
-    assert.equal(heard.length, heard.filter((each) => each.host === host).length);
+    assert.equal(heard.length, heard.filter((each) => each.worker === worker).length);
   });
 }
 
-test('what a process wrote before it was killed comes before HOST_EXITED', async (t) => {
+test('what a process wrote before it was killed comes before WORKER_EXITED', async (t) => {
   let text = '';
   const onOutput = (piece: string): void => {
     text += piece;
@@ -44,11 +44,11 @@ test('what a process wrote before it was killed comes before HOST_EXITED', async
     process.kill(process.pid, 'SIGKILL');
     await new Promise(() => {});
   });
-  await assert.rejects(call, { code: 'HOST_EXITED' });
+  await assert.rejects(call, { code: 'WORKER_EXITED' });
   assert.equal(text, 'last words');
 });
 
-test('a child of a host that holds its output open does not hold its end up', async (t) => {
+test('a child of a worker that holds its output open does not hold its end up', async (t) => {
   const pool = openPool(t, { size: 1, onOutput: () => {} });
   const child = await pool.run(async () => {
     const { spawn } = await import('node:child_process');
@@ -60,7 +60,7 @@ test('a child of a host that holds its output open does not hold its end up', as
   });
   t.after(() => process.kill(child, 'SIGKILL'));
   await pool.close();
-  await waitFor(() => pool.stats().hosts.length === 0);
+  await waitFor(() => pool.stats().workers.length === 0);
 });
 
 test('a listener that is none', (t) => {

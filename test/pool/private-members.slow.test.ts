@@ -22,7 +22,7 @@ const roads: Readonly<Record<string, (pool: Pool, make: () => unknown) => unknow
   body: (_pool, make) => copy([make()]),
 };
 
-/** Roads that have a host of this kind in them; all of them once. */
+/** Roads that have a worker of this kind in them; all of them once. */
 const roadsOf = (way: Way) =>
   Object.entries(roads).filter(([road]) => way === ways[0] || road === 'result');
 

@@ -1,4 +1,4 @@
-// The end of a program is the end of its hosts: their exit listeners run, their coverage is written,
+// The end of a program is the end of its workers: their exit listeners run, their coverage is written,
 // and the program waits for them a short while, however it ends.
 
 import assert from 'node:assert/strict';
@@ -16,13 +16,13 @@ const listen = `() => {
   return process.pid;
 }`;
 
-/** Each way to use hosts without ever closing a pool. */
+/** Each way to use workers without ever closing a pool. */
 const uses = {
   'run()': `const pids = [await run(${listen})];`,
   'a pool': `const pool = new Pool({ size: 2 }); await pool.warm(); const pids = [await pool.run(${listen})];`,
   'a pool over a socket': `const pool = new Pool({ size: 1, channel: 'socket' }); const pids = [await pool.run(${listen})];`,
   'pmap()': `const pids = await pmap([1], ${listen});`,
-  'hosts of a concurrent pool': `const pool = new Pool({ size: 1, concurrentTasksPerHost: 4 }); const pids = [await pool.run(${listen})];`,
+  'workers of a concurrent pool': `const pool = new Pool({ size: 1, concurrentTasksPerWorker: 4 }); const pids = [await pool.run(${listen})];`,
 } as const;
 
 /** Each way to end, and the exit code. */
@@ -43,26 +43,26 @@ function program(use: string, end: string): string {
 
 for (const [useName, use] of Object.entries(uses)) {
   for (const [endName, [end, code]] of Object.entries(ends)) {
-    test(`${useName}: the exit listeners of hosts run when the program ends ${endName}`, async (t) => {
+    test(`${useName}: the exit listeners of workers run when the program ends ${endName}`, async (t) => {
       const { status, stdout, stderr } = await runProgram(t, program(use, end));
       const pids: number[] = JSON.parse(stdout);
       assert.equal(status, code, stderr);
       for (const pid of pids) {
         assert.match(stderr, new RegExp(`^flushed ${pid}$`, 'm'));
-        assert.equal(isRunning(pid), false, 'the host has ended before its program');
+        assert.equal(isRunning(pid), false, 'the worker has ended before its program');
       }
     });
   }
 }
 
-test('exit listeners of thread hosts run when the program ends by itself', async (t) => {
-  const use = `const pool = new Pool({ size: 1, host: 'thread' }); const pids = [await pool.run(${listen})];`;
+test('exit listeners of thread workers run when the program ends by itself', async (t) => {
+  const use = `const pool = new Pool({ size: 1, worker: 'thread' }); const pids = [await pool.run(${listen})];`;
   const { status, stderr } = await runProgram(t, program(use, ''));
   assert.equal(status, 0, stderr);
   assert.match(stderr, /^flushed/m);
 });
 
-test('hosts of a worker thread run their exit listeners when the thread ends', async (t) => {
+test('workers of a worker thread run their exit listeners when the thread ends', async (t) => {
   const { status, stderr } = await runProgram(
     t,
     `import fs from 'node:fs';
@@ -76,7 +76,7 @@ test('hosts of a worker thread run their exit listeners when the thread ends', a
   assert.match(stderr, /^flushed/m);
 });
 
-test('a program whose loop ends twice may call hosts in between', async (t) => {
+test('a program whose loop ends twice may call workers in between', async (t) => {
   const { status, stdout, stderr } = await runProgram(
     t,
     `import { run } from ${JSON.stringify(library)};
@@ -86,18 +86,18 @@ test('a program whose loop ends twice may call hosts in between', async (t) => {
   assert.deepEqual([status, stdout], [0, '1\n2\n'], stderr);
 });
 
-test('hosts of size.min that left at the end of a program are not started again', async (t) => {
+test('workers of size.min that left at the end of a program are not started again', async (t) => {
   const { status, stdout, stderr } = await runProgram(
     t,
     `import { Pool } from ${JSON.stringify(library)};
      const pool = new Pool({ size: { min: 2, max: 3 } });
-     process.on('exit', () => console.log(pool.stats().startedHosts));
+     process.on('exit', () => console.log(pool.stats().startedWorkers));
      await pool.warm(2);`,
   );
   assert.deepEqual([status, stdout], [0, '2\n'], stderr);
 });
 
-test('a host that does not leave is ended after the grace time', async (t) => {
+test('a worker that does not leave is ended after the grace time', async (t) => {
   const { status, stdout, stderr } = await runProgram(
     t,
     `import { run } from ${JSON.stringify(library)};
@@ -107,7 +107,7 @@ test('a host that does not leave is ended after the grace time', async (t) => {
   assert.equal(isRunning(Number(stdout)), false);
 });
 
-test('a host in an endless loop does not hold process.exit()', async (t) => {
+test('a worker in an endless loop does not hold process.exit()', async (t) => {
   const { status } = await runProgram(
     t,
     `import { Pool } from ${JSON.stringify(library)};
@@ -135,7 +135,7 @@ function folderFor(t: TestContext): string {
 }
 
 for (const end of ['', 'process.exit(0);']) {
-  test(`each host writes its coverage at the end of the program ${end}`, async (t) => {
+  test(`each worker writes its coverage at the end of the program ${end}`, async (t) => {
     const folder = folderFor(t);
     const { status, stderr } = await runProgram(
       t,
@@ -147,6 +147,6 @@ for (const end of ['', 'process.exit(0);']) {
     );
     assert.equal(status, 0, stderr);
     assert.equal(readdirSync(folder).length, 2);
-    assert.notEqual(coveredFunctions(folder, 'host/runner.js').length, 0);
+    assert.notEqual(coveredFunctions(folder, 'worker/runner.js').length, 0);
   });
 }

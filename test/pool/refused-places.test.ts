@@ -110,7 +110,7 @@ test('a refusal names the place of the value, and the line of whoever put it the
         const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
         assert.match(frames.join('\n'), here, `${road}: ${error.stack}`);
         assert.equal(new Set(frames).size, frames.length, `${road}: ${error.stack}`);
-        assert.doesNotMatch(frames.join('\n'), /\/src\/(?:context|host|pool)\//, road);
+        assert.doesNotMatch(frames.join('\n'), /\/src\/(?:context|worker|pool)\//, road);
         return true;
       },
     );

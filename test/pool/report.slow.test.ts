@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
-import { InlineReports } from '../../src/host/report.js';
 import { Pool, pmap, report, run } from '../../src/public.js';
+import { InlineReports } from '../../src/worker/report.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
@@ -61,7 +61,7 @@ for (const way of ways) {
   });
 
   test(`${way.name}: reports of concurrent tasks go to their own callers`, async (t) => {
-    const pool = openPool(t, { size: 1, concurrentTasksPerHost: 3 }, way);
+    const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 3 }, way);
     const seen: number[][] = [[], [], []];
     await Promise.all(
       seen.map((list, at) =>
@@ -218,18 +218,19 @@ const taskOf = (name: string, body: Nested) => async (): Promise<unknown[]> => {
   return got;
 };
 
-const places = ['hosts', 'threads', 'hosts with two tasks', 'a task in a task'] as const;
+const places = ['workers', 'threads', 'workers with two tasks', 'a task in a task'] as const;
 
 for (const place of places) {
   test(`reports of calls inside tasks go to their own listeners: in ${place}`, async (t) => {
     const pool = openPool(t, {
       size: 1,
-      host: place === 'threads' ? 'thread' : 'process',
-      concurrentTasksPerHost: place === 'hosts with two tasks' ? 2 : 1,
+      worker: place === 'threads' ? 'thread' : 'process',
+      concurrentTasksPerWorker: place === 'workers with two tasks' ? 2 : 1,
     });
     for (const [name, body] of Object.entries(nested)) {
-      // Pools in tasks start hosts, which takes time.
-      const isTried = place === (name.includes('that reports') ? 'hosts with two tasks' : 'hosts');
+      // Pools in tasks start workers, which takes time.
+      const isTried =
+        place === (name.includes('that reports') ? 'workers with two tasks' : 'workers');
       if (name.includes('another pool') && !isTried) continue;
       const task = taskOf(name, body);
       const outer: unknown[] = [];
@@ -239,7 +240,7 @@ for (const place of places) {
         : call(task));
       assert.deepEqual(got, expected[name] ?? [], name);
       assert.deepEqual(outer, ['before', ...passed(name), 'after'], name);
-      if (place !== 'hosts' || name.includes('another pool')) continue;
+      if (place !== 'workers' || name.includes('another pool')) continue;
       assert.deepEqual(await pool.run(task), got, `${name}, without a listener around`);
     }
   });

@@ -79,7 +79,7 @@ for (const way of ways) {
     assert.equal(await pool.run(() => 'still there'), 'still there');
   });
 
-  test(`${way.name}: a stack names the line that threw, the host, and the caller's line`, async (t) => {
+  test(`${way.name}: a stack names the line that threw, the worker, and the caller's line`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     async function callerOfTheTask(): Promise<void> {
       await pool.run(function deepInTheTask() {
@@ -89,15 +89,15 @@ for (const way of ways) {
     await assert.rejects(callerOfTheTask(), (error: Error) => {
       const lines = error.stack?.split('\n') ?? [];
       const thrown = lines.findIndex((line) => /deepInTheTask.*results\.slow\.test\./.test(line));
-      const host = lines.findIndex((line) => /at \[host \d+/.test(line));
+      const worker = lines.findIndex((line) => /at \[worker \d+/.test(line));
       const caller = lines.findIndex((line) => /callerOfTheTask.*results\.slow\.test\./.test(line));
-      assert.ok(thrown > 0 && thrown < host && host < caller, error.stack);
+      assert.ok(thrown > 0 && thrown < worker && worker < caller, error.stack);
       assert.equal(lines[0], 'Error: with a stack');
       return true;
     });
   });
 
-  test(`${way.name}: the error of a generator has the frames of the host and of whoever awaited it`, async (t) => {
+  test(`${way.name}: the error of a generator has the frames of the worker and of whoever awaited it`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     await pool.warm();
     async function readerOfTheStream(): Promise<void> {
@@ -112,20 +112,20 @@ for (const way of ways) {
     await assert.rejects(readerOfTheStream(), (error: Error) => {
       assert.match(
         error.stack ?? '',
-        /in the middle\n.*deepInTheGenerator[^]*\[host \d+[^]*readerOfTheStream.*results\.slow\.test/,
+        /in the middle\n.*deepInTheGenerator[^]*\[worker \d+[^]*readerOfTheStream.*results\.slow\.test/,
       );
       return true;
     });
   });
 
-  test(`${way.name}: HOST_EXITED has the frames of the caller`, async (t) => {
+  test(`${way.name}: WORKER_EXITED has the frames of the caller`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     async function callerOfTheExit(): Promise<void> {
       await pool.run(() => process.exit(3));
     }
     await assert.rejects(callerOfTheExit(), (error: Error & { code?: string }) => {
-      assert.equal(error.code, 'HOST_EXITED');
-      assert.match(error.stack ?? '', /\[host \d+[^]*callerOfTheExit.*results\.slow\.test/);
+      assert.equal(error.code, 'WORKER_EXITED');
+      assert.match(error.stack ?? '', /\[worker \d+[^]*callerOfTheExit.*results\.slow\.test/);
       return true;
     });
   });
@@ -141,7 +141,7 @@ for (const way of ways) {
     await assert.rejects(pool.run(later, -1), RangeError);
   });
 
-  test(`${way.name}: a task named by module and export runs in the host`, async (t) => {
+  test(`${way.name}: a task named by module and export runs in the worker`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const add = task<(a: number, b: number) => number>(
       new URL('./tasks.js', import.meta.url),

@@ -14,7 +14,7 @@ export const start = (pool) => pool.run(() => { put('own'); return cache.size })
 export const startShared = () => run(() => { put('own'); return cache.size });`,
   'main.mjs': `import { pmap, Pool } from 'manycore';
 import { make, put, start, startShared } from './store.mjs';
-const pool = new Pool({ size: 1, host: 'thread' });
+const pool = new Pool({ size: 1, worker: 'thread' });
 const job = make();
 const lines = [
   await pool.run(job),

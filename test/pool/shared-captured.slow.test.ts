@@ -130,20 +130,20 @@ const uses: readonly (readonly [string, Use])[] = [
     },
   ],
   [
-    'a buffer captured by a call whose host dies',
+    'a buffer captured by a call whose worker dies',
     async (pool) => {
       const bytes = shared(sizeBytes);
       const call = pool.run(() => {
         bytes[0] = 12;
         process.exit(1);
       });
-      await assert.rejects(call, { code: 'HOST_EXITED' });
+      await assert.rejects(call, { code: 'WORKER_EXITED' });
       assert.equal(bytes[0], 12);
     },
   ],
 ];
 
-/** Uses of one buffer; no view of it is left in the host when they have ended. */
+/** Uses of one buffer; no view of it is left in the worker when they have ended. */
 const usesOfOne: readonly (readonly [
   string,
   (pool: Pool, bytes: Buffer, folder: string) => Promise<void>,
@@ -157,7 +157,7 @@ const usesOfOne: readonly (readonly [
     },
   ],
   [
-    'an argument of a function that cannot be made in the host',
+    'an argument of a function that cannot be made in the worker',
     async (pool, bytes, folder) => {
       const file = `${folder}/gone.mjs`;
       writeFileSync(file, 'export class Gone {}');
@@ -187,15 +187,15 @@ for (const way of ways.filter(({ channel }) => channel === 'shm')) {
     });
   }
 
-  test(`${way.name}: a buffer that a set-up captured is there for each host, and freed with the pool`, async () => {
+  test(`${way.name}: a buffer that a set-up captured is there for each worker, and freed with the pool`, async () => {
     await (async () => {
       const bytes = shared(sizeBytes);
       const setup = (): void => {
         bytes[0] = (bytes[0] ?? 0) + 1;
       };
       // Not by openPool: the pool that is to be destroyed after the test would keep `setup`.
-      const { host, channel } = way;
-      const pool = new Pool({ host, channel, size: 1, maxTasksPerHost: 1, setup });
+      const { worker, channel } = way;
+      const pool = new Pool({ worker, channel, size: 1, maxTasksPerWorker: 1, setup });
       try {
         for (const _ of [1, 2, 3]) await pool.run(() => 0);
         assert.equal(bytes[0], 3);
@@ -241,8 +241,8 @@ for (const way of ways.filter(({ channel }) => channel === 'shm')) {
 
   test(`${way.name}: shared bytes that another channel's task captured and gets in an object are one copy`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
-    const channel = way.host === 'process' ? 'socket' : 'memory';
-    const other = openPool(t, { size: 1, host: way.host, channel });
+    const channel = way.worker === 'process' ? 'socket' : 'memory';
+    const other = openPool(t, { size: 1, worker: way.worker, channel });
     const bytes = shared(new Uint8Array([1, 2, 3]));
     const write = (given: Frame): number[] => {
       given.bytes[0] = 9;

@@ -54,7 +54,7 @@ for (const way of shmWays) {
     assert.deepEqual([bytes[0], bytes[9], bytes[10], bytes.length], [4, 4, 3, 200_000]);
   });
 
-  test(`${way.name}: two hosts see the same shared bytes`, async (t) => {
+  test(`${way.name}: two workers see the same shared bytes`, async (t) => {
     const pool = openPool(t, { size: 2 }, way);
     const counters = new Int32Array(shared(8).buffer, 0, 2);
     const meet = async (mine: number, given: Int32Array): Promise<number> => {

@@ -1,4 +1,4 @@
-// Stacks as users see them: frames of the host and of the caller, none of ours and none of Node's,
+// Stacks as users see them: frames of the worker and of the caller, none of ours and none of Node's,
 // whichever way the package is loaded and whether or not source maps are on.
 
 import assert from 'node:assert/strict';
@@ -56,7 +56,7 @@ for (const [what, file] of [
         assert.doesNotMatch(stack, /[( ]node:/);
         assert.match(stack, /at \w+ \(.*program\.mjs:\d+:\d+\)/);
       }
-      assert.match(stacks[0] ?? '', /at \[host \d+, process \d+\]\n.*at async caller/);
+      assert.match(stacks[0] ?? '', /at \[worker \d+, process \d+\]\n.*at async caller/);
       assert.match(stacks[2] ?? '', /at innermost/);
     });
   }
@@ -79,7 +79,7 @@ for (const [code, call] of Object.entries(ended)) {
     const library = `file://${root}dist/bundle/index.js`;
     const text = `
       import { Pool } from ${JSON.stringify(library)};
-      const pool = new Pool({ size: 1, concurrentTasksPerHost: 1 });
+      const pool = new Pool({ size: 1, concurrentTasksPerWorker: 1 });
       async function caller() { ${call} }
       try { await caller(); } catch ({ code, stack }) { console.log(JSON.stringify([code, stack])); }
       pool.destroy();`;

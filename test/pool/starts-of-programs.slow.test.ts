@@ -1,4 +1,4 @@
-// However a program is started, no host runs it again: the entry that Node resolved, what a runner
+// However a program is started, no worker runs it again: the entry that Node resolved, what a runner
 // imports, what --import, --require and NODE_OPTIONS load before there is an entry.
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ console.log(await run(() => job.go()), await run((given) => given instanceof Job
 /** Threads have the flags of their process, unless they are given others. */
 const threads = `import { Pool } from 'manycore';
 console.log('loaded');
-const pool = new Pool({ host: 'thread', size: { min: 1, max: 1 } });
+const pool = new Pool({ worker: 'thread', size: { min: 1, max: 1 } });
 export class Job { go() { return 42 } }
 const job = new Job();
 console.log(await pool.run(() => job.go()), await pool.run((given) => given instanceof Job, job));
@@ -138,7 +138,7 @@ const starts: readonly Start[] = [
   ...keeping.map((_, at) => ['esm', ['-e', `import('./keeps-${at}.mjs')`]] as const),
 ];
 
-test('no host runs the program again, however it was started', async (t) => {
+test('no worker runs the program again, however it was started', async (t) => {
   const root = programFolder(t, files);
   symlinkSync('app.js', join(root, 'esm/link.js'));
   const waiting = starts.entries();
@@ -153,7 +153,7 @@ test('no host runs the program again, however it was started', async (t) => {
   await Promise.all([runSome(), runSome()]);
 });
 
-test('`module` and `require.main` have in hosts what they have in the program', async (t) => {
+test('`module` and `require.main` have in workers what they have in the program', async (t) => {
   const look = `const look = () => [
   require.main === module, require.main?.filename, require.main?.path, require.main?.paths, require.main?.id,
   typeof require.main?.require, module.id, module.path, module.paths, module.filename, module.loaded,
@@ -163,7 +163,7 @@ test('`module` and `require.main` have in hosts what they have in the program', 
   const ask = `const assert = require('node:assert');
 const { run, Pool } = require('manycore');
 exports.ask = async (look) => {
-  const threads = new Pool({ host: 'thread', size: 1 });
+  const threads = new Pool({ worker: 'thread', size: 1 });
   const [isMain, ...home] = look();
   for (const tried of [run(look), run(async (look) => run(look), look), threads.run(look)]) {
     const [isMainThere, ...there] = await tried;
@@ -197,13 +197,13 @@ passTo(ask);`,
   }
 });
 
-test('hosts load what NODE_OPTIONS loads besides the program', async (t) => {
+test('workers load what NODE_OPTIONS loads besides the program', async (t) => {
   const folder = programFolder(t, {
     'a "2".mjs': 'process.agents += 1;',
     'agent.mjs': 'process.agents = (process.agents ?? 0) + 1;',
     'app.mjs': `import { Pool } from 'manycore';
-for (const host of ['process', 'thread']) {
-  const pool = new Pool({ size: 1, host, env: { NODE_OPTIONS: process.env.NODE_OPTIONS, mine: '1' } });
+for (const worker of ['process', 'thread']) {
+  const pool = new Pool({ size: 1, worker, env: { NODE_OPTIONS: process.env.NODE_OPTIONS, mine: '1' } });
   const found = await pool.run(() => [process.agents, process.env.NODE_OPTIONS, process.env.mine]);
   console.log(JSON.stringify(found));
   await pool.close();
@@ -217,11 +217,11 @@ for (const host of ['process', 'thread']) {
   assert.equal(stderr, '');
 });
 
-for (const host of ['process', 'thread']) {
-  test(`a preload that is not seen to start tasks ends the start of its host: ${host}`, async (t) => {
+for (const worker of ['process', 'thread']) {
+  test(`a preload that is not seen to start tasks ends the start of its worker: ${worker}`, async (t) => {
     const text = `const { Pool } = await import('many' + 'core');
 console.log('loaded');
-await new Pool({ size: 1, host: '${host}' }).run(() => 1);`;
+await new Pool({ size: 1, worker: '${worker}' }).run(() => 1);`;
     const folder = programFolder(t, { 'hidden.mjs': text });
     const { lines, stderr, exitCode } = await runNode(folder, [
       '--import',
@@ -235,15 +235,15 @@ await new Pool({ size: 1, host: '${host}' }).run(() => 1);`;
   });
 }
 
-test('a CommonJS module that throws while it loads in a host is refused, and the host lives', async (t) => {
+test('a CommonJS module that throws while it loads in a worker is refused, and the worker lives', async (t) => {
   const folder = programFolder(t, {
     'bad.cjs':
       "if (!process.argv[1].endsWith('app.cjs')) throw new Error('not here');\nexports.value = () => 1;",
     'app.cjs': `const { Pool } = require('manycore');
 const bad = require('./bad.cjs');
 (async () => {
-  for (const host of ['process', 'thread']) {
-    const pool = new Pool({ size: 1, host });
+  for (const worker of ['process', 'thread']) {
+    const pool = new Pool({ size: 1, worker });
     const pid = await pool.run(() => process.pid);
     await pool.run(() => bad.value()).catch(({ code }) => console.log(code));
     console.log(await pool.run(() => process.pid) === pid);

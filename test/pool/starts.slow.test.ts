@@ -29,7 +29,7 @@ function listen(t: TestContext, name: string): object[] {
   return messages;
 }
 
-/** Its hosts fail to start until the file `mended` is there. */
+/** Its workers fail to start until the file `mended` is there. */
 function brokenPool(t: TestContext, options: PoolOptions): { pool: Pool; mend: () => void } {
   const mended = new Gate(t).mark('mended');
   const setup = (): void => {
@@ -40,14 +40,14 @@ function brokenPool(t: TestContext, options: PoolOptions): { pool: Pool; mend: (
 }
 
 for (const size of [1, 2, 8]) {
-  test(`a pool of ${size} whose hosts are all killed once at their start loses no task`, async (t) => {
+  test(`a pool of ${size} whose workers are all killed once at their start loses no task`, async (t) => {
     const pool = openPool(t, { size });
     const calls = Array.from({ length: 200 }, (_, index) =>
       pool.run((value: number) => value, index),
     );
     const killed = new Set<number>();
     await waitFor(() => {
-      for (const { pid, state } of pool.stats().hosts) {
+      for (const { pid, state } of pool.stats().workers) {
         if (pid === undefined || killed.size >= size || killed.has(pid)) continue;
         if (state !== 'starting') break;
         process.kill(pid, 'SIGKILL');
@@ -81,20 +81,20 @@ const lasting: Record<string, PoolOptions> = {
   'a set-up that exits': { setup: () => process.exit(3) },
 };
 
-for (const host of ['process', 'thread'] as const) {
+for (const worker of ['process', 'thread'] as const) {
   for (const [what, options] of Object.entries(lasting)) {
     // A thread without a heap takes the process along, and variables of files are the whole process's.
-    if (host === 'thread' && /heap|variables/.test(what)) continue;
-    test(`${host}: ${what} rejects what waits, retry or not, long before the time is over`, async (t) => {
-      const pool = openPool(t, { size: 2, host, ...options, startRetryMs: endlessMs });
+    if (worker === 'thread' && /heap|variables/.test(what)) continue;
+    test(`${worker}: ${what} rejects what waits, retry or not, long before the time is over`, async (t) => {
+      const pool = openPool(t, { size: 2, worker, ...options, startRetryMs: endlessMs });
       const calls = [call(pool), call(pool, mayFail)];
       for (const each of calls) {
         await assert.rejects(each, {
-          code: 'HOST_START_FAILED',
+          code: 'WORKER_START_FAILED',
           message: /the next start would fail as well/,
         });
       }
-      assert.ok(pool.stats().startedHosts <= 8, `${pool.stats().startedHosts} starts`);
+      assert.ok(pool.stats().startedWorkers <= 8, `${pool.stats().startedWorkers} starts`);
     });
   }
 }
@@ -102,7 +102,7 @@ for (const host of ['process', 'thread'] as const) {
 test('when the time is over what waits is rejected, with the last failure and the way out', async (t) => {
   const { pool } = brokenPool(t, { size: 1, startRetryMs: 200 });
   await assert.rejects(call(pool), {
-    code: 'HOST_START_FAILED',
+    code: 'WORKER_START_FAILED',
     message:
       /no database; (?:1 start|\d+ starts in a row) failed in 0\.2 s: mend that, or raise startRetryMs/,
   });
@@ -112,9 +112,9 @@ test('a task with retry waits on when others are rejected, once more for each re
   const { pool, mend } = brokenPool(t, { size: 2, startRetryMs: 100 });
   const kept = call(pool, { retry: 1_000 });
   const last = call(pool, { retry: 1 });
-  await assert.rejects(call(pool), { code: 'HOST_START_FAILED' });
+  await assert.rejects(call(pool), { code: 'WORKER_START_FAILED' });
   assert.equal(pool.stats().waitingTasks, 2);
-  await assert.rejects(last, { code: 'HOST_START_FAILED' });
+  await assert.rejects(last, { code: 'WORKER_START_FAILED' });
   mend();
   assert.equal(await kept, 1);
 });
@@ -125,20 +125,20 @@ test('a task that waits longer than its maxQueueMs is rejected first, and has no
   await waitFor(() => pool.stats().health.state === 'degraded');
   await assert.rejects(call(pool, { maxQueueMs: 50 }), {
     code: 'TASK_WAITED_TOO_LONG',
-    message: /longer than 50 ms, and has not run: no host starts \(.*no database/,
+    message: /longer than 50 ms, and has not run: no worker starts \(.*no database/,
   });
   mend();
   assert.equal(await patient, 1);
 });
 
-test('a task that waits too long for a first host hears so', async (t) => {
+test('a task that waits too long for a first worker hears so', async (t) => {
   const pool = openPool(t, {
     size: 1,
     setup: () => new Promise(() => setInterval(() => {}, 1_000)),
   });
   await assert.rejects(call(pool, { maxQueueMs: 50 }), {
     code: 'TASK_WAITED_TOO_LONG',
-    message: /no host is ready yet/,
+    message: /no worker is ready yet/,
   });
 });
 
@@ -151,7 +151,7 @@ test('maxQueueMs ends the wait behind other work, and not the work', async (t) =
   await gate.reached('busy');
   await assert.rejects(call(pool, { maxQueueMs: 20 }), {
     code: 'TASK_WAITED_TOO_LONG',
-    message: /all hosts are at work/,
+    message: /all workers are at work/,
   });
   assert.equal(pool.stats().waitingTasks, 0);
   gate.open();
@@ -182,7 +182,7 @@ test('health and manycore:pool:degraded say that starts fail, while it lasts', a
   assert.equal(recovered.length, 1);
 });
 
-test('a pool that nobody calls is well again when its hosts stay', async (t) => {
+test('a pool that nobody calls is well again when its workers stay', async (t) => {
   const { pool, mend } = brokenPool(t, { size: 1 });
   const warming = pool.warm();
   await waitFor(() => pool.stats().health.state === 'degraded');
@@ -191,7 +191,7 @@ test('a pool that nobody calls is well again when its hosts stay', async (t) => 
   await waitFor(() => pool.stats().health.state === 'ok');
 });
 
-test('while a host works nothing is rejected, though no other starts', async (t) => {
+test('while a worker works nothing is rejected, though no other starts', async (t) => {
   const mark = new Gate(t).mark('first');
   writeFileSync(mark, '');
   const setup = (): void => {
@@ -209,10 +209,10 @@ test('while a host works nothing is rejected, though no other starts', async (t)
   assert.deepEqual(await withDeadline(Promise.all(calls), deadlineMs, 'all'), [
     ...Array(500).keys(),
   ]);
-  assert.ok(pool.stats().startedHosts < 40, `${pool.stats().startedHosts} starts`);
+  assert.ok(pool.stats().startedWorkers < 40, `${pool.stats().startedWorkers} starts`);
 });
 
-const noHost = /setup failed: no database; starts are repeated for up to 30 s \(startRetryMs\)/;
+const noWorker = /setup failed: no database; starts are repeated for up to 30 s \(startRetryMs\)/;
 
 test('one warning for a pool whose starts fail, none when something subscribes to the channel', async (t) => {
   const fail = async (): Promise<void> => {
@@ -224,12 +224,12 @@ test('one warning for a pool whose starts fail, none when something subscribes t
   };
   const messages = await warningsWith(t, 'DEGRADED_POOL', fail);
   assert.equal(messages.length, 1);
-  assert.match(messages[0] ?? '', noHost);
+  assert.match(messages[0] ?? '', noWorker);
   listen(t, 'manycore:pool:degraded');
   assert.deepEqual(await warningsWith(t, 'DEGRADED_POOL', fail), []);
 });
 
-test('no warning where what waits is rejected at once, one where other hosts work', async (t) => {
+test('no warning where what waits is rejected at once, one where other workers work', async (t) => {
   const lasts = await warningsWith(t, 'DEGRADED_POOL', () =>
     assert.rejects(call(openPool(t, { size: 1, execArgv: ['--no-such-flag'] }))),
   );
@@ -240,7 +240,7 @@ test('no warning where what waits is rejected at once, one where other hosts wor
     await call(pool);
     await assert.rejects(pool.warm());
   });
-  assert.match(works.join(), /works with the hosts that it has/);
+  assert.match(works.join(), /works with the workers that it has/);
 });
 
 test('a single start that failed is counted in the singular', async (t) => {

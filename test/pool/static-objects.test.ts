@@ -1,5 +1,5 @@
 // Objects that a class holds are, at each call, the objects that the call's arguments and captures hold:
-// enumerations, registries, singletons, open or frozen, whatever the host has of the class already.
+// enumerations, registries, singletons, open or frozen, whatever the worker has of the class already.
 // biome-ignore-all lint/complexity/noStaticOnlyClass: statics are the subject
 
 import assert from 'node:assert/strict';
@@ -155,7 +155,7 @@ for (const way of ways) {
   });
 }
 
-test('what a host did to a static object that is met nowhere else lives on there', async (t) => {
+test('what a worker did to a static object that is met nowhere else lives on there', async (t) => {
   class Cache {
     static readonly entries: number[] = [];
   }

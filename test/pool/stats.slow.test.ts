@@ -30,15 +30,15 @@ for (const way of ways) {
     const during = pool.stats();
     assert.deepEqual([during.runningTasks, during.waitingTasks, during.completedTasks], [1, 1, 0]);
     assert.equal(during.channel, way.channel);
-    assert.equal(during.hosts[0]?.state, 'ready');
-    assert.equal(during.hosts[0]?.kind, way.host);
+    assert.equal(during.workers[0]?.state, 'ready');
+    assert.equal(during.workers[0]?.kind, way.worker);
     gate.open();
     await Promise.all([running, waiting]);
     await assert.rejects(pool.run(() => Promise.reject(new Error('no'))));
     const { runningTasks, waitingTasks, completedTasks, failedTasks, ran, waited } = pool.stats();
     assert.deepEqual([runningTasks, waitingTasks, completedTasks, failedTasks], [0, 0, 2, 1]);
     assert.deepEqual([ran.count, waited.count], [3, 3]);
-    assert.equal(pool.stats().hosts[0]?.tasksDone, 3);
+    assert.equal(pool.stats().workers[0]?.tasksDone, 3);
   });
 }
 
@@ -67,7 +67,7 @@ test('resetTimes() begins the times of stats() anew, and not what others count',
 });
 
 for (const way of ways) {
-  test(`${way.name}: stats() counts the bytes that go to hosts and come from them`, async (t) => {
+  test(`${way.name}: stats() counts the bytes that go to workers and come from them`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     await pool.run((text: string) => text.length, 'x');
     const before = pool.stats();
@@ -83,32 +83,32 @@ for (const way of ways) {
     await pool.run((bytes: Uint8Array) => bytes.byteLength, large);
     assert.ok(pool.stats().sentBytes - received.sentBytes >= 2 ** 20);
     await pool.close();
-    assert.ok(pool.stats().sentBytes >= received.sentBytes + 2 ** 20); // those of hosts that are gone
+    assert.ok(pool.stats().sentBytes >= received.sentBytes + 2 ** 20); // those of workers that are gone
   });
 }
 
-test('stats() tells hosts that were lost from those that were asked to leave', async (t) => {
+test('stats() tells workers that were lost from those that were asked to leave', async (t) => {
   const pool = openPool(t, { size: 1 });
   await assert.rejects(
     pool.run(() => process.kill(process.pid, 'SIGKILL')),
-    { code: 'HOST_EXITED' },
+    { code: 'WORKER_EXITED' },
   );
   await pool.run(() => 1);
   await pool.close();
-  const { startedHosts, exitedHosts, lostHosts } = pool.stats();
-  assert.deepEqual([startedHosts, exitedHosts, lostHosts], [2, 2, 1]);
+  const { startedWorkers, exitedWorkers, lostWorkers } = pool.stats();
+  assert.deepEqual([startedWorkers, exitedWorkers, lostWorkers], [2, 2, 1]);
 });
 
-test('the life of tasks, hosts and pool is told on diagnostics channels', async (t) => {
+test('the life of tasks, workers and pool is told on diagnostics channels', async (t) => {
   const heard = listen(t, [
     'manycore:pool:open',
-    'manycore:host:start',
-    'manycore:host:ready',
+    'manycore:worker:start',
+    'manycore:worker:ready',
     'manycore:task:queued',
     'manycore:task:start',
     'manycore:task:end',
     'manycore:task:error',
-    'manycore:host:exit',
+    'manycore:worker:exit',
     'manycore:pool:close',
   ]);
   const pool = openPool(t, { size: 1 });
@@ -119,19 +119,19 @@ test('the life of tasks, hosts and pool is told on diagnostics channels', async 
   assert.deepEqual(
     heard.map(({ name }) => name.slice('manycore:'.length)),
     [
-      ...['pool:open', 'host:start', 'task:queued', 'host:ready'],
+      ...['pool:open', 'worker:start', 'task:queued', 'worker:ready'],
       ...['task:start', 'task:end', 'task:start', 'task:end', 'task:error'],
-      ...['host:exit', 'pool:close'],
+      ...['worker:exit', 'pool:close'],
     ],
   );
   const started = heard.find(({ name }) => name === 'manycore:task:start')?.message;
   assert.equal(Reflect.get(started ?? {}, 'name'), 'named');
-  const exited = heard.find(({ name }) => name === 'manycore:host:exit')?.message;
+  const exited = heard.find(({ name }) => name === 'manycore:worker:exit')?.message;
   assert.equal(Reflect.get(exited ?? {}, 'isExpected'), true);
 });
 
-test('the start of a host that is repeated, and a pool that grows, are told', async (t) => {
-  const heard = listen(t, ['manycore:host:restart', 'manycore:pool:resize']);
+test('the start of a worker that is repeated, and a pool that grows, are told', async (t) => {
+  const heard = listen(t, ['manycore:worker:restart', 'manycore:pool:resize']);
   const pool = openPool(t, { size: 1, setup: () => Promise.reject(new Error('never')) });
   const waiting = assert.rejects(
     pool.run(() => 1),
@@ -140,39 +140,39 @@ test('the start of a host that is repeated, and a pool that grows, are told', as
   await waitFor(() => pool.stats().restarts >= 4);
   await pool.destroy();
   await waiting;
-  const restarts = heard.filter(({ name }) => name === 'manycore:host:restart');
+  const restarts = heard.filter(({ name }) => name === 'manycore:worker:restart');
   const delays = restarts.map(({ message }) => Reflect.get(message, 'delayMs'));
   assert.deepEqual(delays.slice(0, 4), [50, 100, 200, 400]);
   assert.equal(pool.stats().restarts, delays.length);
   const resize = heard.find(({ name }) => name === 'manycore:pool:resize')?.message;
-  assert.equal(Reflect.get(resize ?? {}, 'hostsWanted'), 1);
+  assert.equal(Reflect.get(resize ?? {}, 'workersWanted'), 1);
   assert.notEqual(Reflect.get(resize ?? {}, 'pool'), 0);
 });
 
-test('a host that we end after a timeout or an abort is not lost; one that is killed is', async (t) => {
-  const pool = openPool(t, { size: 1, host: 'process', graceMs: 10 });
+test('a worker that we end after a timeout or an abort is not lost; one that is killed is', async (t) => {
+  const pool = openPool(t, { size: 1, worker: 'process', graceMs: 10 });
   const forever = (): never => {
     while (true);
   };
-  const exits = listen(t, ['manycore:host:exit']);
+  const exits = listen(t, ['manycore:worker:exit']);
   await assert.rejects(pool.with({ timeoutMs: 50 }).run(forever), { code: 'TASK_TIMED_OUT' });
-  await waitFor(() => pool.stats().exitedHosts === 1);
+  await waitFor(() => pool.stats().exitedWorkers === 1);
   await pool.warm();
   await assert.rejects(pool.with({ signal: AbortSignal.timeout(500) }).run(forever), {
     code: 'ABORTED',
   });
-  await waitFor(() => pool.stats().exitedHosts === 2);
-  assert.equal(pool.stats().lostHosts, 0);
+  await waitFor(() => pool.stats().exitedWorkers === 2);
+  assert.equal(pool.stats().lostWorkers, 0);
   assert.deepEqual(
     exits.map(({ message }) => Reflect.get(message, 'isExpected')),
     [true, true],
   );
   process.kill(await pool.run(() => process.pid), 'SIGKILL');
-  await waitFor(() => pool.stats().exitedHosts === 3);
-  assert.equal(pool.stats().lostHosts, 1);
+  await waitFor(() => pool.stats().exitedWorkers === 3);
+  assert.equal(pool.stats().lostWorkers, 1);
 });
 
-test('results of nested maps that go on to another host are among what was sent', async (t) => {
+test('results of nested maps that go on to another worker are among what was sent', async (t) => {
   const pool = openPool(t, { size: 2 });
   await pool.warm();
   const outer = async () => {

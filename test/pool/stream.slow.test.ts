@@ -5,7 +5,7 @@ import { hasCode, type TaskStream, taskSignal } from '../../src/public.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { deadlineMs, Gate, openPool, ways } from './ways.js';
 
-/** Items that may be under way to a reader that does not read (host/protocol.ts). */
+/** Items that may be under way to a reader that does not read (worker/protocol.ts). */
 const leadItems = 16;
 
 for (const way of ways) {
@@ -50,7 +50,7 @@ for (const way of ways) {
       await withDeadline(
         pool.run(() => 'free'),
         deadlineMs,
-        'the host is free',
+        'the worker is free',
       ),
       'free',
     );
@@ -82,7 +82,7 @@ for (const way of ways) {
     assert.equal((await stream.next()).done, true);
   });
 
-  test(`${way.name}: a stream whose host ends rejects with HOST_EXITED after its items`, async (t) => {
+  test(`${way.name}: a stream whose worker ends rejects with WORKER_EXITED after its items`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const { file } = new Gate(t);
     const stream = await pool.run(async function* () {
@@ -93,7 +93,7 @@ for (const way of ways) {
     assert.deepEqual(await stream.next(), { done: false, value: 1 });
     const next = stream.next();
     writeFileSync(file, '');
-    await assert.rejects(next, { code: 'HOST_EXITED' });
+    await assert.rejects(next, { code: 'WORKER_EXITED' });
   });
 }
 
@@ -201,7 +201,7 @@ for (const way of ways) {
     assert.equal(await pool.run(() => 'free'), 'free');
   });
 
-  test(`${way.name}: a host that ends in finally is told of to who leaves`, async (t) => {
+  test(`${way.name}: a worker that ends in finally is told of to who leaves`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const stream = await pool.run(function* () {
       try {
@@ -211,7 +211,7 @@ for (const way of ways) {
       }
     });
     await stream.next();
-    await assert.rejects(stream.return(), { code: 'HOST_EXITED' });
+    await assert.rejects(stream.return(), { code: 'WORKER_EXITED' });
   });
 }
 
@@ -276,7 +276,7 @@ function* countAndMark(ended: string): Generator<number> {
 }
 
 for (const way of ways) {
-  test(`${way.name}: an abort ends a stream that nobody reads, and its host lives on`, async (t) => {
+  test(`${way.name}: an abort ends a stream that nobody reads, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const ended = new Gate(t).mark('ended');
     const abort = new AbortController();
@@ -291,11 +291,11 @@ for (const way of ways) {
       { code: 'ABORTED' },
     );
     const next = pool.run(() => 'free');
-    assert.equal(await withDeadline(next, deadlineMs, 'the host is free'), 'free');
-    assert.equal(pool.stats().exitedHosts, 0);
+    assert.equal(await withDeadline(next, deadlineMs, 'the worker is free'), 'free');
+    assert.equal(pool.stats().exitedWorkers, 0);
   });
 
-  test(`${way.name}: a stream that begins after its abort ends, and its host lives on`, async (t) => {
+  test(`${way.name}: a stream that begins after its abort ends, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const gate = new Gate(t);
     const [started, ended] = [gate.mark('started'), gate.mark('ended')];
@@ -305,9 +305,9 @@ for (const way of ways) {
     abort.abort();
     await assert.rejects(call, { code: 'ABORTED' });
     const next = pool.run(() => 'free');
-    assert.equal(await withDeadline(next, deadlineMs, 'the host is free'), 'free');
-    const { completedTasks, failedTasks, exitedHosts } = pool.stats();
-    assert.deepEqual([completedTasks, failedTasks, exitedHosts], [1, 1, 0]);
+    assert.equal(await withDeadline(next, deadlineMs, 'the worker is free'), 'free');
+    const { completedTasks, failedTasks, exitedWorkers } = pool.stats();
+    assert.deepEqual([completedTasks, failedTasks, exitedWorkers], [1, 1, 0]);
     assert.ok(existsSync(ended));
   });
 
@@ -328,7 +328,7 @@ for (const way of ways) {
     assert.ok(existsSync(ended));
     assert.equal((await stream.next()).done, true);
     assert.equal(await pool.run(() => 'free'), 'free');
-    assert.equal(pool.stats().startedHosts, 1);
+    assert.equal(pool.stats().startedWorkers, 1);
   });
 
   test(`${way.name}: an item that cannot be read here ends the generator and rejects`, async (t) => {
@@ -360,8 +360,8 @@ for (const way of ways) {
     await waitFor(() => existsSync(ended));
     assert.equal((await stream.next()).done, true);
     assert.equal(await pool.run(() => 'free'), 'free');
-    const { startedHosts, completedTasks, failedTasks } = pool.stats();
-    assert.deepEqual([startedHosts, completedTasks, failedTasks], [1, 1, 1]);
+    const { startedWorkers, completedTasks, failedTasks } = pool.stats();
+    assert.deepEqual([startedWorkers, completedTasks, failedTasks], [1, 1, 1]);
   });
 }
 

@@ -1,10 +1,10 @@
-// What tests let hosts do. An ordinary module: tasks import it where they run.
+// What tests let workers do. An ordinary module: tasks import it where they run.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, writeFileSync } from 'node:fs';
 import { propagate } from '../../src/public.js';
 
-/** Holds its host in a loop until `file` is there. Returns `value`. */
+/** Holds its worker in a loop until `file` is there. Returns `value`. */
 export function blockUntil<T>(file: string, mark: string, value: T): T {
   writeFileSync(mark, '');
   while (!existsSync(file)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
@@ -48,7 +48,7 @@ export class TooHotError extends RangeError {
 
 let calls = 0;
 
-/** How often it was called in this host before. */
+/** How often it was called in this worker before. */
 export function countCalls(): number {
   calls += 1;
   return calls - 1;

@@ -1,14 +1,14 @@
-// What a host does before it leaves in order: the pool's teardown, and the end of what perHost made.
+// What a worker does before it leaves in order: the pool's teardown, and the end of what perWorker made.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostNumber, isInsideHost, perHost } from '../../src/public.js';
+import { isInsideWorker, perWorker, workerNumber } from '../../src/public.js';
 import { library, runProgram } from '../faults/child.js';
 import { waitFor } from '../support/index.js';
 import { Gate, openPool, ways } from './ways.js';
 
 for (const way of ways) {
-  test(`${way.name}: teardown runs and is awaited when a pool closes or replaces its hosts`, async (t) => {
+  test(`${way.name}: teardown runs and is awaited when a pool closes or replaces its workers`, async (t) => {
     const gate = new Gate(t);
     const [closed, recycled] = [gate.mark('closed'), gate.mark('recycled')];
     for (const [mark, end] of [
@@ -37,7 +37,7 @@ for (const way of ways) {
       const pool = openPool(t, { size: 1, teardown, graceMs: 100 }, way);
       await pool.run(() => 1);
       await pool.close();
-      assert.deepEqual(pool.stats().hosts, []);
+      assert.deepEqual(pool.stats().workers, []);
     }
   });
 
@@ -68,7 +68,7 @@ for (const way of ways) {
       throw new RangeError('not torn down');
     };
     const disposing = (name: string, fails: boolean) =>
-      perHost(async () => {
+      perWorker(async () => {
         const { writeFileSync } = await import('node:fs');
         return {
           [Symbol.dispose]: () => {
@@ -98,11 +98,11 @@ for (const way of ways) {
     assert.deepEqual(gate.marks, ['first', 'second']);
   });
 
-  test(`${way.name}: perHost asks again when its factory throws or its promise is rejected`, async (t) => {
+  test(`${way.name}: perWorker asks again when its factory throws or its promise is rejected`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
-    const attempts = perHost(() => ({ count: 0 }));
+    const attempts = perWorker(() => ({ count: 0 }));
     for (const kind of ['throws', 'rejects']) {
-      const value = perHost(() => {
+      const value = perWorker(() => {
         const all = attempts();
         all.count += 1;
         const { count } = all;
@@ -117,7 +117,7 @@ for (const way of ways) {
     }
   });
 
-  test(`${way.name}: values of perHost are disposed of, the last one first`, async (t) => {
+  test(`${way.name}: values of perWorker are disposed of, the last one first`, async (t) => {
     const gate = new Gate(t);
     const { folder } = gate;
     const open = (name: string) => async () => {
@@ -126,8 +126,8 @@ for (const way of ways) {
         [Symbol.asyncDispose]: async () => appendFileSync(`${folder}/mark-log`, `${name} `),
       };
     };
-    const first = perHost(open('first'));
-    const second = perHost(open('second'));
+    const first = perWorker(open('first'));
+    const second = perWorker(open('second'));
     const pool = openPool(t, { size: 1, graceMs: 20_000 }, way);
     await pool.run(async () => {
       await first();
@@ -138,11 +138,11 @@ for (const way of ways) {
     assert.equal(readFileSync(`${folder}/mark-log`, 'utf8'), 'second first ');
   });
 
-  test(`${way.name}: a host knows that it is one, and its number`, async (t) => {
+  test(`${way.name}: a worker knows that it is one, and its number`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
-    const inside = await pool.run(() => [isInsideHost(), hostNumber()]);
-    assert.deepEqual(inside, [true, pool.stats().hosts[0]?.id]);
-    assert.deepEqual([isInsideHost(), hostNumber()], [false, undefined]);
+    const inside = await pool.run(() => [isInsideWorker(), workerNumber()]);
+    assert.deepEqual(inside, [true, pool.stats().workers[0]?.id]);
+    assert.deepEqual([isInsideWorker(), workerNumber()], [false, undefined]);
   });
 }
 
@@ -151,13 +151,13 @@ test('teardown and disposal run at the end of a program that closes nothing', as
     const { stderr, status } = await runProgram(
       t,
       `import fs from 'node:fs';
-       import { Pool, perHost, run } from ${JSON.stringify(library)};
+       import { Pool, perWorker, run } from ${JSON.stringify(library)};
        const pool = new Pool({ size: 1, teardown: async () => {
          await new Promise((resolve) => setTimeout(resolve, 5));
          fs.writeSync(2, 'torn down ');
        } });
        await pool.run(() => 1);
-       const value = perHost(() => ({ [Symbol.dispose]: () => fs.writeSync(2, 'disposed ') }));
+       const value = perWorker(() => ({ [Symbol.dispose]: () => fs.writeSync(2, 'disposed ') }));
        await run(() => void value());
        ${end}`,
     );

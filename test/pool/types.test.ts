@@ -5,12 +5,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   type CallOptions,
-  HostExitedError,
   type OnReport,
   parallel,
   report,
   run,
   task,
+  WorkerExitedError,
 } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { openPool } from './ways.js';
@@ -58,11 +58,11 @@ test('a task by its name takes any arguments, or those of the type that it is gi
   await assert.rejects(pool.run(task<(part: string) => string>('node:path', 'join'), 1));
 });
 
-test('the event of a host that ended says how it ended', async (t) => {
+test('the event of a worker that ended says how it ended', async (t) => {
   const pool = openPool(t, { size: 1 });
   const seen: (readonly [exitCode: number | null, signal: string | null])[] = [];
   pool.on('error', (error) => {
-    if (error instanceof HostExitedError) seen.push([error.exitCode, error.signal]);
+    if (error instanceof WorkerExitedError) seen.push([error.exitCode, error.signal]);
   });
   await pool.run(() => void setImmediate(() => process.exit(3)));
   await waitFor(() => seen.length === 1);

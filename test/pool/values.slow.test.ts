@@ -1,5 +1,5 @@
 // One value, five roads: as an argument, a capture, a result, an item of a map and the body of a
-// message it means the same, in hosts of each kind over each channel. The value is described where it
+// message it means the same, in workers of each kind over each channel. The value is described where it
 // arrived. A campaign: `MANYCORE_RUNS=1000 npm test -- pool/values`.
 
 import assert from 'node:assert/strict';
@@ -57,7 +57,7 @@ for (const way of ways) {
   });
 }
 
-/** A class whose instances a host cannot make. */
+/** A class whose instances a worker cannot make. */
 class Locked {
   [Symbol.for('manycore.send')](): string {
     return 'no key';

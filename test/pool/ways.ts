@@ -1,4 +1,4 @@
-// The ways in which a pool can work: each host with each channel that reaches it. What callers see is
+// The ways in which a pool can work: each worker with each channel that reaches it. What callers see is
 // the same for all, so tests of behaviour run once for each.
 
 import type { TestContext } from 'node:test';
@@ -6,28 +6,28 @@ import { Pool, type PoolOptions } from '../../src/public.js';
 
 export interface Way {
   readonly name: string;
-  readonly host: 'process' | 'thread';
+  readonly worker: 'process' | 'thread';
   readonly channel: 'shm' | 'socket' | 'memory';
 }
 
 const allWays: readonly Way[] = [
-  { name: 'process over shm', host: 'process', channel: 'shm' },
-  { name: 'process over socket', host: 'process', channel: 'socket' },
-  { name: 'thread over shm', host: 'thread', channel: 'shm' },
-  { name: 'thread over memory', host: 'thread', channel: 'memory' },
+  { name: 'process over shm', worker: 'process', channel: 'shm' },
+  { name: 'process over socket', worker: 'process', channel: 'socket' },
+  { name: 'thread over shm', worker: 'thread', channel: 'shm' },
+  { name: 'thread over memory', worker: 'thread', channel: 'memory' },
 ];
 
-/** On further lines of Node (scripts/test-matrix.mjs) one way of each kind of host says enough. */
+/** On further lines of Node (scripts/test-matrix.mjs) one way of each kind of worker says enough. */
 export const isFew = process.env['MANYCORE_TEST_WAYS'] === 'few';
 const fewWays = new Set(['process over shm', 'thread over memory']);
 
 export const ways = allWays.filter(({ name }) => !isFew || fewWays.has(name));
 
-export const processWays = ways.filter(({ host }) => host === 'process');
+export const processWays = ways.filter(({ worker }) => worker === 'process');
 
 /** A pool that is gone when the test is over, whatever became of it. */
 export function openPool(t: TestContext, options: PoolOptions, way?: Way): Pool {
-  const pool = new Pool({ ...options, ...(way && { host: way.host, channel: way.channel }) });
+  const pool = new Pool({ ...options, ...(way && { worker: way.worker, channel: way.channel }) });
   t.after(() => pool.destroy());
   return pool;
 }
@@ -35,5 +35,5 @@ export function openPool(t: TestContext, options: PoolOptions, way?: Way): Pool 
 /** Where an interrupted test of a wait would stop, in ms. */
 export const deadlineMs = 20_000;
 
-/** A gate that tasks pass when it is open: for tasks of any host, because it is a file. */
+/** A gate that tasks pass when it is open: for tasks of any worker, because it is a file. */
 export { Gate } from './gate.js';

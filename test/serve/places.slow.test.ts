@@ -1,20 +1,20 @@
-// Two pools over the same shared hosts, without a server around them: what one does in the moment in
+// Two pools over the same shared workers, without a server around them: what one does in the moment in
 // which it hurts the other most.
 
 import assert from 'node:assert/strict';
 import { closeSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { useSharedHosts } from '../../src/host/index.js';
 import { nativeBinding } from '../../src/native.js';
 import { Pool } from '../../src/pool/pool.js';
-import { Hosts } from '../../src/serve/hosts.js';
 import { Places } from '../../src/serve/places.js';
+import { Workers } from '../../src/serve/workers.js';
+import { useSharedWorkers } from '../../src/worker/index.js';
 import { openDescriptors, waitFor, withDeadline } from '../support/index.js';
 
 // Descriptors are counted here, and an agent opens one at its own time.
 process.env['MANYCORE_AGENT'] = '0';
 
-const skip = nativeBinding() === undefined && 'shared hosts need the native binary';
+const skip = nativeBinding() === undefined && 'shared workers need the native binary';
 
 function spin(ms: number): number {
   const end = performance.now() + ms;
@@ -29,15 +29,19 @@ interface Loop {
   readonly vanish: () => void;
 }
 
-function openHosts(t: TestContext, count: number): { hosts: Hosts; openLoop: () => Loop } {
-  const hosts = new Hosts(count, { owner: undefined, drainTimeoutMs: 1000, maxRssBytes: Infinity });
+function openWorkers(t: TestContext, count: number): { workers: Workers; openLoop: () => Loop } {
+  const workers = new Workers(count, {
+    owner: undefined,
+    drainTimeoutMs: 1000,
+    maxRssBytes: Infinity,
+  });
   const pools: Pool[] = [];
   const vanished: Pool[] = [];
   /** What loops that have vanished were not told: their pools are still here. */
   const untold: (() => void)[] = [];
   t.after(async () => {
     await Promise.all(pools.map((pool) => pool.destroy()));
-    await hosts.close();
+    await workers.close();
     for (const tell of untold) tell();
     await Promise.all(vanished.map((pool) => pool.destroy()));
   });
@@ -48,14 +52,14 @@ function openHosts(t: TestContext, count: number): { hosts: Hosts; openLoop: () 
     let isThere = true;
     const places: Places = new Places({
       count,
-      turnsFd: hosts.turnsFd,
+      turnsFd: workers.turnsFd,
       post: (message) => {
-        if (message.type === 'part') hosts.part(process, message.request);
+        if (message.type === 'part') workers.part(process, message.request);
         if (message.type !== 'join') return;
         const { request, fds } = message;
         // Later, as over a wire.
         setImmediate(() => {
-          hosts.join(tenant, request, fds, {
+          workers.join(tenant, request, fds, {
             onGiven: (given) => isThere && places.receive({ type: 'placed', request, given }),
             onEnded: ({ exitCode, signal, error }) => {
               const message = error?.message;
@@ -69,21 +73,21 @@ function openHosts(t: TestContext, count: number): { hosts: Hosts; openLoop: () 
         });
       },
     });
-    useSharedHosts(places);
+    useSharedWorkers(places);
     const pool = Pool.ofProgram();
     const vanish = (): void => {
       isThere = false;
       vanished.push(...pools.splice(pools.indexOf(pool), 1));
-      void hosts.tenantEnded(process, tenant.loop);
+      void workers.tenantEnded(process, tenant.loop);
     };
     pools.push(pool);
     return { pool, vanish };
   };
-  return { hosts, openLoop };
+  return { workers, openLoop };
 }
 
-test('pools use the same host, one task after the other', { skip }, async (t) => {
-  const { openLoop } = openHosts(t, 1);
+test('pools use the same worker, one task after the other', { skip }, async (t) => {
+  const { openLoop } = openWorkers(t, 1);
   const [one, other] = [openLoop(), openLoop()];
   const pids = await Promise.all(
     Array.from({ length: 20 }, (_, at) => (at % 2 ? one : other).pool.run(spin, 2)),
@@ -93,7 +97,7 @@ test('pools use the same host, one task after the other', { skip }, async (t) =>
 });
 
 test('a task with a timeout has all of its time, however long others take', { skip }, async (t) => {
-  const { openLoop } = openHosts(t, 1);
+  const { openLoop } = openWorkers(t, 1);
   const [one, other] = [openLoop(), openLoop()];
   await Promise.all([one.pool.run(spin, 0), other.pool.run(spin, 0)]);
   const pids = new Set<number>();
@@ -106,29 +110,29 @@ test('a task with a timeout has all of its time, however long others take', { sk
   assert.equal(pids.size, 1); // nobody killed it
 });
 
-test('a loop that vanishes with a task ahead leaves the host to the others', {
+test('a loop that vanishes with a task ahead leaves the worker to the others', {
   skip,
 }, async (t) => {
-  const { openLoop } = openHosts(t, 1);
+  const { openLoop } = openWorkers(t, 1);
   const [one, other] = [openLoop(), openLoop()];
   await Promise.all([one.pool.run(spin, 0), other.pool.run(spin, 0)]);
   const long = one.pool.run(spin, 2500);
   void other.pool.run(spin, Infinity).catch(() => {});
-  await new Promise((resolve) => setTimeout(resolve, 100)); // both are in the host
+  await new Promise((resolve) => setTimeout(resolve, 100)); // both are in the worker
   other.vanish();
   await long;
   const next = one.pool.run(spin, 0);
-  await withDeadline(next, 30_000, 'the host is free');
+  await withDeadline(next, 30_000, 'the worker is free');
 });
 
 test('what cannot be joined is told once, and costs nothing', { skip }, async (t) => {
-  const { hosts, openLoop } = openHosts(t, 1);
+  const { workers, openLoop } = openWorkers(t, 1);
   const { pool } = openLoop();
   await pool.run(spin, 0);
   const before = openDescriptors().length;
   const told: unknown[] = [];
   for (let request = 100; request < 103; request += 1) {
-    hosts.join({ process, loop: 100 }, request, [-1, -1, -1, -1], {
+    workers.join({ process, loop: 100 }, request, [-1, -1, -1, -1], {
       onGiven: () => told.push('given'),
       onEnded: ({ error }) => told.push(error?.message),
     });
@@ -139,19 +143,19 @@ test('what cannot be joined is told once, and costs nothing', { skip }, async (t
     String(told),
   );
   await waitFor(() => openDescriptors().length <= before);
-  hosts.part(process, 7); // of nobody
+  workers.part(process, 7); // of nobody
   assert.equal(typeof (await pool.run(spin, 0)), 'number');
 });
 
-test('a host that tasks end over and over is started again', {
+test('a worker that tasks end over and over is started again', {
   skip,
 }, async (t) => {
-  const { openLoop } = openHosts(t, 1);
+  const { openLoop } = openWorkers(t, 1);
   const { pool } = openLoop();
   for (let round = 0; round < 3; round += 1) {
     await assert.rejects(
       pool.run(() => process.exit(3)),
-      { code: 'HOST_EXITED' },
+      { code: 'WORKER_EXITED' },
     );
   }
   assert.equal(typeof (await pool.run(spin, 0)), 'number');

@@ -53,12 +53,12 @@ for (const [whose, parse, valid] of [
       try {
         parse(value);
       } catch (error) {
-        assert.ok(hasCode(error, 'HOST_PROTOCOL'), String(error));
+        assert.ok(hasCode(error, 'WORKER_PROTOCOL'), String(error));
       }
     };
     fc.assert(fc.property(fc.jsonValue(), isRefused));
     for (const value of [undefined, null, 1, [], {}, { type: 'unknown' }]) {
-      assert.throws(() => parse(value), { code: 'HOST_PROTOCOL' });
+      assert.throws(() => parse(value), { code: 'WORKER_PROTOCOL' });
     }
   });
 
@@ -74,7 +74,7 @@ for (const [whose, parse, valid] of [
       );
     fc.assert(
       fc.property(damaged, kinds, ({ message, name }, value) => {
-        assert.throws(() => parse({ ...message, [name]: value }), { code: 'HOST_PROTOCOL' });
+        assert.throws(() => parse({ ...message, [name]: value }), { code: 'WORKER_PROTOCOL' });
       }),
     );
   });

@@ -10,8 +10,8 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { hasCode } from '../../src/errors.js';
-import { grantedCores } from '../../src/host/index.js';
 import { serve } from '../../src/serve/index.js';
+import { grantedCores } from '../../src/worker/index.js';
 import { isRunning, waitFor } from '../support/index.js';
 import { begin, bodyOf, bodyOver, keepBusy, portOf } from './client.js';
 import { folder, listens, open, program, skip } from './served.js';
@@ -132,7 +132,7 @@ test('an exported app listens on a Unix socket, whose path goes with the server'
   assert.ok(!existsSync(unix));
 });
 
-test('the loops share the cores among the hosts of their pools', { skip }, async (t) => {
+test('the loops share the cores among the workers of their pools', { skip }, async (t) => {
   const index = fileURLToPath(new URL('../../src/public.js', import.meta.url));
   const app = program(
     t,

@@ -1,16 +1,16 @@
-// A server whose loops share hosts (apps/parallel.ts), for tests.
+// A server whose loops share workers (apps/parallel.ts), for tests.
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { grantedCores } from '../../src/host/index.js';
 import type { ServedApp, ServeOptions } from '../../src/serve/index.js';
+import { grantedCores } from '../../src/worker/index.js';
 import { childrenOf, waitFor } from '../support/index.js';
 import { ask, portOf } from './client.js';
 import { open } from './served.js';
 
 export const app = fileURLToPath(new URL('./apps/parallel.js', import.meta.url));
-export const hostCount = grantedCores().count;
+export const workerCount = grantedCores().count;
 
 export interface Said {
   readonly loop: string;
@@ -38,8 +38,8 @@ export async function sayFromAll(server: ServedApp, loops: number, query = ''): 
   return [...said.values()];
 }
 
-/** Child processes that are hosts. */
-export function hosts(): number[] {
+/** Child processes that are workers. */
+export function workers(): number[] {
   return childrenOf(process.pid)
     .filter(({ commandLine }) => commandLine.includes('shared'))
     .map(({ pid }) => pid);

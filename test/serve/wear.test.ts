@@ -24,12 +24,14 @@ function mostOf(wear: Wear): number {
 
 test('processes that begin together are not worn together, and none a tenth too early or late', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 100, max: 500 }), (maxConnectionsPerHost) => {
-      const wear = new Wear({ maxConnectionsPerHost, maxRssBytes: Infinity });
+    fc.property(fc.integer({ min: 100, max: 500 }), (maxConnectionsPerWorker) => {
+      const wear = new Wear({ maxConnectionsPerWorker, maxRssBytes: Infinity });
       const mosts = Array.from({ length: 20 }, () => mostOf(wear));
       assert.ok(new Set(mosts).size > 1);
       for (const most of mosts) {
-        assert.ok(Math.abs(most - 1 - maxConnectionsPerHost) <= maxConnectionsPerHost * 0.1 + 1);
+        assert.ok(
+          Math.abs(most - 1 - maxConnectionsPerWorker) <= maxConnectionsPerWorker * 0.1 + 1,
+        );
       }
     }),
     { numRuns: 20 },
@@ -37,15 +39,15 @@ test('processes that begin together are not worn together, and none a tenth too 
 });
 
 test('the connections of all loops count, and what is no longer ready is not worn', () => {
-  const wear = new Wear({ maxConnectionsPerHost: 100, maxRssBytes: Infinity });
+  const wear = new Wear({ maxConnectionsPerWorker: 100, maxRssBytes: Infinity });
   assert.ok(wear.isWorn(ready(), [rowWith(60), rowWith(60)]));
   assert.ok(!wear.isWorn(ready(), [rowWith(40), rowWith(40)]));
   assert.ok(!wear.isWorn({ state: 'draining', pid: process.pid }, [rowWith(1000)]));
 });
 
 test('memory counts only where it is limited', () => {
-  const limited = new Wear({ maxConnectionsPerHost: Infinity, maxRssBytes: 1 });
-  const free = new Wear({ maxConnectionsPerHost: Infinity, maxRssBytes: Infinity });
+  const limited = new Wear({ maxConnectionsPerWorker: Infinity, maxRssBytes: 1 });
+  const free = new Wear({ maxConnectionsPerWorker: Infinity, maxRssBytes: Infinity });
   assert.ok(limited.isWorn(ready(), []));
   assert.ok(!free.isWorn(ready(), []));
 });

@@ -19,7 +19,7 @@ test('delays double from wave to wave, up to the longest', () => {
   assert.deepEqual(delays, [10, 20, 40, 50, 50]);
 });
 
-test('hosts that were started together are one wave, however many fail', () => {
+test('workers that were started together are one wave, however many fail', () => {
   const patience = new Patience(options);
   const verdicts = Array.from({ length: 64 }, (_, at) =>
     patience.failed({ ...failing(100 + at), beganMs: 90 }),

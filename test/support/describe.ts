@@ -1,6 +1,6 @@
 // What a value is, as text: everything that code can see of it but identities of functions. Two values
 // with the same text are the same for any program; texts can be compared where values cannot, in two
-// processes. Runs in hosts, so it uses nothing but Node.
+// processes. Runs in workers, so it uses nothing but Node.
 
 import * as types from 'node:util/types';
 

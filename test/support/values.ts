@@ -1,6 +1,6 @@
 // Values by chance, of all kinds that may travel and some that may not, nested, repeated and in
-// cycles. The same numbers give the same value, also in another process: so a host can make a result
-// whose local twin is known. Runs in hosts, so it uses nothing but Node.
+// cycles. The same numbers give the same value, also in another process: so a worker can make a result
+// whose local twin is known. Runs in workers, so it uses nothing but Node.
 
 import { runInNewContext } from 'node:vm';
 import type { Random } from './random.js';

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { threadsOf } from '../../src/proc/index.js';
 import { Pool } from '../../src/public.js';
-import { hostRole, isNode, rolesOf } from '../../src/trace/roles.js';
+import { isNode, rolesOf, workerRole } from '../../src/trace/roles.js';
 import { library } from '../faults/child.js';
 import { cannotCount, notLinux, start, trace } from './tracing.js';
 
@@ -55,16 +55,23 @@ test('Node 20 names none: order tells helpers, waiting for events tells loops', 
 test('threads of ours are named, and those of a titled process are not taken for something else', () => {
   const title = 'manycore serve ';
   const names = [`${title}*`, 'node*', 'node', 'node', 'node', 'node', 'node', 'node'];
-  const ours = ['manycore-accept*', 'manycore-parent', `${title}*`, 'manycore host*'];
+  const ours = ['manycore-accept*', 'manycore-parent', `${title}*`, 'manycore worker*'];
   const roles = rolesFor([...names, ...ours], ['manycore serve 0']);
-  const rest = ['inspector', 'blocking pool', 'listener', 'parent watch', 'loop 1', 'host thread'];
+  const rest = [
+    'inspector',
+    'blocking pool',
+    'listener',
+    'parent watch',
+    'loop 1',
+    'worker thread',
+  ];
   assert.deepEqual(roles, ['main loop', ...helpers, ...rest]);
 });
 
-test('hosts are known by their titles, also those that several loops share', () => {
-  const roleOf = (title: string) => hostRole({ ...identity, args: [title] });
-  assert.equal(roleOf('manycore host 3'), 'host 3');
-  assert.equal(roleOf('manycore shared host 12'), 'shared host 12');
+test('workers are known by their titles, also those that several loops share', () => {
+  const roleOf = (title: string) => workerRole({ ...identity, args: [title] });
+  assert.equal(roleOf('manycore worker 3'), 'worker 3');
+  assert.equal(roleOf('manycore shared worker 12'), 'shared worker 12');
   assert.equal(roleOf('manycore serve 0'), undefined);
   assert.equal(roleOf('node'), undefined);
 });
@@ -88,7 +95,7 @@ for (const [method, skip] of [
   ['ebpf', cannotCount.ebpf],
   ['counters', notLinux],
 ] as const) {
-  test(`${method}: hosts of a pool have lines of their own, by their numbers`, {
+  test(`${method}: workers of a pool have lines of their own, by their numbers`, {
     skip,
   }, async (t) => {
     const text = `
@@ -100,20 +107,20 @@ for (const [method, skip] of [
     const { pid } = await start(t, [process.execPath, '--input-type=module', '-e', text]);
     const { report } = await trace(t, ['--method', method, '--seconds', '1', String(pid)]);
     const roles = report.threads.filter(({ tid, pid }) => tid === pid).map(({ role }) => role);
-    assert.deepEqual(roles.sort(), ['host 1', 'host 2', 'main loop']);
+    assert.deepEqual(roles.sort(), ['main loop', 'worker 1', 'worker 2']);
   });
 }
 
 const namesNone =
   Number(process.versions.node.split('.')[0]) < 22 && 'Node gives threads no names before 22';
 
-test('a host that is a thread is told from a loop by its name', {
+test('a worker that is a thread is told from a loop by its name', {
   skip: notLinux || namesNone,
 }, async () => {
-  await using pool = new Pool({ host: 'thread', size: 1 });
+  await using pool = new Pool({ worker: 'thread', size: 1 });
   await pool.run(() => 1);
   const names = threadsOf(process.pid).map((tid) =>
     readFileSync(`/proc/self/task/${tid}/comm`, 'utf8').trim(),
   );
-  assert.ok(rolesFor(names).includes('host thread'), `${names}`);
+  assert.ok(rolesFor(names).includes('worker thread'), `${names}`);
 });

@@ -72,8 +72,8 @@ test('what is not started by node gets flags in NODE_OPTIONS', (t) => {
   assert.equal(env['NODE_OPTIONS'], '--no-warnings --max-old-space-size=512');
 });
 
-test('threads, hosts and cores go where the program finds them', () => {
-  const setting = { blockingThreads: 8, poolHosts: 3, affinity: [0, 1] };
+test('threads, workers and cores go where the program finds them', () => {
+  const setting = { blockingThreads: 8, poolWorkers: 3, affinity: [0, 1] };
   const { env, cores } = launched('node app.js', setting);
   assert.deepEqual([env['UV_THREADPOOL_SIZE'], env['MANYCORE_CORES']], ['8', '3']);
   assert.deepEqual(cores, [0, 1]);
@@ -114,7 +114,7 @@ test('what is set now is read from command line and environment', (t) => {
   const current = currentOf(programOf('node --max-old-space-size=70 app.js'.split(' '), plain));
   assert.deepEqual(current, {
     loops: {},
-    poolHosts: undefined,
+    poolWorkers: undefined,
     blockingThreads: 1,
     heapLimitMb: 70,
     semiSpaceMb: 8,

@@ -53,10 +53,10 @@ const app = { 'app.mjs': server('1') };
 const isLinux = process.platform === 'linux';
 
 test('a run has the figures of load and program, and leaves no process', async (t) => {
-  const { figures, hasHosts, overheadMs } = await runWith(t, { files: app });
+  const { figures, hasWorkers, overheadMs } = await runWith(t, { files: app });
   const { perSecond, errorsPerSecond, p50Ms = 0, p99Ms = 0 } = figures;
   assert.ok(perSecond > 0 && errorsPerSecond === 0 && p50Ms > 0 && p99Ms >= p50Ms);
-  assert.ok(!hasHosts && overheadMs > 0);
+  assert.ok(!hasWorkers && overheadMs > 0);
   if (isLinux) assert.ok((figures.memoryMiB ?? 0) > 1 && (figures.largestMiB ?? 0) > 10);
   if (isLinux) assert.ok((figures.cpuCores ?? -1) >= 0);
   assert.deepEqual(childrenOf(process.pid), []);
@@ -75,14 +75,14 @@ test('a setting reaches the program: environment, flags, cores', async (t) => {
   assert.ok(figures.perSecond > 0);
 });
 
-test('hosts of a pool are seen', { skip: !isLinux && 'there is no /proc' }, async (t) => {
+test('workers of a pool are seen', { skip: !isLinux && 'there is no /proc' }, async (t) => {
   const index = new URL('../../src/public.js', import.meta.url).href;
   const first = `
     import { Pool } from ${JSON.stringify(index)};
     const pool = new Pool({ size: 1 });
     await pool.run(() => 1);`;
-  const { hasHosts } = await runWith(t, { files: { 'app.mjs': server('1', first) } });
-  assert.equal(hasHosts, true);
+  const { hasWorkers } = await runWith(t, { files: { 'app.mjs': server('1', first) } });
+  assert.equal(hasWorkers, true);
 });
 
 test('a task is called as often as there is time', async (t) => {

@@ -5,7 +5,7 @@ import { type SpaceOptions, spaceOf } from '../../src/tune/space.js';
 
 const nothingSet: SpaceOptions['current'] = {
   loops: {},
-  poolHosts: undefined,
+  poolWorkers: undefined,
   blockingThreads: undefined,
   heapLimitMb: undefined,
   semiSpaceMb: undefined,
@@ -20,7 +20,7 @@ const ofNode: SpaceOptions = {
   memoryMb: 32_768,
   nodeMajor: 20,
   figures: { perSecond: 1, errorsPerSecond: 0, largestMiB: 100 },
-  hasHosts: false,
+  hasWorkers: false,
   only: undefined,
 };
 
@@ -90,11 +90,11 @@ test('a heap limit is tried where the program is near it, and never a lower one'
   assert.deepEqual(valuesOf('heapLimit', { figures: unknown }), [8288, 16576]);
 });
 
-test('hosts are tried where there are some', () => {
-  assert.deepEqual(valuesOf('poolHosts', {}), []);
-  assert.deepEqual(valuesOf('poolHosts', { hasHosts: true }), [1, 4]);
-  assert.deepEqual(valuesOf('poolHosts', { only: ['poolHosts'] }), [1, 4]);
-  assert.match(whyNot('poolHosts', { hasHosts: true, kind: 'serve' }) ?? '', /share/);
+test('workers are tried where there are some', () => {
+  assert.deepEqual(valuesOf('poolWorkers', {}), []);
+  assert.deepEqual(valuesOf('poolWorkers', { hasWorkers: true }), [1, 4]);
+  assert.deepEqual(valuesOf('poolWorkers', { only: ['poolWorkers'] }), [1, 4]);
+  assert.match(whyNot('poolWorkers', { hasWorkers: true, kind: 'serve' }) ?? '', /share/);
 });
 
 test('a program that node does not start is not told what NODE_OPTIONS refuses', () => {

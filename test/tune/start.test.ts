@@ -19,7 +19,7 @@ test('what is written is what is read again', () => {
   const advice = {
     loops: { processes: 2, loops: 1 },
     blockingThreads: 8,
-    poolHosts: 3,
+    poolWorkers: 3,
     heapLimit: 512,
     semiSpace: 32,
     gcThreads: 0,

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { threadId } from 'node:worker_threads';
-import { grantedCores } from '../../src/host/index.js';
 import { type Loops, shared, type UnitContext } from '../../src/public.js';
 import { fillDeployOptions, sourceOf } from '../../src/units/options.js';
+import { grantedCores } from '../../src/worker/index.js';
 import { skip, startLoops } from './loops.js';
 
 test('the loop goes on while a function blocks, with what it captured', { skip }, async (t) => {

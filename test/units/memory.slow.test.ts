@@ -117,20 +117,20 @@ test('memory of shared() is the same in the sender’s own loop', { skip }, asyn
   assert.ok(before instanceof Uint8Array && before.every((byte) => byte === 6));
 });
 
-test('memory passes on to hosts and back, and what a host makes to other loops', {
+test('memory passes on to workers and back, and what a worker makes to other loops', {
   skip,
 }, async (t) => {
   const memory = await startMemory(t, 2, 1);
   const { ask } = memory;
   await ask(0, { type: 'make', name: 'own', sizeBytes: 100_000 });
   await ask(0, { type: 'give', name: 'own', to: 1 });
-  await ask(1, { type: 'fill in host', name: 'own', value: 9 });
+  await ask(1, { type: 'fill in worker', name: 'own', value: 9 });
   assert.equal(await ask(0, { type: 'read', name: 'own' }), 9);
-  await ask(1, { type: 'make in host', name: 'hosted', sizeBytes: 100_000 });
+  await ask(1, { type: 'make in worker', name: 'hosted', sizeBytes: 100_000 });
   await ask(1, { type: 'give', name: 'hosted', to: 0 });
   assert.equal(await ask(0, { type: 'read', name: 'hosted' }), 5);
   await checkSame(memory, 0, 1, 'hosted');
-  await ask(0, { type: 'fill in host', name: 'hosted', value: 6 });
+  await ask(0, { type: 'fill in worker', name: 'hosted', value: 6 });
   assert.equal(await ask(1, { type: 'read', name: 'hosted' }), 6);
 });
 
@@ -227,7 +227,7 @@ test('a task of a loop that was killed writes into no memory that was taken sinc
   const sizeBytes = mib;
   await ask(0, { type: 'make', name: 'own', sizeBytes });
   await ask(0, { type: 'give', name: 'own', to: 1 });
-  await ask(1, { type: 'write in host', name: 'own', value: 9 });
+  await ask(1, { type: 'write in worker', name: 'own', value: 9 });
   await waitFor(async () => (await ask(0, { type: 'read', name: 'own' })) === 9);
   await ask(0, { type: 'drop', name: 'own' });
   await killLoopOf(loops, 1);
@@ -250,7 +250,7 @@ test('kill after kill leaves no memory and no descriptor', { skip }, async (t) =
     await ask(0, { type: 'give', name: 'own', to: 1 });
     await ask(1, { type: 'give', name: 'own', to: 2 });
     await ask(2, { type: 'keep', name: 'mine', bytes: shared(keptBytes) });
-    await ask(1, { type: 'make in host', name: 'hosted', sizeBytes: keptBytes });
+    await ask(1, { type: 'make in worker', name: 'hosted', sizeBytes: keptBytes });
     await ask(1, { type: 'give', name: 'hosted', to: 0 });
   };
   const settle = async (): Promise<void> => {
@@ -268,7 +268,7 @@ test('kill after kill leaves no memory and no descriptor', { skip }, async (t) =
     await killLoopOf(loops, at % 3);
     await waitFor(async () => {
       await settle();
-      // Each loop and host keeps what it has freed, for its next.
+      // Each loop and worker keeps what it has freed, for its next.
       return arenaBytes() <= 4 * keptBytes && openDescriptors().length <= descriptors;
     });
   }

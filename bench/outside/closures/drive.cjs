@@ -1,5 +1,5 @@
 // Appended to a case of the corpus, which so stays the program's main module: its function is code of the
-// program and travels by value. Prints one line of JSON: what was observed at home and in hosts.
+// program and travels by value. Prints one line of JSON: what was observed at home and in workers.
 'use strict';
 
 const { observe } = require('../lib/observe.cjs');

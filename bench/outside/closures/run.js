@@ -1,4 +1,4 @@
-// The closures that Pulumi keeps to test how it serializes functions: each runs at home and in a host, captured
+// The closures that Pulumi keeps to test how it serializes functions: each runs at home and in a worker, captured
 // and as an argument. Allowed are the same and a refusal with a code; prints the rest case by case.
 import {
   cpSync,
@@ -32,7 +32,7 @@ const argumentsOf = {
 };
 // This one ends the process that calls it, at home too.
 const notCalled = new Set(['169-Function-captures-V8-intrinsic-js']);
-// The state of an imported module is the host's own, as the guide says: the program has set it after its import.
+// The state of an imported module is the worker's own, as the guide says: the program has set it after its import.
 const stateOfModule = new Set([
   '151-Capture-config-created-on-the-outside',
   '152-Capture-config-created-on-the-inside',
@@ -75,29 +75,29 @@ export async function measureClosures({ node, manycore, only, target }) {
 const matches = (name, part) =>
   /^\d+$/.test(part) ? Number.parseInt(name, 10) === Number(part) : name.includes(part);
 
-function compare(home, host, way) {
+function compare(home, worker, way) {
   if (home.text === undefined) return { outcome: 'crash', detail: `at home: ${home.stack}` };
-  if (host.text === home.text) return { outcome: 'same' };
-  if (host.text === undefined) {
-    const isRefusal = /^TRANSFER_/.test(host.code) && host.code !== 'TRANSFER_CORRUPT';
+  if (worker.text === home.text) return { outcome: 'same' };
+  if (worker.text === undefined) {
+    const isRefusal = /^TRANSFER_/.test(worker.code) && worker.code !== 'TRANSFER_CORRUPT';
     return {
       outcome: isRefusal ? 'refused' : 'wrong',
-      code: host.code,
-      detail: `${way}: ${host.code} ${host.message}`,
+      code: worker.code,
+      detail: `${way}: ${worker.code} ${worker.message}`,
     };
   }
-  return { outcome: 'wrong', detail: `${way}: ${firstDifference(home.text, host.text)}` };
+  return { outcome: 'wrong', detail: `${way}: ${firstDifference(home.text, worker.text)}` };
 }
 
 const order = ['same', 'refused', 'wrong', 'hang', 'crash'];
 const worst = (verdicts) =>
   verdicts.reduce((a, b) => (order.indexOf(b.outcome) > order.indexOf(a.outcome) ? b : a));
 
-function firstDifference(home, host) {
+function firstDifference(home, worker) {
   let start = 0;
-  while (home[start] === host[start]) start++;
+  while (home[start] === worker[start]) start++;
   const part = (text) => text.slice(Math.max(0, start - 60), start + 80);
-  return `home …${part(home)}… host …${part(host)}…`;
+  return `home …${part(home)}… worker …${part(worker)}…`;
 }
 
 /** The corpus as CommonJS, compiled as its own tsconfig says (ES2016), each case with the driver's call at its end. */

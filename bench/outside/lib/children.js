@@ -26,7 +26,7 @@ export function runChild(command, args, { timeoutMs, env, cwd }) {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => {
       clearTimeout(timer);
-      killGroup(child.pid); // hosts that outlive their parent would keep the pipes open
+      killGroup(child.pid); // workers that outlive their parent would keep the pipes open
       child.once('close', () => resolve({ ...output, code, signal, isLate }));
     });
   });

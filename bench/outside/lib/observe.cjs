@@ -1,5 +1,5 @@
 // What a function does, as text that can be compared: what it returns and prints, and how it and its result
-// are made. The same code runs at home and in a host; the text must be equal.
+// are made. The same code runs at home and in a worker; the text must be equal.
 'use strict';
 
 /** Calls `func` with `args` and resolves with the text; an error of `func` is part of it. */

@@ -1,4 +1,4 @@
-// Called at the end of each generated program: runs one function in a host and at home, prints what came of it.
+// Called at the end of each generated program: runs one function in a worker and at home, prints what came of it.
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
@@ -7,7 +7,7 @@ module.exports = (functions) => setImmediate(drive, functions[process.env.OUTSID
 
 async function drive(func) {
   const { run } = await import(process.env.OUTSIDE_MANYCORE);
-  const host = await run(func).then(
+  const worker = await run(func).then(
     (value) => ({ value }),
     (error) => ({ error }),
   );
@@ -17,14 +17,14 @@ async function drive(func) {
       (value) => ({ value }),
       (error) => ({ error }),
     );
-  const outcome = judge(home, host);
+  const outcome = judge(home, worker);
   process.stdout.write(`\nOUTCOME ${JSON.stringify(outcome)}\n`, () => process.exit());
 }
 
-function judge(home, host) {
+function judge(home, worker) {
   if (home.error) return { outcome: 'broken at home', detail: home.error.stack };
-  if (host.error) {
-    const { code, message, stack } = host.error;
+  if (worker.error) {
+    const { code, message, stack } = worker.error;
     const isRefusal = /^TRANSFER_/.test(code) && code !== 'TRANSFER_CORRUPT';
     return {
       outcome: isRefusal ? 'refused' : 'wrong',
@@ -32,9 +32,9 @@ function judge(home, host) {
       detail: code ? `${code} ${message}` : stack,
     };
   }
-  if (isDeepStrictEqual(home.value, host.value)) return { outcome: 'same' };
+  if (isDeepStrictEqual(home.value, worker.value)) return { outcome: 'same' };
   return {
     outcome: 'wrong',
-    detail: `home ${JSON.stringify(home.value)} host ${JSON.stringify(host.value)}`,
+    detail: `home ${JSON.stringify(home.value)} worker ${JSON.stringify(worker.value)}`,
   };
 }

@@ -1,5 +1,5 @@
 // 46 packages: an expression that uses each inside a function, and objects that a program makes with it at home
-// and captures. `it` is the object; what its expression gives must be the same in a host.
+// and captures. `it` is the object; what its expression gives must be the same in a worker.
 
 const use = (name, imports, inside, objects = {}) => ({ name, imports, inside, objects });
 

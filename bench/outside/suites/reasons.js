@@ -5,10 +5,10 @@
 const because = (pool, outcome, why, ...tests) =>
   tests.map((test) => ({ pool, outcome, why, test }));
 
-const balancer = 'no load balancer: `key` and `priority` are what a call can say of its host';
+const balancer = 'no load balancer: `key` and `priority` are what a call can say of its worker';
 const queue = 'no own queue: `priority` orders that of the pool';
 const limits = 'no limit of the young generation: `maxHeapMb` is that of the old one';
-const notBegun = 'a task that has not begun when it is cancelled leaves its host alone';
+const notBegun = 'a task that has not begun when it is cancelled leaves its worker alone';
 const parentPort = 'no messages by `parentPort`: a task speaks by `report`';
 
 export const reasons = [
@@ -24,13 +24,13 @@ export const reasons = [
   ...because(
     'piscina',
     'otherwise',
-    'which of two idle hosts gets a task is not fixed; the test compares their order',
+    'which of two idle workers gets a task is not fixed; the test compares their order',
     /if Infinity is used/,
   ),
   ...because(
     'piscina',
     'otherwise',
-    'tasks of a host that is still starting have not begun: they are cancelled with those that wait',
+    'tasks of a worker that is still starting have not begun: they are cancelled with those that wait',
     /aborts tasks that are not started yet/,
   ),
   ...because('piscina', 'missing', queue, /custom task queue/),
@@ -45,14 +45,14 @@ export const reasons = [
   ...because(
     'tinypool',
     'otherwise',
-    'what a host prints comes before its end is reported, and not always before a result',
+    'what a worker prints comes before its end is reported, and not always before a result',
     /stdout and stderr are piped/,
   ),
   ...because('tinypool', 'missing', parentPort, /using parentPort/),
   ...because(
     'tinypool',
     'otherwise',
-    'flags of the program are flags of its hosts, too, here those of Vitest',
+    'flags of the program are flags of its workers, too, here those of Vitest',
     /passing execArgv/,
   ),
   ...because(
@@ -86,7 +86,7 @@ export const reasons = [
   ...because(
     'workerpool',
     'otherwise',
-    'a host that is ready runs short tasks of those that still start; the test wants one in each',
+    'a worker that is ready runs short tasks of those that still start; the test wants one in each',
     /worker creation hook/,
   ),
   ...because(
@@ -99,7 +99,7 @@ export const reasons = [
   ...because(
     'workerpool',
     'otherwise',
-    'the first task waits for its host like the others, and the last one comes first',
+    'the first task waits for its worker like the others, and the last one comes first',
     /LIFO order/,
   ),
   ...because(
@@ -118,13 +118,13 @@ export const reasons = [
   ...because(
     'tinypool',
     'otherwise',
-    'the test replaces `terminate` of a worker, which a host does not have',
+    'the test replaces `terminate` of a worker, which a worker does not have',
     /termination timeout/,
   ),
   ...because(
     'tinypool',
     'otherwise',
-    'a host that is replaced is there until it has left, and a task may wait behind another for a moment',
+    'a worker that is replaced is there until it has left, and a task may wait behind another for a moment',
     /running workers can recycle/,
   ),
 ];

@@ -10,8 +10,8 @@ const { subscribe } = require('node:diagnostics_channel');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 const { Pool, task } = require(fileURLToPath(process.env.OUTSIDE_MANYCORE));
 
-const inHost = join(__dirname, 'in-host.cjs');
-const handle = task(pathToFileURL(inHost).href, 'handle');
+const inWorker = join(__dirname, 'in-worker.cjs');
+const handle = task(pathToFileURL(inWorker).href, 'handle');
 
 /**
  * `own` holds what belongs to one of the two: its defaults, errors and symbols, and the path of the module that
@@ -50,13 +50,14 @@ module.exports = (own) =>
       const { options } = this;
       const isProcess = options.runtime === 'child_process';
       this.pool = new Pool({
-        host: isProcess ? 'process' : 'thread',
+        worker: isProcess ? 'process' : 'thread',
         size: { min: options.minThreads, max: Math.ceil(options.maxThreads) },
         idleTimeMs: options.idleTimeout,
-        maxSpareHosts: options.idleTimeout === Infinity ? Math.ceil(options.maxThreads) : undefined,
+        maxSpareWorkers:
+          options.idleTimeout === Infinity ? Math.ceil(options.maxThreads) : undefined,
         maxWaitingTasks: options.maxQueue,
-        concurrentTasksPerHost: options.concurrentTasksPerWorker,
-        maxTasksPerHost: options.isolateWorkers ? 1 : undefined,
+        concurrentTasksPerWorker: options.concurrentTasksPerWorker,
+        maxTasksPerWorker: options.isolateWorkers ? 1 : undefined,
         maxRssBytes: options.maxMemoryLimitBeforeRecycle,
         maxHeapMb: options.resourceLimits?.maxOldGenerationSizeMb,
         execArgv: options.execArgv,
@@ -68,7 +69,7 @@ module.exports = (own) =>
         graceMs: options.teardown ? 1_000 : 0,
         onOutput: isProcess ? (text, { stream }) => process[stream].write(text) : undefined,
         setup: setupOf(own, options, isProcess),
-        teardown: options.teardown && teardownOf(inHost, options.filename, options.teardown),
+        teardown: options.teardown && teardownOf(inWorker, options.filename, options.teardown),
       });
       // The two emit the error itself, manycore one that has it as its cause.
       this.pool.on('error', (error) => {
@@ -78,24 +79,26 @@ module.exports = (own) =>
       this.#announce(this.pool);
     }
 
-    /** Tells the two's `workerCreate` and `workerDestroy` from the pool's own hosts. */
+    /** Tells the two's `workerCreate` and `workerDestroy` from the pool's own workers. */
     #announce(pool) {
       const known = new Map();
-      subscribe('manycore:host:ready', ({ host }) => {
-        if (!pool.stats().hosts.some(({ id }) => id === host)) return;
-        known.set(host, {});
-        this.publicInterface.emit('workerCreate', known.get(host));
+      subscribe('manycore:worker:ready', ({ worker }) => {
+        if (!pool.stats().workers.some(({ id }) => id === worker)) return;
+        known.set(worker, {});
+        this.publicInterface.emit('workerCreate', known.get(worker));
       });
-      subscribe('manycore:host:exit', ({ host }) => {
-        if (known.has(host)) this.publicInterface.emit('workerDestroy', known.get(host));
+      subscribe('manycore:worker:exit', ({ worker }) => {
+        if (known.has(worker)) this.publicInterface.emit('workerDestroy', known.get(worker));
       });
     }
 
-    /** The hosts, as the two list their workers. */
+    /** The workers, as the two list their workers. */
     get workers() {
-      const { hosts, waitingTasks } = this.pool.stats();
-      const alive = hosts.filter(({ state }) => ['starting', 'ready', 'retiring'].includes(state));
-      let coming = waitingTasks; // those that a starting host will take are its own, there
+      const { workers, waitingTasks } = this.pool.stats();
+      const alive = workers.filter(({ state }) =>
+        ['starting', 'ready', 'retiring'].includes(state),
+      );
+      let coming = waitingTasks; // those that a starting worker will take are its own, there
       const items = alive.map(({ id, pid, kind, state, tasksInFlight }) => {
         const first = Math.min(
           state === 'starting' ? coming : 0,
@@ -110,10 +113,10 @@ module.exports = (own) =>
       return Object.assign(items, { readyItems: items, size: items.length });
     }
 
-    /** Tasks that no host takes, starting ones included. */
+    /** Tasks that no worker takes, starting ones included. */
     get taskQueue() {
-      const { hosts, waitingTasks, runningTasks } = this.pool.stats();
-      const room = hosts.length * this.options.concurrentTasksPerWorker;
+      const { workers, waitingTasks, runningTasks } = this.pool.stats();
+      const room = workers.length * this.options.concurrentTasksPerWorker;
       return {
         size: Math.max(0, waitingTasks + runningTasks - room),
         cancel: () => this.#cancelWaiting(),
@@ -187,7 +190,7 @@ module.exports = (own) =>
             ? own.errors.NoTaskQueueAvailable()
             : own.errors.TaskQueueAtLimit(),
         POOL_CLOSED: () => new Error('Terminating worker thread'),
-        HOST_EXITED: () =>
+        WORKER_EXITED: () =>
           error.cause instanceof Error
             ? error.cause
             : new Error(`worker exited with code: ${error.exitCode ?? error.exit?.exitCode}`),
@@ -222,7 +225,7 @@ module.exports = (own) =>
       // Theirs waits for idle workers only, ours for all.
       const isOver = pool.recycle().then(() => true);
       const isIdle = ({ state, tasksInFlight }) => state === 'retiring' && tasksInFlight === 0;
-      while (!(await Promise.race([isOver, sleep(10)])) && pool.stats().hosts.some(isIdle));
+      while (!(await Promise.race([isOver, sleep(10)])) && pool.stats().workers.some(isIdle));
     }
 
     /** tinypool calls `onClose` when a worker gets another channel or ends. */
@@ -235,7 +238,7 @@ module.exports = (own) =>
 
     async destroy() {
       const { pool, options } = this;
-      // What `teardown` is for: a host that is killed runs none.
+      // What `teardown` is for: a worker that is killed runs none.
       if (options.teardown && pool.stats().runningTasks === 0) {
         this.#cancelWaiting();
         await pool.close();
@@ -291,7 +294,7 @@ function setupOf(own, options, isProcess) {
     niceIncrement: options.niceIncrement ?? 0,
     commonState,
   };
-  const file = inHost;
+  const file = inWorker;
   return async () => {
     const { prepare } = await import(file);
     await prepare(given);

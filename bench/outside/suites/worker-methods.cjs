@@ -1,4 +1,4 @@
-// In place of workerpool's `worker.js`, in a host: the methods of a worker file, and what they are called with.
+// In place of workerpool's `worker.js`, in a worker: the methods of a worker file, and what they are called with.
 'use strict';
 
 const { fileURLToPath } = require('node:url');
@@ -16,10 +16,10 @@ exports.add = (added, options) => {
 
 exports.emit = (payload) => void report(payload);
 
-/** Runs in a host that leaves. */
+/** Runs in a worker that leaves. */
 exports.end = () => onTerminate(0);
 
-/** Runs in a host: calls a method of the worker file, which is loaded at first. */
+/** Runs in a worker: calls a method of the worker file, which is loaded at first. */
 exports.call = (script, method, args) => {
   if (script !== undefined) require(script);
   if (typeof methods[method] !== 'function') throw new Error(`Unknown method "${method}"`);

@@ -15,7 +15,7 @@ const apply = task(methods, 'apply');
 module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
   class WorkerPool {
     #unsettled = new Set();
-    /** The `on` of the last call of each host. */
+    /** The `on` of the last call of each worker. */
     #listeners = new Map();
     #calls = 0;
 
@@ -38,14 +38,14 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
           : Object.assign(new Queue(), { size: () => this.#waiting });
     }
 
-    #open(host) {
+    #open(worker) {
       const { workerTerminateTimeout, ...options } = this.options;
       const { forkArgs = [], forkOpts = {}, workerThreadOpts = {} } = options;
       let next = { forkArgs, forkOpts, workerThreadOpts };
-      const own = () => (host === 'process' ? next.forkOpts : next.workerThreadOpts);
+      const own = () => (worker === 'process' ? next.forkOpts : next.workerThreadOpts);
       this.#announce(() => next);
       this.pool = new Pool({
-        host,
+        worker,
         size: { min: this.minWorkers, max: this.maxWorkers },
         env: () => {
           next = { ...next, ...options.onCreateWorker?.({ forkArgs, forkOpts, workerThreadOpts }) };
@@ -54,37 +54,37 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
         execArgv: () => own().execArgv ?? [],
         maxHeapMb: own().resourceLimits?.maxOldGenerationSizeMb,
         graceMs: workerTerminateTimeout,
-        maxSpareHosts: this.maxWorkers,
+        maxSpareWorkers: this.maxWorkers,
         teardown: teardownOf(methodsFile),
         onOutput: this.options.emitStdStreams
-          ? (text, { host, stream }) => this.#listeners.get(host)?.({ [stream]: text })
+          ? (text, { worker, stream }) => this.#listeners.get(worker)?.({ [stream]: text })
           : undefined,
       });
     }
 
-    /** Tells `onTerminateWorker` of each host, with what `onCreateWorker` made of its options. */
+    /** Tells `onTerminateWorker` of each worker, with what `onCreateWorker` made of its options. */
     #announce(optionsOfNext) {
       const made = new Map();
-      const isOwn = (host) => this.pool.stats().hosts.some(({ id }) => id === host);
-      subscribe('manycore:host:start', ({ host }) => {
-        // A pool with `minWorkers` starts hosts before it is there.
-        if (this.pool === undefined || isOwn(host)) made.set(host, optionsOfNext());
+      const isOwn = (worker) => this.pool.stats().workers.some(({ id }) => id === worker);
+      subscribe('manycore:worker:start', ({ worker }) => {
+        // A pool with `minWorkers` starts workers before it is there.
+        if (this.pool === undefined || isOwn(worker)) made.set(worker, optionsOfNext());
       });
-      subscribe('manycore:host:exit', ({ host }) => {
-        if (made.has(host)) this.options.onTerminateWorker?.(made.get(host));
-        made.delete(host);
+      subscribe('manycore:worker:exit', ({ worker }) => {
+        if (made.has(worker)) this.options.onTerminateWorker?.(made.get(worker));
+        made.delete(worker);
       });
     }
 
     get #waiting() {
-      const { hosts, waitingTasks, runningTasks } = this.pool.stats();
-      return Math.max(0, waitingTasks + runningTasks - hosts.filter(isAlive).length);
+      const { workers, waitingTasks, runningTasks } = this.pool.stats();
+      return Math.max(0, waitingTasks + runningTasks - workers.filter(isAlive).length);
     }
 
     get workers() {
       return this.pool
         .stats()
-        .hosts.filter(isAlive)
+        .workers.filter(isAlive)
         .map(({ kind, pid }) => ({
           worker: {
             isWorkerThread: kind === 'thread',
@@ -141,11 +141,11 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
       const timeout = promise.timeout.bind(promise);
       let delay;
       let isStarted = false;
-      const onStart = ({ task, host }) => {
+      const onStart = ({ task, worker }) => {
         if (task !== queued?.task && task !== started?.task) return;
         unsubscribe('manycore:task:start', onStart);
         isStarted = true;
-        this.#listeners.set(host, on);
+        this.#listeners.set(worker, on);
         if (delay !== undefined) timeout(delay);
       };
       if (started === undefined) subscribe('manycore:task:start', onStart);
@@ -164,8 +164,8 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
     }
 
     stats() {
-      const { hosts, waitingTasks, runningTasks } = this.pool.stats();
-      const totalWorkers = hosts.filter(isAlive).length;
+      const { workers, waitingTasks, runningTasks } = this.pool.stats();
+      const totalWorkers = workers.filter(isAlive).length;
       const busyWorkers = Math.min(totalWorkers, waitingTasks + runningTasks);
       return {
         totalWorkers,
@@ -179,8 +179,8 @@ module.exports = (OwnPromise, { FIFOQueue, LIFOQueue }) =>
     terminate(force = false, timeout = undefined) {
       const { pool } = this;
       if (this.#waiting > 0) {
-        const { hosts } = pool.stats();
-        for (const { resolver } of [...this.#unsettled].slice(hosts.length))
+        const { workers } = pool.stats();
+        for (const { resolver } of [...this.#unsettled].slice(workers.length))
           resolver.reject(new Error('Pool terminated'));
       }
       const late =
@@ -199,7 +199,7 @@ const teardownOf = (file) => async () => {
 
 const isAlive = ({ state }) => ['starting', 'ready', 'retiring'].includes(state);
 
-/** What is announced of the task that `start` hands to a pool: it waits, or a host has it at once. */
+/** What is announced of the task that `start` hands to a pool: it waits, or a worker has it at once. */
 function announcedOfNext(start) {
   const announced = {};
   const onQueued = (message) => {
@@ -217,9 +217,9 @@ function announcedOfNext(start) {
 }
 
 function translate(error) {
-  if (error?.code === 'HOST_EXITED') {
+  if (error?.code === 'WORKER_EXITED') {
     return new Error(
-      `Workerpool Worker terminated Unexpectedly\n    exitCode: \`${error.exitCode}\`\n    signalCode: \`${error.signal}\`\n    workerpool.script: \`host.js\``,
+      `Workerpool Worker terminated Unexpectedly\n    exitCode: \`${error.exitCode}\`\n    signalCode: \`${error.signal}\`\n    workerpool.script: \`worker.js\``,
     );
   }
   if (error?.code === 'POOL_CLOSED') return new Error('Pool terminated');

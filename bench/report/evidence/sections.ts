@@ -41,22 +41,22 @@ const smartTv: Section = {
   }),
 };
 
-const hostCounts = [1, 2, 3, 4, 5, 6, 7, 8];
+const workerCounts = [1, 2, 3, 4, 5, 6, 7, 8];
 const parts = ['startMs', 'computeMs', 'overheadMs'];
 
 /** Fibonacci, or the mixed load. */
-function hosts(load: string, title: string, why: (stored: Stored) => string): Section {
+function workers(load: string, title: string, why: (stored: Stored) => string): Section {
   const partsOf = (stored: Stored, count: number): BarValue => {
     const spreads = parts.map((figure) =>
-      stored.spread('hosts', `${load}-${count}`, 'manycore-process', figure),
+      stored.spread('workers', `${load}-${count}`, 'manycore-process', figure),
     );
     const known = spreads.filter((spread) => spread !== undefined);
     return known.length === parts.length ? known : undefined;
   };
   return {
-    name: `hosts-${load}`,
+    name: `workers-${load}`,
     title,
-    from: 'hosts',
+    from: 'workers',
     source:
       'The same paper: best with as many child processes as there are cores; the time is shown as start, compute and overhead.',
     ours: why,
@@ -64,8 +64,8 @@ function hosts(load: string, title: string, why: (stored: Stored) => string): Se
       title,
       unit: 'ms of a fixed amount of work, in a program that has just begun',
       scale: 'linear',
-      series: ['start of the hosts', 'compute', 'overhead'],
-      groups: hostCounts.map((count) => ({
+      series: ['start of the workers', 'compute', 'overhead'],
+      groups: workerCounts.map((count) => ({
         label: `${count}`,
         bars: [partsOf(stored, count)],
       })),
@@ -77,30 +77,30 @@ function hosts(load: string, title: string, why: (stored: Stored) => string): Se
 }
 
 /** The figures that both loads have a sentence of. */
-function hostSentence(stored: Stored, load: string): string {
+function workerSentence(stored: Stored, load: string): string {
   const text = (count: number, figure = 'totalMs'): string =>
-    stored.text('hosts', `${load}-${count}`, 'manycore-process', figure);
+    stored.text('workers', `${load}-${count}`, 'manycore-process', figure);
   const total = (count: number): number =>
-    stored.median('hosts', `${load}-${count}`, 'manycore-process', 'totalMs');
-  const best = hostCounts.reduce((one, other) => (total(other) < total(one) ? other : one));
-  const all = `${text(1)} ms with one host, ${text(2)} with two, ${text(4)} with four, ${text(8)} with eight`;
-  const cores = stored.cores('hosts');
+    stored.median('workers', `${load}-${count}`, 'manycore-process', 'totalMs');
+  const best = workerCounts.reduce((one, other) => (total(other) < total(one) ? other : one));
+  const all = `${text(1)} ms with one worker, ${text(2)} with two, ${text(4)} with four, ${text(8)} with eight`;
+  const cores = stored.cores('workers');
   const share = Number((total(best) / total(Math.min(cores, 8))).toPrecision(2));
-  const parts = `From one host to eight the starts grow from ${text(1, 'startMs')} ms to ${text(8, 'startMs')}: each is a Node process, and those beyond the cores take turns with the others`;
-  return `on ${cores} cores ${all}; the shortest is with ${best}, ${share} times that of as many hosts as cores. ${parts}.`;
+  const parts = `From one worker to eight the starts grow from ${text(1, 'startMs')} ms to ${text(8, 'startMs')}: each is a Node process, and those beyond the cores take turns with the others`;
+  return `on ${cores} cores ${all}; the shortest is with ${best}, ${share} times that of as many workers as cores. ${parts}.`;
 }
 
-const fibonacci = hosts(
+const fibonacci = workers(
   'fibonacci',
-  'Fibonacci by number of hosts',
-  (stored) => `Tasks that only compute, ${hostSentence(stored, 'fibonacci')}`,
+  'Fibonacci by number of workers',
+  (stored) => `Tasks that only compute, ${workerSentence(stored, 'fibonacci')}`,
 );
 
-const mixed = hosts(
+const mixed = workers(
   'mixed',
-  'A mixed load by number of hosts',
+  'A mixed load by number of workers',
   (stored) =>
-    `A third of these tasks waits for 20 ms, as for a disk: ${hostSentence(stored, 'mixed')} A host has one task at a time here, as by default, so that one that waits holds it; \`concurrentTasksPerHost\` lets others run meanwhile.`,
+    `A third of these tasks waits for 20 ms, as for a disk: ${workerSentence(stored, 'mixed')} A worker has one task at a time here, as by default, so that one that waits holds it; \`concurrentTasksPerWorker\` lets others run meanwhile.`,
 );
 
 const sizes = [1, 2, 4, 6];
@@ -140,7 +140,7 @@ const checker: Section = {
   source:
     'The study of Haskell on many cores: on 72 cores the checker is 20 times as fast over shared memory between processes, 13 times over sockets, 5 times with threads that share a collector.',
   ours: (stored) => {
-    const most = mostHosts(stored);
+    const most = mostWorkers(stored);
     const gain = (channel: string): string =>
       stored.times('scaling', 'perSecond', ['checker-1', 'loop'], [`checker-${most}`, channel]);
     return `Against a plain loop, on ${most} cores: ${gain('shm')} times over shared memory, ${gain('socket')} over sockets, ${gain('memory')} with threads. What splits the three at 72 cores does not yet show here: pairs of files are large tasks, so a channel is used seldom, and threads of Node have heaps of their own, so there is no shared collector that could stop them all. The curves with the laws fitted to them are in [bench/results/scaling](../bench/results/scaling/checker.svg); what they say beyond the cores that were measured is a guess, and drawn as one.`;
@@ -150,8 +150,8 @@ const checker: Section = {
     unit: 'items per second',
     scale: 'linear',
     series: Object.values(channels),
-    groups: hostsOf(stored).map((count) => ({
-      label: `${count} host${count === 1 ? '' : 's'}`,
+    groups: workersOf(stored).map((count) => ({
+      label: `${count} worker${count === 1 ? '' : 's'}`,
       bars: Object.keys(channels).map((channel) =>
         stored.spread('scaling', `checker-${count}`, channel, 'perSecond'),
       ),
@@ -160,15 +160,15 @@ const checker: Section = {
   }),
 };
 
-function hostsOf(stored: Stored): number[] {
+function workersOf(stored: Stored): number[] {
   return stored
     .settings('scaling')
     .flatMap((setting) => /^checker-(\d+)$/.exec(setting)?.[1] ?? [])
     .map(Number);
 }
 
-function mostHosts(stored: Stored): number {
-  return Math.max(...hostsOf(stored), 1);
+function mostWorkers(stored: Stored): number {
+  return Math.max(...workersOf(stored), 1);
 }
 
 const gc: Section = {

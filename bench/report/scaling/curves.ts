@@ -14,7 +14,7 @@ import type {
   WorkloadCurves,
 } from './types.js';
 
-/** Who maps without hosts: the loop that everything is compared with. */
+/** Who maps without workers: the loop that everything is compared with. */
 const plainLoop = 'loop';
 /** Processes that talk to nobody: what the machine gives. */
 export const machineItself = 'no-parent';
@@ -35,7 +35,7 @@ export function curvesOf({ settings, measured }: ScalingResult): WorkloadCurves[
     failed: own
       .filter(({ failures }) => failures.length > 0)
       .map(({ contender, at, failures }) => ({
-        contender: `${contender} on ${at.hosts}`,
+        contender: `${contender} on ${at.workers}`,
         failures,
       })),
   }));
@@ -44,21 +44,21 @@ export function curvesOf({ settings, measured }: ScalingResult): WorkloadCurves[
 function curvesOfWorkload(runs: readonly Run[]): Curve[] {
   const loop = runs.find(({ contender }) => contender === plainLoop)?.samples.perSecond;
   return groupBy(runs, ({ contender }) => contender).map(([contender, own]) => {
-    const rising = own.toSorted((a, b) => a.at.hosts - b.at.hosts);
-    const single = rising.find(({ at }) => at.hosts === 1)?.samples.perSecond;
-    const points = rising.map(({ at, samples }) => pointOf(at.hosts, samples, single, loop));
+    const rising = own.toSorted((a, b) => a.at.workers - b.at.workers);
+    const single = rising.find(({ at }) => at.workers === 1)?.samples.perSecond;
+    const points = rising.map(({ at, samples }) => pointOf(at.workers, samples, single, loop));
     return { contender, points, fits: fitsOf(points, rising, single) };
   });
 }
 
 function pointOf(
-  hosts: number,
+  workers: number,
   { perSecond, cpuUsPerItem, gcUsPerItem }: Samples,
   single: RoundSamples | undefined,
   loop: RoundSamples | undefined,
 ): CurvePoint {
   return {
-    hosts,
+    workers,
     perSecond: quartilesOf(perSecond),
     speedUp: ratioOf(perSecond, single),
     overLoop: ratioOf(perSecond, loop),
@@ -94,17 +94,17 @@ function fitsOf(
   runs: readonly Run[],
   single: RoundSamples | undefined,
 ): Fits | undefined {
-  const medians = points.flatMap(({ hosts, speedUp }) =>
-    speedUp === undefined ? [] : [{ hosts, speedUp: speedUp.median }],
+  const medians = points.flatMap(({ workers, speedUp }) =>
+    speedUp === undefined ? [] : [{ workers, speedUp: speedUp.median }],
   );
   const ratios = runs.map(({ at, samples }) => ({
-    hosts: at.hosts,
+    workers: at.workers,
     rounds: roundRatios(samples.perSecond, single),
   }));
   const rounds = (single ?? []).map((_, round) =>
-    ratios.flatMap(({ hosts, rounds }): SpeedUp[] => {
+    ratios.flatMap(({ workers, rounds }): SpeedUp[] => {
       const speedUp = rounds[round] ?? null;
-      return speedUp === null ? [] : [{ hosts, speedUp }];
+      return speedUp === null ? [] : [{ workers, speedUp }];
     }),
   );
   const amdahl = fitLaw(fitAmdahl, medians, rounds);

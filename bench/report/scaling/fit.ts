@@ -1,20 +1,20 @@
-// Two laws of scaling, fitted to measured speed-ups, to say what more hosts than were measured would
+// Two laws of scaling, fitted to measured speed-ups, to say what more workers than were measured would
 // give if nothing but the law were at work.
 //
 //   S(n) = n / (1 + σ (n − 1) + κ n (n − 1))
 //
-// σ is contention: the share of the work that waits for something which only one host has at a time.
-// κ is coherency: what each pair of hosts costs that has to agree. With κ = 0 this is Amdahl's law
+// σ is contention: the share of the work that waits for something which only one worker has at a time.
+// κ is coherency: what each pair of workers costs that has to agree. With κ = 0 this is Amdahl's law
 // (G. M. Amdahl, AFIPS 1967), where speed-up approaches 1/σ; with κ > 0 it is the Universal Scalability
 // Law (N. J. Gunther, CMG 1993; Guerrilla Capacity Planning, 2007), where speed-up has a peak and falls.
 //
 // The sum of (measured / S(n) − 1)² is made smallest. `measured / S(n)` is linear in σ and κ, so this is
 // a linear problem of two unknowns with bounds: solved exactly here, with no first guess and no steps.
-// S(1) = 1 always: the measured single host is the unit, so its own error is in every point.
+// S(1) = 1 always: the measured single worker is the unit, so its own error is in every point.
 
-/** `hosts` from 1 on, `speedUp` over one host, above 0. */
+/** `workers` from 1 on, `speedUp` over one worker, above 0. */
 export interface SpeedUp {
-  readonly hosts: number;
+  readonly workers: number;
   readonly speedUp: number;
 }
 
@@ -25,20 +25,20 @@ export interface Fit {
   readonly kappa: number;
   /** 1 for Amdahl's law; also for the USL where the points cannot tell κ from σ and κ = 0 is set. */
   readonly fittedParameters: 1 | 2;
-  /** Different numbers of hosts above 1: what the law could be wrong about. */
+  /** Different numbers of workers above 1: what the law could be wrong about. */
   readonly points: number;
   /** Root mean square of measured / fitted − 1, over the points. */
   readonly error: number;
 }
 
-/** `undefined` when no more than one host was measured. */
+/** `undefined` when no more than one worker was measured. */
 export function fitAmdahl(measured: readonly SpeedUp[]): Fit | undefined {
   const sums = sumUp(measured);
   if (sums.points === 0) return undefined;
   return fitted({ sigma: bestSigma(sums, 0), kappa: 0 }, sums, 1);
 }
 
-/** The same; with a single number of hosts above 1 it is Amdahl's fit, see `fittedParameters`. */
+/** The same; with a single number of workers above 1 it is Amdahl's fit, see `fittedParameters`. */
 export function fitUsl(measured: readonly SpeedUp[]): Fit | undefined {
   const sums = sumUp(measured);
   if (sums.points < 2) return fitAmdahl(measured);
@@ -54,20 +54,20 @@ export function fitUsl(measured: readonly SpeedUp[]): Fit | undefined {
   return fitted(best, sums, 2);
 }
 
-/** What the law gives for `hosts` hosts, 1 for one. */
-export function speedUpAt({ sigma, kappa }: Parameters, hosts: number): number {
-  return hosts / (1 + sigma * (hosts - 1) + kappa * hosts * (hosts - 1));
+/** What the law gives for `workers` workers, 1 for one. */
+export function speedUpAt({ sigma, kappa }: Parameters, workers: number): number {
+  return workers / (1 + sigma * (workers - 1) + kappa * workers * (workers - 1));
 }
 
-/** The number of hosts beyond which speed-up falls, not rounded; `Infinity` when it never does. */
-export function peakHosts({ sigma, kappa }: Parameters): number {
+/** The number of workers beyond which speed-up falls, not rounded; `Infinity` when it never does. */
+export function peakWorkers({ sigma, kappa }: Parameters): number {
   if (kappa === 0) return Number.POSITIVE_INFINITY;
   return Math.max(1, Math.sqrt((1 - sigma) / kappa));
 }
 
-/** The speed-up that no number of hosts exceeds; `Infinity` for σ = κ = 0. */
+/** The speed-up that no number of workers exceeds; `Infinity` for σ = κ = 0. */
 export function speedUpLimit(fit: Parameters): number {
-  const peak = peakHosts(fit);
+  const peak = peakWorkers(fit);
   return Number.isFinite(peak) ? speedUpAt(fit, peak) : 1 / fit.sigma;
 }
 
@@ -93,11 +93,11 @@ interface Sums {
 
 function sumUp(measured: readonly SpeedUp[]): Sums {
   const sums = { aa: 0, ab: 0, bb: 0, at: 0, bt: 0, tt: 0, count: 0, points: 0 };
-  const above = measured.filter(({ hosts }) => hosts > 1);
-  for (const { hosts, speedUp } of above) {
-    const a = (speedUp / hosts) * (hosts - 1);
-    const b = a * hosts;
-    const t = 1 - speedUp / hosts;
+  const above = measured.filter(({ workers }) => workers > 1);
+  for (const { workers, speedUp } of above) {
+    const a = (speedUp / workers) * (workers - 1);
+    const b = a * workers;
+    const t = 1 - speedUp / workers;
     sums.aa += a * a;
     sums.ab += a * b;
     sums.bb += b * b;
@@ -106,7 +106,7 @@ function sumUp(measured: readonly SpeedUp[]): Sums {
     sums.tt += t * t;
   }
   sums.count = above.length;
-  sums.points = new Set(above.map(({ hosts }) => hosts)).size;
+  sums.points = new Set(above.map(({ workers }) => workers)).size;
   return sums;
 }
 

@@ -4,7 +4,7 @@ import { drawScaling } from './plot.js';
 import { workloadTable } from './table.js';
 import type { ScalingResult } from './types.js';
 
-export { hostCounts } from './plan.js';
+export { workerCounts } from './plan.js';
 
 export interface ScalingReport {
   readonly lines: readonly string[];

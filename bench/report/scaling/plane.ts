@@ -1,4 +1,4 @@
-// One plot: hosts across, something measured and fitted up. Marks are what was measured; a law is a
+// One plot: workers across, something measured and fitted up. Marks are what was measured; a law is a
 // full line where there are marks, a dashed one beyond.
 import type { ScaleContinuousNumeric } from 'd3-scale';
 import { area, line } from 'd3-shape';
@@ -8,11 +8,11 @@ import type { Quartiles } from './types.js';
 
 type Scale = ScaleContinuousNumeric<number, number>;
 
-/** Scales from hosts and values to pixels; their ranges are the plot's edges. */
+/** Scales from workers and values to pixels; their ranges are the plot's edges. */
 export interface Plane {
   readonly x: Scale;
   readonly y: Scale;
-  /** The last number of hosts that was measured. */
+  /** The last number of workers that was measured. */
   readonly measured: number;
 }
 
@@ -41,9 +41,12 @@ export function drawFrame(
       height: bottom - top,
       fill: '#f5f7f9',
     }),
-    ...powersOfTwo(plane.x.domain()).flatMap((hosts) => [
-      rule([plane.x(hosts), top], [plane.x(hosts), bottom], grid),
-      text(plane.x(hosts), bottom + 17, String(hosts), { fill: faint, 'text-anchor': 'middle' }),
+    ...powersOfTwo(plane.x.domain()).flatMap((workers) => [
+      rule([plane.x(workers), top], [plane.x(workers), bottom], grid),
+      text(plane.x(workers), bottom + 17, String(workers), {
+        fill: faint,
+        'text-anchor': 'middle',
+      }),
     ]),
     ...ticks.flatMap((tick) => [
       rule([left, plane.y(tick)], [right, plane.y(tick)], grid),
@@ -61,7 +64,7 @@ export function powersOfTwo([low = 1, high = 1]: readonly number[]): number[] {
 
 export function drawLine({ x, y }: Plane, points: readonly At[], attributes: Attributes): string {
   const path = line<At>(
-    ([hosts]) => x(hosts),
+    ([workers]) => x(workers),
     ([, value]) => y(value),
   ).digits(1);
   return element('path', { d: path(points) ?? '', fill: 'none', ...attributes });
@@ -70,7 +73,7 @@ export function drawLine({ x, y }: Plane, points: readonly At[], attributes: Att
 export function drawLaws(plane: Plane, laws: readonly LawLine[], stroke: string): string[] {
   const { x, y } = plane;
   const band = area<LawLine['band'][number]>()
-    .x(([hosts]) => x(hosts))
+    .x(([workers]) => x(workers))
     .y0(([, lowest]) => y(lowest))
     .y1(([, , highest]) => y(highest))
     .digits(1);
@@ -95,8 +98,8 @@ export function drawMarks(
   color: string,
   draw: (x: number, at: Quartiles, color: string) => string[],
 ): string[] {
-  return marks.flatMap(({ hosts, median, min, max, q1, q3 }) =>
-    draw(x(hosts), { median: y(median), min: y(min), max: y(max), q1: y(q1), q3: y(q3) }, color),
+  return marks.flatMap(({ workers, median, min, max, q1, q3 }) =>
+    draw(x(workers), { median: y(median), min: y(min), max: y(max), q1: y(q1), q3: y(q3) }, color),
   );
 }
 
@@ -110,7 +113,7 @@ export function drawMark(x: number, at: Quartiles, color: string): string[] {
   ];
 }
 
-/** A ring and the ends of its range: both are seen where a mark on as many hosts covers them. */
+/** A ring and the ends of its range: both are seen where a mark on as many workers covers them. */
 export function drawRing(x: number, { median, min, max }: Quartiles, color: string): string[] {
   const thin = { stroke: color, 'stroke-width': 1.2 };
   return [

@@ -1,6 +1,6 @@
-// The curves of one workload as SVG text: a column for each channel; above, speed-up over one host of
+// The curves of one workload as SVG text: a column for each channel; above, speed-up over one worker of
 // the channel, both scales logarithmic, so that the measured range keeps its room beside the
-// extrapolated one and the ideal is a straight line; below, what each host adds in plain loops, which
+// extrapolated one and the ideal is a straight line; below, what each worker adds in plain loops, which
 // shows what the pool itself costs. On a light card, so that it reads the same on any page.
 import { scaleLinear, scaleLog } from 'd3-scale';
 import { drawCard, element, faint, text, wrap } from '../svg.js';
@@ -20,7 +20,7 @@ import {
   powersOfTwo,
 } from './plane.js';
 import { type At, type Series, shareSeries, speedUpSeries } from './series.js';
-import { caveats, mostHostsOf } from './table.js';
+import { caveats, mostWorkersOf } from './table.js';
 import type { WorkloadCurves } from './types.js';
 
 export interface PlotContext {
@@ -63,7 +63,7 @@ export function drawScaling(
   { workload, says, curves }: WorkloadCurves,
   { rounds, physicalCores, machine }: PlotContext,
 ): string | undefined {
-  const measured = mostHostsOf(curves);
+  const measured = mostWorkersOf(curves);
   const reach = Math.max(...extrapolatedCounts(measured));
   const series = curves.map((curve) => ({
     contender: curve.contender,
@@ -115,23 +115,23 @@ function drawColumn(
   const share: Plane = { x, y: shareY, measured };
   return [
     text(left, upper.top - 32, title, { fill: color, 'font-weight': 600 }),
-    text(left, upper.top - 12, 'speed-up over one host', { fill: faint }),
+    text(left, upper.top - 12, 'speed-up over one worker', { fill: faint }),
     ...drawFrame(up, powersOfTwo(upY.domain()), String),
     text(x(reach), upper.top - 12, 'extrapolated', { fill: faint, 'text-anchor': 'end' }),
     drawLine(up, lineOf(reach, reach), idealStyle),
     ...drawSeries(up, own.speedUps, itself?.speedUps, color),
-    text(left, lower.top - 12, 'each host, as a share of the plain loop', { fill: faint }),
+    text(left, lower.top - 12, 'each worker, as a share of the plain loop', { fill: faint }),
     ...drawFrame(share, shareY.ticks(3), (tick) => `${Math.round(100 * tick)} %`),
     drawLine(share, lineOf(reach, 1), idealStyle),
     ...drawSeries(share, own.shares, itself?.shares, color),
-    text(left + column.width / 2, lower.bottom + 36, 'hosts, on as many cores', {
+    text(left + column.width / 2, lower.bottom + 36, 'workers, on as many cores', {
       fill: faint,
       'text-anchor': 'middle',
     }),
   ];
 }
 
-/** The ideal: from 1 on one host to `value` on `reach`. */
+/** The ideal: from 1 on one worker to `value` on `reach`. */
 const lineOf = (reach: number, value: number): At[] => [
   [1, 1],
   [reach, value],

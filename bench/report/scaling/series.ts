@@ -3,20 +3,20 @@
 import { type Fit, speedUpAt } from './fit.js';
 import type { Curve, Fits, LawFit, Quartiles } from './types.js';
 
-/** A number against a number of hosts. */
-export type At = readonly [hosts: number, value: number];
+/** A number against a number of workers. */
+export type At = readonly [workers: number, value: number];
 
 /** A measured value with its spread. */
 export interface Mark extends Quartiles {
-  readonly hosts: number;
+  readonly workers: number;
 }
 
-/** A fitted law as two lines that meet at the last measured number of hosts. */
+/** A fitted law as two lines that meet at the last measured number of workers. */
 export interface LawLine {
   readonly inside: readonly At[];
   readonly beyond: readonly At[];
   /** From the lowest to the highest of the fits to single rounds. */
-  readonly band: readonly (readonly [hosts: number, lowest: number, highest: number])[];
+  readonly band: readonly (readonly [workers: number, lowest: number, highest: number])[];
 }
 
 export interface Series {
@@ -25,25 +25,25 @@ export interface Series {
   readonly laws: readonly LawLine[];
 }
 
-/** Points of a line per doubling of hosts. */
+/** Points of a line per doubling of workers. */
 const pointsPerDoubling = 8;
 
-/** Speed-up over one host of the same contender. */
+/** Speed-up over one worker of the same contender. */
 export function speedUpSeries({ points, fits }: Curve, measured: number, reach: number): Series {
   return {
-    marks: points.flatMap(({ hosts, speedUp }) => (speedUp ? [{ hosts, ...speedUp }] : [])),
+    marks: points.flatMap(({ workers, speedUp }) => (speedUp ? [{ workers, ...speedUp }] : [])),
     laws: lawLines(fits, (fit) => lawLine(fit, measured, reach, speedUpAt)),
   };
 }
 
-/** What each of n hosts adds, in plain loops: 1 when they do the work of n loops. */
+/** What each of n workers adds, in plain loops: 1 when they do the work of n loops. */
 export function shareSeries({ points, fits }: Curve, measured: number, reach: number): Series {
-  const single = points.find(({ hosts }) => hosts === 1)?.overLoop?.median;
-  const shareAt = (fit: Fit, hosts: number): number =>
-    ((single ?? Number.NaN) * speedUpAt(fit, hosts)) / hosts;
+  const single = points.find(({ workers }) => workers === 1)?.overLoop?.median;
+  const shareAt = (fit: Fit, workers: number): number =>
+    ((single ?? Number.NaN) * speedUpAt(fit, workers)) / workers;
   return {
-    marks: points.flatMap(({ hosts, overLoop }) =>
-      overLoop ? [{ hosts, ...divided(overLoop, hosts) }] : [],
+    marks: points.flatMap(({ workers, overLoop }) =>
+      overLoop ? [{ workers, ...divided(overLoop, workers) }] : [],
     ),
     laws:
       single === undefined ? [] : lawLines(fits, (fit) => lawLine(fit, measured, reach, shareAt)),
@@ -65,21 +65,21 @@ function lawLine(
   { fit, rounds }: LawFit,
   measured: number,
   reach: number,
-  valueAt: (fit: Fit, hosts: number) => number,
+  valueAt: (fit: Fit, workers: number) => number,
 ): LawLine {
   const between = (from: number, to: number): At[] =>
-    steps(from, to).map((hosts) => [hosts, valueAt(fit, hosts)]);
+    steps(from, to).map((workers) => [workers, valueAt(fit, workers)]);
   return {
     inside: between(1, measured),
     beyond: between(measured, reach),
-    band: steps(1, reach).map((hosts) => {
-      const values = [fit, ...rounds].map((one) => valueAt(one, hosts));
-      return [hosts, Math.min(...values), Math.max(...values)];
+    band: steps(1, reach).map((workers) => {
+      const values = [fit, ...rounds].map((one) => valueAt(one, workers));
+      return [workers, Math.min(...values), Math.max(...values)];
     }),
   };
 }
 
-/** Numbers of hosts, both ends included, as many for each doubling. */
+/** Numbers of workers, both ends included, as many for each doubling. */
 function steps(from: number, to: number): number[] {
   const count = Math.max(1, Math.ceil(Math.log2(to / from) * pointsPerDoubling));
   return Array.from({ length: count + 1 }, (_, step) => from * (to / from) ** (step / count));

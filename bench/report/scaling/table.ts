@@ -1,7 +1,7 @@
 // The scaling report in the terminal: what was measured, then what was fitted to it, apart.
 import { alignColumns, failureLines, formatNumber, formatSpread } from '../table.js';
 import type { Spread } from '../types.js';
-import { type Fit, peakHosts, speedUpAt, speedUpLimit } from './fit.js';
+import { type Fit, peakWorkers, speedUpAt, speedUpLimit } from './fit.js';
 import { extrapolatedCounts } from './plan.js';
 import type { Curve, CurvePoint, LawFit, Quartiles, WorkloadCurves } from './types.js';
 
@@ -11,32 +11,32 @@ export function workloadTable(
   rounds: number,
   physicalCores: number,
 ): string[] {
-  const mostHosts = mostHostsOf(curves);
+  const mostWorkers = mostWorkersOf(curves);
   return [
     `-- ${workload}: ${says}`,
-    `measured (median and range of ${rounds} rounds; as many cores as hosts)`,
+    `measured (median and range of ${rounds} rounds; as many cores as workers)`,
     ...measuredTable(curves),
     ...failed.flatMap(failureLines),
-    ...fittedTable(curves, extrapolatedCounts(mostHosts)),
-    ...caveats(curves, mostHosts, physicalCores).map((line) => `! ${line}`),
+    ...fittedTable(curves, extrapolatedCounts(mostWorkers)),
+    ...caveats(curves, mostWorkers, physicalCores).map((line) => `! ${line}`),
   ];
 }
 
 /** What has to be said beside every fit; also for the plot. */
 export function caveats(
   curves: readonly Curve[],
-  mostHosts: number,
+  mostWorkers: number,
   physicalCores: number,
 ): string[] {
   const points = Math.min(...curves.flatMap(({ fits }) => (fits ? [fits.usl.fit.points] : [])));
   const lines: string[] = [];
   if (points === 1) {
     lines.push(
-      'fitted to one host count above 1: κ cannot be told from σ, so κ = 0 is set and the USL is Amdahl’s law: one unknown for one point, which nothing here could contradict',
+      'fitted to one worker count above 1: κ cannot be told from σ, so κ = 0 is set and the USL is Amdahl’s law: one unknown for one point, which nothing here could contradict',
     );
   } else if (points === 2) {
     lines.push(
-      'fitted to two host counts above 1: the USL has as many unknowns, so nothing here could contradict it',
+      'fitted to two worker counts above 1: the USL has as many unknowns, so nothing here could contradict it',
     );
   }
   if (curves.some(({ fits }) => fits !== undefined && isOutOfReach(fits.usl.fit))) {
@@ -44,9 +44,9 @@ export function caveats(
       'speed-ups below 1 or above n are out of reach of both laws (0 ≤ σ ≤ 1, κ ≥ 0): the fit stops at its bound',
     );
   }
-  if (mostHosts > physicalCores) {
+  if (mostWorkers > physicalCores) {
     lines.push(
-      `from ${physicalCores + 1} hosts on, hosts share physical cores: curves bend there, which neither law knows of`,
+      `from ${physicalCores + 1} workers on, workers share physical cores: curves bend there, which neither law knows of`,
     );
   }
   return lines;
@@ -56,14 +56,14 @@ export function caveats(
 const isOutOfReach = ({ sigma, kappa, error }: Fit): boolean =>
   error > 0.005 && (sigma === 1 || (sigma === 0 && kappa === 0));
 
-export function mostHostsOf(curves: readonly Curve[]): number {
-  return Math.max(1, ...curves.flatMap(({ points }) => points.map(({ hosts }) => hosts)));
+export function mostWorkersOf(curves: readonly Curve[]): number {
+  return Math.max(1, ...curves.flatMap(({ points }) => points.map(({ workers }) => workers)));
 }
 
 function measuredTable(curves: readonly Curve[]): string[] {
   const head = [
     '',
-    'hosts',
+    'workers',
     'items/s',
     'IQR',
     'speed-up',
@@ -79,13 +79,13 @@ function measuredTable(curves: readonly Curve[]): string[] {
 }
 
 function pointCells(point: CurvePoint): string[] {
-  const { hosts, perSecond, speedUp, overLoop, cpuUsPerItem, gcUsPerItem } = point;
+  const { workers, perSecond, speedUp, overLoop, cpuUsPerItem, gcUsPerItem } = point;
   return [
-    String(hosts),
+    String(workers),
     formatSpread(perSecond),
     perSecond === undefined ? '-' : percent((perSecond.q3 - perSecond.q1) / perSecond.median),
     ofOne(speedUp),
-    speedUp === undefined ? '-' : percent(speedUp.median / hosts),
+    speedUp === undefined ? '-' : percent(speedUp.median / workers),
     ofOne(overLoop),
     formatSpread(cpuUsPerItem),
     formatSpread(gcUsPerItem),
@@ -99,12 +99,12 @@ function ofOne(ratio: Quartiles | undefined): string {
 
 function fittedTable(curves: readonly Curve[], counts: readonly number[]): string[] {
   const fitted = curves.flatMap(({ contender, fits }) => (fits ? [{ contender, fits }] : []));
-  if (fitted.length === 0) return ['nothing is fitted: it takes more than one host count'];
+  if (fitted.length === 0) return ['nothing is fitted: it takes more than one worker count'];
   const head = [
     '',
     'σ',
     'κ',
-    'peak, hosts',
+    'peak, workers',
     'limit',
     'off by',
     ...counts.map((count) => `on ${count}`),
@@ -125,7 +125,7 @@ function fitCells({ fit, rounds }: LawFit, counts: readonly number[]): string[] 
   return [
     around(({ sigma }) => sigma),
     fit.fittedParameters === 1 ? '0 (set)' : around(({ kappa }) => kappa),
-    orNone(peakHosts(fit)),
+    orNone(peakWorkers(fit)),
     orNone(speedUpLimit(fit)),
     percent(fit.error),
     ...counts.map((count) => around((one) => speedUpAt(one, count))),

@@ -2,10 +2,10 @@
 import type { Measured, Spread } from '../types.js';
 import type { Fit } from './fit.js';
 
-/** A setting of the case: one workload on so many hosts, and on as many cores. */
+/** A setting of the case: one workload on so many workers, and on as many cores. */
 export interface ScalingSetting {
   readonly workload: string;
-  readonly hosts: number;
+  readonly workers: number;
   /** What one item of the workload is. */
   readonly says: string;
 }
@@ -31,11 +31,11 @@ export interface Quartiles extends Spread {
   readonly q3: number;
 }
 
-/** One contender on so many hosts; what could not be measured is `undefined`. */
+/** One contender on so many workers; what could not be measured is `undefined`. */
 export interface CurvePoint {
-  readonly hosts: number;
+  readonly workers: number;
   readonly perSecond: Quartiles | undefined;
-  /** Over one host of the same contender: the ratio of the medians, and how the rounds spread. */
+  /** Over one worker of the same contender: the ratio of the medians, and how the rounds spread. */
   readonly speedUp: Quartiles | undefined;
   /** The same over the plain loop on one core. */
   readonly overLoop: Quartiles | undefined;
@@ -57,17 +57,17 @@ export interface Fits {
 
 export interface Curve {
   readonly contender: string;
-  /** By rising number of hosts. */
+  /** By rising number of workers. */
   readonly points: readonly CurvePoint[];
-  /** `undefined` when no more than one number of hosts was measured. */
+  /** `undefined` when no more than one number of workers was measured. */
   readonly fits: Fits | undefined;
 }
 
 export interface WorkloadCurves {
   readonly workload: string;
   readonly says: string;
-  /** The plain loop has one point; the others one for each number of hosts. */
+  /** The plain loop has one point; the others one for each number of workers. */
   readonly curves: readonly Curve[];
-  /** Rounds that gave no numbers, by contender and number of hosts. */
+  /** Rounds that gave no numbers, by contender and number of workers. */
   readonly failed: readonly Pick<Measured, 'contender' | 'failures'>[];
 }

@@ -1,6 +1,6 @@
 // The plagiarism checker's comparison: no pair of programs twice, in a corpus of Java files and planted
 // copies (bench/corpus/fetch.js). An item is a program and the half of all others that follow it; of
-// an even number the pairs that are half the corpus apart are left out. What a host needs of all
+// an even number the pairs that are half the corpus apart are left out. What a worker needs of all
 // programs it gets once.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

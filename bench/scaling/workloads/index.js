@@ -3,7 +3,7 @@
 //   says     what one item is, for people
 //   open     (allocate) => { items, map, fill? }, or a promise of it
 // `items` are the same in every process and at every run; `map(item, index)` is a plain function of
-// 100 µs or more that any host may call; the plain loop takes about half a second for all items, and
+// 100 µs or more that any worker may call; the plain loop takes about half a second for all items, and
 // what it answers for an item never changes. `allocate(sizeBytes)` gives the memory for typed arrays
 // among the items: a view where the channel passes it best. `fill(items)` then writes what they
 // hold, into those that this process maps.

@@ -1,8 +1,8 @@
-//! Memory for payloads: one sealed, sparse memfd that a parent shares with all its hosts.
+//! Memory for payloads: one sealed, sparse memfd that a parent shares with all its workers.
 //!
-//! The file is huge and nearly empty. Its offsets are divided by owner: 0 is whoever made it, its hosts
+//! The file is huge and nearly empty. Its offsets are divided by owner: 0 is whoever made it, its workers
 //! count from 1. Above those are the numbers of members, event loops in other processes, 256 for each:
-//! the first is its own, the others are for its hosts. Each owner allocates only in its own part, so no
+//! the first is its own, the others are for its workers. Each owner allocates only in its own part, so no
 //! lock lies in shared memory, and frees only what it allocated, told by messages that others are done.
 //! Peers map what is named to them, in windows, and keep a window as long as any view of it lives.
 
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub const RANGE_BYTES: u64 = 1 << 35;
 /// How many owners an arena has room for; JavaScript names a block by owner x range + offset, exactly.
 pub const OWNER_COUNT: u32 = 1 << 18;
-/// The first number of a member; hosts of whoever made the arena have those below.
+/// The first number of a member; workers of whoever made the arena have those below.
 pub const MEMBERS_AT: u32 = 1 << 17;
 /// Numbers of one member.
 pub const MEMBER_OWNERS: u32 = 1 << 8;

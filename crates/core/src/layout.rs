@@ -1,4 +1,4 @@
-//! Where everything lies in a host's segment. `src/channels/shm/layout.ts` holds the same numbers;
+//! Where everything lies in a worker's segment. `src/channels/shm/layout.ts` holds the same numbers;
 //! `test/native/layout.test.ts` holds the two to each other. Offsets only, never pointers; all
 //! numbers are little-endian `u32` words.
 //!
@@ -37,27 +37,27 @@ pub mod word {
     use super::LINE_BYTES;
     /// Written by the parent: where the next request begins.
     pub const REQUEST_TAIL: usize = LINE_BYTES;
-    /// Written by the host: up to where it has read requests.
+    /// Written by the worker: up to where it has read requests.
     pub const REQUEST_HEAD: usize = 2 * LINE_BYTES;
     pub const REPLY_TAIL: usize = 3 * LINE_BYTES;
     pub const REPLY_HEAD: usize = 4 * LINE_BYTES;
     /// `wake::sleep`: 1 while the parent may sleep. Written by both.
     pub const PARENT_ASLEEP: usize = 5 * LINE_BYTES;
-    pub const HOST_ASLEEP: usize = 6 * LINE_BYTES;
+    pub const WORKER_ASLEEP: usize = 6 * LINE_BYTES;
     /// Core + 1 that the parent ran on last, 0 = unknown.
     pub const PARENT_CPU: usize = 7 * LINE_BYTES;
     /// How many threads of this pool are awake, as the parent sees it (beside `PARENT_CPU`).
     pub const AWAKE_COUNT: usize = 7 * LINE_BYTES + 4;
-    pub const HOST_CPU: usize = 8 * LINE_BYTES;
+    pub const WORKER_CPU: usize = 8 * LINE_BYTES;
     /// `state`: what this side still does.
     pub const PARENT_STATE: usize = 9 * LINE_BYTES;
-    pub const HOST_STATE: usize = 10 * LINE_BYTES;
+    pub const WORKER_STATE: usize = 10 * LINE_BYTES;
     /// `room`: the request writer found the ring full. Written by both.
     pub const REQUEST_ROOM: usize = 11 * LINE_BYTES;
     pub const REPLY_ROOM: usize = 12 * LINE_BYTES;
 }
 
-/// Values of `PARENT_STATE` and `HOST_STATE`.
+/// Values of `PARENT_STATE` and `WORKER_STATE`.
 pub mod state {
     /// Not attached yet.
     pub const ABSENT: u32 = 0;

@@ -1,4 +1,4 @@
-//! One host's segment: a sealed memfd with the words of `layout` and two rings.
+//! One worker's segment: a sealed memfd with the words of `layout` and two rings.
 
 use crate::error::{CoreError, Result};
 use crate::layout::{self, Shape, constant, word};
@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Parent,
-    Host,
+    Worker,
 }
 
 /// A mapped segment. Its memory lives as long as this value; dropping it unmaps.
@@ -23,7 +23,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes a segment and writes its constants; the descriptor is for the host.
+    /// Makes a segment and writes its constants; the descriptor is for the worker.
     pub fn create(shape: Shape) -> Result<(Segment, OwnedFd)> {
         let shape = shape.check()?;
         let fd = sys::sealed_memfd(c"manycore-segment", shape.total_bytes() as u64)?;
@@ -79,7 +79,7 @@ impl Segment {
     pub fn outgoing(&self, side: Side) -> Place {
         let (tail_at, head_at, bytes_at) = match side {
             Side::Parent => (word::REQUEST_TAIL, word::REQUEST_HEAD, self.shape.request_at()),
-            Side::Host => (word::REPLY_TAIL, word::REPLY_HEAD, self.shape.reply_at()),
+            Side::Worker => (word::REPLY_TAIL, word::REPLY_HEAD, self.shape.reply_at()),
         };
         Place { tail_at, head_at, bytes_at, capacity: self.shape.ring_bytes }
     }
@@ -87,8 +87,8 @@ impl Segment {
     /// The ring that `side` reads.
     pub fn incoming(&self, side: Side) -> Place {
         self.outgoing(match side {
-            Side::Parent => Side::Host,
-            Side::Host => Side::Parent,
+            Side::Parent => Side::Worker,
+            Side::Worker => Side::Parent,
         })
     }
 }

@@ -14,10 +14,10 @@ use std::ptr::{NonNull, null_mut};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// An arena where hosts get their parts of: the own part, and which owner numbers are free.
+/// An arena where workers get their parts of: the own part, and which owner numbers are free.
 struct ParentArena {
     range: OwnRange,
-    hosts: Mutex<Owners>,
+    workers: Mutex<Owners>,
     /// First numbers of members, divided by how many each has.
     members: Mutex<Owners>,
 }
@@ -31,7 +31,7 @@ static OF_PROCESS: Mutex<Weak<ParentArena>> = Mutex::new(Weak::new());
 
 enum Role {
     Parent(Arc<ParentArena>),
-    Host(OwnRange),
+    Worker(OwnRange),
 }
 
 #[napi]
@@ -56,7 +56,7 @@ impl NativeArena {
         let members = MEMBERS_AT / MEMBER_OWNERS..OWNER_COUNT / MEMBER_OWNERS;
         let arena = Arc::new(ParentArena {
             range,
-            hosts: Mutex::new(Owners::new(1..MEMBERS_AT)),
+            workers: Mutex::new(Owners::new(1..MEMBERS_AT)),
             members: Mutex::new(Owners::new(members)),
         });
         *current = Arc::downgrade(&arena);
@@ -77,13 +77,13 @@ impl NativeArena {
         let collected = Collected::new(env, &on_collected);
         let role = Role::Parent(Arc::new(ParentArena {
             range: OwnRange::new(arena, first),
-            hosts: Mutex::new(Owners::new(first + 1..owners.end)),
+            workers: Mutex::new(Owners::new(first + 1..owners.end)),
             members: Mutex::new(Owners::new(0..0)),
         }));
         Ok(NativeArena { role: Some(role), collected })
     }
 
-    /// The parent's arena, in a host; takes the descriptor over.
+    /// The parent's arena, in a worker; takes the descriptor over.
     #[napi(factory)]
     pub fn open(
         env: &Env,
@@ -94,7 +94,7 @@ impl NativeArena {
         let fd = manycore_core::sys::adopt(fd).map_err(to_js)?;
         let arena = Arc::new(Arena::open(fd).map_err(to_js)?);
         let collected = Collected::new(env, &on_collected);
-        Ok(NativeArena { role: Some(Role::Host(OwnRange::new(arena, owner))), collected })
+        Ok(NativeArena { role: Some(Role::Worker(OwnRange::new(arena, owner))), collected })
     }
 
     /// The keys of views that were collected since the last time.
@@ -106,12 +106,12 @@ impl NativeArena {
     fn range(&self) -> Result<&OwnRange> {
         match &self.role {
             Some(Role::Parent(arena)) => Ok(&arena.range),
-            Some(Role::Host(range)) => Ok(range),
+            Some(Role::Worker(range)) => Ok(range),
             None => Err(to_js(CLOSED)),
         }
     }
 
-    /// The descriptor to pass to a host; the arena's own.
+    /// The descriptor to pass to a worker; the arena's own.
     #[napi]
     pub fn fd(&self) -> Result<i32> {
         Ok(self.range()?.arena().raw())
@@ -124,19 +124,19 @@ impl NativeArena {
         }
     }
 
-    /// A number for a new host.
+    /// A number for a new worker.
     #[napi]
     pub fn take_owner(&self) -> Result<u32> {
-        let taken = lock(&self.parent()?.hosts).take();
+        let taken = lock(&self.parent()?.workers).take();
         taken.ok_or_else(|| refused("no owner number is left in the arena"))
     }
 
-    /// A host is gone and none of its blocks is referred to: its memory and its number are free.
+    /// A worker is gone and none of its blocks is referred to: its memory and its number are free.
     #[napi]
     pub fn retire_owner(&self, owner: u32) -> Result<()> {
         let parent = self.parent()?;
         parent.range.arena().retire(owner..owner + 1).map_err(to_js)?;
-        lock(&parent.hosts).give(owner);
+        lock(&parent.workers).give(owner);
         Ok(())
     }
 
@@ -147,12 +147,12 @@ impl NativeArena {
         let taken = lock(&parent.members).take();
         let number = taken.ok_or_else(|| refused("no numbers for one more loop are left"))?;
         let first = number * MEMBER_OWNERS;
-        // What a host of the last one has written since then.
+        // What a worker of the last one has written since then.
         parent.range.arena().retire(owners_of(first)?).map_err(to_js)?;
         Ok(first)
     }
 
-    /// A member is gone with its hosts, and none of their blocks is referred to: their memory and their
+    /// A member is gone with its workers, and none of their blocks is referred to: their memory and their
     /// numbers are free.
     #[napi]
     pub fn retire_member(&self, first: u32) -> Result<()> {

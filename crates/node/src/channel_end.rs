@@ -30,20 +30,20 @@ pub(crate) const PARENT_WORDS: Words = Words {
     out_tail: word::REQUEST_TAIL,
     out_room: word::REQUEST_ROOM,
     own_asleep: word::PARENT_ASLEEP,
-    peer_asleep: word::HOST_ASLEEP,
+    peer_asleep: word::WORKER_ASLEEP,
     own_cpu: word::PARENT_CPU,
-    peer_cpu: word::HOST_CPU,
-    peer_state: word::HOST_STATE,
+    peer_cpu: word::WORKER_CPU,
+    peer_state: word::WORKER_STATE,
 };
 
-pub(crate) const HOST_WORDS: Words = Words {
+pub(crate) const WORKER_WORDS: Words = Words {
     in_tail: word::REQUEST_TAIL,
     in_head: word::REQUEST_HEAD,
     out_tail: word::REPLY_TAIL,
     out_room: word::REPLY_ROOM,
-    own_asleep: word::HOST_ASLEEP,
+    own_asleep: word::WORKER_ASLEEP,
     peer_asleep: word::PARENT_ASLEEP,
-    own_cpu: word::HOST_CPU,
+    own_cpu: word::WORKER_CPU,
     peer_cpu: word::PARENT_CPU,
     peer_state: word::PARENT_STATE,
 };

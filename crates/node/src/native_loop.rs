@@ -1,6 +1,6 @@
 //! The event loop's share in JavaScript's hands: attach and detach ends, keep the loop alive, ring.
 
-use crate::channel_end::{End, HOST_WORDS, PARENT_WORDS, RefWords};
+use crate::channel_end::{End, WORKER_WORDS, PARENT_WORDS, RefWords};
 use crate::error::{Result, refused, to_js};
 use crate::event_loop::Shared;
 use crate::segment::{NativeSegment, external_buffer};
@@ -73,11 +73,11 @@ impl NativeLoop {
             self.shared.new_bell(Doorbell::from_fd(own))?
         };
         bell.user_count.set(bell.user_count.get() + 1);
-        let side = if is_parent { Side::Parent } else { Side::Host };
+        let side = if is_parent { Side::Parent } else { Side::Worker };
         let end = End {
             segment: Arc::clone(&segment.segment),
             side,
-            words: if is_parent { PARENT_WORDS } else { HOST_WORDS },
+            words: if is_parent { PARENT_WORDS } else { WORKER_WORDS },
             bell,
             peer_bell,
             may_spin,

@@ -126,7 +126,7 @@ impl NativeSegment {
 }
 
 fn side_of(is_parent: bool) -> Side {
-    if is_parent { Side::Parent } else { Side::Host }
+    if is_parent { Side::Parent } else { Side::Worker }
 }
 
 fn corrupt(what: &'static str, value: u32) -> napi::Error<String> {
@@ -142,9 +142,9 @@ pub fn layout_offsets() -> Vec<u32> {
         word::REPLY_TAIL,
         word::REPLY_HEAD,
         word::PARENT_ASLEEP,
-        word::HOST_ASLEEP,
+        word::WORKER_ASLEEP,
         word::PARENT_STATE,
-        word::HOST_STATE,
+        word::WORKER_STATE,
         word::REQUEST_ROOM,
         word::REPLY_ROOM,
         HEADER_BYTES,

@@ -17,9 +17,9 @@ use manycore_core::wake::spin::SpinHistory;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// How long to spin for an answer (parent) or for the next request (host).
+/// How long to spin for an answer (parent) or for the next request (worker).
 const PARENT_SPIN: Duration = Duration::from_micros(20);
-const HOST_SPIN: Duration = Duration::from_micros(50);
+const WORKER_SPIN: Duration = Duration::from_micros(50);
 /// Looks at the words between two looks at the clock.
 const LOOKS_PER_CLOCK: u32 = 64;
 
@@ -97,7 +97,7 @@ impl Spin {
             if !end.may_spin || peer_cpu == 0 {
                 return None;
             }
-            if end.side == Side::Host {
+            if end.side == Side::Worker {
                 awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
             }
             if peer_cpu == own_cpu && !end.is_peer_awake() {
@@ -111,7 +111,7 @@ impl Spin {
             }
             limit = limit.max(Some(match end.side {
                 Side::Parent => PARENT_SPIN,
-                Side::Host => HOST_SPIN,
+                Side::Worker => WORKER_SPIN,
             }));
         }
         let fits = awake_here.max(awake_told) <= self.cpu_count;

@@ -1,4 +1,4 @@
-// The manycore way: the plain way in `parallel(…)`. The callback runs in an idle host process; PNG,
+// The manycore way: the plain way in `parallel(…)`. The callback runs in an idle worker process; PNG,
 // which it captured, goes along; the pixels come back through shared memory.
 import { parallel } from 'manycore';
 import { PNG } from 'pngjs';

@@ -1,5 +1,5 @@
 // Values in frames: the fast format for plain data, and a way out for all other values, which the
-// host layer supplies. One codec per channel for sending and reading; one without a channel for `pack`.
+// worker layer supplies. One codec per channel for sending and reading; one without a channel for `pack`.
 // Not here: what can travel at all and in what bytes (the slow codec: context/).
 
 import { ownOf, type Parcel } from '../../internal/index.js';

@@ -4,7 +4,7 @@
 // twice (its identity must survive), cycles, holes, names on arrays. No code of the user's runs.
 //
 // A frame stands for itself: no table of shapes or strings is shared with the peer, so that a frame
-// may be dropped, or written again for another host. Shaped for speed (bench/cases/throughput): no
+// may be dropped, or written again for another worker. Shaped for speed (bench/cases/throughput): no
 // allocation for plain data; objects seen are remembered in a short list before a Set.
 // Not here: the format (tags.ts), reading it (read.ts).
 

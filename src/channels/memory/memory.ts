@@ -106,7 +106,7 @@ function endOf(channel: Channel): ChannelEnd {
   return { channel, claims: undefined, blocks: undefined };
 }
 
-/** The parent's half, for a thread host. */
+/** The parent's half, for a thread worker. */
 export function offerMemory(): ChannelOffer {
   const { port1, port2 } = new MessageChannel();
   return {
@@ -118,7 +118,7 @@ export function offerMemory(): ChannelOffer {
   };
 }
 
-/** The host's half. */
+/** The worker's half. */
 export function acceptMemory(port: MessagePort): ChannelEnd {
   return endOf(memoryChannel(port));
 }

@@ -1,5 +1,5 @@
 // This thread's handle on an arena, shared by all channels that use it: the one in which it is a parent,
-// for every host (its process's own, or the one that it has joined as a member), or in a host the one
+// for every worker (its process's own, or the one that it has joined as a member), or in a worker the one
 // that it was given. Released when the last channel is gone and no block is referred to any more; then
 // the descriptor is closed. Not here: who holds a block (blocks.ts).
 

@@ -3,7 +3,7 @@
 // of another owner is given back in the same way to the one peer through whom it came first; what others
 // lend of it meanwhile is given back at once. So holders make a tree whose root is the owner: nobody
 // waits for anybody, no two hold a block for each other, and the death of a peer is one call.
-// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (host/protocol), blocks
+// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol), blocks
 // that came through an event loop which has ended (burials.ts).
 
 import { CodedError } from '../../errors.js';
@@ -19,7 +19,7 @@ const rangeBytes = 2 ** 35;
 const membersAt = 2 ** 17;
 const memberOwners = 2 ** 8;
 
-/** The member whose number, or whose host's number, this is: its own, 0 for whoever made the arena. */
+/** The member whose number, or whose worker's number, this is: its own, 0 for whoever made the arena. */
 export function memberOf(owner: number): number {
   return owner < membersAt ? 0 : owner - (owner % memberOwners);
 }
@@ -244,15 +244,15 @@ export class BlockTable {
     this.native.release();
   }
 
-  /** The host `owner` has ended: frees its part when nothing here refers to it. */
-  hostEnded(owner: number, peer: ShmBlocks | undefined): void {
+  /** The worker `owner` has ended: frees its part when nothing here refers to it. */
+  workerEnded(owner: number, peer: ShmBlocks | undefined): void {
     if (peer !== undefined) this.returnAll(peer);
     this.#leaving.add(owner);
     this.#retireWhenUnused(owner);
   }
 
   /**
-   * A member has ended, and whoever refers to a block of it or of its hosts does so through this thread:
+   * A member has ended, and whoever refers to a block of it or of its workers does so through this thread:
    * frees their parts when nothing refers to them any more. Only where the arena was made.
    */
   memberEnded(owner: number): void {
@@ -260,7 +260,7 @@ export class BlockTable {
     this.#retireWhenUnused(owner);
   }
 
-  /** `leaving` is a host, or a member with its hosts. */
+  /** `leaving` is a worker, or a member with its workers. */
   #retireWhenUnused(leaving: number): void {
     if (this.#isReleased) return;
     for (const { block } of this.#entries.values()) {
@@ -332,11 +332,11 @@ export type Counting = (block: Block, isSent: boolean) => boolean;
 export const countAll: Counting = () => true;
 
 /**
- * Between a parent and its host, of which both know who keeps a block anyway: what the host has of others
+ * Between a parent and its worker, of which both know who keeps a block anyway: what the worker has of others
  * came from its parent, and its own blocks it keeps until the parent gives them back.
  */
-export function countOfHost(host: number, isParent: boolean): Counting {
-  return (block, isSent) => (isSent === isParent) !== (block.owner === host);
+export function countOfWorker(worker: number, isParent: boolean): Counting {
+  return (block, isSent) => (isSent === isParent) !== (block.owner === worker);
 }
 
 /** Blocks of one channel: those of its arena, lent to its peer and borrowed from it. */

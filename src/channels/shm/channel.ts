@@ -10,13 +10,13 @@ import type { ByteReader } from '../bytes.js';
 import type { BodyWriter, Channel, FrameListener, SendOutcome } from '../types.js';
 import type { EventLoop } from './event-loop.js';
 import {
-  hostWords,
   parentWords,
   replyRing,
   requestRing,
   type SegmentMemory,
   type SideWords,
   sideState,
+  workerWords,
 } from './layout.js';
 import { RingReader } from './ring-reader.js';
 import { RingWriter } from './ring-writer.js';
@@ -75,7 +75,7 @@ export class ShmChannel implements Channel {
     this.#words = memory.words;
     this.#writer = new RingWriter(memory, isParent ? request : reply);
     this.#reader = new RingReader(memory, isParent ? reply : request);
-    this.#at = isParent ? parentWords : hostWords;
+    this.#at = isParent ? parentWords : workerWords;
     this.#peerAsleepAt = this.#at.peerAsleep;
     this.#loop = parts.loop;
     this.#end = parts.end;

@@ -1,9 +1,9 @@
 // Claim words: one int32 for each task in flight, which both ends can change at once. Who turns
-// `open` into `taken` owns the task: the host to run it, or the parent to take it back. The parent turns
-// `open` into `cancelled` where the task must not begin and its answer shows that the host reads on.
+// `open` into `taken` owns the task: the worker to run it, or the parent to take it back. The parent turns
+// `open` into `cancelled` where the task must not begin and its answer shows that the worker reads on.
 
 import type { Claims } from '../types.js';
-import { hostLoadingAt, wordAt } from './layout.js';
+import { wordAt, workerLoadingAt } from './layout.js';
 
 const taken = 0;
 const open = 1;
@@ -40,12 +40,12 @@ export class SegmentClaims implements Claims {
 
   /** The word is 0 or the definition's id + 1. */
   get loading(): number | undefined {
-    const word = Atomics.load(this.#words, hostLoadingAt);
+    const word = Atomics.load(this.#words, workerLoadingAt);
     return word === 0 ? undefined : word - 1;
   }
 
   set loading(definition: number | undefined) {
-    Atomics.store(this.#words, hostLoadingAt, definition === undefined ? 0 : definition + 1);
+    Atomics.store(this.#words, workerLoadingAt, definition === undefined ? 0 : definition + 1);
   }
 
   /** A slot number may come from the peer: outside of the range it would name another word. */

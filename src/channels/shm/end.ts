@@ -1,5 +1,5 @@
 // One end of a channel over shared memory, made of what its two sides have agreed on. Not here: who
-// offers it to whom, and how descriptors get there (index.ts for hosts, members.ts for event loops).
+// offers it to whom, and how descriptors get there (index.ts for workers, members.ts for event loops).
 
 import { callNative, type NativeBinding, type NativeSegment } from '../../native.js';
 import type { ChannelEnd } from '../types.js';

@@ -1,5 +1,5 @@
-// The shm channel: frames between this thread and one host over shared memory, for process hosts and
-// thread hosts alike. The parent offers, the host accepts; descriptors travel as inherited `stdio`
+// The shm channel: frames between this thread and one worker over shared memory, for process workers and
+// thread workers alike. The parent offers, the worker accepts; descriptors travel as inherited `stdio`
 // (process) or as plain numbers (thread). `docs/design/shared-memory.md` states the protocol.
 
 import { ownOf } from '../../internal/index.js';
@@ -11,14 +11,14 @@ import {
 } from '../../native.js';
 import type { BlockStore, ChannelOffer, ChannelTicket } from '../types.js';
 import { type ArenaShare, adoptArena, shareParentArena } from './arena.js';
-import { countOfHost, ShmBlocks } from './blocks.js';
+import { countOfWorker, ShmBlocks } from './blocks.js';
 import type { ShmChannel } from './channel.js';
 import { defaultRingBytes, maySpin, memoryOf, openEnd, type ShmEnd } from './end.js';
 import { eventLoop } from './event-loop.js';
 import { parseShmTicket, type ShmTicket } from './ticket.js';
 
 export interface ShmOptions {
-  readonly host: 'process' | 'thread';
+  readonly worker: 'process' | 'thread';
   /** Whether either side may spin for a moment before it sleeps. */
   readonly spin: boolean;
   /** Size of each ring, a power of two from 1 KiB to 64 MiB. */
@@ -33,7 +33,7 @@ export interface ShmOffer extends ChannelOffer {
 }
 
 const defaultSlotCount = 1024;
-/** Where `stdio` of a process host goes on after stdin, stdout and stderr. */
+/** Where `stdio` of a process worker goes on after stdin, stdout and stderr. */
 const firstPassedFd = 3;
 
 /** Throws `NATIVE_MISSING` or `NATIVE_REFUSED` where shared memory cannot be had. */
@@ -59,10 +59,10 @@ interface Passed {
 }
 
 /** A process knows them by their places in `stdio`, a thread by the same numbers as the parent. */
-function makeTicket({ host, spin }: ShmOptions, passed: Passed): ShmTicket {
-  if (host === 'thread') return { kind: 'shm', host, ...passed, spin };
+function makeTicket({ worker, spin }: ShmOptions, passed: Passed): ShmTicket {
+  if (worker === 'thread') return { kind: 'shm', worker, ...passed, spin };
   const at = firstPassedFd;
-  return { kind: 'shm', host, segment: at, arena: at + 1, bell: at + 2, peerBell: at + 3, spin };
+  return { kind: 'shm', worker, segment: at, arena: at + 1, bell: at + 2, peerBell: at + 3, spin };
 }
 
 function makeOffer(
@@ -73,14 +73,14 @@ function makeOffer(
 ): ShmOffer {
   const { ringBytes = defaultRingBytes, slotCount = defaultSlotCount } = ownOf(options);
   const spin = maySpin(binding, options.spin);
-  const isProcess = options.host === 'process';
+  const isProcess = options.worker === 'process';
   const { native: loop } = eventLoop();
   const owner = arena.native.takeOwner();
   const segmentFd = fds.createSegment(ringBytes, slotCount, owner, arena.table.owner);
   const segment = binding.NativeSegment.open(fds.release(fds.duplicate(segmentFd)));
   // Here and not in `open`: a runtime that forbids such buffers refuses the offer.
   const memory = memoryOf(segment);
-  const hostBell = fds.createEventfd();
+  const workerBell = fds.createEventfd();
   const parentBell = loop.holdBell();
   // A process gets copies of what is open here. A thread makes its own copies of what is kept open
   // for it until it has ended: it may start late, or never.
@@ -88,13 +88,13 @@ function makeOffer(
   const passed: Passed = {
     segment: segmentFd,
     arena: keep(arena.native.fd()),
-    bell: keep(hostBell),
+    bell: keep(workerBell),
     peerBell: keep(parentBell),
   };
-  const blocks = new ShmBlocks(arena.table, countOfHost(owner, true));
+  const blocks = new ShmBlocks(arena.table, countOfWorker(owner, true));
   const onPeerEnded = (): void => {
     fds.closeAll();
-    arena.table.hostEnded(owner, blocks);
+    arena.table.workerEnded(owner, blocks);
   };
   return {
     ticket: { ...makeTicket({ ...options, spin }, passed) },
@@ -102,7 +102,7 @@ function makeOffer(
     transfer: [],
     open() {
       try {
-        const peerBell = fds.release(hostBell);
+        const peerBell = fds.release(workerBell);
         const side = { isParent: true, bell: -1, peerBell, spin, onPeerEnded };
         return openEnd({ segment, memory, arena, blocks, ...side });
       } finally {
@@ -130,18 +130,18 @@ export function shareBlocks(): BlocksShare {
   return { blocks: arena.blocks, leave: () => arena.leave() };
 }
 
-/** The host's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
+/** The worker's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
 export function acceptShm(ticket: ChannelTicket): ShmEnd {
-  const { host, spin, ...passed } = parseShmTicket(ticket);
+  const { worker, spin, ...passed } = parseShmTicket(ticket);
   const binding = requireNative();
   const fds = callNative(() => new binding.NativeDescriptors());
-  const take = (fd: number) => (host === 'process' ? fd : fds.release(fds.duplicate(fd)));
+  const take = (fd: number) => (worker === 'process' ? fd : fds.release(fds.duplicate(fd)));
   return callNative(() => {
     const segment = binding.NativeSegment.open(take(passed.segment));
     const arena = adoptArena(take(passed.arena), segment.owner);
     const bells = { bell: take(passed.bell), peerBell: take(passed.peerBell) };
     const side = { isParent: false, ...bells, spin, onPeerEnded() {} };
-    const blocks = new ShmBlocks(arena.table, countOfHost(segment.owner, false));
+    const blocks = new ShmBlocks(arena.table, countOfWorker(segment.owner, false));
     return openEnd({ segment, memory: memoryOf(segment), arena, blocks, ...side });
   });
 }

@@ -10,16 +10,16 @@ export const wordAt = {
   replyTail: 3 * lineWords,
   replyHead: 4 * lineWords,
   parentAsleep: 5 * lineWords,
-  hostAsleep: 6 * lineWords,
+  workerAsleep: 6 * lineWords,
   parentState: 9 * lineWords,
-  hostState: 10 * lineWords,
+  workerState: 10 * lineWords,
   requestRoom: 11 * lineWords,
   replyRoom: 12 * lineWords,
   firstClaim: 1024,
 } as const;
 
 /** Index of the word that only JavaScript reads and writes: see `Claims.loading`. */
-export const hostLoadingAt = 13 * lineWords;
+export const workerLoadingAt = 13 * lineWords;
 
 /** What a side still does; the value of its state word. */
 export const sideState = { absent: 0, open: 1, closed: 2, gone: 3 } as const;
@@ -56,12 +56,12 @@ export interface SideWords {
 
 export const parentWords: SideWords = {
   ownState: wordAt.parentState,
-  peerState: wordAt.hostState,
-  peerAsleep: wordAt.hostAsleep,
+  peerState: wordAt.workerState,
+  peerAsleep: wordAt.workerAsleep,
 };
 
-export const hostWords: SideWords = {
-  ownState: wordAt.hostState,
+export const workerWords: SideWords = {
+  ownState: wordAt.workerState,
   peerState: wordAt.parentState,
   peerAsleep: wordAt.parentAsleep,
 };

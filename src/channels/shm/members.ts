@@ -1,5 +1,5 @@
 // Event loops that have channels to each other over one arena: that of the process that has brought them
-// together, in which each is a parent with numbers of its own, for itself and for its hosts. So blocks
+// together, in which each is a parent with numbers of its own, for itself and for its workers. So blocks
 // pass between any two without a copy. Two members have one channel; either offers it to the other.
 // Not here: who is there, and how descriptors get from one to another (serve/mesh.ts).
 

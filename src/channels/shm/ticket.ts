@@ -1,15 +1,15 @@
-// What a host is told of its channel, and the one function that believes it.
+// What a worker is told of its channel, and the one function that believes it.
 
 import { CodedError } from '../../errors.js';
 import type { ChannelTicket } from '../types.js';
 
-/** Descriptor numbers, valid in the host: a process owns them, a thread has to copy them. */
+/** Descriptor numbers, valid in the worker: a process owns them, a thread has to copy them. */
 export interface ShmTicket {
   readonly kind: 'shm';
-  readonly host: 'process' | 'thread';
+  readonly worker: 'process' | 'thread';
   readonly segment: number;
   readonly arena: number;
-  /** The host's eventfd and the parent's. */
+  /** The worker's eventfd and the parent's. */
   readonly bell: number;
   readonly peerBell: number;
   readonly spin: boolean;
@@ -27,7 +27,7 @@ export function parseShmTicket(ticket: ChannelTicket): ShmTicket {
   };
   return {
     kind: 'shm',
-    host: ticket['host'] === 'thread' ? 'thread' : 'process',
+    worker: ticket['worker'] === 'thread' ? 'thread' : 'process',
     segment: fd('segment'),
     arena: fd('arena'),
     bell: fd('bell'),

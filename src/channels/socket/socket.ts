@@ -1,5 +1,5 @@
 // The channel over a stream socket, between processes: what works on every platform and in every
-// container. The parent gives the host one end as descriptor 3; frames are our own (frames.ts),
+// container. The parent gives the worker one end as descriptor 3; frames are our own (frames.ts),
 // because the IPC of child_process encodes each message by itself.
 // Not here: batching and the states of a channel (framed.ts).
 
@@ -11,8 +11,8 @@ import { callNative, nativeBinding } from '../../native.js';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 
-/** Where a host finds its end. */
-const hostDescriptor = 3;
+/** Where a worker finds its end. */
+const workerDescriptor = 3;
 const drainPieceBytes = 64 * 1024;
 
 class SocketCarrier implements Carrier {
@@ -117,7 +117,7 @@ export function overSocket(fd: number, maxFrameBytes?: number): Channel {
 }
 
 function socketAt(fd: number): Net.Socket {
-  // Loaded here: a host over another channel starts faster and smaller without it. Not by the loader of a
+  // Loaded here: a worker over another channel starts faster and smaller without it. Not by the loader of a
   // test runner, which refuses everything once its file is over.
   const { Socket } = process.getBuiltinModule('node:net');
   return new Socket({ fd, readable: true, writable: true });
@@ -127,7 +127,7 @@ function endOf(channel: Channel): ChannelEnd {
   return { channel, claims: undefined, blocks: undefined };
 }
 
-/** The parent's half, for a process host. `open` throws CHANNEL_UNAVAILABLE without its pipe. */
+/** The parent's half, for a process worker. `open` throws CHANNEL_UNAVAILABLE without its pipe. */
 export function offerSocket(maxFrameBytes: number | undefined): ChannelOffer {
   return {
     ticket: { kind: 'socket' },
@@ -135,33 +135,33 @@ export function offerSocket(maxFrameBytes: number | undefined): ChannelOffer {
     transfer: [],
     open(pipe) {
       if (pipe !== undefined) return endOf(socketChannel(pipe, maxFrameBytes));
-      const message = `the host was started without a pipe at descriptor ${hostDescriptor}`;
+      const message = `the worker was started without a pipe at descriptor ${workerDescriptor}`;
       throw new CodedError('CHANNEL_UNAVAILABLE', message);
     },
     discard() {},
   };
 }
 
-/** The host's half. Throws CHANNEL_UNAVAILABLE when the parent gave no socket. */
+/** The worker's half. Throws CHANNEL_UNAVAILABLE when the parent gave no socket. */
 export function acceptSocket(): ChannelEnd {
   let socket: Net.Socket;
   try {
     socket = openSocket();
   } catch (cause) {
-    const message = `descriptor ${hostDescriptor} is no socket: start hosts through a pool`;
+    const message = `descriptor ${workerDescriptor} is no socket: start workers through a pool`;
     throw new CodedError('CHANNEL_UNAVAILABLE', message, { cause });
   }
   return endOf(socketChannel(socket));
 }
 
-/** Over a copy that programs which the host starts do not inherit, where the native binary makes one. */
+/** Over a copy that programs which the worker starts do not inherit, where the native binary makes one. */
 function openSocket(): Net.Socket {
   const native = nativeBinding();
-  if (native === undefined) return socketAt(hostDescriptor);
+  if (native === undefined) return socketAt(workerDescriptor);
   const descriptors = new native.NativeDescriptors();
-  const copy = callNative(() => descriptors.duplicate(hostDescriptor));
+  const copy = callNative(() => descriptors.duplicate(workerDescriptor));
   const socket = socketAt(copy);
   descriptors.release(copy);
-  closeSync(hostDescriptor);
+  closeSync(workerDescriptor);
   return socket;
 }

@@ -5,7 +5,6 @@ import {
   busyConcern,
   bytesText,
   countText,
-  type HostView,
   isBlockedFor,
   type LoopView,
   lagConcern,
@@ -16,8 +15,9 @@ import {
   type ServerView,
   shortTitle,
   type ThreadView,
+  type WorkerView,
 } from '../../observe/index.js';
-import { type HostSortName, sortedHosts } from './state.js';
+import { sortedWorkers, type WorkerSortName } from './state.js';
 import { type Column, clean, type Line, type Tone, tableLines } from './table.js';
 
 function shareTone(share: number | undefined): Tone {
@@ -44,7 +44,7 @@ export const programColumns: readonly Column<ProgramView>[] = [
   },
   { head: 'cpu', text: ({ summary }) => percentText(summary.cpuShare) },
   { head: 'mem', text: ({ summary }) => bytesText(summary.rssBytes), spare: 1 },
-  { head: 'hosts', text: ({ summary }) => `${summary.busyHosts}/${summary.hosts}` },
+  { head: 'workers', text: ({ summary }) => `${summary.busyWorkers}/${summary.workers}` },
   { head: 'wait', text: ({ summary }) => countText(summary.waitingTasks), spare: 2 },
   { head: 'lost', text: ({ summary }) => countText(summary.lost), spare: 0.5 },
   { head: 'tasks/s', text: ({ summary }) => countText(summary.tasksPerSecond) },
@@ -81,7 +81,7 @@ const threadColumns: readonly Column<ThreadView>[] = [
 ];
 
 const poolColumns: readonly Column<PoolView>[] = [
-  { head: 'busy', text: ({ busyHosts, hosts }) => `${busyHosts}/${hosts.length}` },
+  { head: 'busy', text: ({ busyWorkers, workers }) => `${busyWorkers}/${workers.length}` },
   { head: 'waiting', text: ({ waitingTasks }) => countText(waitingTasks) },
   { head: 'running', text: ({ runningTasks }) => countText(runningTasks), spare: 1 },
   { head: 'tasks/s', text: ({ tasksPerSecond }) => countText(tasksPerSecond) },
@@ -94,12 +94,12 @@ const poolColumns: readonly Column<PoolView>[] = [
   { head: 'wait p99', text: ({ waitP99Ms }) => msText(waitP99Ms) },
   { head: 'run p50', text: ({ runP50Ms }) => msText(runP50Ms), spare: 2 },
   { head: 'run p99', text: ({ runP99Ms }) => msText(runP99Ms) },
-  { head: 'ended', text: ({ endedHosts }) => String(endedHosts), spare: 0 },
-  { head: 'lost', text: ({ lostHosts }) => String(lostHosts) },
+  { head: 'ended', text: ({ endedWorkers }) => String(endedWorkers), spare: 0 },
+  { head: 'lost', text: ({ lostWorkers }) => String(lostWorkers) },
 ];
 
-const hostColumns: readonly Column<HostView>[] = [
-  { head: 'host', text: ({ id }) => String(id) },
+const workerColumns: readonly Column<WorkerView>[] = [
+  { head: 'id', text: ({ id }) => String(id) },
   { head: 'kind', text: ({ kind }) => kind, isText: true },
   { head: 'pid', text: ({ pid }) => (pid === undefined ? '-' : String(pid)) },
   {
@@ -164,13 +164,13 @@ export interface Section {
 /** `width` is `undefined` where lines may be as wide as they are. */
 export function programSections(
   { threads, pools, servers, buses }: ProgramView,
-  hostSort: HostSortName,
+  workerSort: WorkerSortName,
   width: number | undefined,
 ): Section[] {
   return [
     ...servers.map((server) => serverSection(server, width)),
     { title: 'Event loops', note: '', lines: tableLines(threadColumns, threads, width) },
-    ...pools.flatMap((pool) => poolSections(pool, hostSort, width)),
+    ...pools.flatMap((pool) => poolSections(pool, workerSort, width)),
     ...(buses.length === 0
       ? []
       : [{ title: 'Buses', note: '', lines: tableLines(busColumns, buses, width) }]),
@@ -189,19 +189,19 @@ function serverSection(server: ServerView, width: number | undefined): Section {
 
 function poolSections(
   pool: PoolView,
-  hostSort: HostSortName,
+  workerSort: WorkerSortName,
   width: number | undefined,
 ): Section[] {
   const where = pool.thread === 0 ? `process ${pool.pid}` : `${pool.pid}, thread ${pool.thread}`;
   const old = pool.isSilent ? ', no answer: as it was before' : '';
   const note = clean(`in ${where}, over ${pool.channel}${old}`);
-  const hosts = sortedHosts(pool.hosts, hostSort);
+  const workers = sortedWorkers(pool.workers, workerSort);
   return [
     { title: `Pool ${pool.id}`, note, lines: tableLines(poolColumns, [pool], width) },
     {
-      title: `Hosts of pool ${pool.id}`,
+      title: `Workers of pool ${pool.id}`,
       note: '',
-      lines: hosts.length === 0 ? [] : tableLines(hostColumns, hosts, width),
+      lines: workers.length === 0 ? [] : tableLines(workerColumns, workers, width),
     },
   ];
 }

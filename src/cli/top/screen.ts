@@ -89,10 +89,10 @@ export const noPrograms = 'no program that uses manycore runs';
 /** All tables of one program. */
 export function programLines(
   program: ProgramView,
-  { hostSort }: Pick<State, 'hostSort'>,
+  { workerSort }: Pick<State, 'workerSort'>,
   width: number | undefined,
 ): Line[] {
-  return programSections(program, hostSort, width).flatMap(({ title, note, lines }, at) => [
+  return programSections(program, workerSort, width).flatMap(({ title, note, lines }, at) => [
     ...(at === 0 ? [] : [[]]),
     [
       { text: title, tone: 'head' as const },
@@ -123,9 +123,9 @@ function titleLine(
 }
 
 /** Those that fit; what matters most comes first. */
-function hints({ opened, sort, hostSort, isHelp }: State, columns: number): string {
+function hints({ opened, sort, workerSort, isHelp }: State, columns: number): string {
   const inList = ['Enter open', `s sort: ${sort}`, 'p pause', 'up/down choose'];
-  const inProgram = ['Esc back', `s sort hosts: ${hostSort}`, 'p pause', 'up/down scroll'];
+  const inProgram = ['Esc back', `s sort workers: ${workerSort}`, 'p pause', 'up/down scroll'];
   const keys = ['q quit', '? help', ...(opened === undefined ? inList : inProgram)];
   if (isHelp) return 'any key: back   q quit';
   while (keys.join('   ').length > columns) keys.pop();
@@ -139,7 +139,7 @@ const help = [
   '  Home, End           the first, the last',
   '  Enter, right        open the chosen program',
   '  Esc, left           back to all programs',
-  '  s                   sort by the next column; in a program, its hosts',
+  '  s                   sort by the next column; in a program, its workers',
   '  p, space            pause, and go on',
   '  q, Ctrl-C           quit',
   '',
@@ -147,8 +147,8 @@ const help = [
   '  busy     share of time in which the event loop had work (of all, the busiest)',
   '  lag      how late timers were, 99th percentile of the last second',
   '  cpu      100% is one core',
-  '  hosts    busy/all: processes and threads that run tasks',
-  '  wait     tasks that no host has yet; of a pool, how long they waited',
-  '  ended    hosts that have ended, whatever the reason was',
+  '  workers    busy/all: processes and threads that run tasks',
+  '  wait     tasks that no worker has yet; of a pool, how long they waited',
+  '  ended    workers that have ended, whatever the reason was',
   '  lost     of those, and of processes of servers, the ones that nobody asked to end',
 ];

@@ -1,7 +1,7 @@
 // What the viewer of `manycore top` has chosen, and what each key changes of it. Pure: keys come by their
 // names, as `node:readline` calls them.
 
-import type { HostView, ProgramView } from '../../observe/index.js';
+import type { ProgramView, WorkerView } from '../../observe/index.js';
 
 export interface State {
   /** The program that is opened; `undefined`: all are shown. */
@@ -9,7 +9,7 @@ export interface State {
   /** The pid of the chosen program. */
   readonly chosen: number | undefined;
   readonly sort: SortName;
-  readonly hostSort: HostSortName;
+  readonly workerSort: WorkerSortName;
   /** Lines that are above the part of the opened program that is seen. */
   readonly scrolled: number;
   readonly isPaused: boolean;
@@ -19,15 +19,15 @@ export interface State {
 export const sortNames = ['cpu', 'busy', 'lag', 'memory', 'tasks', 'requests', 'pid'] as const;
 export type SortName = (typeof sortNames)[number];
 
-export const hostSortNames = ['host', 'tasks', 'cpu', 'memory'] as const;
-export type HostSortName = (typeof hostSortNames)[number];
+export const workerSortNames = ['id', 'tasks', 'cpu', 'memory'] as const;
+export type WorkerSortName = (typeof workerSortNames)[number];
 
 export function firstState(opened: number | undefined): State {
   return {
     opened,
     chosen: opened,
     sort: 'cpu',
-    hostSort: 'host',
+    workerSort: 'id',
     scrolled: 0,
     isPaused: false,
     isHelp: false,
@@ -52,15 +52,15 @@ export function sorted(programs: readonly ProgramView[], by: SortName): ProgramV
   return descending(programs, sortValues[by], pidOf);
 }
 
-const hostSortValues: Readonly<Record<HostSortName, (host: HostView) => number>> = {
-  host: ({ id }) => -id,
+const workerSortValues: Readonly<Record<WorkerSortName, (worker: WorkerView) => number>> = {
+  id: ({ id }) => -id,
   tasks: ({ tasksPerSecond }) => tasksPerSecond ?? 0,
   cpu: ({ cpuShare }) => cpuShare ?? 0,
   memory: ({ rssBytes }) => rssBytes ?? 0,
 };
 
-export function sortedHosts(hosts: readonly HostView[], by: HostSortName): HostView[] {
-  return descending(hosts, hostSortValues[by], ({ id }) => id);
+export function sortedWorkers(workers: readonly WorkerView[], by: WorkerSortName): WorkerView[] {
+  return descending(workers, workerSortValues[by], ({ id }) => id);
 }
 
 function descending<T>(
@@ -118,7 +118,7 @@ export function chosenOf({ chosen }: State, order: readonly number[]): number | 
 
 function pressedInProgram(state: State, key: string, pageLines: number): State {
   if (['escape', 'left', 'backspace'].includes(key)) return { ...state, opened: undefined };
-  if (key === 's') return { ...state, hostSort: after(hostSortNames, state.hostSort) };
+  if (key === 's') return { ...state, workerSort: after(workerSortNames, state.workerSort) };
   const step = stepOf(key, pageLines);
   return step === undefined
     ? state

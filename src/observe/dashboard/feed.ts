@@ -1,4 +1,4 @@
-// What pages are told: one look a second for all of them, and what runs in the hosts of those programs that
+// What pages are told: one look a second for all of them, and what runs in the workers of those programs that
 // somebody has opened. Nobody is asked while no page is open.
 
 import { messageOf, packageVersion } from '../../internal/index.js';

@@ -7,12 +7,10 @@
 
 import type { ThreadFigures } from '../../agent/index.js';
 import type { PoolFigures } from '../../pool/index.js';
-import type { HostReading } from './hosts.js';
 import {
   busScope,
   define,
   defineDurations,
-  hostScope,
   type MetricDefinition,
   poolScope,
   processScope,
@@ -21,18 +19,21 @@ import {
   threadScope,
   upScope,
   type Values,
+  workerScope,
 } from './scopes.js';
 import type { Source } from './sources.js';
+import type { WorkerReading } from './workers.js';
 
 const seconds = (ms: number | undefined): number | undefined =>
   ms === undefined ? undefined : ms / 1000;
 
-const hostStates = ['starting', 'ready', 'retiring', 'closing'] as const;
+const workerStates = ['starting', 'ready', 'retiring', 'closing'] as const;
 
-function hostsByState({ figures: { hosts } }: Source<PoolFigures>): Values | undefined {
-  if (hosts === undefined) return undefined;
-  const count = (state: string): number => hosts.filter((host) => host.state === state).length;
-  return Object.fromEntries(hostStates.map((state) => [state, count(state)]));
+function workersByState({ figures: { workers } }: Source<PoolFigures>): Values | undefined {
+  if (workers === undefined) return undefined;
+  const count = (state: string): number =>
+    workers.filter((worker) => worker.state === state).length;
+  return Object.fromEntries(workerStates.map((state) => [state, count(state)]));
 }
 
 function gcBy(value: 'count' | 'totalMs', gc: ThreadFigures['gc'] | undefined): Values {
@@ -43,7 +44,7 @@ type HeapFigure = keyof ThreadFigures['heap'];
 
 const heapOf =
   (value: HeapFigure) =>
-  ({ memory }: HostReading): number | undefined =>
+  ({ memory }: WorkerReading): number | undefined =>
     memory?.heap[value];
 
 function secondsBy(values: Values): Values {
@@ -163,29 +164,35 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       (of) => seconds(of.blockingPool.waitMs),
     ],
   ]),
-  ...define(hostScope, [
-    ['host.heap.used', 'gauge', 'By', 'Heap of V8 in use in a host', heapOf('usedBytes')],
-    ['host.heap.limit', 'gauge', 'By', 'Heap at which V8 gives up in a host', heapOf('limitBytes')],
+  ...define(workerScope, [
+    ['worker.heap.used', 'gauge', 'By', 'Heap of V8 in use in a worker', heapOf('usedBytes')],
     [
-      'host.heap.external',
+      'worker.heap.limit',
       'gauge',
       'By',
-      'Memory outside of the heap of a host that objects in it hold',
+      'Heap at which V8 gives up in a worker',
+      heapOf('limitBytes'),
+    ],
+    [
+      'worker.heap.external',
+      'gauge',
+      'By',
+      'Memory outside of the heap of a worker that objects in it hold',
       heapOf('externalBytes'),
     ],
     [
-      'host.gc.pauses',
+      'worker.gc.pauses',
       'counter',
       '{pause}',
-      'Pauses of the garbage collector of a host',
+      'Pauses of the garbage collector of a worker',
       ({ memory }) => gcBy('count', memory?.gc),
       'kind',
     ],
     [
-      'host.gc.pause',
+      'worker.gc.pause',
       'counter',
       's',
-      'Time in pauses of the garbage collector of a host',
+      'Time in pauses of the garbage collector of a worker',
       ({ memory }) => secondsBy(gcBy('totalMs', memory?.gc)),
       'kind',
     ],
@@ -195,14 +202,14 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'tasks.waiting',
       'gauge',
       '{task}',
-      'Tasks that no host has yet',
+      'Tasks that no worker has yet',
       ({ figures }) => figures.waitingTasks,
     ],
     [
       'tasks.running',
       'gauge',
       '{task}',
-      'Tasks that hosts have and have not answered',
+      'Tasks that workers have and have not answered',
       ({ figures }) => figures.runningTasks,
     ],
     [
@@ -223,63 +230,63 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'tasks.handed',
       'counter',
       '{task}',
-      'Tasks handed to a host',
+      'Tasks handed to a worker',
       ({ figures }) => figures.waited?.count,
     ],
     [
       'tasks.answered',
       'counter',
       '{task}',
-      'Tasks that a host answered',
+      'Tasks that a worker answered',
       ({ figures }) => figures.ran?.count,
     ],
   ]),
   ...defineDurations(poolScope, [
-    ['task.wait', 'How long tasks waited until a host had them', ({ figures }) => figures.waited],
-    ['task.run', 'How long tasks ran in hosts', ({ figures }) => figures.ran],
+    ['task.wait', 'How long tasks waited until a worker had them', ({ figures }) => figures.waited],
+    ['task.run', 'How long tasks ran in workers', ({ figures }) => figures.ran],
   ]),
   ...define(poolScope, [
-    ['hosts', 'gauge', '{host}', 'Hosts by state', hostsByState, 'state'],
+    ['workers', 'gauge', '{worker}', 'Workers by state', workersByState, 'state'],
     [
-      'hosts.started',
+      'workers.started',
       'counter',
-      '{host}',
-      'Hosts that were started',
-      ({ figures }) => figures.startedHosts,
+      '{worker}',
+      'Workers that were started',
+      ({ figures }) => figures.startedWorkers,
     ],
     [
-      'hosts.exited',
+      'workers.exited',
       'counter',
-      '{host}',
-      'Hosts that have ended',
-      ({ figures }) => figures.exitedHosts,
+      '{worker}',
+      'Workers that have ended',
+      ({ figures }) => figures.exitedWorkers,
     ],
     [
-      'hosts.lost',
+      'workers.lost',
       'counter',
-      '{host}',
-      'Hosts that ended without having been asked to',
-      ({ figures }) => figures.lostHosts,
+      '{worker}',
+      'Workers that ended without having been asked to',
+      ({ figures }) => figures.lostWorkers,
     ],
     [
-      'hosts.restarts',
+      'workers.restarts',
       'counter',
       '{restart}',
-      'Starts of hosts that had to wait after one that failed',
+      'Starts of workers that had to wait after one that failed',
       ({ figures }) => figures.restarts,
     ],
     [
       'transfer.sent',
       'counter',
       'By',
-      'Sent to hosts: calls, code and shared memory',
+      'Sent to workers: calls, code and shared memory',
       ({ figures }) => figures.sentBytes,
     ],
     [
       'transfer.received',
       'counter',
       'By',
-      'Received from hosts: results and shared memory',
+      'Received from workers: results and shared memory',
       ({ figures }) => figures.receivedBytes,
     ],
   ]),

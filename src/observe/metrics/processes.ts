@@ -1,16 +1,16 @@
-// The processes of a program: its own, those of its servers and its hosts. Memory and processor time are read
+// The processes of a program: its own, those of its servers and its workers. Memory and processor time are read
 // from /proc, because not every process has a thread that tells them; elsewhere only what is told is there.
 
 import type { ThreadFigures } from '../../agent/index.js';
 import { readBlockingPool } from '../../blocking-pool/index.js';
 import { type CpuTimes, readStat, rssBytesOf } from '../../proc/index.js';
-import type { HostReading } from './hosts.js';
 import { processesOf } from './sources.js';
+import type { WorkerReading } from './workers.js';
 
 export interface ProcessReading {
   readonly pid: number;
-  readonly role: 'program' | 'server' | 'host';
-  /** Of a host: a number that the next one has when this has ended; `undefined` for the others. */
+  readonly role: 'program' | 'server' | 'worker';
+  /** Of a worker: a number that the next one has when this has ended; `undefined` for the others. */
   readonly slot: number | undefined;
   readonly residentBytes: number;
   /** On a core, of all its threads; `undefined` where it cannot be seen. */
@@ -31,18 +31,18 @@ export interface BlockingPoolFigures {
 export function processReadings(
   rootPid: number,
   threads: readonly ThreadFigures[],
-  hosts: readonly HostReading[],
+  workers: readonly WorkerReading[],
 ): ProcessReading[] {
-  const slots = new Map(hosts.map(({ pid, slot }) => [pid, slot]));
+  const slots = new Map(workers.map(({ pid, slot }) => [pid, slot]));
   const all = new Set([
     rootPid,
     ...threads.map(({ pid }) => pid),
     ...processesOf(threads),
-    ...hosts.flatMap(({ pid }) => pid ?? []),
+    ...workers.flatMap(({ pid }) => pid ?? []),
   ]);
   return [...all].map((pid) => {
     const told = threads.find((each) => each.pid === pid && each.process !== undefined)?.process;
-    const role = pid === rootPid ? 'program' : slots.has(pid) ? 'host' : 'server';
+    const role = pid === rootPid ? 'program' : slots.has(pid) ? 'worker' : 'server';
     const residentBytes = rssBytesOf(pid) || (told?.rssBytes ?? 0);
     return {
       pid,

@@ -1,6 +1,6 @@
 // What all metrics are read from: the program that this thread belongs to, as it is now. A program is what
 // one start has brought about: a process with its threads, or a supervisor with all processes and loops of
-// its servers, and the hosts of both that have pools of their own. The threads are asked over the sockets of
+// its servers, and the workers of both that have pools of their own. The threads are asked over the sockets of
 // their agents, this one directly. Other programs are not asked: a scrape each second would cost them
 // something.
 // Not here: what becomes of it (definitions.ts).
@@ -18,16 +18,16 @@ import { isLeftSocket, socketPaths } from '../../internal/index.js';
 import { readStat } from '../../proc/index.js';
 import { programLoop } from '../../serve/index.js';
 import { AgentLinks } from '../agent-link.js';
-import { type HostReading, hostPids, hostReadings } from './hosts.js';
 import { type ProcessReading, processReadings } from './processes.js';
 import { processesOf, serverPidOf } from './sources.js';
+import { type WorkerReading, workerPids, workerReadings } from './workers.js';
 
 export interface ProgramReading {
   readonly threads: readonly ThreadFigures[];
   /** Those that have a socket, but for threads of units that may block them. */
   readonly watched: readonly WatchedThread[];
   readonly processes: readonly ProcessReading[];
-  readonly hosts: readonly HostReading[];
+  readonly workers: readonly WorkerReading[];
 }
 
 export interface WatchedThread {
@@ -67,35 +67,35 @@ async function read(): Promise<ProgramReading> {
       figures,
     })),
   ];
-  const hosts = hostReadings(
+  const workers = workerReadings(
     threads,
     all.filter(({ figures }) => figures === undefined),
   );
-  const busy = hostPids(threads); // they do not answer then
+  const busy = workerPids(threads); // they do not answer then
   const watched = all.filter((each) => ours.has(each.pid) && !each.mayBlock && !busy.has(each.pid));
   return {
     threads,
-    hosts,
+    workers,
     watched: watched.map(({ pid, thread, figures }) => ({
       pid,
       thread,
       isUp: figures !== undefined,
     })),
-    processes: processReadings(rootPid, threads, hosts),
+    processes: processReadings(rootPid, threads, workers),
   };
 }
 
 /**
  * The first process with those of its servers, as it tells of them or, while it is silent, their loops do, and
- * the hosts of all of them.
+ * the workers of all of them.
  */
 function processesIn(rootPid: number, told: readonly ThreadFigures[]): ReadonlySet<number> {
   const ofRoot = told.filter(({ pid }) => pid === rootPid);
   const loops = told.filter((each) => serverPidOf(each) === rootPid);
   const ours = new Set([rootPid, ...processesOf(ofRoot), ...loops.map(({ pid }) => pid)]);
-  // Goes on over those that are added: hosts may have hosts.
+  // Goes on over those that are added: workers may have workers.
   for (const pid of ours) {
-    for (const host of hostPids(told.filter((each) => each.pid === pid))) ours.add(host);
+    for (const worker of workerPids(told.filter((each) => each.pid === pid))) ours.add(worker);
   }
   return ours;
 }

@@ -5,10 +5,10 @@ import type { ThreadFigures } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
 import type { HistogramSummary, PoolFigures } from '../../pool/index.js';
 import type { LoopStatus, ServerFigures } from '../../serve/index.js';
-import type { HostReading } from './hosts.js';
 import type { ProcessReading } from './processes.js';
 import type { ProgramReading, WatchedThread } from './reading.js';
 import { busesOf, loopsOf, poolsOf, type Source, serversOf } from './sources.js';
+import type { WorkerReading } from './workers.js';
 
 export type Labels = Readonly<Record<string, string | number>>;
 
@@ -131,9 +131,9 @@ export const processScope: Scope<ProcessReading> = {
   labelsOf: ({ pid, role, slot }) => (slot === undefined ? { pid, role } : { role, slot }),
 };
 
-export const hostScope: Scope<HostReading> = {
+export const workerScope: Scope<WorkerReading> = {
   labels: ['slot'],
-  all: ({ hosts }) => hosts,
+  all: ({ workers }) => workers,
   labelsOf: ({ slot }) => ({ slot }),
 };
 

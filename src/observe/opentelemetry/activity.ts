@@ -1,8 +1,8 @@
 // A span and what runs in it: errors are written down where they pass, wherever they go from there.
 
 import type { Context, Span } from '@opentelemetry/api';
-import { generatorOf } from '../../host/index.js';
 import { messageOf } from '../../internal/index.js';
+import { generatorOf } from '../../worker/index.js';
 import type { Api } from './api.js';
 
 export class Activity {

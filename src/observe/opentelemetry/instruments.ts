@@ -2,8 +2,8 @@
 
 import { isMainThread } from 'node:worker_threads';
 import type { BatchObservableCallback, Meter, MetricOptions, Observable } from '@opentelemetry/api';
-import { isInsideHost } from '../../host/index.js';
 import { isServedProcess } from '../../serve/index.js';
+import { isInsideWorker } from '../../worker/index.js';
 import { metricDefinitions, openTelemetryName } from '../metrics/definitions.js';
 import { readProgram } from '../metrics/reading.js';
 import type { MetricDefinition } from '../metrics/scopes.js';
@@ -33,7 +33,7 @@ export function addInstruments(meter: Meter): () => void {
  * loads this may not know yet what it is in: hence asked when metrics are collected.
  */
 function tellsOfProgram(): boolean {
-  return isMainThread && !isInsideHost() && !isServedProcess();
+  return isMainThread && !isInsideWorker() && !isServedProcess();
 }
 
 function instrumentOf(meter: Meter, definition: MetricDefinition): Observable {

@@ -4,9 +4,9 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 import { traceMessages } from '../../bus/index.js';
 import { propagate } from '../../context/index.js';
-import { beforeLeaving } from '../../host/index.js';
 import { ownOptions, packageVersion } from '../../internal/index.js';
 import { traceCalls } from '../../pool/index.js';
+import { beforeLeaving } from '../../worker/index.js';
 import { type Api, openTelemetryApi } from './api.js';
 import { CallTraces } from './call-traces.js';
 import { addInstruments } from './instruments.js';
@@ -27,7 +27,7 @@ let removeInstruments: (() => void) | undefined;
 /**
  * From now on tasks and messages that are sent within a trace run in spans of their own, and all metrics of
  * the program are told, by its first process alone. Call it after the SDK was started, in a module that
- * hosts load too (`node --import`). A second call takes the place of the first. Throws
+ * workers load too (`node --import`). A second call takes the place of the first. Throws
  * `OPENTELEMETRY_MISSING`, `OPTION_INVALID`.
  */
 export function instrument(options: InstrumentOptions = {}): void {
@@ -53,7 +53,7 @@ function globalTracerProvider({ trace }: Api): object {
     : provider;
 }
 
-/** A host leaves soon after its last task, and SDKs send spans later. */
+/** A worker leaves soon after its last task, and SDKs send spans later. */
 async function flush(provider: object): Promise<void> {
   if ('forceFlush' in provider && typeof provider.forceFlush === 'function') {
     await provider.forceFlush();

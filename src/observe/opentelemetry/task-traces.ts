@@ -1,7 +1,7 @@
 // Spans of tasks. To the context layer this is a storage that was announced by propagate(): what it "holds"
 // at a call is the trace of the caller, as the headers that OpenTelemetry's propagators make of it, and to
-// "run in it", in the host, is to run in a span that is a child of the caller's. So traces travel as all
-// storages do, and calls outside of a trace travel as without this. A host that does not know it just runs
+// "run in it", in the worker, is to run in a span that is a child of the caller's. So traces travel as all
+// storages do, and calls outside of a trace travel as without this. A worker that does not know it just runs
 // the task.
 //
 // One span for a task; for a map one for each chunk, not for each item: a million spans tell nobody
@@ -9,7 +9,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attributes, Context, Tracer } from '@opentelemetry/api';
-import { hostNumber, type RunningTask, runningTask } from '../../host/index.js';
+import { type RunningTask, runningTask, workerNumber } from '../../worker/index.js';
 import { Activity } from './activity.js';
 import type { Api } from './api.js';
 
@@ -65,7 +65,7 @@ export class TaskTraces extends AsyncLocalStorage<Carried> {
     const called = name === '' ? 'anonymous' : name;
     const attributes: Attributes = {
       'code.function.name': called,
-      'manycore.host': hostNumber(),
+      'manycore.worker': workerNumber(),
       // The mapper of a map was sent once, long before its chunks.
       ...(chunk === undefined && { 'manycore.task.wait': secondsSince(sentMs) }),
       ...(chunk !== undefined && { 'manycore.map.items': chunk.count }),

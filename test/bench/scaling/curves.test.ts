@@ -15,7 +15,7 @@ function curveOf(contender: string, run = scalingRun([1, 2, 4, 8], laws)) {
   return curve;
 }
 
-test('a curve has the speed-up over its own single host and over the plain loop', () => {
+test('a curve has the speed-up over its own single worker and over the plain loop', () => {
   const [one, two] = curveOf('shm').points;
   assert.equal(one?.speedUp?.median, 1);
   assert.equal(one?.overLoop?.median, 0.9);
@@ -24,7 +24,7 @@ test('a curve has the speed-up over its own single host and over the plain loop'
   assert.ok(Math.abs((two?.overLoop?.median ?? 0) - 0.9 * expected) < 1e-9);
 });
 
-test('a round that failed is left out, and its message is kept with the number of hosts', () => {
+test('a round that failed is left out, and its message is kept with the number of workers', () => {
   const [workload] = curvesOf(scalingRun([1, 2], laws));
   assert.deepEqual(workload?.curves[0]?.points[0]?.perSecond, {
     median: 900,
@@ -63,7 +63,7 @@ test('a ratio is that of the rounds in which both sides succeeded', () => {
   const measured = run.measured.map((one) =>
     one.setting === 'words-2' ? { ...one, samples: { perSecond: [null, 3600] } } : one,
   );
-  // One host did 900 in the median of its rounds, but 810 in the only one that both have.
+  // One worker did 900 in the median of its rounds, but 810 in the only one that both have.
   const { speedUp } = curveOf('shm', { ...run, measured }).points[1] ?? {};
   assert.ok(Math.abs((speedUp?.median ?? 0) - 3600 / 810) < 1e-9);
 });

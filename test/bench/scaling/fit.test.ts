@@ -5,7 +5,7 @@ import {
   type Fit,
   fitAmdahl,
   fitUsl,
-  peakHosts,
+  peakWorkers,
   speedUpAt,
   speedUpLimit,
 } from '../../../bench/report/scaling/fit.js';
@@ -14,23 +14,26 @@ import { random } from '../../support/index.js';
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const cost = fc.double({ min: 0, max: 0.1, noNaN: true });
 const law = fc.record({ sigma: share, kappa: cost });
-/** As many different numbers of hosts above 1 as the law has unknowns, at least; and 1 itself. */
-const hostCounts = fc
+/** As many different numbers of workers above 1 as the law has unknowns, at least; and 1 itself. */
+const workerCounts = fc
   .uniqueArray(fc.integer({ min: 2, max: 128 }), { minLength: 2, maxLength: 12 })
   .map((above) => [1, ...above]);
 
 const curve = (parameters: { sigma: number; kappa: number }, counts: readonly number[]) =>
-  counts.map((hosts) => ({ hosts, speedUp: speedUpAt(parameters, hosts) }));
+  counts.map((workers) => ({ workers, speedUp: speedUpAt(parameters, workers) }));
 
 /** Any measurement, noise and nonsense included. */
-const noisy = hostCounts.chain((counts) =>
+const noisy = workerCounts.chain((counts) =>
   fc
     .array(fc.double({ min: 0.05, max: 3, noNaN: true }), {
       minLength: counts.length,
       maxLength: counts.length,
     })
     .map((factors) =>
-      counts.map((hosts, at) => ({ hosts, speedUp: hosts === 1 ? 1 : hosts * (factors[at] ?? 1) })),
+      counts.map((workers, at) => ({
+        workers,
+        speedUp: workers === 1 ? 1 : workers * (factors[at] ?? 1),
+      })),
     ),
 );
 
@@ -46,14 +49,14 @@ function fitOf(fit: Fit | undefined): Fit {
 /** What the fit makes smallest. */
 function squares(fit: { sigma: number; kappa: number }, points: ReturnType<typeof curve>): number {
   return points
-    .map(({ hosts, speedUp }) => speedUp / speedUpAt(fit, hosts) - 1)
+    .map(({ workers, speedUp }) => speedUp / speedUpAt(fit, workers) - 1)
     .reduce((sum, error) => sum + error * error, 0);
 }
 
 test('the parameters of a noiseless USL curve are found again', (t) => {
   const { seed } = random(t);
   fc.assert(
-    fc.property(law, hostCounts, (truth, counts) => {
+    fc.property(law, workerCounts, (truth, counts) => {
       const fit = fitOf(fitUsl(curve(truth, counts)));
       near(fit.sigma, truth.sigma, 1e-6);
       near(fit.kappa, truth.kappa, 1e-6);
@@ -67,7 +70,7 @@ test('the parameters of a noiseless USL curve are found again', (t) => {
 test("the serial share of a noiseless curve of Amdahl's law is found again, by both laws", (t) => {
   const { seed } = random(t);
   fc.assert(
-    fc.property(share, hostCounts, (sigma, counts) => {
+    fc.property(share, workerCounts, (sigma, counts) => {
       const points = curve({ sigma, kappa: 0 }, counts);
       near(fitOf(fitAmdahl(points)).sigma, sigma, 1e-6);
       const usl = fitOf(fitUsl(points));
@@ -78,7 +81,7 @@ test("the serial share of a noiseless curve of Amdahl's law is found again, by b
   );
 });
 
-test('whatever was measured, the fit stays in its bounds and one host is 1', (t) => {
+test('whatever was measured, the fit stays in its bounds and one worker is 1', (t) => {
   const { seed } = random(t);
   fc.assert(
     fc.property(noisy, (points) => {
@@ -106,24 +109,24 @@ test('no parameters within the bounds fit better than those found', (t) => {
   );
 });
 
-test('speed-up rises up to the peak, falls behind it, and never exceeds hosts or limit', (t) => {
+test('speed-up rises up to the peak, falls behind it, and never exceeds workers or limit', (t) => {
   const { seed } = random(t);
   fc.assert(
-    fc.property(law, fc.integer({ min: 1, max: 500 }), (parameters, hosts) => {
-      const [here, next] = [speedUpAt(parameters, hosts), speedUpAt(parameters, hosts + 1)];
+    fc.property(law, fc.integer({ min: 1, max: 500 }), (parameters, workers) => {
+      const [here, next] = [speedUpAt(parameters, workers), speedUpAt(parameters, workers + 1)];
       const slack = 1e-9 * here;
-      if (hosts + 1 <= peakHosts(parameters)) assert.ok(next >= here - slack);
-      if (hosts >= peakHosts(parameters)) assert.ok(next <= here + slack);
-      assert.ok(here <= hosts + slack && here <= speedUpLimit(parameters) + slack);
+      if (workers + 1 <= peakWorkers(parameters)) assert.ok(next >= here - slack);
+      if (workers >= peakWorkers(parameters)) assert.ok(next <= here + slack);
+      assert.ok(here <= workers + slack && here <= speedUpLimit(parameters) + slack);
     }),
     { seed },
   );
 });
 
-test('with one number of hosts above 1 the USL is Amdahl with κ set to 0, and says so', () => {
+test('with one number of workers above 1 the USL is Amdahl with κ set to 0, and says so', () => {
   const points = [
-    { hosts: 1, speedUp: 1 },
-    { hosts: 2, speedUp: 1.6 },
+    { workers: 1, speedUp: 1 },
+    { workers: 2, speedUp: 1.6 },
   ];
   const fit = fitOf(fitUsl(points));
   assert.deepEqual(fit, fitAmdahl(points));
@@ -131,13 +134,13 @@ test('with one number of hosts above 1 the USL is Amdahl with κ set to 0, and s
   near(fit.sigma, 0.25, 1e-12);
 });
 
-test('with one host alone there is nothing to fit', () => {
-  assert.equal(fitUsl([{ hosts: 1, speedUp: 1 }]), undefined);
+test('with one worker alone there is nothing to fit', () => {
+  assert.equal(fitUsl([{ workers: 1, speedUp: 1 }]), undefined);
   assert.equal(fitAmdahl([]), undefined);
 });
 
-test('more than n-fold on n hosts is as good as the law gets: σ = 0', () => {
-  const fit = fitOf(fitUsl([2, 3, 4].map((hosts) => ({ hosts, speedUp: 1.1 * hosts }))));
+test('more than n-fold on n workers is as good as the law gets: σ = 0', () => {
+  const fit = fitOf(fitUsl([2, 3, 4].map((workers) => ({ workers, speedUp: 1.1 * workers }))));
   assert.deepEqual([fit.sigma, fit.kappa], [0, 0]);
   near(fit.error, 0.1, 1e-12);
   assert.equal(speedUpLimit(fit), Number.POSITIVE_INFINITY);

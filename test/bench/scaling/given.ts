@@ -9,20 +9,20 @@ const rounds: readonly (number | null)[] = [1, 0.9, 1.1, 1, null];
 export interface Law {
   readonly sigma: number;
   readonly kappa: number;
-  /** Items per second on one host. */
+  /** Items per second on one worker. */
   readonly single: number;
 }
 
-/** Each contender of `laws` on each of `counts` hosts, one workload `words`. */
+/** Each contender of `laws` on each of `counts` workers, one workload `words`. */
 export function scalingRun(
   counts: readonly number[],
   laws: Readonly<Record<string, Law>>,
   physicalCores: number = Math.max(...counts),
 ): ScalingResult {
-  const measured = counts.flatMap((hosts) =>
+  const measured = counts.flatMap((workers) =>
     Object.entries(laws)
-      .filter(([contender]) => contender !== 'loop' || hosts === 1)
-      .map(([contender, law]) => measuredOn(hosts, contender, law)),
+      .filter(([contender]) => contender !== 'loop' || workers === 1)
+      .map(([contender, law]) => measuredOn(workers, contender, law)),
   );
   return {
     machine: {
@@ -35,16 +35,19 @@ export function scalingRun(
     },
     rounds: rounds.length,
     settings: Object.fromEntries(
-      counts.map((hosts) => [`words-${hosts}`, { workload: 'words', hosts, says: '10 × words' }]),
+      counts.map((workers) => [
+        `words-${workers}`,
+        { workload: 'words', workers, says: '10 × words' },
+      ]),
     ),
     measured,
   };
 }
 
-function measuredOn(hosts: number, contender: string, law: Law): Measured {
-  const perSecond = law.single * speedUpAt(law, hosts);
+function measuredOn(workers: number, contender: string, law: Law): Measured {
+  const perSecond = law.single * speedUpAt(law, workers);
   return {
-    setting: `words-${hosts}`,
+    setting: `words-${workers}`,
     contender,
     samples: {
       perSecond: rounds.map((factor) => (factor === null ? null : factor * perSecond)),

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { extrapolatedCounts, hostCounts } from '../../../bench/report/scaling/plan.js';
+import { extrapolatedCounts, workerCounts } from '../../../bench/report/scaling/plan.js';
 
-test('up to eight cores every number of hosts is measured', () => {
-  assert.deepEqual(hostCounts(1), [1]);
-  assert.deepEqual(hostCounts(8), [1, 2, 3, 4, 5, 6, 7, 8]);
+test('up to eight cores every number of workers is measured', () => {
+  assert.deepEqual(workerCounts(1), [1]);
+  assert.deepEqual(workerCounts(8), [1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
 test('beyond, a few to each doubling, and all cores last', () => {
-  assert.deepEqual(hostCounts(9), [1, 2, 4, 8, 9]);
-  assert.deepEqual(hostCounts(16), [1, 2, 4, 8, 12, 16]);
-  assert.deepEqual(hostCounts(72), [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 72]);
+  assert.deepEqual(workerCounts(9), [1, 2, 4, 8, 9]);
+  assert.deepEqual(workerCounts(16), [1, 2, 4, 8, 12, 16]);
+  assert.deepEqual(workerCounts(72), [1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 72]);
   for (let cores = 1; cores <= 600; cores++) {
-    const counts = hostCounts(cores);
+    const counts = workerCounts(cores);
     assert.equal(counts.at(-1), cores);
     assert.deepEqual(
       counts,

@@ -20,7 +20,7 @@ function svgOf(run: ReturnType<typeof scalingRun>): string {
 
 const count = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length;
 
-test('the table has a row for each contender and number of hosts, measured and fitted apart', () => {
+test('the table has a row for each contender and number of workers, measured and fitted apart', () => {
   const lines = linesOf(scalingRun([1, 2, 3, 4], laws));
   const fitted = lines.findIndex((line) => line.startsWith('fitted to the speed-ups'));
   const measured = lines.slice(0, fitted);
@@ -34,21 +34,21 @@ test('the table has a row for each contender and number of hosts, measured and f
 
 test('two cores: the report says that κ was set and that nothing could contradict the fit', () => {
   const run = scalingRun([1, 2], laws);
-  assert.match(linesOf(run).join('\n'), /! fitted to one host count above 1: κ cannot be told/);
+  assert.match(linesOf(run).join('\n'), /! fitted to one worker count above 1: κ cannot be told/);
   assert.match(linesOf(run).join('\n'), /shm, USL +\S+ +0 \(set\)/);
-  assert.match(svgOf(run), /Fitted to one host count above 1/);
+  assert.match(svgOf(run), /Fitted to one worker count above 1/);
 });
 
 test('three cores: the report says that the USL goes through its points whatever they are', () => {
   const lines = linesOf(scalingRun([1, 2, 3], laws)).join('\n');
-  assert.match(lines, /! fitted to two host counts above 1/);
+  assert.match(lines, /! fitted to two worker counts above 1/);
   assert.doesNotMatch(lines, /shm, USL .*\(set\)/);
 });
 
-test('four cores: nothing has to be said about the fit, unless hosts share physical cores', () => {
+test('four cores: nothing has to be said about the fit, unless workers share physical cores', () => {
   assert.ok(!linesOf(scalingRun([1, 2, 3, 4], laws)).some((line) => line.startsWith('! fitted')));
   const shared = linesOf(scalingRun([1, 2, 3, 4], laws, 2)).join('\n');
-  assert.match(shared, /! from 3 hosts on, hosts share physical cores/);
+  assert.match(shared, /! from 3 workers on, workers share physical cores/);
 });
 
 test('a speed-up that no law reaches is named', () => {
@@ -65,9 +65,9 @@ test('one core: there is a table and nothing is fitted', () => {
 
 test('a plot has a mark for each measurement, and dashed lines only beyond them', () => {
   const svg = svgOf(scalingRun([1, 2, 3, 4], laws));
-  const [channels, rows, hosts] = [2, 2, 4];
+  const [channels, rows, workers] = [2, 2, 4];
   const legend = 2;
-  const own = channels * rows * hosts;
+  const own = channels * rows * workers;
   assert.equal(count(svg, /<circle/g), 2 * own + legend);
   assert.equal(count(svg, /<path [^>]*stroke-dasharray/g), channels * rows * 2);
   assert.equal(count(svg, /<path [^>]*stroke-width(?![^>]*dasharray)/g), channels * rows * (2 + 1));

@@ -36,7 +36,7 @@ function compute(): void {
   while (performance.now() < end);
 }
 
-const pool = new Pool({ size: 1, host: 'thread' });
+const pool = new Pool({ size: 1, worker: 'thread' });
 await pool.run(() => 1);
 if (isMainThread) process.on('message', ([trouble, where]) => begin(trouble, where));
 else {

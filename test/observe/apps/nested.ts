@@ -1,4 +1,4 @@
-// A program whose host opens a pool of its own, which has a host too.
+// A program whose worker opens a pool of its own, which has a worker too.
 
 import { Pool } from '../../../src/public.js';
 

@@ -1,4 +1,4 @@
-// A program with a pool that has no host but while it is told to work.
+// A program with a pool that has no worker but while it is told to work.
 
 import { Pool } from '../../../src/public.js';
 

@@ -73,9 +73,9 @@ test('the endpoint answers with what the pools of this thread did', async (t) =>
   assert.equal(one('manycore_tasks_completed_total'), 2);
   assert.equal(one('manycore_tasks_failed_total'), 1);
   assert.equal(one('manycore_tasks_answered_total'), 3);
-  assert.equal(one('manycore_hosts', { state: 'ready' }), 1);
-  assert.equal(one('manycore_hosts_started_total'), 1);
-  assert.equal(one('manycore_hosts_restarts_total'), 0);
+  assert.equal(one('manycore_workers', { state: 'ready' }), 1);
+  assert.equal(one('manycore_workers_started_total'), 1);
+  assert.equal(one('manycore_workers_restarts_total'), 0);
   assert.ok(one('manycore_transfer_sent_bytes_total') > 5000);
   assert.ok(one('manycore_transfer_received_bytes_total') > 0);
   assert.ok(one('manycore_captures_total') >= 1);
@@ -88,12 +88,12 @@ test('the endpoint answers with what the pools of this thread did', async (t) =>
   assert.ok(one('manycore_loop_active_seconds_total') > 0);
   assert.ok(one('manycore_process_resident_bytes') > 2 ** 20);
   assert.ok(one('manycore_heap_used_bytes') < one('manycore_heap_limit_bytes'));
-  const [hostBytes = 0] = valuesOf(lines, 'manycore_process_resident_bytes', { role: 'host' });
+  const [workerBytes = 0] = valuesOf(lines, 'manycore_process_resident_bytes', { role: 'worker' });
   assert.ok(one('manycore_process_cpu_seconds_total', { mode: 'user' }) > 0);
   if (process.platform === 'linux') {
-    assert.ok(hostBytes > 2 ** 20);
-    const hostTimes = { slot: 1, role: 'host' };
-    assert.equal(valuesOf(lines, 'manycore_process_cpu_seconds_total', hostTimes).length, 2);
+    assert.ok(workerBytes > 2 ** 20);
+    const workerTimes = { slot: 1, role: 'worker' };
+    assert.equal(valuesOf(lines, 'manycore_process_cpu_seconds_total', workerTimes).length, 2);
   }
 });
 

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { ownFigures, parseFigures, type SourceKind } from '../../../src/agent/index.js';
 import { addSource } from '../../../src/agent/live.js';
 import { metricDefinitions } from '../../../src/observe/metrics/definitions.js';
-import { hostReadings } from '../../../src/observe/metrics/hosts.js';
 import { processReadings } from '../../../src/observe/metrics/processes.js';
+import { workerReadings } from '../../../src/observe/metrics/workers.js';
 import { viewOf } from '../../../src/observe/view.js';
 import { Pool } from '../../../src/public.js';
 import { ownRuntime } from '../runtime.js';
@@ -55,7 +55,7 @@ function changed(value: unknown, path: Path, text: string): string {
 
 test('figures in which anything is something else are read, as far as they are right', async (t) => {
   ownRuntime(t);
-  const pool = new Pool({ size: 1, host: 'process' });
+  const pool = new Pool({ size: 1, worker: 'process' });
   t.after(() => pool.close());
   await pool.run(() => 1);
   for (const { kind, figures } of others) t.after(addSource(kind, figures, () => figures));
@@ -69,11 +69,11 @@ test('figures in which anything is something else are read, as far as they are r
       const figures = parseFigures(changed(real, path, text));
       if (figures === undefined) return;
       const threads = [figures];
-      const hosts = hostReadings(threads);
-      const processes = processReadings(process.pid, threads, hosts);
+      const workers = workerReadings(threads);
+      const processes = processReadings(process.pid, threads, workers);
       const watched = [{ pid: figures.pid, thread: figures.thread, isUp: true }];
       for (const { name, read, readDurations } of metricDefinitions) {
-        const reading = { threads, processes, watched, hosts };
+        const reading = { threads, processes, watched, workers };
         readDurations?.(reading);
         for (const { value } of read(reading)) assert.ok(Number.isFinite(value), name);
       }

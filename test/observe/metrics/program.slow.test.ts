@@ -77,7 +77,7 @@ test('a thread that a served program starts is told', { skip }, async (t) => {
   assert.equal(valuesOf(await scrape(url), 'manycore_thread_up', { pid }).length, 2);
 });
 
-test('the pool of a host is told, and the host is not down while it is busy', async (t) => {
+test('the pool of a worker is told, and the worker is not down while it is busy', async (t) => {
   ownRuntime(t);
   const pool = new Pool({ size: 1 });
   t.after(() => pool.close());
@@ -93,7 +93,7 @@ test('the pool of a host is told, and the host is not down while it is busy', as
   );
   const url = await endpointUrl(t);
   const started = (lines: readonly Line[]): number[] =>
-    valuesOf(lines, 'manycore_hosts_started_total');
+    valuesOf(lines, 'manycore_workers_started_total');
   const lines = await waitFor(async () => {
     const found = await scrape(url);
     return started(found).length === 2 ? found : undefined;
@@ -178,9 +178,9 @@ test('a thread that is too busy to be connected to is down, not gone', async (t)
   assert.deepEqual(await up(), []);
 });
 
-test('a host that takes the place of another has its series', async (t) => {
+test('a worker that takes the place of another has its series', async (t) => {
   ownRuntime(t);
-  const pool = new Pool({ size: 1, host: 'process', maxTasksPerHost: 1 });
+  const pool = new Pool({ size: 1, worker: 'process', maxTasksPerWorker: 1 });
   t.after(() => pool.close());
   const url = await endpointUrl(t);
   const seen = new Set<number>();
@@ -188,12 +188,13 @@ test('a host that takes the place of another has its series', async (t) => {
   for (let count = 0; count < 3; count += 1) {
     await pool.warm();
     const lines = await scrape(url);
-    const hosts = lines.filter(
-      ({ name, labels }) => name === 'manycore_process_resident_bytes' && labels['role'] === 'host',
+    const workers = lines.filter(
+      ({ name, labels }) =>
+        name === 'manycore_process_resident_bytes' && labels['role'] === 'worker',
     );
-    for (const { labels } of hosts) slotsSeen.add(`${labels['slot']} ${labels['pid']}`);
+    for (const { labels } of workers) slotsSeen.add(`${labels['slot']} ${labels['pid']}`);
     seen.add(await pool.run(() => process.pid));
-    await waitFor(() => pool.stats().exitedHosts === count + 1);
+    await waitFor(() => pool.stats().exitedWorkers === count + 1);
   }
   assert.equal(seen.size, 3);
   assert.deepEqual([...slotsSeen], ['1 undefined']);

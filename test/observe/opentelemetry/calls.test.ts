@@ -1,4 +1,4 @@
-// What of a call is in its trace that no host can tell: its failures outside of a host, and its tries.
+// What of a call is in its trace that no worker can tell: its failures outside of a worker, and its tries.
 
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { inSpan, type SpanFacts, takeSpans } from './tracing.js';
 const execArgv = ['--import', new URL('./tracing.js', import.meta.url).href];
 
 function tracedPool(t: TestContext, options: PoolOptions = {}): Pool {
-  return openPool(t, { size: 1, host: 'process', execArgv, ...options });
+  return openPool(t, { size: 1, worker: 'process', execArgv, ...options });
 }
 
 /** The spans that `work` leaves here, but for that in which it was called. */
@@ -37,7 +37,7 @@ test('a call that is given up after its time is an error in the trace of its cal
   assert.deepEqual(told(spans), [['call forever', 'TASK_TIMED_OUT', 1]]);
 });
 
-test('so is one that is aborted, before a host has it and after', async (t) => {
+test('so is one that is aborted, before a worker has it and after', async (t) => {
   const pool = tracedPool(t, { graceMs: 10 });
   await pool.warm();
   const spans = await spansIn(async () => {
@@ -53,7 +53,7 @@ test('so is one that is aborted, before a host has it and after', async (t) => {
   ]);
 });
 
-test('so is one for which the queue has no room, and one whose host is killed', async (t) => {
+test('so is one for which the queue has no room, and one whose worker is killed', async (t) => {
   const pool = tracedPool(t, { maxWaitingTasks: 1, maxTasksAhead: 1 });
   const spans = await spansIn(async () => {
     const all = Array.from({ length: 5 }, () =>
@@ -65,7 +65,7 @@ test('so is one for which the queue has no room, and one whose host is killed', 
   });
   assert.equal(spans.length, 5);
   const types = new Set(spans.map(({ attributes }) => attributes['error.type']));
-  assert.deepEqual(types, new Set(['POOL_QUEUE_FULL', 'HOST_EXITED']));
+  assert.deepEqual(types, new Set(['POOL_QUEUE_FULL', 'WORKER_EXITED']));
 });
 
 test('a call that is tried again is one, and what ran is its child', async (t) => {
@@ -94,8 +94,8 @@ test('a map that fails is an error in the trace of its caller', async (t) => {
         },
         { pool },
       ),
-      { code: 'HOST_EXITED' },
+      { code: 'WORKER_EXITED' },
     ),
   );
-  assert.deepEqual(told(spans), [['map leave', 'HOST_EXITED', 1]]);
+  assert.deepEqual(told(spans), [['map leave', 'WORKER_EXITED', 1]]);
 });

@@ -59,7 +59,7 @@ test('wrong options are said by name', () => {
   assert.throws(() => instrument(wrong), { code: 'OPTION_INVALID', message: /meter/ });
 });
 
-test('a host that leaves sends its last spans before', async (t) => {
+test('a worker that leaves sends its last spans before', async (t) => {
   const file = join(folder(t), 'spans');
   const pool = new Pool({
     size: 1,

@@ -1,4 +1,4 @@
-// Traces go with calls and messages: what runs in a host runs in a span that is a child of the caller's.
+// Traces go with calls and messages: what runs in a worker runs in a span that is a child of the caller's.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -15,7 +15,7 @@ function tracedPool(t: TestContext, size = 1, way?: Way): Pool {
   return openPool(t, { size, execArgv: flags }, way);
 }
 
-/** What has ended in the one host of the pool; the span of this very call has not. */
+/** What has ended in the one worker of the pool; the span of this very call has not. */
 async function spansOf(pool: Pool): Promise<SpanFacts[]> {
   return await pool.run(() => takeSpans()); // of its own copy of the module
 }
@@ -44,11 +44,11 @@ for (const way of ways) {
     const inner = spans.find(({ name }) => name === 'inner');
     assert.deepEqual([inner?.traceId, inner?.parentId], [traceId, task?.spanId]);
     assert.equal(task?.attributes['code.function.name'], 'work');
-    assert.equal(task?.attributes['manycore.host'], pool.stats().hosts[0]?.id);
+    assert.equal(task?.attributes['manycore.worker'], pool.stats().workers[0]?.id);
     const waited = Number(task?.attributes['manycore.task.wait']);
     assert.ok(waited >= 0 && waited < 60, `${waited} s`);
     assert.equal(task?.error, undefined);
-    if (way.host === 'process') assert.notEqual(task?.pid, process.pid);
+    if (way.worker === 'process') assert.notEqual(task?.pid, process.pid);
   });
 }
 
@@ -202,10 +202,10 @@ test('an item that fails is written into the span of its chunk, which ends all t
   assert.ok(spans.some(({ error }) => error === 'even'));
 });
 
-// By name: what a task got as an import is a value there, and this one could not go on to another host.
+// By name: what a task got as an import is a value there, and this one could not go on to another worker.
 const spinInSpan = task<typeof spinHere>(new URL('./tracing.js', import.meta.url), 'spinInSpan');
 
-test('tasks and maps in a task belong to its trace, inline and in another host', async (t) => {
+test('tasks and maps in a task belong to its trace, inline and in another worker', async (t) => {
   const pool = tracedPool(t, 2);
   await pool.warm();
   const outer = async () => {
@@ -215,7 +215,7 @@ test('tasks and maps in a task belong to its trace, inline and in another host',
     const mapped = await pmap(items, () => spinInSpan(2), { chunk: 1 });
     return { own, inline, mapped };
   };
-  // Which items another host gets nobody knows beforehand.
+  // Which items another worker gets nobody knows beforehand.
   const { result, traceId } = await waitFor(async () => {
     const answer = await inSpan('request', () => pool.run(outer));
     const { own, mapped } = answer.result;
@@ -229,7 +229,7 @@ test('tasks and maps in a task belong to its trace, inline and in another host',
   for (const { spanId } of elsewhere) assert.notEqual(spanId, own.spanId);
 });
 
-test('a host that loads no instrumentation runs the task as it is', async (t) => {
+test('a worker that loads no instrumentation runs the task as it is', async (t) => {
   const pool = openPool(t, { size: 1 });
   const { result } = await inSpan('request', () => pool.run((value: number) => value + 1, 1));
   assert.equal(result, 2);

@@ -1,5 +1,5 @@
 // How a program starts OpenTelemetry, here with spans that stay in memory: loaded by tests, and by their
-// hosts with --import.
+// workers with --import.
 
 import { context, propagation, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';

@@ -1,4 +1,4 @@
-// A trace from this program to a unit on another loop, and on to the unit's own task in a host.
+// A trace from this program to a unit on another loop, and on to the unit's own task in a worker.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

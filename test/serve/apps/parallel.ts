@@ -1,4 +1,4 @@
-// Answers with what a task says that runs in a host: `?ms=` of work, `?timeoutMs=`, `?task=`; with
+// Answers with what a task says that runs in a worker: `?ms=` of work, `?timeoutMs=`, `?task=`; with
 // `?times=` one after the other; after `?wait=` ms.
 import { createServer } from 'node:http';
 import { threadId } from 'node:worker_threads';
@@ -22,7 +22,7 @@ const tasks: Record<string, (ms: number) => unknown> = {
     await new Promise((resolve) => setTimeout(resolve, ms));
     return process.pid;
   },
-  // To every socket of the host: one of them is its wire.
+  // To every socket of the worker: one of them is its wire.
   nonsense: async () => {
     const { readdirSync, readlinkSync, writeSync } = await import('node:fs');
     for (const fd of readdirSync('/proc/self/fd').map(Number)) {

@@ -18,9 +18,9 @@ export type Question =
   | { readonly type: 'write'; readonly name: string; readonly value: number }
   | { readonly type: 'read'; readonly name: string }
   | { readonly type: 'drop'; readonly name: string }
-  | { readonly type: 'fill in host'; readonly name: string; readonly value: number }
-  | { readonly type: 'write in host'; readonly name: string; readonly value: number }
-  | { readonly type: 'make in host'; readonly name: string; readonly sizeBytes: number }
+  | { readonly type: 'fill in worker'; readonly name: string; readonly value: number }
+  | { readonly type: 'write in worker'; readonly name: string; readonly value: number }
+  | { readonly type: 'make in worker'; readonly name: string; readonly sizeBytes: number }
   | { readonly type: 'own memory' };
 
 function ownKib(): number {
@@ -72,12 +72,12 @@ export function start({ bus, instance }: UnitContext): void {
       case 'drop':
         kept.delete(question.name);
         return;
-      case 'fill in host': {
+      case 'fill in worker': {
         const { name, value } = question;
         await run((bytes, filled) => void bytes.fill(filled), at(name), value);
         return;
       }
-      case 'write in host': {
+      case 'write in worker': {
         const { name, value } = question;
         const writing = run(
           async (bytes, filled) => {
@@ -92,7 +92,7 @@ export function start({ bus, instance }: UnitContext): void {
         writing.catch(() => {}); // it ends with this loop
         return;
       }
-      case 'make in host': {
+      case 'make in worker': {
         const { name, sizeBytes } = question;
         kept.set(name, await run((size) => shared(size).fill(5), sizeBytes));
         return;

@@ -1,23 +1,23 @@
-//! Moving a host off the core that it shares with its parent. The scheduler likes to wake a thread on
+//! Moving a worker off the core that it shares with its parent. The scheduler likes to wake a thread on
 //! the core of its waker, and leaves the two there as long as they take turns: without this such a
-//! host never spins (bench/cases/round-trip.js).
+//! worker never spins (bench/cases/round-trip.js).
 //!
-//! It matters for short tasks alone. A host that has just had a long one gains nothing by a move and
-//! may lose much: the core that it goes to is often another host's, which sleeps no more than it does,
+//! It matters for short tasks alone. A worker that has just had a long one gains nothing by a move and
+//! may lose much: the core that it goes to is often another worker's, which sleeps no more than it does,
 //! and the scheduler may leave the two there while the parent's core is free (bench/cases/fibonacci.js).
 
 use super::affinity;
 use std::time::{Duration, Instant};
 
-/// How soon a host may move to another core again; doubles each time, and starts over when a move
+/// How soon a worker may move to another core again; doubles each time, and starts over when a move
 /// held for `STEADY_TIME`.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(256);
 const STEADY_TIME: Duration = Duration::from_secs(1);
-/// A host whose last delivery took longer stays where it is.
+/// A worker whose last delivery took longer stays where it is.
 const LONGEST_TASK_TO_MOVE: Duration = Duration::from_micros(200);
 
-/// When one host may move again.
+/// When one worker may move again.
 #[derive(Debug)]
 pub struct Moves {
     /// Not before.
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_long_task_a_host_stays_where_it_is() {
+    fn after_a_long_task_a_worker_stays_where_it_is() {
         let now = Instant::now();
         let mut moves = Moves::new(now);
         assert!(!moves.takes_chance(now, LONGEST_TASK_TO_MOVE * 2));

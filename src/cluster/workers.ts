@@ -1,0 +1,251 @@
+// Workers on other machines, as a pool sees them: it asks those that have any, one request after the other;
+// who grants one starts a process there, and a tunnel stands for its socket. Those who have none free hear
+// nothing, so a busy machine gets nothing. Not here: their side (worker-provider.ts), the bytes between (tunnel.ts).
+
+import { randomBytes } from 'node:crypto';
+import type { AnyFunction } from '../context/index.js';
+import { CodedError, type ErrorCode } from '../errors.js';
+import type {
+  DurableOptions,
+  RemoteWorkers,
+  WorkerExit,
+  WorkerHandle,
+  WorkerOptions,
+  WorkerTicket,
+} from '../worker/index.js';
+import { DurableTasks } from './durable.js';
+import {
+  parseToldByWorker,
+  type ToldByPool,
+  type WorkerRequest,
+  writeWorkerRequest,
+} from './protocol.js';
+import { checkOpen, signed, type TaskOptions, type WorkersOptions } from './task-options.js';
+import { Tunnel } from './tunnel.js';
+
+const noWorker: ErrorCode = 'CLUSTER_NO_WORKER';
+/** After a request that nobody could grant, and after one that nobody answered, in ms. */
+const retryMs = 250;
+const answerMs = 3000;
+/** When nobody has granted a first worker after so long, it is said, in ms. */
+const quietMs = 5000;
+/** A worker that is to end, and of which nothing is heard, counts as ended after so long, in ms. */
+const endMs = 5000;
+
+export class ClusterWorkers implements RemoteWorkers {
+  readonly #options: TaskOptions;
+  readonly #durable: DurableTasks;
+  /** Places that were asked for, and are not granted yet. */
+  readonly #waiting: ClusterPlace[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #quiet: NodeJS.Timeout | undefined;
+  #wasGranted = false;
+
+  constructor(options: TaskOptions) {
+    this.#options = options;
+    this.#durable = new DurableTasks(options);
+  }
+
+  check(): void {
+    this.#signed();
+  }
+
+  #signed(): WorkersOptions {
+    checkOpen(this.#options);
+    return signed(
+      this.#options,
+      'a pool on a cluster sends functions (durable ones may go by name, see task)',
+    );
+  }
+
+  runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown> {
+    return this.#durable.run(fn, args, options);
+  }
+
+  start(ticket: WorkerTicket, options: WorkerOptions): WorkerHandle {
+    const place = new ClusterPlace(this.#signed(), ticket, options, {
+      onGranted: () => {
+        this.#wasGranted = true;
+        this.#over(place);
+      },
+      onNobody: () => this.#again(retryMs),
+      onEnd: () => this.#over(place),
+    });
+    this.#waiting.push(place);
+    if (this.#waiting.length > 1) return place;
+    if (!this.#wasGranted) this.#quiet ??= setTimeout(() => this.#warn(), quietMs).unref();
+    this.#ask();
+    return place;
+  }
+
+  /** Whoever forgot the nodes would wait without a word. */
+  #warn(): void {
+    if (this.#wasGranted || this.#waiting.length === 0) return;
+    process.emitWarning(
+      `no node of cluster "${this.#options.name}" has a worker for this pool, which waits: start one with "manycore worker --nats URL", with the same secret, or give it more --workers`,
+      { type: 'ManycoreWarning', code: noWorker },
+    );
+  }
+
+  #ask(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    first.ask();
+    this.#again(answerMs);
+  }
+
+  #again(delayMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#ask(), delayMs);
+  }
+
+  /** It waits no more. */
+  #over(place: ClusterPlace): void {
+    const at = this.#waiting.indexOf(place);
+    if (at < 0) return;
+    this.#waiting.splice(at, 1);
+    if (at > 0) return;
+    clearTimeout(this.#timer);
+    this.#ask();
+  }
+}
+
+interface PlaceEvents {
+  readonly onGranted: () => void;
+  /** Nobody has a worker that is free. */
+  readonly onNobody: () => void;
+  readonly onEnd: () => void;
+}
+
+/** A worker on another machine, which to its pool is a process. */
+class ClusterPlace implements WorkerHandle {
+  readonly kind = 'process';
+  readonly pipe: Tunnel;
+  onExit: (exit: WorkerExit) => void = () => {};
+  onRetire: () => void = () => {};
+  pid: number | undefined;
+  readonly #options: WorkersOptions;
+  readonly #own: string;
+  readonly #request: Omit<WorkerRequest, 'time'>;
+  readonly #events: PlaceEvents;
+  /** Where the worker is. */
+  #other: string | undefined;
+  #hasEnded = false;
+
+  constructor(
+    options: WorkersOptions,
+    { workerId, concurrentTasks, maxRssBytes }: WorkerTicket,
+    { maxHeapMb, execArgv, env }: WorkerOptions,
+    events: PlaceEvents,
+  ) {
+    const { connection, seal, subjects } = options;
+    const tunnel = randomBytes(16).toString('hex');
+    this.#options = options;
+    this.#events = events;
+    this.#own = subjects.tunnel(tunnel, 'pool');
+    this.#request = {
+      tunnel,
+      workerId,
+      concurrentTasks,
+      maxRssBytes,
+      maxHeapMb,
+      execArgv,
+      env,
+    };
+    this.pipe = new Tunnel({
+      connection,
+      seal,
+      own: this.#own,
+      onTold: (told) => this.#hear(told),
+      onNobody: () => {
+        if (this.isWaiting) this.#events.onNobody();
+      },
+    });
+    this.pipe.on('error', (error) => this.#end({ exitCode: null, signal: null, error }));
+    // Both sides have said goodbye: what becomes of the process is not ours to know.
+    this.pipe.on('close', () => this.#end({ exitCode: 0, signal: null, error: undefined }));
+  }
+
+  /** It will come, when somebody has a worker that is free. */
+  get isWaiting(): boolean {
+    return this.pid === undefined;
+  }
+
+  ask(): void {
+    const { connection, seal, subjects } = this.#options;
+    const request = writeWorkerRequest({ ...this.#request, time: Date.now() });
+    seal.seal(request, subjects.workers);
+    try {
+      connection.publish(subjects.workers, request, { reply: this.#own });
+    } catch {
+      // the connection is being closed, which ends the tunnel
+    }
+  }
+
+  #hear(told: unknown): void {
+    const message = parseToldByWorker(told);
+    switch (message?.type) {
+      case 'granted':
+        if (!this.isWaiting) {
+          // The request was repeated, and another answers it, too: it may take its worker back.
+          if (message.subject !== this.#other) this.#tell({ type: 'refuse' }, message.subject);
+          break;
+        }
+        this.pid = message.pid;
+        this.#other = message.subject;
+        this.pipe.connect(message.subject, true);
+        if (this.#hasEnded) this.#tell({ type: 'kill' });
+        this.#events.onGranted();
+        break;
+      case 'busy':
+        if (this.isWaiting) this.#events.onNobody();
+        break;
+      case 'failed':
+        this.#end({ exitCode: null, signal: null, error: new Error(message.why) });
+        break;
+      case 'retire':
+        if (!this.#hasEnded) this.onRetire();
+        break;
+      case 'exit':
+        this.#end({ exitCode: message.exitCode, signal: message.signal, error: undefined });
+        break;
+    }
+  }
+
+  #tell(message: ToldByPool, other?: string): void {
+    this.pipe.tell(message, other);
+  }
+
+  terminate(): void {
+    this.#leave('terminate');
+  }
+
+  kill(): void {
+    this.#leave('kill');
+  }
+
+  #leave(type: ToldByPool['type']): void {
+    if (this.isWaiting) {
+      setImmediate(() => this.#end({ exitCode: 0, signal: null, error: undefined }));
+      return;
+    }
+    this.#tell({ type });
+    const lost = (): void => {
+      this.pipe.destroy(
+        new CodedError('CLUSTER_WORKER_LOST', 'a worker does not say that it has ended'),
+      );
+    };
+    setTimeout(lost, endMs).unref();
+  }
+
+  /** The connection keeps the event loop alive. */
+  ref(): void {}
+
+  #end(exit: WorkerExit): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#events.onEnd();
+    if (this.isWaiting) this.pipe.destroy();
+    this.onExit(exit);
+  }
+}

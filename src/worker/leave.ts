@@ -1,0 +1,66 @@
+// The end of a worker, or a loop. What a worker has printed is written first, and what others asked for is done.
+
+import { clearTimeout, nextTick, setImmediate, setTimeout } from '../internal/index.js';
+
+/** So long it may take; then the worker leaves all the same. */
+const shortMs = 500;
+/** The same for what a user wants done: whoever waits for the worker may end it earlier. */
+export const teardownMs = 30_000;
+const works: { readonly work: () => Promise<unknown>; readonly longestMs: number }[] = [];
+
+/** Begins `work` when this thread is to leave, and waits for it so long at most, in ms. */
+export function beforeLeaving(work: () => Promise<unknown>, longestMs = shortMs): void {
+  works.push({ work, longestMs });
+}
+
+/** Does that work, and calls `then` once: at once where there is none, after a while at the latest. */
+export function finishWork(then: () => void): void {
+  if (works.length === 0) {
+    then();
+    return;
+  }
+  let isOver = false;
+  const end = (): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    then();
+  };
+  const timer = setTimeout(end, Math.max(...works.map(({ longestMs }) => longestMs)));
+  void Promise.allSettled(works.map(({ work }) => work())).then((outcomes) => {
+    for (const outcome of outcomes) {
+      // As an error that nothing caught, which is what it is.
+      if (outcome.status === 'rejected') nextTick(() => rethrow(outcome.reason));
+    }
+    setImmediate(end);
+  });
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}
+
+/** Calls `onFatal` with an error that nothing caught, before it ends this thread. */
+export function beforeFatal(onFatal: (error: unknown) => void): void {
+  process.on('uncaughtExceptionMonitor', (error: unknown) => {
+    const isCaught =
+      process.listenerCount('uncaughtException') > 0 ||
+      process.hasUncaughtExceptionCaptureCallback();
+    if (!isCaught) onFatal(error);
+  });
+}
+
+export function leave(isProcess: boolean): void {
+  const streams = isProcess ? [process.stdout, process.stderr] : [];
+  let unwritten = 1;
+  const oneLess = (): void => {
+    unwritten -= 1;
+    if (unwritten === 0) process.exit(0);
+  };
+  for (const stream of streams) {
+    if (stream.writableLength === 0) continue;
+    unwritten += 1;
+    stream.write('', oneLess);
+  }
+  finishWork(oneLess);
+}

@@ -1,0 +1,390 @@
+// What a worker and its parent say to each other, and the one place that parses it. Frames travel on a
+// channel: three int32 (`kind`, `task`, `target`) and a body; the table says what each holds.
+// `task` is a slot of the worker's table of tasks in flight, not a number of the pool.
+
+import type { MessagePort as Port } from 'node:worker_threads';
+import type { ProgramFiles } from '../context/index.js';
+import { CodedError } from '../errors.js';
+import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../heap/index.js';
+
+/** Both ways. */
+export const frame = Object.freeze({
+  /** target: definition id; body: the definition's bytes. */
+  define: 1,
+  /** The peer holds fewer references of a block of ours. body: one packed block reference. */
+  release: 2,
+  /**
+   * Between members: the peer has so many references of a block that came to it through one that has
+   * ended. body: as of `release`.
+   */
+  inherit: 3,
+  /** target: a member that has ended; the peer has told all that there is to `inherit` of it. */
+  buried: 4,
+  /** target: a member that has ended; the peer has heard `buried` of all others. */
+  settled: 5,
+
+  /** Parent to worker. First frame of all; body: the URLs of the program, which the worker must not load. */
+  program: 9,
+  /**
+   * Comes next; target: definition id of the set-up function or `noSetup`;
+   * body: the values that it captured, empty when they are in the definition.
+   */
+  setup: 10,
+  /** target: definition id of the function; body: the array of arguments. */
+  call: 11,
+  /** As `call`, with the values that the function captured: i32 length, bytes, then arguments. */
+  callWithState: 12,
+  /** Abort the task's signal. target: 0; inside the worker `abortsNext`. */
+  abort: 13,
+  /** One chunk of a map. target: definition id of the mapper; body: a `Chunk`. */
+  chunk: 15,
+  /** The worker may drop a pinned function: no call names it again. target: its definition id. */
+  forget: 16,
+  /** The worker is asked for its memory; `memory` follows when its loop comes to it. */
+  askMemory: 17,
+  /** The report of that number was taken. target: its number. */
+  reported: 18,
+  /** What `setup` named is to be called with `true` before the worker leaves. */
+  teardown: 19,
+  /** target: how many more items of the stream `task` may be sent; 0 ends it. */
+  credit: 14,
+
+  /** Worker to parent. The worker takes tasks; body: [pid, version of Node]. */
+  ready: 20,
+  /** target: run time in units of 100 ns; body: the result. */
+  result: 21,
+  /** target: run time; body: the error. */
+  error: 22,
+  /** The result is a stream: items follow. */
+  stream: 23,
+  /** body: one item. */
+  item: 24,
+  /** Set-up failed; body: the error. The worker leaves. */
+  startFailed: 25,
+  /** The worker asks to be replaced after what it has in flight: too much memory. */
+  retire: 26,
+  /**
+   * Before `error`. target: for a chunk which of its items failed, counted from 0; for a stream
+   * `failedAtEnd`, where its generator threw as it was ended for its reader.
+   */
+  failedAt: 27,
+  /** body: a `WorkerMemory`. */
+  memory: 28,
+  /** The worker ends by an error that nothing caught. body: the error. */
+  uncaught: 29,
+  /** What a running task reports. target: a number for `reported`; body: the value. */
+  report: 30,
+});
+
+/** In place of a definition id: the pool has no set-up function. */
+export const noSetup = -1;
+
+/** Target of an abort that a worker has moved before its call: the next call of that slot never begins. */
+export const abortsNext = 1;
+
+/** Target of `failedAt` for a stream. */
+export const failedAtEnd = 0;
+
+/** Items that a streaming task may send before its reader asks for more. */
+export const streamLeadItems = 16;
+
+/** How many units of run time a millisecond has: a unit is 100 ns. */
+export const runTimeUnitsPerMs = 10_000;
+
+/** What a worker is told when it is started, as JSON in its arguments or as `workerData`. */
+export interface WorkerTicket {
+  readonly workerId: number;
+  readonly parentPid: number;
+  /** The system's number of the worker thread that started it; 0 for the main thread, or unknown. */
+  readonly parentThread: number;
+  /** The ticket of the channel; `channels/` parses it. */
+  readonly channel: unknown;
+  readonly concurrentTasks: number;
+  /**
+   * Resident memory above which the worker asks to be replaced, in bytes; of a thread its heap and
+   * buffers count. 0: never.
+   */
+  readonly maxRssBytes: number;
+  /** Cores to pin to; empty: none. */
+  readonly pinnedCores: readonly number[];
+  /** The words of a thread's `Loads`. */
+  readonly loads: SharedArrayBuffer | undefined;
+  /** A thread's end of the way for `Parcels`. */
+  readonly parcels?: Port | undefined;
+}
+
+/** The body of `program`. */
+export function parseProgram(value: unknown): ProgramFiles {
+  if (typeof value !== 'object' || value === null || !('urls' in value && 'main' in value)) {
+    throw malformed('no files of the program', value);
+  }
+  const { urls, main } = value;
+  if (!Array.isArray(urls)) throw malformed('no URLs of the program', urls);
+  return {
+    urls: urls.filter((entry) => typeof entry === 'string'),
+    main: typeof main === 'string' ? main : '',
+  };
+}
+
+/** The ticket in `value`, as a worker's entry got it; `WORKER_PROTOCOL` when it is something else. */
+export function parseTicket(value: unknown): WorkerTicket {
+  if (typeof value !== 'object' || value === null) throw malformed('no ticket', value);
+  const fields = new Map(Object.entries(value));
+  return {
+    workerId: numberField(fields, 'workerId'),
+    parentPid: numberField(fields, 'parentPid'),
+    parentThread: numberField(fields, 'parentThread'),
+    channel: fields.get('channel'),
+    concurrentTasks: numberField(fields, 'concurrentTasks'),
+    maxRssBytes: numberField(fields, 'maxRssBytes'),
+    pinnedCores: numbersField(fields, 'pinnedCores'),
+    loads: loadsField(fields),
+    parcels: parcelsField(fields),
+  };
+}
+
+function numberField(fields: ReadonlyMap<string, unknown>, name: string): number {
+  const value = fields.get(name);
+  if (typeof value !== 'number') throw malformed(`no number ${name}`, value);
+  return value;
+}
+
+function numbersField(fields: ReadonlyMap<string, unknown>, name: string): number[] {
+  const value = fields.get(name);
+  if (!Array.isArray(value)) throw malformed(`no numbers ${name}`, value);
+  return value.filter((entry) => typeof entry === 'number');
+}
+
+function loadsField(fields: ReadonlyMap<string, unknown>): SharedArrayBuffer | undefined {
+  const value = fields.get('loads');
+  return value instanceof SharedArrayBuffer ? value : undefined;
+}
+
+function parcelsField(fields: ReadonlyMap<string, unknown>): Port | undefined {
+  const value = fields.get('parcels');
+  return value === undefined || !(value instanceof MessagePort) ? undefined : value;
+}
+
+/** The parcel in `message`; without values it is not needed any more. Throws `TRANSFER_CORRUPT`. */
+export function parseParcel(message: unknown): {
+  readonly id: number;
+  readonly values: readonly unknown[] | undefined;
+} {
+  const [id, values]: unknown[] = Array.isArray(message) ? message : [];
+  if (typeof id !== 'number' || (values !== undefined && !Array.isArray(values))) {
+    throw new CodedError('TRANSFER_CORRUPT', 'what came beside a frame is no parcel');
+  }
+  return { id, values };
+}
+
+function malformed(what: string, value: unknown): CodedError {
+  return new CodedError(
+    'WORKER_PROTOCOL',
+    `the worker was started with ${what} (${typeof value}): only manycore may start its entry`,
+  );
+}
+
+/** What a worker says of itself when it is ready. */
+export interface ReadyMessage {
+  readonly pid: number;
+  readonly nodeVersion: string;
+}
+
+export function parseReady(value: unknown): ReadyMessage {
+  if (Array.isArray(value) && typeof value[0] === 'number' && typeof value[1] === 'string') {
+    return { pid: value[0], nodeVersion: value[1] };
+  }
+  throw malformed('no ready message', value);
+}
+
+/** What a worker tells of itself when it is asked. */
+export interface WorkerMemory {
+  /** By the worker's own clock: of two, the later one is the newer. */
+  readonly atMs: number;
+  readonly heap: HeapFigures;
+  /** Since it was asked for the first time. */
+  readonly gc: GcByKind;
+}
+
+export function parseMemory(value: unknown): WorkerMemory {
+  const fields = fieldsOf(value, 'memory');
+  const heap = fieldsOf(fields.get('heap'), 'heap');
+  const gc = fieldsOf(fields.get('gc'), 'pauses');
+  const pauses = (kind: GcKind): GcFigures => {
+    const fields = fieldsOf(gc.get(kind), kind);
+    return {
+      count: numberField(fields, 'count'),
+      totalMs: numberField(fields, 'totalMs'),
+      maxMs: numberField(fields, 'maxMs'),
+    };
+  };
+  return {
+    atMs: numberField(fields, 'atMs'),
+    heap: {
+      usedBytes: numberField(heap, 'usedBytes'),
+      totalBytes: numberField(heap, 'totalBytes'),
+      limitBytes: numberField(heap, 'limitBytes'),
+      externalBytes: numberField(heap, 'externalBytes'),
+    },
+    gc: {
+      minor: pauses('minor'),
+      major: pauses('major'),
+      incremental: pauses('incremental'),
+      weakCallbacks: pauses('weakCallbacks'),
+    },
+  };
+}
+
+/** Items by their places: an array, or a typed array. */
+export interface Cells {
+  [at: number]: unknown;
+  readonly length: number;
+}
+
+interface TypedCells extends Cells {
+  subarray(start: number, end: number): TypedCells;
+}
+
+/** In a frame: `Chunk.into` is `Chunk.items`. */
+const inPlace = 'items';
+const chunkInputs = ['items', 'pairs'] as const;
+const chunkOutputs = ['list', 'stream', 'settled', 'kept', 'fill', 'fold', 'combined'] as const;
+
+/** Items that are mapped one after the other in one worker; as arguments of a call: `[chunk]`. */
+export interface Chunk {
+  /** `pairs`: the mapper brings the items along, and `start` is the number of a pair. */
+  readonly input: (typeof chunkInputs)[number];
+  /**
+   * What is answered: the results, `stream` with those before an item that failed; their outcomes as of `Promise.allSettled`; which items the mapper
+   * said yes to, counted from 0; nothing or a typed array (`into`); one combined value, of mapped items
+   * or (`combined`) of such values.
+   */
+  readonly output: (typeof chunkOutputs)[number];
+  /** Index of the first item in the input of the map. */
+  readonly start: number;
+  readonly count: number;
+  /** No item is begun after so many ms. */
+  readonly budgetMs: number;
+  /** Item `at` of the chunk is `items[offset + at]`. */
+  readonly items: Cells;
+  readonly offset: number;
+  /** The index of each item, where they do not follow each other. */
+  readonly indices: Cells | undefined;
+  /**
+   * For `fill`: result `at` goes to `into[start + at]`. A string is the name of a class of typed
+   * arrays, to answer with one.
+   */
+  readonly into: Cells | string;
+}
+
+export interface ChunkAnswer {
+  /** Items that were mapped; the others were not begun. */
+  readonly done: number;
+  readonly value: unknown;
+  readonly ranMs: number;
+  /** What ended a `stream` after its first item: the mapper failed for item `done`. */
+  readonly failed?: { readonly error: unknown } | undefined;
+}
+
+/** What a `chunk` frame carries: `parseChunk` reads it. */
+export function chunkArgs(chunk: Chunk): [Chunk] {
+  return [chunk.into === chunk.items ? { ...chunk, into: inPlace } : chunk];
+}
+
+/** The name that a worker gives beside a chunk of its own map. */
+export function parseChunkName(value: unknown): string {
+  const [, name]: unknown[] = Array.isArray(value) ? value : [];
+  if (typeof name !== 'string') throw malformed('no name of a chunk', name);
+  return name;
+}
+
+export function parseChunk(value: unknown): Chunk {
+  const [given]: unknown[] = Array.isArray(value) ? value : [];
+  if (typeof given !== 'object' || given === null) throw malformed('no chunk', given);
+  const fields = new Map(Object.entries(given));
+  const indices = fields.get('indices');
+  const isInPlace = fields.get('into') === inPlace;
+  const items = cells(fields.get('items'));
+  const into = isInPlace ? items : fields.get('into');
+  return {
+    input: wordField(fields, 'input', chunkInputs),
+    output: wordField(fields, 'output', chunkOutputs),
+    start: numberField(fields, 'start'),
+    count: numberField(fields, 'count'),
+    budgetMs: numberField(fields, 'budgetMs'),
+    items,
+    offset: numberField(fields, 'offset'),
+    indices: indices === undefined ? undefined : cells(indices),
+    into: typeof into === 'string' ? into : cells(into),
+  };
+}
+
+export function parseChunkAnswer(value: unknown): ChunkAnswer {
+  if (typeof value !== 'object' || value === null) throw malformed('no answer', value);
+  const fields = new Map(Object.entries(value));
+  return {
+    done: numberField(fields, 'done'),
+    value: fields.get('value'),
+    ranMs: numberField(fields, 'ranMs'),
+    failed: failedField(fields.get('failed')),
+  };
+}
+
+function failedField(value: unknown): ChunkAnswer['failed'] {
+  const isOne = typeof value === 'object' && value !== null && 'error' in value;
+  return isOne ? { error: value.error } : undefined;
+}
+
+function wordField<T extends string>(
+  fields: ReadonlyMap<string, unknown>,
+  name: string,
+  words: readonly T[],
+): T {
+  const value = fields.get(name);
+  const word = words.find((each) => each === value);
+  if (word === undefined) throw malformed(`no ${name}`, value);
+  return word;
+}
+
+function cells(value: unknown): Cells {
+  const isCells = Array.isArray(value) || (ArrayBuffer.isView(value) && 'length' in value);
+  if (!isCells) throw malformed('no items', value);
+  return value as unknown as Cells;
+}
+
+/** A typed array of the class with this name: of so many zeros, or over a buffer. */
+export function newArray(name: string, from: number | ArrayBufferLike): TypedCells {
+  const isOne = /^(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?Array$/.test(name);
+  const Class: unknown = isOne ? Reflect.get(globalThis, name) : undefined;
+  if (typeof Class !== 'function') throw malformed('no class of typed arrays', name);
+  return Reflect.construct(Class, [from]) as TypedCells;
+}
+
+/** What the mapper of pairs returns: the items, and what to call for two of them. */
+export function parsePairs(value: unknown): { items: Cells; map: (...args: unknown[]) => unknown } {
+  const fields = fieldsOf(value, 'parts of a map');
+  return { items: cells(fields.get('items')), map: functionField(fields, 'map') };
+}
+
+/** What the mapper of a reduction returns. */
+export function parseFold(value: unknown): {
+  map: (...args: unknown[]) => unknown;
+  combine: (...args: unknown[]) => unknown;
+} {
+  const fields = fieldsOf(value, 'parts of a map');
+  return { map: functionField(fields, 'map'), combine: functionField(fields, 'combine') };
+}
+
+function fieldsOf(value: unknown, what: string): ReadonlyMap<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw malformed(`no ${what}`, value);
+  return new Map(Object.entries(value));
+}
+
+function functionField(
+  fields: ReadonlyMap<string, unknown>,
+  name: string,
+): (...args: unknown[]) => unknown {
+  const value = fields.get(name);
+  if (typeof value !== 'function') throw malformed(`no function ${name}`, value);
+  return value as (...args: unknown[]) => unknown;
+}

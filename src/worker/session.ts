@@ -1,0 +1,155 @@
+// What a worker is to one parent: the conversation over one channel, and the tasks that came by it.
+// Most workers have one parent for their life; one that several share (shared-entry.ts) has a session
+// with each of them.
+
+import type { ChannelEnd } from '../channels/index.js';
+import {
+  createExporter,
+  createImporter,
+  type Exporter,
+  exportError,
+  guardProgram,
+  type Importer,
+} from '../context/index.js';
+import { bufferCarrier } from './buffers.js';
+import type { Gate } from './gate.js';
+import { beforeLeaving, teardownMs } from './leave.js';
+import { Link } from './link.js';
+import type { Parcels } from './parcels.js';
+import { frame, noSetup, parseProgram } from './protocol.js';
+import { Relay, relayTo } from './relay.js';
+import { Runner } from './runner.js';
+import { allocateFrom } from './shared.js';
+
+export interface SessionOptions {
+  readonly end: ChannelEnd;
+  readonly gate: Gate;
+  /** Resident memory above which the worker asks to be replaced, in bytes; 0: never. */
+  readonly maxRssBytes: number;
+  readonly isThread: boolean;
+  /** Of a thread. */
+  readonly parcels?: Parcels | undefined;
+  /** A definition was read; `loading` while it loads modules. */
+  readonly onLearn: (loading: Promise<void> | undefined) => void;
+  /** A task begins, or has ended. */
+  readonly onTurn: (isAtWork: boolean) => void;
+  /** The parent has closed the channel, or is gone. */
+  readonly onClose: () => void;
+}
+
+export class Session {
+  readonly #end: ChannelEnd;
+  readonly #exporter: Exporter;
+  readonly #link: Link;
+  readonly #importer: Importer;
+  readonly #runner: Runner;
+  readonly #relay: Relay;
+  readonly #fail: (error: unknown) => void;
+  #setup: ((isEnd?: boolean) => unknown) | undefined;
+
+  constructor(options: SessionOptions) {
+    const { end, gate, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } = options;
+    const carrier = bufferCarrier(() => end.blocks, parcels);
+    const exporter = createExporter({ buffers: carrier });
+    const importer = createImporter({ exporter, buffers: carrier });
+    const link = new Link({
+      end,
+      exporter,
+      importer,
+      parcels,
+      what: 'the result',
+      events: {
+        onFrame: (kind, task, target, body) => {
+          if (kind === frame.program) guardProgram(parseProgram(link.codec.read(body)));
+          else if (!this.#relay.receive(kind, task, target, body)) {
+            this.#runner.receive(kind, task, target, body);
+          }
+        },
+        onDrain: () => {},
+        onClose,
+        onLoad: (definition) => {
+          if (end.claims !== undefined) end.claims.loading = definition;
+        },
+        onLearn,
+      },
+    });
+    this.#end = end;
+    this.#exporter = exporter;
+    this.#importer = importer;
+    this.#link = link;
+    this.#runner = new Runner({
+      link,
+      exporter,
+      importer,
+      claims: end.claims,
+      gate,
+      maxRssBytes,
+      isThread,
+      onSetup: (target, state) => void this.#setUp(target, state),
+      onTeardown: () => beforeLeaving(async () => this.#setup?.(true), teardownMs),
+      onTurn,
+    });
+    this.#relay = new Relay(link, exporter, end.blocks);
+    this.#fail = (error) => {
+      link.postSnapshot(frame.startFailed, 0, 0, exportError(exporter, error));
+      link.close();
+    };
+  }
+
+  /** What runs from now on does so for this parent: where its nested maps and its memory go. */
+  takeTurn(): void {
+    relayTo(this.#relay);
+    allocateFrom(this.#end.blocks);
+  }
+
+  /**
+   * Sends the parent an error that nothing caught and is about to end this worker. Closes the channel, because only
+   * that hands over at once what a channel gathers. Never throws.
+   */
+  uncaught(error: unknown): void {
+    try {
+      this.#link.postSnapshot(frame.uncaught, 0, 0, exportError(this.#exporter, error));
+      this.#link.close();
+    } catch {
+      // The exit code is all that is left to say.
+    }
+  }
+
+  /** Asks the parent to go elsewhere, once what it has sent is answered. */
+  retire(): void {
+    this.#link.post(frame.retire, 0, 0, undefined);
+  }
+
+  ref(): void {
+    this.#link.ref();
+  }
+
+  get isAtWork(): boolean {
+    return this.#runner.isAtWork;
+  }
+
+  /** The parent is gone; the worker goes on with others. */
+  destroy(): void {
+    this.#runner.end();
+    this.#end.peerExited?.();
+    this.#link.destroy();
+  }
+
+  /** `state`: empty where the definition has all. */
+  #function(target: number, state: Uint8Array): (...args: unknown[]) => unknown {
+    return this.#importer.importFunction(target, state.byteLength === 0 ? undefined : state);
+  }
+
+  async #setUp(target: number, state: Uint8Array): Promise<void> {
+    try {
+      if (target !== noSetup) {
+        this.#setup = this.#function(target, state);
+        await this.#setup();
+      }
+      this.#link.post(frame.ready, 0, 0, [process.pid, process.version]);
+      this.#runner.ready();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+}

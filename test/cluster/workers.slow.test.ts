@@ -1,0 +1,153 @@
+// Who gives a worker to a pool, where frames are lost or come again: a network of this process between a pool and
+// nodes whose workers are real processes.
+
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Lender } from '../../src/cluster/lender.js';
+import { Seal } from '../../src/cluster/seal.js';
+import { Slots } from '../../src/cluster/slots.js';
+import { Subjects } from '../../src/cluster/subjects.js';
+import type { WorkersOptions } from '../../src/cluster/task-options.js';
+import { ClusterWorkers } from '../../src/cluster/workers.js';
+import { Pool } from '../../src/public.js';
+import { childrenOf } from '../support/index.js';
+import { type Frame, LossyNetwork } from './lossy.js';
+import { eventually, refusals } from './server.js';
+
+const seal = new Seal('nobody else knows this', 'name');
+const subjects = new Subjects('name');
+
+function options(network: LossyNetwork): WorkersOptions {
+  return { connection: network.connect(), name: 'name', seal, subjects };
+}
+
+function openPool(t: TestContext, network: LossyNetwork): Pool {
+  const cluster = { workers: new ClusterWorkers(options(network)) };
+  const pool = new Pool({ cluster, size: { min: 0, max: 1 } });
+  t.after(() => pool.destroy());
+  return pool;
+}
+
+function startLender(network: LossyNetwork, count: number): Lender {
+  return new Lender(options(network), new Slots(count), 0);
+}
+
+function startNode(t: TestContext, network: LossyNetwork): Lender {
+  const node = startLender(network, 1);
+  t.after(() => node.close());
+  return node;
+}
+
+/** The subject of a worker that a frame grants. */
+function grantIn(data: Uint8Array): string | undefined {
+  const text = Buffer.from(data).toString('latin1');
+  return /"type":"granted","subject":"([^"]*)"/.exec(text)?.[1];
+}
+
+/** What goes to those that have workers, with who gets it. */
+function requestsOf(network: LossyNetwork): Frame[] {
+  const requests: Frame[] = [];
+  network.copies = (frame) => {
+    if (frame.subject === subjects.workers) requests.push(frame);
+    return 1;
+  };
+  return requests;
+}
+
+test('a request for a worker that is played again starts no second process', async (t) => {
+  const network = new LossyNetwork();
+  const requests = requestsOf(network);
+  startNode(t, network);
+  const pool = openPool(t, network);
+  const pid = await pool.run(() => process.pid);
+  const [request] = requests;
+  assert.ok(request !== undefined);
+  const why = refusals(t);
+  network.publish(request); // nobody listens: its only worker is lent
+  await pool.destroy();
+  await eventually(() => assert.deepEqual(childrenOf(process.pid), []));
+  await eventually(() => {
+    network.publish(request); // once the node listens again
+    assert.match(why.join(), /a request for a worker came again/);
+  });
+  assert.deepEqual(childrenOf(process.pid), []);
+  assert.equal(await openPool(t, network).run(() => 'another'), 'another');
+  assert.notEqual(pid, process.pid);
+});
+
+test('a node with room starts no second process for a request that comes twice', async (t) => {
+  const network = new LossyNetwork();
+  const node = startLender(network, 2);
+  t.after(() => node.close());
+  network.copies = ({ subject }) => (subject === subjects.workers ? 2 : 1);
+  const pool = openPool(t, network);
+  assert.equal(await pool.run(() => 1), 1);
+  assert.equal(node.lentWorkers, 1);
+});
+
+test('a grant that is lost: it is said again, and the pool has the same worker', async (t) => {
+  const network = new LossyNetwork();
+  const node = startNode(t, network);
+  let lost = 0;
+  network.copies = ({ data }) => {
+    if (lost > 0 || !Buffer.from(data).includes('granted')) return 1;
+    lost += 1;
+    return 0;
+  };
+  const why = refusals(t);
+  const pool = openPool(t, network);
+  const pid = await pool.run(() => process.pid);
+  assert.equal(lost, 1);
+  assert.deepEqual(
+    childrenOf(process.pid).map((child) => child.pid),
+    [pid],
+  );
+  assert.equal(node.lentWorkers, 1);
+  assert.deepEqual(why, []);
+});
+
+test('a worker that nobody takes is given back, and lent again', async (t) => {
+  const network = new LossyNetwork();
+  startNode(t, network);
+  let isLosing = true;
+  const grants = new Set<string>();
+  network.copies = ({ data }) => {
+    const granted = grantIn(data);
+    if (granted === undefined || !isLosing) return 1;
+    grants.add(granted);
+    return 0;
+  };
+  const pool = openPool(t, network);
+  const running = pool.run(() => 'at last');
+  await eventually(() => assert.ok(grants.size > 1)); // it lends one at a time
+  isLosing = false;
+  assert.equal(await running, 'at last'); // for the same request, asked anew
+});
+
+test('where two nodes grant one request, the pool gives one worker back', async (t) => {
+  const network = new LossyNetwork();
+  const nodes = [startNode(t, network), startNode(t, network)];
+  const grants = new Set<string>();
+  const refused: string[] = [];
+  network.copies = ({ data, subject }) => {
+    if (Buffer.from(data).includes('"refuse"')) refused.push(subject);
+    const granted = grantIn(data);
+    if (granted === undefined) return 1;
+    grants.add(granted);
+    return grants.size > 1 ? 1 : 0; // what the first says is lost until the second has said it
+  };
+  const why = refusals(t);
+  const pool = openPool(t, network);
+  const pid = await pool.run(() => process.pid);
+  assert.equal(grants.size, 2);
+  await eventually(() =>
+    assert.deepEqual(nodes.map(({ lentWorkers }) => lentWorkers).sort(), [0, 1]),
+  );
+  assert.deepEqual(refused, [[...grants][0]]);
+  await eventually(() => {
+    const running = childrenOf(process.pid).map((child) => child.pid);
+    assert.deepEqual(running, [pid]);
+  });
+  assert.equal(await pool.run(() => process.pid), pid);
+  assert.deepEqual(why, []);
+});
