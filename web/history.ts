@@ -1,6 +1,6 @@
 // What was told lately of the opened program, as long as charts and the time line reach back.
 
-import type { TaskSlice } from '../src/agent/figures.js';
+import type { TaskSlice } from '../src/agent/stats.js';
 import type { TasksEvent } from '../src/observe/dashboard/protocol.js';
 import { shortTitle } from '../src/observe/format.js';
 import type { PoolView, ProgramView, ServerView } from '../src/observe/view-types.js';

@@ -74,9 +74,9 @@ function numbersOf({ pid, thread, id }: Pick<PoolView, 'pid' | 'thread' | 'id'>)
 
 function Summary({ summary }: { readonly summary: SummaryView }) {
   return (
-    <Figures
+    <Stats
       label="The whole program"
-      figures={[
+      stats={[
         ['CPU', percentText(summary.cpuShare)],
         ['Memory', bytesText(summary.rssBytes)],
         ['Busiest loop', percentText(summary.utilization)],
@@ -104,16 +104,16 @@ function Notes({ notes }: Pick<History, 'notes'>) {
   );
 }
 
-function Figures({
+function Stats({
   label,
-  figures,
+  stats,
 }: {
   readonly label: string;
-  readonly figures: readonly (readonly [string, string])[];
+  readonly stats: readonly (readonly [string, string])[];
 }) {
   return (
-    <dl class="figures" aria-label={label}>
-      {figures
+    <dl class="stats" aria-label={label}>
+      {stats
         .filter(([, value]) => value !== '-')
         .map(([name, value]) => (
           <div key={name}>
@@ -143,9 +143,9 @@ function Pool({
         In {where}, over {pool.channel}.
         {pool.isSilent && ' It does not answer: this is as it was before.'}
       </p>
-      <Figures
+      <Stats
         label={`Pool ${pool.id}`}
-        figures={[
+        stats={[
           ['Workers busy', `${pool.busyWorkers} of ${pool.workers.length}`],
           ['Waiting', countText(pool.waitingTasks)],
           ['Tasks/s', countText(pool.tasksPerSecond)],
@@ -177,9 +177,9 @@ function Server({ server }: { readonly server: ServerView }) {
     <section>
       <h2>{title}</h2>
       <p class="note">{addresses.length > 0 ? `At ${addresses.join(', ')}.` : units.join(', ')}</p>
-      <Figures
+      <Stats
         label={title}
-        figures={[
+        stats={[
           ['Requests/s', countText(server.requestsPerSecond)],
           ['Open connections', countText(server.openConnections)],
           ['Turned away (503)', countText(server.turnedAway)],

@@ -4,7 +4,7 @@
 // A slice shades its part of a lane by the share of time in which the worker was busy; the longest tasks are
 // told one by one, and drawn over it, as far as they have come.
 
-import type { TaskSpan } from '../src/agent/figures.js';
+import type { TaskSpan } from '../src/agent/stats.js';
 import { type PlacedSlice, windowMs } from './history.js';
 
 export const laneHeight = 14;

@@ -1,14 +1,14 @@
+export { addSource, ownStats } from './live.js';
+export { agentServers, markAsBlocking, mayBlock } from './own-thread.js';
+export { agentNameOf, agentSockets, parseSlice, parseStats } from './protocol.js';
 export type {
   Bucket,
-  LoopFigures,
-  ProcessFigures,
-  SourceFigures,
+  LoopStats,
+  ProcessStats,
   SourceKind,
+  SourceStats,
   TaskSlice,
   TaskSpan,
-  ThreadFigures,
+  ThreadStats,
   WorkerSlice,
-} from './figures.js';
-export { addSource, ownFigures } from './live.js';
-export { agentServers, markAsBlocking, mayBlock } from './own-thread.js';
-export { agentNameOf, agentSockets, parseFigures, parseSlice } from './protocol.js';
+} from './stats.js';

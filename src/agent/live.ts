@@ -1,25 +1,25 @@
-// Registry of the sources of figures in this thread: pools, buses, servers, loops. A source registers when it
+// Registry of the sources of stats in this thread: pools, buses, servers, loops. A source registers when it
 // opens. A second after the first one the socket opens (socket.ts): a shorter program needs none. The registry
 // does not keep a source alive. In a context of node:vm nothing starts: no viewer follows a test file, and its
 // loader may be gone a second later.
 
 import { clearTimeout, isMainRealm, setTimeout } from '../internal/index.js';
-import type { SourceFigures, SourceKind, ThreadFigures } from './figures.js';
 import type { LookOptions } from './sampler.js';
+import type { SourceKind, SourceStats, ThreadStats } from './stats.js';
 
 interface Entry {
   readonly kind: SourceKind;
   readonly id: number;
   readonly owner: WeakRef<object>;
-  /** Reads the figures; `undefined` when the owner is gone. */
+  /** Reads the stats; `undefined` when the owner is gone. */
   readonly read: () => object | undefined;
-  /** Fetches figures of other threads; `undefined` when there are none to fetch. */
+  /** Fetches stats of other threads; `undefined` when there are none to fetch. */
   readonly refresh: () => Promise<unknown> | undefined;
 }
 
 /** Delay between the first source and the socket. */
 const settledMs = 1000;
-/** Limit of the wait for figures of other threads. */
+/** Limit of the wait for stats of other threads. */
 const refreshMs = 50;
 /** The value of MANYCORE_AGENT that disables the socket. */
 const off = '0';
@@ -29,7 +29,7 @@ const lastIds = new Map<SourceKind, number>();
 let begun: AgentStart | undefined;
 
 /**
- * Registers a source. Neither `read` nor `refresh` may hold the owner. `refresh` fetches figures of other threads
+ * Registers a source. Neither `read` nor `refresh` may hold the owner. `refresh` fetches stats of other threads
  * before `read`. Returns the function that unregisters it.
  */
 export function addSource<Owner extends object>(
@@ -62,19 +62,19 @@ export function addSource<Owner extends object>(
   };
 }
 
-/** Figures of all sources. */
-export function sourceFigures(): SourceFigures[] {
-  const all: SourceFigures[] = [];
+/** Stats of all sources. */
+export function sourceStats(): SourceStats[] {
+  const all: SourceStats[] = [];
   for (const entry of entries) {
-    const figures = entry.read();
-    if (figures === undefined) entries.delete(entry);
-    else all.push({ kind: entry.kind, id: entry.id, figures });
+    const stats = entry.read();
+    if (stats === undefined) entries.delete(entry);
+    else all.push({ kind: entry.kind, id: entry.id, stats });
   }
   return all;
 }
 
 /**
- * Refreshes all sources, with a time limit; late ones keep their old figures. `isHeld`: the event loop stays alive
+ * Refreshes all sources, with a time limit; late ones keep their old stats. `isHeld`: the event loop stays alive
  * meanwhile.
  */
 async function refreshSources(isHeld: boolean): Promise<void> {
@@ -90,11 +90,11 @@ async function refreshSources(isHeld: boolean): Promise<void> {
   });
 }
 
-/** The present figures of this thread; starts sampling. Needs no socket, and works where it is disabled. */
-export async function ownFigures(options: LookOptions = {}): Promise<ThreadFigures> {
+/** The present stats of this thread; starts sampling. Needs no socket, and works where it is disabled. */
+export async function ownStats(options: LookOptions = {}): Promise<ThreadStats> {
   const { threadSampler } = await import('./sampler.js');
   await refreshSources(true);
-  return threadSampler(sourceFigures).look(options);
+  return threadSampler(sourceStats).look(options);
 }
 
 function startSoon(): void {
@@ -117,7 +117,7 @@ class AgentStart {
   async #open(): Promise<void> {
     const { openSocket } = await import('./socket.js');
     if (this.#isOver) return;
-    this.#close = openSocket(sourceFigures, () => refreshSources(false));
+    this.#close = openSocket(sourceStats, () => refreshSources(false));
     // A program with an empty loop is about to end: its socket is removed.
     process.once('beforeExit', rest);
   }

@@ -1,7 +1,6 @@
 // The protocol of an agent: questions, one per line, and answers, one line of JSON each. Both ends may be of
-// different versions of manycore: a viewer leaves out missing figures.
+// different versions of manycore: a viewer leaves out missing stats.
 
-import type { Bucket, SourceFigures, TaskSlice, TaskSpan, ThreadFigures } from './figures.js';
 import {
   hasShape,
   matching,
@@ -11,6 +10,7 @@ import {
   threadShape,
   workerSliceShape,
 } from './shapes.js';
+import type { Bucket, SourceStats, TaskSlice, TaskSpan, ThreadStats } from './stats.js';
 
 /** Names of the sockets of all threads. */
 export const agentSockets = /^agent-\d+\.\d+(-blocking)?\.sock$/;
@@ -34,12 +34,12 @@ export function agentNameOf(path: string): AgentName {
 }
 
 /**
- * `figures`: the present ones, once. `probedFigures`: with the wait for libuv's pool, which costs one job.
+ * `stats`: the present ones, once. `probedStats`: with the wait for libuv's pool, which costs one job.
  * `tasks`: slices of work from now on.
  */
 export type Question = (typeof questions)[number];
 
-const questions = ['figures', 'probedFigures', 'tasks'] as const;
+const questions = ['stats', 'probedStats', 'tasks'] as const;
 
 /** Limit of the length of a question. */
 export const mostQuestionChars = 64;
@@ -48,19 +48,19 @@ export function parseQuestion(line: string): Question | undefined {
   return questions.find((question) => question === line);
 }
 
-/** Parses figures; `undefined`: the text is not of an agent. Malformed parts of sources are left out. */
-export function parseFigures(text: string): ThreadFigures | undefined {
+/** Parses stats; `undefined`: the text is not of an agent. Malformed parts of sources are left out. */
+export function parseStats(text: string): ThreadStats | undefined {
   const value = parsed(text);
   if (value === undefined || !hasShape(neededShape, value)) return undefined;
   const sources = value.sources?.flatMap((each) => parseSource(each) ?? []);
-  return { ...Object(matching(threadShape, value)), sources } as ThreadFigures;
+  return { ...Object(matching(threadShape, value)), sources } as ThreadStats;
 }
 
-function parseSource(value: unknown): SourceFigures | undefined {
-  const { kind, id, figures }: Partial<SourceFigures> = Object(value);
+function parseSource(value: unknown): SourceStats | undefined {
+  const { kind, id, stats }: Partial<SourceStats> = Object(value);
   const shape = kind !== undefined && Object.hasOwn(sourceShapes, kind) && sourceShapes[kind];
   if (!shape || !Number.isFinite(id) || id === undefined || kind === undefined) return undefined;
-  return { kind, id, figures: Object(matching(shape, figures)) };
+  return { kind, id, stats: Object(matching(shape, stats)) };
 }
 
 /** Parses a slice; `undefined`: the text is not of an agent. */
@@ -90,7 +90,7 @@ function isBucket(value: Bucket): boolean {
   return Array.isArray(value) && value.length === 2 && value.every(Number.isFinite);
 }
 
-function parsed(text: string): Partial<ThreadFigures & TaskSlice> | undefined {
+function parsed(text: string): Partial<ThreadStats & TaskSlice> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;

@@ -1,12 +1,12 @@
-// Samples the figures of this thread. Delays of the loop and pauses of the collector cost time, so they are
+// Samples the stats of this thread. Delays of the loop and pauses of the collector cost time, so they are
 // sampled on demand: from the first question until all connections that asked are closed, or until no question
 // has come for a while.
 
 import { createHistogram } from 'node:perf_hooks';
 import { isMainThread, threadId } from 'node:worker_threads';
 import { PoolProbe } from '../blocking-pool/index.js';
-import { captureFigures, watchCaptures } from '../context/index.js';
-import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
+import { captureStats, watchCaptures } from '../context/index.js';
+import { GcPauses, heapStats, watchMs } from '../heap/index.js';
 import {
   clearInterval,
   clearTimeout,
@@ -14,7 +14,7 @@ import {
   setInterval,
   setTimeout,
 } from '../internal/index.js';
-import type { LagFigures, SourceFigures, ThreadFigures } from './figures.js';
+import type { LagStats, SourceStats, ThreadStats } from './stats.js';
 
 const windowMs = 1000;
 const windowsPerMinute = 60;
@@ -27,7 +27,7 @@ const nsPerMs = 1e6;
 const usPerMs = 1000;
 
 class Watch {
-  lag: LagFigures | undefined;
+  lag: LagStats | undefined;
   /** Delays by window, for the last minute. */
   readonly #latest: number[] = [];
   readonly #delays = createHistogram();
@@ -85,25 +85,25 @@ export interface LookOptions {
 let ofThread: Sampler | undefined;
 
 /** The sampler of this thread, made at the first call. */
-export function threadSampler(sources: () => readonly SourceFigures[]): Sampler {
+export function threadSampler(sources: () => readonly SourceStats[]): Sampler {
   ofThread ??= new Sampler(sources);
   return ofThread;
 }
 
 class Sampler {
-  readonly #sources: () => readonly SourceFigures[];
+  readonly #sources: () => readonly SourceStats[];
   readonly #gc = new GcPauses();
   /** Connections that have asked and may ask again. */
   readonly #askers = new Set<object>();
   #watch: Watch | undefined;
   #end: NodeJS.Timeout | undefined;
 
-  constructor(sources: () => readonly SourceFigures[]) {
+  constructor(sources: () => readonly SourceStats[]) {
     this.#sources = sources;
   }
 
-  /** The present figures. Sampling goes on for `asker` until `leave`; readers within the program share one. */
-  look({ probes = false, asker = this }: LookOptions & { asker?: object } = {}): ThreadFigures {
+  /** The present stats. Sampling goes on for `asker` until `leave`; readers within the program share one. */
+  look({ probes = false, asker = this }: LookOptions & { asker?: object } = {}): ThreadStats {
     this.#askers.add(asker);
     this.#watch ??= new Watch(this.#gc);
     this.#end ??= setTimeout(() => this.stop(), watchMs).unref();
@@ -117,10 +117,10 @@ class Sampler {
       version: packageVersion(),
       uptimeMs: performance.now(),
       loop: { idleMs: idle, activeMs: active, lag: this.#watch.lag },
-      heap: heapFigures(),
-      gc: this.#gc.figures(),
-      captures: captureFigures(),
-      process: isMainThread ? processFigures(probes) : undefined,
+      heap: heapStats(),
+      gc: this.#gc.stats(),
+      captures: captureStats(),
+      process: isMainThread ? processStats(probes) : undefined,
       sources: this.#sources(),
     };
   }
@@ -142,7 +142,7 @@ class Sampler {
 /** One for all threads, which share libuv's pool. */
 const poolProbe = new PoolProbe();
 
-function processFigures(probes: boolean): NonNullable<ThreadFigures['process']> {
+function processStats(probes: boolean): NonNullable<ThreadStats['process']> {
   const { user, system } = process.cpuUsage();
   return {
     rssBytes: process.memoryUsage.rss(),

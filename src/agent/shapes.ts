@@ -1,7 +1,7 @@
-// Shapes of figures from another process, possibly of another version. Missing fields are left out by viewers;
+// Shapes of stats from another process, possibly of another version. Missing fields are left out by viewers;
 // fields of another type are removed here.
 
-import type { SourceKind } from './figures.js';
+import type { SourceKind } from './stats.js';
 
 /**
  * The type of a value, the shape of all items of a list, or the shapes of the fields of an object. `any` passes

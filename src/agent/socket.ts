@@ -6,15 +6,15 @@ import { rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { threadId } from 'node:worker_threads';
 import { onLines, socketPath } from '../internal/index.js';
-import type { SourceFigures } from './figures.js';
 import { agentServers, mayBlock } from './own-thread.js';
 import { agentSocket, mostQuestionChars, parseQuestion } from './protocol.js';
 import { type LookOptions, threadSampler } from './sampler.js';
+import type { SourceStats } from './stats.js';
 import { TaskFeed } from './task-feed.js';
 
 /** Opens the socket. `refresh` runs before each read of `sources`, and never rejects. Returns the closer. */
 export function openSocket(
-  sources: () => readonly SourceFigures[],
+  sources: () => readonly SourceStats[],
   refresh: () => Promise<void>,
 ): () => void {
   let path: string;
@@ -65,7 +65,7 @@ function serve(
     sampler.leave(connection);
   });
   const tell = (answer: object): void => void connection.write(`${JSON.stringify(answer)}\n`);
-  const tellFigures = async (options: LookOptions = {}): Promise<void> => {
+  const writeStats = async (options: LookOptions = {}): Promise<void> => {
     await refresh();
     if (!connection.destroyed) tell(sampler.look({ ...options, asker: connection }));
   };
@@ -74,8 +74,8 @@ function serve(
   onLines(connection, mostQuestionChars, (line) => {
     const question = parseQuestion(line);
     // A failure here is a defect of manycore: it must not end the observed program.
-    if (question === 'figures') tellFigures().catch(letGo);
-    else if (question === 'probedFigures') tellFigures({ probes: true }).catch(letGo);
+    if (question === 'stats') writeStats().catch(letGo);
+    else if (question === 'probedStats') writeStats({ probes: true }).catch(letGo);
     else if (question === 'tasks') feed ??= new TaskFeed({ tell, hasRoom, letGo });
     else connection.destroy();
   });

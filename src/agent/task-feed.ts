@@ -4,7 +4,7 @@
 // seconds is disconnected.
 
 import { announcements, clearInterval, setInterval } from '../internal/index.js';
-import type { Bucket, TaskSlice, TaskSpan, WorkerSlice } from './figures.js';
+import type { Bucket, TaskSlice, TaskSpan, WorkerSlice } from './stats.js';
 
 const sliceMs = 100;
 /** Limit of the tasks of one slice. */

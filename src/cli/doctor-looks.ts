@@ -1,7 +1,7 @@
 // A program that runs, looked at from outside for a second: its thread pool and the states of its threads
 // again and again, its memory at the end. From proc(5); nothing in it changes. Only one that uses manycore
 // is asked something, before and behind that second: its threads tell of their loops and heaps, which nobody
-// sees from outside. Not here: what the figures mean (doctor-program.ts).
+// sees from outside. Not here: what the stats mean (doctor-program.ts).
 
 import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -116,7 +116,7 @@ export async function lookAt(pid: number): Promise<Looks> {
     quota: since(before, quotaOf(folder)),
     isStopped: /^[tT]$/.test(readStat(`${folder}/task/${pid}`)?.state ?? ''),
     threads: seenThreads(asked, last),
-    poolWaitMs: last.find(({ thread }) => thread === 0)?.figures?.process?.poolWaitMs,
+    poolWaitMs: last.find(({ thread }) => thread === 0)?.stats?.process?.poolWaitMs,
     heapLimit: heapLimitFromOutside(pid, folder),
     openDescriptors: namesIn(`${folder}/fd`).length,
     mostDescriptors: most === undefined ? Number.POSITIVE_INFINITY : Number(most),
@@ -152,23 +152,23 @@ async function lookAgain(pid: number, folder: string): Promise<Many> {
 
 /** What they told at the end, and before that. */
 function seenThreads(first: readonly AskedThread[], last: readonly AskedThread[]): SeenThread[] {
-  return last.map(({ thread, mayBlock, figures }) => {
-    const before = first.find((each) => each.thread === thread)?.figures;
-    const known = figures ?? before ?? { thread, sources: [] };
+  return last.map(({ thread, mayBlock, stats }) => {
+    const before = first.find((each) => each.thread === thread)?.stats;
+    const known = stats ?? before ?? { thread, sources: [] };
     return {
       thread,
       role: roleOf(known),
-      isSilent: figures === undefined && !mayBlock,
-      lag: mayBlock ? undefined : figures?.loop.lag,
-      heap: figures && {
-        usedBytes: Math.min(figures.heap.usedBytes, before?.heap.usedBytes ?? Infinity),
-        limitBytes: figures.heap.limitBytes,
+      isSilent: stats === undefined && !mayBlock,
+      lag: mayBlock ? undefined : stats?.loop.lag,
+      heap: stats && {
+        usedBytes: Math.min(stats.heap.usedBytes, before?.heap.usedBytes ?? Infinity),
+        limitBytes: stats.heap.limitBytes,
       },
     };
   });
 }
 
-/** The figures of `after`, counted from `before` on. */
+/** The stats of `after`, counted from `before` on. */
 function since(before: CpuQuota | undefined, after: CpuQuota | undefined): CpuQuota | undefined {
   if (after === undefined) return undefined;
   const { cores, periods, halts } = after;

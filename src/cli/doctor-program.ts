@@ -1,7 +1,7 @@
-// What the figures of a program that runs mean: which of them cost something, what, and what mends it. All
+// What the stats of a program that runs mean: which of them cost something, what, and what mends it. All
 // advice follows from a figure that stands beside it. Here is what is seen from outside; the thread pool is
 // in doctor-pool.ts, and what threads tell of themselves in doctor-threads.ts.
-// Not here: where the figures are from (doctor-looks.ts).
+// Not here: where the stats are from (doctor-looks.ts).
 
 import type { Looks } from './doctor-looks.js';
 import { poolFinding } from './doctor-pool.js';

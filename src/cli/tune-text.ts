@@ -1,6 +1,6 @@
 // The report of `manycore tune` for a terminal of 80 columns.
 
-import { figure, type SettingReport, settingText, type TuneReport } from '../tune/index.js';
+import { numberText, type SettingReport, settingText, type TuneReport } from '../tune/index.js';
 
 const widthChars = 80;
 /** A setting that is longer has a line of its own. */
@@ -39,7 +39,7 @@ function table({ settings, unit }: TuneReport): string[] {
     ['runs', ({ runs }) => String(runs)],
     [`${unit === 'calls' ? 'calls' : 'req'}/s`, (each) => cell(each.perSecond)],
     ['spread', (each) => (each.spread === undefined ? '-' : `${(each.spread * 100).toFixed(1)} %`)],
-    ['times', (each) => (each.ratio === undefined ? '' : figure(each.ratio))],
+    ['times', (each) => (each.ratio === undefined ? '' : numberText(each.ratio))],
     ['p50 ms', (each) => cell(each.p50Ms)],
     ['p99 ms', (each) => cell(each.p99Ms)],
     ['MiB', (each) => cell(each.memoryMiB)],
@@ -57,16 +57,16 @@ function table({ settings, unit }: TuneReport): string[] {
   return [
     first,
     ...settings.flatMap((each) => {
-      const figures = line(kept.map(([, text]) => text(each)));
+      const stats = line(kept.map(([, text]) => text(each)));
       if (each.problem !== undefined) return [each.text, ...wrapped(`out: ${each.problem}`, '  ')];
-      if (each.text.length < settingChars) return [each.text.padEnd(settingChars) + figures];
-      return [each.text, ' '.repeat(settingChars) + figures];
+      if (each.text.length < settingChars) return [each.text.padEnd(settingChars) + stats];
+      return [each.text, ' '.repeat(settingChars) + stats];
     }),
   ];
 }
 
 function cell(value: number | undefined): string {
-  return value === undefined || Number.isNaN(value) ? '-' : figure(value);
+  return value === undefined || Number.isNaN(value) ? '-' : numberText(value);
 }
 
 function notes({ notTried, skipped, settings }: TuneReport): string[] {
@@ -75,7 +75,7 @@ function notes({ notTried, skipped, settings }: TuneReport): string[] {
     ...notTried.flatMap(({ knob, why }) => wrapped(`not tried: ${knob}: ${why}`, '')),
     ...(skipped.length === 0 ? [] : wrapped(`no time for: ${skipped.join(', ')}`, '')),
     ...failing.flatMap(({ text, errorsPerSecond = 0 }) =>
-      wrapped(`${text}: ${figure(errorsPerSecond)} errors a second, which do not count`, ''),
+      wrapped(`${text}: ${numberText(errorsPerSecond)} errors a second, which do not count`, ''),
     ),
   ];
 }

@@ -5,7 +5,7 @@
 import { nowMs } from '../internal/index.js';
 
 /** Of this thread, since its start, without the times in which nobody watched. */
-export interface CaptureFigures {
+export interface CaptureStats {
   readonly count: number;
   readonly totalMs: number;
 }
@@ -19,7 +19,7 @@ export function watchCaptures(on: boolean): void {
   isWatched = on;
 }
 
-export function captureFigures(): CaptureFigures {
+export function captureStats(): CaptureStats {
   return { count, totalMs };
 }
 

@@ -1,7 +1,7 @@
 // The context part: functions and values with everything that they captured, as bytes and back.
 // Docs: docs/design/context.md (how), docs/guide/what-travels.md (for users).
 
-export { type CaptureFigures, captureFigures, watchCaptures } from './captures.js';
+export { type CaptureStats, captureStats, watchCaptures } from './captures.js';
 export { exportError, reduceError } from './error.js';
 export { type ContextExporter, createExporter, type ExporterOptions } from './exporter.js';
 export { fingerprint } from './fingerprint.js';

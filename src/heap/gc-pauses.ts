@@ -4,13 +4,13 @@
 
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { type NativeCollections, nativeBinding } from '../native.js';
-import type { GcByKind, GcFigures, GcKind } from './heap.js';
+import type { GcByKind, GcKind, GcStats } from './heap.js';
 
 interface GcCounter {
   /** Starts to count, if it does not count already. Earlier counts stay. */
   start(): void;
   stop(): void;
-  figures(): GcByKind;
+  stats(): GcByKind;
 }
 
 /** Bits of V8's `GCType`, by the names of Node. */
@@ -20,7 +20,7 @@ const typeOf: Readonly<Record<GcKind, number>> = {
   incremental: constants.NODE_PERFORMANCE_GC_INCREMENTAL,
   weakCallbacks: constants.NODE_PERFORMANCE_GC_WEAKCB,
 };
-const none: GcFigures = { count: 0, totalMs: 0, maxMs: 0 };
+const none: GcStats = { count: 0, totalMs: 0, maxMs: 0 };
 
 /** Counts between `start` and `stop`; another `start` continues the counts. */
 export class GcPauses implements GcCounter {
@@ -35,8 +35,8 @@ export class GcPauses implements GcCounter {
   }
 
   /** Counts so far. The observer gets the last collections in the next turn of the loop. */
-  figures(): GcByKind {
-    return this.#counter.figures();
+  stats(): GcByKind {
+    return this.#counter.stats();
   }
 }
 
@@ -66,7 +66,7 @@ class PausesInV8 implements GcCounter {
     this.#collections.stop();
   }
 
-  figures(): GcByKind {
+  stats(): GcByKind {
     const all = this.#collections.figures();
     return byKind((kind) => {
       const at = 3 * Math.log2(typeOf[kind]);
@@ -78,7 +78,7 @@ class PausesInV8 implements GcCounter {
 
 /** Exported for tests, which compare both counters. */
 export class ObservedPauses implements GcCounter {
-  readonly #counts = new Map<unknown, GcFigures>();
+  readonly #counts = new Map<unknown, GcStats>();
   #observer: PerformanceObserver | undefined;
 
   start(): void {
@@ -92,7 +92,7 @@ export class ObservedPauses implements GcCounter {
     this.#observer = undefined;
   }
 
-  figures(): GcByKind {
+  stats(): GcByKind {
     this.#note(this.#observer?.takeRecords() ?? []);
     return byKind((kind) => this.#counts.get(typeOf[kind]) ?? none);
   }
@@ -110,11 +110,11 @@ export class ObservedPauses implements GcCounter {
   }
 }
 
-function byKind(figuresOf: (kind: GcKind) => GcFigures): GcByKind {
+function byKind(statsOf: (kind: GcKind) => GcStats): GcByKind {
   return {
-    minor: figuresOf('minor'),
-    major: figuresOf('major'),
-    incremental: figuresOf('incremental'),
-    weakCallbacks: figuresOf('weakCallbacks'),
+    minor: statsOf('minor'),
+    major: statsOf('major'),
+    incremental: statsOf('incremental'),
+    weakCallbacks: statsOf('weakCallbacks'),
   };
 }

@@ -7,7 +7,7 @@ import { getHeapStatistics } from 'node:v8';
 export const watchMs = 120_000;
 
 /** Collections of one kind, since counting started. */
-export interface GcFigures {
+export interface GcStats {
   readonly count: number;
   readonly totalMs: number;
   readonly maxMs: number;
@@ -16,9 +16,9 @@ export interface GcFigures {
 /** The kinds of collections of V8. */
 export type GcKind = 'minor' | 'major' | 'incremental' | 'weakCallbacks';
 
-export type GcByKind = Readonly<Record<GcKind, GcFigures>>;
+export type GcByKind = Readonly<Record<GcKind, GcStats>>;
 
-export interface HeapFigures {
+export interface HeapStats {
   readonly usedBytes: number;
   readonly totalBytes: number;
   /** The limit at which V8 ends the process. */
@@ -27,7 +27,7 @@ export interface HeapFigures {
   readonly externalBytes: number;
 }
 
-export function heapFigures(): HeapFigures {
+export function heapStats(): HeapStats {
   const heap = getHeapStatistics();
   return {
     usedBytes: heap.used_heap_size,

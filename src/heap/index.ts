@@ -2,9 +2,9 @@
 export { GcPauses } from './gc-pauses.js';
 export {
   type GcByKind,
-  type GcFigures,
   type GcKind,
-  type HeapFigures,
-  heapFigures,
+  type GcStats,
+  type HeapStats,
+  heapStats,
   watchMs,
 } from './heap.js';

@@ -2,7 +2,7 @@
 // measures what costs something while a connection that has asked is open.
 
 import { createConnection, type Socket } from 'node:net';
-import { agentNameOf, parseFigures, type ThreadFigures } from '../agent/index.js';
+import { agentNameOf, parseStats, type ThreadStats } from '../agent/index.js';
 import { onLines, removeLeftSocket } from '../internal/index.js';
 
 const answerLimitMs = 1000;
@@ -21,7 +21,7 @@ class AgentLink {
   #isUnreached = false;
   isClosed = false;
   /** The latest answer. */
-  last: ThreadFigures | undefined;
+  last: ThreadStats | undefined;
 
   constructor(path: string) {
     const { pid, thread, mayBlock } = agentNameOf(path);
@@ -52,7 +52,7 @@ class AgentLink {
   }
 
   /** `probes`: whether it finds out how long jobs wait for libuv's pool. `undefined`: no answer in time. */
-  async ask(probes = false): Promise<ThreadFigures | undefined> {
+  async ask(probes = false): Promise<ThreadStats | undefined> {
     const line = await new Promise<string | undefined>((resolve) => {
       const timer = setTimeout(() => resolve(undefined), answerLimitMs);
       this.#answer = (answer) => {
@@ -62,11 +62,11 @@ class AgentLink {
       if (this.isClosed) this.#answer(undefined);
       else if (!this.#isAsked) {
         this.#isAsked = true;
-        this.#socket.write(probes ? 'probedFigures\n' : 'figures\n');
+        this.#socket.write(probes ? 'probedStats\n' : 'stats\n');
       }
     });
     this.#answer = undefined;
-    const told = line === undefined ? undefined : parseFigures(line);
+    const told = line === undefined ? undefined : parseStats(line);
     this.last = told ?? this.last;
     return told;
   }
@@ -81,7 +81,7 @@ class AgentLink {
 export interface Answer {
   readonly link: AgentLink;
   /** `undefined`: no answer in time; it is blocked, or stopped. */
-  readonly figures: ThreadFigures | undefined;
+  readonly stats: ThreadStats | undefined;
 }
 
 /** One connection for each thread: one that is blocked accepts no second. */
@@ -104,8 +104,8 @@ export class AgentLinks implements Disposable {
     const asked = paths.map(async (path) => {
       const link = this.#links.get(path) ?? new AgentLink(path);
       this.#links.set(path, link);
-      const figures = await link.ask(probes(link));
-      return figures === undefined && link.isGone ? [] : [{ link, figures }];
+      const stats = await link.ask(probes(link));
+      return stats === undefined && link.isGone ? [] : [{ link, stats }];
     });
     return (await Promise.all(asked)).flat();
   }

@@ -1,4 +1,4 @@
-// Figures as people read them, in the terminal and on the page: short, so that they stand in a column.
+// Stats as people read them, in the terminal and on the page: short, so that they stand in a column.
 // What is not known is a dash.
 
 const unknown = '-';

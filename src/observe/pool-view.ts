@@ -1,11 +1,11 @@
 // The row of a pool and those of its workers, from its stats at two looks.
 
-import type { ThreadFigures } from '../agent/index.js';
+import type { ThreadStats } from '../agent/index.js';
 import { type Processes, perSecond, type Rate, total } from './rates.js';
-import { figuresOf, numberIn, objectsIn, textIn } from './told.js';
+import { numberIn, objectsIn, sourcesOf, textIn } from './told.js';
 import type { PoolView, WorkerView } from './view-types.js';
 
-interface WorkerFigures {
+interface ParsedWorker {
   readonly id: number;
   readonly kind: string;
   /** `undefined` for a thread: it is in the process of its pool. */
@@ -13,10 +13,10 @@ interface WorkerFigures {
   readonly state: string;
   readonly tasksInFlight: number;
   readonly tasksDone: number;
-  readonly memory: MemoryFigures | undefined;
+  readonly memory: ParsedMemory | undefined;
 }
 
-interface MemoryFigures {
+interface ParsedMemory {
   /** By the worker's own clock. */
   readonly atMs: number;
   readonly heapUsedBytes: number;
@@ -25,22 +25,22 @@ interface MemoryFigures {
 }
 
 /** What `pool.stats()` returns, as far as it is shown. */
-export type PoolFigures = Omit<
+export type ParsedPool = Omit<
   PoolView,
   keyof At | 'busyWorkers' | `${string}PerSecond` | 'workers'
 > & {
-  readonly workers: readonly WorkerFigures[];
+  readonly workers: readonly ParsedWorker[];
   readonly completedTasks: number;
 };
 
 type At = Pick<PoolView, 'pid' | 'thread' | 'id' | 'isSilent'>;
 
 /** Of what another version may tell, what can be read. */
-export function poolFiguresIn(told: unknown): PoolFigures {
+export function parsePool(told: unknown): ParsedPool {
   const { waited, ran }: { waited?: unknown; ran?: unknown } = Object(told);
   return {
     channel: textIn(told, 'channel'),
-    workers: objectsIn(told, 'workers').map(workerFiguresIn),
+    workers: objectsIn(told, 'workers').map(parseWorker),
     startedWorkers: numberIn(told, 'startedWorkers'),
     endedWorkers: numberIn(told, 'exitedWorkers'),
     lostWorkers: numberIn(told, 'lostWorkers'),
@@ -55,7 +55,7 @@ export function poolFiguresIn(told: unknown): PoolFigures {
   };
 }
 
-function workerFiguresIn(told: object): WorkerFigures {
+function parseWorker(told: object): ParsedWorker {
   const kind = textIn(told, 'kind');
   const pid = numberIn(told, 'pid');
   return {
@@ -65,11 +65,11 @@ function workerFiguresIn(told: object): WorkerFigures {
     state: textIn(told, 'state'),
     tasksInFlight: numberIn(told, 'tasksInFlight'),
     tasksDone: numberIn(told, 'tasksDone'),
-    memory: memoryIn(told),
+    memory: parseMemory(told),
   };
 }
 
-function memoryIn(told: object): MemoryFigures | undefined {
+function parseMemory(told: object): ParsedMemory | undefined {
   const { memory }: { memory?: unknown } = Object(told);
   const { heap, gc }: { heap?: unknown; gc?: unknown } = Object(memory);
   if (heap === undefined || gc === undefined) return undefined;
@@ -83,19 +83,17 @@ function memoryIn(told: object): MemoryFigures | undefined {
 
 /** Workers of all pools of a thread that are processes. */
 export function processWorkers(
-  thread: ThreadFigures,
+  thread: ThreadStats,
 ): { readonly id: number; readonly pid: number }[] {
-  return figuresOf(thread, 'pool').flatMap(({ figures }) =>
-    poolFiguresIn(figures).workers.flatMap(({ id, pid }) =>
-      pid === undefined ? [] : [{ id, pid }],
-    ),
+  return sourcesOf(thread, 'pool').flatMap(({ stats }) =>
+    parsePool(stats).workers.flatMap(({ id, pid }) => (pid === undefined ? [] : [{ id, pid }])),
   );
 }
 
 export function poolView(
   at: At,
-  now: PoolFigures,
-  last: PoolFigures | undefined,
+  now: ParsedPool,
+  last: ParsedPool | undefined,
   rate: Rate,
   processes: Processes,
 ): PoolView {
@@ -118,8 +116,8 @@ export function poolView(
 }
 
 function workerView(
-  worker: WorkerFigures,
-  last: WorkerFigures | undefined,
+  worker: ParsedWorker,
+  last: ParsedWorker | undefined,
   rate: Rate,
   { cpuShareOf, rssBytesOf }: Processes,
 ): WorkerView {
@@ -137,8 +135,8 @@ function workerView(
 }
 
 function gcShareOf(
-  now: MemoryFigures | undefined,
-  last: MemoryFigures | undefined,
+  now: ParsedMemory | undefined,
+  last: ParsedMemory | undefined,
 ): number | undefined {
   if (now === undefined || last === undefined) return undefined;
   const msPerS = perSecond(now.gcMs, last.gcMs, now.atMs - last.atMs);

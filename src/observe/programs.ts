@@ -1,7 +1,7 @@
 // All programs of this user that use manycore, as they are now: agents of threads answer over their sockets
 // (agent-link.ts), servers over theirs (src/serve), and what belongs together is put together.
 
-import { agentSockets, type ThreadFigures } from '../agent/index.js';
+import { agentSockets, type ThreadStats } from '../agent/index.js';
 import { socketPaths } from '../internal/index.js';
 import { programPath } from '../proc/index.js';
 import { remoteServers, type ServerStatus } from '../serve/index.js';
@@ -20,7 +20,7 @@ export interface SilentThread {
   /** A worker, or a unit that may block: its silence says nothing. */
   readonly mayBlock: boolean;
   /** What it told before. */
-  readonly last: ThreadFigures | undefined;
+  readonly last: ThreadStats | undefined;
 }
 
 /** What one start of a program has brought about: a process, or a supervisor with its processes. */
@@ -31,7 +31,7 @@ export interface Program {
   readonly title: string;
   readonly servers: readonly FoundServer[];
   /** Those that answered, main threads first. */
-  readonly threads: readonly ThreadFigures[];
+  readonly threads: readonly ThreadStats[];
   readonly silent: readonly SilentThread[];
 }
 
@@ -52,7 +52,7 @@ export class ProcessThreads implements Disposable {
     const paths = socketPaths(agentSockets).filter((path) => path.includes(`/agent-${this.#pid}.`));
     const answers = await this.#links.ask(paths, () => probes);
     return answers
-      .map(({ link: { thread, mayBlock }, figures }) => ({ thread, mayBlock, figures }))
+      .map(({ link: { thread, mayBlock }, stats }) => ({ thread, mayBlock, stats }))
       .sort((a, b) => a.thread - b.thread);
   }
 
@@ -61,13 +61,13 @@ export class ProcessThreads implements Disposable {
   }
 }
 
-/** A thread that has been asked for its figures. */
+/** A thread that has been asked for its stats. */
 export interface AskedThread {
   readonly thread: number;
   /** It is that of a unit that may block it: a silent one is not therefore in need of help. */
   readonly mayBlock: boolean;
   /** `undefined`: no answer in time; it is blocked, or stopped. */
-  readonly figures: ThreadFigures | undefined;
+  readonly stats: ThreadStats | undefined;
 }
 
 /** Asks again and again, over connections that are kept. */
@@ -82,11 +82,11 @@ export class Programs implements Disposable {
     const grown = new Grown(parents);
     for (const { status, answeredMs } of servers) grown.addServer({ ...status, answeredMs });
     // Loops first: they say whose they are, and other threads of their processes go with them. Workers last.
-    const rank = (thread: ThreadFigures): number =>
+    const rank = (thread: ThreadStats): number =>
       isLoop(thread) ? 0 : parents.has(thread.pid) ? 2 : 1;
-    const threads = answers.flatMap(({ figures }) => figures ?? []);
+    const threads = answers.flatMap(({ stats }) => stats ?? []);
     for (const thread of threads.sort((a, b) => rank(a) - rank(b))) grown.addThread(thread);
-    for (const { link, figures } of answers) if (figures === undefined) grown.addSilent(link);
+    for (const { link, stats } of answers) if (stats === undefined) grown.addSilent(link);
     return grown.programs();
   }
 
@@ -99,7 +99,7 @@ export class Programs implements Disposable {
 class Grown {
   readonly #programs = new Map<
     number,
-    { title: string; servers: FoundServer[]; threads: ThreadFigures[]; silent: Answer['link'][] }
+    { title: string; servers: FoundServer[]; threads: ThreadStats[]; silent: Answer['link'][] }
   >();
   readonly #parents: ReadonlyMap<number, number>;
 
@@ -121,7 +121,7 @@ class Grown {
     this.#program(server.pid, () => server.app).servers.push(server);
   }
 
-  addThread(thread: ThreadFigures): void {
+  addThread(thread: ThreadStats): void {
     const owner = this.#ownerOf(thread);
     this.#program(owner, () => titleOf(owner, thread)).threads.push(thread);
   }
@@ -133,7 +133,7 @@ class Grown {
   }
 
   /** The pid of the program that a thread belongs to. */
-  #ownerOf({ pid, sources }: Pick<ThreadFigures, 'pid' | 'sources'>): number {
+  #ownerOf({ pid, sources }: Pick<ThreadStats, 'pid' | 'sources'>): number {
     const server = serverOf(sources);
     if (server !== undefined) return server;
     const process = this.#firstOf(pid);
@@ -177,16 +177,16 @@ class Grown {
 }
 
 /** 1 for a thread of that process, otherwise 0. */
-function isOf(pid: number, thread: ThreadFigures): number {
+function isOf(pid: number, thread: ThreadStats): number {
   return thread.pid === pid ? 1 : 0;
 }
 
-function isLoop({ sources }: ThreadFigures): boolean {
+function isLoop({ sources }: ThreadStats): boolean {
   return serverOf(sources) !== undefined;
 }
 
 /** Of each worker that is a process, the one of its pool; of one in several pools, any of theirs. */
-function workerParents(threads: readonly ThreadFigures[]): ReadonlyMap<number, number> {
+function workerParents(threads: readonly ThreadStats[]): ReadonlyMap<number, number> {
   return new Map(
     threads.flatMap((thread) =>
       processWorkers(thread).map(({ pid }) => [pid, thread.pid] as const),
@@ -195,14 +195,14 @@ function workerParents(threads: readonly ThreadFigures[]): ReadonlyMap<number, n
 }
 
 /** `thread`: one of the program, as far as it has told something. */
-function titleOf(owner: number, thread: ThreadFigures | undefined): string {
+function titleOf(owner: number, thread: ThreadStats | undefined): string {
   const isItsMain = thread?.pid === owner && thread.thread === 0;
   return (isItsMain ? thread.title : programPath(owner)) || (thread?.title ?? '');
 }
 
 /** The pid of the server, where a thread is one of its loops. */
-function serverOf(sources: ThreadFigures['sources']): number | undefined {
+function serverOf(sources: ThreadStats['sources']): number | undefined {
   const served = sources.find(({ kind }) => kind === 'servedLoop');
-  const { server }: { server?: unknown } = Object(served?.figures);
+  const { server }: { server?: unknown } = Object(served?.stats);
   return typeof server === 'number' ? server : undefined;
 }

@@ -2,11 +2,11 @@
 // supervisor's thread tells (also where it has no such socket), or as loops with units on them; often by
 // several of these, and is shown once.
 
-import type { ThreadFigures } from '../agent/index.js';
+import type { ThreadStats } from '../agent/index.js';
 import { addressesIn, addressText, type LoopStatus, loopsIn } from '../serve/index.js';
 import type { FoundServer, Program } from './programs.js';
 import { perSecond, type Rate, total } from './rates.js';
-import { figuresOf, type KnownThread, numberIn, objectsIn, textIn } from './told.js';
+import { type KnownThread, numberIn, objectsIn, sourcesOf, textIn } from './told.js';
 import type { LoopView, ServerView } from './view-types.js';
 
 /** What is told of one, by whatever way. */
@@ -29,7 +29,7 @@ interface Pair {
 /** The processes of all loops. */
 export function loopPids(
   servers: readonly FoundServer[],
-  threads: readonly ThreadFigures[],
+  threads: readonly ThreadStats[],
 ): number[] {
   const told = threads.flatMap((thread) => [...serversIn(thread), ...unitsIn(thread)]);
   return [...servers, ...told].flatMap((server) => pidsOf(server));
@@ -85,7 +85,7 @@ function keyOfServer(app: string, addresses: readonly string[]): string {
 
 function pairs(
   { thread, last, rate }: KnownThread,
-  toldIn: (thread: ThreadFigures) => readonly Told[],
+  toldIn: (thread: ThreadStats) => readonly Told[],
 ): Pair[] {
   const before = last === undefined ? [] : toldIn(last);
   return toldIn(thread).map((now) => {
@@ -93,10 +93,10 @@ function pairs(
   });
 }
 
-function serversIn(thread: ThreadFigures): Told[] {
-  return figuresOf(thread, 'server').map(({ figures }) => {
-    const { addresses, loops }: { addresses?: unknown; loops?: unknown } = Object(figures);
-    const app = textIn(figures, 'app');
+function serversIn(thread: ThreadStats): Told[] {
+  return sourcesOf(thread, 'server').map(({ stats }) => {
+    const { addresses, loops }: { addresses?: unknown; loops?: unknown } = Object(stats);
+    const app = textIn(stats, 'app');
     const texts = addressesIn(addresses).map(addressText);
     return {
       key: keyOfServer(app, texts),
@@ -104,15 +104,15 @@ function serversIn(thread: ThreadFigures): Told[] {
       addresses: texts,
       units: [],
       loops: loopsIn(loops),
-      lostProcesses: numberIn(figures, 'lostProcesses'),
+      lostProcesses: numberIn(stats, 'lostProcesses'),
     };
   });
 }
 
-function unitsIn(thread: ThreadFigures): Told[] {
-  return figuresOf(thread, 'loops').map(({ id, figures }) => {
-    const { loops }: { loops?: unknown } = Object(figures);
-    const units = objectsIn(figures, 'deployments').map((unit) => textIn(unit, 'name'));
+function unitsIn(thread: ThreadStats): Told[] {
+  return sourcesOf(thread, 'loops').map(({ id, stats }) => {
+    const { loops }: { loops?: unknown } = Object(stats);
+    const units = objectsIn(stats, 'deployments').map((unit) => textIn(unit, 'name'));
     const key = `units ${thread.pid}.${thread.thread}.${id}`;
     return { key, app: 'units', addresses: [], units, loops: loopsIn(loops), lostProcesses: 0 };
   });

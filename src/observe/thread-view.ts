@@ -1,15 +1,15 @@
-// The row of a thread: its loop, its heap and its collector, from its figures at two looks.
+// The row of a thread: its loop, its heap and its collector, from its stats at two looks.
 
-import type { ThreadFigures } from '../agent/index.js';
-import type { GcFigures } from '../heap/index.js';
+import type { ThreadStats } from '../agent/index.js';
+import type { GcStats } from '../heap/index.js';
 import type { SilentThread } from './programs.js';
 import { most, type Processes, total } from './rates.js';
 import type { ThreadView } from './view-types.js';
 
 /** `isFirst`: of its process, whose CPU and memory stand in this row. */
 export function threadView(
-  now: ThreadFigures,
-  last: ThreadFigures | undefined,
+  now: ThreadStats,
+  last: ThreadStats | undefined,
   isFirst: boolean,
   { cpuShareOf, rssBytesOf }: Processes,
 ): ThreadView {
@@ -29,22 +29,22 @@ export function threadView(
     heapUsedBytes: heap.usedBytes,
     heapLimitBytes: heap.limitBytes,
     gcShare: last && share((gcMs(now) - gcMs(last)) / elapsedMs),
-    gcMaxMs: most(Object.values(now.gc).map(({ maxMs }: GcFigures) => maxMs)),
+    gcMaxMs: most(Object.values(now.gc).map(({ maxMs }: GcStats) => maxMs)),
     rssBytes: isFirst ? (rssBytesOf(pid) ?? now.process?.rssBytes) : undefined,
     cpuShare: isFirst ? (cpuShareOf(pid) ?? ownCpuShare(now, last)) : undefined,
   };
 }
 
 /** Where there is no /proc. */
-function ownCpuShare(now: ThreadFigures, last: ThreadFigures | undefined): number | undefined {
+function ownCpuShare(now: ThreadStats, last: ThreadStats | undefined): number | undefined {
   if (now.process === undefined || last?.process === undefined) return undefined;
   const usedMs =
     now.process.userMs + now.process.systemMs - last.process.userMs - last.process.systemMs;
   return usedMs / (now.uptimeMs - last.uptimeMs);
 }
 
-function gcMs({ gc }: ThreadFigures): number {
-  return total(Object.values(gc).map(({ totalMs }: GcFigures) => totalMs)) ?? 0;
+function gcMs({ gc }: ThreadStats): number {
+  return total(Object.values(gc).map(({ totalMs }: GcStats) => totalMs)) ?? 0;
 }
 
 function share(value: number): number {
@@ -52,9 +52,9 @@ function share(value: number): number {
 }
 
 /** What people call it: `main`, `thread 2`, or in a server `loop 0.1`. */
-export function roleOf({ thread, sources }: Pick<ThreadFigures, 'thread' | 'sources'>): string {
+export function roleOf({ thread, sources }: Pick<ThreadStats, 'thread' | 'sources'>): string {
   const served = sources.find(({ kind }) => kind === 'servedLoop');
-  const { process, loop }: { process?: number; loop?: number } = Object(served?.figures);
+  const { process, loop }: { process?: number; loop?: number } = Object(served?.stats);
   if (process !== undefined && loop !== undefined) return `loop ${process}.${loop}`;
   return nameOf(thread);
 }

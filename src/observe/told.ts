@@ -1,14 +1,14 @@
 // What a thread tells, read one value at a time: it may be of another version of manycore, and tell less,
 // more, or something else.
 
-import type { SourceFigures, SourceKind, ThreadFigures } from '../agent/index.js';
+import type { SourceKind, SourceStats, ThreadStats } from '../agent/index.js';
 import type { Rate } from './rates.js';
 
 /** A thread that has told something. */
 export interface KnownThread {
-  readonly thread: ThreadFigures;
+  readonly thread: ThreadStats;
   /** At the look before. */
-  readonly last: ThreadFigures | undefined;
+  readonly last: ThreadStats | undefined;
   /** What it told is old: it does not answer now. */
   readonly isSilent: boolean;
   /** Of what it counts, by its own clock. */
@@ -16,10 +16,10 @@ export interface KnownThread {
 }
 
 /** Of all sources of this kind. */
-export function figuresOf(
-  thread: ThreadFigures | undefined,
+export function sourcesOf(
+  thread: ThreadStats | undefined,
   kind: SourceKind,
-): readonly SourceFigures[] {
+): readonly SourceStats[] {
   return thread?.sources.filter((source) => source.kind === kind) ?? [];
 }
 

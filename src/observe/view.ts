@@ -1,15 +1,15 @@
 // From two looks at the programs that run to what people see of them: counts become rates, threads, pools
-// and servers get their rows. Pure: what is measured comes in, nothing is asked here. Figures come from
+// and servers get their rows. Pure: what is measured comes in, nothing is asked here. Stats come from
 // programs with other versions of manycore, too: what is not there counts as nothing.
 // Not here: asking (programs.ts), /proc (usage.ts), what is shown of it and how (the command line, web/).
 
-import type { SourceFigures, ThreadFigures } from '../agent/index.js';
-import { poolFiguresIn, poolView, processWorkers } from './pool-view.js';
+import type { SourceStats, ThreadStats } from '../agent/index.js';
+import { parsePool, poolView, processWorkers } from './pool-view.js';
 import type { Program } from './programs.js';
 import { most, type Processes, perSecond, total } from './rates.js';
 import { loopPids, serverViews } from './server-view.js';
 import { silentView, threadView } from './thread-view.js';
-import { figuresOf, type KnownThread, numberIn } from './told.js';
+import { type KnownThread, numberIn, sourcesOf } from './told.js';
 import type { Usage } from './usage.js';
 import type { BusView, PoolView, ProgramView, SummaryView, ThreadView } from './view-types.js';
 
@@ -118,9 +118,9 @@ function knownThreads(
 
 /** The same thread at the last look; not an earlier one with its numbers. */
 function sameThread(
-  { pid, thread, uptimeMs }: ThreadFigures,
-  all: readonly ThreadFigures[],
-): ThreadFigures | undefined {
+  { pid, thread, uptimeMs }: ThreadStats,
+  all: readonly ThreadStats[],
+): ThreadStats | undefined {
   return all.find(
     (other) => other.pid === pid && other.thread === thread && other.uptimeMs < uptimeMs,
   );
@@ -157,29 +157,29 @@ function poolViews(
   processes: Processes,
 ): PoolView[] {
   const { pid, thread: number } = thread;
-  const before = figuresOf(last, 'pool');
-  return figuresOf(thread, 'pool').map(({ id, figures }) => {
+  const before = sourcesOf(last, 'pool');
+  return sourcesOf(thread, 'pool').map(({ id, stats }) => {
     const was = before.find((pool) => pool.id === id);
-    const lastFigures = was && poolFiguresIn(was.figures);
+    const lastStats = was && parsePool(was.stats);
     const at = { pid, thread: number, id, isSilent };
-    return poolView(at, poolFiguresIn(figures), lastFigures, rate, processes);
+    return poolView(at, parsePool(stats), lastStats, rate, processes);
   });
 }
 
 function busViews({ thread, last, rate }: KnownThread): BusView[] {
-  const before = figuresOf(last, 'bus');
-  return figuresOf(thread, 'bus').map(({ id, figures }: SourceFigures) => {
-    const was = before.find((bus) => bus.id === id)?.figures;
+  const before = sourcesOf(last, 'bus');
+  return sourcesOf(thread, 'bus').map(({ id, stats }: SourceStats) => {
+    const was = before.find((bus) => bus.id === id)?.stats;
     const rateOf = (name: string): number | undefined =>
-      rate(numberIn(figures, name), was && numberIn(was, name));
+      rate(numberIn(stats, name), was && numberIn(was, name));
     return {
       pid: thread.pid,
       thread: thread.thread,
       id,
       sentPerSecond: rateOf('sent'),
       receivedPerSecond: rateOf('received'),
-      undelivered: numberIn(figures, 'undelivered'),
-      dropped: numberIn(figures, 'dropped'),
+      undelivered: numberIn(stats, 'undelivered'),
+      dropped: numberIn(stats, 'dropped'),
     };
   });
 }

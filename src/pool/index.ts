@@ -7,6 +7,6 @@ export { parallelEvents } from './parallel-events.js';
 export { type ChunkCall, ChunkFailure, type PinnedFunction } from './pinned.js';
 export { type Caller, type CloseOptions, Pool, type PoolEvents, type TaskResult } from './pool.js';
 export type { PoolHealth } from './starts.js';
-export type { PoolFigures, PoolStats, WorkerFigures, WorkerStats } from './stats.js';
+export type { PoolSample, PoolStats, WorkerSample, WorkerStats } from './stats.js';
 export type { TaskStream } from './stream.js';
 export { type CallTrace, traceCalls, traceMap } from './trace.js';

@@ -62,7 +62,7 @@ import {
   destroyedError,
   fullError,
 } from './refusals.js';
-import { type PoolFigures, type PoolStats, poolFigures, poolStats } from './stats.js';
+import { type PoolSample, type PoolStats, poolSample, poolStats } from './stats.js';
 import type { TaskStream } from './stream.js';
 import { type Estimate, Task } from './task.js';
 import { type CallTrace, callTrace } from './trace.js';
@@ -93,7 +93,7 @@ const programOptions: PoolOptions = Object.freeze({ ...realmOptions });
 
 /** Of a pool in a worker, which has neither workers nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ worker: 'thread', channel: 'memory' });
-const figuresOf = (pool: Pool): PoolFigures => pool.figures();
+const sampleOf = (pool: Pool): PoolSample => pool.sample();
 const refresh = (pool: Pool): Promise<unknown> => pool.askWorkers();
 let lastPoolId = 0;
 let lastTaskId = 0;
@@ -170,7 +170,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
           for (const parcel of parcelsOf(task)) parcel.discard();
       },
     });
-    this.#untell = this.#state === 'open' ? addSource('pool', this, figuresOf, refresh) : () => {};
+    this.#untell = this.#state === 'open' ? addSource('pool', this, sampleOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
     if (this.#options.workersAtOnce > 0) this.#dispatcher.fleet.grow();
   }
@@ -506,8 +506,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /** @internal What its agent tells. */
-  figures(): PoolFigures {
-    return poolFigures(this.#channel, this.#dispatcher);
+  sample(): PoolSample {
+    return poolSample(this.#channel, this.#dispatcher);
   }
 
   /** @internal Asks all workers for their memory; resolves when the last has answered or ended. */

@@ -23,14 +23,14 @@ export interface WorkerStats {
 }
 
 /** What an agent tells of a worker: more than `stats()`, because the worker was asked before. */
-export interface WorkerFigures extends WorkerStats {
+export interface WorkerSample extends WorkerStats {
   /** As the worker told last; `undefined` until then. */
   readonly memory: WorkerMemory | undefined;
 }
 
 /** What an agent tells of a pool. */
-export interface PoolFigures extends PoolStats {
-  readonly workers: readonly WorkerFigures[];
+export interface PoolSample extends PoolStats {
+  readonly workers: readonly WorkerSample[];
 }
 
 export interface PoolStats {
@@ -80,8 +80,8 @@ export function poolStats(channel: ChannelKind, dispatcher: Dispatcher): PoolSta
   };
 }
 
-export function poolFigures(channel: ChannelKind, dispatcher: Dispatcher): PoolFigures {
-  const workers = dispatcher.fleet.workers.map((worker): WorkerFigures => {
+export function poolSample(channel: ChannelKind, dispatcher: Dispatcher): PoolSample {
+  const workers = dispatcher.fleet.workers.map((worker): WorkerSample => {
     return { ...workerStats(worker), memory: worker.memory };
   });
   const { waited, ran } = dispatcher;

@@ -17,7 +17,7 @@ export { isServedProcess, type ProgramLoop, programLoop } from './program-loop.j
 export { programStack } from './program-stack.js';
 export type { BoundAddress } from './protocol.js';
 export { RemoteServer, remoteServers } from './remote.js';
-export { type ServedApp, type ServerFigures, serve, serveProgram } from './serve.js';
+export { type ServedApp, type ServerStats, serve, serveProgram } from './serve.js';
 export { type SideProgram, sideProgram } from './side-thread.js';
 export { placesIn } from './stack-text.js';
 export { type LoopStatus, loopsIn } from './status.js';

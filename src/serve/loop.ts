@@ -96,8 +96,8 @@ export class Loop {
     this.#row = new Row(this.#seat.board(), options.process, index);
     this.#row.set(boardAt.limit, options.app.maxConnections);
     this.#row.state = 'starting';
-    const figures = { server: process.ppid, process: options.process, loop: index };
-    this.#untell = addSource('servedLoop', this, () => figures);
+    const stats = { server: process.ppid, process: options.process, loop: index };
+    this.#untell = addSource('servedLoop', this, () => stats);
     this.#drain = new Drain(
       new Connections(this.#row),
       () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),

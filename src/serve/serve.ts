@@ -39,8 +39,8 @@ export interface ServedApp extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Figures of a server, for readers in its supervisor's thread. */
-export interface ServerFigures {
+/** Stats of a server, for readers in its supervisor's thread. */
+export interface ServerStats {
   /** The path of its program. */
   readonly app: string;
   readonly addresses: readonly BoundAddress[];
@@ -92,7 +92,7 @@ export async function serveProgram(
     reload,
     scale,
   });
-  const untell = addSource('server', supervisor, (of): ServerFigures => {
+  const untell = addSource('server', supervisor, (of): ServerStats => {
     const { addresses, lostProcesses } = of;
     return { app: title, addresses, lostProcesses, loops: of.status() };
   });

@@ -43,17 +43,17 @@ export interface LoopStatus {
   readonly turnedAway: number;
 }
 
-export type LoopFigures = Omit<
+export type RowStatus = Omit<
   LoopStatus,
   'process' | 'pid' | 'generation' | 'ageMs' | 'rssBytes' | 'lastExit'
 >;
 
 /** What a row says of its loop. `nowMs` is the clock of the scoreboard. */
-export function figuresOf(
+export function rowStatus(
   row: Row,
   nowMs: number,
   of: Pick<LoopStatus, 'loop' | 'utilization'>,
-): LoopFigures {
+): RowStatus {
   return {
     ...of,
     state: row.state,

@@ -20,7 +20,7 @@ import { ServerProcess } from './server-process.js';
 import { Silence } from './silence.js';
 import { Sizer } from './sizer.js';
 import { Sockets } from './sockets.js';
-import { figuresOf, type LoopStatus } from './status.js';
+import { type LoopStatus, rowStatus } from './status.js';
 import { Wear } from './wear.js';
 import { Workers } from './workers.js';
 
@@ -135,7 +135,7 @@ export class Supervisor {
       const ofProcess = { process: number, pid, generation, ageMs, rssBytes, lastExit };
       const lines = this.#rowsOf(number).map((row, loop) => ({
         ...ofProcess,
-        ...figuresOf(row, nowMs, { loop, utilization: this.#sizer.utilization.of(row) ?? 0 }),
+        ...rowStatus(row, nowMs, { loop, utilization: this.#sizer.utilization.of(row) ?? 0 }),
       }));
       const { min } = this.#options.loops;
       // A loop writes nothing before its process has started, nor once it holds nothing any more.

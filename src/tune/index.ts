@@ -1,8 +1,8 @@
 export { runTuned } from './apply.js';
 export { mergedConfig, readConfigFile, writeJson } from './config.js';
-export type { Goal } from './figures.js';
 export type { TuneOptions } from './options.js';
-export { figure, type SettingReport, type TuneReport } from './report.js';
+export { numberText, type SettingReport, type TuneReport } from './report.js';
+export type { Goal } from './run-stats.js';
 export { type Setting, settingText } from './setting.js';
 export { type StartConfig, startIn, startOf } from './start.js';
 export { type RunNews, tune } from './tune.js';

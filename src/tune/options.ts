@@ -4,9 +4,9 @@ import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { boolean, integer, invalid, number, oneOf, string } from '../internal/index.js';
-import { type Goal, goals } from './figures.js';
 import { type Program, programOf } from './launch.js';
 import { commandLoad, type Load, scriptLoad, taskCommand } from './load.js';
+import { type Goal, goals } from './run-stats.js';
 import { type Knob, knobs } from './setting.js';
 
 export interface TuneOptions {

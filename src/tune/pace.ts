@@ -1,6 +1,6 @@
 // How long each run is, so that a pass fits its time, and most of another one.
 
-import type { RunLength } from './figures.js';
+import type { RunLength } from './run-stats.js';
 import { runsOfPass } from './search.js';
 
 /** A pass that changes something is followed by another, with fewer candidates: some have no time then. */

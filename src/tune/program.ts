@@ -6,13 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CodedError, hasCode } from '../errors.js';
 import { abortError, messageOf } from '../internal/index.js';
 import { describeExit, mayLackHeap } from '../worker/index.js';
-import type { Figures, RunLength } from './figures.js';
 import { Group, type GroupExit } from './group.js';
 import type { Launch } from './launch.js';
 import { type Load, type LoadRun, runIn, type Target } from './load.js';
 import type { LoadResult } from './load-output.js';
 import { hasWorkers, memoryOf } from './process-tree.js';
 import { parseFromRunner } from './protocol.js';
+import type { RunLength, RunStats } from './run-stats.js';
 
 export interface RunOptions {
   readonly launch: Launch;
@@ -26,7 +26,7 @@ export interface RunOptions {
 }
 
 export interface RunResult {
-  readonly figures: Figures;
+  readonly stats: RunStats;
   /** Workers of a pool were seen. */
   readonly hasWorkers: boolean;
   /** What the run took beside its load. */
@@ -80,7 +80,7 @@ async function runTask(group: Group, run: LoadRun): Promise<LoadResult> {
 async function measure(
   group: Group,
   load: () => Promise<LoadResult>,
-): Promise<{ figures: Figures; hasWorkers: boolean }> {
+): Promise<{ stats: RunStats; hasWorkers: boolean }> {
   const cpuBefore = cpuSecondsOf(group);
   const begin = performance.now();
   const { requests, errors, seconds, p50Ms, p99Ms } = await load();
@@ -89,7 +89,7 @@ async function measure(
   const cpuCores = (cpuSecondsOf(group) - cpuBefore) / tookSeconds;
   const loadSeconds = seconds ?? tookSeconds;
   return {
-    figures: {
+    stats: {
       perSecond: requests / loadSeconds,
       errorsPerSecond: errors / loadSeconds,
       p50Ms,

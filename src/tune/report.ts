@@ -2,7 +2,7 @@
 // the report file, and what `--json` prints. Not here: how it looks on a terminal (cli/).
 
 import { median } from '../internal/index.js';
-import { type Figures, type Goal, scoreOf } from './figures.js';
+import { type Goal, type RunStats, scoreOf } from './run-stats.js';
 import { type Candidate, leastGain, type Search, type SettingRuns, type Trial } from './search.js';
 import { asItIs, type Knob, type Setting, settingText } from './setting.js';
 import type { NotTried } from './space.js';
@@ -38,7 +38,7 @@ export interface TuneReport {
 }
 
 /** Medians of its runs. */
-export interface SettingReport extends Partial<Figures> {
+export interface SettingReport extends Partial<RunStats> {
   readonly setting: Setting;
   readonly text: string;
   readonly runs: number;
@@ -64,11 +64,11 @@ function placeOf({ setting, ratio = 1, problem }: SettingReport): number {
 }
 
 function settingReport({ setting, runs, ratios, problem }: SettingRuns, goal: Goal): SettingReport {
-  const of = (pick: (figures: Figures) => number | undefined): number | undefined => {
+  const of = (pick: (stats: RunStats) => number | undefined): number | undefined => {
     const values = runs.map(pick).filter((value) => value !== undefined);
     return values.length === 0 ? undefined : median(values);
   };
-  const scores = runs.map((figures) => scoreOf(figures, goal));
+  const scores = runs.map((stats) => scoreOf(stats, goal));
   const perSecond = of((each) => each.perSecond);
   return {
     setting,
@@ -111,19 +111,19 @@ export function reasonOf(
   const from = (name: string, pick: (report: SettingReport) => number | undefined): string[] => {
     const [old, now] = [before && pick(before), after && pick(after)];
     if (old === undefined || now === undefined) return [];
-    return [`${name.replace('#', figure(old)).replace('#', figure(now))}`];
+    return [`${name.replace('#', numberText(old)).replace('#', numberText(now))}`];
   };
-  const figures = [
+  const stats = [
     ...from(`from # to # ${unit}/s`, (each) => each.perSecond),
     ...from('p99 from # to # ms', (each) => each.p99Ms),
     ...from('memory from # to # MiB', (each) => each.memoryMiB),
     ...from('CPU from # to # cores', (each) => each.cpuCores),
   ];
-  return [how, ...figures].join('; ');
+  return [how, ...stats].join('; ');
 }
 
 /** Three digits, and thousands apart. */
-export function figure(value: number): string {
+export function numberText(value: number): string {
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(value, 0.01))));
   const fixed = value.toFixed(Math.min(2, digits));
   return value >= 1000 ? Math.round(value).toLocaleString('en') : fixed;

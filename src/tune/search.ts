@@ -1,5 +1,5 @@
 // The search for a better setting: which is measured how often, and when a difference counts. It knows
-// nothing of programs: a `measure` function has the figures, so that tests can ask it thousands of times.
+// nothing of programs: a `measure` function has the stats, so that tests can ask it thousands of times.
 //
 // One pass: all candidates change one knob of the setting in force, the base. They take turns in rounds,
 // base included, in an order drawn anew each time; after each rung of rounds the worse half goes
@@ -13,7 +13,7 @@
 
 import { CodedError } from '../errors.js';
 import { abortError, median, messageOf, quantile } from '../internal/index.js';
-import { type Figures, type Goal, missingFigure, type RunLength, scoreOf } from './figures.js';
+import { type Goal, missingMeasure, type RunLength, type RunStats, scoreOf } from './run-stats.js';
 import { type Knob, type Setting, settingText } from './setting.js';
 import { signTestP } from './statistics.js';
 
@@ -28,7 +28,7 @@ export interface Candidate {
 /** What there is of one setting. */
 export interface SettingRuns {
   readonly setting: Setting;
-  readonly runs: Figures[];
+  readonly runs: RunStats[];
   /** Against the setting in force at that time, run by run in the same round. */
   readonly ratios: number[];
   /** Why it is out: what went wrong under it. */
@@ -56,7 +56,7 @@ export interface Trial {
 
 export interface SearchOptions {
   /** Rejects with an error of the setting's own (out, and the search goes on) or with `ABORTED`. */
-  readonly measure: (setting: Setting, length: RunLength) => Promise<Figures>;
+  readonly measure: (setting: Setting, length: RunLength) => Promise<RunStats>;
   readonly goal: Goal;
   readonly length: RunLength;
   /** How many more runs the time allows; 0: it is over. */
@@ -203,10 +203,10 @@ export class Search {
     for (let attempt = 1; ; attempt++) {
       onRun?.(setting);
       try {
-        const figures = await measure(setting, length);
-        const score = scoreOf(figures, goal);
-        if (Number.isNaN(score)) throw missingFigure(goal);
-        kept.runs.push(figures);
+        const stats = await measure(setting, length);
+        const score = scoreOf(stats, goal);
+        if (Number.isNaN(score)) throw missingMeasure(goal);
+        kept.runs.push(stats);
         return score;
       } catch (error) {
         if (!(error instanceof CodedError) || error.code === 'ABORTED') throw error;
@@ -313,7 +313,7 @@ function over(base: Setting, { setting }: Candidate): Setting {
 }
 
 /** Of its requests, in the median of its runs. */
-function errorShare(runs: readonly Figures[]): number {
+function errorShare(runs: readonly RunStats[]): number {
   return median(
     runs.map(({ perSecond, errorsPerSecond: errors }) => errors / (perSecond + errors || 1)),
   );

@@ -2,8 +2,8 @@
 // The first ones are tried first where time is short.
 
 import { blockingThreads, fewestBlockingThreads } from '../blocking-pool/index.js';
-import type { Figures } from './figures.js';
 import type { Current, Program } from './launch.js';
+import type { RunStats } from './run-stats.js';
 import type { Candidate } from './search.js';
 import { type Knob, knobs, type LoopCounts, type Setting } from './setting.js';
 
@@ -21,7 +21,7 @@ export interface SpaceOptions {
   /** Of the program's Node. */
   readonly nodeMajor: number;
   /** Of a run as it is. */
-  readonly figures: Figures;
+  readonly stats: RunStats;
   /** Whether it has workers of a pool. */
   readonly hasWorkers: boolean;
   /** Only these, also where they seem to be of no use; `undefined`: what seems to be. */
@@ -86,9 +86,9 @@ const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
       .map((blockingThreads) => ({ blockingThreads }));
   },
 
-  heapLimit({ current, defaultHeapMb, memoryMb, figures, only }) {
+  heapLimit({ current, defaultHeapMb, memoryMb, stats, only }) {
     const limit = current.heapLimitMb ?? defaultHeapMb;
-    const used = figures.largestMiB;
+    const used = stats.largestMiB;
     const isFar = used !== undefined && used < limit * nearShare;
     if (isFar && only === undefined) {
       const whose = current.heapLimitMb === undefined ? "V8's own limit" : 'the limit';

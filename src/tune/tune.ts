@@ -6,13 +6,13 @@ import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { allowedCores, grantedCores } from '../worker/index.js';
-import { missingFigure, type RunLength, scoreOf } from './figures.js';
 import { currentOf, launchOf } from './launch.js';
 import { type FilledTuneOptions, fillTuneOptions, type TuneOptions } from './options.js';
 import { lengthFor } from './pace.js';
 import { type RunResult, runOnce } from './program.js';
 import { type ProgramNode, programNode } from './program-node.js';
 import { reasonOf, settingReports, skippedTexts, type TuneReport, verdictOf } from './report.js';
+import { missingMeasure, type RunLength, scoreOf } from './run-stats.js';
 import { Search } from './search.js';
 import { asItIs, type Knob, type Setting } from './setting.js';
 import { type Space, spaceOf } from './space.js';
@@ -69,7 +69,7 @@ class Tuning {
     const given = seconds === undefined ? undefined : { warmUpSeconds: seconds / 2, seconds };
     this.#hooks.onBegin?.();
     const first = await this.#measure(asItIs, given ?? firstLength);
-    if (Number.isNaN(scoreOf(first.figures, goal))) throw missingFigure(goal);
+    if (Number.isNaN(scoreOf(first.stats, goal))) throw missingMeasure(goal);
     const space = this.#space(first);
     const left = this.#budgetMs - this.#tookMs;
     const length = given ?? lengthFor(left, space.candidates.length, first.overheadMs);
@@ -109,7 +109,7 @@ class Tuning {
       measure: async (setting, each) => {
         const from = performance.now();
         try {
-          return (await this.#measure(setting, each)).figures;
+          return (await this.#measure(setting, each)).stats;
         } finally {
           took += performance.now() - from;
           count += 1;
@@ -142,7 +142,7 @@ class Tuning {
     });
   }
 
-  #space({ figures, hasWorkers }: RunResult): Space {
+  #space({ stats, hasWorkers }: RunResult): Space {
     const { program, only } = this.#options;
     return spaceOf({
       kind: program.kind,
@@ -152,7 +152,7 @@ class Tuning {
       defaultHeapMb: this.#node.defaultHeapMb,
       memoryMb: memoryMb(),
       nodeMajor: Number(this.#node.version.split('.')[0]),
-      figures,
+      stats,
       hasWorkers,
       only,
     });

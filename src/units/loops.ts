@@ -78,7 +78,7 @@ export class Loops implements AsyncDisposable {
   readonly #ownBus: ScopedBus;
   readonly #director: Director;
   readonly #links = new Set<BusLink>();
-  readonly #untell = addSource('loops', this, (loops) => loops.#figures());
+  readonly #untell = addSource('loops', this, (loops) => loops.#stats());
   #cluster: Promise<Cluster> | undefined;
   #joined: Cluster | undefined;
   #started: Promise<ServedApp> | undefined;
@@ -222,7 +222,7 @@ export class Loops implements AsyncDisposable {
     return this.#director.loops.map(({ loop, pid }) => ({ loop, pid }));
   }
 
-  #figures(): object {
+  #stats(): object {
     const deployments = this.deployments.map(({ id, name }) => ({ id, name }));
     return { loops: this.#served?.status() ?? [], deployments };
   }

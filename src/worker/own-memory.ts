@@ -1,7 +1,7 @@
 // The worker's half of what it tells of its memory (asked-memory.ts): its heap, and the pauses of its collector
 // from the first question on, until nobody has asked for a while. A worker that is never asked observes nothing.
 
-import { GcPauses, heapFigures, watchMs } from '../heap/index.js';
+import { GcPauses, heapStats, watchMs } from '../heap/index.js';
 import { nowMs, setImmediate, setTimeout } from '../internal/index.js';
 import type { WorkerMemory } from './protocol.js';
 
@@ -18,6 +18,6 @@ export function tellMemory(tell: (memory: WorkerMemory) => void): void {
   end.refresh();
   // Where Node tells of pauses, it does so by an immediate of its own, which comes first.
   setImmediate(() => {
-    tell({ atMs: nowMs(), heap: heapFigures(), gc: counted.figures() });
+    tell({ atMs: nowMs(), heap: heapStats(), gc: counted.stats() });
   });
 }

@@ -5,7 +5,7 @@
 import type { MessagePort as Port } from 'node:worker_threads';
 import type { ProgramFiles } from '../context/index.js';
 import { CodedError } from '../errors.js';
-import type { GcByKind, GcFigures, GcKind, HeapFigures } from '../heap/index.js';
+import type { GcByKind, GcKind, GcStats, HeapStats } from '../heap/index.js';
 
 /** Both ways. */
 export const frame = Object.freeze({
@@ -201,7 +201,7 @@ export function parseReady(value: unknown): ReadyMessage {
 export interface WorkerMemory {
   /** By the worker's own clock: of two, the later one is the newer. */
   readonly atMs: number;
-  readonly heap: HeapFigures;
+  readonly heap: HeapStats;
   /** Since it was asked for the first time. */
   readonly gc: GcByKind;
 }
@@ -210,7 +210,7 @@ export function parseMemory(value: unknown): WorkerMemory {
   const fields = fieldsOf(value, 'memory');
   const heap = fieldsOf(fields.get('heap'), 'heap');
   const gc = fieldsOf(fields.get('gc'), 'pauses');
-  const pauses = (kind: GcKind): GcFigures => {
+  const pauses = (kind: GcKind): GcStats => {
     const fields = fieldsOf(gc.get(kind), kind);
     return {
       count: numberField(fields, 'count'),

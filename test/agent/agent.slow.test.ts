@@ -1,4 +1,4 @@
-// What answers who asks a thread for its figures: when it is there, what it leaves, and what it does not take.
+// What answers who asks a thread for its stats: when it is there, what it leaves, and what it does not take.
 
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';
@@ -11,9 +11,9 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import type { ThreadFigures } from '../../src/agent/index.js';
-import { addSource, ownFigures, sourceFigures } from '../../src/agent/live.js';
-import { parseFigures, parseQuestion, parseSlice } from '../../src/agent/protocol.js';
+import type { ThreadStats } from '../../src/agent/index.js';
+import { addSource, ownStats, sourceStats } from '../../src/agent/live.js';
+import { parseQuestion, parseSlice, parseStats } from '../../src/agent/protocol.js';
 import { threadSampler } from '../../src/agent/sampler.js';
 import { ownRuntime } from '../observe/runtime.js';
 import { waitFor } from '../support/index.js';
@@ -67,7 +67,7 @@ test('who asks does not keep the program alive either', async (t) => {
 
 test('what is no question ends the connection, and the program goes on', async (t) => {
   const { child, path } = await socketOf(t);
-  for (const text of ['restart\n', 'x'.repeat(1000), '\n', 'FIGURES\n']) {
+  for (const text of ['restart\n', 'x'.repeat(1000), '\n', 'STATS\n']) {
     const connection = createConnection(path);
     connection.on('error', () => {});
     connection.write(text);
@@ -75,23 +75,23 @@ test('what is no question ends the connection, and the program goes on', async (
   }
   const connection = createConnection(path);
   t.after(() => connection.destroy());
-  connection.write('figures\nfigures\n');
+  connection.write('stats\nstats\n');
   let heard = '';
   connection.on('data', (bytes) => {
     heard += String(bytes);
   });
   await waitFor(() => heard.split('\n').length === 3);
-  assert.equal(parseFigures(heard.split('\n')[1] ?? '')?.pid, child.pid);
+  assert.equal(parseStats(heard.split('\n')[1] ?? '')?.pid, child.pid);
 });
 
-test('a source that nobody holds any more is not held by its figures', async () => {
-  const before = sourceFigures().length;
+test('a source that nobody holds any more is not held by its stats', async () => {
+  const before = sourceStats().length;
   addSource('pool', { value: 1 }, ({ value }) => ({ value }));
-  assert.equal(sourceFigures().length, before + 1);
+  assert.equal(sourceStats().length, before + 1);
   setFlagsFromString('--expose-gc');
   await waitFor(() => {
     runInNewContext('gc()');
-    return sourceFigures().length === before;
+    return sourceStats().length === before;
   });
 });
 
@@ -99,7 +99,7 @@ test('a source that has to ask elsewhere is waited for, but not for ever', async
   const owner = { value: 1 };
   const never = new Promise(() => {});
   const told = async (): Promise<unknown> =>
-    (await ownFigures()).sources.find(({ kind }) => kind === 'bus')?.figures;
+    (await ownStats()).sources.find(({ kind }) => kind === 'bus')?.stats;
   const refresh = async (of: typeof owner): Promise<void> => {
     await null;
     of.value += 1;
@@ -131,23 +131,23 @@ test('waiting for what is asked elsewhere keeps alive who reads here, not who is
   const connection = createConnection(join(runtime, name));
   t.after(() => connection.destroy());
   connection.on('error', () => {});
-  connection.write('figures\n');
+  connection.write('stats\n');
   await once(connection, 'data');
-  await ownFigures();
+  await ownStats();
   assert.deepEqual(added, [0, 1]);
   assert.ok(owner); // alive until here
 });
 
 /** Asks once over a connection of its own. */
-async function askOnce(path: string): Promise<ThreadFigures | undefined> {
+async function askOnce(path: string): Promise<ThreadStats | undefined> {
   const connection = createConnection(path);
-  connection.write('figures\n');
+  connection.write('stats\n');
   let heard = '';
   for await (const bytes of connection) {
     heard += String(bytes);
     if (heard.endsWith('\n')) break; // which ends the connection
   }
-  return parseFigures(heard);
+  return parseStats(heard);
 }
 
 test('who has asked over a connection watches until it is closed', async (t) => {
@@ -159,8 +159,8 @@ test('who has asked over a connection watches until it is closed', async (t) => 
     heard += String(bytes);
   });
   await waitFor(() => {
-    connection.write('figures\n');
-    return heard.split('\n').some((line) => parseFigures(line)?.loop.lag !== undefined);
+    connection.write('stats\n');
+    return heard.split('\n').some((line) => parseStats(line)?.loop.lag !== undefined);
   });
   for (let count = 0; count < 3; count += 1) {
     assert.ok((await askOnce(path))?.loop.lag !== undefined);
@@ -173,17 +173,17 @@ test('who has asked over a connection watches until it is closed', async (t) => 
 });
 
 test('who asks within the program watches on when others have gone', async () => {
-  const sampler = threadSampler(sourceFigures);
+  const sampler = threadSampler(sourceStats);
   sampler.stop();
-  await waitFor(async () => (await ownFigures()).loop.lag !== undefined);
+  await waitFor(async () => (await ownStats()).loop.lag !== undefined);
   const other = {};
   sampler.look({ asker: other });
   sampler.leave(other);
-  assert.ok((await ownFigures()).loop.lag !== undefined);
+  assert.ok((await ownStats()).loop.lag !== undefined);
 });
 
 test('how late a loop was is told for a minute, not for a second alone', async () => {
-  const told = async () => (await ownFigures()).loop.lag;
+  const told = async () => (await ownStats()).loop.lag;
   const before = await waitFor(told);
   // The loop is held right after a second has been told: nothing of the next one has been seen yet.
   while ((await told()) === before) await setImmediate();
@@ -195,12 +195,12 @@ test('how late a loop was is told for a minute, not for a second alone', async (
   });
 });
 
-test('whatever comes over a socket is figures, a slice, a question, or nothing', () => {
+test('whatever comes over a socket is stats, a slice, a question, or nothing', () => {
   const texts = fc.oneof(fc.string(), fc.json(), fc.constantFrom('', '{}', 'null', '{"pid":1}'));
   fc.assert(
     fc.property(texts, (text) => {
-      const figures = parseFigures(text);
-      assert.ok(figures === undefined || Array.isArray(figures.sources));
+      const stats = parseStats(text);
+      assert.ok(stats === undefined || Array.isArray(stats.sources));
       const slice = parseSlice(text);
       assert.ok(slice === undefined || Array.isArray(slice.tasks));
     }),
@@ -236,7 +236,7 @@ test('of a slice only what is whole comes through', () => {
         assert.ok(Number.isFinite(endMs - startMs));
       }
       for (const [upperMs, count] of told?.ran ?? []) assert.ok(Number.isFinite(upperMs + count));
-      assert.ok([undefined, 'figures', 'probedFigures', 'tasks'].includes(parseQuestion(text)));
+      assert.ok([undefined, 'stats', 'probedStats', 'tasks'].includes(parseQuestion(text)));
     }),
   );
 });

@@ -1,5 +1,5 @@
-// What the figures of a program and of a server mean for `manycore doctor`, and how it is written. Not here:
-// those of a machine (doctor-machine.test.ts), where the figures are from (doctor.slow.test.ts).
+// What the stats of a program and of a server mean for `manycore doctor`, and how it is written. Not here:
+// those of a machine (doctor-machine.test.ts), where the stats are from (doctor.slow.test.ts).
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// What the figures of a machine mean for `manycore doctor`.
+// What the stats of a machine mean for `manycore doctor`.
 
 import assert from 'node:assert/strict';
 import { totalmem } from 'node:os';

@@ -29,7 +29,7 @@ function doctor(
   return runCommand(t, [process.execPath, command, 'doctor', ...args], env);
 }
 
-test('a program whose jobs wait has a problem, with figures and the fix', {
+test('a program whose jobs wait has a problem, with stats and the fix', {
   skip: skip || skipCounting,
 }, async (t) => {
   const { pid } = await startProgram(t, saturated());

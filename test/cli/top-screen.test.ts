@@ -91,7 +91,7 @@ test('servers, units and buses of an opened program fit, at 60 columns too', () 
     rssBytes: 123_456_789,
     lastExit: 'exit code 1',
   };
-  const figures = {
+  const stats = {
     loops: [loop, { ...loop, blockedMs: 12_345, lagMs: 99_999 }],
     openConnections: 5,
     requestsPerSecond: 98_765,
@@ -99,13 +99,13 @@ test('servers, units and buses of an opened program fit, at 60 columns too', () 
     lostProcesses: 2,
   };
   const server = {
-    ...figures,
+    ...stats,
     key: 'a',
     app: '/app/server.js',
     addresses: ['http://127.0.0.1:3000'],
     units: [],
   };
-  const units = { ...figures, key: 'b', app: 'units', addresses: [], units: ['hello', 'other'] };
+  const units = { ...stats, key: 'b', app: 'units', addresses: [], units: ['hello', 'other'] };
   const bus = {
     pid: 1234567,
     thread: 12,

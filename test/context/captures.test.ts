@@ -3,18 +3,13 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
-import {
-  captureFigures,
-  createExporter,
-  propagate,
-  watchCaptures,
-} from '../../src/context/index.js';
+import { captureStats, createExporter, propagate, watchCaptures } from '../../src/context/index.js';
 
 /** So many snapshots were taken in `work`. */
 function snapshotsIn(work: () => void): number {
-  const before = captureFigures().count;
+  const before = captureStats().count;
   work();
-  return captureFigures().count - before;
+  return captureStats().count - before;
 }
 
 test('only what makes a snapshot counts as one, also with storages that travel', (t) => {

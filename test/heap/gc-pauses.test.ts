@@ -17,8 +17,8 @@ const heapUrl = JSON.stringify(new URL('../../src/heap/index.js', import.meta.ur
 setFlagsFromString('--expose-gc');
 const collect: (options?: { type: 'minor' }) => void = runInNewContext('gc');
 
-function counts(figures: GcByKind): number[] {
-  return Object.values(figures).map(({ count }) => count);
+function counts(stats: GcByKind): number[] {
+  return Object.values(stats).map(({ count }) => count);
 }
 
 async function makeGarbage(): Promise<void> {
@@ -42,7 +42,7 @@ test('V8 and an observer count the same collections, and pauses that are as long
   await setImmediate(); // Node tells of the last ones now
   await setImmediate();
   observed.stop();
-  const [mine, theirs] = [inV8.figures(), observed.figures()];
+  const [mine, theirs] = [inV8.stats(), observed.stats()];
   assert.deepEqual(counts(mine), counts(theirs));
   assert.ok(mine.minor.count > 3 && mine.major.count >= 3, JSON.stringify(mine));
   for (const kind of ['minor', 'major'] as const) {
@@ -64,16 +64,16 @@ test('what was counted stays while nobody counts, and counting goes on from ther
   await setImmediate();
   await setImmediate();
   pauses.stop();
-  const { count } = pauses.figures().major;
+  const { count } = pauses.stats().major;
   assert.ok(count >= 1);
   collect();
   await setImmediate();
-  assert.equal(pauses.figures().major.count, count);
+  assert.equal(pauses.stats().major.count, count);
   pauses.start();
   collect();
   await setImmediate();
   await setImmediate();
-  assert.ok(pauses.figures().major.count > count);
+  assert.ok(pauses.stats().major.count > count);
   pauses.stop();
   pauses.stop();
 });
@@ -86,7 +86,7 @@ test('threads count their own, and end while they count', async () => {
       pauses.start();
       let kept = [];
       for (let at = 0; at < 2e6; at += 1) kept[at % 5000] = { at };
-      setTimeout(() => parentPort.postMessage(pauses.figures().minor.count), 5);
+      setTimeout(() => parentPort.postMessage(pauses.stats().minor.count), 5);
     });`;
   const own = new GcPauses();
   own.start();
@@ -104,7 +104,7 @@ test('threads count their own, and end while they count', async () => {
   collect();
   await setImmediate();
   await setImmediate();
-  assert.ok(own.figures().major.count > 0);
+  assert.ok(own.stats().major.count > 0);
   own.stop();
 });
 
@@ -115,7 +115,7 @@ test('a process ends well while it counts, also after the counter was dropped', 
     const other = new GcPauses();
     other.start();
     for (let at = 0; at < 5; at += 1) { gc(); await new Promise((next) => setImmediate(next)); }
-    console.log(other.figures().major.count >= 5);`;
+    console.log(other.stats().major.count >= 5);`;
   const line = ['--expose-gc', '--input-type=module', '-e', program];
   const { status, stdout, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
   assert.deepEqual([status, stdout, stderr], [0, 'true\n', '']);
@@ -128,7 +128,7 @@ test('without the binary an observer counts', () => {
     pauses.start();
     gc();
     for (let at = 0; at < 3; at += 1) await new Promise((next) => setImmediate(next));
-    console.log(pauses.figures().major.count);
+    console.log(pauses.stats().major.count);
     pauses.stop();`;
   const line = ['--expose-gc', '--input-type=module', '-e', program];
   const env = { ...process.env, MANYCORE_NATIVE: 'off' };

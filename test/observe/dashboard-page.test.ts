@@ -121,7 +121,7 @@ test('a worker that is killed is noted, and so is the one that takes its place',
   await page.getByText(/worker \d of pool 1 has ended$/).waitFor();
   await page.getByText(/worker 3 of pool 1 has started$/).waitFor();
   await page.getByText('worker 3', { exact: true }).waitFor();
-  const ended = page.locator('.figures div', { hasText: 'Workers ended' }).locator('dd');
+  const ended = page.locator('.stats div', { hasText: 'Workers ended' }).locator('dd');
   await waitFor(async () => (await ended.textContent()) === '1');
 });
 
@@ -171,7 +171,7 @@ test('a process of a server that is killed is counted, and noted with its end', 
   const [served] = childrenOf(child.pid ?? 0);
   process.kill(served?.pid ?? 0, 'SIGKILL');
   await page.getByText(/process 0 of answer\.js was replaced \(.*SIGKILL.*\)$/).waitFor();
-  const lost = page.locator('.figures div', { hasText: 'Lost processes' }).locator('dd');
+  const lost = page.locator('.stats div', { hasText: 'Lost processes' }).locator('dd');
   await waitFor(async () => (await lost.textContent()) === '1');
   const exited = once(child, 'exit');
   child.kill('SIGTERM');

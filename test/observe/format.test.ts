@@ -1,4 +1,4 @@
-// Figures as they stand in tables.
+// Stats as they stand in tables.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ test('what is not known is a dash', () => {
     assert.equal(text(undefined), '-');
 });
 
-test('figures have two or three digits that count, and the unit that fits', () => {
+test('stats have two or three digits that count, and the unit that fits', () => {
   assert.deepEqual([0, 3, 3.21, 9.96, 12.3, 9999, 12_345, 1.5e6, 25e6].map(countText), [
     ...['0', '3', '3.2', '10', '12', '9999', '12k', '1500k', '25M'],
   ]);

@@ -31,22 +31,22 @@ function isEmpty(folder: string): boolean {
   return readdirSync(folder).length === 0;
 }
 
-/** An agent of a main thread that is none, and answers with these figures and some others. */
+/** An agent of a main thread that is none, and answers with these stats and some others. */
 function pretendAgent(
   t: TestContext,
   runtime: string,
-  figures: { pid: number; title: string; sources: readonly unknown[] },
+  stats: { pid: number; title: string; sources: readonly unknown[] },
 ): void {
   const heap = { usedBytes: 1, totalBytes: 2, limitBytes: 3, externalBytes: 0 };
   const loop = { idleMs: 1, activeMs: 1, lag: 'none' };
   const none = { count: 0, totalMs: 0, maxMs: 0 };
   const gc = { minor: none, major: none, incremental: none, weakCallbacks: none };
-  const answer = JSON.stringify({ thread: 0, uptimeMs: 5, loop, heap, gc, ...figures });
+  const answer = JSON.stringify({ thread: 0, uptimeMs: 5, loop, heap, gc, ...stats });
   const agent = createServer((connection) => {
     connection.on('error', () => {});
     connection.on('data', () => connection.write(`${answer}\n`));
   });
-  agent.listen(join(runtime, `agent-${figures.pid}.0.sock`));
+  agent.listen(join(runtime, `agent-${stats.pid}.0.sock`));
   t.after(() => agent.close());
 }
 
@@ -68,7 +68,7 @@ test('a program is found by its pool, and tells what its loop and its workers di
   assert.ok(main.heap.usedBytes > 0 && main.heap.usedBytes < main.heap.limitBytes);
   assert.ok((main.process?.rssBytes ?? 0) > 2 ** 20);
   const pool = main.sources.find(({ kind }) => kind === 'pool');
-  const { completedTasks }: { completedTasks?: number } = Object(pool?.figures);
+  const { completedTasks }: { completedTasks?: number } = Object(pool?.stats);
   assert.ok((completedTasks ?? 0) > 0);
   const later = await found(programs, ({ threads }) => (threads[0]?.gc.minor.count ?? 0) > 0);
   assert.ok((later.threads[0]?.gc.minor.totalMs ?? 0) > 0);
@@ -162,7 +162,7 @@ test('what is said by no agent is not believed', async (t) => {
 test('a program begins with its own process, also where a worker has a lower number', async (t) => {
   const runtime = ownRuntime(t);
   const workers = [{ id: 1, kind: 'process', pid: 999_997 }];
-  const pool = { kind: 'pool', id: 1, figures: { workers } };
+  const pool = { kind: 'pool', id: 1, stats: { workers } };
   pretendAgent(t, runtime, { pid: 999_998, title: 'main', sources: [pool] });
   pretendAgent(t, runtime, { pid: 999_997, title: 'worker', sources: [] });
   using programs = new Programs();
@@ -178,11 +178,7 @@ test('a program begins with its own process, also where a worker has a lower num
 
 test('one that tells something odd is shown as far as it can be read, and the others as ever', async (t) => {
   const runtime = ownRuntime(t);
-  const sources = [
-    null,
-    7,
-    { kind: 'pool', id: 1, figures: { workers: [null, 3, {}], ran: null } },
-  ];
+  const sources = [null, 7, { kind: 'pool', id: 1, stats: { workers: [null, 3, {}], ran: null } }];
   pretendAgent(t, runtime, { pid: 1, title: 'odd.js', sources });
   const statuses = [
     { pid: 2, app: '/odd/server.js' },

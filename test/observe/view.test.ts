@@ -1,15 +1,15 @@
-// What people see of two looks with made-up figures.
+// What people see of two looks with made-up stats.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ThreadFigures } from '../../src/agent/index.js';
+import type { ThreadStats } from '../../src/agent/index.js';
 import type { FoundServer, Program } from '../../src/observe/programs.js';
 import { type Look, pidsOf, viewOf } from '../../src/observe/view.js';
 
 const mib = 2 ** 20;
 const noGc = { count: 0, totalMs: 0, maxMs: 0 };
 
-function thread(changes: Partial<ThreadFigures> = {}): ThreadFigures {
+function thread(changes: Partial<ThreadStats> = {}): ThreadStats {
   return {
     pid: 10,
     thread: 0,
@@ -42,8 +42,8 @@ function look(atMs: number, programs: Program[], usage: Look['usage'] = new Map(
   return { atMs, programs, usage };
 }
 
-function pool(figures: object): ThreadFigures['sources'][number] {
-  return { kind: 'pool', id: 1, figures };
+function pool(stats: object): ThreadStats['sources'][number] {
+  return { kind: 'pool', id: 1, stats };
 }
 
 test('the first look has no rates, and says what is so at a moment', () => {
@@ -137,7 +137,7 @@ test('a worker has the heap that it told last, and collected for a share of the 
 });
 
 test('a pool has its tasks per second, and so has each of its workers', () => {
-  const figures = (done: number, failed: number, of: readonly number[]): object => ({
+  const stats = (done: number, failed: number, of: readonly number[]): object => ({
     channel: 'shm',
     workers: of.map((tasksDone, at) => ({
       id: at + 1,
@@ -158,8 +158,8 @@ test('a pool has its tasks per second, and so has each of its workers', () => {
   const at = (uptimeMs: number, of: object): Program =>
     program({ threads: [thread({ uptimeMs, sources: [pool(of)] })] });
   const [view] = viewOf(
-    look(2000, [at(7000, figures(300, 20, [150, 170]))]),
-    look(0, [at(5000, figures(100, 10, [50, 60]))]),
+    look(2000, [at(7000, stats(300, 20, [150, 170]))]),
+    look(0, [at(5000, stats(100, 10, [50, 60]))]),
   );
   const [found] = view?.pools ?? [];
   assert.equal(found?.tasksPerSecond, 105);
@@ -257,7 +257,7 @@ test('loops with units on them are a server, but where they answer for themselve
   const source = {
     kind: 'loops' as const,
     id: 2,
-    figures: { loops, deployments: [{ id: 'a', name: 'counter' }] },
+    stats: { loops, deployments: [{ id: 'a', name: 'counter' }] },
   };
   const threads = [thread({ sources: [source] })];
   const [view] = viewOf(look(0, [program({ threads })]), undefined);
@@ -285,7 +285,7 @@ test('a served loop is called by its process and its number', () => {
   const source = {
     kind: 'servedLoop' as const,
     id: 1,
-    figures: { server: 10, process: 1, loop: 2 },
+    stats: { server: 10, process: 1, loop: 2 },
   };
   const [view] = viewOf(
     look(0, [program({ threads: [thread({ sources: [source] })] })]),
@@ -314,7 +314,7 @@ test('a bus has its messages per second', () => {
             {
               kind: 'bus',
               id: 3,
-              figures: { sent, received: 2 * sent, undelivered: 1, dropped: 2 },
+              stats: { sent, received: 2 * sent, undelivered: 1, dropped: 2 },
             },
           ],
         }),
@@ -335,7 +335,7 @@ test('a bus has its messages per second', () => {
 });
 
 test('a rate is one of the clock of who counts, whenever the looks were', () => {
-  const of = (uptimeMs: number, completedTasks: number): ThreadFigures =>
+  const of = (uptimeMs: number, completedTasks: number): ThreadStats =>
     thread({ uptimeMs, sources: [pool({ completedTasks })] });
   const before = look(0, [
     program({ threads: [of(5000, 100)], servers: [server(0, { answeredMs: 100 })] }),
@@ -353,7 +353,7 @@ test('a rate is one of the clock of who counts, whenever the looks were', () => 
 
 test('a program that does not answer keeps its pools, as they were, without rates', () => {
   const workers = [{ id: 1, kind: 'process', pid: 20, state: 'ready', tasksInFlight: 1 }];
-  const of = (uptimeMs: number, completedTasks: number): ThreadFigures =>
+  const of = (uptimeMs: number, completedTasks: number): ThreadStats =>
     thread({ uptimeMs, sources: [pool({ completedTasks, workers })] });
   const silent = program({
     threads: [],
@@ -377,7 +377,7 @@ test('two groups of loops with units are told apart', () => {
   const group = (id: number, name: string) => ({
     kind: 'loops' as const,
     id,
-    figures: {
+    stats: {
       loops: server(0).loops.map((loop) => ({ ...loop, pid: 30 + id })),
       deployments: [{ id: 1, name }],
     },

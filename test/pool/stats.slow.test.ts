@@ -61,7 +61,7 @@ test('resetTimes() begins the times of stats() anew, and not what others count',
   const { ran, waited, completedTasks } = pool.stats();
   assert.deepEqual([ran.count, waited.count, completedTasks], [1, 1, 2]);
   assert.ok(ran.maxMs < 20);
-  const { ran: all, waited: allWaited } = pool.figures();
+  const { ran: all, waited: allWaited } = pool.sample();
   assert.deepEqual([all.count, allWaited.count], [2, 2]);
   assert.ok(all.maxMs >= 20);
 });

@@ -52,13 +52,13 @@ async function fails(run: Promise<unknown>, code: string, message: RegExp): Prom
 const app = { 'app.mjs': server('1') };
 const isLinux = process.platform === 'linux';
 
-test('a run has the figures of load and program, and leaves no process', async (t) => {
-  const { figures, hasWorkers, overheadMs } = await runWith(t, { files: app });
-  const { perSecond, errorsPerSecond, p50Ms = 0, p99Ms = 0 } = figures;
+test('a run has the stats of load and program, and leaves no process', async (t) => {
+  const { stats, hasWorkers, overheadMs } = await runWith(t, { files: app });
+  const { perSecond, errorsPerSecond, p50Ms = 0, p99Ms = 0 } = stats;
   assert.ok(perSecond > 0 && errorsPerSecond === 0 && p50Ms > 0 && p99Ms >= p50Ms);
   assert.ok(!hasWorkers && overheadMs > 0);
-  if (isLinux) assert.ok((figures.memoryMiB ?? 0) > 1 && (figures.largestMiB ?? 0) > 10);
-  if (isLinux) assert.ok((figures.cpuCores ?? -1) >= 0);
+  if (isLinux) assert.ok((stats.memoryMiB ?? 0) > 1 && (stats.largestMiB ?? 0) > 10);
+  if (isLinux) assert.ok((stats.cpuCores ?? -1) >= 0);
   assert.deepEqual(childrenOf(process.pid), []);
 });
 
@@ -71,8 +71,8 @@ test('a setting reaches the program: environment, flags, cores', async (t) => {
     if (UV_THREADPOOL_SIZE !== '7' || limit > 200) throw new Error('not so: ' + limit);
     if (process.platform === 'linux' && availableParallelism() !== 1) throw new Error('all cores');`;
   const setting = { blockingThreads: 7, heapLimit: 100, affinity: [0] };
-  const { figures } = await runWith(t, { files: { 'app.mjs': server('1', first) }, setting });
-  assert.ok(figures.perSecond > 0);
+  const { stats } = await runWith(t, { files: { 'app.mjs': server('1', first) }, setting });
+  assert.ok(stats.perSecond > 0);
 });
 
 test('workers of a pool are seen', { skip: !isLinux && 'there is no /proc' }, async (t) => {
@@ -97,8 +97,8 @@ test('a task is called as often as there is time', async (t) => {
     };`;
   const folder = folderWith(t, { 'task.mjs': task });
   const command = taskCommand(join(folder, 'task.mjs'), 2);
-  const { figures } = await runWith(t, { command, load: 'task' });
-  assert.ok(figures.perSecond > 0 && (figures.p50Ms ?? 0) > 0);
+  const { stats } = await runWith(t, { command, load: 'task' });
+  assert.ok(stats.perSecond > 0 && (stats.p50Ms ?? 0) > 0);
 });
 
 const failingTasks: [what: string, text: string, message: RegExp][] = [
@@ -206,11 +206,11 @@ test('a URL reaches a command as it is, whatever a shell would make of it', asyn
 
 test('a command gets where the program is and how long, and one that takes longer warms up so', async (t) => {
   const line = `sleep 1; echo '{"requests": 10, "seconds": {seconds}, "p50Ms": {port}}' {url} >&2; echo '{"requests": 10, "p50Ms": {port}}'`;
-  const { figures } = await runWith(t, { files: app, load: commandLoad(line) });
-  assert.ok((figures.p50Ms ?? 0) > 1023, 'the port');
+  const { stats } = await runWith(t, { files: app, load: commandLoad(line) });
+  assert.ok((stats.p50Ms ?? 0) > 1023, 'the port');
   const untold = `sleep 0.3; echo '{"requests": 30, "seconds": 0.3}'`;
   const second = await runWith(t, { files: app, load: commandLoad(untold) });
-  assert.equal(Math.round(second.figures.perSecond), 100);
+  assert.equal(Math.round(second.stats.perSecond), 100);
 });
 
 test('what a script needs to start is no time of its load', async (t) => {
@@ -222,14 +222,14 @@ test('what a script needs to start is no time of its load', async (t) => {
       await sleep(seconds * 1000);
       return { requests: performance.now() - begin };
     };`;
-  const { figures } = await runWith(t, { files: { ...app, 'script.mjs': text } });
-  assert.equal(Math.round(figures.perSecond / 100), 10); // a request each ms that it loaded
+  const { stats } = await runWith(t, { files: { ...app, 'script.mjs': text } });
+  assert.equal(Math.round(stats.perSecond / 100), 10); // a request each ms that it loaded
 });
 
 test('what a script says of its own time counts', async (t) => {
   const text = 'export default () => ({ requests: 100, seconds: 4 });';
-  const { figures } = await runWith(t, { files: { ...app, 'script.mjs': text } });
-  assert.equal(figures.perSecond, 25);
+  const { stats } = await runWith(t, { files: { ...app, 'script.mjs': text } });
+  assert.equal(stats.perSecond, 25);
 });
 
 test('what a program starts ends with it, also what has left its group or heeds no signal', async (t) => {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
-import type { Figures, Goal } from '../../src/tune/figures.js';
 import { settingReports, verdictOf } from '../../src/tune/report.js';
+import type { Goal, RunStats } from '../../src/tune/run-stats.js';
 import { type Candidate, runsOfHalving, Search } from '../../src/tune/search.js';
 import { asItIs, type Setting, settingText } from '../../src/tune/setting.js';
 import { seeded } from '../support/index.js';
@@ -32,7 +32,7 @@ interface Outcome {
 
 /** `measure` may throw; `lastRun`: after so many runs there is no time any more, which nobody knew. */
 async function searchWith(
-  measure: (run: Run) => Partial<Figures>,
+  measure: (run: Run) => Partial<RunStats>,
   { lastRun = 1000, goal = 'throughput' }: { lastRun?: number; goal?: Goal } = {},
 ): Promise<Outcome> {
   const counts = new Map<string, number>();
@@ -196,7 +196,7 @@ test('requests that fail as often as they do now put nothing out', async () => {
   assert.deepEqual(search.best, { blockingThreads: 8 });
 });
 
-for (const [what, goal, figures] of [
+for (const [what, goal, stats] of [
   ['no CPU time', 'cpu', { cpuCores: 0 }],
   ['no CPU figure', 'cpu', {}],
   ['no percentile', 'p99', {}],
@@ -206,7 +206,7 @@ for (const [what, goal, figures] of [
     const { search } = await searchWith(
       ({ setting }) =>
         setting.blockingThreads === 8
-          ? figures
+          ? stats
           : { cpuCores: 1, p99Ms: 1 / speedOf(setting), perSecond: speedOf(setting) },
       { goal },
     );

@@ -1,11 +1,11 @@
-// The search over programs that are made up: a pure function from setting to figures, with the noise that
+// The search over programs that are made up: a pure function from setting to stats, with the noise that
 // machines have. So it is asked of hundreds of seeds, in no time, what no real run could show: how often
 // it finds what is better, and how often it leaves well alone.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
-import type { Figures } from '../../src/tune/figures.js';
+import type { RunStats } from '../../src/tune/run-stats.js';
 import { type Candidate, runsOfHalving, runsOfPass, Search } from '../../src/tune/search.js';
 import { asItIs, type Setting, settingText } from '../../src/tune/setting.js';
 import { type Random, seeded } from '../support/index.js';
@@ -70,7 +70,7 @@ async function searchWith(
 ): Promise<Outcome> {
   const random = seeded(seed);
   let used = 0;
-  const measure = async (setting: Setting): Promise<Figures> => {
+  const measure = async (setting: Setting): Promise<RunStats> => {
     used += 1;
     const drift = 0.05 * Math.sin(used / 15); // neighbours come and go
     const hit = random.next() < machine.disturbed ? 1 - 0.4 * random.next() : 1;

@@ -19,7 +19,7 @@ const ofNode: SpaceOptions = {
   defaultHeapMb: 4144,
   memoryMb: 32_768,
   nodeMajor: 20,
-  figures: { perSecond: 1, errorsPerSecond: 0, largestMiB: 100 },
+  stats: { perSecond: 1, errorsPerSecond: 0, largestMiB: 100 },
   hasWorkers: false,
   only: undefined,
 };
@@ -87,7 +87,7 @@ test('a heap limit is tried where the program is near it, and never a lower one'
   assert.deepEqual(valuesOf('heapLimit', { current, memoryMb: 300 }), []);
   assert.match(whyNot('heapLimit', { current, memoryMb: 300 }) ?? '', /more than the 300 MiB/);
   const unknown = { perSecond: 1, errorsPerSecond: 0 };
-  assert.deepEqual(valuesOf('heapLimit', { figures: unknown }), [8288, 16576]);
+  assert.deepEqual(valuesOf('heapLimit', { stats: unknown }), [8288, 16576]);
 });
 
 test('workers are tried where there are some', () => {

@@ -5,8 +5,8 @@
 // names, no addresses.
 // Long (over 400 lines), because it is one table.
 
-import type { ThreadFigures } from '../../agent/index.js';
-import type { PoolFigures } from '../../pool/index.js';
+import type { ThreadStats } from '../../agent/index.js';
+import type { PoolSample } from '../../pool/index.js';
 import {
   busScope,
   define,
@@ -29,21 +29,21 @@ const seconds = (ms: number | undefined): number | undefined =>
 
 const workerStates = ['starting', 'ready', 'retiring', 'closing'] as const;
 
-function workersByState({ figures: { workers } }: Source<PoolFigures>): Values | undefined {
+function workersByState({ stats: { workers } }: Source<PoolSample>): Values | undefined {
   if (workers === undefined) return undefined;
   const count = (state: string): number =>
     workers.filter((worker) => worker.state === state).length;
   return Object.fromEntries(workerStates.map((state) => [state, count(state)]));
 }
 
-function gcBy(value: 'count' | 'totalMs', gc: ThreadFigures['gc'] | undefined): Values {
+function gcBy(value: 'count' | 'totalMs', gc: ThreadStats['gc'] | undefined): Values {
   return Object.fromEntries(Object.entries(gc ?? {}).map(([kind, each]) => [kind, each[value]]));
 }
 
-type HeapFigure = keyof ThreadFigures['heap'];
+type HeapStat = keyof ThreadStats['heap'];
 
 const heapOf =
-  (value: HeapFigure) =>
+  (value: HeapStat) =>
   ({ memory }: WorkerReading): number | undefined =>
     memory?.heap[value];
 
@@ -203,47 +203,47 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'gauge',
       '{task}',
       'Tasks that no worker has yet',
-      ({ figures }) => figures.waitingTasks,
+      ({ stats }) => stats.waitingTasks,
     ],
     [
       'tasks.running',
       'gauge',
       '{task}',
       'Tasks that workers have and have not answered',
-      ({ figures }) => figures.runningTasks,
+      ({ stats }) => stats.runningTasks,
     ],
     [
       'tasks.completed',
       'counter',
       '{task}',
       'Tasks that gave a result',
-      ({ figures }) => figures.completedTasks,
+      ({ stats }) => stats.completedTasks,
     ],
     [
       'tasks.failed',
       'counter',
       '{task}',
       'Tasks that failed, or were given up',
-      ({ figures }) => figures.failedTasks,
+      ({ stats }) => stats.failedTasks,
     ],
     [
       'tasks.handed',
       'counter',
       '{task}',
       'Tasks handed to a worker',
-      ({ figures }) => figures.waited?.count,
+      ({ stats }) => stats.waited?.count,
     ],
     [
       'tasks.answered',
       'counter',
       '{task}',
       'Tasks that a worker answered',
-      ({ figures }) => figures.ran?.count,
+      ({ stats }) => stats.ran?.count,
     ],
   ]),
   ...defineDurations(poolScope, [
-    ['task.wait', 'How long tasks waited until a worker had them', ({ figures }) => figures.waited],
-    ['task.run', 'How long tasks ran in workers', ({ figures }) => figures.ran],
+    ['task.wait', 'How long tasks waited until a worker had them', ({ stats }) => stats.waited],
+    ['task.run', 'How long tasks ran in workers', ({ stats }) => stats.ran],
   ]),
   ...define(poolScope, [
     ['workers', 'gauge', '{worker}', 'Workers by state', workersByState, 'state'],
@@ -252,42 +252,42 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'counter',
       '{worker}',
       'Workers that were started',
-      ({ figures }) => figures.startedWorkers,
+      ({ stats }) => stats.startedWorkers,
     ],
     [
       'workers.exited',
       'counter',
       '{worker}',
       'Workers that have ended',
-      ({ figures }) => figures.exitedWorkers,
+      ({ stats }) => stats.exitedWorkers,
     ],
     [
       'workers.lost',
       'counter',
       '{worker}',
       'Workers that ended without having been asked to',
-      ({ figures }) => figures.lostWorkers,
+      ({ stats }) => stats.lostWorkers,
     ],
     [
       'workers.restarts',
       'counter',
       '{restart}',
       'Starts of workers that had to wait after one that failed',
-      ({ figures }) => figures.restarts,
+      ({ stats }) => stats.restarts,
     ],
     [
       'transfer.sent',
       'counter',
       'By',
       'Sent to workers: calls, code and shared memory',
-      ({ figures }) => figures.sentBytes,
+      ({ stats }) => stats.sentBytes,
     ],
     [
       'transfer.received',
       'counter',
       'By',
       'Received from workers: results and shared memory',
-      ({ figures }) => figures.receivedBytes,
+      ({ stats }) => stats.receivedBytes,
     ],
   ]),
   ...define(busScope, [
@@ -296,28 +296,28 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'counter',
       '{message}',
       'Messages sent in this loop',
-      ({ figures }) => figures.sent,
+      ({ stats }) => stats.sent,
     ],
     [
       'bus.messages.received',
       'counter',
       '{message}',
       'Messages handed to handlers in this loop',
-      ({ figures }) => figures.received,
+      ({ stats }) => stats.received,
     ],
     [
       'bus.messages.undelivered',
       'counter',
       '{message}',
       'Messages to an address that nobody consumed',
-      ({ figures }) => figures.undelivered,
+      ({ stats }) => stats.undelivered,
     ],
     [
       'bus.messages.dropped',
       'counter',
       '{message}',
       'Messages lost where too many waited',
-      ({ figures }) => figures.dropped,
+      ({ stats }) => stats.dropped,
     ],
   ]),
   ...define(serverScope, [
@@ -326,14 +326,14 @@ export const metricDefinitions: readonly MetricDefinition[] = [
       'gauge',
       '{process}',
       'Processes of a server',
-      ({ figures }) => figures.loops && new Set(figures.loops.map(({ pid }) => pid)).size,
+      ({ stats }) => stats.loops && new Set(stats.loops.map(({ pid }) => pid)).size,
     ],
     [
       'server.processes.lost',
       'counter',
       '{process}',
       'Processes that ended unasked, lost a loop, or did not start',
-      ({ figures }) => figures.lostProcesses,
+      ({ stats }) => stats.lostProcesses,
     ],
   ]),
   ...define(servedScope, [

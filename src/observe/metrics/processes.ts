@@ -1,7 +1,7 @@
 // The processes of a program: its own, those of its servers and its workers. Memory and processor time are read
 // from /proc, because not every process has a thread that tells them; elsewhere only what is told is there.
 
-import type { ThreadFigures } from '../../agent/index.js';
+import type { ThreadStats } from '../../agent/index.js';
 import { readBlockingPool } from '../../blocking-pool/index.js';
 import { type CpuTimes, readStat, rssBytesOf } from '../../proc/index.js';
 import { processesOf } from './sources.js';
@@ -16,11 +16,11 @@ export interface ProcessReading {
   /** On a core, of all its threads; `undefined` where it cannot be seen. */
   readonly cpu: CpuTimes | undefined;
   /** All `undefined` where nothing can be seen. */
-  readonly blockingPool: BlockingPoolFigures;
+  readonly blockingPool: BlockingPoolStats;
 }
 
 /** Of libuv's thread pool, on which fs, crypto, zlib and dns.lookup run. */
-export interface BlockingPoolFigures {
+export interface BlockingPoolStats {
   readonly threads: number | undefined;
   /** Jobs that no thread has begun. */
   readonly waitingJobs: number | undefined;
@@ -30,7 +30,7 @@ export interface BlockingPoolFigures {
 
 export function processReadings(
   rootPid: number,
-  threads: readonly ThreadFigures[],
+  threads: readonly ThreadStats[],
   workers: readonly WorkerReading[],
 ): ProcessReading[] {
   const slots = new Map(workers.map(({ pid, slot }) => [pid, slot]));
@@ -56,7 +56,7 @@ export function processReadings(
   });
 }
 
-function seenPool(pid: number): Pick<BlockingPoolFigures, 'threads' | 'waitingJobs'> {
+function seenPool(pid: number): Pick<BlockingPoolStats, 'threads' | 'waitingJobs'> {
   try {
     const { threads, waitingJobs } = readBlockingPool(pid);
     return { threads, waitingJobs };

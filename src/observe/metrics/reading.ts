@@ -10,8 +10,8 @@ import {
   agentNameOf,
   agentSockets,
   mayBlock,
-  ownFigures,
-  type ThreadFigures,
+  ownStats,
+  type ThreadStats,
 } from '../../agent/index.js';
 import { canCountJobs } from '../../blocking-pool/index.js';
 import { isLeftSocket, socketPaths } from '../../internal/index.js';
@@ -23,7 +23,7 @@ import { processesOf, serverPidOf } from './sources.js';
 import { type WorkerReading, workerPids, workerReadings } from './workers.js';
 
 export interface ProgramReading {
-  readonly threads: readonly ThreadFigures[];
+  readonly threads: readonly ThreadStats[];
   /** Those that have a socket, but for threads of units that may block them. */
   readonly watched: readonly WatchedThread[];
   readonly processes: readonly ProcessReading[];
@@ -52,34 +52,34 @@ async function read(): Promise<ProgramReading> {
   const rootPid = programLoop() === undefined ? process.pid : process.ppid;
   const others = process.env['MANYCORE_AGENT'] === '0' ? [] : otherThreads(rootPid);
   const [own, answers] = await Promise.all([
-    ownFigures({ probes: !canCountJobs(process.pid) }),
+    ownStats({ probes: !canCountJobs(process.pid) }),
     links.ask(others, ({ pid, thread }) => thread === 0 && !canCountJobs(pid)),
   ]);
-  const told = [own, ...answers.flatMap(({ figures }) => figures ?? [])];
+  const told = [own, ...answers.flatMap(({ stats }) => stats ?? [])];
   const ours = processesIn(rootPid, told);
   const threads = told.filter(({ pid }) => ours.has(pid));
   const all = [
-    { pid: own.pid, thread: own.thread, mayBlock: mayBlock(), figures: own },
-    ...answers.map(({ link: { pid, thread, mayBlock }, figures }) => ({
+    { pid: own.pid, thread: own.thread, mayBlock: mayBlock(), stats: own },
+    ...answers.map(({ link: { pid, thread, mayBlock }, stats }) => ({
       pid,
       thread,
       mayBlock,
-      figures,
+      stats,
     })),
   ];
   const workers = workerReadings(
     threads,
-    all.filter(({ figures }) => figures === undefined),
+    all.filter(({ stats }) => stats === undefined),
   );
   const busy = workerPids(threads); // they do not answer then
   const watched = all.filter((each) => ours.has(each.pid) && !each.mayBlock && !busy.has(each.pid));
   return {
     threads,
     workers,
-    watched: watched.map(({ pid, thread, figures }) => ({
+    watched: watched.map(({ pid, thread, stats }) => ({
       pid,
       thread,
-      isUp: figures !== undefined,
+      isUp: stats !== undefined,
     })),
     processes: processReadings(rootPid, threads, workers),
   };
@@ -89,7 +89,7 @@ async function read(): Promise<ProgramReading> {
  * The first process with those of its servers, as it tells of them or, while it is silent, their loops do, and
  * the workers of all of them.
  */
-function processesIn(rootPid: number, told: readonly ThreadFigures[]): ReadonlySet<number> {
+function processesIn(rootPid: number, told: readonly ThreadStats[]): ReadonlySet<number> {
   const ofRoot = told.filter(({ pid }) => pid === rootPid);
   const loops = told.filter((each) => serverPidOf(each) === rootPid);
   const ours = new Set([rootPid, ...processesOf(ofRoot), ...loops.map(({ pid }) => pid)]);

@@ -1,10 +1,10 @@
 // What metrics are of: threads, processes, pools, buses, servers and their loops, each with the labels that
 // tell its samples apart. Not here: the metrics (definitions.ts).
 
-import type { ThreadFigures } from '../../agent/index.js';
+import type { ThreadStats } from '../../agent/index.js';
 import type { BusStats } from '../../bus/index.js';
-import type { HistogramSummary, PoolFigures } from '../../pool/index.js';
-import type { LoopStatus, ServerFigures } from '../../serve/index.js';
+import type { HistogramSummary, PoolSample } from '../../pool/index.js';
+import type { LoopStatus, ServerStats } from '../../serve/index.js';
 import type { ProcessReading } from './processes.js';
 import type { ProgramReading, WatchedThread } from './reading.js';
 import { busesOf, loopsOf, poolsOf, type Source, serversOf } from './sources.js';
@@ -119,7 +119,7 @@ export const upScope: Scope<WatchedThread> = {
   labelsOf: ({ pid, thread }) => ({ pid, thread }),
 };
 
-export const threadScope: Scope<ThreadFigures> = {
+export const threadScope: Scope<ThreadStats> = {
   labels: ['pid', 'thread'],
   all: ({ threads }) => threads,
   labelsOf: ({ pid, thread }) => ({ pid, thread }),
@@ -137,7 +137,7 @@ export const workerScope: Scope<WorkerReading> = {
   labelsOf: ({ slot }) => ({ slot }),
 };
 
-export const poolScope: Scope<Source<PoolFigures>> = {
+export const poolScope: Scope<Source<PoolSample>> = {
   labels: ['pid', 'thread', 'pool'],
   all: ({ threads }) => poolsOf(threads),
   labelsOf: ({ pid, thread, id }) => ({ pid, thread, pool: id }),
@@ -149,7 +149,7 @@ export const busScope: Scope<Source<BusStats>> = {
   labelsOf: ({ pid, thread, id }) => ({ pid, thread, bus: id }),
 };
 
-export const serverScope: Scope<Source<ServerFigures>> = {
+export const serverScope: Scope<Source<ServerStats>> = {
   labels: ['pid', 'thread', 'server'],
   all: ({ threads }) => serversOf(threads),
   labelsOf: ({ pid, thread, id }) => ({ pid, thread, server: id }),

@@ -1,11 +1,11 @@
 // The workers of a program, and what they told of their memory last. Each has a slot, a number that the next one
 // has when it has ended: workers come and go, and series by their pids would pile up.
 
-import type { ThreadFigures } from '../../agent/index.js';
-import type { WorkerFigures } from '../../pool/index.js';
+import type { ThreadStats } from '../../agent/index.js';
+import type { WorkerSample } from '../../pool/index.js';
 import { poolsOf } from './sources.js';
 
-type WorkerMemory = NonNullable<WorkerFigures['memory']>;
+type WorkerMemory = NonNullable<WorkerSample['memory']>;
 
 export interface ThreadPlace {
   readonly pid: number;
@@ -34,10 +34,10 @@ const known = new Map<string, KnownWorker>();
  * blocked for a while.
  */
 export function workerReadings(
-  threads: readonly ThreadFigures[],
+  threads: readonly ThreadStats[],
   silent: readonly ThreadPlace[] = [],
 ): WorkerReading[] {
-  const told = poolsOf(threads).flatMap(({ pid, thread, figures: { workers = [] } }) =>
+  const told = poolsOf(threads).flatMap(({ pid, thread, stats: { workers = [] } }) =>
     workers.map((worker) => {
       const ofProcess = worker.kind === 'process' ? worker.pid : undefined;
       const key = ofProcess === undefined ? `${pid}.${thread}.${worker.id}` : String(ofProcess);
@@ -64,8 +64,8 @@ export function workerReadings(
 }
 
 /** Those that are processes. */
-export function workerPids(threads: readonly ThreadFigures[]): Set<number> {
-  const workers = poolsOf(threads).flatMap(({ figures }) => figures.workers ?? []);
+export function workerPids(threads: readonly ThreadStats[]): Set<number> {
+  const workers = poolsOf(threads).flatMap(({ stats }) => stats.workers ?? []);
   return new Set(workers.flatMap(({ kind, pid }) => (kind === 'process' ? (pid ?? []) : [])));
 }
 
@@ -83,7 +83,7 @@ function newerOf(one: WorkerMemory | undefined, other: WorkerMemory | undefined)
 }
 
 /** Of what another version may tell, what has all its parts. */
-function memoryIn({ memory }: WorkerFigures): WorkerMemory | undefined {
+function memoryIn({ memory }: WorkerSample): WorkerMemory | undefined {
   const { atMs, heap, gc }: Partial<WorkerMemory> = Object(memory);
   return atMs === undefined || heap === undefined || gc === undefined
     ? undefined

@@ -1,9 +1,9 @@
-// Figures come from processes that may run another version of manycore, or from somebody else.
+// Stats come from processes that may run another version of manycore, or from somebody else.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ownFigures, parseFigures, type SourceKind } from '../../../src/agent/index.js';
+import { ownStats, parseStats, type SourceKind } from '../../../src/agent/index.js';
 import { addSource } from '../../../src/agent/live.js';
 import { metricDefinitions } from '../../../src/observe/metrics/definitions.js';
 import { processReadings } from '../../../src/observe/metrics/processes.js';
@@ -25,11 +25,11 @@ const loop = {
   ...{ state: 'ready', utilization: 0.5, openConnections: 1, connections: 2, requestsInFlight: 1 },
   ...{ requests: 3, bytesWritten: 4, acceptsItself: false, lagMs: 1, blockedMs: 0, turnedAway: 0 },
 };
-const others: readonly { kind: SourceKind; figures: object }[] = [
-  { kind: 'bus', figures: { sent: 1, received: 2, undelivered: 0, dropped: 0 } },
-  { kind: 'loops', figures: { loops: [loop], deployments: [{ id: 1, name: 'unit' }] } },
-  { kind: 'server', figures: { app: 'app.js', lostProcesses: 0, loops: [loop] } },
-  { kind: 'servedLoop', figures: { server: process.ppid, process: 1, loop: 1 } },
+const others: readonly { kind: SourceKind; stats: object }[] = [
+  { kind: 'bus', stats: { sent: 1, received: 2, undelivered: 0, dropped: 0 } },
+  { kind: 'loops', stats: { loops: [loop], deployments: [{ id: 1, name: 'unit' }] } },
+  { kind: 'server', stats: { app: 'app.js', lostProcesses: 0, loops: [loop] } },
+  { kind: 'servedLoop', stats: { server: process.ppid, process: 1, loop: 1 } },
 ];
 
 type Path = readonly (string | number)[];
@@ -53,31 +53,31 @@ function changed(value: unknown, path: Path, text: string): string {
   return JSON.stringify(copy).replace(JSON.stringify(mark), text);
 }
 
-test('figures in which anything is something else are read, as far as they are right', async (t) => {
+test('stats in which anything is something else are read, as far as they are right', async (t) => {
   ownRuntime(t);
   const pool = new Pool({ size: 1, worker: 'process' });
   t.after(() => pool.close());
   await pool.run(() => 1);
-  for (const { kind, figures } of others) t.after(addSource(kind, figures, () => figures));
-  const real: unknown = JSON.parse(JSON.stringify(await ownFigures()));
-  const whole = parseFigures(JSON.stringify(real));
+  for (const { kind, stats } of others) t.after(addSource(kind, stats, () => stats));
+  const real: unknown = JSON.parse(JSON.stringify(await ownStats()));
+  const whole = parseStats(JSON.stringify(real));
   assert.equal(whole?.sources.length, 5);
   const texts = fc.oneof(fc.json(), fc.constantFrom('null', '1e999', '"x"', '[null]', '{}', '5'));
   const wrong = fc.tuple(fc.constantFrom(...pathsIn(real)), texts);
   fc.assert(
     fc.property(wrong, ([path, text]) => {
-      const figures = parseFigures(changed(real, path, text));
-      if (figures === undefined) return;
-      const threads = [figures];
+      const stats = parseStats(changed(real, path, text));
+      if (stats === undefined) return;
+      const threads = [stats];
       const workers = workerReadings(threads);
       const processes = processReadings(process.pid, threads, workers);
-      const watched = [{ pid: figures.pid, thread: figures.thread, isUp: true }];
+      const watched = [{ pid: stats.pid, thread: stats.thread, isUp: true }];
       for (const { name, read, readDurations } of metricDefinitions) {
         const reading = { threads, processes, watched, workers };
         readDurations?.(reading);
         for (const { value } of read(reading)) assert.ok(Number.isFinite(value), name);
       }
-      const program = { pid: figures.pid, title: '', servers: [], threads, silent: [] };
+      const program = { pid: stats.pid, title: '', servers: [], threads, silent: [] };
       const look = { programs: [program], usage: new Map() };
       JSON.stringify(viewOf({ ...look, atMs: 1 }, { ...look, atMs: 0 }));
     }),

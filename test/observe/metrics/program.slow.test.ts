@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { ownFigures } from '../../../src/agent/index.js';
+import { ownStats } from '../../../src/agent/index.js';
 import { serveMetrics } from '../../../src/observe/index.js';
 import { processReadings } from '../../../src/observe/metrics/processes.js';
 import { Programs } from '../../../src/observe/programs.js';
@@ -135,7 +135,7 @@ test('a silent thread is asked over one connection, however often', async (t) =>
   assert.deepEqual(await up(), [0]);
   assert.deepEqual(await up(), [0]);
   assert.equal(connections, 1);
-  assert.equal(questions, 'figures\n');
+  assert.equal(questions, 'stats\n');
 });
 
 test('a socket that a killed process left is gone after a scrape', async (t) => {
@@ -203,8 +203,8 @@ test('a worker that takes the place of another has its series', async (t) => {
 test('processor time has one source: /proc, wherever it is', {
   skip: process.platform !== 'linux' && 'there is no /proc',
 }, async () => {
-  const figures = await ownFigures();
+  const stats = await ownStats();
   const told = { rssBytes: 1, userMs: 1e12, systemMs: 1e12 };
-  const [own] = processReadings(process.pid, [{ ...figures, process: told }], []);
+  const [own] = processReadings(process.pid, [{ ...stats, process: told }], []);
   assert.ok(own?.cpu !== undefined && own.cpu.userMs < told.userMs);
 });

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ThreadFigures } from '../../../src/agent/index.js';
-import { ownFigures } from '../../../src/agent/index.js';
+import type { ThreadStats } from '../../../src/agent/index.js';
+import { ownStats } from '../../../src/agent/index.js';
 import { metricsText } from '../../../src/observe/metrics/public.js';
 import { workerReadings } from '../../../src/observe/metrics/workers.js';
 import { Link } from '../../../src/worker/link.js';
@@ -72,7 +72,7 @@ for (const way of ways) {
     assert.ok(pauses.some((seconds) => seconds > 0));
   });
 
-  test(`${way.name}: a worker that is at work has the figures that it told last`, async (t) => {
+  test(`${way.name}: a worker that is at work has the stats that it told last`, async (t) => {
     ownRuntime(t);
     const pool = openPool(t, { size: 1 }, way);
     const gate = new Gate(t);
@@ -117,7 +117,7 @@ test('while nobody reads no worker is asked, and each worker once for each readi
   for (let count = 0; count < 100; count += 1) await pool.run(() => count);
   pool.stats();
   assert.equal(questions.count, 0);
-  await ownFigures();
+  await ownStats();
   assert.equal(questions.count, 2);
 });
 
@@ -168,13 +168,13 @@ interface GivenWorker {
   readonly memory?: unknown;
 }
 
-function threadWith(thread: number, workers: readonly GivenWorker[]): ThreadFigures {
-  const sources = [{ kind: 'pool', id: 1, figures: { workers } }];
+function threadWith(thread: number, workers: readonly GivenWorker[]): ThreadStats {
+  const sources = [{ kind: 'pool', id: 1, stats: { workers } }];
   return Object({ pid: 5, thread, sources });
 }
 
 /** Slots, and how many pauses each has. */
-function pausesIn(threads: readonly ThreadFigures[]): (number | undefined)[][] {
+function pausesIn(threads: readonly ThreadStats[]): (number | undefined)[][] {
   return workerReadings(threads).map(({ slot, memory: told }) => [slot, told?.gc.minor.count]);
 }
 

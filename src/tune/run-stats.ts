@@ -1,8 +1,8 @@
-// One run: how long it is, its figures, and what is better.
+// One run: how long it is, its stats, and what is better.
 
 import { CodedError } from '../errors.js';
 
-export interface Figures {
+export interface RunStats {
   /** Requests, or calls of a task, that succeeded. */
   readonly perSecond: number;
   /** Of those that failed. */
@@ -29,8 +29,8 @@ export const goals = ['throughput', 'p99', 'cpu'] as const;
 /** `throughput`: as many as possible. `p99`: the slowest fast. `cpu`: as many for each second of CPU. */
 export type Goal = (typeof goals)[number];
 
-/** More is better. NaN where the figures do not say. */
-export function scoreOf({ perSecond, p99Ms, cpuCores }: Figures, goal: Goal): number {
+/** More is better. NaN where the stats do not say. */
+export function scoreOf({ perSecond, p99Ms, cpuCores }: RunStats, goal: Goal): number {
   const scores = {
     throughput: perSecond,
     p99: 1 / (p99Ms ?? Number.NaN),
@@ -45,6 +45,6 @@ const wayOut: Readonly<Record<Goal, string>> = {
   cpu: 'no CPU time of the program can be seen: that needs /proc and a load that keeps it busy',
 };
 
-export function missingFigure(goal: Goal): CodedError {
+export function missingMeasure(goal: Goal): CodedError {
   return new CodedError('OPTION_INVALID', `the goal is ${goal}, and ${wayOut[goal]}`);
 }

@@ -1,18 +1,18 @@
-// Figures of a thread that uses manycore: plain data, the same in the process and as JSON over its socket.
+// Stats of a thread that uses manycore: plain data, the same in the process and as JSON over its socket.
 // Times are in ms, sizes in bytes. Counters begin at the start of the thread.
 
-import type { CaptureFigures } from '../context/index.js';
-import type { GcByKind, HeapFigures } from '../heap/index.js';
+import type { CaptureStats } from '../context/index.js';
+import type { GcByKind, HeapStats } from '../heap/index.js';
 
-export interface LoopFigures {
+export interface LoopStats {
   /** Time in the poller and at work, as `performance.eventLoopUtilization` counts it. */
   readonly idleMs: number;
   readonly activeMs: number;
   /** Delays of timers in the last whole second; `undefined` in the first second of sampling. */
-  readonly lag: LagFigures | undefined;
+  readonly lag: LagStats | undefined;
 }
 
-export interface LagFigures {
+export interface LagStats {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
@@ -20,29 +20,29 @@ export interface LagFigures {
   readonly worstMs: number;
 }
 
-/** Figures of the whole process, which its main thread reports alone. */
-export interface ProcessFigures {
+/** Stats of the whole process, which its main thread reports alone. */
+export interface ProcessStats {
   readonly rssBytes: number;
   readonly userMs: number;
   readonly systemMs: number;
   /**
    * The wait of a probe for a thread of libuv's pool, or its wait so far. The question before started the
-   * probe. `undefined` without `probedFigures`, and in the first answer.
+   * probe. `undefined` without `probedStats`, and in the first answer.
    */
   readonly poolWaitMs?: number | undefined;
 }
 
 /** One pool, bus, server or group of loops of this thread, with its `stats`. */
-export interface SourceFigures {
+export interface SourceStats {
   readonly kind: SourceKind;
   /** A number from 1 on, for each kind by itself. */
   readonly id: number;
-  readonly figures: object;
+  readonly stats: object;
 }
 
 export type SourceKind = 'pool' | 'bus' | 'loops' | 'server' | 'servedLoop';
 
-export interface ThreadFigures {
+export interface ThreadStats {
   readonly pid: number;
   /** 0: the main thread. */
   readonly thread: number;
@@ -52,15 +52,15 @@ export interface ThreadFigures {
   /** Version of manycore. */
   readonly version: string;
   readonly uptimeMs: number;
-  readonly loop: LoopFigures;
-  readonly heap: HeapFigures;
+  readonly loop: LoopStats;
+  readonly heap: HeapStats;
   /** Counts since sampling started. */
   readonly gc: GcByKind;
   /** Counts since sampling started. */
-  readonly captures: CaptureFigures;
+  readonly captures: CaptureStats;
   /** `undefined` in a worker thread. */
-  readonly process: ProcessFigures | undefined;
-  readonly sources: readonly SourceFigures[];
+  readonly process: ProcessStats | undefined;
+  readonly sources: readonly SourceStats[];
 }
 
 /** Work of the workers of a thread within a short time, for a time line. */
