@@ -27,8 +27,8 @@ export interface Controlled {
   readonly scale: (processes: number | Range) => Promise<void>;
 }
 
-/** Where it is asked by the same user. */
-export const controlSockets = /^serve-\d+(\.\d+)?\.sock$/;
+/** Names of the private sockets on which servers answer the same user. */
+export const privateSocketNames = /^serve-\d+(\.\d+)?\.sock$/;
 
 let opened = 0;
 

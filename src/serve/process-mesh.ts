@@ -17,19 +17,19 @@ type ToMember = Extract<ToProcess, { type: 'members' | 'introduced' | 'unreachab
 
 export class ProcessMesh<Loop extends MeshLoop> {
   readonly #descriptors: NativeDescriptors;
-  readonly #passageFd: number;
+  readonly #controlSocketFd: number;
   /** Those that have not ended. */
   readonly #loops: ReadonlySet<Loop>;
   readonly #post: (message: FromProcess) => void;
 
   constructor(
     descriptors: NativeDescriptors,
-    passageFd: number,
+    controlSocketFd: number,
     loops: ReadonlySet<Loop>,
     post: (message: FromProcess) => void,
   ) {
     this.#descriptors = descriptors;
-    this.#passageFd = passageFd;
+    this.#controlSocketFd = controlSocketFd;
     this.#loops = loops;
     this.#post = post;
   }
@@ -44,7 +44,7 @@ export class ProcessMesh<Loop extends MeshLoop> {
     const { to, fds } = message;
     try {
       if (!this.#loops.has(loop)) return;
-      callNative(() => requireNative().sendDescriptors(this.#passageFd, [...fds]));
+      callNative(() => requireNative().sendDescriptors(this.#controlSocketFd, [...fds]));
       this.#post({ type: 'introduce', loop: serial, to });
     } catch {
       loop.post({ type: 'unreachable', id: to }); // the supervisor is gone, or has no room
@@ -64,7 +64,7 @@ export class ProcessMesh<Loop extends MeshLoop> {
       loop?.post(message);
       return;
     }
-    const received = callNative(() => this.#descriptors.receive(this.#passageFd));
+    const received = callNative(() => this.#descriptors.receive(this.#controlSocketFd));
     const fds = received.map((fd) => this.#descriptors.release(fd));
     if (loop === undefined) for (const fd of fds) closeSync(fd);
     else loop.post({ ...message, fds });

@@ -25,15 +25,15 @@ interface AskedPlace<Loop> {
 }
 
 export class ProcessPlaces<Loop extends Asking> {
-  readonly #passageFd: number;
+  readonly #controlSocketFd: number;
   readonly #post: (message: FromProcess) => void;
   /** By the numbers that the supervisor gets. */
   readonly #places = new Map<number, AskedPlace<Loop>>();
   #requests = 0;
   #isOrphan = false;
 
-  constructor(passageFd: number, post: (message: FromProcess) => void) {
-    this.#passageFd = passageFd;
+  constructor(controlSocketFd: number, post: (message: FromProcess) => void) {
+    this.#controlSocketFd = controlSocketFd;
     this.#post = post;
   }
 
@@ -42,7 +42,7 @@ export class ProcessPlaces<Loop extends Asking> {
     try {
       if (loop === undefined) return;
       if (this.#isOrphan) throw new Error('the supervisor of the server is gone');
-      callNative(() => requireNative().sendDescriptors(this.#passageFd, [...fds]));
+      callNative(() => requireNative().sendDescriptors(this.#controlSocketFd, [...fds]));
       this.#requests += 1;
       this.#places.set(this.#requests, { loop, request, pid: undefined });
       this.#post({ type: 'join', loop: loop.serial, request: this.#requests });

@@ -5,15 +5,15 @@ import { callNative, type NativeAcceptor, type NativeDescriptors } from '../nati
 export class ProcessSockets<Loop> {
   readonly #acceptor: NativeAcceptor;
   readonly #descriptors: NativeDescriptors;
-  readonly #passageFd: number;
+  readonly #controlSocketFd: number;
   /** By number: the loops that listen. */
   readonly #sockets = new Map<number, Set<Loop>>();
 
-  /** Descriptors come over the passage. */
-  constructor(acceptor: NativeAcceptor, descriptors: NativeDescriptors, passageFd: number) {
+  /** Descriptors come over the control socket. */
+  constructor(acceptor: NativeAcceptor, descriptors: NativeDescriptors, controlSocketFd: number) {
     this.#acceptor = acceptor;
     this.#descriptors = descriptors;
-    this.#passageFd = passageFd;
+    this.#controlSocketFd = controlSocketFd;
   }
 
   /**
@@ -37,7 +37,7 @@ export class ProcessSockets<Loop> {
   }
 
   #receive(number: number): void {
-    const [fd = -1] = callNative(() => this.#descriptors.receive(this.#passageFd));
+    const [fd = -1] = callNative(() => this.#descriptors.receive(this.#controlSocketFd));
     this.#acceptor.addSocket(number, this.#descriptors.release(fd));
   }
 

@@ -66,7 +66,7 @@ export class ServeProcess {
   readonly #board: NativeBoard;
   readonly #acceptor: NativeAcceptor;
   readonly #descriptors: NativeDescriptors;
-  readonly #passageFd: number;
+  readonly #controlSocketFd: number;
   readonly #turnsFd: number;
   /** Until the thread that takes stacks has it. */
   #stackFd: number | undefined;
@@ -100,9 +100,9 @@ export class ServeProcess {
       () => new native.NativeAcceptor(this.#board, number, bellFds, placement, overloadMs),
     );
     // Copies that programs which this one starts do not inherit.
-    this.#passageFd = this.#descriptors.duplicate(ticket.passageFd);
-    closeSync(ticket.passageFd);
-    this.#sockets = new ProcessSockets(this.#acceptor, this.#descriptors, this.#passageFd);
+    this.#controlSocketFd = this.#descriptors.duplicate(ticket.controlSocketFd);
+    closeSync(ticket.controlSocketFd);
+    this.#sockets = new ProcessSockets(this.#acceptor, this.#descriptors, this.#controlSocketFd);
     this.#turnsFd = this.#descriptors.duplicate(ticket.turnsFd);
     closeSync(ticket.turnsFd);
     if (ticket.stackFd !== undefined) {
@@ -111,8 +111,8 @@ export class ServeProcess {
     }
     this.#up = new Wire(acceptChannel(ticket.channel).channel);
     const tellUp = (message: FromProcess): void => this.#up.post(message);
-    this.#places = new ProcessPlaces(this.#passageFd, tellUp);
-    this.#mesh = new ProcessMesh(this.#descriptors, this.#passageFd, this.#members, tellUp);
+    this.#places = new ProcessPlaces(this.#controlSocketFd, tellUp);
+    this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, tellUp);
     this.#threads = this.#makeThreads(tellUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
     // Service managers tell every process of a service; a terminal tells a group, of which we are none.

@@ -79,10 +79,10 @@ export type FromLoop =
 export type FromProcess =
   | FromBoth
   | { readonly type: 'attend'; readonly loop: number }
-  /** The descriptors go ahead over the passage. */
+  /** The descriptors go ahead over the control socket. */
   | { readonly type: 'introduce'; readonly loop: number; readonly to: number }
   /**
-   * The same for a loop, whose number is not used again. The descriptors go ahead over the passage, and
+   * The same for a loop, whose number is not used again. The descriptors go ahead over the control socket, and
    * requests are numbered by the process.
    */
   | { readonly type: 'join'; readonly loop: number; readonly request: number }
@@ -142,7 +142,7 @@ export type ToLoop =
 
 export type ToProcess =
   | ToBoth
-  /** For this loop; descriptors went ahead over the passage of the first two. */
+  /** For this loop; descriptors went ahead over the control socket for the first two. */
   | (Exclude<ToMember, { type: 'parted' }> & { readonly loop: number })
   /** For all loops. */
   | Extract<ToMember, { type: 'parted' }>
@@ -200,7 +200,7 @@ export interface ProcessTicket {
   readonly app: AppSettings;
   readonly channel: unknown;
   /** Descriptors that it was started with. */
-  readonly passageFd: number;
+  readonly controlSocketFd: number;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
   /** The memory that says whose task runs in which worker. */

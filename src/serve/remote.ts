@@ -3,7 +3,7 @@
 import { json } from 'node:stream/consumers';
 import { CodedError } from '../errors.js';
 import { nodeHttp, removeLeftSocket, socketPaths } from '../internal/index.js';
-import { controlSockets, type ServerStatus } from './control.js';
+import { privateSocketNames, type ServerStatus } from './control.js';
 import type { Range } from './options.js';
 import { loopsIn } from './status.js';
 import { addressesIn } from './status-page.js';
@@ -33,7 +33,7 @@ export class RemoteServer {
 
 /** All that run. Throws `RUNTIME_FOLDER_REFUSED`. */
 export async function remoteServers(): Promise<RemoteServer[]> {
-  const asked = socketPaths(controlSockets).map(async (path) => {
+  const asked = socketPaths(privateSocketNames).map(async (path) => {
     try {
       return [new RemoteServer(path, await ask(path, 'GET', '/status'))];
     } catch (error) {

@@ -34,8 +34,8 @@ native.watchParent(ticket.parentPid, 0, ticket.orphanMs);
 
 const descriptors = new native.NativeDescriptors();
 // A copy that programs which tasks start do not inherit.
-const passageFd = descriptors.duplicate(ticket.passageFd);
-closeSync(ticket.passageFd);
+const controlSocketFd = descriptors.duplicate(ticket.controlSocketFd);
+closeSync(ticket.controlSocketFd);
 const turns = new Turns(callNative(() => native.NativeBoard.open(ticket.turnsFd)));
 const gate = new Gate(1);
 const sessions = new Map<number, { readonly session: Session; readonly pid: number }>();
@@ -79,7 +79,7 @@ function join(place: number, pid: number): void {
 }
 
 function receive(): Record<string, number> {
-  const fds = callNative(() => descriptors.receive(passageFd));
+  const fds = callNative(() => descriptors.receive(controlSocketFd));
   return Object.fromEntries(fds.map((fd, at) => [channelFds[at], descriptors.release(fd)]));
 }
 

@@ -12,7 +12,7 @@ export interface SharedWorkerTicket {
   readonly worker: number;
   readonly channel: unknown;
   /** Where the descriptors of places come from. */
-  readonly passageFd: number;
+  readonly controlSocketFd: number;
   /** The memory of `Turns`. */
   readonly turnsFd: number;
 }
@@ -84,7 +84,7 @@ export function parseSharedWorkerTicket(ticket: unknown): SharedWorkerTicket {
     orphanMs: number('orphanMs'),
     worker: number('worker'),
     channel: fields.get('channel'),
-    passageFd: number('passageFd'),
+    controlSocketFd: number('controlSocketFd'),
     turnsFd: number('turnsFd'),
   };
 }

@@ -1,5 +1,6 @@
-// A child process of our own program that is told things by JSON over a wire, and gets descriptors over
-// a passage beside it: a process of a server, a shared worker. Not here: what is said, and when it ends.
+// A child process of our own program that gets messages as JSON over a wire, and descriptors over a control
+// socket (SCM_RIGHTS) beside it: a process of a server, a shared worker. Not here: the messages themselves,
+// and when the process ends.
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { closeSync } from 'node:fs';
@@ -12,9 +13,9 @@ import { jsonOf, ownOf } from '../internal/index.js';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
 import { inheritedEnvironment, inheritedFlags } from './flags.js';
 
-/** Descriptors of the process: the wire's, the passage's, then those that it is given. */
+/** Descriptors of the process: the wire's, the control socket's, then those that the caller gives. */
 const wireAt = 3;
-const passageAt = 4;
+const controlSocketAt = 4;
 const firstGivenAt = 5;
 /** What it tells is short; a program in it may send anything. */
 const maxFrameBytes = 1024 * 1024;
@@ -22,7 +23,7 @@ const maxFrameBytes = 1024 * 1024;
 /** What a process has to know to take its end. Part of its ticket. */
 export interface WireTicket {
   readonly channel: unknown;
-  readonly passageFd: number;
+  readonly controlSocketFd: number;
 }
 
 export interface WiredOptions {
@@ -42,16 +43,16 @@ export class WiredProcess<Message extends object> {
   readonly child: ChildProcess;
   readonly wire: Wire<Message>;
   readonly #descriptors: NativeDescriptors;
-  readonly #passageFd: number;
+  readonly #controlSocketFd: number;
 
   /** Throws `WORKER_START_FAILED`, `NATIVE_MISSING`, `NATIVE_REFUSED`. */
   constructor(options: WiredOptions) {
     this.#descriptors = new (requireNative().NativeDescriptors)();
     const [ours = -1, theirs = -1] = callNative(() => this.#descriptors.createSocketPair());
-    this.#passageFd = ours;
+    this.#controlSocketFd = ours;
     try {
       const offer = offerChannel('socket', { worker: 'process', spin: false, maxFrameBytes });
-      const wireTicket = { channel: offer.ticket, passageFd: passageAt };
+      const wireTicket = { channel: offer.ticket, controlSocketFd: controlSocketAt };
       this.child = start(options, wireTicket, [...offer.stdio, theirs]);
       // Without descriptors left there is none, whatever its type says.
       const stdio: readonly unknown[] = Array.isArray(this.child.stdio) ? this.child.stdio : [];
@@ -71,12 +72,12 @@ export class WiredProcess<Message extends object> {
 
   /** All or none; they stay the caller's. Throws `NATIVE_REFUSED` when it does not take them. */
   sendDescriptors(fds: readonly number[]): void {
-    callNative(() => requireNative().sendDescriptors(this.#passageFd, [...fds]));
+    callNative(() => requireNative().sendDescriptors(this.#controlSocketFd, [...fds]));
   }
 
   /** Those of the next message, for `use` alone. Throws `NATIVE_REFUSED` when there is none. */
   receiveDescriptors(use: (fds: readonly number[]) => void): void {
-    const fds = callNative(() => this.#descriptors.receive(this.#passageFd));
+    const fds = callNative(() => this.#descriptors.receive(this.#controlSocketFd));
     try {
       use(fds);
     } finally {
