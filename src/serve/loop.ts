@@ -14,6 +14,7 @@ import { listenWith, loadApp } from './app.js';
 import { boardAt, mostSockets, Row } from './board.js';
 import { Connections } from './connections.js';
 import { Drain } from './drain.js';
+import { Leases } from './leases.js';
 import {
   type ListenHandle,
   type ListenHooks,
@@ -24,7 +25,6 @@ import { LoopThreads } from './loop-threads.js';
 import { Member } from './member.js';
 import { supervisorMember } from './mesh.js';
 import { refuseMisdirected } from './misdirected.js';
-import { Places } from './places.js';
 import { type ProgramLoop, setProgramLoop } from './program-loop.js';
 import {
   type AppSettings,
@@ -40,8 +40,8 @@ export interface LoopOptions {
   readonly process: number;
   readonly index: number;
   readonly acceptorKey: number;
-  /** The memory that says whose task runs in which worker; stays the caller's. */
-  readonly turnsFd: number;
+  /** The memory of `ActiveLeases`; stays the caller's. */
+  readonly activeLeasesFd: number;
   readonly app: AppSettings;
   /** Tells the process. */
   readonly post: (message: FromLoop) => void;
@@ -74,7 +74,7 @@ export class Loop {
   readonly #quieted = new Set<ListenHandle>();
   readonly #asked = new Map<number, (answer: ListenAnswer) => void>();
   readonly #drain: Drain;
-  readonly #places: Places;
+  readonly #leases: Leases;
   readonly #member: Member;
   readonly #threads: LoopThreads;
   /** What a program of ours sees of this. */
@@ -103,9 +103,9 @@ export class Loop {
       () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),
       () => finishWork(() => this.#end()),
     );
-    const { post, turnsFd } = options;
-    this.#places = new Places({ count: options.app.workers, turnsFd, post });
-    useSharedWorkers(this.#places);
+    const { post, activeLeasesFd } = options;
+    this.#leases = new Leases({ count: options.app.workers, activeLeasesFd, post });
+    useSharedWorkers(this.#leases);
     this.#member = new Member(post);
     this.#threads = new LoopThreads(post);
     this.#program = {
@@ -154,12 +154,12 @@ export class Loop {
         this.#asked.get(parsed.request)?.(parsed.answer);
         this.#asked.delete(parsed.request);
         break;
-      case 'placed':
-      case 'unplaced':
-        this.#places.receive(parsed);
+      case 'granted':
+      case 'leaseEnded':
+        this.#leases.receive(parsed);
         break;
       case 'orphaned':
-        this.#places.isOver = true;
+        this.#leases.isOver = true;
         this.#member.receive({ type: 'unreachable', id: supervisorMember }); // nobody else says so
         break;
       case 'members':

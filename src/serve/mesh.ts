@@ -5,7 +5,7 @@
 // Not here: what is said (bus/), and whose memory is free when (channels/shm/burials.ts).
 
 import { type ChannelEnd, type MemberName, Members } from '../channels/index.js';
-import { copiesOf } from './copies.js';
+import { dupFds } from './dup-fds.js';
 import type { ToProcess } from './protocol.js';
 
 /** The number of the supervisor's own process among the members. */
@@ -88,7 +88,7 @@ export class Mesh {
   }
 
   #accept(from: MemberName, fds: readonly number[]): void {
-    const end = this.#arena?.accept(from, copiesOf(fds));
+    const end = this.#arena?.accept(from, dupFds(fds));
     if (end === undefined) return;
     this.#ends.set(from.id, end);
     this.#onMember(from.id, end);

@@ -15,8 +15,8 @@ import {
 } from '../native.js';
 import { boardAt, Row } from './board.js';
 import { Loop } from './loop.js';
+import { ProcessLeases } from './process-leases.js';
 import { type MeshLoop, ProcessMesh } from './process-mesh.js';
-import { ProcessPlaces } from './process-places.js';
 import { ProcessSockets } from './process-sockets.js';
 import { ProcessThreads } from './process-threads.js';
 import {
@@ -67,14 +67,14 @@ export class ServeProcess {
   readonly #acceptor: NativeAcceptor;
   readonly #descriptors: NativeDescriptors;
   readonly #controlSocketFd: number;
-  readonly #turnsFd: number;
+  readonly #activeLeasesFd: number;
   /** Until the thread that takes stacks has it. */
   #stackFd: number | undefined;
   readonly #up: Wire<FromProcess>;
   /** Those that have not ended. */
   readonly #loops = new Set<LoopEnd>();
   readonly #asked = new Map<number, Asked>();
-  readonly #places: ProcessPlaces<LoopEnd>;
+  readonly #leases: ProcessLeases<LoopEnd>;
   /** Those, and the threads beside them. */
   readonly #members = new Set<MeshLoop>();
   readonly #mesh: ProcessMesh<MeshLoop>;
@@ -103,15 +103,15 @@ export class ServeProcess {
     this.#controlSocketFd = this.#descriptors.duplicate(ticket.controlSocketFd);
     closeSync(ticket.controlSocketFd);
     this.#sockets = new ProcessSockets(this.#acceptor, this.#descriptors, this.#controlSocketFd);
-    this.#turnsFd = this.#descriptors.duplicate(ticket.turnsFd);
-    closeSync(ticket.turnsFd);
+    this.#activeLeasesFd = this.#descriptors.duplicate(ticket.activeLeasesFd);
+    closeSync(ticket.activeLeasesFd);
     if (ticket.stackFd !== undefined) {
       this.#stackFd = this.#descriptors.duplicate(ticket.stackFd);
       closeSync(ticket.stackFd);
     }
     this.#up = new Wire(acceptChannel(ticket.channel).channel);
     const tellUp = (message: FromProcess): void => this.#up.post(message);
-    this.#places = new ProcessPlaces(this.#controlSocketFd, tellUp);
+    this.#leases = new ProcessLeases(this.#controlSocketFd, tellUp);
     this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, tellUp);
     this.#threads = this.#makeThreads(tellUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
@@ -125,7 +125,7 @@ export class ServeProcess {
     // Without a supervisor nobody would reload or replace us: finish what is there, and leave.
     this.#up.onClose = () => {
       for (const loop of this.#loops) loop.post({ type: 'orphaned' });
-      this.#places.watch();
+      this.#leases.watch();
       this.#drain(this.#ticket.drainTimeoutMs);
     };
   }
@@ -196,7 +196,7 @@ export class ServeProcess {
   #loopOptions(index: number) {
     const { process: number, app } = this.#ticket;
     const { key: acceptorKey } = this.#acceptor;
-    return { process: number, index, acceptorKey, turnsFd: this.#turnsFd, app };
+    return { process: number, index, acceptorKey, activeLeasesFd: this.#activeLeasesFd, app };
   }
 
   #startThread(index: number): LoopEnd {
@@ -254,11 +254,11 @@ export class ServeProcess {
         // What the program still has in its event loop would keep the thread.
         setTimeout(() => loop.end(), exitGraceMs).unref();
         break;
-      case 'join':
-        this.#places.ask(this.#loops.has(loop) ? loop : undefined, message);
+      case 'acquire':
+        this.#leases.acquire(this.#loops.has(loop) ? loop : undefined, message);
         break;
-      case 'part':
-        this.#places.part(loop, message.request);
+      case 'release':
+        this.#leases.release(loop, message.request);
         break;
       case 'attend':
       case 'introduce':
@@ -338,9 +338,9 @@ export class ServeProcess {
       case 'askStack':
         void this.#tellStack(message.index);
         break;
-      case 'placed':
-      case 'unplaced':
-        this.#places.tell(message);
+      case 'granted':
+      case 'leaseEnded':
+        this.#leases.receive(message);
         break;
       case 'members':
       case 'introduced':
@@ -414,7 +414,7 @@ export class ServeProcess {
     this.#threads.loopEnded(loop);
     this.#sockets.forget(loop);
     this.#dropUnused();
-    this.#places.forget(loop);
+    this.#leases.forget(loop);
     this.#up.post({ type: 'loopEnded', loop: loop.serial });
     if (loop.isDraining) {
       const { count, deadlineMs } = this.#wanted ?? {};

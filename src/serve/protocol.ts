@@ -4,7 +4,7 @@
 
 import { type MemberName, memberFdCount } from '../channels/index.js';
 import { CodedError } from '../errors.js';
-import { channelFds, type GivenPlace } from '../worker/index.js';
+import { channelFds, type GrantedLease } from '../worker/index.js';
 import type { Placement, Range } from './options.js';
 
 /** What a program asked for with `listen()`; -1 for what does not apply, as in Node's own cluster. */
@@ -56,8 +56,8 @@ type FromBoth =
   | { readonly type: 'drained' }
   /** It listens on the socket with this number no more. Of a process: none of its loops does. */
   | { readonly type: 'unlisten'; readonly number: number }
-  /** It gives back a place that it has asked for. */
-  | { readonly type: 'part'; readonly request: number };
+  /** Ends a lease that was requested, or granted. */
+  | { readonly type: 'release'; readonly request: number };
 
 export type FromLoop =
   | FromBoth
@@ -73,8 +73,8 @@ export type FromLoop =
       readonly data: unknown;
     }
   | { readonly type: 'endThread'; readonly thread: number }
-  /** It asks for a place in a worker of the server; `fds` are of its channel, and the process's to close. */
-  | { readonly type: 'join'; readonly request: number; readonly fds: readonly number[] };
+  /** Requests a lease in a worker of the server; `fds` are of its channel, and the process's to close. */
+  | { readonly type: 'acquire'; readonly request: number; readonly fds: readonly number[] };
 
 export type FromProcess =
   | FromBoth
@@ -82,10 +82,10 @@ export type FromProcess =
   /** The descriptors go ahead over the control socket. */
   | { readonly type: 'introduce'; readonly loop: number; readonly to: number }
   /**
-   * The same for a loop, whose number is not used again. The descriptors go ahead over the control socket, and
-   * requests are numbered by the process.
+   * Requests a lease for a loop, whose number is not used again. The descriptors go ahead over the control
+   * socket, and requests are numbered by the process.
    */
-  | { readonly type: 'join'; readonly loop: number; readonly request: number }
+  | { readonly type: 'acquire'; readonly loop: number; readonly request: number }
   /** It drains, and has taken its last connection. */
   | { readonly type: 'leaving' }
   | { readonly type: 'loopEnded'; readonly loop: number }
@@ -99,15 +99,15 @@ type ToBoth =
   | { readonly type: 'answer'; readonly request: number; readonly answer: ListenAnswer }
   /** Take no connection any more, answer what is there, close within `deadlineMs`. */
   | { readonly type: 'drain'; readonly deadlineMs: number }
-  /** The loop has the place that it has asked for. */
-  | { readonly type: 'placed'; readonly request: number; readonly given: GivenPlace }
-  /** It has it no more, or will not get it. */
+  /** The loop has the lease that it has requested. */
+  | { readonly type: 'granted'; readonly request: number; readonly lease: GrantedLease }
+  /** The lease has ended, or is not granted. */
   | {
-      readonly type: 'unplaced';
+      readonly type: 'leaseEnded';
       readonly request: number;
       readonly exitCode: number | null;
       readonly signal: string | null;
-      /** Why there is none. */
+      /** The reason of a refusal. */
       readonly message?: string | undefined;
     };
 
@@ -137,7 +137,7 @@ export type ToLoop =
       readonly thread: number;
       readonly error: TravelledError | undefined;
     }
-  /** The supervisor is gone: there are no more places. */
+  /** The supervisor is gone: no lease is granted any more. */
   | { readonly type: 'orphaned' };
 
 export type ToProcess =
@@ -203,8 +203,8 @@ export interface ProcessTicket {
   readonly controlSocketFd: number;
   readonly boardFd: number;
   readonly bellFds: readonly number[];
-  /** The memory that says whose task runs in which worker. */
-  readonly turnsFd: number;
+  /** The memory of `ActiveLeases`. */
+  readonly activeLeasesFd: number;
   /** Where stacks of a program in the main thread are asked for. */
   readonly stackFd: number | undefined;
 }
@@ -217,7 +217,7 @@ export interface LoopTicket {
   /** Of the process's listener thread. */
   readonly acceptorKey: number;
   /** Open in the process as long as this loop starts. */
-  readonly turnsFd: number;
+  readonly activeLeasesFd: number;
   readonly app: AppSettings;
   readonly channel: unknown;
 }
@@ -297,7 +297,7 @@ function fromBoth(fields: Fields): FromBoth {
       return { type, request: integerIn(fields, 'request'), query: queryIn(fields) };
     case 'failed':
       return { type, error: errorIn(fields) };
-    case 'part':
+    case 'release':
       return { type, request: integerIn(fields, 'request') };
     case 'unlisten':
       return { type, number: integerIn(fields, 'number') };
@@ -311,7 +311,7 @@ export function parseFromLoop(message: unknown): FromLoop {
   const fields = fieldsOf(message, fromBelow);
   const type = fields.get('type');
   switch (type) {
-    case 'join':
+    case 'acquire':
       return {
         type,
         request: integerIn(fields, 'request'),
@@ -337,7 +337,7 @@ export function parseFromProcess(message: unknown): FromProcess {
   const number = (name: string): number => integerIn(fields, name);
   const type = fields.get('type');
   switch (type) {
-    case 'join':
+    case 'acquire':
       return { type, loop: number('loop'), request: number('request') };
     case 'attend':
       return { type, loop: number('loop') };
@@ -357,7 +357,7 @@ export function parseFromProcess(message: unknown): FromProcess {
 }
 
 const meshTypes = ['members', 'introduced', 'unreachable', 'parted'];
-const toBothTypes = ['answer', 'drain', 'placed', 'unplaced', ...meshTypes];
+const toBothTypes = ['answer', 'drain', 'granted', 'leaseEnded', ...meshTypes];
 const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned', 'threadEnded']);
 const toProcessTypes: ReadonlySet<unknown> = new Set([
   ...toBothTypes,

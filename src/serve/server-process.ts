@@ -172,11 +172,11 @@ export class ServerProcess implements MemberProcess {
       case 'stack':
         this.#stackTold(message.index, message.stack);
         break;
-      case 'join':
-        this.#join(message.loop, message.request);
+      case 'acquire':
+        this.#acquire(message.loop, message.request);
         break;
-      case 'part':
-        this.#workers.part(this, message.request);
+      case 'release':
+        this.#workers.release(this, message.request);
         break;
       case 'attend':
         this.#mesh?.attend(this, message.loop);
@@ -211,15 +211,15 @@ export class ServerProcess implements MemberProcess {
   }
 
   /** The descriptors came ahead of the message. */
-  #join(loop: number, request: number): void {
+  #acquire(loop: number, request: number): void {
     const onEnded = ({ exitCode, signal, error }: WorkerExit): void => {
       const message = error?.message;
-      this.#post({ type: 'unplaced', request, exitCode, signal, message });
+      this.#post({ type: 'leaseEnded', request, exitCode, signal, message });
     };
     try {
       this.#process.receiveDescriptors((fds) =>
-        this.#workers.join({ process: this, loop }, request, fds, {
-          onGiven: (given) => this.#post({ type: 'placed', request, given }),
+        this.#workers.acquire({ process: this, loop }, request, fds, {
+          onGranted: (lease) => this.#post({ type: 'granted', request, lease }),
           onEnded,
         }),
       );

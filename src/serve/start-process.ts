@@ -30,7 +30,7 @@ export function startProcess(options: StartOptions): Started {
   let stackWatch: StackWatch | undefined;
   try {
     if (options.serve.loops.max === 1) stackWatch = new StackWatch();
-    const fds = [options.boardFd, options.workers.turnsFd, ...options.bellFds];
+    const fds = [options.boardFd, options.workers.activeLeasesFd, ...options.bellFds];
     const { owner, processes } = options.serve;
     const process = new WiredProcess<ToProcess>({
       entry: new URL('./serve-entry.js', import.meta.url),
@@ -52,7 +52,7 @@ export function startProcess(options: StartOptions): Started {
 function ticketOf(
   { number, app, bellFds, serve }: StartOptions,
   wire: WireTicket,
-  [boardFd = -1, turnsFd = -1, ...others]: readonly number[],
+  [boardFd = -1, activeLeasesFd = -1, ...others]: readonly number[],
 ): ProcessTicket {
   const { loops, placement, overloadMs, startTimeoutMs, drainTimeoutMs } = serve;
   return {
@@ -67,7 +67,7 @@ function ticketOf(
     app,
     ...wire,
     boardFd,
-    turnsFd,
+    activeLeasesFd,
     bellFds: others.slice(0, bellFds.length),
     stackFd: others[bellFds.length],
   };

@@ -1,3 +1,4 @@
+export { ActiveLeases } from './active-leases.js';
 export { blocksOf, bufferCarrier, encodedOf } from './buffers.js';
 export { type Call, parcelsOf } from './call.js';
 export { ItemFailure, type Mapper, pairAt, runChunk } from './chunk.js';
@@ -35,15 +36,14 @@ export { isSharedMemory, shared, sharedMemoryProblem } from './shared.js';
 export { SharedProcess } from './shared-process.js';
 export { channelFds } from './shared-protocol.js';
 export {
-  type GivenPlace,
-  SharedPlace,
+  type GrantedLease,
+  SharedLease,
   type SharedWorkers,
   sharedWorkers,
   useSharedWorkers,
 } from './shared-workers.js';
 export { failureOfStart, type StartFailure } from './start-failure.js';
 export { type AnyGenerator, generatorOf } from './stream-sender.js';
-export { Turns } from './turns.js';
 export type {
   DurableOptions,
   RemoteWorkers,

@@ -1,12 +1,13 @@
 // The program of a worker that several parents share: a session with each, one task at a time for all of
-// them. It leaves when whoever started it closes the wire, and soon after that one's end: what parents
-// have begun may end first.
+// them. It exits when the supervisor closes the wire, and soon after the supervisor's end: tasks that have
+// begun may end first.
 
 import { closeSync } from 'node:fs';
 import { acceptChannel, Wire } from '../channels/index.js';
 import { clearInterval, nowMs, setInterval } from '../internal/index.js';
 import { callNative, requireNative } from '../native.js';
 import { isAlive } from '../proc/index.js';
+import { ActiveLeases } from './active-leases.js';
 import { taskSignal } from './current-task.js';
 import { Gate } from './gate.js';
 import { markAsWorker } from './inside.js';
@@ -19,11 +20,10 @@ import {
   parseSharedWorkerTicket,
   parseToSharedWorker,
 } from './shared-protocol.js';
-import { Turns } from './turns.js';
 
-/** A task of a parent that is gone may end by its signal for so long, in ms. */
+/** Time for an orphaned task to end by its signal, in ms. */
 const abandonedMs = 1000;
-const lookAgainMs = 100;
+const pollMs = 100;
 
 const ticket = parseSharedWorkerTicket(JSON.parse(process.argv.splice(2, 1)[0] ?? 'null'));
 markAsWorker({ number: ticket.worker, taskSignal, report });
@@ -33,15 +33,17 @@ for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
 native.watchParent(ticket.parentPid, 0, ticket.orphanMs);
 
 const descriptors = new native.NativeDescriptors();
-// A copy that programs which tasks start do not inherit.
+// A duplicate that child programs of tasks do not inherit.
 const controlSocketFd = descriptors.duplicate(ticket.controlSocketFd);
 closeSync(ticket.controlSocketFd);
-const turns = new Turns(callNative(() => native.NativeBoard.open(ticket.turnsFd)));
+const activeLeases = new ActiveLeases(
+  callNative(() => native.NativeBoard.open(ticket.activeLeasesFd)),
+);
 const gate = new Gate(1);
 const sessions = new Map<number, { readonly session: Session; readonly pid: number }>();
 let isOrphan = false;
 
-// Only of whose task it may come: to the others it is the end of a worker, as any.
+// Reported to the parent whose task may have thrown it: for the others a worker has ended.
 beforeFatal((error) => {
   for (const { session } of sessions.values()) if (session.isAtWork) session.uncaught(error);
 });
@@ -49,20 +51,20 @@ beforeFatal((error) => {
 const wire = new Wire<FromSharedWorker>(acceptChannel(ticket.channel).channel);
 wire.onMessage = (message) => {
   const parsed = parseToSharedWorker(message);
-  if (parsed.type === 'join') join(parsed.place, parsed.pid);
-  else if (parsed.type === 'part') part(parsed.place);
+  if (parsed.type === 'grant') grant(parsed.lease, parsed.pid);
+  else if (parsed.type === 'release') release(parsed.lease);
   else for (const { session } of sessions.values()) session.retire();
 };
 wire.onClose = () => {
   isOrphan = true;
   leaveWhenEmpty();
-  // Nobody tells any more which parents are gone; and this keeps the process, as the wire did.
+  // No message reports any more which parents are gone. The timer keeps the process alive, as the wire did.
   setInterval(() => {
-    for (const [place, { pid }] of sessions) if (!isAlive(pid)) part(place);
-  }, lookAgainMs);
+    for (const [lease, { pid }] of sessions) if (!isAlive(pid)) release(lease);
+  }, pollMs);
 };
 
-function join(place: number, pid: number): void {
+function grant(lease: number, pid: number): void {
   const session = new Session({
     end: acceptChannel({ kind: 'shm', worker: 'process', spin: false, ...receive() }),
     gate,
@@ -71,11 +73,11 @@ function join(place: number, pid: number): void {
     onLearn: () => {},
     onTurn: (isAtWork) => {
       if (isAtWork) session.takeTurn();
-      turns.set(ticket.worker, isAtWork ? place : 0);
+      activeLeases.set(ticket.worker, isAtWork ? lease : 0);
     },
-    onClose: () => part(place),
+    onClose: () => release(lease),
   });
-  sessions.set(place, { session, pid });
+  sessions.set(lease, { session, pid });
 }
 
 function receive(): Record<string, number> {
@@ -83,23 +85,23 @@ function receive(): Record<string, number> {
   return Object.fromEntries(fds.map((fd, at) => [channelFds[at], descriptors.release(fd)]));
 }
 
-function part(place: number): void {
-  const { session } = sessions.get(place) ?? {};
+function release(lease: number): void {
+  const { session } = sessions.get(lease) ?? {};
   if (session === undefined) return;
-  sessions.delete(place);
+  sessions.delete(lease);
   session.destroy();
   if (session.isAtWork) endAbandoned(session);
-  wire.post({ type: 'parted', place });
+  wire.post({ type: 'released', lease });
   leaveWhenEmpty();
 }
 
-/** The others wait for a task whose parent is gone: not for ever. */
+/** Limits how long the other parents wait for a task whose parent is gone. */
 function endAbandoned(session: Session): void {
   const endMs = nowMs() + abandonedMs;
   const timer = setInterval(() => {
     if (!session.isAtWork) clearInterval(timer);
     else if (nowMs() > endMs) leave(true);
-  }, lookAgainMs);
+  }, pollMs);
 }
 
 function leaveWhenEmpty(): void {

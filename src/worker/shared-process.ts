@@ -1,5 +1,5 @@
-// A shared worker as whoever started it sees it: its process, the wire to it, and the places in it.
-// Not here: who is given a place in which worker (serve/workers.ts).
+// A shared worker as the supervisor that started it sees it: its process, the wire to it, and its leases.
+// Not here: which worker a lease is granted in (serve/workers.ts).
 
 import { fewestBlockingThreads } from '../blocking-pool/index.js';
 import type { Wire } from '../channels/index.js';
@@ -15,15 +15,15 @@ import type { WorkerExit } from './types.js';
 import { WiredProcess, type WireTicket } from './wired-process.js';
 
 export interface SharedProcessOptions {
-  /** Its number in `Turns`. */
+  /** The worker's number in `ActiveLeases`. */
   readonly worker: number;
-  readonly turnsFd: number;
+  readonly activeLeasesFd: number;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
-  /** It may go on for so long when this process has ended, in ms. */
+  /** Maximum time to go on after the end of this process, in ms. */
   readonly orphanMs: number;
-  /** A place is empty. */
-  readonly onParted: (place: number) => void;
+  /** Called when a lease has ended. */
+  readonly onReleased: (lease: number) => void;
   /** Called once, last of all. */
   readonly onExit: (exit: WorkerExit) => void;
 }
@@ -35,34 +35,42 @@ export class SharedProcess {
   readonly #process: WiredProcess<ToSharedWorker>;
 
   /** Throws `WORKER_START_FAILED`, `NATIVE_REFUSED`. */
-  constructor({ worker, turnsFd, uid, gid, orphanMs, onParted, onExit }: SharedProcessOptions) {
+  constructor({
+    worker,
+    activeLeasesFd,
+    uid,
+    gid,
+    orphanMs,
+    onReleased,
+    onExit,
+  }: SharedProcessOptions) {
     this.worker = worker;
-    const ticket = (wire: WireTicket, [turns = -1]: readonly number[]): SharedWorkerTicket => {
+    const ticket = (wire: WireTicket, [leases = -1]: readonly number[]): SharedWorkerTicket => {
       return {
         kind: 'shared-worker',
         parentPid: process.pid,
         orphanMs,
         worker,
         ...wire,
-        turnsFd: turns,
+        activeLeasesFd: leases,
       };
     };
     this.#process = new WiredProcess({
       entry: sharedEntryFile(),
-      fds: [turnsFd],
+      fds: [activeLeasesFd],
       ticket,
       uid,
       gid,
       blockingThreads: fewestBlockingThreads,
     });
     const { child, wire } = this.#process;
-    child.on('error', () => {}); // of one that did not start: thrown here
+    child.on('error', () => {}); // a process that did not start: thrown here
     if (child.pid === undefined) {
       throw new CodedError('WORKER_START_FAILED', 'the system has started no shared worker');
     }
     this.pid = child.pid;
     child.unref();
-    wire.onMessage = (message) => this.#receive(message, onParted);
+    wire.onMessage = (message) => this.#receive(message, onReleased);
     wire.onClose = (error) => {
       if (error !== undefined) this.kill();
     };
@@ -75,38 +83,38 @@ export class SharedProcess {
     });
   }
 
-  /** Tasks may write anything to its descriptors: the worker ends, not whoever started it. */
-  #receive(message: unknown, onParted: (place: number) => void): void {
-    let place: number;
+  /** Kills the worker for an invalid message: tasks may write anything to its descriptors. */
+  #receive(message: unknown, onReleased: (lease: number) => void): void {
+    let lease: number;
     try {
-      place = parseFromSharedWorker(message).place;
+      lease = parseFromSharedWorker(message).lease;
     } catch {
       this.kill();
       return;
     }
-    onParted(place);
+    onReleased(lease);
   }
 
   /**
-   * Seats a parent of the process `pid`; `fds` are those of its channel (`channelFds`), and stay the
-   * caller's. Throws `NATIVE_REFUSED` when the worker does not take them; then nothing was done.
+   * Grants a lease to a parent in the process `pid`; `fds` are those of its channel (`channelFds`), and stay
+   * the caller's. Throws `NATIVE_REFUSED` when the worker does not take them; then nothing was done.
    */
-  join(place: number, pid: number, fds: readonly number[]): void {
+  grant(lease: number, pid: number, fds: readonly number[]): void {
     this.#process.sendDescriptors(fds);
-    this.#wire.post({ type: 'join', place, pid });
+    this.#wire.post({ type: 'grant', lease, pid });
   }
 
-  /** Gives a place back: of a parent that is gone, or waits no longer. `onParted` follows. */
-  part(place: number): void {
-    this.#wire.post({ type: 'part', place });
+  /** Ends a lease whose parent is gone, or waits no longer. `onReleased` follows. */
+  release(lease: number): void {
+    this.#wire.post({ type: 'release', lease });
   }
 
-  /** Asks its parents to go elsewhere. */
+  /** Requests all parents to move to other workers. */
   retire(): void {
     this.#wire.post({ type: 'retire' });
   }
 
-  /** Asks it to leave once nobody has a place in it. Keeps the event loop alive until it has. */
+  /** Requests the worker to exit once it has no lease. Keeps the event loop alive until it has. */
   close(): void {
     this.#process.child.ref();
     this.#wire.close();

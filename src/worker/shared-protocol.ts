@@ -1,34 +1,34 @@
-// What a shared worker and whoever started it tell each other, as JSON over a socket pair.
+// Messages between a shared worker and the supervisor that started it, as JSON over a socket pair.
 
 import { CodedError } from '../errors.js';
 
-/** What a shared worker is started with, as its one argument. Descriptors by their numbers there. */
+/** The one argument of a shared worker. Descriptors have their numbers in that process. */
 export interface SharedWorkerTicket {
   readonly kind: 'shared-worker';
   readonly parentPid: number;
-  /** The worker may go on for so long when its parent has ended, in ms. */
+  /** Maximum time to go on after the end of the supervisor, in ms. */
   readonly orphanMs: number;
-  /** Its number in `Turns`. */
+  /** The worker's number in `ActiveLeases`. */
   readonly worker: number;
   readonly channel: unknown;
-  /** Where the descriptors of places come from. */
+  /** Carries the descriptors of each lease. */
   readonly controlSocketFd: number;
-  /** The memory of `Turns`. */
-  readonly turnsFd: number;
+  /** The memory of `ActiveLeases`. */
+  readonly activeLeasesFd: number;
 }
 
 export type ToSharedWorker =
-  /** A parent, in the process `pid`, has a place; the descriptors of its channel were sent ahead. */
-  | { readonly type: 'join'; readonly place: number; readonly pid: number }
-  /** It has it no more. */
-  | { readonly type: 'part'; readonly place: number }
-  /** All parents are to go elsewhere, once it has answered what they have sent. */
+  /** A parent, in the process `pid`, has this lease; the descriptors of its channel were sent ahead. */
+  | { readonly type: 'grant'; readonly lease: number; readonly pid: number }
+  /** The lease ends. */
+  | { readonly type: 'release'; readonly lease: number }
+  /** All parents move to other workers, once the tasks that they have sent are answered. */
   | { readonly type: 'retire' };
 
-/** The place is empty: its parent has closed the channel, or `part` was done. */
+/** The lease has ended: its parent has closed the channel, or `release` was done. */
 export interface FromSharedWorker {
-  readonly type: 'parted';
-  readonly place: number;
+  readonly type: 'released';
+  readonly lease: number;
 }
 
 /** Descriptors of a channel over shared memory, in the order in which they are sent. */
@@ -46,10 +46,10 @@ function fieldsOf(value: unknown): ReadonlyMap<string, unknown> {
   return new Map(Object.entries(value));
 }
 
-function placeOf(fields: ReadonlyMap<string, unknown>): number {
-  const place = fields.get('place');
-  if (typeof place !== 'number' || !Number.isInteger(place) || place < 1) throw unknownMessage();
-  return place;
+function leaseOf(fields: ReadonlyMap<string, unknown>): number {
+  const lease = fields.get('lease');
+  if (typeof lease !== 'number' || !Number.isInteger(lease) || lease < 1) throw unknownMessage();
+  return lease;
 }
 
 /** Throws `WORKER_PROTOCOL`; so do those below. */
@@ -58,16 +58,16 @@ export function parseToSharedWorker(message: unknown): ToSharedWorker {
   const type = fields.get('type');
   const pid = fields.get('pid');
   if (type === 'retire') return { type };
-  const place = placeOf(fields);
-  if (type === 'part') return { type, place };
-  if (type === 'join' && typeof pid === 'number') return { type, place, pid };
+  const lease = leaseOf(fields);
+  if (type === 'release') return { type, lease };
+  if (type === 'grant' && typeof pid === 'number') return { type, lease, pid };
   throw unknownMessage();
 }
 
 export function parseFromSharedWorker(message: unknown): FromSharedWorker {
   const fields = fieldsOf(message);
-  if (fields.get('type') !== 'parted') throw unknownMessage();
-  return { type: 'parted', place: placeOf(fields) };
+  if (fields.get('type') !== 'released') throw unknownMessage();
+  return { type: 'released', lease: leaseOf(fields) };
 }
 
 export function parseSharedWorkerTicket(ticket: unknown): SharedWorkerTicket {
@@ -85,6 +85,6 @@ export function parseSharedWorkerTicket(ticket: unknown): SharedWorkerTicket {
     worker: number('worker'),
     channel: fields.get('channel'),
     controlSocketFd: number('controlSocketFd'),
-    turnsFd: number('turnsFd'),
+    activeLeasesFd: number('activeLeasesFd'),
   };
 }

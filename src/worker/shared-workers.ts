@@ -1,59 +1,59 @@
-// Workers that several parents share, as one parent sees them: it asks for a place in one, is given it
-// by whoever started the worker, and loses it when it closes the channel or the worker ends.
-// The worker's side is shared-entry.ts, the side of whoever starts workers shared-process.ts.
+// Workers that several parents share, as one parent sees them: it acquires a lease, which the supervisor
+// grants, and loses it when it closes the channel or the worker ends. The worker's side is shared-entry.ts,
+// the supervisor's shared-process.ts.
 
-import type { Turns } from './turns.js';
+import type { ActiveLeases } from './active-leases.js';
 import type { WorkerExit, WorkerHandle } from './types.js';
 
-/** What a thread's program may use in place of workers of its own. */
+/** Used by a thread's program instead of workers of its own. */
 export interface SharedWorkers {
-  /** As many as there are at most; a thread has one place in each. */
+  /** Maximum number of workers; a thread has at most one lease in each. */
   readonly count: number;
-  /** Nobody gives places any more: the thread starts workers of its own. */
+  /** True: no lease is granted any more, and the thread starts workers of its own. */
   readonly isOver: boolean;
-  /** Asks for a place; the descriptors of the channel (`channelFds`) stay the caller's. */
-  join(fds: readonly number[]): SharedPlace;
+  /** Requests a lease; the descriptors of the channel (`channelFds`) stay the caller's. */
+  acquire(fds: readonly number[]): SharedLease;
 }
 
-export interface GivenPlace {
-  /** Number of the worker in `Turns`, and its process. */
+export interface GrantedLease {
+  /** Number of the worker in `ActiveLeases`, and its process. */
   readonly worker: number;
   readonly pid: number;
-  /** What the worker writes to its word while it works for this place. */
-  readonly place: number;
+  /** Written by the worker to its word while it runs a task of this lease. */
+  readonly lease: number;
 }
 
-/** A place in a shared worker, which to its parent is a worker. */
-export class SharedPlace implements WorkerHandle {
+/** A lease in a shared worker; its parent uses it like a worker. */
+export class SharedLease implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe = undefined;
   onExit: (exit: WorkerExit) => void = () => {};
   onRetire: () => void = () => {};
-  readonly #turns: Turns;
-  readonly #part: () => void;
-  #given: GivenPlace | undefined;
+  readonly #activeLeases: ActiveLeases;
+  readonly #release: () => void;
+  #granted: GrantedLease | undefined;
 
-  /** `part` gives it back, also before it was given. */
-  constructor(turns: Turns, part: () => void) {
-    this.#turns = turns;
-    this.#part = part;
+  /** `release` ends the lease, also before it was granted. */
+  constructor(activeLeases: ActiveLeases, release: () => void) {
+    this.#activeLeases = activeLeases;
+    this.#release = release;
   }
 
   get pid(): number | undefined {
-    return this.#given?.pid;
+    return this.#granted?.pid;
   }
 
-  /** Whether the worker works for this parent, for another, or for none. */
-  get turn(): 'ours' | 'elsewhere' | 'none' {
-    if (this.#given === undefined) return 'none';
-    const { worker, place } = this.#given;
-    const at = this.#turns.of(worker);
-    if (at === 0) return 'none';
-    return at === place ? 'ours' : 'elsewhere';
+  /** The parent whose task runs in the worker. */
+  get runsTaskOf(): 'this' | 'another' | 'none' {
+    if (this.#granted === undefined) return 'none';
+    const { worker, lease } = this.#granted;
+    const active = this.#activeLeases.of(worker);
+    if (active === 0) return 'none';
+    return active === lease ? 'this' : 'another';
   }
 
-  given(place: GivenPlace): void {
-    this.#given = place;
+  grant(lease: GrantedLease): void {
+    this.#granted = lease;
   }
 
   /** Called once. */
@@ -62,32 +62,32 @@ export class SharedPlace implements WorkerHandle {
   }
 
   terminate(): void {
-    this.#part();
+    this.#release();
   }
 
-  /** Nothing of this thread keeps waiting for a worker that is others' as well. */
+  /** Does nothing: a shared worker keeps no thread alive. */
   ref(): void {}
 
   /**
-   * Ends the worker, for all its parents: what had not begun there goes elsewhere. While it works for
-   * another one, only the place is given back.
+   * Ends the worker, for all its parents: tasks that had not begun there go to other workers. While it runs
+   * a task of another parent, only the lease is released.
    */
   kill(): void {
-    if (this.#given === undefined || this.turn === 'elsewhere') {
-      this.#part();
+    if (this.#granted === undefined || this.runsTaskOf === 'another') {
+      this.#release();
       return;
     }
     try {
-      process.kill(this.#given.pid, 'SIGKILL');
+      process.kill(this.#granted.pid, 'SIGKILL');
     } catch {
-      // it has ended already, and will be heard of
+      // The worker has ended already; `ended` follows.
     }
   }
 }
 
 let ofThread: SharedWorkers | undefined;
 
-/** From now on the pool of `run` in this thread has places instead of workers of its own. */
+/** From now on the pool of `run` in this thread acquires leases instead of starting workers. */
 export function useSharedWorkers(workers: SharedWorkers): void {
   ofThread = workers;
 }

@@ -87,7 +87,7 @@ export interface WorkerSettings extends WorkerOptions {
   readonly startTimeoutMs: number;
   /** Who finds workers for maps that run inside this one. */
   readonly nested: NestedOwner;
-  /** Instead of a process of its own, a place in one of these. */
+  /** Instead of a process of its own, a lease in one of these. */
   readonly shared: SharedWorkers | undefined;
   /** Instead of a process of this machine, one of another. */
   readonly remote: RemoteWorkers | undefined;

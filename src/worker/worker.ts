@@ -40,7 +40,7 @@ import {
   type WorkerMemory,
   type WorkerTicket,
 } from './protocol.js';
-import type { SharedPlace } from './shared-workers.js';
+import type { SharedLease } from './shared-workers.js';
 import { type KnownFailure, type StartFailure, startFailure } from './start-failure.js';
 import { startThread } from './thread.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions, WorkerSettings } from './types.js';
@@ -107,7 +107,7 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #maxTasks: number;
   readonly #settings: WorkerSettings;
   readonly #handle: WorkerHandle;
-  readonly #place: SharedPlace | undefined;
+  readonly #lease: SharedLease | undefined;
   readonly #link: Link;
   readonly #end: ChannelEnd;
   readonly #nested: NestedMaps;
@@ -170,8 +170,8 @@ export class Worker<C extends Call> implements EndingWorker {
         const start = settings.kind === 'process' ? startProcess : startThread;
         this.#handle = start(ticket, offer, settings);
       } else {
-        this.#place = settings.shared.join(offer.stdio.filter(isDescriptor));
-        this.#handle = this.#place;
+        this.#lease = settings.shared.acquire(offer.stdio.filter(isDescriptor));
+        this.#handle = this.#lease;
       }
     } catch (error) {
       offer.discard();
@@ -299,17 +299,17 @@ export class Worker<C extends Call> implements EndingWorker {
 
   /** Whether other parents use it, too. */
   get isShared(): boolean {
-    return this.#place !== undefined;
+    return this.#lease !== undefined;
   }
 
   /** Whether it is shared, and works for another parent. */
   get isBusyElsewhere(): boolean {
-    return this.#place?.turn === 'elsewhere';
+    return this.#lease?.runsTaskOf === 'another';
   }
 
   /** Whether it is shared and has calls of ours, none of which is known to have begun. */
   get isBehindOthers(): boolean {
-    return this.#place !== undefined && this.inFlight > 0 && this.#place.turn !== 'ours';
+    return this.#lease !== undefined && this.inFlight > 0 && this.#lease.runsTaskOf !== 'this';
   }
 
   /** How messages name it. */

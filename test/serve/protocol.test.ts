@@ -28,16 +28,16 @@ const ofBoth: Extract<FromLoop, FromProcess>[] = [
     },
   },
   { type: 'failed', error: { message: 'no', code: undefined, stack: 'at' } },
-  { type: 'part', request: 1 },
+  { type: 'release', request: 1 },
 ];
 const ofProcess: FromProcess[] = [
   ...ofBoth,
-  { type: 'join', loop: 0, request: 1 },
+  { type: 'acquire', loop: 0, request: 1 },
   { type: 'leaving' },
   { type: 'loopEnded', loop: 3 },
   { type: 'stack', index: 0, stack: undefined },
 ];
-const ofLoop: FromLoop[] = [...ofBoth, { type: 'join', request: 1, fds: [1, 2, 3, 4] }];
+const ofLoop: FromLoop[] = [...ofBoth, { type: 'acquire', request: 1, fds: [1, 2, 3, 4] }];
 
 test('messages are what they were on the other side', () => {
   for (const message of ofProcess) assert.deepEqual(parseFromProcess(message), message);

@@ -52,7 +52,7 @@ test('a loop that is gone leaves no descriptor in workers', { skip }, async (t) 
     await waitFor(() => childrenOf(process.pid).length === before.length + 2);
   };
   await reload();
-  const empty = openIn(); // no loop has asked for a place since
+  const empty = openIn(); // no loop has requested a lease since
   for (let round = 0; round < 3; round += 1) {
     await sayFromAll(server, 4, 'ms=5');
     await reload();

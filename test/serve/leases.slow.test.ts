@@ -6,7 +6,7 @@ import { closeSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { nativeBinding } from '../../src/native.js';
 import { Pool } from '../../src/pool/pool.js';
-import { Places } from '../../src/serve/places.js';
+import { Leases } from '../../src/serve/leases.js';
 import { Workers } from '../../src/serve/workers.js';
 import { useSharedWorkers } from '../../src/worker/index.js';
 import { openDescriptors, waitFor, withDeadline } from '../support/index.js';
@@ -50,21 +50,21 @@ function openWorkers(t: TestContext, count: number): { workers: Workers; openLoo
     lastLoop += 1;
     const tenant = { process, loop: lastLoop };
     let isThere = true;
-    const places: Places = new Places({
+    const leases: Leases = new Leases({
       count,
-      turnsFd: workers.turnsFd,
+      activeLeasesFd: workers.activeLeasesFd,
       post: (message) => {
-        if (message.type === 'part') workers.part(process, message.request);
-        if (message.type !== 'join') return;
+        if (message.type === 'release') workers.release(process, message.request);
+        if (message.type !== 'acquire') return;
         const { request, fds } = message;
         // Later, as over a wire.
         setImmediate(() => {
-          workers.join(tenant, request, fds, {
-            onGiven: (given) => isThere && places.receive({ type: 'placed', request, given }),
+          workers.acquire(tenant, request, fds, {
+            onGranted: (lease) => isThere && leases.receive({ type: 'granted', request, lease }),
             onEnded: ({ exitCode, signal, error }) => {
               const message = error?.message;
               const tell = () =>
-                places.receive({ type: 'unplaced', request, exitCode, signal, message });
+                leases.receive({ type: 'leaseEnded', request, exitCode, signal, message });
               if (isThere) tell();
               else untold.push(tell);
             },
@@ -73,7 +73,7 @@ function openWorkers(t: TestContext, count: number): { workers: Workers; openLoo
         });
       },
     });
-    useSharedWorkers(places);
+    useSharedWorkers(leases);
     const pool = Pool.ofProgram();
     const vanish = (): void => {
       isThere = false;
@@ -125,15 +125,15 @@ test('a loop that vanishes with a task ahead leaves the worker to the others', {
   await withDeadline(next, 30_000, 'the worker is free');
 });
 
-test('what cannot be joined is told once, and costs nothing', { skip }, async (t) => {
+test('a lease that cannot be granted ends once, and leaves no descriptor', { skip }, async (t) => {
   const { workers, openLoop } = openWorkers(t, 1);
   const { pool } = openLoop();
   await pool.run(spin, 0);
   const before = openDescriptors().length;
   const told: unknown[] = [];
   for (let request = 100; request < 103; request += 1) {
-    workers.join({ process, loop: 100 }, request, [-1, -1, -1, -1], {
-      onGiven: () => told.push('given'),
+    workers.acquire({ process, loop: 100 }, request, [-1, -1, -1, -1], {
+      onGranted: () => told.push('granted'),
       onEnded: ({ error }) => told.push(error?.message),
     });
   }
@@ -143,7 +143,7 @@ test('what cannot be joined is told once, and costs nothing', { skip }, async (t
     String(told),
   );
   await waitFor(() => openDescriptors().length <= before);
-  workers.part(process, 7); // of nobody
+  workers.release(process, 7); // no such lease
   assert.equal(typeof (await pool.run(spin, 0)), 'number');
 });
 

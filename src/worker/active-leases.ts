@@ -1,11 +1,11 @@
-// Whose task runs in each of several shared workers: one word for each worker, in memory that the workers,
-// their parents and whoever ends workers see. A worker writes its own word, the others read it.
+// The active lease of each shared worker, the one whose task runs: one word for each worker, in memory that
+// workers, their parents and the supervisor share. A worker writes its own word, the others read it.
 
 import { callNative, type NativeBoard, requireNative } from '../native.js';
 
 const wordBytes = 4;
 
-export class Turns {
+export class ActiveLeases {
   readonly #words: Int32Array;
   readonly #headerBytes: number;
   readonly #rowBytes: number;
@@ -18,13 +18,13 @@ export class Turns {
     this.#words = new Int32Array(callNative(() => board.buffer()));
   }
 
-  /** The place whose task runs in this worker; 0: none does. */
+  /** The lease whose task runs in this worker; 0: the worker is idle. */
   of(worker: number): number {
     return Atomics.load(this.#words, this.#at(worker));
   }
 
-  set(worker: number, place: number): void {
-    this.#words[this.#at(worker)] = place;
+  set(worker: number, lease: number): void {
+    this.#words[this.#at(worker)] = lease;
   }
 
   #at(worker: number): number {
