@@ -106,14 +106,14 @@ export interface NativeBoard {
 
 /** The listener thread of this process (crates/core/src/accept/acceptor.rs). */
 export interface NativeAcceptor {
-  /** The key with which any thread of this process makes the seats of its loops. */
+  /** The key with which any thread of this process makes the inboxes of its loops. */
   readonly key: number;
   /** Accepts from one more listening socket, or passage of a router; takes the descriptor over. */
   addSocket(number: number, fd: number): void;
   removeSocket(number: number): void;
   /** A row of this process has changed. */
   wake(): void;
-  /** The thread ends when its seats are closed, too. */
+  /** The thread ends when its inboxes are closed, too. */
   close(): void;
 }
 
@@ -129,8 +129,8 @@ export interface NativeRouter {
   close(): void;
 }
 
-/** This event loop's seat at the listener thread (crates/node/src/seat.rs). */
-export interface NativeSeat {
+/** This event loop's inbox at the listener thread (crates/node/src/loop_inbox.rs). */
+export interface NativeLoopInbox {
   /**
    * Uint32: a count, then socket number and descriptor for each connection. Whoever reads it sets the
    * count to 0 and owns the descriptors.
@@ -267,12 +267,12 @@ export interface NativeBinding {
   readonly NativeRouter: new (
     listener: number,
   ) => NativeRouter;
-  /** `deliver` is called when the inbox has something. */
+  /** `deliver` is called when the batch holds connections. */
   readonly NativeSeat: new (
     key: number,
     index: number,
     deliver: () => void,
-  ) => NativeSeat;
+  ) => NativeLoopInbox;
   /** Both descriptors stay the caller's; `onRoom` is called once after each `wait`. */
   readonly NativeFileSender: new (
     socket: number,

@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import { addSource } from '../agent/index.js';
 import { CodedError } from '../errors.js';
 import { nodeHttp } from '../internal/index.js';
-import type { NativeSeat } from '../native.js';
+import type { NativeLoopInbox } from '../native.js';
 import { callNative, requireNative } from '../native.js';
 import { finishWork, useSharedWorkers } from '../worker/index.js';
 import { listenWith, loadApp } from './app.js';
@@ -65,8 +65,8 @@ function refuseUnused({ tls, unix, host }: AppSettings): void {
 export class Loop {
   readonly #options: LoopOptions;
   readonly #untell: () => void;
-  readonly #seat: NativeSeat;
-  readonly #inbox: Uint32Array<ArrayBuffer>;
+  readonly #inbox: NativeLoopInbox;
+  readonly #batch: Uint32Array<ArrayBuffer>;
   readonly #row: Row;
   /** By socket. Several where parts of the program share it: they get connections by turns. */
   readonly #handles: ListenHandle[][] = Array.from({ length: mostSockets }, () => []);
@@ -91,16 +91,16 @@ export class Loop {
     const native = requireNative();
     this.#options = options;
     const { acceptorKey, index } = options;
-    this.#seat = callNative(() => new native.NativeSeat(acceptorKey, index, this.#deliver));
-    this.#inbox = new Uint32Array(this.#seat.inbox());
-    this.#row = new Row(this.#seat.board(), options.process, index);
+    this.#inbox = callNative(() => new native.NativeSeat(acceptorKey, index, this.#deliver));
+    this.#batch = new Uint32Array(this.#inbox.inbox());
+    this.#row = new Row(this.#inbox.board(), options.process, index);
     this.#row.set(boardAt.limit, options.app.maxConnections);
     this.#row.state = 'starting';
     const stats = { server: process.ppid, process: options.process, loop: index };
     this.#untell = addSource('servedLoop', this, () => stats);
     this.#drain = new Drain(
       new Connections(this.#row),
-      () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#seat.tryLeave(),
+      () => this.#hasProgramLeft && this.#row.get(boardAt.open) === 0 && this.#inbox.tryLeave(),
       () => finishWork(() => this.#end()),
     );
     const { post, activeLeasesFd } = options;
@@ -179,7 +179,7 @@ export class Loop {
 
   #leave(deadlineMs: number): void {
     this.#row.state = 'draining';
-    this.#seat.wake();
+    this.#inbox.wake();
     const left = (): void => {
       this.#hasProgramLeft = true;
       this.#drain.noteClosed();
@@ -241,7 +241,7 @@ export class Loop {
     this.#quieted.add(handle);
     this.#publish();
     // What was placed meanwhile is taken in the next turns, by this one unless another listens there.
-    while (!this.#isWanted(number) && !this.#seat.isDoneWith(number)) await setImmediate();
+    while (!this.#isWanted(number) && !this.#inbox.isDoneWith(number)) await setImmediate();
   }
 
   /** Whether somebody here wants connections of a socket. */
@@ -273,18 +273,18 @@ export class Loop {
       if (this.#isWanted(number)) bits |= 1 << number;
     }
     this.#row.set(boardAt.listens, bits);
-    this.#seat.wake();
+    this.#inbox.wake();
   }
 
   #hold(): void {
-    this.#seat.hold(this.#handles.some((handles) => handles.some((each) => each.hasRef())));
+    this.#inbox.hold(this.#handles.some((handles) => handles.some((each) => each.hasRef())));
   }
 
   readonly #deliver = (): void => {
-    const count = this.#inbox[0] ?? 0;
+    const count = this.#batch[0] ?? 0;
     // Copied first: what a connection's listener throws must not lose the others.
-    const entries = this.#inbox.slice(1, 1 + count * entryWords);
-    this.#inbox[0] = 0;
+    const entries = this.#batch.slice(1, 1 + count * entryWords);
+    this.#batch[0] = 0;
     for (let at = 0; at < entries.length; at += entryWords) {
       const [number = 0, fd = -1] = entries.subarray(at, at + entryWords);
       this.#connect(number, fd);
@@ -320,7 +320,7 @@ export class Loop {
 
   #end(): void {
     this.#untell();
-    this.#seat.close();
+    this.#inbox.close();
     this.#row.state = 'free';
     this.#options.post({ type: 'drained' });
     this.#options.onDrained();

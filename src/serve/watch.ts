@@ -1,7 +1,7 @@
 // Which loops are blocked and which processes stopped, and for how long: a callback that does not return
 // keeps its loop from answering the listener thread's questions, and from taking connections. Looks at
 // the scoreboard alone, so that nothing that it asks can be blocked, too.
-// Not here: placement, which notices much sooner (crates/core/src/accept/place.rs).
+// Not here: placement, which notices much sooner (crates/core/src/accept/placement.rs).
 
 import { boardAt, type Row } from './board.js';
 

@@ -5,7 +5,7 @@ use crate::error::{Result, refused, to_js};
 use crate::segment::external_buffer;
 use manycore_core::accept::acceptor::{Acceptor, MAX_SOCKETS, Settings};
 use manycore_core::accept::board::{self, Board, word};
-use manycore_core::accept::place::Policy;
+use manycore_core::accept::placement::Policy;
 use manycore_core::region::Region;
 use manycore_core::sys;
 use manycore_core::wake::eventfd::Doorbell;
@@ -116,7 +116,7 @@ fn register(acceptor: &Arc<Acceptor>) -> u32 {
     key
 }
 
-/// The listener thread of this process. It ends when this object and all seats are closed.
+/// The listener thread of this process. It ends when this object and all inboxes are closed.
 #[napi]
 pub struct NativeAcceptor {
     acceptor: Option<Arc<Acceptor>>,
@@ -146,7 +146,7 @@ impl NativeAcceptor {
         Ok(NativeAcceptor { acceptor: Some(acceptor), key })
     }
 
-    /// What seats are made with.
+    /// What inboxes are made with.
     #[napi(getter)]
     pub fn key(&self) -> u32 {
         self.key

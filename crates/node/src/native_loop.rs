@@ -1,6 +1,6 @@
 //! The event loop's share in JavaScript's hands: attach and detach ends, keep the loop alive, ring.
 
-use crate::channel_end::{End, WORKER_WORDS, PARENT_WORDS, RefWords};
+use crate::channel_end::{End, PARENT_WORDS, RefWords, WORKER_WORDS};
 use crate::error::{Result, refused, to_js};
 use crate::event_loop::Shared;
 use crate::segment::{NativeSegment, external_buffer};

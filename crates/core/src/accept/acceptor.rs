@@ -1,5 +1,5 @@
 //! The listener thread of one process, seen from outside: it accepts connections and gives each to the
-//! least loaded live loop (listener.rs). Sockets and seats are put into its state, of which it takes a
+//! least loaded live loop (listener.rs). Sockets and inboxes are put into its state, of which it takes a
 //! copy when it is rung; who takes one out of it knows that nothing is accepted from it, or given to it,
 //! any more.
 //!
@@ -7,7 +7,7 @@
 
 use super::board::{Board, word};
 use super::listener::Listener;
-use super::seat::{Arrival, IdleClock, Seat};
+use super::loop_inbox::{AcceptedConnection, IdleClock, LoopInbox};
 pub use super::shared::Settings;
 use super::shared::Shared;
 use super::socket::Socket;
@@ -73,53 +73,58 @@ impl Acceptor {
     pub fn remove_socket(&self, number: u32) {
         let mut state = self.shared.lock();
         state.sockets.retain(|socket| socket.number() != number);
-        for seat in &state.seats {
-            seat.make_direct(&[]);
+        for inbox in &state.inboxes {
+            inbox.make_direct(&[]);
         }
         drop(state);
         self.wake();
     }
 
-    /// The seat for loop `index`. It gets connections once its row says so and `wake` was called.
-    pub fn add_seat(&self, index: u32, bell: Doorbell, idle_ms: IdleClock) -> Result<Arc<Seat>> {
+    /// The inbox for loop `index`. It gets connections once its row says so and `wake` was called.
+    pub fn add_inbox(
+        &self,
+        index: u32,
+        bell: Doorbell,
+        idle_ms: IdleClock,
+    ) -> Result<Arc<LoopInbox>> {
         let mut state = self.shared.lock();
-        let is_free = state.seats.iter().all(|seat| seat.index() != index);
+        let is_free = state.inboxes.iter().all(|inbox| inbox.index() != index);
         if index >= self.shared.board.loops() || !is_free {
             return Err(CoreError::Corrupt { what: "a loop's number", value: index.into() });
         }
         let board = Arc::clone(&self.shared.board);
-        let seat = Arc::new(Seat::new(board, self.shared.process, index, bell, idle_ms)?);
-        state.seats.push(Arc::clone(&seat));
-        Ok(seat)
+        let inbox = Arc::new(LoopInbox::new(board, self.shared.process, index, bell, idle_ms)?);
+        state.inboxes.push(Arc::clone(&inbox));
+        Ok(inbox)
     }
 
-    /// A loop that got nothing new for a while leaves its seat; false when something waits for it after
+    /// A loop that got nothing new for a while leaves its inbox; false when something waits for it after
     /// all, which it has to take first.
-    pub fn try_leave(&self, seat: &Arc<Seat>) -> bool {
+    pub fn try_leave(&self, inbox: &Arc<LoopInbox>) -> bool {
         let mut state = self.shared.lock();
-        if seat.is_any_untaken() {
+        if inbox.is_any_untaken() {
             return false;
         }
-        state.seats.retain(|other| !Arc::ptr_eq(other, seat));
-        seat.make_direct(&[]);
+        state.inboxes.retain(|other| !Arc::ptr_eq(other, inbox));
+        inbox.make_direct(&[]);
         true
     }
 
     /// Whether no connection of `socket` waits for the loop, and none will: to be asked once its row says
     /// that it does not listen to it any more.
-    pub fn is_done_with(&self, seat: &Seat, socket: u32) -> bool {
+    pub fn is_done_with(&self, inbox: &LoopInbox, socket: u32) -> bool {
         // Who places one holds the lock from the look at the row to the hand-over.
         let _state = self.shared.lock();
-        !seat.has_untaken(socket)
+        !inbox.has_untaken(socket)
     }
 
     /// The loop is gone: what it has not taken goes to the others of this process.
-    pub fn remove_seat(&self, seat: &Arc<Seat>) {
+    pub fn remove_inbox(&self, inbox: &Arc<LoopInbox>) {
         let mut state = self.shared.lock();
-        state.seats.retain(|other| !Arc::ptr_eq(other, seat));
-        seat.make_direct(&[]);
-        for arrival in seat.take_back() {
-            self.shared.give_to_best(&state.seats, arrival);
+        state.inboxes.retain(|other| !Arc::ptr_eq(other, inbox));
+        inbox.make_direct(&[]);
+        for connection in inbox.take_back() {
+            self.shared.give_to_best(&state.inboxes, connection);
         }
         drop(state);
         self.wake();
@@ -127,12 +132,12 @@ impl Acceptor {
 
     /// A loop that ends has got a connection that it cannot take any more: it goes to another one of this
     /// process.
-    pub fn give_back(&self, seat: &Arc<Seat>, socket: u32, fd: OwnedFd) {
+    pub fn give_back(&self, inbox: &Arc<LoopInbox>, socket: u32, fd: OwnedFd) {
         let state = self.shared.lock();
-        seat.word(word::OPEN).fetch_sub(1, AcqRel);
-        let is_other = |other: &&Arc<Seat>| !Arc::ptr_eq(other, seat);
-        let others: Vec<_> = state.seats.iter().filter(is_other).cloned().collect();
-        self.shared.give_to_best(&others, Arrival { socket, fd, at_ms: 0 });
+        inbox.word(word::OPEN).fetch_sub(1, AcqRel);
+        let is_other = |other: &&Arc<LoopInbox>| !Arc::ptr_eq(other, inbox);
+        let others: Vec<_> = state.inboxes.iter().filter(is_other).cloned().collect();
+        self.shared.give_to_best(&others, AcceptedConnection { socket, fd, at_ms: 0 });
     }
 
     /// A row of this process has changed: the thread looks which sockets are wanted.
@@ -156,7 +161,7 @@ impl Drop for Acceptor {
 mod tests {
     use super::*;
     use crate::accept::board::state;
-    use crate::accept::place::{BLOCKED_MS, Policy};
+    use crate::accept::placement::{BLOCKED_MS, Policy};
     use crate::sync::Ordering::{Acquire, Relaxed, Release};
     use crate::sys;
     use std::fs::File;
@@ -171,7 +176,7 @@ mod tests {
     struct Server {
         board: Arc<Board>,
         acceptors: Vec<Acceptor>,
-        seats: Vec<Vec<Arc<Seat>>>,
+        inboxes: Vec<Vec<Arc<LoopInbox>>>,
         address: SocketAddr,
         clients: Vec<TcpStream>,
     }
@@ -201,22 +206,22 @@ mod tests {
         };
         let acceptors: Vec<_> = (0..processes).map(start).collect();
         let sit = |acceptor: &Acceptor| {
-            let seat = |index| {
+            let inbox = |index| {
                 let bell = Doorbell::new().expect("eventfd");
-                acceptor.add_seat(index, bell, Box::new(|| 5)).expect("a free seat")
+                acceptor.add_inbox(index, bell, Box::new(|| 5)).expect("a free inbox")
             };
-            (0..loops).map(seat).collect::<Vec<_>>()
+            (0..loops).map(inbox).collect::<Vec<_>>()
         };
-        let seats: Vec<_> = acceptors.iter().map(sit).collect();
-        Server { board, acceptors, seats, address, clients: Vec::new() }
+        let inboxes: Vec<_> = acceptors.iter().map(sit).collect();
+        Server { board, acceptors, inboxes, address, clients: Vec::new() }
     }
 
     impl Server {
         fn listen(&self, process: usize, index: usize) {
-            let seat = &self.seats[process][index];
-            seat.word(word::LIMIT).store(1000, Relaxed);
-            seat.word(word::LISTENS).store(1 << SOCKET, Release);
-            seat.word(word::STATE).store(state::READY, Release);
+            let inbox = &self.inboxes[process][index];
+            inbox.word(word::LIMIT).store(1000, Relaxed);
+            inbox.word(word::LISTENS).store(1 << SOCKET, Release);
+            inbox.word(word::STATE).store(state::READY, Release);
             self.acceptors[process].wake();
         }
 
@@ -228,8 +233,8 @@ mod tests {
 
         /// Whoever waits for connections gives signs of life, as loops do.
         fn open(&self, process: u32, index: u32) -> u32 {
-            for seat in self.seats.iter().flatten() {
-                seat.answer();
+            for inbox in self.inboxes.iter().flatten() {
+                inbox.answer();
             }
             self.board.word(process, index, word::OPEN).load(Acquire)
         }
@@ -251,8 +256,8 @@ mod tests {
         for round in 1..=4 {
             server.connect(2);
             wait_until("all placed", || server.open(0, 0) + server.open(0, 1) == 2 * round);
-            for seat in &server.seats[0] {
-                while seat.take().is_some() {}
+            for inbox in &server.inboxes[0] {
+                while inbox.take().is_some() {}
             }
         }
         // Not exactly: a loop that had no core for a moment is passed over.
@@ -275,7 +280,7 @@ mod tests {
         server.connect(3);
         wait_until("all at the blocked loop", || server.open(0, 0) == 3 || server.open(0, 0) == 1);
         server.listen(0, 1);
-        let live = Arc::clone(&server.seats[0][1]);
+        let live = Arc::clone(&server.inboxes[0][1]);
         let taken = std::cell::Cell::new(0);
         wait_until("rescued", || {
             taken.set(taken.get() + usize::from(live.take().is_some()));
@@ -295,7 +300,7 @@ mod tests {
             server.connect(1);
             wait_until("placed", || server.open(0, 0) + server.open(1, 0) == 500 + round);
             for process in [0, 1] {
-                while server.seats[process][0].take().is_some() {}
+                while server.inboxes[process][0].take().is_some() {}
             }
         }
         // Not all: where the other has no core for so long, this one takes the connection after all.
@@ -317,7 +322,7 @@ mod tests {
         for count in 1..=30 {
             server.connect(1);
             wait_until("placed after all", || {
-                while server.seats[0][0].take().is_some() {}
+                while server.inboxes[0][0].take().is_some() {}
                 server.open(0, 0) == 500 + count
             });
         }
@@ -331,10 +336,10 @@ mod tests {
         let mut server = serve(1, 1);
         server.listen(0, 0);
         server.connect(1);
-        wait_until("placed", || server.seats[0][0].take().is_some());
+        wait_until("placed", || server.inboxes[0][0].take().is_some());
         let asked = server.board.word(0, 0, word::ASKED_SINCE);
         wait_until("asked", || asked.load(Acquire) != 0);
-        server.seats[0][0].answer();
+        server.inboxes[0][0].answer();
         wait_until("asked again", || asked.load(Acquire) != 0);
     }
 
@@ -345,11 +350,11 @@ mod tests {
         server.connect(1);
         wait_until("placed", || server.open(0, 0) == 1);
         server.listen(0, 1);
-        let leaving = server.seats[0].remove(0);
+        let leaving = server.inboxes[0].remove(0);
         leaving.word(word::STATE).store(state::DRAINING, Release);
-        server.acceptors[0].remove_seat(&leaving);
+        server.acceptors[0].remove_inbox(&leaving);
         wait_until("given to the other", || server.open(0, 1) == 1);
-        assert!(server.seats[0][0].take().is_some());
+        assert!(server.inboxes[0][0].take().is_some());
     }
 
     #[test]
@@ -358,11 +363,11 @@ mod tests {
         server.listen(0, 0);
         server.connect(1);
         wait_until("placed", || server.open(0, 0) == 1);
-        let seat = &server.seats[0][0];
-        seat.word(word::STATE).store(state::DRAINING, Release);
-        assert!(!server.acceptors[0].try_leave(seat));
-        assert!(seat.take().is_some());
-        assert!(server.acceptors[0].try_leave(seat));
+        let inbox = &server.inboxes[0][0];
+        inbox.word(word::STATE).store(state::DRAINING, Release);
+        assert!(!server.acceptors[0].try_leave(inbox));
+        assert!(inbox.take().is_some());
+        assert!(server.acceptors[0].try_leave(inbox));
     }
 
     #[test]
@@ -371,12 +376,12 @@ mod tests {
         server.listen(0, 0);
         server.connect(1);
         wait_until("placed", || server.open(0, 0) == 1);
-        let seat = &server.seats[0][0];
-        seat.word(word::LISTENS).store(0, Release);
-        assert!(!server.acceptors[0].is_done_with(seat, SOCKET));
-        assert!(server.acceptors[0].is_done_with(seat, SOCKET + 1), "another socket");
-        assert!(seat.take().is_some());
-        assert!(server.acceptors[0].is_done_with(seat, SOCKET));
+        let inbox = &server.inboxes[0][0];
+        inbox.word(word::LISTENS).store(0, Release);
+        assert!(!server.acceptors[0].is_done_with(inbox, SOCKET));
+        assert!(server.acceptors[0].is_done_with(inbox, SOCKET + 1), "another socket");
+        assert!(inbox.take().is_some());
+        assert!(server.acceptors[0].is_done_with(inbox, SOCKET));
     }
 
     #[test]
@@ -397,7 +402,7 @@ mod tests {
         server.address = address;
         server.connect(40); // the kernel gives some to each
         wait_until("placed", || {
-            while server.seats[0][0].take().is_some() {}
+            while server.inboxes[0][0].take().is_some() {}
             server.open(0, 0) == 40
         });
         server.acceptors[0].remove_socket(SOCKET);
@@ -419,8 +424,8 @@ mod tests {
         for round in 1..=20 {
             server.connect(1);
             wait_until("placed", || all(&server).iter().sum::<u32>() == 500 + round);
-            for seat in server.seats.iter().flatten() {
-                while seat.take().is_some() {}
+            for inbox in server.inboxes.iter().flatten() {
+                while inbox.take().is_some() {}
             }
         }
         // Not exactly five each: where a process has no core for so long, another takes its turn.
@@ -443,7 +448,7 @@ mod tests {
         server.connect(2);
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(turned_away(&server), 0, "not known to speak HTTP");
-        server.seats[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
+        server.inboxes[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
         wait_until("all turned away", || turned_away(&server) == 3);
         assert_eq!(server.open(0, 0), 0);
         let mut answer = String::new();
@@ -458,7 +463,7 @@ mod tests {
         let mut server = serve_with(1, 1, settings);
         let board = Arc::clone(&server.board);
         let turned_away = board.word(0, 0, word::TURNED_AWAY);
-        server.seats[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
+        server.inboxes[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
         server.listen(0, 0);
         board.word(0, 0, word::ASKED_SINCE).store(sys::now_ms().max(1), Relaxed); // it is blocked
         std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
@@ -480,11 +485,11 @@ mod tests {
         let settings = Settings { policy: Policy::LeastLoaded, patience };
         let mut server = serve_with(processes, 1, settings);
         for process in 0..processes as usize {
-            let seat = &server.seats[process][0];
-            seat.word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
+            let inbox = &server.inboxes[process][0];
+            inbox.word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
             server.listen(process, 0);
         }
-        for blocked in server.seats[1..].iter().flatten() {
+        for blocked in server.inboxes[1..].iter().flatten() {
             blocked.word(word::ASKED_SINCE).store(sys::now_ms().max(1), Relaxed);
         }
         std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
@@ -493,7 +498,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(30));
             server.connect(2); // these nobody wants
             std::thread::sleep(Duration::from_millis(20));
-            turn(&server.seats[0][0]);
+            turn(&server.inboxes[0][0]);
         }
         let turned_away = |process| server.board.word(process, 0, word::TURNED_AWAY).load(Relaxed);
         (0..processes).map(turned_away).sum()
@@ -511,16 +516,16 @@ mod tests {
 
     /// What a loop does in one turn: takes what it was given and, where it may, what waits. All of it is
     /// closed at once.
-    fn turn(seat: &Seat) -> (u32, u32) {
-        let given = std::iter::from_fn(|| seat.take()).count() as u32;
-        let accepted = std::iter::from_fn(|| seat.accept()).count() as u32;
-        seat.answer();
-        seat.word(word::OPEN).fetch_sub(given + accepted, Relaxed);
+    fn turn(inbox: &LoopInbox) -> (u32, u32) {
+        let given = std::iter::from_fn(|| inbox.take()).count() as u32;
+        let accepted = std::iter::from_fn(|| inbox.accept()).count() as u32;
+        inbox.answer();
+        inbox.word(word::OPEN).fetch_sub(given + accepted, Relaxed);
         (given, accepted)
     }
 
-    fn is_direct(seat: &Seat) -> bool {
-        seat.word(word::DIRECT).load(Relaxed) == 1
+    fn is_direct(inbox: &LoopInbox) -> bool {
+        inbox.word(word::DIRECT).load(Relaxed) == 1
     }
 
     /// As if the loop, which never sleeps, got many connections, until `is_over`.
@@ -528,33 +533,33 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(10);
         while !is_over() {
             assert!(Instant::now() < deadline, "{what}");
-            server.seats[0][0].word(word::PLACED).fetch_add(1000, Relaxed);
+            server.inboxes[0][0].word(word::PLACED).fetch_add(1000, Relaxed);
             server.acceptors[0].wake();
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     /// A server whose first loop accepts by itself.
-    fn serve_directly(processes: u32, loops: u32) -> (Server, Arc<Seat>) {
+    fn serve_directly(processes: u32, loops: u32) -> (Server, Arc<LoopInbox>) {
         let server = serve(processes, loops);
         server.listen(0, 0);
-        let seat = Arc::clone(&server.seats[0][0]);
-        storm(&server, "it accepts by itself", || is_direct(&seat));
-        (server, seat)
+        let inbox = Arc::clone(&server.inboxes[0][0]);
+        storm(&server, "it accepts by itself", || is_direct(&inbox));
+        (server, inbox)
     }
 
     #[test]
     fn a_loop_that_gets_many_connections_accepts_by_itself_until_they_become_few() {
-        let (mut server, seat) = serve_directly(1, 1);
+        let (mut server, inbox) = serve_directly(1, 1);
         let mut by_itself = 0;
         storm(&server, "most are left to the loop", || {
             let _client = TcpStream::connect(server.address).expect("the kernel's queue");
-            by_itself += turn(&seat).1;
+            by_itself += turn(&inbox).1;
             by_itself >= 100
         });
-        wait_until("the listener thread accepts again", || !is_direct(&seat));
+        wait_until("the listener thread accepts again", || !is_direct(&inbox));
         server.connect(1);
-        wait_until("given", || turn(&seat) == (1, 0));
+        wait_until("given", || turn(&inbox) == (1, 0));
     }
 
     #[test]
@@ -562,7 +567,7 @@ mod tests {
         let (mut server, _blocked) = serve_directly(1, 2);
         server.listen(0, 1);
         server.connect(20);
-        let live = Arc::clone(&server.seats[0][1]);
+        let live = Arc::clone(&server.inboxes[0][1]);
         let taken = std::cell::Cell::new(0);
         wait_until("taken", || {
             let (given, accepted) = turn(&live);
@@ -573,35 +578,35 @@ mod tests {
 
     #[test]
     fn connections_are_placed_again_when_one_loop_holds_far_more_than_another() {
-        let (server, seat) = serve_directly(2, 1);
+        let (server, inbox) = serve_directly(2, 1);
         server.listen(1, 0);
         server.board.word(0, 0, word::OPEN).store(500, Release);
-        storm(&server, "it accepts by itself for ever", || !is_direct(&seat));
+        storm(&server, "it accepts by itself for ever", || !is_direct(&inbox));
     }
 
     #[test]
     fn nothing_is_accepted_from_a_socket_that_was_removed() {
-        let (server, seat) = serve_directly(1, 1);
+        let (server, inbox) = serve_directly(1, 1);
         server.acceptors[0].remove_socket(SOCKET);
-        assert!(!is_direct(&seat) && seat.accept().is_none());
+        assert!(!is_direct(&inbox) && inbox.accept().is_none());
         wait_until("the port is closed", || TcpStream::connect(server.address).is_err());
     }
 
     #[test]
     fn a_loop_that_leaves_or_closes_accepts_nothing_by_itself() {
         for leaves in [true, false] {
-            let (mut server, seat) = serve_directly(1, 1);
+            let (mut server, inbox) = serve_directly(1, 1);
             if leaves {
                 // The listener thread may have placed one more between the two.
                 wait_until("left", || {
-                    turn(&seat);
-                    server.acceptors[0].try_leave(&seat)
+                    turn(&inbox);
+                    server.acceptors[0].try_leave(&inbox)
                 });
             } else {
-                server.acceptors[0].remove_seat(&seat);
+                server.acceptors[0].remove_inbox(&inbox);
             }
             server.connect(3);
-            assert!(!is_direct(&seat) && seat.accept().is_none());
+            assert!(!is_direct(&inbox) && inbox.accept().is_none());
         }
     }
 
@@ -610,12 +615,12 @@ mod tests {
         let mut server = serve(1, 2);
         server.listen(0, 0);
         server.connect(1);
-        wait_until("placed", || server.seats[0][0].is_any_untaken());
-        let arrival = server.seats[0][0].take().expect("one");
+        wait_until("placed", || server.inboxes[0][0].is_any_untaken());
+        let connection = server.inboxes[0][0].take().expect("one");
         server.listen(0, 1);
-        server.acceptors[0].give_back(&server.seats[0][0], arrival.socket, arrival.fd);
+        server.acceptors[0].give_back(&server.inboxes[0][0], connection.socket, connection.fd);
         assert_eq!((server.open(0, 0), server.open(0, 1)), (0, 1));
-        assert!(server.seats[0][1].take().is_some());
+        assert!(server.inboxes[0][1].take().is_some());
     }
 
     #[test]
@@ -634,7 +639,7 @@ mod tests {
         let fd = sys::eventfd().expect("eventfd");
         assert!(server.acceptors[0].add_socket(MAX_SOCKETS, fd).is_err());
         let bell = || Doorbell::new().expect("eventfd");
-        assert!(server.acceptors[0].add_seat(0, bell(), Box::new(|| 0)).is_err());
-        assert!(server.acceptors[0].add_seat(1, bell(), Box::new(|| 0)).is_err());
+        assert!(server.acceptors[0].add_inbox(0, bell(), Box::new(|| 0)).is_err());
+        assert!(server.acceptors[0].add_inbox(1, bell(), Box::new(|| 0)).is_err());
     }
 }

@@ -29,7 +29,7 @@ mod header {
     pub const VERSION: usize = 4;
     pub const PROCESSES: usize = 8;
     pub const LOOPS: usize = 12;
-    /// Of the rows in a circle, the one whose turn it is (`place::Policy::RoundRobin`).
+    /// Of the rows in a circle, the one whose turn it is (`placement::Policy::RoundRobin`).
     pub const TURN: usize = 16;
 }
 

@@ -5,7 +5,7 @@
 //! take what waits, and takes it over again when they do not, or when they have less to do.
 //! `bench/cases/serve.js` measures it (new connections).
 
-use super::place::{self, Load, Policy};
+use super::placement::{self, Load, Policy};
 
 /// Over so long it is found out how much the loops have to do.
 const WINDOW_MS: u64 = 50;
@@ -94,10 +94,10 @@ fn is_worth_it(is_so: bool, window: Window) -> bool {
 /// among them. Who accepts first gets a few more at any time; this is for connections that stay.
 pub fn needs_placing(own: &[Load], others: &[Load]) -> bool {
     const FEW: u32 = 64;
-    if own.iter().any(|&load| place::is_closed(load)) {
+    if own.iter().any(|&load| placement::is_closed(load)) {
         return true;
     }
-    let live = own.iter().chain(others).filter(|&&load| !place::is_closed(load));
+    let live = own.iter().chain(others).filter(|&&load| !placement::is_closed(load));
     let least = live.map(|load| load.open).min().unwrap_or(0);
     own.iter().any(|load| load.open > least.saturating_mul(2).saturating_add(FEW))
 }

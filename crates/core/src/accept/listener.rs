@@ -11,16 +11,16 @@
 //! asks those that do for a sign of life, because clients that keep their connections would not show
 //! that a loop is blocked. Where loops accept by themselves (direct.rs) it does not poll the sockets, and
 //! looks every ten milliseconds whether they do. It holds the lock of its state only to copy what
-//! changed, and from a choice to its hand-over. Not here: the choice (place.rs), the hand-over (seat.rs).
+//! changed, and from a choice to its hand-over. Not here: the choice (placement.rs), the hand-over (loop_inbox.rs).
 //!
 //! Long (over 400 lines): one thread with its one state.
 
 use super::acceptor::MAX_SOCKETS;
 use super::board::word;
 use super::direct::{Direct, LOOK_MS, Seen, needs_placing};
-use super::place::{self, Policy};
+use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
+use super::placement::{self, Policy};
 use super::queue::Queue;
-use super::seat::{Arrival, Seat, load_of, now_ms};
 use super::shared::Shared;
 use super::socket::Socket;
 use super::turn_away::{BUSY, TurnedAway};
@@ -86,7 +86,7 @@ pub struct Listener {
     /// Wakes for the bell alone.
     bell_poller: Poller,
     sockets: Vec<Arc<Socket>>,
-    seats: Vec<Arc<Seat>>,
+    inboxes: Vec<Arc<LoopInbox>>,
     /// Those in `poller`.
     watched: Vec<Arc<Socket>>,
     /// Whose turn it is among loops that are equally loaded.
@@ -116,7 +116,7 @@ impl Listener {
             poller,
             bell_poller,
             sockets: Vec::new(),
-            seats: Vec::new(),
+            inboxes: Vec::new(),
             watched: Vec::new(),
             turn: 0,
             asked_at: Instant::now(),
@@ -152,8 +152,8 @@ impl Listener {
     }
 
     fn time_to_sleep(&self) -> Option<Duration> {
-        if self.seats.iter().any(|seat| seat.is_any_untaken()) {
-            return Some(Duration::from_millis(place::SLOW_MS.into()));
+        if self.inboxes.iter().any(|inbox| inbox.is_any_untaken()) {
+            return Some(Duration::from_millis(placement::SLOW_MS.into()));
         }
         if self.direct.is_on() {
             return Some(Duration::from_millis(LOOK_MS));
@@ -161,7 +161,7 @@ impl Listener {
         if !self.turned_away.is_empty() {
             return Some(LINGERING_PAUSE);
         }
-        let is_in_use = self.seats.iter().any(|seat| seat.is_in_use());
+        let is_in_use = self.inboxes.iter().any(|inbox| inbox.is_in_use());
         is_in_use.then(|| ASKING_PAUSE.saturating_sub(self.asked_at.elapsed()))
     }
 
@@ -172,8 +172,8 @@ impl Listener {
         }
         self.asked_at = Instant::now();
         let now = now_ms();
-        for seat in &self.seats {
-            seat.ask(now);
+        for inbox in &self.inboxes {
+            inbox.ask(now);
         }
     }
 
@@ -181,20 +181,20 @@ impl Listener {
     fn look_around(&mut self) -> bool {
         let state = self.shared.lock();
         self.sockets.clone_from(&state.sockets);
-        self.seats.clone_from(&state.seats);
+        self.inboxes.clone_from(&state.inboxes);
         let is_closing = state.is_closing;
         let is_direct = self.direct.is_on();
         let accepts_itself = |socket: &&Arc<Socket>| is_direct && !socket.is_passage();
         let direct: Vec<_> = state.sockets.iter().filter(accepts_itself).cloned().collect();
-        for seat in &state.seats {
+        for inbox in &state.inboxes {
             // Under the lock: one that has left, or a socket that was removed, stays so.
-            seat.make_direct(&direct);
+            inbox.make_direct(&direct);
         }
         if self.idle_at.elapsed() >= IDLE_PAUSE {
             self.idle_at = Instant::now();
-            // Under the lock: a loop that is in `seats` of the state lives.
-            for seat in &state.seats {
-                seat.publish_idle(now_ms());
+            // Under the lock: a loop that is in `inboxes` of the state lives.
+            for inbox in &state.inboxes {
+                inbox.publish_idle(now_ms());
             }
         }
         drop(state);
@@ -224,7 +224,7 @@ impl Listener {
 
     /// The sockets that a loop here listens on, a bit for each number.
     fn listened(&self) -> u32 {
-        self.seats.iter().fold(0, |bits, seat| bits | seat.listens())
+        self.inboxes.iter().fold(0, |bits, inbox| bits | inbox.listens())
     }
 
     /// Lets the loops accept by themselves, or takes that back.
@@ -237,12 +237,12 @@ impl Listener {
         let could_be_direct =
             |socket: &&Arc<Socket>| !socket.is_passage() && listened & (1 << socket.number()) != 0;
         let sockets: Vec<_> = self.sockets.iter().filter(could_be_direct).collect();
-        let state = self.shared.lock(); // a loop in `seats` of the state lives: it can be asked
-        let slept_ms = state.seats.iter().map(|seat| seat.slept_ms()).sum();
+        let state = self.shared.lock(); // a loop in `inboxes` of the state lives: it can be asked
+        let slept_ms = state.inboxes.iter().map(|inbox| inbox.slept_ms()).sum();
         drop(state);
         let seen = Seen {
             now_ms,
-            loops: self.seats.len() as u32,
+            loops: self.inboxes.len() as u32,
             placed: self.shared.placed_by(self.shared.process),
             slept_ms,
             is_anybody_waiting: sockets.iter().any(|socket| socket.is_anybody_waiting()),
@@ -250,8 +250,8 @@ impl Listener {
                 || sockets.iter().any(|socket| self.needs_placing(socket.number())),
         };
         if self.direct.look(self.shared.settings.policy, seen) {
-            for seat in &self.seats {
-                seat.ask(self::now_ms());
+            for inbox in &self.inboxes {
+                inbox.ask(self::now_ms());
             }
         }
     }
@@ -272,8 +272,8 @@ impl Listener {
     fn accept_from(&mut self, socket: &Arc<Socket>) {
         for _ in 0..BATCH {
             let now = now_ms();
-            let scores = self.shared.scores_of(&self.seats, socket.number(), now);
-            let own = place::best(&scores, self.turn).map(|(_, score)| score);
+            let scores = self.shared.scores_of(&self.inboxes, socket.number(), now);
+            let own = placement::best(&scores, self.turn).map(|(_, score)| score);
             if self.leaves_to_other(socket, own, now) {
                 return;
             }
@@ -296,7 +296,7 @@ impl Listener {
     }
 
     /// Accepts and places one connection. Under the lock from the choice to the hand-over, so that no
-    /// loop leaves its seat in between (`Acceptor::try_leave`).
+    /// loop leaves its inbox in between (`Acceptor::try_leave`).
     fn accept_one(&mut self, socket: &Arc<Socket>) -> Outcome {
         let shared = Arc::clone(&self.shared);
         let state = shared.lock();
@@ -304,20 +304,20 @@ impl Listener {
             return Outcome::Not(Accepted::Nobody); // removed since it was looked at
         }
         let now = now_ms();
-        let scores = shared.scores_of(&state.seats, socket.number(), now);
-        let Some((at, _)) = place::best(&scores, self.turn) else { return Outcome::Unwanted };
+        let scores = shared.scores_of(&state.inboxes, socket.number(), now);
+        let Some((at, _)) = placement::best(&scores, self.turn) else { return Outcome::Unwanted };
         let fd = match socket.accept() {
             Accepted::Connection(fd) => fd,
             other => return Outcome::Not(other),
         };
         self.turn = at + 1;
-        let seat = &state.seats[at];
-        let row = shared.process * shared.board.loops() + seat.index();
+        let inbox = &state.inboxes[at];
+        let row = shared.process * shared.board.loops() + inbox.index();
         // Relaxed: see `Shared::score_of`.
         shared.board.turn().store(row + 1, Relaxed);
         // Relaxed: a counter.
-        seat.word(word::PLACED).fetch_add(1, Relaxed);
-        seat.give(Arrival { socket: socket.number(), fd, at_ms: now });
+        inbox.word(word::PLACED).fetch_add(1, Relaxed);
+        inbox.give(AcceptedConnection { socket: socket.number(), fd, at_ms: now });
         Outcome::Placed
     }
 
@@ -333,7 +333,7 @@ impl Listener {
         let others = (0..shared.board.processes()).filter(|&process| process != shared.process);
         let best = others.filter(|&process| !is_silent(process)).filter_map(best_of).min();
         let policy = shared.settings.policy;
-        if !place::is_worth_leaving(policy, own, best.map(|(score, _)| score)) {
+        if !placement::is_worth_leaving(policy, own, best.map(|(score, _)| score)) {
             return false;
         }
         let Some((_, process)) = best.filter(|_| socket.is_anybody_waiting()) else { return false };
@@ -364,8 +364,9 @@ impl Listener {
         let Some(patience) = self.shared.settings.patience else { return false };
         let number = socket.number();
         // Relaxed: written once, when the program begins to listen.
-        let speaks_http =
-            |seat: &Arc<Seat>| seat.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << number) != 0;
+        let speaks_http = |inbox: &Arc<LoopInbox>| {
+            inbox.word(word::SPEAKS_HTTP).load(Relaxed) & (1 << number) != 0
+        };
         // Before the look at the queue: a client that leaves it in between is counted nowhere, so that none
         // seems to have come.
         let (placed, turned_away) = self.gone_from(socket);
@@ -375,7 +376,7 @@ impl Listener {
             None => (socket.is_anybody_waiting().into(), placed),
         };
         let waits = self.queues[number as usize].oldest_waits(Instant::now(), waiting, gone);
-        waits >= patience && self.seats.iter().any(speaks_http)
+        waits >= patience && self.inboxes.iter().any(speaks_http)
     }
 
     /// How many connections have left the queue of a socket, or another one: placed, and turned away.
@@ -411,10 +412,10 @@ impl Listener {
         let Some(patience) = self.shared.settings.patience else { return };
         let patience_ms = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
         let now = now_ms();
-        let overdue = |seat: &Arc<Seat>| seat.silent_ms(now) >= patience_ms;
-        for seat in self.seats.clone().iter().filter(|seat| overdue(seat)) {
-            for arrival in seat.take_back_old(patience_ms, now) {
-                self.turn_away(arrival.fd);
+        let overdue = |inbox: &Arc<LoopInbox>| inbox.silent_ms(now) >= patience_ms;
+        for inbox in self.inboxes.clone().iter().filter(|inbox| overdue(inbox)) {
+            for connection in inbox.take_back_old(patience_ms, now) {
+                self.turn_away(connection.fd);
             }
         }
     }
@@ -422,25 +423,27 @@ impl Listener {
     /// What a loop has left untaken for too long goes to one that has time.
     fn rescue(&mut self) {
         let now = now_ms();
-        let is_stuck = |seat: &Arc<Seat>| seat.silent_ms(now) >= place::SLOW_MS;
-        if !self.seats.iter().any(is_stuck) {
+        let is_stuck = |inbox: &Arc<LoopInbox>| inbox.silent_ms(now) >= placement::SLOW_MS;
+        if !self.inboxes.iter().any(is_stuck) {
             return;
         }
         let state = self.shared.lock(); // as in `accept_one`
-        for stuck in &state.seats {
-            if stuck.silent_ms(now) < place::SLOW_MS {
+        for stuck in &state.inboxes {
+            if stuck.silent_ms(now) < placement::SLOW_MS {
                 continue;
             }
-            let has_time = |seat: &&Arc<Seat>| seat.silent_ms(now) < place::SLOW_MS;
-            let others: Vec<_> = state.seats.iter().filter(has_time).cloned().collect();
-            if others.iter().all(|seat| seat.listens() == 0) {
+            let has_time = |inbox: &&Arc<LoopInbox>| inbox.silent_ms(now) < placement::SLOW_MS;
+            let others: Vec<_> = state.inboxes.iter().filter(has_time).cloned().collect();
+            if others.iter().all(|inbox| inbox.listens() == 0) {
                 continue;
             }
-            for arrival in stuck.take_back() {
-                let scores = self.shared.scores_of(&others, arrival.socket, now);
-                match place::best(&scores, self.turn) {
-                    Some((at, _)) => others[at].give(Arrival { at_ms: now, ..arrival }),
-                    None => stuck.give(arrival),
+            for connection in stuck.take_back() {
+                let scores = self.shared.scores_of(&others, connection.socket, now);
+                match placement::best(&scores, self.turn) {
+                    Some((at, _)) => {
+                        others[at].give(AcceptedConnection { at_ms: now, ..connection })
+                    }
+                    None => stuck.give(connection),
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! What a listener thread and its handle share, and how they read the scoreboard.
 
 use super::board::{Board, word};
-use super::place::{self, Policy, Turn};
-use super::seat::{Arrival, Seat, load_of, now_ms};
+use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
+use super::placement::{self, Policy, Turn};
 use super::socket::Socket;
 use crate::sync::Ordering::Relaxed;
 use crate::wake::eventfd::Doorbell;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct State {
     pub sockets: Vec<Arc<Socket>>,
-    pub seats: Vec<Arc<Seat>>,
+    pub inboxes: Vec<Arc<LoopInbox>>,
     pub is_closing: bool,
 }
 
@@ -44,17 +44,20 @@ impl Shared {
         }
     }
 
-    /// Gives `arrival` to the best of `seats`; closes it when none wants it.
-    pub fn give_to_best(&self, seats: &[Arc<Seat>], arrival: Arrival) {
+    /// Gives `connection` to the best of `inboxes`; closes it when none wants it.
+    pub fn give_to_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
         let now = now_ms();
-        let scores = self.scores_of(seats, arrival.socket, now);
-        if let Some((at, _)) = place::best(&scores, 0) {
-            seats[at].give(Arrival { at_ms: now, ..arrival });
+        let scores = self.scores_of(inboxes, connection.socket, now);
+        if let Some((at, _)) = placement::best(&scores, 0) {
+            inboxes[at].give(AcceptedConnection { at_ms: now, ..connection });
         }
     }
 
-    pub fn scores_of(&self, seats: &[Arc<Seat>], socket: u32, now: u32) -> Vec<Option<u32>> {
-        seats.iter().map(|seat| self.score_of(self.process, seat.index(), socket, now)).collect()
+    pub fn scores_of(&self, inboxes: &[Arc<LoopInbox>], socket: u32, now: u32) -> Vec<Option<u32>> {
+        inboxes
+            .iter()
+            .map(|inbox| self.score_of(self.process, inbox.index(), socket, now))
+            .collect()
     }
 
     pub fn score_of(&self, process: u32, index: u32, socket: u32, now: u32) -> Option<u32> {
@@ -63,7 +66,7 @@ impl Shared {
         // Relaxed: two that read the same turn place two connections at one loop, once.
         let turn =
             Turn { row: board.turn().load(Relaxed), rows: board.processes() * board.loops() };
-        place::score(self.settings.policy, turn, load)
+        placement::score(self.settings.policy, turn, load)
     }
 
     /// How many connections a process has placed so far.

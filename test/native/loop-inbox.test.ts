@@ -1,4 +1,4 @@
-// An event loop's seat at the listener thread, without a server around it.
+// An event loop's inbox at the listener thread, without a server around it.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ const skip = nativeBinding() === undefined && 'needs the native binary';
 const number = 3;
 
 /** One process with one loop, this one, that closes what it gets. */
-async function sit(t: TestContext) {
+async function openInbox(t: TestContext) {
   const native = requireNative();
   const descriptors = new native.NativeDescriptors();
   const board = native.NativeBoard.create(1, 1);
@@ -22,14 +22,14 @@ async function sit(t: TestContext) {
   const row = new Row(board.buffer(), 0, 0);
   let taken = 0;
   const deliver = (): void => {
-    const [count = 0, ...entries] = inbox;
-    inbox[0] = 0;
+    const [count = 0, ...entries] = batch;
+    batch[0] = 0;
     for (const fd of entries.slice(0, 2 * count).filter((_, at) => at % 2 === 1)) closeSync(fd);
     row.add(boardAt.open, -count);
     taken += count;
   };
-  const seat = new native.NativeSeat(acceptor.key, 0, deliver);
-  const inbox = new Uint32Array(seat.inbox());
+  const inbox = new native.NativeSeat(acceptor.key, 0, deliver);
+  const batch = new Uint32Array(inbox.inbox());
   const opened = createServer().listen(0, '127.0.0.1');
   await once(opened, 'listening');
   const { port }: { port: number } = Object(opened.address());
@@ -39,13 +39,13 @@ async function sit(t: TestContext) {
   row.set(boardAt.limit, 1000);
   row.set(boardAt.listens, 1 << number);
   row.state = 'ready';
-  seat.wake();
+  inbox.wake();
   t.after(() => {
-    seat.close();
+    inbox.close();
     acceptor.close();
     board.close();
   });
-  return { row, seat, acceptor, port, taken: () => taken };
+  return { row, inbox, acceptor, port, taken: () => taken };
 }
 
 function dial(t: TestContext, port: number): Socket {
@@ -55,7 +55,7 @@ function dial(t: TestContext, port: number): Socket {
 }
 
 /** As if so many connections came that this loop cannot sleep, until the test ends. */
-async function beginStorm(t: TestContext, { row, seat }: Awaited<ReturnType<typeof sit>>) {
+async function beginStorm(t: TestContext, { row, inbox }: Awaited<ReturnType<typeof openInbox>>) {
   let isStorm = true;
   t.after(() => {
     isStorm = false;
@@ -63,7 +63,7 @@ async function beginStorm(t: TestContext, { row, seat }: Awaited<ReturnType<type
   const blow = (): void => {
     if (!isStorm) return;
     row.add(boardAt.placed, 50);
-    seat.wake();
+    inbox.wake();
     setImmediate(blow);
   };
   blow();
@@ -73,11 +73,11 @@ async function beginStorm(t: TestContext, { row, seat }: Awaited<ReturnType<type
 test('a loop that cannot sleep accepts by itself, and is relieved of it when it is blocked', {
   skip,
 }, async (t) => {
-  const seated = await sit(t);
-  const { row, port, taken } = seated;
+  const fixture = await openInbox(t);
+  const { row, port, taken } = fixture;
   dial(t, port);
   await waitFor(() => taken() === 1);
-  await beginStorm(t, seated);
+  await beginStorm(t, fixture);
   for (let count = 0; count < 50; count += 1) dial(t, port);
   await waitFor(() => taken() === 51 && row.get(boardAt.direct) === 1); // it may have ended and begun again
   dial(t, port);
@@ -95,9 +95,9 @@ test('a loop that cannot sleep accepts by itself, and is relieved of it when it 
 test('what a loop accepts by itself is closed with its socket, also while it is blocked', {
   skip,
 }, async (t) => {
-  const seated = await sit(t);
-  const { row, acceptor, port, taken } = seated;
-  await beginStorm(t, seated);
+  const fixture = await openInbox(t);
+  const { row, acceptor, port, taken } = fixture;
+  await beginStorm(t, fixture);
   acceptor.removeSocket(number);
   assert.equal(row.get(boardAt.direct), 0);
   const refused = async (): Promise<boolean> => {
@@ -109,11 +109,11 @@ test('what a loop accepts by itself is closed with its socket, also while it is 
 });
 
 test('a loop that has left takes nothing any more', { skip }, async (t) => {
-  const seated = await sit(t);
-  const { row, seat, port, taken } = seated;
-  await beginStorm(t, seated);
+  const fixture = await openInbox(t);
+  const { row, inbox, port, taken } = fixture;
+  await beginStorm(t, fixture);
   row.state = 'draining';
-  assert.ok(seat.tryLeave());
+  assert.ok(inbox.tryLeave());
   assert.equal(row.get(boardAt.direct), 0);
   const waiting = dial(t, port);
   await once(waiting, 'connect'); // in the kernel's queue

@@ -1,11 +1,11 @@
-//! An event loop's seat at the listener thread: takes connections when its doorbell rings, and calls
+//! An event loop's inbox at the listener thread: takes connections when its doorbell rings, and calls
 //! JavaScript with their descriptors.
 //!
-//! They go through an inbox, memory that both see, because a call with arguments costs more than the
+//! They go through an batch, memory that both see, because a call with arguments costs more than the
 //! numbers. JavaScript takes the count back to 0 first of all: what it did not take because it may not
 //! run any more goes to other loops of this process.
 //!
-//! Where the loop is to accept by itself (accept/direct.rs), the seat's poller has the sockets; what it
+//! Where the loop is to accept by itself (accept/direct.rs), the inbox's poller has the sockets; what it
 //! accepts goes the same way.
 
 use crate::acceptor::{acceptor_of, buffer_of};
@@ -15,7 +15,7 @@ use crate::segment::external_buffer;
 use crate::uv::{self, Handle, PollCallback, Uv};
 use manycore_core::accept::acceptor::Acceptor;
 use manycore_core::accept::board::Board;
-use manycore_core::accept::seat::Seat;
+use manycore_core::accept::loop_inbox::LoopInbox;
 use manycore_core::sync::AtomicU32;
 use manycore_core::sync::Ordering::Relaxed;
 use manycore_core::sys as core_sys;
@@ -36,7 +36,7 @@ const MOST_AT_ONCE: usize = 8;
 
 /// How many there are, then a socket's number and a connection's descriptor for each.
 #[repr(C)]
-struct Inbox {
+struct Batch {
     count: AtomicU32,
     entries: [[AtomicU32; 2]; MOST_AT_ONCE],
 }
@@ -47,11 +47,11 @@ struct Inner {
     deliver: sys::napi_ref,
     /// `None` once it is closed.
     acceptor: RefCell<Option<Arc<Acceptor>>>,
-    seat: Arc<Seat>,
-    inbox: Arc<Inbox>,
+    inbox: Arc<LoopInbox>,
+    batch: Arc<Batch>,
     /// Of the bell.
     poll: Cell<*mut Handle>,
-    /// Of the seat's poller.
+    /// Of the inbox's poller.
     direct_poll: Cell<*mut Handle>,
     /// Those whose close callback has not run yet.
     handles: Cell<u32>,
@@ -61,16 +61,16 @@ struct Inner {
     is_ending: Cell<bool>,
 }
 
-#[napi]
-pub struct NativeSeat {
+#[napi(js_name = "NativeSeat")]
+pub struct NativeLoopInbox {
     /// `None` once it is closed.
     inner: RefCell<Option<Rc<Inner>>>,
     board: Arc<Board>,
 }
 
 #[napi]
-impl NativeSeat {
-    /// The seat of loop `index` at the listener thread `key`. `deliver` is called when the inbox has
+impl NativeLoopInbox {
+    /// The inbox of loop `index` at the listener thread `key`. `deliver` is called when the batch has
     /// something.
     #[napi(constructor)]
     pub fn new(
@@ -78,16 +78,16 @@ impl NativeSeat {
         key: u32,
         index: u32,
         deliver: Function<'_, (), ()>,
-    ) -> Result<NativeSeat> {
+    ) -> Result<NativeLoopInbox> {
         let acceptor = acceptor_of(key)?;
         let missing = || refused("this runtime does not export its event loop");
         let uv = Uv::find().ok_or_else(missing)?;
         let at = Uv::loop_of(env.raw()).ok_or_else(missing)?;
         let bell = Doorbell::new().map_err(to_js)?;
         let fd = bell.raw();
-        // The loop outlives its seat: `on_environment_end` closes that at the latest.
+        // The loop outlives its inbox: `on_environment_end` closes that at the latest.
         let idle_ms = uv.idle_clock(at);
-        let seat = acceptor.add_seat(index, bell, idle_ms).map_err(to_js)?;
+        let inbox = acceptor.add_inbox(index, bell, idle_ms).map_err(to_js)?;
         let mut deliver_ref = null_mut();
         // SAFETY: `deliver` is a live value of this call.
         unsafe { sys::napi_create_reference(env.raw(), deliver.raw(), 1, &mut deliver_ref) };
@@ -97,8 +97,8 @@ impl NativeSeat {
             env: env.raw(),
             deliver: deliver_ref,
             acceptor: RefCell::new(Some(acceptor)),
-            seat,
-            inbox: Arc::new(Inbox { count: AtomicU32::new(0), entries: Default::default() }),
+            inbox,
+            batch: Arc::new(Batch { count: AtomicU32::new(0), entries: Default::default() }),
             poll: Cell::new(null_mut()),
             direct_poll: Cell::new(null_mut()),
             handles: Cell::new(0),
@@ -113,7 +113,7 @@ impl NativeSeat {
             sys::napi_add_async_cleanup_hook(env.raw(), Some(on_environment_end), data, &mut hook)
         };
         inner.cleanup.set(hook);
-        let direct_fd = inner.seat.poller().as_raw_fd();
+        let direct_fd = inner.inbox.poller().as_raw_fd();
         for (place, fd, callback) in [
             (&inner.poll, fd, on_ring as PollCallback),
             (&inner.direct_poll, direct_fd, on_connection),
@@ -132,17 +132,17 @@ impl NativeSeat {
             place.set(poll);
             inner.handles.set(inner.handles.get() + 1);
         }
-        Ok(NativeSeat { inner: RefCell::new(Some(inner)), board })
+        Ok(NativeLoopInbox { inner: RefCell::new(Some(inner)), board })
     }
 
     /// `[count, socket, fd, socket, fd, …]` as uint32. Whoever reads it sets the count to 0 and owns
     /// the descriptors.
-    #[napi]
-    pub fn inbox<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+    #[napi(js_name = "inbox")]
+    pub fn batch<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
         let inner = self.inner.borrow();
-        let inbox = inner.as_ref().map(|inner| Arc::clone(&inner.inbox));
-        let inbox = inbox.ok_or_else(|| refused("it is closed"))?;
-        external_buffer(env, NonNull::from(&*inbox).cast(), size_of::<Inbox>(), inbox, None)
+        let batch = inner.as_ref().map(|inner| Arc::clone(&inner.batch));
+        let batch = batch.ok_or_else(|| refused("it is closed"))?;
+        external_buffer(env, NonNull::from(&*batch).cast(), size_of::<Batch>(), batch, None)
     }
 
     /// The whole scoreboard.
@@ -182,7 +182,7 @@ impl NativeSeat {
     pub fn try_leave(&self) -> bool {
         let has_left = match &*self.inner.borrow() {
             Some(inner) => match &*inner.acceptor.borrow() {
-                Some(acceptor) => acceptor.try_leave(&inner.seat),
+                Some(acceptor) => acceptor.try_leave(&inner.inbox),
                 None => true,
             },
             None => true,
@@ -199,7 +199,7 @@ impl NativeSeat {
     pub fn is_done_with(&self, socket: u32) -> bool {
         match &*self.inner.borrow() {
             Some(inner) => match &*inner.acceptor.borrow() {
-                Some(acceptor) => acceptor.is_done_with(&inner.seat, socket),
+                Some(acceptor) => acceptor.is_done_with(&inner.inbox, socket),
                 None => true,
             },
             None => true,
@@ -219,7 +219,7 @@ impl Inner {
     /// False when it had left already.
     fn leave(&self) -> bool {
         let Some(acceptor) = self.acceptor.borrow_mut().take() else { return false };
-        acceptor.remove_seat(&self.seat);
+        acceptor.remove_inbox(&self.inbox);
         true
     }
 
@@ -236,18 +236,20 @@ impl Inner {
 
     /// Hands over what was given to this loop.
     fn deliver(&self) {
-        self.deliver_from(|| self.seat.take().map(|arrival| (arrival.socket, arrival.fd)));
-        if self.seat.is_any_untaken() {
-            self.seat.bell().ring(); // after the other input of this loop
+        self.deliver_from(|| {
+            self.inbox.take().map(|connection| (connection.socket, connection.fd))
+        });
+        if self.inbox.is_any_untaken() {
+            self.inbox.bell().ring(); // after the other input of this loop
         }
     }
 
-    /// Hands over what `next` yields, as much as goes into the inbox.
+    /// Hands over what `next` yields, as much as goes into the batch.
     fn deliver_from(&self, next: impl Fn() -> Option<(u32, OwnedFd)>) {
         let mut count = 0;
-        for entry in &self.inbox.entries {
+        for entry in &self.batch.entries {
             let Some((socket, fd)) = next() else { break };
-            // Relaxed: this thread alone uses the inbox.
+            // Relaxed: this thread alone uses the batch.
             entry[0].store(socket, Relaxed);
             entry[1].store(fd.into_raw_fd() as u32, Relaxed);
             count += 1;
@@ -255,20 +257,20 @@ impl Inner {
         if count == 0 {
             return;
         }
-        self.inbox.count.store(count, Relaxed);
+        self.batch.count.store(count, Relaxed);
         call_into_js(self.env, self.deliver);
-        let left = self.inbox.count.swap(0, Relaxed) as usize;
-        for [socket, fd] in self.inbox.entries.iter().take(left) {
+        let left = self.batch.count.swap(0, Relaxed) as usize;
+        for [socket, fd] in self.batch.entries.iter().take(left) {
             let Ok(fd) = core_sys::adopt(fd.load(Relaxed) as i32) else { continue };
             if let Some(acceptor) = &*self.acceptor.borrow() {
-                acceptor.give_back(&self.seat, socket.load(Relaxed), fd);
+                acceptor.give_back(&self.inbox, socket.load(Relaxed), fd);
             }
         }
     }
 
     /// Nobody calls this any more: the end of the environment is not waited for, or may go on.
     fn finish(self: &Rc<Self>) {
-        // SAFETY: made in `NativeSeat::new` on this thread. The environment lives: its end waits for this.
+        // SAFETY: made in `NativeLoopInbox::new` on this thread. The environment lives: its end waits for this.
         unsafe { sys::napi_delete_reference(self.env, self.deliver) };
         // SAFETY: Node gave this handle; at the end of the environment it waits for exactly this call.
         unsafe { sys::napi_remove_async_cleanup_hook(self.cleanup.get()) };
@@ -280,21 +282,21 @@ impl Inner {
 }
 
 unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int) {
-    // SAFETY: from `Rc::into_raw` in `NativeSeat::new`, taken back only in `on_closed`.
+    // SAFETY: from `Rc::into_raw` in `NativeLoopInbox::new`, taken back only in `on_closed`.
     let inner = unsafe { uv::carried_by::<Inner>(handle) };
-    inner.seat.bell().clear();
-    inner.seat.answer();
+    inner.inbox.bell().clear();
+    inner.inbox.answer();
     inner.deliver();
 }
 
 unsafe extern "C" fn on_connection(handle: *mut Handle, _status: c_int, _events: c_int) {
     // SAFETY: as in `on_ring`.
     let inner = unsafe { uv::carried_by::<Inner>(handle) };
-    inner.deliver_from(|| inner.seat.accept());
+    inner.deliver_from(|| inner.inbox.accept());
 }
 
 unsafe extern "C" fn on_closed(handle: *mut Handle) {
-    // SAFETY: from `Rc::into_raw` in `NativeSeat::new`; the close callback runs once.
+    // SAFETY: from `Rc::into_raw` in `NativeLoopInbox::new`; the close callback runs once.
     let inner = unsafe { uv::take_back::<Inner>(handle) };
     inner.uv.free(handle);
     inner.handles.set(inner.handles.get() - 1);
@@ -307,7 +309,7 @@ unsafe extern "C" fn on_environment_end(
     cleanup: sys::napi_async_cleanup_hook_handle,
     inner: *mut c_void,
 ) {
-    // SAFETY: from `Rc::into_raw` in `NativeSeat::new`; the hook runs once.
+    // SAFETY: from `Rc::into_raw` in `NativeLoopInbox::new`; the hook runs once.
     let inner = unsafe { Rc::from_raw(inner.cast::<Inner>().cast_const()) };
     inner.cleanup.set(cleanup);
     inner.is_ending.set(true);

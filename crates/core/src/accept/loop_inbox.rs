@@ -11,7 +11,7 @@
 //! Long (over 400 lines) with its tests.
 
 use super::board::{Board, state, word};
-use super::place::Load;
+use super::placement::Load;
 use super::socket::Socket;
 use crate::error::Result;
 use crate::sync::AtomicU32;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An accepted connection.
 #[derive(Debug)]
-pub struct Arrival {
+pub struct AcceptedConnection {
     /// The number of the listening socket.
     pub socket: u32,
     pub fd: OwnedFd,
@@ -35,13 +35,13 @@ pub struct Arrival {
 /// How long a loop has slept since it began, in ms; asked from other threads.
 pub type IdleClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-pub struct Seat {
+pub struct LoopInbox {
     board: Arc<Board>,
     process: u32,
     index: u32,
     bell: Doorbell,
     idle_ms: IdleClock,
-    queue: Mutex<VecDeque<Arrival>>,
+    queue: Mutex<VecDeque<AcceptedConnection>>,
     /// Has the sockets of `direct`.
     poller: Poller,
     direct: Mutex<DirectSockets>,
@@ -55,18 +55,27 @@ struct DirectSockets {
     turn: usize,
 }
 
-impl Seat {
-    /// The seat of row `[process][index]`; `bell` wakes its loop. `idle_ms` is asked only as long as
-    /// the listener thread knows the seat.
+impl LoopInbox {
+    /// The inbox of row `[process][index]`; `bell` wakes its loop. `idle_ms` is asked only as long as
+    /// the listener thread knows the inbox.
     pub fn new(
         board: Arc<Board>,
         process: u32,
         index: u32,
         bell: Doorbell,
         idle_ms: IdleClock,
-    ) -> Result<Seat> {
+    ) -> Result<LoopInbox> {
         let (queue, direct) = (Mutex::default(), Mutex::default());
-        Ok(Seat { board, process, index, bell, idle_ms, queue, poller: Poller::new()?, direct })
+        Ok(LoopInbox {
+            board,
+            process,
+            index,
+            bell,
+            idle_ms,
+            queue,
+            poller: Poller::new()?,
+            direct,
+        })
     }
 
     pub fn bell(&self) -> &Doorbell {
@@ -93,16 +102,16 @@ impl Seat {
         if is_ready { self.word(word::LISTENS).load(Acquire) } else { 0 }
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Arrival>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<AcceptedConnection>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands a connection over.
-    pub fn give(&self, arrival: Arrival) {
+    pub fn give(&self, connection: AcceptedConnection) {
         // AcqRel: the loop takes away what it closes; the word is a counter for both.
         self.word(word::OPEN).fetch_add(1, AcqRel);
         let mut queue = self.lock();
-        queue.push_back(arrival);
+        queue.push_back(connection);
         self.publish(&queue);
         let must_ring = queue.len() == 1;
         drop(queue);
@@ -112,11 +121,11 @@ impl Seat {
     }
 
     /// For the loop: the next connection.
-    pub fn take(&self) -> Option<Arrival> {
+    pub fn take(&self) -> Option<AcceptedConnection> {
         let mut queue = self.lock();
-        let arrival = queue.pop_front();
+        let connection = queue.pop_front();
         self.publish(&queue);
-        arrival
+        connection
     }
 
     /// Readable while the loop is to accept by itself and a connection waits.
@@ -193,23 +202,23 @@ impl Seat {
     }
 
     /// For the listener thread: takes back all that waits, to be given to others.
-    pub fn take_back(&self) -> Vec<Arrival> {
+    pub fn take_back(&self) -> Vec<AcceptedConnection> {
         let mut queue = self.lock();
-        let arrivals: Vec<_> = queue.drain(..).collect();
+        let connections: Vec<_> = queue.drain(..).collect();
         self.publish(&queue);
         drop(queue);
-        self.word(word::OPEN).fetch_sub(arrivals.len() as u32, AcqRel);
-        arrivals
+        self.word(word::OPEN).fetch_sub(connections.len() as u32, AcqRel);
+        connections
     }
 
     /// For the listener thread: takes back those that were placed `age_ms` ago or earlier, and that
     /// speak HTTP.
-    pub fn take_back_old(&self, age_ms: u32, now_ms: u32) -> Vec<Arrival> {
+    pub fn take_back_old(&self, age_ms: u32, now_ms: u32) -> Vec<AcceptedConnection> {
         let speaks_http = self.word(word::SPEAKS_HTTP).load(Relaxed);
         let mut queue = self.lock();
-        let is_old = |arrival: &Arrival| {
-            self::age_ms(arrival.at_ms.max(1), now_ms) >= age_ms
-                && speaks_http & (1 << arrival.socket) != 0
+        let is_old = |connection: &AcceptedConnection| {
+            self::age_ms(connection.at_ms.max(1), now_ms) >= age_ms
+                && speaks_http & (1 << connection.socket) != 0
         };
         let (old, young): (Vec<_>, Vec<_>) = queue.drain(..).partition(is_old);
         *queue = young.into();
@@ -242,7 +251,7 @@ impl Seat {
 
     /// Whether a connection of this socket waits to be taken.
     pub fn has_untaken(&self, socket: u32) -> bool {
-        self.lock().iter().any(|arrival| arrival.socket == socket)
+        self.lock().iter().any(|connection| connection.socket == socket)
     }
 
     /// How long the loop has left a connection untaken or a question unanswered.
@@ -283,7 +292,7 @@ impl Seat {
     }
 
     /// Under the lock, so that the words belong together.
-    fn publish(&self, queue: &VecDeque<Arrival>) {
+    fn publish(&self, queue: &VecDeque<AcceptedConnection>) {
         let since = queue.front().map_or(0, |oldest| oldest.at_ms.max(1));
         // Relaxed: hints for placement and status.
         self.word(word::UNTAKEN).store(queue.len() as u32, Relaxed);
@@ -314,7 +323,7 @@ fn age_ms(since_ms: u32, now_ms: u32) -> u32 {
     if since_ms == 0 || age > u32::MAX / 2 { 0 } else { age }
 }
 
-/// Now, for `Arrival::at_ms`.
+/// Now, for `AcceptedConnection::at_ms`.
 pub fn now_ms() -> u32 {
     sys::now_ms()
 }
@@ -324,119 +333,122 @@ mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
 
-    fn seat() -> Seat {
+    fn inbox() -> LoopInbox {
         let (board, _) = Board::create(1, 1).expect("memfd");
         let bell = Doorbell::new().expect("eventfd");
-        Seat::new(Arc::new(board), 0, 0, bell, Box::new(|| (1 << 32) + 7)).expect("epoll")
+        LoopInbox::new(Arc::new(board), 0, 0, bell, Box::new(|| (1 << 32) + 7)).expect("epoll")
     }
 
-    fn arrival(at_ms: u32) -> Arrival {
+    fn connection(at_ms: u32) -> AcceptedConnection {
         let (fd, _) = UnixStream::pair().expect("a pair");
-        Arrival { socket: 3, fd: fd.into(), at_ms }
+        AcceptedConnection { socket: 3, fd: fd.into(), at_ms }
     }
 
     #[test]
     fn connections_come_in_order_and_ring_once() {
-        let seat = seat();
-        seat.give(arrival(10));
-        seat.give(arrival(11));
-        assert!(seat.bell().clear());
-        assert_eq!(seat.word(word::OPEN).load(Relaxed), 2);
-        assert_eq!(seat.silent_ms(15), 5);
-        assert_eq!(seat.take().expect("the first").at_ms, 10);
-        assert_eq!(seat.silent_ms(15), 4);
-        assert_eq!(seat.take().expect("the second").at_ms, 11);
-        assert!(seat.take().is_none());
-        assert_eq!(seat.silent_ms(15), 0);
-        assert!(!seat.bell().clear());
-        seat.give(arrival(12));
-        assert!(seat.bell().clear());
+        let inbox = inbox();
+        inbox.give(connection(10));
+        inbox.give(connection(11));
+        assert!(inbox.bell().clear());
+        assert_eq!(inbox.word(word::OPEN).load(Relaxed), 2);
+        assert_eq!(inbox.silent_ms(15), 5);
+        assert_eq!(inbox.take().expect("the first").at_ms, 10);
+        assert_eq!(inbox.silent_ms(15), 4);
+        assert_eq!(inbox.take().expect("the second").at_ms, 11);
+        assert!(inbox.take().is_none());
+        assert_eq!(inbox.silent_ms(15), 0);
+        assert!(!inbox.bell().clear());
+        inbox.give(connection(12));
+        assert!(inbox.bell().clear());
     }
 
     #[test]
     fn a_loop_is_asked_while_it_holds_connections_and_is_silent_until_it_answers() {
-        let seat = seat();
-        seat.ask(10);
-        assert!(!seat.bell().clear(), "an idle loop is left alone");
-        seat.word(word::OPEN).store(1, Relaxed);
-        seat.ask(10);
-        assert!(seat.bell().clear());
-        seat.ask(20);
-        assert!(!seat.bell().clear(), "asked once");
-        assert_eq!(seat.silent_ms(25), 15);
-        seat.answer();
-        assert_eq!(seat.silent_ms(25), 0);
+        let inbox = inbox();
+        inbox.ask(10);
+        assert!(!inbox.bell().clear(), "an idle loop is left alone");
+        inbox.word(word::OPEN).store(1, Relaxed);
+        inbox.ask(10);
+        assert!(inbox.bell().clear());
+        inbox.ask(20);
+        assert!(!inbox.bell().clear(), "asked once");
+        assert_eq!(inbox.silent_ms(25), 15);
+        inbox.answer();
+        assert_eq!(inbox.silent_ms(25), 0);
         let now = now_ms();
-        seat.ask(now - 300);
-        seat.answer();
-        let lag_ms = seat.word(word::LAG_MS).load(Relaxed);
+        inbox.ask(now - 300);
+        inbox.answer();
+        let lag_ms = inbox.word(word::LAG_MS).load(Relaxed);
         assert!(lag_ms >= 300, "{lag_ms}");
-        seat.answer();
-        assert_eq!(seat.word(word::LAG_MS).load(Relaxed), lag_ms, "nothing was asked");
+        inbox.answer();
+        assert_eq!(inbox.word(word::LAG_MS).load(Relaxed), lag_ms, "nothing was asked");
     }
 
     #[test]
     fn what_is_taken_back_counts_no_more() {
-        let seat = seat();
-        seat.give(arrival(10));
-        seat.give(arrival(11));
-        assert_eq!(seat.take_back().len(), 2);
-        assert_eq!(seat.word(word::OPEN).load(Relaxed), 0);
-        assert!(seat.take().is_none());
+        let inbox = inbox();
+        inbox.give(connection(10));
+        inbox.give(connection(11));
+        assert_eq!(inbox.take_back().len(), 2);
+        assert_eq!(inbox.word(word::OPEN).load(Relaxed), 0);
+        assert!(inbox.take().is_none());
     }
 
     #[test]
     fn only_old_connections_that_speak_http_are_taken_back_to_be_answered() {
-        let seat = seat();
+        let inbox = inbox();
         for at_ms in [10, 90] {
-            seat.give(arrival(at_ms));
+            inbox.give(connection(at_ms));
         }
-        assert!(seat.take_back_old(50, 100).is_empty(), "not known to speak HTTP");
-        seat.word(word::SPEAKS_HTTP).store(1 << 3, Relaxed);
-        assert_eq!(seat.take_back_old(50, 100).len(), 1);
-        assert_eq!(seat.word(word::OPEN).load(Relaxed), 1);
-        assert_eq!(seat.take().expect("the young one").at_ms, 90);
+        assert!(inbox.take_back_old(50, 100).is_empty(), "not known to speak HTTP");
+        inbox.word(word::SPEAKS_HTTP).store(1 << 3, Relaxed);
+        assert_eq!(inbox.take_back_old(50, 100).len(), 1);
+        assert_eq!(inbox.word(word::OPEN).load(Relaxed), 1);
+        assert_eq!(inbox.take().expect("the young one").at_ms, 90);
     }
 
     #[test]
     fn a_loop_accepts_by_itself_what_it_listens_to_and_as_much_as_it_may_hold() {
-        let seat = seat();
+        let inbox = inbox();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("non-blocking");
         let connect = || std::net::TcpStream::connect(listener.local_addr().expect("bound"));
         let _clients = [connect(), connect(), connect()];
         let socket =
             Arc::new(Socket::new(3, listener.try_clone().expect("dup").into()).expect("a socket"));
-        seat.word(word::LIMIT).store(2, Relaxed);
-        let read = |offset| seat.word(offset).load(Relaxed);
-        seat.make_direct(std::slice::from_ref(&socket));
-        assert!(!sys::is_readable(seat.poller()) && seat.accept().is_none(), "it does not listen");
-        seat.word(word::STATE).store(state::READY, Relaxed);
-        seat.word(word::LISTENS).store(1 << 3, Relaxed);
+        inbox.word(word::LIMIT).store(2, Relaxed);
+        let read = |offset| inbox.word(offset).load(Relaxed);
+        inbox.make_direct(std::slice::from_ref(&socket));
+        assert!(
+            !sys::is_readable(inbox.poller()) && inbox.accept().is_none(),
+            "it does not listen"
+        );
+        inbox.word(word::STATE).store(state::READY, Relaxed);
+        inbox.word(word::LISTENS).store(1 << 3, Relaxed);
         for _ in 0..2 {
-            seat.make_direct(std::slice::from_ref(&socket));
-            assert!(sys::is_readable(seat.poller()) && read(word::DIRECT) == 1);
+            inbox.make_direct(std::slice::from_ref(&socket));
+            assert!(sys::is_readable(inbox.poller()) && read(word::DIRECT) == 1);
         }
-        assert!(seat.accept().is_some_and(|(number, _)| number == 3) && seat.accept().is_some());
-        assert!(seat.accept().is_none(), "the third is too much");
+        assert!(inbox.accept().is_some_and(|(number, _)| number == 3) && inbox.accept().is_some());
+        assert!(inbox.accept().is_none(), "the third is too much");
         assert_eq!((read(word::OPEN), read(word::PLACED)), (2, 2));
-        seat.word(word::LIMIT).store(9, Relaxed);
-        seat.word(word::STATE).store(state::DRAINING, Relaxed);
-        assert!(seat.accept().is_none(), "it drains");
-        seat.word(word::STATE).store(state::READY, Relaxed);
-        assert!(seat.accept().is_some() && seat.accept().is_none());
+        inbox.word(word::LIMIT).store(9, Relaxed);
+        inbox.word(word::STATE).store(state::DRAINING, Relaxed);
+        assert!(inbox.accept().is_none(), "it drains");
+        inbox.word(word::STATE).store(state::READY, Relaxed);
+        assert!(inbox.accept().is_some() && inbox.accept().is_none());
         let _client = connect();
-        seat.make_direct(&[]);
-        assert!(!sys::is_readable(seat.poller()) && read(word::DIRECT) == 0);
-        assert!(socket.is_anybody_waiting() && seat.accept().is_none());
+        inbox.make_direct(&[]);
+        assert!(!sys::is_readable(inbox.poller()) && read(word::DIRECT) == 0);
+        assert!(socket.is_anybody_waiting() && inbox.accept().is_none());
     }
 
     #[test]
     fn of_several_sockets_none_waits_behind_another() {
-        let seat = seat();
-        seat.word(word::LIMIT).store(9, Relaxed);
-        seat.word(word::STATE).store(state::READY, Relaxed);
-        seat.word(word::LISTENS).store(0b11, Relaxed);
+        let inbox = inbox();
+        inbox.word(word::LIMIT).store(9, Relaxed);
+        inbox.word(word::STATE).store(state::READY, Relaxed);
+        inbox.word(word::LISTENS).store(0b11, Relaxed);
         let mut clients = Vec::new();
         let sockets = [0, 1].map(|number| {
             let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -445,32 +457,32 @@ mod tests {
             clients.extend((0..2).map(|_| std::net::TcpStream::connect(address)));
             Arc::new(Socket::new(number, listener.into()).expect("a socket"))
         });
-        seat.make_direct(&sockets);
+        inbox.make_direct(&sockets);
         let numbers: Vec<_> =
-            std::iter::from_fn(|| seat.accept()).map(|(number, _)| number).collect();
+            std::iter::from_fn(|| inbox.accept()).map(|(number, _)| number).collect();
         assert_eq!(numbers, [0, 1, 0, 1]);
     }
 
     #[test]
     fn the_time_slept_is_written_into_the_row() {
-        let seat = seat();
-        seat.publish_idle(12);
-        assert_eq!(seat.word(word::IDLE_MS).load(Relaxed), 7);
-        assert_eq!(seat.word(word::LOOKED_AT).load(Relaxed), 12);
+        let inbox = inbox();
+        inbox.publish_idle(12);
+        assert_eq!(inbox.word(word::IDLE_MS).load(Relaxed), 7);
+        assert_eq!(inbox.word(word::LOOKED_AT).load(Relaxed), 12);
     }
 
     #[test]
     fn a_loop_that_has_not_slept_since_the_last_look_is_asked() {
-        let seat = seat();
-        seat.publish_idle(1000);
-        assert!(!seat.bell().clear(), "nothing to compare with");
-        seat.publish_idle(2000);
-        assert!(seat.bell().clear());
-        assert_eq!(seat.silent_ms(2500), 500);
-        seat.answer();
-        seat.word(word::IDLE_MS).store(6, Relaxed);
-        seat.publish_idle(3000);
-        assert!(!seat.bell().clear(), "it has slept");
+        let inbox = inbox();
+        inbox.publish_idle(1000);
+        assert!(!inbox.bell().clear(), "nothing to compare with");
+        inbox.publish_idle(2000);
+        assert!(inbox.bell().clear());
+        assert_eq!(inbox.silent_ms(2500), 500);
+        inbox.answer();
+        inbox.word(word::IDLE_MS).store(6, Relaxed);
+        inbox.publish_idle(3000);
+        assert!(!inbox.bell().clear(), "it has slept");
     }
 
     #[test]
@@ -482,14 +494,14 @@ mod tests {
 
     #[test]
     fn only_a_ready_loop_that_listens_has_a_load() {
-        let seat = seat();
-        assert_eq!(load_of(&seat.board, 0, 0, 3, 1), None);
-        seat.word(word::STATE).store(state::READY, Relaxed);
-        seat.word(word::LISTENS).store(1 << 3, Relaxed);
-        assert!(seat.listens_to(3) && !seat.listens_to(2));
-        assert!(load_of(&seat.board, 0, 0, 3, 1).is_some());
-        assert_eq!(load_of(&seat.board, 0, 0, 2, 1), None);
-        seat.word(word::STATE).store(state::DRAINING, Relaxed);
-        assert_eq!(load_of(&seat.board, 0, 0, 3, 1), None);
+        let inbox = inbox();
+        assert_eq!(load_of(&inbox.board, 0, 0, 3, 1), None);
+        inbox.word(word::STATE).store(state::READY, Relaxed);
+        inbox.word(word::LISTENS).store(1 << 3, Relaxed);
+        assert!(inbox.listens_to(3) && !inbox.listens_to(2));
+        assert!(load_of(&inbox.board, 0, 0, 3, 1).is_some());
+        assert_eq!(load_of(&inbox.board, 0, 0, 2, 1), None);
+        inbox.word(word::STATE).store(state::DRAINING, Relaxed);
+        assert_eq!(load_of(&inbox.board, 0, 0, 3, 1), None);
     }
 }
