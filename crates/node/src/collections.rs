@@ -65,7 +65,7 @@ impl V8 {
 struct Pauses {
     count: u64,
     total_ns: u64,
-    longest_ns: u64,
+    max_ns: u64,
 }
 
 #[derive(Default)]
@@ -129,9 +129,7 @@ impl NativeCollections {
             .pauses
             .iter()
             .map(Cell::get)
-            .flat_map(|Pauses { count, total_ns, longest_ns }| {
-                [count as f64, ms(total_ns), ms(longest_ns)]
-            })
+            .flat_map(|Pauses { count, total_ns, max_ns }| [count as f64, ms(total_ns), ms(max_ns)])
             .collect()
     }
 }
@@ -157,10 +155,10 @@ unsafe extern "C" fn end(_: *mut Isolate, kind: c_int, _flags: c_int, data: *mut
     counts.begun.set(None);
     let took_ns = start.elapsed().as_nanos() as u64;
     let Some(pauses) = counts.pauses.get(kind.trailing_zeros() as usize) else { return };
-    let Pauses { count, total_ns, longest_ns } = pauses.get();
+    let Pauses { count, total_ns, max_ns } = pauses.get();
     pauses.set(Pauses {
         count: count + 1,
         total_ns: total_ns + took_ns,
-        longest_ns: longest_ns.max(took_ns),
+        max_ns: max_ns.max(took_ns),
     });
 }

@@ -32,13 +32,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Connections in one call: what is left after them may still go to another loop.
-const MOST_AT_ONCE: usize = 8;
+const MAX_BATCH: usize = 8;
 
 /// How many there are, then a socket's number and a connection's descriptor for each.
 #[repr(C)]
 struct Batch {
     count: AtomicU32,
-    entries: [[AtomicU32; 2]; MOST_AT_ONCE],
+    entries: [[AtomicU32; 2]; MAX_BATCH],
 }
 
 struct Inner {

@@ -84,10 +84,10 @@ struct Window {
 /// Whether it is worth it. Each of them is woken for each connection, then, so they must be awake anyway.
 /// Between the two limits it stays as it is.
 fn is_worth_it(is_so: bool, window: Window) -> bool {
-    let (least_per_second, most_asleep_percent) = if is_so { (500, 75) } else { (1000, 50) };
-    let is_enough = u64::from(window.placed) * 1000 >= least_per_second * window.ms;
+    let (min_per_second, max_asleep_percent) = if is_so { (500, 75) } else { (1000, 50) };
+    let is_enough = u64::from(window.placed) * 1000 >= min_per_second * window.ms;
     let time_ms = window.ms * u64::from(window.loops);
-    is_enough && window.slept_ms * 100 <= most_asleep_percent * time_ms
+    is_enough && window.slept_ms * 100 <= max_asleep_percent * time_ms
 }
 
 /// Whether one of `own` may get no more, or holds far more than the emptiest of all live ones, `others`

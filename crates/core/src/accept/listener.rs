@@ -38,7 +38,7 @@ const LEAVING_TIME: Duration = Duration::from_millis(5);
 /// A process that has not come when it was rung is not waited for again within this time, and twice as
 /// long each time that it does not come again, up to 64 times.
 const SILENCE: Duration = Duration::from_millis(10);
-const MOST_DOUBLINGS: u32 = 6;
+const MAX_DOUBLINGS: u32 = 6;
 /// Between two looks when no loop here can take anything.
 const BLOCKED_PAUSE: Duration = Duration::from_millis(5);
 /// When no descriptor is left: somebody has to close one first.
@@ -69,7 +69,7 @@ struct Silence {
 
 impl Silence {
     fn after(last: Option<Silence>) -> Silence {
-        let doublings = last.map_or(0, |last| MOST_DOUBLINGS.min(last.doublings + 1));
+        let doublings = last.map_or(0, |last| MAX_DOUBLINGS.min(last.doublings + 1));
         Silence { at: Instant::now(), doublings }
     }
 

@@ -29,9 +29,9 @@ const STACK_BYTES: usize = 128 * 1024;
 /// So many are accepted before the thread looks around again.
 const BATCH: usize = 16;
 /// In so many bytes. Node takes no longer head either.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// Of one app, for whom there is no room in its passage.
-const MOST_LATE: usize = 1024;
+const MAX_OVERFLOW: usize = 1024;
 /// Between two tries at a passage that is full.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// When no descriptor is left: somebody has to close one first.
@@ -45,10 +45,10 @@ struct Limits {
     /// How long they may take.
     patience: Duration,
     /// Beyond so many the one that has waited longest is closed.
-    most_waiting: usize,
+    max_waiting: usize,
 }
 
-const LIMITS: Limits = Limits { patience: Duration::from_secs(10), most_waiting: 4096 };
+const LIMITS: Limits = Limits { patience: Duration::from_secs(10), max_waiting: 4096 };
 
 const LISTENER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
@@ -180,7 +180,7 @@ struct Clerk {
 
 impl Clerk {
     fn run(mut self) {
-        let mut buffer = vec![0; MOST_BYTES];
+        let mut buffer = vec![0; MAX_HEAD_BYTES];
         while !self.shared.lock().is_closing {
             let limit = self.time_to_sleep();
             let ready: Vec<u64> = self.poller.wait(limit).collect();
@@ -237,7 +237,7 @@ impl Clerk {
         if self.poller.add(stream.as_fd(), number, Trigger::Edge).is_err() {
             return;
         }
-        if self.waiting.len() == self.limits.most_waiting {
+        if self.waiting.len() == self.limits.max_waiting {
             self.waiting.pop_first();
         }
         self.next_number += 1;
@@ -293,7 +293,7 @@ impl Clerk {
     fn pass_on(&mut self, stream: TcpStream, route: Arc<Route>) {
         let queue = self.late.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &route));
         if let Some((_, queue)) = queue {
-            if queue.len() < MOST_LATE {
+            if queue.len() < MAX_OVERFLOW {
                 queue.push_back(stream);
             }
         } else if is_full(&route, &stream) {
@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(read_all(served.client(&hello)), UNRECOGNIZED_NAME);
         let nonsense = served.client(b"\0");
         assert_eq!((&nonsense).read(&mut [0; 1]).unwrap_or(0), 0);
-        let endless = served.client(&[b'G'; MOST_BYTES]);
+        let endless = served.client(&[b'G'; MAX_HEAD_BYTES]);
         assert_eq!((&endless).read(&mut [0; 1]).unwrap_or(0), 0);
         let silent = served.client(b"");
         silent.shutdown(Shutdown::Write).expect("open");
@@ -478,7 +478,7 @@ mod tests {
         let served = serve();
         let full = served.app(&["full"]);
         let mut clients = Vec::new();
-        for _ in 0..MOST_LATE + 400 {
+        for _ in 0..MAX_OVERFLOW + 400 {
             clients.push(served.client(b"GET / HTTP/1.1\r\nHost: full\r\n\r\n"));
         }
         // The last ones are closed, with their request unread: a reset.
@@ -487,13 +487,13 @@ mod tests {
         drop(clients);
         let mut taken = 0;
         let deadline = Instant::now() + Duration::from_secs(10);
-        while taken < MOST_LATE && Instant::now() < deadline {
+        while taken < MAX_OVERFLOW && Instant::now() < deadline {
             match sys::receive_connection(full.as_fd()) {
                 Accepted::Connection(_) => taken += 1,
                 _ => std::thread::sleep(Duration::from_millis(1)),
             }
         }
-        assert!(taken >= MOST_LATE, "{taken}");
+        assert!(taken >= MAX_OVERFLOW, "{taken}");
     }
 
     #[test]
@@ -511,7 +511,7 @@ mod tests {
 
     #[test]
     fn of_too_many_that_say_nothing_the_one_that_waited_longest_is_closed() {
-        let served = serve_with(Limits { most_waiting: 3, ..LIMITS });
+        let served = serve_with(Limits { max_waiting: 3, ..LIMITS });
         let app = served.app(&["a"]);
         let mut clients: Vec<_> = (0..3).map(|_| served.client(b"GET / HTTP/1.1\r\n")).collect();
         clients.push(served.client(b"GET / HTTP/1.1\r\n"));

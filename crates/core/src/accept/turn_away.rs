@@ -33,9 +33,9 @@ pub const UNRECOGNIZED_NAME: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
 const LINGER: Duration = Duration::from_secs(1);
 /// Beyond so many the oldest are closed at once.
-const MOST: usize = 256;
+const MAX_LINGERING: usize = 256;
 /// Of one client, between two looks at the others.
-const MOST_READ: usize = 16;
+const MAX_READS: usize = 16;
 
 /// Connections that were answered and are not closed yet.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl TurnedAway {
         if stream.write(answer).is_err() || stream.shutdown(Shutdown::Write).is_err() {
             return;
         }
-        if self.lingering.len() == MOST {
+        if self.lingering.len() == MAX_LINGERING {
             self.lingering.pop_front();
         }
         self.lingering.push_back((stream, Instant::now()));
@@ -71,7 +71,7 @@ impl TurnedAway {
 /// Reads what came, and forgets it.
 fn has_ended(stream: &mut TcpStream) -> bool {
     let mut buffer = [0; 4096];
-    for _ in 0..MOST_READ {
+    for _ in 0..MAX_READS {
         match stream.read(&mut buffer) {
             Ok(0) => return true,
             Ok(_) => {}
@@ -127,12 +127,12 @@ mod tests {
     fn there_is_an_end_to_lingering_and_to_how_many_do() {
         let mut turned_away = TurnedAway::default();
         let mut clients = Vec::new();
-        for _ in 0..=MOST {
+        for _ in 0..=MAX_LINGERING {
             let (client, server) = pair();
             clients.push(client);
             turned_away.answer(server, BUSY);
         }
-        assert_eq!(turned_away.lingering.len(), MOST);
+        assert_eq!(turned_away.lingering.len(), MAX_LINGERING);
         std::thread::sleep(LINGER);
         turned_away.settle();
         assert!(turned_away.is_empty());

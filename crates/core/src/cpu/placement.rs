@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 /// How soon a worker may move to another core again; doubles each time, and starts over when a move
 /// held for `STEADY_TIME`.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(256);
+const MAX_PAUSE: Duration = Duration::from_millis(256);
 const STEADY_TIME: Duration = Duration::from_secs(1);
 /// A worker whose last delivery took longer stays where it is.
-const LONGEST_TASK_TO_MOVE: Duration = Duration::from_micros(200);
+const MAX_DELIVERY_TIME: Duration = Duration::from_micros(200);
 
 /// When one worker may move again.
 #[derive(Debug)]
@@ -33,11 +33,11 @@ impl Moves {
     /// Whether to move now, after a delivery (and so the tasks in it) that took `delivery_took`; if so,
     /// it counts as moved.
     pub fn takes_chance(&mut self, now: Instant, delivery_took: Duration) -> bool {
-        if now < self.until || delivery_took > LONGEST_TASK_TO_MOVE {
+        if now < self.until || delivery_took > MAX_DELIVERY_TIME {
             return false;
         }
         let has_held = now.duration_since(self.until) > STEADY_TIME;
-        self.pause = if has_held { FIRST_PAUSE } else { (self.pause * 2).min(LONGEST_PAUSE) };
+        self.pause = if has_held { FIRST_PAUSE } else { (self.pause * 2).min(MAX_PAUSE) };
         self.until = now + self.pause;
         true
     }
@@ -77,7 +77,7 @@ mod tests {
     fn after_a_long_task_a_worker_stays_where_it_is() {
         let now = Instant::now();
         let mut moves = Moves::new(now);
-        assert!(!moves.takes_chance(now, LONGEST_TASK_TO_MOVE * 2));
+        assert!(!moves.takes_chance(now, MAX_DELIVERY_TIME * 2));
         assert!(moves.takes_chance(now, SHORT));
     }
 

@@ -22,7 +22,7 @@ pub fn socket_pair() -> Result<[OwnedFd; 2]> {
 }
 
 /// As many descriptors as go in one message.
-pub const MOST_DESCRIPTORS: usize = 8;
+pub const MAX_DESCRIPTORS: usize = 8;
 
 /// A message of one byte, with room for descriptors in `control`.
 fn message_of(part: &mut libc::iovec, control: &mut Control, count: usize) -> libc::msghdr {
@@ -43,7 +43,7 @@ fn refused(errno: i32) -> crate::CoreError {
 /// Sends descriptors over a Unix socket, all in one message with one byte to carry them: all of them
 /// arrive, or none.
 pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Result<()> {
-    if fds.is_empty() || fds.len() > MOST_DESCRIPTORS {
+    if fds.is_empty() || fds.len() > MAX_DESCRIPTORS {
         return Err(refused(libc::EINVAL));
     }
     let mut byte = [1u8];
@@ -80,7 +80,7 @@ pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     let mut byte = [0u8];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
-    let mut message = message_of(&mut part, &mut control, MOST_DESCRIPTORS);
+    let mut message = message_of(&mut part, &mut control, MAX_DESCRIPTORS);
     let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
     // SAFETY: everything that `message` points to is live and exclusive for the call.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
@@ -191,10 +191,10 @@ mod tests {
     fn no_more_descriptors_go_than_one_message_has_room_for() {
         let [near, far] = socket_pair().expect("a pair");
         assert!(send_descriptors(near.as_fd(), &[]).is_err());
-        assert!(send_descriptors(near.as_fd(), &[far.as_fd(); MOST_DESCRIPTORS + 1]).is_err());
-        send_descriptors(near.as_fd(), &[far.as_fd(); MOST_DESCRIPTORS]).expect("sent");
+        assert!(send_descriptors(near.as_fd(), &[far.as_fd(); MAX_DESCRIPTORS + 1]).is_err());
+        send_descriptors(near.as_fd(), &[far.as_fd(); MAX_DESCRIPTORS]).expect("sent");
         let arrived = receive_descriptors(far.as_fd()).expect("received");
-        assert_eq!(arrived.len(), MOST_DESCRIPTORS);
+        assert_eq!(arrived.len(), MAX_DESCRIPTORS);
     }
 
     #[test]

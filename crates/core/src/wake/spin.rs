@@ -3,7 +3,7 @@
 
 /// Spins in vain before pausing, and the longest pause, in chances to spin.
 const MISSES_ALLOWED: u32 = 3;
-const LONGEST_PAUSE: u32 = 64;
+const MAX_PAUSE: u32 = 64;
 
 #[derive(Debug, Default)]
 pub struct SpinHistory {
@@ -41,7 +41,7 @@ impl SpinHistory {
         self.is_fresh = false;
         self.misses += 1;
         if self.misses >= MISSES_ALLOWED {
-            self.pause = (1 << (self.misses - MISSES_ALLOWED).min(6)).min(LONGEST_PAUSE);
+            self.pause = (1 << (self.misses - MISSES_ALLOWED).min(6)).min(MAX_PAUSE);
         }
     }
 }
