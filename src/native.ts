@@ -280,11 +280,11 @@ export interface NativeBinding {
     onRoom: () => void,
   ) => NativeFileSender;
   readonly NativeTracer: {
-    /** `toldApart`: programs whose threads have records of their own as children, for `ebpf`. */
+    /** `perThreadNames`: programs whose threads have records of their own as children, for `ebpf`. */
     start(
       method: 'ebpf' | 'raw',
       pids: readonly number[],
-      toldApart: readonly string[],
+      perThreadNames: readonly string[],
     ): NativeTracer;
   };
   /** The constructor throws when this runtime does not report collections. */

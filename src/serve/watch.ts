@@ -18,7 +18,7 @@ export interface BlockedLoop {
 /** How long a loop has been silent at `nowMs`, the clock of the scoreboard; 0 for one that is not. */
 export function silentMs(row: Row, nowMs: number): number {
   return Math.max(
-    ...[boardAt.untakenSince, boardAt.askedSince].map((at) => age(row.get(at), nowMs)),
+    ...[boardAt.untakenSince, boardAt.pingedSince].map((at) => age(row.get(at), nowMs)),
   );
 }
 
@@ -32,8 +32,8 @@ function age(sinceMs: number, nowMs: number): number {
 export function stoppedMs(rows: readonly Row[], nowMs: number, servedMs: number): number {
   const ages = rows
     .filter(({ state }) => state === 'ready')
-    .map((row) => row.get(boardAt.lookedAt))
-    .map((lookedAt) => (lookedAt === 0 ? servedMs : age(lookedAt, nowMs)));
+    .map((row) => row.get(boardAt.idleWrittenAt))
+    .map((writtenAt) => (writtenAt === 0 ? servedMs : age(writtenAt, nowMs)));
   return ages.length === 0 ? 0 : Math.min(...ages);
 }
 

@@ -100,12 +100,12 @@ export function pidNamespace(pid: number | 'self' = 'self'): string {
 export function chooseMethod(
   wanted: TraceMethod | undefined,
   pids: readonly number[],
-  toldApart: readonly string[],
+  perThreadNames: readonly string[],
 ): ChosenMethod {
   const missing: MissingMethod[] = [];
   for (const method of wanted === undefined ? traceMethods : [wanted]) {
     if (method === 'counters') return { method, tracer: undefined, missing };
-    const started = tryMethod(method, pids, toldApart);
+    const started = tryMethod(method, pids, perThreadNames);
     if ('tracer' in started) return { method, tracer: started.tracer, missing };
     missing.push({ method, ...started });
   }
@@ -119,14 +119,14 @@ export function chooseMethod(
 function tryMethod(
   method: 'ebpf' | 'raw',
   pids: readonly number[],
-  toldApart: readonly string[],
+  perThreadNames: readonly string[],
 ): { readonly tracer: NativeTracer } | Omit<MissingMethod, 'method'> {
   const problem = findProblem(method);
   const binding = nativeBinding();
   if (problem !== undefined) return problem;
   if (binding === undefined) return { reason: 'no binary', wayOut: 'build it', cost: 'the build' };
   try {
-    return { tracer: callNative(() => binding.NativeTracer.start(method, pids, toldApart)) };
+    return { tracer: callNative(() => binding.NativeTracer.start(method, pids, perThreadNames)) };
   } catch (error) {
     return {
       reason: `the kernel refuses it: ${messageOf(error)}`,

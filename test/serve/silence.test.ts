@@ -35,8 +35,8 @@ function watch(t: TestContext, { blockedTimeoutMs = 15_000 } = {}) {
   const ago = (ms: number): number => (requireNative().boardNowMs() - ms) >>> 0;
   /** Looks at a loop that is silent for so long, in a process that was heard so long ago. */
   const look = async (silentMs: number, heardMs = 50): Promise<number> => {
-    row.set(boardAt.askedSince, silentMs === 0 ? 0 : ago(silentMs));
-    row.set(boardAt.lookedAt, ago(heardMs));
+    row.set(boardAt.pingedSince, silentMs === 0 ? 0 : ago(silentMs));
+    row.set(boardAt.idleWrittenAt, ago(heardMs));
     const stay = silence.tellBlocked([process]);
     await new Promise((resolve) => setImmediate(resolve));
     return stay.length;

@@ -17,19 +17,19 @@ function row(words: Partial<Record<keyof typeof boardAt, number>>): Row {
 test('a loop is silent since the older of an untaken connection and an unanswered question', () => {
   assert.equal(silentMs(row({}), 1000), 0);
   assert.equal(silentMs(row({ untakenSince: 900 }), 1000), 100);
-  assert.equal(silentMs(row({ untakenSince: 900, askedSince: 400 }), 1000), 600);
+  assert.equal(silentMs(row({ untakenSince: 900, pingedSince: 400 }), 1000), 600);
 });
 
 test('the clock may come round, and a time that lies ahead is now', () => {
-  assert.equal(silentMs(row({ askedSince: 2 ** 32 - 10 }), 5), 15);
-  assert.equal(silentMs(row({ askedSince: 1001 }), 1000), 0);
+  assert.equal(silentMs(row({ pingedSince: 2 ** 32 - 10 }), 5), 15);
+  assert.equal(silentMs(row({ pingedSince: 1001 }), 1000), 0);
 });
 
 test('a process is stopped since its listener thread looked last, or since it serves', () => {
-  assert.equal(stoppedMs([row({ lookedAt: 700 }), row({ lookedAt: 900 })], 1000, 5000), 100);
+  assert.equal(stoppedMs([row({ idleWrittenAt: 700 }), row({ idleWrittenAt: 900 })], 1000, 5000), 100);
   assert.equal(stoppedMs([row({})], 1000, 5000), 5000);
   assert.equal(stoppedMs([], 1000, 5000), 0);
-  assert.equal(stoppedMs([row({ lookedAt: 1 })], 1000, 5000), 999);
+  assert.equal(stoppedMs([row({ idleWrittenAt: 1 })], 1000, 5000), 999);
 });
 
 test('loops are full when all hold as many connections as they may', () => {
@@ -39,10 +39,10 @@ test('loops are full when all hold as many connections as they may', () => {
 });
 
 test('only ready loops are blocked, each with its place and time', () => {
-  const draining = row({ askedSince: 1 });
+  const draining = row({ pingedSince: 1 });
   draining.state = 'draining';
   const rows = [
-    [row({}), row({ askedSince: 4000 })],
+    [row({}), row({ pingedSince: 4000 })],
     [draining, row({ untakenSince: 9000 })],
   ];
   assert.deepEqual(blockedLoops(rows, 10_000, 5000), [{ process: 0, index: 1, blockedMs: 6000 }]);

@@ -164,15 +164,15 @@ impl OwnRange {
         match ready {
             Ok(view) => Ok(Taken { offset: slot.offset, view, dirty_bytes: slot.populated_bytes }),
             Err(error) => {
-                slab.give(slot.offset)?;
+                slab.free(slot.offset)?;
                 Err(error)
             }
         }
     }
 
     /// Frees a block that nobody refers to any more.
-    pub fn give(&self, offset: u64) -> Result<()> {
-        let punch_bytes = lock(&self.slab).give(offset)?;
+    pub fn free(&self, offset: u64) -> Result<()> {
+        let punch_bytes = lock(&self.slab).free(offset)?;
         if punch_bytes == 0 {
             return Ok(());
         }
@@ -276,10 +276,10 @@ mod tests {
         let range = OwnRange::new(Arc::clone(&arena), 0);
         let taken: Vec<Taken> = (0..9).map(|_| range.take(16 << 20).expect("room")).collect();
         for block in &taken {
-            range.give(block.offset).expect("in use");
+            range.free(block.offset).expect("in use");
         }
         assert_eq!(resident_bytes(&arena), CACHE_LIMIT_BYTES);
         assert_eq!(range.used_count(), 0);
-        assert!(range.give(taken[0].offset).is_err());
+        assert!(range.free(taken[0].offset).is_err());
     }
 }

@@ -21,7 +21,7 @@ impl Owners {
     }
 
     /// Of `take`, once.
-    pub fn give(&mut self, number: u32) {
+    pub fn release(&mut self, number: u32) {
         self.given_back.push_back(number);
     }
 }
@@ -34,8 +34,8 @@ mod tests {
     fn numbers_are_used_again_once_all_were_used_the_oldest_first() {
         let mut owners = Owners::new(5..8);
         assert_eq!([owners.take(), owners.take()], [Some(5), Some(6)]);
-        owners.give(6);
-        owners.give(5);
+        owners.release(6);
+        owners.release(5);
         let rest: Vec<u32> = std::iter::from_fn(|| owners.take()).collect();
         assert_eq!(rest, [7, 6, 5]);
     }

@@ -39,7 +39,7 @@ pub fn watch(pid: i32, thread: i32, grace: Duration) -> Result<Watch> {
         Err(_) => return watch_by_signal(pid),
     };
     // After the open: had the number been used again, the parent would be another one by now.
-    leave_when_orphaned(pid);
+    exit_when_orphaned(pid);
     let wait = move || {
         sys::wait_readable(parent.as_fd());
         std::thread::sleep(grace);
@@ -58,11 +58,11 @@ pub fn watch(pid: i32, thread: i32, grace: Duration) -> Result<Watch> {
 
 fn watch_by_signal(pid: i32) -> Result<Watch> {
     sys::die_with_parent_thread()?;
-    leave_when_orphaned(pid);
+    exit_when_orphaned(pid);
     Ok(Watch::DeathSignal)
 }
 
-fn leave_when_orphaned(pid: i32) {
+fn exit_when_orphaned(pid: i32) {
     if sys::parent_pid() != pid {
         sys::exit_now(ORPHANED_STATUS);
     }

@@ -96,7 +96,7 @@ impl Slab {
 
     /// Frees a block; answers how many bytes from its offset on must be given back to the kernel now
     /// (0: none). An offset that is not in use is an error and changes nothing.
-    pub fn give(&mut self, offset: u64) -> Result<u64> {
+    pub fn free(&mut self, offset: u64) -> Result<u64> {
         let Some(used) = self.used.remove(&offset) else {
             return Err(CoreError::Corrupt { what: "the offset of a freed block", value: offset });
         };
@@ -129,7 +129,7 @@ mod tests {
             let size = (seed >> 33) % (3 * MIB);
             if (seed >> 20).is_multiple_of(3) && !taken.is_empty() {
                 let (offset, _) = taken.swap_remove((seed >> 40) as usize % taken.len());
-                slab.give(offset).expect("in use");
+                slab.free(offset).expect("in use");
                 continue;
             }
             let Ok(slot) = slab.take(size) else { continue };
@@ -148,7 +148,7 @@ mod tests {
         let mut slab = Slab::new(1 << 30, MIB);
         let slot = slab.take(100_000).expect("room");
         slab.note_populated(slot.offset, 102_400);
-        assert_eq!(slab.give(slot.offset), Ok(0));
+        assert_eq!(slab.free(slot.offset), Ok(0));
         let again = slab.take(70_000).expect("room");
         assert_eq!(again, Slot { offset: slot.offset, populated_bytes: 102_400 });
     }
@@ -160,8 +160,8 @@ mod tests {
         for slot in &slots {
             slab.note_populated(slot.offset, MIB);
         }
-        assert_eq!(slab.give(slots[0].offset), Ok(0));
-        assert_eq!(slab.give(slots[1].offset), Ok(MIB));
+        assert_eq!(slab.free(slots[0].offset), Ok(0));
+        assert_eq!(slab.free(slots[1].offset), Ok(MIB));
         assert_eq!(slab.take(MIB).expect("room").populated_bytes, 0);
     }
 
@@ -170,8 +170,8 @@ mod tests {
         let mut slab = Slab::new(4 * MIB, 0);
         let slot = slab.take(4 * MIB).expect("room");
         assert_eq!(slab.take(1).expect_err("full").code(), "SHARED_MEMORY_FULL");
-        assert_eq!(slab.give(slot.offset), Ok(0));
-        assert_eq!(slab.give(slot.offset).expect_err("twice").code(), "SEGMENT_CORRUPT");
+        assert_eq!(slab.free(slot.offset), Ok(0));
+        assert_eq!(slab.free(slot.offset).expect_err("twice").code(), "SEGMENT_CORRUPT");
         assert_eq!(slab.take(MAX_BLOCK_BYTES + 1).expect_err("large").code(), "SHARED_MEMORY_FULL");
     }
 }

@@ -136,7 +136,7 @@ impl NativeArena {
     pub fn retire_owner(&self, owner: u32) -> Result<()> {
         let parent = self.parent()?;
         parent.range.arena().retire(owner..owner + 1).map_err(to_js)?;
-        lock(&parent.workers).give(owner);
+        lock(&parent.workers).release(owner);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl NativeArena {
     pub fn retire_member(&self, first: u32) -> Result<()> {
         let parent = self.parent()?;
         parent.range.arena().retire(owners_of(first)?).map_err(to_js)?;
-        lock(&parent.members).give(first / MEMBER_OWNERS);
+        lock(&parent.members).release(first / MEMBER_OWNERS);
         Ok(())
     }
 
@@ -201,7 +201,7 @@ impl NativeArena {
     /// Frees an own block.
     #[napi]
     pub fn free(&self, offset: f64) -> Result<()> {
-        self.range()?.give(whole(offset)?).map_err(to_js)
+        self.range()?.free(whole(offset)?).map_err(to_js)
     }
 
     /// The memory of a block, own or foreign; it stays mapped as long as the buffer is reachable.

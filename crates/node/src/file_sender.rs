@@ -149,7 +149,7 @@ unsafe extern "C" fn on_room(handle: *mut Handle, _status: c_int, _events: c_int
 
 unsafe extern "C" fn on_closed(handle: *mut Handle) {
     // SAFETY: from `Rc::into_raw` in `NativeFileSender::new`; the close callback runs once.
-    let inner = unsafe { uv::take_back::<Inner>(handle) };
+    let inner = unsafe { uv::reclaim::<Inner>(handle) };
     inner.uv.free(handle);
     let cleanup = inner.cleanup.replace(null_mut());
     if !cleanup.is_null() {

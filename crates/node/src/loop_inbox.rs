@@ -263,7 +263,7 @@ impl Inner {
         for [socket, fd] in self.batch.entries.iter().take(left) {
             let Ok(fd) = core_sys::adopt(fd.load(Relaxed) as i32) else { continue };
             if let Some(acceptor) = &*self.acceptor.borrow() {
-                acceptor.give_back(&self.inbox, socket.load(Relaxed), fd);
+                acceptor.reassign(&self.inbox, socket.load(Relaxed), fd);
             }
         }
     }
@@ -285,7 +285,7 @@ unsafe extern "C" fn on_ring(handle: *mut Handle, _status: c_int, _events: c_int
     // SAFETY: from `Rc::into_raw` in `NativeLoopInbox::new`, taken back only in `on_closed`.
     let inner = unsafe { uv::carried_by::<Inner>(handle) };
     inner.inbox.bell().clear();
-    inner.inbox.answer();
+    inner.inbox.answer_ping();
     inner.deliver();
 }
 
@@ -297,7 +297,7 @@ unsafe extern "C" fn on_connection(handle: *mut Handle, _status: c_int, _events:
 
 unsafe extern "C" fn on_closed(handle: *mut Handle) {
     // SAFETY: from `Rc::into_raw` in `NativeLoopInbox::new`; the close callback runs once.
-    let inner = unsafe { uv::take_back::<Inner>(handle) };
+    let inner = unsafe { uv::reclaim::<Inner>(handle) };
     inner.uv.free(handle);
     inner.handles.set(inner.handles.get() - 1);
     if inner.handles.get() == 0 {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const PARENT_SPIN: Duration = Duration::from_micros(20);
 const WORKER_SPIN: Duration = Duration::from_micros(50);
 /// Looks at the words between two looks at the clock.
-const LOOKS_PER_CLOCK: u32 = 64;
+const POLLS_PER_CLOCK: u32 = 64;
 
 pub(crate) struct Spin {
     cpu_count: u32,
@@ -87,7 +87,7 @@ impl Spin {
         let own_cpu = core_sys::current_cpu().map(|cpu| cpu + 1)?;
         let mut limit = None;
         let mut awake_here = 1;
-        let mut awake_told = 0;
+        let mut awake_reported = 0;
         for end in ends.iter().flatten() {
             awake_here += u32::from(end.side == Side::Parent && end.is_peer_awake());
             if !end.refs.is_held() {
@@ -98,13 +98,13 @@ impl Spin {
                 return None;
             }
             if end.side == Side::Worker {
-                awake_told = awake_told.max(end.load(word::AWAKE_COUNT));
+                awake_reported = awake_reported.max(end.load(word::AWAKE_COUNT));
             }
             if peer_cpu == own_cpu && !end.is_peer_awake() {
                 continue; // where it slept last it is in nobody's way, and nothing comes from it soon
             }
             if peer_cpu == own_cpu {
-                let is_crowded = awake_told > self.cpu_count;
+                let is_crowded = awake_reported > self.cpu_count;
                 if end.side == Side::Parent || is_crowded || !self.leave_core(own_cpu - 1) {
                     return None;
                 }
@@ -114,7 +114,7 @@ impl Spin {
                 Side::Worker => WORKER_SPIN,
             }));
         }
-        let fits = awake_here.max(awake_told) <= self.cpu_count;
+        let fits = awake_here.max(awake_reported) <= self.cpu_count;
         limit.filter(|_| fits && is_alone() && self.history.borrow_mut().takes_chance())
     }
 
@@ -128,7 +128,7 @@ impl Spin {
     pub(crate) fn run(&self, limit: Duration, is_any_pending: impl Fn() -> bool) -> bool {
         let start = Instant::now();
         let came = loop {
-            if (0..LOOKS_PER_CLOCK).any(|_| {
+            if (0..POLLS_PER_CLOCK).any(|_| {
                 std::hint::spin_loop();
                 is_any_pending()
             }) {

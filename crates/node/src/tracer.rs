@@ -39,10 +39,10 @@ impl NativeTracer {
     pub fn start(
         #[napi(ts_arg_type = "'ebpf' | 'raw'")] method: String,
         pids: Vec<u32>,
-        told_apart: Vec<String>,
+        per_thread_names: Vec<String>,
     ) -> Result<NativeTracer> {
         let method = if method == "raw" { Method::Raw } else { Method::Ebpf };
-        let tracer = trace::Tracer::start(method, &pids, &told_apart).map_err(to_js)?;
+        let tracer = trace::Tracer::start(method, &pids, &per_thread_names).map_err(to_js)?;
         Ok(NativeTracer { tracer: Some(tracer), own_time: None })
     }
 

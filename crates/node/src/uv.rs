@@ -257,7 +257,7 @@ pub unsafe fn carried_by<T>(handle: *mut Handle) -> Rc<T> {
 ///
 /// # Safety
 /// As of `carried_by`.
-pub unsafe fn take_back<T>(handle: *mut Handle) -> Rc<T> {
+pub unsafe fn reclaim<T>(handle: *mut Handle) -> Rc<T> {
     // SAFETY: as in `carried_by`.
     let data: *const T = unsafe { data_of(handle) };
     // SAFETY: from `Rc::into_raw` (contract).

@@ -123,8 +123,8 @@ impl Acceptor {
         let mut state = self.shared.lock();
         state.inboxes.retain(|other| !Arc::ptr_eq(other, inbox));
         inbox.make_direct(&[]);
-        for connection in inbox.take_back() {
-            self.shared.give_to_best(&state.inboxes, connection);
+        for connection in inbox.reclaim() {
+            self.shared.put_into_best(&state.inboxes, connection);
         }
         drop(state);
         self.wake();
@@ -132,12 +132,12 @@ impl Acceptor {
 
     /// A loop that ends has got a connection that it cannot take any more: it goes to another one of this
     /// process.
-    pub fn give_back(&self, inbox: &Arc<LoopInbox>, socket: u32, fd: OwnedFd) {
+    pub fn reassign(&self, inbox: &Arc<LoopInbox>, socket: u32, fd: OwnedFd) {
         let state = self.shared.lock();
         inbox.word(word::OPEN).fetch_sub(1, AcqRel);
         let is_other = |other: &&Arc<LoopInbox>| !Arc::ptr_eq(other, inbox);
         let others: Vec<_> = state.inboxes.iter().filter(is_other).cloned().collect();
-        self.shared.give_to_best(&others, AcceptedConnection { socket, fd, at_ms: 0 });
+        self.shared.put_into_best(&others, AcceptedConnection { socket, fd, at_ms: 0 });
     }
 
     /// A row of this process has changed: the thread looks which sockets are wanted.
@@ -234,7 +234,7 @@ mod tests {
         /// Whoever waits for connections gives signs of life, as loops do.
         fn open(&self, process: u32, index: u32) -> u32 {
             for inbox in self.inboxes.iter().flatten() {
-                inbox.answer();
+                inbox.answer_ping();
             }
             self.board.word(process, index, word::OPEN).load(Acquire)
         }
@@ -337,10 +337,10 @@ mod tests {
         server.listen(0, 0);
         server.connect(1);
         wait_until("placed", || server.inboxes[0][0].take().is_some());
-        let asked = server.board.word(0, 0, word::ASKED_SINCE);
-        wait_until("asked", || asked.load(Acquire) != 0);
-        server.inboxes[0][0].answer();
-        wait_until("asked again", || asked.load(Acquire) != 0);
+        let pinged = server.board.word(0, 0, word::PINGED_SINCE);
+        wait_until("asked", || pinged.load(Acquire) != 0);
+        server.inboxes[0][0].answer_ping();
+        wait_until("asked again", || pinged.load(Acquire) != 0);
     }
 
     #[test]
@@ -465,7 +465,7 @@ mod tests {
         let turned_away = board.word(0, 0, word::TURNED_AWAY);
         server.inboxes[0][0].word(word::SPEAKS_HTTP).store(1 << SOCKET, Relaxed);
         server.listen(0, 0);
-        board.word(0, 0, word::ASKED_SINCE).store(sys::now_ms().max(1), Relaxed); // it is blocked
+        board.word(0, 0, word::PINGED_SINCE).store(sys::now_ms().max(1), Relaxed); // it is blocked
         std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
         server.connect(2);
         wait_until("turned away", || turned_away.load(Relaxed) == 2);
@@ -490,7 +490,7 @@ mod tests {
             server.listen(process, 0);
         }
         for blocked in server.inboxes[1..].iter().flatten() {
-            blocked.word(word::ASKED_SINCE).store(sys::now_ms().max(1), Relaxed);
+            blocked.word(word::PINGED_SINCE).store(sys::now_ms().max(1), Relaxed);
         }
         std::thread::sleep(Duration::from_millis(BLOCKED_MS.into()));
         for _ in 0..20 {
@@ -519,7 +519,7 @@ mod tests {
     fn turn(inbox: &LoopInbox) -> (u32, u32) {
         let given = std::iter::from_fn(|| inbox.take()).count() as u32;
         let accepted = std::iter::from_fn(|| inbox.accept()).count() as u32;
-        inbox.answer();
+        inbox.answer_ping();
         inbox.word(word::OPEN).fetch_sub(given + accepted, Relaxed);
         (given, accepted)
     }
@@ -618,7 +618,7 @@ mod tests {
         wait_until("placed", || server.inboxes[0][0].is_any_untaken());
         let connection = server.inboxes[0][0].take().expect("one");
         server.listen(0, 1);
-        server.acceptors[0].give_back(&server.inboxes[0][0], connection.socket, connection.fd);
+        server.acceptors[0].reassign(&server.inboxes[0][0], connection.socket, connection.fd);
         assert_eq!((server.open(0, 0), server.open(0, 1)), (0, 1));
         assert!(server.inboxes[0][1].take().is_some());
     }

@@ -46,7 +46,7 @@ pub mod word {
     pub const PLACED: usize = 12;
     /// When the loop was asked for a sign of life that it has not given (`sys::now_ms`, never 0), 0 for
     /// none. The listener thread asks, the loop answers by 0.
-    pub const ASKED_SINCE: usize = 16;
+    pub const PINGED_SINCE: usize = 16;
     /// For so long the loop has slept since it began, in ms. By the listener thread, when it is rung.
     pub const IDLE_MS: usize = 20;
     /// Connections that were answered for the loops of a process (`turn_away.rs`), in its first row. By
@@ -54,7 +54,7 @@ pub mod word {
     pub const TURNED_AWAY: usize = 24;
     /// When `IDLE_MS` was written (`sys::now_ms`, never 0), 0 for never. By the listener thread: a process
     /// in which it does not change is stopped.
-    pub const LOOKED_AT: usize = 28;
+    pub const IDLE_WRITTEN_AT: usize = 28;
     /// 1 while the loop accepts by itself (`direct.rs`). By the listener thread.
     pub const DIRECT: usize = 32;
     /// Of those in `TURNED_AWAY`, as many as no loop had been given. By the listener thread.

@@ -11,11 +11,11 @@ use super::placement::{self, Load, Policy};
 const WINDOW_MS: u64 = 50;
 /// Between two looks at loops that accept by themselves. A loop that had no core for a few milliseconds is
 /// not blocked: with looks 2 ms apart a busy machine ended it at nearly each of them.
-pub const LOOK_MS: u64 = 10;
+pub const CHECK_MS: u64 = 10;
 
 /// What a look finds.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct Observation {
     pub now_ms: u64,
     /// How many loops there are.
     pub loops: u32,
@@ -24,7 +24,7 @@ pub struct Seen {
     /// For how long they have slept so far, all together.
     pub slept_ms: u64,
     /// Whether a connection waits.
-    pub is_anybody_waiting: bool,
+    pub has_waiting: bool,
     /// Whether connections have to be placed: `needs_placing`.
     pub needs_placing: bool,
 }
@@ -36,8 +36,8 @@ pub struct Direct {
     since_ms: u64,
     placed: u32,
     slept_ms: u64,
-    looked_ms: u64,
-    placed_at_look: u32,
+    checked_ms: u64,
+    placed_at_check: u32,
 }
 
 impl Direct {
@@ -45,29 +45,30 @@ impl Direct {
         self.is_on
     }
 
-    pub fn is_look_due(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.looked_ms) >= if self.is_on { LOOK_MS } else { WINDOW_MS }
+    pub fn is_check_due(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.checked_ms) >= if self.is_on { CHECK_MS } else { WINDOW_MS }
     }
 
     /// Takes in what a look has found; true when they leave what waits.
-    pub fn look(&mut self, policy: Policy, seen: Seen) -> bool {
-        let is_left = seen.is_anybody_waiting && seen.placed == self.placed_at_look;
-        let must_stop = is_left || seen.needs_placing;
-        (self.looked_ms, self.placed_at_look) = (seen.now_ms, seen.placed);
-        let ms = seen.now_ms.saturating_sub(self.since_ms);
+    pub fn check(&mut self, policy: Policy, observed: Observation) -> bool {
+        let is_left = observed.has_waiting && observed.placed == self.placed_at_check;
+        let must_stop = is_left || observed.needs_placing;
+        (self.checked_ms, self.placed_at_check) = (observed.now_ms, observed.placed);
+        let ms = observed.now_ms.saturating_sub(self.since_ms);
         if ms < WINDOW_MS && !(self.is_on && must_stop) {
             return false;
         }
         let window = Window {
             ms,
-            loops: seen.loops,
-            placed: seen.placed.wrapping_sub(self.placed),
-            slept_ms: seen.slept_ms.saturating_sub(self.slept_ms),
+            loops: observed.loops,
+            placed: observed.placed.wrapping_sub(self.placed),
+            slept_ms: observed.slept_ms.saturating_sub(self.slept_ms),
         };
         let was_on = std::mem::replace(&mut self.is_on, false);
         // Whose turn it is, only the listener threads can tell.
         self.is_on = !must_stop && policy != Policy::RoundRobin && is_worth_it(was_on, window);
-        (self.since_ms, self.placed, self.slept_ms) = (seen.now_ms, seen.placed, seen.slept_ms);
+        (self.since_ms, self.placed, self.slept_ms) =
+            (observed.now_ms, observed.placed, observed.slept_ms);
         was_on && is_left
     }
 }
@@ -125,15 +126,15 @@ mod tests {
     }
 
     /// A look of many, `ms` after the beginning, at two loops that never sleep.
-    fn seen(ms: u64, placed: u32) -> Seen {
-        let (is_anybody_waiting, needs_placing) = (false, false);
-        Seen { now_ms: ms, loops: 2, placed, slept_ms: 0, is_anybody_waiting, needs_placing }
+    fn observed(ms: u64, placed: u32) -> Observation {
+        let (has_waiting, needs_placing) = (false, false);
+        Observation { now_ms: ms, loops: 2, placed, slept_ms: 0, has_waiting, needs_placing }
     }
 
     fn begun() -> Direct {
         let mut direct = Direct::default();
-        assert!(!direct.is_look_due(49) && direct.is_look_due(50));
-        assert!(!direct.look(Policy::LeastLoaded, seen(50, 500)));
+        assert!(!direct.is_check_due(49) && direct.is_check_due(50));
+        assert!(!direct.check(Policy::LeastLoaded, observed(50, 500)));
         assert!(direct.is_on());
         direct
     }
@@ -141,36 +142,36 @@ mod tests {
     #[test]
     fn it_begins_and_ends_with_the_rate_of_connections() {
         let mut direct = begun();
-        assert!(!direct.is_look_due(59) && direct.is_look_due(60));
-        assert!(!direct.look(Policy::LeastLoaded, seen(99, 501)));
+        assert!(!direct.is_check_due(59) && direct.is_check_due(60));
+        assert!(!direct.check(Policy::LeastLoaded, observed(99, 501)));
         assert!(direct.is_on(), "the window goes on");
-        assert!(!direct.look(Policy::LeastLoaded, seen(100, 502)));
+        assert!(!direct.check(Policy::LeastLoaded, observed(100, 502)));
         assert!(!direct.is_on());
     }
 
     #[test]
     fn it_ends_at_once_when_nobody_takes_what_waits() {
         let mut direct = begun();
-        let waiting = |ms, placed| Seen { is_anybody_waiting: true, ..seen(ms, placed) };
-        assert!(!direct.look(Policy::LeastLoaded, waiting(60, 510)));
+        let waiting = |ms, placed| Observation { has_waiting: true, ..observed(ms, placed) };
+        assert!(!direct.check(Policy::LeastLoaded, waiting(60, 510)));
         assert!(direct.is_on());
-        assert!(direct.look(Policy::LeastLoaded, waiting(70, 510)));
+        assert!(direct.check(Policy::LeastLoaded, waiting(70, 510)));
         assert!(!direct.is_on());
-        assert!(!direct.look(Policy::LeastLoaded, waiting(121, 510)), "it was off");
+        assert!(!direct.check(Policy::LeastLoaded, waiting(121, 510)), "it was off");
     }
 
     #[test]
     fn where_connections_have_to_be_placed_it_ends_and_does_not_begin() {
         let mut direct = begun();
-        let lopsided = |ms, placed| Seen { needs_placing: true, ..seen(ms, placed) };
-        assert!(!direct.look(Policy::LeastLoaded, lopsided(60, 600)));
+        let lopsided = |ms, placed| Observation { needs_placing: true, ..observed(ms, placed) };
+        assert!(!direct.check(Policy::LeastLoaded, lopsided(60, 600)));
         assert!(!direct.is_on());
-        direct.look(Policy::LeastLoaded, lopsided(110, 1200));
+        direct.check(Policy::LeastLoaded, lopsided(110, 1200));
         assert!(!direct.is_on());
-        direct.look(Policy::LeastLoaded, seen(160, 1800));
+        direct.check(Policy::LeastLoaded, observed(160, 1800));
         assert!(direct.is_on());
         let mut in_turn = Direct::default();
-        in_turn.look(Policy::RoundRobin, seen(50, 500));
+        in_turn.check(Policy::RoundRobin, observed(50, 500));
         assert!(!in_turn.is_on());
     }
 

@@ -17,7 +17,7 @@
 
 use super::acceptor::MAX_SOCKETS;
 use super::board::word;
-use super::direct::{Direct, LOOK_MS, Seen, needs_placing};
+use super::direct::{CHECK_MS, Direct, Observation, needs_placing};
 use super::loop_inbox::{AcceptedConnection, LoopInbox, load_of, now_ms};
 use super::placement::{self, Policy};
 use super::queue::Queue;
@@ -44,7 +44,7 @@ const BLOCKED_PAUSE: Duration = Duration::from_millis(5);
 /// When no descriptor is left: somebody has to close one first.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 /// Between two questions to a loop.
-const ASKING_PAUSE: Duration = Duration::from_secs(1);
+const PING_PERIOD: Duration = Duration::from_secs(1);
 /// Between two looks at clients that were turned away.
 const LINGERING_PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at how long the loops have slept.
@@ -91,9 +91,9 @@ pub struct Listener {
     watched: Vec<Arc<Socket>>,
     /// Whose turn it is among loops that are equally loaded.
     turn: usize,
-    asked_at: Instant,
+    pinged_at: Instant,
     idle_at: Instant,
-    born_at: Instant,
+    started_at: Instant,
     /// Whether the loops accept by themselves.
     direct: Direct,
     /// Of connections that nobody takes, by the number of their socket.
@@ -119,9 +119,9 @@ impl Listener {
             inboxes: Vec::new(),
             watched: Vec::new(),
             turn: 0,
-            asked_at: Instant::now(),
+            pinged_at: Instant::now(),
             idle_at: Instant::now(),
-            born_at: Instant::now(),
+            started_at: Instant::now(),
             direct: Direct::default(),
             queues: std::array::from_fn(|_| Queue::default()),
             silences: vec![None; processes],
@@ -130,10 +130,10 @@ impl Listener {
     }
 
     pub fn run(mut self) {
-        while self.look_around() {
+        while self.refresh_state() {
             let limit = self.time_to_sleep();
             let ready: Vec<u64> = self.poller.wait(limit).collect();
-            self.ask();
+            self.ping();
             self.rescue();
             self.settle_direct();
             self.turn_away_untaken();
@@ -156,29 +156,29 @@ impl Listener {
             return Some(Duration::from_millis(placement::SLOW_MS.into()));
         }
         if self.direct.is_on() {
-            return Some(Duration::from_millis(LOOK_MS));
+            return Some(Duration::from_millis(CHECK_MS));
         }
         if !self.turned_away.is_empty() {
             return Some(LINGERING_PAUSE);
         }
         let is_in_use = self.inboxes.iter().any(|inbox| inbox.is_in_use());
-        is_in_use.then(|| ASKING_PAUSE.saturating_sub(self.asked_at.elapsed()))
+        is_in_use.then(|| PING_PERIOD.saturating_sub(self.pinged_at.elapsed()))
     }
 
     /// Asks every loop that holds connections for a sign of life, once a second.
-    fn ask(&mut self) {
-        if self.asked_at.elapsed() < ASKING_PAUSE {
+    fn ping(&mut self) {
+        if self.pinged_at.elapsed() < PING_PERIOD {
             return;
         }
-        self.asked_at = Instant::now();
+        self.pinged_at = Instant::now();
         let now = now_ms();
         for inbox in &self.inboxes {
-            inbox.ask(now);
+            inbox.ping(now);
         }
     }
 
     /// Takes in what changed; false when it is time to end.
-    fn look_around(&mut self) -> bool {
+    fn refresh_state(&mut self) -> bool {
         let state = self.shared.lock();
         self.sockets.clone_from(&state.sockets);
         self.inboxes.clone_from(&state.inboxes);
@@ -204,8 +204,8 @@ impl Listener {
         };
         let (poller, sockets) = (&self.poller, &self.sockets);
         self.watched.retain(|socket| {
-            let is_known = sockets.iter().any(|other| Arc::ptr_eq(other, socket));
-            let stays = is_known && is_wanted(socket);
+            let is_registered = sockets.iter().any(|other| Arc::ptr_eq(other, socket));
+            let stays = is_registered && is_wanted(socket);
             if !stays {
                 poller.remove(socket.as_fd());
             }
@@ -229,8 +229,8 @@ impl Listener {
 
     /// Lets the loops accept by themselves, or takes that back.
     fn settle_direct(&mut self) {
-        let now_ms = self.born_at.elapsed().as_millis() as u64;
-        if !self.direct.is_look_due(now_ms) {
+        let now_ms = self.started_at.elapsed().as_millis() as u64;
+        if !self.direct.is_check_due(now_ms) {
             return;
         }
         let listened = self.listened();
@@ -240,18 +240,18 @@ impl Listener {
         let state = self.shared.lock(); // a loop in `inboxes` of the state lives: it can be asked
         let slept_ms = state.inboxes.iter().map(|inbox| inbox.slept_ms()).sum();
         drop(state);
-        let seen = Seen {
+        let observed = Observation {
             now_ms,
             loops: self.inboxes.len() as u32,
             placed: self.shared.placed_by(self.shared.process),
             slept_ms,
-            is_anybody_waiting: sockets.iter().any(|socket| socket.is_anybody_waiting()),
+            has_waiting: sockets.iter().any(|socket| socket.has_waiting()),
             needs_placing: sockets.is_empty()
                 || sockets.iter().any(|socket| self.needs_placing(socket.number())),
         };
-        if self.direct.look(self.shared.settings.policy, seen) {
+        if self.direct.check(self.shared.settings.policy, observed) {
             for inbox in &self.inboxes {
-                inbox.ask(self::now_ms());
+                inbox.ping(self::now_ms());
             }
         }
     }
@@ -279,10 +279,12 @@ impl Listener {
             }
             match self.accept_one(socket) {
                 Outcome::Placed | Outcome::Not(Accepted::Connection(_) | Accepted::Again) => {}
-                Outcome::Unwanted if self.is_overdue(socket) => match self.accept_known(socket) {
-                    Accepted::Connection(fd) => self.turn_away_unplaced(fd),
-                    _ => return self.pause(BLOCKED_PAUSE),
-                },
+                Outcome::Unwanted if self.is_overdue(socket) => {
+                    match self.accept_registered(socket) {
+                        Accepted::Connection(fd) => self.turn_away_unplaced(fd),
+                        _ => return self.pause(BLOCKED_PAUSE),
+                    }
+                }
                 Outcome::Unwanted => return self.pause(BLOCKED_PAUSE),
                 Outcome::Not(Accepted::Nobody) => return,
                 Outcome::Not(Accepted::Exhausted) => return self.pause(EXHAUSTED_PAUSE),
@@ -300,7 +302,7 @@ impl Listener {
     fn accept_one(&mut self, socket: &Arc<Socket>) -> Outcome {
         let shared = Arc::clone(&self.shared);
         let state = shared.lock();
-        if !state.sockets.iter().any(|known| Arc::ptr_eq(known, socket)) {
+        if !state.sockets.iter().any(|each| Arc::ptr_eq(each, socket)) {
             return Outcome::Not(Accepted::Nobody); // removed since it was looked at
         }
         let now = now_ms();
@@ -317,7 +319,7 @@ impl Listener {
         shared.board.turn().store(row + 1, Relaxed);
         // Relaxed: a counter.
         inbox.word(word::PLACED).fetch_add(1, Relaxed);
-        inbox.give(AcceptedConnection { socket: socket.number(), fd, at_ms: now });
+        inbox.put(AcceptedConnection { socket: socket.number(), fd, at_ms: now });
         Outcome::Placed
     }
 
@@ -336,11 +338,11 @@ impl Listener {
         if !placement::is_worth_leaving(policy, own, best.map(|(score, _)| score)) {
             return false;
         }
-        let Some((_, process)) = best.filter(|_| socket.is_anybody_waiting()) else { return false };
+        let Some((_, process)) = best.filter(|_| socket.has_waiting()) else { return false };
         let before = shared.placed_by(process);
         shared.ring(process);
         self.pause(LEAVING_TIME);
-        let is_taken = shared.placed_by(process) != before || !socket.is_anybody_waiting();
+        let is_taken = shared.placed_by(process) != before || !socket.has_waiting();
         let known = &mut self.silences[process as usize];
         *known = (!is_taken).then(|| Silence::after(*known));
         is_taken
@@ -352,10 +354,10 @@ impl Listener {
     }
 
     /// Accepts for nobody here, unless the socket was removed.
-    fn accept_known(&self, socket: &Arc<Socket>) -> Accepted {
+    fn accept_registered(&self, socket: &Arc<Socket>) -> Accepted {
         let state = self.shared.lock();
-        let is_known = state.sockets.iter().any(|known| Arc::ptr_eq(known, socket));
-        if is_known { socket.accept() } else { Accepted::Nobody }
+        let is_registered = state.sockets.iter().any(|each| Arc::ptr_eq(each, socket));
+        if is_registered { socket.accept() } else { Accepted::Nobody }
     }
 
     /// Whether the next connection of a socket has waited for longer than a client should. Only where its
@@ -373,7 +375,7 @@ impl Listener {
         let (waiting, gone) = match socket.waiting() {
             Some(waiting) => (waiting, placed.wrapping_add(turned_away)),
             // The kernel does not tell: all have waited since the last one was placed.
-            None => (socket.is_anybody_waiting().into(), placed),
+            None => (socket.has_waiting().into(), placed),
         };
         let waits = self.queues[number as usize].oldest_waits(Instant::now(), waiting, gone);
         waits >= patience && self.inboxes.iter().any(speaks_http)
@@ -414,7 +416,7 @@ impl Listener {
         let now = now_ms();
         let overdue = |inbox: &Arc<LoopInbox>| inbox.silent_ms(now) >= patience_ms;
         for inbox in self.inboxes.clone().iter().filter(|inbox| overdue(inbox)) {
-            for connection in inbox.take_back_old(patience_ms, now) {
+            for connection in inbox.reclaim_old(patience_ms, now) {
                 self.turn_away(connection.fd);
             }
         }
@@ -437,13 +439,13 @@ impl Listener {
             if others.iter().all(|inbox| inbox.listens() == 0) {
                 continue;
             }
-            for connection in stuck.take_back() {
+            for connection in stuck.reclaim() {
                 let scores = self.shared.scores_of(&others, connection.socket, now);
                 match placement::best(&scores, self.turn) {
                     Some((at, _)) => {
-                        others[at].give(AcceptedConnection { at_ms: now, ..connection })
+                        others[at].put(AcceptedConnection { at_ms: now, ..connection })
                     }
-                    None => stuck.give(connection),
+                    None => stuck.put(connection),
                 }
             }
         }

@@ -107,7 +107,7 @@ impl LoopInbox {
     }
 
     /// Hands a connection over.
-    pub fn give(&self, connection: AcceptedConnection) {
+    pub fn put(&self, connection: AcceptedConnection) {
         // AcqRel: the loop takes away what it closes; the word is a counter for both.
         self.word(word::OPEN).fetch_add(1, AcqRel);
         let mut queue = self.lock();
@@ -202,7 +202,7 @@ impl LoopInbox {
     }
 
     /// For the listener thread: takes back all that waits, to be given to others.
-    pub fn take_back(&self) -> Vec<AcceptedConnection> {
+    pub fn reclaim(&self) -> Vec<AcceptedConnection> {
         let mut queue = self.lock();
         let connections: Vec<_> = queue.drain(..).collect();
         self.publish(&queue);
@@ -213,7 +213,7 @@ impl LoopInbox {
 
     /// For the listener thread: takes back those that were placed `age_ms` ago or earlier, and that
     /// speak HTTP.
-    pub fn take_back_old(&self, age_ms: u32, now_ms: u32) -> Vec<AcceptedConnection> {
+    pub fn reclaim_old(&self, age_ms: u32, now_ms: u32) -> Vec<AcceptedConnection> {
         let speaks_http = self.word(word::SPEAKS_HTTP).load(Relaxed);
         let mut queue = self.lock();
         let is_old = |connection: &AcceptedConnection| {
@@ -239,9 +239,9 @@ impl LoopInbox {
         // Relaxed: figures for status and plans. Cut to 32 bits: readers take differences.
         let slept = self.slept_ms() as u32;
         let before = self.word(word::IDLE_MS).swap(slept, Relaxed);
-        let has_looked = self.word(word::LOOKED_AT).swap(now_ms.max(1), Relaxed) != 0;
-        if has_looked && slept == before {
-            self.ask_anyway(now_ms);
+        let was_written = self.word(word::IDLE_WRITTEN_AT).swap(now_ms.max(1), Relaxed) != 0;
+        if was_written && slept == before {
+            self.ping_always(now_ms);
         }
     }
 
@@ -257,21 +257,21 @@ impl LoopInbox {
     /// How long the loop has left a connection untaken or a question unanswered.
     pub fn silent_ms(&self, now_ms: u32) -> u32 {
         let age = |offset| age_ms(self.word(offset).load(Relaxed), now_ms);
-        age(word::UNTAKEN_SINCE).max(age(word::ASKED_SINCE))
+        age(word::UNTAKEN_SINCE).max(age(word::PINGED_SINCE))
     }
 
     /// Asks for a sign of life, unless one is awaited already or the loop holds no connection.
-    pub fn ask(&self, now_ms: u32) {
+    pub fn ping(&self, now_ms: u32) {
         if self.is_in_use() {
-            self.ask_anyway(now_ms);
+            self.ping_always(now_ms);
         }
     }
 
-    fn ask_anyway(&self, now_ms: u32) {
+    fn ping_always(&self, now_ms: u32) {
         // Relaxed: hints for placement and status.
-        let asked = self.word(word::ASKED_SINCE);
-        if asked.load(Relaxed) == 0 {
-            asked.store(now_ms.max(1), Relaxed);
+        let pinged = self.word(word::PINGED_SINCE);
+        if pinged.load(Relaxed) == 0 {
+            pinged.store(now_ms.max(1), Relaxed);
             self.bell.ring();
         }
     }
@@ -282,11 +282,11 @@ impl LoopInbox {
     }
 
     /// For the loop, whenever it was rung.
-    pub fn answer(&self) {
-        let asked = self.word(word::ASKED_SINCE);
-        let since = asked.load(Relaxed);
+    pub fn answer_ping(&self) {
+        let pinged = self.word(word::PINGED_SINCE);
+        let since = pinged.load(Relaxed);
         if since != 0 {
-            asked.store(0, Relaxed);
+            pinged.store(0, Relaxed);
             self.word(word::LAG_MS).store(age_ms(since, now_ms()), Relaxed);
         }
     }
@@ -312,7 +312,7 @@ pub fn load_of(board: &Board, process: u32, index: u32, socket: u32, now_ms: u32
         in_flight: read(word::IN_FLIGHT),
         limit: read(word::LIMIT),
         silent_ms: age_ms(read(word::UNTAKEN_SINCE), now_ms)
-            .max(age_ms(read(word::ASKED_SINCE), now_ms)),
+            .max(age_ms(read(word::PINGED_SINCE), now_ms)),
     })
 }
 
@@ -347,8 +347,8 @@ mod tests {
     #[test]
     fn connections_come_in_order_and_ring_once() {
         let inbox = inbox();
-        inbox.give(connection(10));
-        inbox.give(connection(11));
+        inbox.put(connection(10));
+        inbox.put(connection(11));
         assert!(inbox.bell().clear());
         assert_eq!(inbox.word(word::OPEN).load(Relaxed), 2);
         assert_eq!(inbox.silent_ms(15), 5);
@@ -358,38 +358,38 @@ mod tests {
         assert!(inbox.take().is_none());
         assert_eq!(inbox.silent_ms(15), 0);
         assert!(!inbox.bell().clear());
-        inbox.give(connection(12));
+        inbox.put(connection(12));
         assert!(inbox.bell().clear());
     }
 
     #[test]
     fn a_loop_is_asked_while_it_holds_connections_and_is_silent_until_it_answers() {
         let inbox = inbox();
-        inbox.ask(10);
+        inbox.ping(10);
         assert!(!inbox.bell().clear(), "an idle loop is left alone");
         inbox.word(word::OPEN).store(1, Relaxed);
-        inbox.ask(10);
+        inbox.ping(10);
         assert!(inbox.bell().clear());
-        inbox.ask(20);
+        inbox.ping(20);
         assert!(!inbox.bell().clear(), "asked once");
         assert_eq!(inbox.silent_ms(25), 15);
-        inbox.answer();
+        inbox.answer_ping();
         assert_eq!(inbox.silent_ms(25), 0);
         let now = now_ms();
-        inbox.ask(now - 300);
-        inbox.answer();
+        inbox.ping(now - 300);
+        inbox.answer_ping();
         let lag_ms = inbox.word(word::LAG_MS).load(Relaxed);
         assert!(lag_ms >= 300, "{lag_ms}");
-        inbox.answer();
+        inbox.answer_ping();
         assert_eq!(inbox.word(word::LAG_MS).load(Relaxed), lag_ms, "nothing was asked");
     }
 
     #[test]
     fn what_is_taken_back_counts_no_more() {
         let inbox = inbox();
-        inbox.give(connection(10));
-        inbox.give(connection(11));
-        assert_eq!(inbox.take_back().len(), 2);
+        inbox.put(connection(10));
+        inbox.put(connection(11));
+        assert_eq!(inbox.reclaim().len(), 2);
         assert_eq!(inbox.word(word::OPEN).load(Relaxed), 0);
         assert!(inbox.take().is_none());
     }
@@ -398,11 +398,11 @@ mod tests {
     fn only_old_connections_that_speak_http_are_taken_back_to_be_answered() {
         let inbox = inbox();
         for at_ms in [10, 90] {
-            inbox.give(connection(at_ms));
+            inbox.put(connection(at_ms));
         }
-        assert!(inbox.take_back_old(50, 100).is_empty(), "not known to speak HTTP");
+        assert!(inbox.reclaim_old(50, 100).is_empty(), "not known to speak HTTP");
         inbox.word(word::SPEAKS_HTTP).store(1 << 3, Relaxed);
-        assert_eq!(inbox.take_back_old(50, 100).len(), 1);
+        assert_eq!(inbox.reclaim_old(50, 100).len(), 1);
         assert_eq!(inbox.word(word::OPEN).load(Relaxed), 1);
         assert_eq!(inbox.take().expect("the young one").at_ms, 90);
     }
@@ -440,7 +440,7 @@ mod tests {
         let _client = connect();
         inbox.make_direct(&[]);
         assert!(!sys::is_readable(inbox.poller()) && read(word::DIRECT) == 0);
-        assert!(socket.is_anybody_waiting() && inbox.accept().is_none());
+        assert!(socket.has_waiting() && inbox.accept().is_none());
     }
 
     #[test]
@@ -468,7 +468,7 @@ mod tests {
         let inbox = inbox();
         inbox.publish_idle(12);
         assert_eq!(inbox.word(word::IDLE_MS).load(Relaxed), 7);
-        assert_eq!(inbox.word(word::LOOKED_AT).load(Relaxed), 12);
+        assert_eq!(inbox.word(word::IDLE_WRITTEN_AT).load(Relaxed), 12);
     }
 
     #[test]
@@ -479,7 +479,7 @@ mod tests {
         inbox.publish_idle(2000);
         assert!(inbox.bell().clear());
         assert_eq!(inbox.silent_ms(2500), 500);
-        inbox.answer();
+        inbox.answer_ping();
         inbox.word(word::IDLE_MS).store(6, Relaxed);
         inbox.publish_idle(3000);
         assert!(!inbox.bell().clear(), "it has slept");

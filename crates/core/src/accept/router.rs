@@ -12,7 +12,7 @@
 //!
 //! Long (over 400 lines) with its tests.
 
-use super::server_name::{Asked, asked_name, is_match};
+use super::server_name::{Requested, is_match, requested_name};
 use super::turn_away::{MISDIRECTED, TurnedAway, UNRECOGNIZED_NAME};
 use crate::error::{CoreError, Result};
 use crate::sys::{self, Accepted, Passed, Poller, Trigger};
@@ -95,20 +95,20 @@ impl Router {
         let poller = Poller::new()?;
         poller.add(listener.as_fd(), LISTENER, Trigger::Level)?;
         poller.add(shared.bell.as_fd(), BELL, Trigger::Level)?;
-        let clerk = Clerk {
+        let router_thread = RouterThread {
             shared: Arc::clone(&shared),
             listener,
             limits,
             poller,
             waiting: BTreeMap::new(),
-            late: Vec::new(),
+            overflow: Vec::new(),
             next_number: 0,
             turned_away: TurnedAway::default(),
         };
         let thread = std::thread::Builder::new()
             .name("manycore-route".into())
             .stack_size(STACK_BYTES)
-            .spawn(move || clerk.run())
+            .spawn(move || router_thread.run())
             .map_err(|error| CoreError::Refused {
                 what: "a thread",
                 errno: error.raw_os_error().unwrap_or(0),
@@ -165,7 +165,7 @@ enum Next {
 }
 
 /// What the thread itself holds.
-struct Clerk {
+struct RouterThread {
     shared: Arc<Shared>,
     listener: OwnedFd,
     limits: Limits,
@@ -173,12 +173,12 @@ struct Clerk {
     /// In the order in which they came.
     waiting: BTreeMap<u64, Client>,
     /// For whom there was no room in their passage, in their order.
-    late: Vec<(Arc<Route>, VecDeque<TcpStream>)>,
+    overflow: Vec<(Arc<Route>, VecDeque<TcpStream>)>,
     next_number: u64,
     turned_away: TurnedAway,
 }
 
-impl Clerk {
+impl RouterThread {
     fn run(mut self) {
         let mut buffer = vec![0; MAX_HEAD_BYTES];
         while !self.shared.lock().is_closing {
@@ -190,17 +190,17 @@ impl Clerk {
                     BELL => {
                         self.shared.bell.clear();
                     }
-                    client => self.look_at(client, &mut buffer),
+                    client => self.examine(client, &mut buffer),
                 }
             }
-            self.pass_on_late();
-            self.close_late();
+            self.forward_overflow();
+            self.close_overdue();
             self.turned_away.settle();
         }
     }
 
     fn time_to_sleep(&self) -> Option<Duration> {
-        if !self.late.is_empty() {
+        if !self.overflow.is_empty() {
             return Some(FULL_PAUSE);
         }
         let oldest = self.waiting.values().next();
@@ -216,7 +216,7 @@ impl Clerk {
     fn accept(&mut self, buffer: &mut [u8]) {
         for _ in 0..BATCH {
             match sys::accept(self.listener.as_fd()) {
-                Accepted::Connection(fd) => self.welcome(fd, buffer),
+                Accepted::Connection(fd) => self.admit(fd, buffer),
                 Accepted::Again => {}
                 Accepted::Nobody => return,
                 // Clients that wait here for that long would wait in the kernel otherwise.
@@ -226,7 +226,7 @@ impl Clerk {
         }
     }
 
-    fn welcome(&mut self, fd: OwnedFd, buffer: &mut [u8]) {
+    fn admit(&mut self, fd: OwnedFd, buffer: &mut [u8]) {
         let stream = TcpStream::from(fd);
         let next = self.next_of(&stream, buffer);
         if !matches!(next, Next::Wait) {
@@ -244,7 +244,7 @@ impl Clerk {
         self.waiting.insert(number, Client { stream, since: Instant::now() });
     }
 
-    fn look_at(&mut self, number: u64, buffer: &mut [u8]) {
+    fn examine(&mut self, number: u64, buffer: &mut [u8]) {
         let Some(client) = self.waiting.get(&number) else { return };
         let next = self.next_of(&client.stream, buffer);
         if matches!(next, Next::Wait) {
@@ -258,7 +258,7 @@ impl Clerk {
 
     fn settle(&mut self, stream: TcpStream, next: Next) {
         match next {
-            Next::Go(route) => self.pass_on(stream, route),
+            Next::Go(route) => self.forward(stream, route),
             Next::Answer(answer) => self.turned_away.answer(stream.into(), answer),
             Next::Wait | Next::Close => {}
         }
@@ -271,49 +271,49 @@ impl Clerk {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
             Err(_) => return Next::Close,
         };
-        let (name, refusal) = match asked_name(&buffer[..bytes]) {
-            Asked::Unfinished if bytes < buffer.len() => return Next::Wait,
-            Asked::Unfinished | Asked::Unknown => return Next::Close,
-            Asked::Http(name) => (name, MISDIRECTED),
-            Asked::Tls(name) => (name, UNRECOGNIZED_NAME),
+        let (name, refusal) = match requested_name(&buffer[..bytes]) {
+            Requested::Unfinished if bytes < buffer.len() => return Next::Wait,
+            Requested::Unfinished | Requested::Unknown => return Next::Close,
+            Requested::Http(name) => (name, MISDIRECTED),
+            Requested::Tls(name) => (name, UNRECOGNIZED_NAME),
         };
         let state = self.shared.lock();
-        let is_meant = |route: &&Arc<Route>| {
+        let is_named = |route: &&Arc<Route>| {
             let asked = name.as_deref().unwrap_or_default();
             route.names.iter().any(|own| is_match(own, asked))
         };
         state
             .routes
             .iter()
-            .find(is_meant)
+            .find(is_named)
             .map_or(Next::Answer(refusal), |route| Next::Go(route.clone()))
     }
 
     /// To its app, or to the end of those that wait for it.
-    fn pass_on(&mut self, stream: TcpStream, route: Arc<Route>) {
-        let queue = self.late.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &route));
+    fn forward(&mut self, stream: TcpStream, route: Arc<Route>) {
+        let queue = self.overflow.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &route));
         if let Some((_, queue)) = queue {
             if queue.len() < MAX_OVERFLOW {
                 queue.push_back(stream);
             }
         } else if is_full(&route, &stream) {
-            self.late.push((route, VecDeque::from([stream])));
+            self.overflow.push((route, VecDeque::from([stream])));
         }
     }
 
-    fn pass_on_late(&mut self) {
-        for (route, queue) in &mut self.late {
+    fn forward_overflow(&mut self) {
+        for (route, queue) in &mut self.overflow {
             while queue.front().is_some_and(|stream| !is_full(route, stream)) {
                 queue.pop_front();
             }
         }
-        self.late.retain(|(_, queue)| !queue.is_empty());
+        self.overflow.retain(|(_, queue)| !queue.is_empty());
     }
 
     /// Closes those that have not said whom they want for too long.
-    fn close_late(&mut self) {
-        let is_late = |client: &Client| client.since.elapsed() >= self.limits.patience;
-        while self.waiting.first_key_value().is_some_and(|(_, client)| is_late(client)) {
+    fn close_overdue(&mut self) {
+        let is_overdue = |client: &Client| client.since.elapsed() >= self.limits.patience;
+        while self.waiting.first_key_value().is_some_and(|(_, client)| is_overdue(client)) {
             self.waiting.pop_first();
         }
     }

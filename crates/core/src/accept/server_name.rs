@@ -4,7 +4,7 @@
 
 /// What bytes say.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Requested {
     /// More of them are needed.
     Unfinished,
     Http(Option<String>),
@@ -20,16 +20,16 @@ const HOST_NAME: usize = 0;
 const RANDOM_BYTES: usize = 32;
 
 /// Names are in lower case, without a port and without a dot at the end.
-pub fn asked_name(bytes: &[u8]) -> Asked {
+pub fn requested_name(bytes: &[u8]) -> Requested {
     match bytes.first() {
-        None => Asked::Unfinished,
+        None => Requested::Unfinished,
         Some(&HANDSHAKE_RECORD) => match hello_in(bytes) {
-            Hello::Unfinished => Asked::Unfinished,
-            Hello::Whole(hello) => name_in_hello(&hello).map_or(Asked::Unknown, Asked::Tls),
-            Hello::Unknown => Asked::Unknown,
+            Hello::Unfinished => Requested::Unfinished,
+            Hello::Whole(hello) => name_in_hello(&hello).map_or(Requested::Unknown, Requested::Tls),
+            Hello::Unknown => Requested::Unknown,
         },
         Some(first) if first.is_ascii_uppercase() => host_in(bytes),
-        Some(_) => Asked::Unknown,
+        Some(_) => Requested::Unknown,
     }
 }
 
@@ -41,19 +41,19 @@ pub fn is_match(pattern: &str, name: &str) -> bool {
     }
 }
 
-fn host_in(bytes: &[u8]) -> Asked {
+fn host_in(bytes: &[u8]) -> Requested {
     let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').skip(1);
     loop {
         let Some(line) = lines.next().and_then(|line| line.strip_suffix(b"\n")) else {
-            return Asked::Unfinished;
+            return Requested::Unfinished;
         };
         let line = line.trim_ascii_end();
         if line.is_empty() {
-            return Asked::Http(None);
+            return Requested::Http(None);
         }
         let Some((field, value)) = line.split_at_checked("host:".len()) else { continue };
         if field.eq_ignore_ascii_case(b"host:") {
-            return Asked::Http(std::str::from_utf8(value).ok().map(normal));
+            return Requested::Http(std::str::from_utf8(value).ok().map(normal));
         }
     }
 }
@@ -198,10 +198,10 @@ mod tests {
         let request = b"GET / HTTP/1.1\r\nAccept: */*\r\nhOsT:  A.Example.:8080 \r\nX: y\r\n\r\n";
         let end = request.windows(2).position(|pair| pair == b"X:").expect("the next line");
         for length in 0..end {
-            assert_eq!(asked_name(&request[..length]), Asked::Unfinished, "{length}");
+            assert_eq!(requested_name(&request[..length]), Requested::Unfinished, "{length}");
         }
         for length in end..=request.len() {
-            assert_eq!(asked_name(&request[..length]), Asked::Http(name("a.example")));
+            assert_eq!(requested_name(&request[..length]), Requested::Http(name("a.example")));
         }
     }
 
@@ -217,7 +217,7 @@ mod tests {
             ("", ""),
         ] {
             let request = format!("GET / HTTP/1.1\r\nHost:{host}\r\n");
-            assert_eq!(asked_name(request.as_bytes()), Asked::Http(name(expected)));
+            assert_eq!(requested_name(request.as_bytes()), Requested::Http(name(expected)));
         }
     }
 
@@ -226,10 +226,10 @@ mod tests {
         for request in
             ["GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "G\n\nHost: a\n"]
         {
-            assert_eq!(asked_name(request.as_bytes()), Asked::Http(None), "{request}");
+            assert_eq!(requested_name(request.as_bytes()), Requested::Http(None), "{request}");
         }
         let no_text = b"GET / HTTP/1.1\r\nHost: \xff\r\n";
-        assert_eq!(asked_name(no_text), Asked::Http(None));
+        assert_eq!(requested_name(no_text), Requested::Http(None));
     }
 
     #[test]
@@ -238,9 +238,9 @@ mod tests {
         for bytes in [1, 7, message.len()] {
             let records = records(&message, bytes);
             for length in 0..records.len() {
-                assert_eq!(asked_name(&records[..length]), Asked::Unfinished, "{length}");
+                assert_eq!(requested_name(&records[..length]), Requested::Unfinished, "{length}");
             }
-            assert_eq!(asked_name(&records), Asked::Tls(name("a.example")));
+            assert_eq!(requested_name(&records), Requested::Tls(name("a.example")));
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let other = extension(10, b"groups");
         let no_host = extension(0, &sized(2, &[&[9][..], &sized(2, b"a")].concat()));
         for message in [hello(&[]), hello(&sized(2, &other)), hello(&sized(2, &no_host))] {
-            assert_eq!(asked_name(&records(&message, 512)), Asked::Tls(None));
+            assert_eq!(requested_name(&records(&message, 512)), Requested::Tls(None));
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
             &records(&no_hello, 9),
             &records(&cut, 512),
         ] {
-            assert_eq!(asked_name(bytes), Asked::Unknown, "{bytes:?}");
+            assert_eq!(requested_name(bytes), Requested::Unknown, "{bytes:?}");
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
                 bytes[at] = dice() as u8;
             }
             bytes.truncate(dice() % (bytes.len() + 1));
-            asked_name(&bytes);
+            requested_name(&bytes);
         }
     }
 

@@ -45,11 +45,11 @@ impl Shared {
     }
 
     /// Gives `connection` to the best of `inboxes`; closes it when none wants it.
-    pub fn give_to_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
+    pub fn put_into_best(&self, inboxes: &[Arc<LoopInbox>], connection: AcceptedConnection) {
         let now = now_ms();
         let scores = self.scores_of(inboxes, connection.socket, now);
         if let Some((at, _)) = placement::best(&scores, 0) {
-            inboxes[at].give(AcceptedConnection { at_ms: now, ..connection });
+            inboxes[at].put(AcceptedConnection { at_ms: now, ..connection });
         }
     }
 

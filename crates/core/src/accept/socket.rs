@@ -36,7 +36,7 @@ impl Socket {
     }
 
     /// Whether a connection waits.
-    pub fn is_anybody_waiting(&self) -> bool {
+    pub fn has_waiting(&self) -> bool {
         sys::is_readable(self.fd.as_fd())
     }
 

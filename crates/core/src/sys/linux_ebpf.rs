@@ -32,7 +32,7 @@ pub struct EbpfTracer {
 }
 
 impl EbpfTracer {
-    pub fn start(pids: &[u32], told_apart: &[String]) -> Result<EbpfTracer> {
+    pub fn start(pids: &[u32], per_thread_names: &[String]) -> Result<EbpfTracer> {
         super::check_refusal("bpf")?;
         let btf = Btf::from_sys_fs().map_err(unavailable)?;
         // Task storage is a kind of map that aya does not know; the program alone uses it.
@@ -41,7 +41,7 @@ impl EbpfTracer {
         for &pid in pids {
             tracer.follow(pid)?;
         }
-        for name in told_apart {
+        for name in per_thread_names {
             let map = tracer.ebpf.map_mut("told_apart").ok_or_else(|| lacks("told_apart"))?;
             let mut names =
                 HashMap::<_, [u8; COMM_BYTES], u8>::try_from(map).map_err(unavailable)?;

@@ -233,7 +233,7 @@ macro_rules! no_tracer {
         }
     };
 }
-no_tracer!(EbpfTracer, (_pids: &[u32], _told_apart: &[String]));
+no_tracer!(EbpfTracer, (_pids: &[u32], _per_thread_names: &[String]));
 no_tracer!(RawTracer, (_pids: &[u32]));
 
 pub fn enable_program_times() -> Result<OwnedFd> {

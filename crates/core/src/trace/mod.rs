@@ -60,12 +60,12 @@ pub enum Tracer {
 }
 
 impl Tracer {
-    /// Counts from now on. `told_apart`: names of programs whose threads have records of their own when
+    /// Counts from now on. `per_thread_names`: names of programs whose threads have records of their own when
     /// they are started as children; `Raw` follows no children by itself and takes no notice of it.
-    pub fn start(method: Method, pids: &[u32], told_apart: &[String]) -> Result<Tracer> {
+    pub fn start(method: Method, pids: &[u32], per_thread_names: &[String]) -> Result<Tracer> {
         let _memory = crate::sys::UnlockedMemory::take();
         match method {
-            Method::Ebpf => EbpfTracer::start(pids, told_apart).map(Tracer::Ebpf),
+            Method::Ebpf => EbpfTracer::start(pids, per_thread_names).map(Tracer::Ebpf),
             Method::Raw => RawTracer::start(pids).map(Tracer::Raw),
         }
     }
