@@ -225,7 +225,6 @@ export interface NativeCollections {
 export interface KernelFeatures {
   readonly memfd: string;
   readonly eventfd: string;
-  readonly futex: string;
   readonly pidfd: string;
 }
 

@@ -43,7 +43,7 @@ export function isSharedMemory(buffer: ArrayBufferLike): boolean {
 }
 
 /** Features of the kernel without which there are no channels over shared memory. */
-const neededFeatures = ['memfd', 'eventfd', 'futex'] as const;
+const neededFeatures = ['memfd', 'eventfd'] as const;
 let isKnownToWork = false;
 /** More than any segment has (channels/shm/blocks.ts): mapped, not used. */
 const segmentBytes = 2 ** 36;

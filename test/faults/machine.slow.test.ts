@@ -82,7 +82,7 @@ const isNativeHere = existsSync(
 );
 const needsNative = { skip: isNativeHere ? false : 'there is no native binary here' };
 
-for (const feature of ['memfd', 'eventfd', 'futex']) {
+for (const feature of ['memfd', 'eventfd']) {
   test(
     `where the kernel refuses ${feature} calls take another channel, and one warning says so`,
     needsNative,

@@ -64,18 +64,14 @@ pub fn watch_parent(pid: i32, thread: i32, grace_ms: u32) -> Result<&'static str
 pub struct KernelFeatures {
     pub memfd: String,
     pub eventfd: String,
-    pub futex: String,
     pub pidfd: String,
 }
 
 #[napi]
 pub fn probe_kernel() -> KernelFeatures {
-    let word = manycore_core::sync::AtomicU32::new(0);
     KernelFeatures {
         memfd: answer(sys::sealed_memfd(c"manycore-probe", 4096)),
         eventfd: answer(sys::eventfd()),
-        // The word is not 1, so this returns at once.
-        futex: answer(sys::futex_wait(&word, 1, std::time::Duration::ZERO)),
         pidfd: answer(sys::pidfd(std::process::id() as i32)),
     }
 }

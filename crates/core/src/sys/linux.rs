@@ -1,10 +1,8 @@
 //! The calls of Linux, each wrapped to a safe function that owns or borrows its descriptors.
 
 use crate::error::{CoreError, Result};
-use crate::sync::AtomicU32;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null_mut};
-use std::time::Duration;
 
 pub const EPERM: i32 = libc::EPERM;
 
@@ -184,35 +182,6 @@ pub fn set_affinity(cpus: &[u32]) -> Result<()> {
     }
     // SAFETY: `set` is a live set of the size given.
     checked(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) }, "affinity")
-}
-
-/// Sleeps while `word` holds `expected`, at most `timeout`; also wakes for a signal or for nothing.
-/// The word may lie in memory that other processes share.
-pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) -> Result<()> {
-    super::check_refusal("futex")?;
-    let limit = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    let address: *const AtomicU32 = word;
-    // SAFETY: `address` is a live, aligned word and `limit` a live timespec for the whole call.
-    let status = unsafe {
-        libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAIT, expected, &raw const limit)
-    };
-    if status == 0 {
-        return Ok(());
-    }
-    match std::io::Error::last_os_error().raw_os_error().unwrap_or(0) {
-        libc::EAGAIN | libc::EINTR | libc::ETIMEDOUT => Ok(()),
-        errno => Err(CoreError::Refused { what: "futex", errno }),
-    }
-}
-
-/// Wakes one sleeper of `word`, in any process.
-pub fn futex_wake(word: &AtomicU32) {
-    let address: *const AtomicU32 = word;
-    // SAFETY: `address` is a live, aligned word; waking changes nothing in it.
-    unsafe { libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
 }
 
 /// Process id of the parent.

@@ -1,4 +1,4 @@
-//! Platforms without memfd, eventfd and cross-process futex: every call answers `Unsupported`, and
+//! Platforms without memfd and eventfd: every call answers `Unsupported`, and
 //! the package works over its other channels.
 
 use crate::error::{CoreError, Result};
@@ -51,10 +51,6 @@ pub fn affinity() -> Result<Vec<u32>> {
 pub fn set_affinity(_cpus: &[u32]) -> Result<()> {
     unsupported("affinity")
 }
-pub fn futex_wait(_word: &AtomicU32, _expected: u32, _timeout: Duration) -> Result<()> {
-    unsupported("futex")
-}
-pub fn futex_wake(_word: &AtomicU32) {}
 pub fn parent_pid() -> i32 {
     0
 }
