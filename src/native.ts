@@ -108,7 +108,7 @@ export interface NativeBoard {
 export interface NativeAcceptor {
   /** The key with which any thread of this process makes the inboxes of its loops. */
   readonly key: number;
-  /** Accepts from one more listening socket, or passage of a router; takes the descriptor over. */
+  /** Accepts from one more listening socket, or control socket of a router; takes the descriptor over. */
   addSocket(number: number, fd: number): void;
   removeSocket(number: number): void;
   /** A row of this process has changed. */
@@ -120,10 +120,10 @@ export interface NativeAcceptor {
 /** Divides the connections of one listening socket among apps, by name (crates/core/src/accept/router.rs). */
 export interface NativeRouter {
   /**
-   * Connections of clients that ask for one of `names` go into `passage`, one end of a Unix socket, which
+   * Connections of clients that ask for one of `names` go into `controlSocket`, one end of a Unix socket, which
    * is taken over. Returns what `remove` takes, or -1 when another app has such a name.
    */
-  add(names: readonly string[], passage: number): number;
+  add(names: readonly string[], controlSocket: number): number;
   remove(key: number): void;
   /** Ends its thread and closes the socket. */
   close(): void;

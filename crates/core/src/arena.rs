@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_owner_writes_a_peer_reads() {
+    fn a_peer_reads_bytes_of_the_owner() {
         let arena = Arc::new(Arena::create().expect("memfd"));
         let range = OwnRange::new(Arc::clone(&arena), 7);
         let peer = Arena::open(sys::duplicate(arena.fd.as_fd()).expect("dup")).expect("sound");

@@ -127,7 +127,7 @@ mod tests {
     const SHAPE: Shape = Shape { ring_bytes: 4096, slot_count: 8, owner: 5, parent_owner: 2 };
 
     #[test]
-    fn what_one_side_writes_the_other_reads() {
+    fn a_word_that_one_side_writes_the_other_reads() {
         let (made, fd) = Segment::create(SHAPE).expect("memfd");
         let opened = Segment::open(fd.as_fd()).expect("sound");
         assert_eq!(opened.shape(), SHAPE);

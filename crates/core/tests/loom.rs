@@ -145,7 +145,7 @@ fn a_sleeper_is_woken_or_sees_the_frame() {
 }
 
 #[test]
-fn of_two_wakers_one_rings() {
+fn one_of_two_wakers_rings() {
     model(|| {
         let word = Arc::new(AtomicU32::new(0));
         sleep::arm(&word);

@@ -20,13 +20,13 @@ impl NativeRouter {
         Ok(NativeRouter { router: Some(Router::start(listener).map_err(to_js)?) })
     }
 
-    /// Connections of clients that ask for one of `names` go into `passage`, one end of a Unix socket,
+    /// Connections of clients that ask for one of `names` go into `control_socket`, one end of a Unix socket,
     /// which is taken over. Returns what `remove` takes, or -1 when another app has such a name.
     #[napi]
-    pub fn add(&self, names: Vec<String>, passage: i32) -> Result<i32> {
-        let passage = sys::adopt(passage).map_err(to_js)?;
+    pub fn add(&self, names: Vec<String>, control_socket: i32) -> Result<i32> {
+        let control_socket = sys::adopt(control_socket).map_err(to_js)?;
         let Some(router) = &self.router else { return Err(refused("it is closed")) };
-        Ok(router.add(names, passage).map_or(-1, |key| key as i32))
+        Ok(router.add(names, control_socket).map_or(-1, |key| key as i32))
     }
 
     #[napi]

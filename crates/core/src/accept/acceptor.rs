@@ -58,7 +58,7 @@ impl Acceptor {
     }
 
     /// One more listening socket, non-blocking, with the number that it has in all processes; or a
-    /// passage, over which a router sends connections. Several with one number share a port.
+    /// control socket, over which a router sends connections. Several with one number share a port.
     pub fn add_socket(&self, number: u32, fd: OwnedFd) -> Result<()> {
         if number >= MAX_SOCKETS {
             return Err(CoreError::Corrupt { what: "a socket's number", value: number.into() });
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_nobody_wants_stays_in_the_kernels_queue_until_somebody_does() {
+    fn a_connection_without_a_listening_loop_stays_in_the_kernels_queue() {
         let mut server = serve(1, 1);
         server.connect(1);
         assert_eq!(server.open(0, 0), 0);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_blocked_loop_has_not_taken_goes_to_another() {
+    fn untaken_connections_of_a_blocked_loop_go_to_another() {
         let mut server = serve(1, 2);
         server.listen(0, 0);
         server.connect(3);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_gone_silent_is_waited_for_only_a_moment() {
+    fn a_silent_process_is_not_waited_for_at_each_connection() {
         let mut server = serve(2, 1);
         server.listen(0, 0);
         // The row says that process 1 is idle, but it has no thread that would accept.
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_holds_connections_is_asked_for_a_sign_of_life() {
+    fn a_loop_that_holds_connections_is_pinged() {
         let mut server = serve(1, 1);
         server.listen(0, 0);
         server.connect(1);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_leaves_gives_back_what_it_has_not_taken() {
+    fn a_closed_inbox_hands_its_untaken_connections_to_another_loop() {
         let mut server = serve(1, 2);
         server.listen(0, 0);
         server.connect(1);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_sockets_with_one_number_all_are_accepted_from() {
+    fn all_sockets_with_one_number_are_accepted_from() {
         let mut server = serve(1, 1);
         let listen = |port| {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_too_long_is_turned_away_where_clients_understand_it() {
+    fn clients_of_http_that_wait_too_long_are_turned_away() {
         use std::io::Read;
         let patience = Some(Duration::from_millis(50));
         let mut server = serve_with(1, 1, Settings { policy: Policy::LeastLoaded, patience });
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_others_were_turned_away_waits_as_long_as_they_did() {
+    fn the_full_patience_applies_to_late_clients() {
         let patience = Duration::from_millis(200);
         let settings = Settings { policy: Policy::LeastLoaded, patience: Some(patience) };
         let mut server = serve_with(1, 1, settings);
@@ -505,12 +505,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_moves_on_turns_nobody_away() {
+    fn a_moving_queue_turns_no_client_away() {
         assert_eq!(turned_away_while_one_loop_is_busy(1), 0);
     }
 
     #[test]
-    fn a_queue_that_another_process_takes_from_turns_nobody_away() {
+    fn a_queue_that_another_process_drains_turns_no_client_away() {
         assert_eq!(turned_away_while_one_loop_is_busy(2), 0);
     }
 
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loop_does_not_accept_by_itself_comes_to_another() {
+    fn connections_that_a_loop_does_not_accept_by_itself_go_to_another() {
         let (mut server, _blocked) = serve_directly(1, 2);
         server.listen(0, 1);
         server.connect(20);
@@ -611,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loop_cannot_take_any_more_goes_to_another() {
+    fn a_reassigned_connection_goes_to_another_loop() {
         let mut server = serve(1, 2);
         server.listen(0, 0);
         server.connect(1);
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_loops_have_slept_is_known_soon_after_a_ring() {
+    fn a_ring_publishes_how_long_loops_have_slept() {
         let server = serve(1, 1);
         let slept = server.board.word(0, 0, word::IDLE_MS);
         wait_until("written", || {

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_process_writes_another_reads() {
+    fn a_word_that_one_process_writes_another_reads() {
         let (made, fd) = Board::create(2, 3).expect("memfd");
         let opened = Board::open(fd.as_fd()).expect("sound");
         assert_eq!((opened.processes(), opened.loops()), (2, 3));

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_the_limits_stays_as_it_is() {
+    fn between_the_limits_the_mode_does_not_change() {
         let between = Window { placed: 40, slept_ms: 60, ..BUSY };
         assert!(is_worth_it(true, between));
         assert!(!is_worth_it(false, between));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_at_once_when_nobody_takes_what_waits() {
+    fn it_ends_at_once_when_waiting_connections_are_not_taken() {
         let mut direct = begun();
         let waiting = |ms, placed| Observation { has_waiting: true, ..observed(ms, placed) };
         assert!(!direct.check(Policy::LeastLoaded, waiting(60, 510)));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn where_connections_have_to_be_placed_it_ends_and_does_not_begin() {
+    fn connections_that_must_be_placed_end_it_and_keep_it_off() {
         let mut direct = begun();
         let lopsided = |ms, placed| Observation { needs_placing: true, ..observed(ms, placed) };
         assert!(!direct.check(Policy::LeastLoaded, lopsided(60, 600)));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_stay_at_one_loop_are_told_from_chance() {
+    fn connections_that_stay_at_one_loop_need_placing() {
         let load = |open| Load { row: 0, open, in_flight: 0, limit: 2000, silent_ms: 0 };
         assert!(!needs_placing(&[load(64), load(0)], &[]));
         assert!(needs_placing(&[load(65), load(0)], &[]));

@@ -184,7 +184,7 @@ impl Listener {
         self.inboxes.clone_from(&state.inboxes);
         let is_closing = state.is_closing;
         let is_direct = self.direct.is_on();
-        let accepts_itself = |socket: &&Arc<Socket>| is_direct && !socket.is_passage();
+        let accepts_itself = |socket: &&Arc<Socket>| is_direct && !socket.is_control();
         let direct: Vec<_> = state.sockets.iter().filter(accepts_itself).cloned().collect();
         for inbox in &state.inboxes {
             // Under the lock: one that has left, or a socket that was removed, stays so.
@@ -200,7 +200,7 @@ impl Listener {
         drop(state);
         let listened = self.listened();
         let is_wanted = |socket: &Socket| {
-            listened & (1 << socket.number()) != 0 && (socket.is_passage() || !is_direct)
+            listened & (1 << socket.number()) != 0 && (socket.is_control() || !is_direct)
         };
         let (poller, sockets) = (&self.poller, &self.sockets);
         self.watched.retain(|socket| {
@@ -235,7 +235,7 @@ impl Listener {
         }
         let listened = self.listened();
         let could_be_direct =
-            |socket: &&Arc<Socket>| !socket.is_passage() && listened & (1 << socket.number()) != 0;
+            |socket: &&Arc<Socket>| !socket.is_control() && listened & (1 << socket.number()) != 0;
         let sockets: Vec<_> = self.sockets.iter().filter(could_be_direct).collect();
         let state = self.shared.lock(); // a loop in `inboxes` of the state lives: it can be asked
         let slept_ms = state.inboxes.iter().map(|inbox| inbox.slept_ms()).sum();
@@ -384,7 +384,7 @@ impl Listener {
     /// How many connections have left the queue of a socket, or another one: placed, and turned away.
     fn gone_from(&self, socket: &Socket) -> (u32, u32) {
         let Shared { board, process, settings, .. } = &*self.shared;
-        let is_own_queue = socket.is_passage() || settings.policy == Policy::Kernel;
+        let is_own_queue = socket.is_control() || settings.policy == Policy::Kernel;
         let processes = (0..board.processes()).filter(|other| !is_own_queue || other == process);
         processes.fold((0, 0), |(placed, turned_away): (u32, u32), process| {
             // Relaxed: a counter.

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_asked_while_it_holds_connections_and_is_silent_until_it_answers() {
+    fn a_loop_with_connections_is_pinged_and_silent_until_it_answers() {
         let inbox = inbox();
         inbox.ping(10);
         assert!(!inbox.bell().clear(), "an idle loop is left alone");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_back_counts_no_more() {
+    fn reclaimed_connections_are_not_counted() {
         let inbox = inbox();
         inbox.put(connection(10));
         inbox.put(connection(11));
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn only_old_connections_that_speak_http_are_taken_back_to_be_answered() {
+    fn only_old_connections_that_speak_http_are_reclaimed_to_be_answered() {
         let inbox = inbox();
         for at_ms in [10, 90] {
             inbox.put(connection(at_ms));
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_sockets_none_waits_behind_another() {
+    fn several_sockets_are_accepted_from_in_turn() {
         let inbox = inbox();
         inbox.word(word::LIMIT).store(9, Relaxed);
         inbox.word(word::STATE).store(state::READY, Relaxed);
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_has_not_slept_since_the_last_look_is_asked() {
+    fn a_loop_that_has_not_slept_since_the_last_check_is_pinged() {
         let inbox = inbox();
         inbox.publish_idle(1000);
         assert!(!inbox.bell().clear(), "nothing to compare with");

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_each_has_its_turn() {
+    fn equals_get_connections_in_turn() {
         let scores = [Some(1), Some(1), None, Some(1)];
         let turns: Vec<_> = (0..4).map(|first| best(&scores, first).expect("one").0).collect();
         assert_eq!(turns, [0, 1, 3, 3]);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_kernel_chooses_nothing_is_left_to_others_but_what_nobody_here_takes() {
+    fn under_the_kernels_choice_only_connections_without_a_loop_here_are_left_to_others() {
         assert!(!is_worth_leaving(Policy::Kernel, Some(90), Some(0)));
         assert!(is_worth_leaving(Policy::Kernel, None, Some(0)));
     }

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_waits_as_long_as_nobody_leaves() {
+    fn the_first_waits_until_the_queue_moves() {
         assert_eq!(waits(&[(0, 1, 0), (50, 1, 0), (50, 4, 0)]), [0, 50, 100]);
     }
 
@@ -76,22 +76,22 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_when_all_before_have_left_has_not_waited() {
+    fn a_client_of_an_emptied_queue_has_not_waited() {
         assert_eq!(waits(&[(0, 3, 0), (100, 3, 0), (10, 1, 3), (10, 1, 3)]), [0, 100, 0, 10]);
     }
 
     #[test]
-    fn nobody_waits_in_an_empty_queue() {
+    fn an_empty_queue_has_no_wait() {
         assert_eq!(waits(&[(0, 0, 0), (100, 0, 0), (10, 1, 0), (10, 1, 0)]), [0, 0, 0, 10]);
     }
 
     #[test]
-    fn a_queue_that_nobody_had_reason_to_look_at_was_empty() {
+    fn a_queue_without_recent_observations_was_empty() {
         assert_eq!(waits(&[(0, 1, 0), (199, 1, 0), (200, 1, 0), (5, 1, 0)]), [0, 199, 0, 5]);
     }
 
     #[test]
-    fn a_counter_that_is_ahead_makes_nobody_older() {
+    fn a_counter_that_is_ahead_makes_no_wait_longer() {
         assert_eq!(waits(&[(0, 2, 0), (50, 2, 5), (50, 2, 5)]), [0, 0, 50]);
     }
 }

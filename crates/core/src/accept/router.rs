@@ -3,8 +3,8 @@
 //! app whose name the client asks for. So it is decided before a byte is read, and no process of one
 //! app sees what was meant for another, which may belong to another user.
 //!
-//! Each app has a passage, a Unix socket: descriptors go in here, and the listener threads of its
-//! processes (`acceptor.rs`) take them out as they would accept. What finds a passage full waits here, in
+//! Each app has a control socket, a Unix socket: descriptors go in here, and the listener threads of its
+//! processes (`acceptor.rs`) take them out as they would accept. What finds a control socket full waits here, in
 //! a queue of that app's own, and is closed where that is full, too, as in a kernel's.
 //!
 //! Clients whose name no app has hear so (421; the alert `unrecognized_name`), those that do not say one
@@ -30,9 +30,9 @@ const STACK_BYTES: usize = 128 * 1024;
 const BATCH: usize = 16;
 /// In so many bytes. Node takes no longer head either.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// Of one app, for whom there is no room in its passage.
+/// Of one app, for whom there is no room in its control socket.
 const MAX_OVERFLOW: usize = 1024;
-/// Between two tries at a passage that is full.
+/// Between two tries at a control socket that is full.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// When no descriptor is left: somebody has to close one first.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ const BELL: u64 = u64::MAX - 1;
 struct Route {
     key: u32,
     names: Vec<String>,
-    passage: OwnedFd,
+    control_socket: OwnedFd,
 }
 
 #[derive(Default)]
@@ -116,9 +116,9 @@ impl Router {
         Ok(Router { shared, thread: Some(thread) })
     }
 
-    /// From now on who asks for one of `names` goes into `passage`, a Unix socket that does not block.
+    /// From now on who asks for one of `names` goes into `control_socket`, a Unix socket that does not block.
     /// `None` when one of them could also mean an app that is there.
-    pub fn add(&self, names: Vec<String>, passage: OwnedFd) -> Option<u32> {
+    pub fn add(&self, names: Vec<String>, control_socket: OwnedFd) -> Option<u32> {
         let mut state = self.shared.lock();
         let is_taken = |name| {
             let known = state.routes.iter().flat_map(|route| &route.names);
@@ -129,7 +129,7 @@ impl Router {
         }
         let key = state.next_key;
         state.next_key += 1;
-        state.routes.push(Arc::new(Route { key, names, passage }));
+        state.routes.push(Arc::new(Route { key, names, control_socket }));
         Some(key)
     }
 
@@ -172,7 +172,7 @@ struct RouterThread {
     poller: Poller,
     /// In the order in which they came.
     waiting: BTreeMap<u64, Client>,
-    /// For whom there was no room in their passage, in their order.
+    /// For whom there was no room in their control socket, in their order.
     overflow: Vec<(Arc<Route>, VecDeque<TcpStream>)>,
     next_number: u64,
     turned_away: TurnedAway,
@@ -322,7 +322,7 @@ impl RouterThread {
 /// Passes a connection on; true when there is no room for it. Where there is no app any more, nobody is
 /// left to answer it.
 fn is_full(route: &Route, stream: &TcpStream) -> bool {
-    sys::send_connection(route.passage.as_fd(), stream.as_fd()) == Passed::Full
+    sys::send_connection(route.control_socket.as_fd(), stream.as_fd()) == Passed::Full
 }
 
 #[cfg(test)]
@@ -349,7 +349,7 @@ mod tests {
     }
 
     impl Served {
-        /// The end of the passage at which its listener threads would be.
+        /// The end of the control socket at which its listener threads would be.
         fn app(&self, names: &[&str]) -> OwnedFd {
             let [near, far] = sys::socket_pair().expect("a pair");
             let names = names.iter().map(|&name| name.into()).collect();
@@ -365,10 +365,10 @@ mod tests {
         }
     }
 
-    fn next_of(passage: &OwnedFd) -> TcpStream {
+    fn next_of(control_socket: &OwnedFd) -> TcpStream {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
-            if let Accepted::Connection(fd) = sys::receive_connection(passage.as_fd()) {
+            if let Accepted::Connection(fd) = sys::receive_connection(control_socket.as_fd()) {
                 let stream = TcpStream::from(fd);
                 stream.set_nonblocking(false).expect("blocking");
                 return stream;
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_nobody_hears_so_and_who_makes_no_sense_is_closed() {
+    fn unknown_names_are_answered_and_nonsense_is_closed() {
         let served = serve();
         let app = served.app(&["a"]);
         let other = served.client(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n");
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_a_passage_goes_there_later_and_delays_no_other_app() {
+    fn a_full_control_socket_delays_its_own_app_alone() {
         let served = serve();
         let (full, other) = (served.app(&["full"]), served.app(&["other"]));
         let ask = |number| {
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_app_that_takes_nothing_no_more_wait_than_its_queue_has_room_for() {
+    fn the_queue_of_an_app_that_takes_nothing_is_bounded() {
         let served = serve();
         let full = served.app(&["full"]);
         let mut clients = Vec::new();
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_say_whom_it_wants_in_time_is_closed_and_others_are_not() {
+    fn clients_without_a_name_in_time_are_closed_alone() {
         let served = serve_with(Limits { patience: Duration::from_millis(100), ..LIMITS });
         let app = served.app(&["a"]);
         let silent = [served.client(b""), served.client(b"GET / HTTP/1.1\r\n")];
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_that_say_nothing_the_one_that_waited_longest_is_closed() {
+    fn beyond_the_limit_the_client_that_waited_longest_is_closed() {
         let served = serve_with(Limits { max_waiting: 3, ..LIMITS });
         let app = served.app(&["a"]);
         let mut clients: Vec<_> = (0..3).map(|_| served.client(b"GET / HTTP/1.1\r\n")).collect();

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_known_at_once() {
+    fn bytes_of_another_protocol_are_refused_at_once() {
         let cut = hello(&sized(2, &[0, 0, 0, 9])[..]);
         let no_hello = [2, 0, 0, 1, 0];
         for bytes in [

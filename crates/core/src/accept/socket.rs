@@ -1,4 +1,4 @@
-//! What connections come from: a listening socket, or a passage over which a router sends those that it
+//! What connections come from: a listening socket, or a control socket over which a router sends those that it
 //! has accepted.
 
 use crate::error::Result;
@@ -9,26 +9,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 pub struct Socket {
     number: u32,
     fd: OwnedFd,
-    is_passage: bool,
+    is_control: bool,
 }
 
 impl Socket {
     /// `fd` does not block; `number` is the socket's in all processes.
     pub fn new(number: u32, fd: OwnedFd) -> Result<Socket> {
-        let is_passage = !sys::is_listening(fd.as_fd())?;
-        Ok(Socket { number, fd, is_passage })
+        let is_control = !sys::is_listening(fd.as_fd())?;
+        Ok(Socket { number, fd, is_control })
     }
 
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    pub fn is_passage(&self) -> bool {
-        self.is_passage
+    pub fn is_control(&self) -> bool {
+        self.is_control
     }
 
     pub fn accept(&self) -> Accepted {
-        if self.is_passage {
+        if self.is_control {
             sys::receive_connection(self.fd.as_fd())
         } else {
             sys::accept(self.fd.as_fd())
@@ -42,8 +42,8 @@ impl Socket {
 
     /// How many wait; `None` where the kernel does not tell, as of a Unix socket.
     pub fn waiting(&self) -> Option<u32> {
-        if self.is_passage {
-            sys::passage_queue(self.fd.as_fd())
+        if self.is_control {
+            sys::control_socket_queue(self.fd.as_fd())
         } else {
             sys::accept_queue(self.fd.as_fd())
         }

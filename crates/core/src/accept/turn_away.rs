@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answers_say_how_long_they_are() {
+    fn the_answers_have_the_right_content_length() {
         for answer in [BUSY, MISDIRECTED] {
             let text = std::str::from_utf8(answer).expect("ASCII");
             let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_lingering_and_to_how_many_do() {
+    fn lingering_is_bounded_in_time_and_number() {
         let mut turned_away = TurnedAway::default();
         let mut clients = Vec::new();
         for _ in 0..=MAX_LINGERING {

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_cursors_and_lengths_are_told_and_read_nothing_outside() {
+    fn forged_cursors_and_lengths_are_reported_and_read_nothing_outside() {
         for (offset, value) in [(0usize, 4u32), (0, 9000), (0, u32::MAX)] {
             let (writer, mut reader) = ring(256, 0);
             writer.region().word(offset).store(value, Relaxed);

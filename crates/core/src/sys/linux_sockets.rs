@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poller_tells_who_has_input() {
+    fn a_poller_reports_readable_descriptors() {
         let mut poller = Poller::new().expect("epoll");
         let (mut near, far) = UnixStream::pair().expect("a pair");
         poller.add(far.as_fd(), 7, Trigger::Level).expect("added");

@@ -4,9 +4,9 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-mod linux_ebpf;
+mod linux_control_socket;
 #[cfg(target_os = "linux")]
-mod linux_passage;
+mod linux_ebpf;
 #[cfg(target_os = "linux")]
 mod linux_raw_trace;
 #[cfg(target_os = "linux")]
@@ -14,9 +14,9 @@ mod linux_sockets;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 #[cfg(target_os = "linux")]
-pub use linux_ebpf::*;
+pub use linux_control_socket::*;
 #[cfg(target_os = "linux")]
-pub use linux_passage::*;
+pub use linux_ebpf::*;
 #[cfg(target_os = "linux")]
 pub use linux_raw_trace::*;
 #[cfg(target_os = "linux")]

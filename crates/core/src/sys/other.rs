@@ -2,7 +2,6 @@
 //! the package works over its other channels.
 
 use crate::error::{CoreError, Result};
-use crate::sync::AtomicU32;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -153,10 +152,10 @@ pub enum Passed {
     Gone,
 }
 
-pub fn send_connection(_passage: BorrowedFd<'_>, _connection: BorrowedFd<'_>) -> Passed {
+pub fn send_connection(_control: BorrowedFd<'_>, _connection: BorrowedFd<'_>) -> Passed {
     Passed::Gone
 }
-pub fn passage_queue(_passage: BorrowedFd<'_>) -> Option<u32> {
+pub fn control_socket_queue(_control: BorrowedFd<'_>) -> Option<u32> {
     None
 }
 #[derive(Debug)]
@@ -168,7 +167,7 @@ impl UnlockedMemory {
     }
 }
 
-pub fn receive_connection(_passage: BorrowedFd<'_>) -> Accepted {
+pub fn receive_connection(_control: BorrowedFd<'_>) -> Accepted {
     Accepted::Failed(0)
 }
 

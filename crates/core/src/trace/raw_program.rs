@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn both_programs_end_and_know_the_maps_that_they_use() {
+    fn both_programs_end_and_use_their_maps() {
         let maps = |program: &[Instruction]| -> Vec<i32> {
             let loads = program.iter().filter(|each| each.code == LOAD_MAP);
             loads.map(|each| each.value).collect()

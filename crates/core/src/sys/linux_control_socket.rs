@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 #[repr(align(8))]
 struct Control([u8; 64]);
 
-const PASSAGE: &str = "a descriptor's passage";
+const CONTROL_SOCKET: &str = "a control socket";
 
 /// Both ends of a Unix socket over which descriptors pass. Nobody waits at them.
 pub fn socket_pair() -> Result<[OwnedFd; 2]> {
@@ -37,7 +37,7 @@ fn message_of(part: &mut libc::iovec, control: &mut Control, count: usize) -> li
 }
 
 fn refused(errno: i32) -> crate::CoreError {
-    crate::CoreError::Refused { what: PASSAGE, errno }
+    crate::CoreError::Refused { what: CONTROL_SOCKET, errno }
 }
 
 /// Sends descriptors over a Unix socket, all in one message with one byte to carry them: all of them
@@ -71,7 +71,7 @@ pub fn send_descriptors(socket: BorrowedFd<'_>, fds: &[BorrowedFd<'_>]) -> Resul
     }
     // SAFETY: everything that `message` points to is live for the call.
     let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    checked(sent as i32, PASSAGE)
+    checked(sent as i32, CONTROL_SOCKET)
 }
 
 /// Takes the descriptors of the next message that was sent over a Unix socket; an error when none is
@@ -84,7 +84,7 @@ pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
     let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_DONTWAIT;
     // SAFETY: everything that `message` points to is live and exclusive for the call.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
-    checked(got as i32, PASSAGE)?;
+    checked(got as i32, CONTROL_SOCKET)?;
     // Before the header: of a single descriptor for which there is no number there is none.
     let is_cut = message.msg_flags & libc::MSG_CTRUNC != 0;
     // SAFETY: the kernel has set the length of what it wrote.
@@ -105,7 +105,7 @@ pub fn receive_descriptors(socket: BorrowedFd<'_>) -> Result<Vec<OwnedFd>> {
         // SAFETY: as above; each is a descriptor that is ours from now on.
         unsafe { place.read_unaligned() }
     };
-    let fds = (0..count).map(|at| owned(number(at), PASSAGE)).collect::<Result<Vec<_>>>()?;
+    let fds = (0..count).map(|at| owned(number(at), CONTROL_SOCKET)).collect::<Result<Vec<_>>>()?;
     if is_cut {
         return Err(refused(libc::EMFILE));
     }
@@ -122,9 +122,9 @@ pub enum Passed {
     Gone,
 }
 
-/// Passes a connection on to whoever reads the other end of `passage`; it stays open here.
-pub fn send_connection(passage: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> Passed {
-    match send_descriptors(passage, &[connection]).map_err(|error| error.errno()) {
+/// Passes a connection on to whoever reads the other end of `control_socket`; it stays open here.
+pub fn send_connection(control_socket: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> Passed {
+    match send_descriptors(control_socket, &[connection]).map_err(|error| error.errno()) {
         Ok(()) => Passed::Sent,
         // unix(7): too many are on their way for this user.
         Err(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::ETOOMANYREFS | libc::EINTR) => {
@@ -134,24 +134,24 @@ pub fn send_connection(passage: BorrowedFd<'_>, connection: BorrowedFd<'_>) -> P
     }
 }
 
-/// How many connections are on their way in a passage: each is a message of one byte (unix(7), `SIOCINQ`).
-pub fn passage_queue(passage: BorrowedFd<'_>) -> Option<u32> {
+/// How many connections are on their way in a control socket: each is a message of one byte (unix(7), `SIOCINQ`).
+pub fn control_socket_queue(control_socket: BorrowedFd<'_>) -> Option<u32> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: writes an int to `bytes`, which is live for the call.
-    let status = unsafe { libc::ioctl(passage.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
+    let status = unsafe { libc::ioctl(control_socket.as_raw_fd(), libc::FIONREAD, &raw mut bytes) };
     if status == 0 { u32::try_from(bytes).ok() } else { None }
 }
 
-/// Takes the next connection out of a passage, as one would accept it.
-pub fn receive_connection(passage: BorrowedFd<'_>) -> Accepted {
+/// Takes the next connection out of a control socket, as one would accept it.
+pub fn receive_connection(control_socket: BorrowedFd<'_>) -> Accepted {
     // The kernel closes what it has no number for: so let there be one. Where another thread takes it
     // in between, that connection is lost.
-    let room = duplicate(passage);
+    let room = duplicate(control_socket);
     if room.is_err() {
         return Accepted::Exhausted;
     }
     drop(room);
-    match receive_descriptors(passage) {
+    match receive_descriptors(control_socket) {
         Ok(mut fds) => fds.pop().map_or(Accepted::Again, Accepted::Connection),
         Err(error) => match error.errno() {
             libc::EAGAIN => Accepted::Nobody,
@@ -206,7 +206,7 @@ mod tests {
             sent += 1;
         }
         assert_eq!(send_connection(near.as_fd(), connection.as_fd()), Passed::Full);
-        assert_eq!(passage_queue(far.as_fd()), Some(sent));
+        assert_eq!(control_socket_queue(far.as_fd()), Some(sent));
         for _ in 0..sent {
             assert!(matches!(receive_connection(far.as_fd()), Accepted::Connection(_)));
         }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_not_sent() {
+    fn a_socket_without_a_reader_takes_nothing() {
         let [near, far] = socket_pair().expect("a pair");
         drop(far);
         assert_eq!(send_connection(near.as_fd(), near.as_fd()), Passed::Gone);
