@@ -26,7 +26,10 @@ test('the clock may come round, and a time that lies ahead is now', () => {
 });
 
 test('a process is stopped since its listener thread looked last, or since it serves', () => {
-  assert.equal(stoppedMs([row({ idleWrittenAt: 700 }), row({ idleWrittenAt: 900 })], 1000, 5000), 100);
+  assert.equal(
+    stoppedMs([row({ idleWrittenAt: 700 }), row({ idleWrittenAt: 900 })], 1000, 5000),
+    100,
+  );
   assert.equal(stoppedMs([row({})], 1000, 5000), 5000);
   assert.equal(stoppedMs([], 1000, 5000), 0);
   assert.equal(stoppedMs([row({ idleWrittenAt: 1 })], 1000, 5000), 999);
