@@ -86,10 +86,10 @@ export class FrameParser {
   #bodySize: number;
   #isStopped: boolean;
 
-  /** A larger body than `mostBytes` is no frame. */
-  constructor(sink: FrameSink, mostBytes = maxBodyBytes) {
+  /** A body larger than `limitBytes` is not a frame. */
+  constructor(sink: FrameSink, limitBytes = maxBodyBytes) {
     this.#sink = sink;
-    this.#maxBodyBytes = mostBytes;
+    this.#maxBodyBytes = limitBytes;
     this.#reader = new ByteReader(Buffer.alloc(0));
     this.#header = Buffer.alloc(headerBytes);
     this.#headerView = new DataView(this.#header.buffer, this.#header.byteOffset, headerBytes);

@@ -36,8 +36,8 @@ export type {
   ChannelOffer,
   ChannelTicket,
   Claims,
-  Estate,
   FrameListener,
+  RefTransfer,
   SendOutcome,
 } from './types.js';
 export { Wire } from './wire.js';

@@ -126,23 +126,23 @@ export interface BlockStore {
   onUnused: (block: Block, count: number) => void;
 }
 
-/** What a member has done for one that has ended (channels/shm/burials.ts). */
-export type EstateStep = 'buried' | 'settled';
+/** A step that a member has done for one that has ended (channels/shm/orphan-reclaim.ts). */
+export type RefTransferStep = 'transferred' | 'settled';
 
 /**
- * What two members, event loops of one arena, tell each other of a third that has ended: so its
- * references to blocks are dropped only when nobody needs them who got a block through it. A channel to
- * a worker has none.
+ * Transfer of a dead member's references to blocks, between two other members (event loops of one arena).
+ * Those references are dropped only when no holder of a block needs them that got it through the dead
+ * member. Absent on a channel to a worker.
  */
-export interface Estate {
-  /** To be told to the peer, in order: this thread has so many references of the block; what it has done. */
+export interface RefTransfer {
+  /** Both are to be sent to the peer, in order: this thread's references to the block, and its steps. */
   onInherit: (block: Block, count: number) => void;
-  onStep: (member: number, step: EstateStep) => void;
-  /** The peer has told this. */
+  onStep: (member: number, step: RefTransferStep) => void;
+  /** Both are called with what the peer has sent. */
   inherit(block: Block, count: number): void;
-  hear(member: number, step: EstateStep): void;
+  receiveStep(member: number, step: RefTransferStep): void;
   /** Nothing more will be read from the channel. */
-  seal(): void;
+  finishReading(): void;
 }
 
 /** What a worker needs to find its end of the channel: plain data, sent as JSON or as `workerData`. */
@@ -169,7 +169,7 @@ export interface ChannelEnd {
   readonly channel: Channel;
   readonly claims: Claims | undefined;
   readonly blocks: BlockStore | undefined;
-  readonly estate?: Estate | undefined;
+  readonly refTransfer?: RefTransfer | undefined;
   /** The peer's process is known to have ended: what it sent is read, then `onClose` comes. */
   readonly peerExited?: () => void;
 }

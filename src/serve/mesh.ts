@@ -2,7 +2,7 @@
 // numbers in the arena of this process, is told who is there, and offers a channel to each of them; its
 // descriptors go up with the offer and down to the other loop. From then on the two talk directly, and the
 // supervisor says only when one of them is gone. The process of the supervisor is a member like any loop.
-// Not here: what is said (bus/), and whose memory is free when (channels/shm/burials.ts).
+// Not here: what is said (bus/), and whose memory is free when (channels/shm/orphan-reclaim.ts).
 
 import { type ChannelEnd, type MemberName, Members } from '../channels/index.js';
 import { dupFds } from './dup-fds.js';
@@ -57,7 +57,7 @@ export class Mesh {
   }
 
   #leaveArena(): void {
-    if (this.#members.size > 0 || this.#arena?.areAllBuried !== true) return;
+    if (this.#members.size > 0 || this.#arena?.hasReclaimedAll !== true) return;
     this.#arena.leave();
     this.#arena = undefined;
   }

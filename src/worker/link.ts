@@ -130,13 +130,13 @@ export class Link {
     this.#tellOfBlocks(end);
   }
 
-  #tellOfBlocks({ blocks, estate }: ChannelEnd): void {
+  #tellOfBlocks({ blocks, refTransfer }: ChannelEnd): void {
     if (blocks !== undefined) {
       blocks.onUnused = (block, count) => this.#postBlock(frame.release, block, count);
     }
-    if (estate === undefined) return;
-    estate.onInherit = (block, count) => this.#postBlock(frame.inherit, block, count);
-    estate.onStep = (member, step) => {
+    if (refTransfer === undefined) return;
+    refTransfer.onInherit = (block, count) => this.#postBlock(frame.inherit, block, count);
+    refTransfer.onStep = (member, step) => {
       this.#enqueue(() => this.#channel.trySend(frame[step], 0, member, writeRaw, noBytes));
     };
   }
@@ -144,7 +144,7 @@ export class Link {
   /** All that the peer had sent was read. */
   #closed(error: Error | undefined): void {
     this.#events.onClose(error);
-    this.#end.estate?.seal();
+    this.#end.refTransfer?.finishReading();
   }
 
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
@@ -160,9 +160,12 @@ export class Link {
       this.#end.blocks?.takeBack(block, count);
     } else if (kind === frame.inherit) {
       const { block, count } = readBlock(body);
-      this.#end.estate?.inherit(block, count);
-    } else if (kind === frame.buried || kind === frame.settled) {
-      this.#end.estate?.hear(target, kind === frame.buried ? 'buried' : 'settled');
+      this.#end.refTransfer?.inherit(block, count);
+    } else if (kind === frame.transferred || kind === frame.settled) {
+      this.#end.refTransfer?.receiveStep(
+        target,
+        kind === frame.transferred ? 'transferred' : 'settled',
+      );
     } else {
       this.#events.onFrame(kind, task, target, body);
     }

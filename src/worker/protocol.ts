@@ -18,9 +18,9 @@ export const frame = Object.freeze({
    * ended. body: as of `release`.
    */
   inherit: 3,
-  /** target: a member that has ended; the peer has told all that there is to `inherit` of it. */
-  buried: 4,
-  /** target: a member that has ended; the peer has heard `buried` of all others. */
+  /** target: a member that has ended; the peer has sent all `inherit` frames for it. */
+  transferred: 4,
+  /** target: a member that has ended; the peer has received `transferred` from all others. */
   settled: 5,
 
   /** Parent to worker. First frame of all; body: the URLs of the program, which the worker must not load. */

@@ -4,7 +4,7 @@
 // lend of it meanwhile is given back at once. So holders make a tree whose root is the owner: nobody
 // waits for anybody, no two hold a block for each other, and the death of a peer is one call.
 // Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol), blocks
-// that came through an event loop which has ended (burials.ts).
+// that came through an event loop which has ended (orphan-reclaim.ts).
 
 import { CodedError } from '../../errors.js';
 import { rememberShared } from '../../internal/index.js';
@@ -289,11 +289,11 @@ export class BlockTable {
     return [...this.#entries.values()].filter((each) => each.via === via).map(({ block }) => block);
   }
 
-  /** From now on `block` came through `heir`, or this thread answers for it. Returns how many references came. */
-  reroute(block: Block, heir: ShmBlocks | undefined): number {
+  /** From now on `block` came through `successor`, or this thread answers for it. Returns how many references came. */
+  reroute(block: Block, successor: ShmBlocks | undefined): number {
     const entry = this.#entries.get(keyOf(block));
     if (entry === undefined) return 0;
-    entry.via = heir;
+    entry.via = successor;
     return entry.receivedCount;
   }
 

@@ -147,6 +147,6 @@ export function acceptShm(ticket: ChannelTicket): ShmEnd {
 }
 
 export { parentBlocks } from './arena.js';
-export type { MemberName } from './burials.js';
 export { Members, memberFdCount } from './members.js';
+export type { MemberName } from './orphan-reclaim.js';
 export type { ShmChannel, ShmEnd };

@@ -12,9 +12,9 @@ import {
 import type { ChannelEnd } from '../types.js';
 import { type ArenaShare, joinArena, shareParentArena } from './arena.js';
 import { countAll, ShmBlocks } from './blocks.js';
-import { Burials, MemberEstate, type MemberName } from './burials.js';
 import { defaultRingBytes, type EndParts, maySpin, memoryOf, openEnd } from './end.js';
 import { eventLoop } from './event-loop.js';
+import { type MemberName, MemberRefTransfer, OrphanReclaim } from './orphan-reclaim.js';
 
 /** Descriptors of a channel between members: the segment, the bell of whom it is offered to, the other's. */
 export const memberFdCount = 3;
@@ -29,20 +29,20 @@ export interface MemberOffer {
 export class Members {
   readonly #arena: ArenaShare;
   readonly #self: MemberName;
-  readonly #burials: Burials;
+  readonly #reclaim: OrphanReclaim;
 
-  private constructor(arena: ArenaShare, self: MemberName, onBuried: () => void) {
+  private constructor(arena: ArenaShare, self: MemberName, onReclaimed: () => void) {
     this.#arena = arena;
     this.#self = self;
-    this.#burials = new Burials(arena.table, self, onBuried);
+    this.#reclaim = new OrphanReclaim(arena.table, self, onReclaimed);
   }
 
   /**
-   * Brings members together, in the arena of this process; `onBuried` is called whenever what one that has
+   * Brings members together, in the arena of this process; `onReclaimed` is called whenever what one that has
    * ended held was taken back. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`.
    */
-  static found(onBuried: () => void): Members {
-    return new Members(shareParentArena(), { id: 0, owner: 0 }, onBuried);
+  static found(onReclaimed: () => void): Members {
+    return new Members(shareParentArena(), { id: 0, owner: 0 }, onReclaimed);
   }
 
   /** This thread becomes `self`, in the arena behind `fd`, which is taken over, for its life. */
@@ -117,10 +117,10 @@ export class Members {
 
   #open(peer: MemberName, parts: Omit<EndParts, 'blocks' | 'onPeerEnded'>): ChannelEnd {
     const blocks = new ShmBlocks(this.#arena.table, countAll);
-    const estate = new MemberEstate(peer, blocks, this.#burials);
+    const refTransfer = new MemberRefTransfer(peer, blocks, this.#reclaim);
     const end = openEnd({ ...parts, blocks, onPeerEnded() {} });
-    this.#burials.add(estate);
-    return { ...end, claims: undefined, estate };
+    this.#reclaim.add(refTransfer);
+    return { ...end, claims: undefined, refTransfer };
   }
 
   /**
@@ -128,12 +128,12 @@ export class Members {
    * for free before `whenOver` resolves here.
    */
   ended(member: MemberName, survivors: readonly MemberName[], whenOver?: Promise<void>): void {
-    this.#burials.ended(member, survivors, whenOver);
+    this.#reclaim.ended(member, survivors, whenOver);
   }
 
   /** Nobody has ended whose memory may still be referred to by somebody unknown. */
-  get areAllBuried(): boolean {
-    return this.#burials.areOver;
+  get hasReclaimedAll(): boolean {
+    return this.#reclaim.isComplete;
   }
 
   /** There are no members any more. */

@@ -15,7 +15,7 @@ import {
 
 /** Frames between two looks at the clock. */
 const framesPerClock = 8;
-const longestDrainMs = 1;
+const maxDrainMs = 1;
 
 /** `more`: stopped at a limit; `corrupt`: a number cannot be right, nothing more can be read. */
 export type DrainOutcome = 'empty' | 'more' | 'corrupt';
@@ -105,7 +105,7 @@ export class RingReader {
       listener(kind, task, target, this.#reader);
       if (((this.#head - this.#publishedHead) | 0) > this.#capacity >> 2) this.#publishHead();
       const isClockDue = count % framesPerClock === framesPerClock - 1;
-      if (isClockDue && nowMs() - startMs > longestDrainMs) return 'more';
+      if (isClockDue && nowMs() - startMs > maxDrainMs) return 'more';
     }
     return 'more';
   }

@@ -5,8 +5,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BlockTable, countAll, memberOf, ShmBlocks } from '../../src/channels/shm/blocks.js';
-import { Burials, MemberEstate, type MemberName } from '../../src/channels/shm/burials.js';
-import type { Block, EstateStep } from '../../src/channels/types.js';
+import {
+  type MemberName,
+  MemberRefTransfer,
+  OrphanReclaim,
+} from '../../src/channels/shm/orphan-reclaim.js';
+import type { Block, RefTransferStep } from '../../src/channels/types.js';
 import type { NativeArena } from '../../src/native.js';
 import { type Random, random } from '../support/index.js';
 
@@ -69,17 +73,17 @@ function modelArena(memory: Memory, owner: number): NativeArena & { collect(key:
 type Frame =
   | { readonly type: 'message'; readonly block: Block }
   | { readonly type: 'release' | 'inherit'; readonly block: Block; readonly count: number }
-  | { readonly type: EstateStep; readonly member: number };
+  | { readonly type: RefTransferStep; readonly member: number };
 
-/** What the supervisor says. */
-type Word =
-  | { readonly type: 'introduced'; readonly from: Loop }
-  | { readonly type: 'parted'; readonly member: MemberName; readonly survivors: MemberName[] };
+/** A notice from the supervisor. */
+type Notice =
+  | { readonly type: 'offered'; readonly from: Loop }
+  | { readonly type: 'left'; readonly member: MemberName; readonly survivors: MemberName[] };
 
 /** One end of a channel. */
 interface Line {
   readonly blocks: ShmBlocks;
-  readonly estate: MemberEstate;
+  readonly refTransfer: MemberRefTransfer;
   readonly inbox: Frame[];
   isPeerGone: boolean;
 }
@@ -92,10 +96,10 @@ interface Held {
 class Loop {
   readonly name: MemberName;
   readonly table: BlockTable;
-  readonly burials: Burials;
+  readonly reclaim: OrphanReclaim;
   readonly native: ReturnType<typeof modelArena>;
   readonly lines = new Map<number, Line>();
-  readonly words: Word[] = [];
+  readonly notices: Notice[] = [];
   /** Blocks that are held here: own ones that were made, and those of which a view is reachable. */
   readonly held: Held[] = [];
   isAlive = true;
@@ -104,20 +108,25 @@ class Loop {
     this.name = name;
     this.native = modelArena(memory, name.owner);
     this.table = new BlockTable(this.native, name.owner, () => {});
-    this.burials = new Burials(this.table, name, () => {});
+    this.reclaim = new OrphanReclaim(this.table, name, () => {});
   }
 
   /** The end of a channel to `peer`, whose end may not be there yet. */
   link(peer: Loop): void {
     if (this.lines.has(peer.name.id)) return;
     const blocks = new ShmBlocks(this.table, countAll);
-    const estate = new MemberEstate(peer.name, blocks, this.burials);
+    const refTransfer = new MemberRefTransfer(peer.name, blocks, this.reclaim);
     const send = (frame: Frame): void => void peer.inboxOf(this).push(frame);
     blocks.onUnused = (block, count) => send({ type: 'release', block, count });
-    estate.onInherit = (block, count) => send({ type: 'inherit', block, count });
-    estate.onStep = (member, type) => send({ type, member });
-    this.lines.set(peer.name.id, { blocks, estate, inbox: this.inboxOf(peer), isPeerGone: false });
-    this.burials.add(estate);
+    refTransfer.onInherit = (block, count) => send({ type: 'inherit', block, count });
+    refTransfer.onStep = (member, type) => send({ type, member });
+    this.lines.set(peer.name.id, {
+      blocks,
+      refTransfer,
+      inbox: this.inboxOf(peer),
+      isPeerGone: false,
+    });
+    this.reclaim.add(refTransfer);
   }
 
   readonly #inboxes = new Map<number, Frame[]>();
@@ -134,9 +143,9 @@ class Loop {
     this.held.push({ block, isView: false });
   }
 
-  /** A channel whose end was heard takes nothing any more. */
-  mayTell(peer: number): boolean {
-    return this.lines.get(peer)?.estate.isSealed === false;
+  /** False for a channel that was read to its end: it takes nothing any more. */
+  canSendTo(peer: number): boolean {
+    return this.lines.get(peer)?.refTransfer.isReadToEnd === false;
   }
 
   send(block: Block, peer: Loop): void {
@@ -156,10 +165,10 @@ class Loop {
         line.blocks.takeBack(frame.block, frame.count);
         break;
       case 'inherit':
-        line.estate.inherit(frame.block, frame.count);
+        line.refTransfer.inherit(frame.block, frame.count);
         break;
       default:
-        line.estate.hear(frame.member, frame.type);
+        line.refTransfer.receiveStep(frame.member, frame.type);
         break;
     }
   }
@@ -199,7 +208,7 @@ class World {
     const made = new Loop(this.memory, { id: this.#lastId, owner });
     for (const other of this.alive) {
       made.link(other);
-      other.words.push({ type: 'introduced', from: made });
+      other.notices.push({ type: 'offered', from: made });
     }
     this.loops.push(made);
   }
@@ -209,26 +218,27 @@ class World {
     loop.held.length = 0;
     const survivors = this.alive.map(({ name }) => name);
     for (const each of this.alive)
-      each.words.push({ type: 'parted', member: loop.name, survivors });
+      each.notices.push({ type: 'left', member: loop.name, survivors });
   }
 
-  hear(loop: Loop): void {
-    const word = loop.words.shift();
-    if (word?.type === 'introduced') loop.link(word.from);
-    if (word?.type !== 'parted') return;
-    const line = loop.lines.get(word.member.id);
+  receive(loop: Loop): void {
+    const notice = loop.notices.shift();
+    if (notice?.type === 'offered') loop.link(notice.from);
+    if (notice?.type !== 'left') return;
+    const line = loop.lines.get(notice.member.id);
     if (line !== undefined) line.isPeerGone = true;
-    loop.burials.ended(word.member, word.survivors);
+    loop.reclaim.ended(notice.member, notice.survivors);
   }
 
   /** One thing that can happen now; false: nothing can but what somebody begins. */
   step(): boolean {
     const acts: (() => void)[] = [];
     for (const loop of this.alive) {
-      if (loop.words.length > 0) acts.push(() => this.hear(loop));
+      if (loop.notices.length > 0) acts.push(() => this.receive(loop));
       for (const line of loop.lines.values()) {
         if (line.inbox.length > 0) acts.push(() => loop.read(line));
-        else if (line.isPeerGone && !line.estate.isSealed) acts.push(() => line.estate.seal());
+        else if (line.isPeerGone && !line.refTransfer.isReadToEnd)
+          acts.push(() => line.refTransfer.finishReading());
       }
     }
     if (acts.length === 0) return false;
@@ -244,7 +254,7 @@ class World {
     else if (what < 6) loop.make();
     else if (what < 12) loop.drop(this.#chance.integer(0, loop.held.length));
     else if (loop.held.length > 0) {
-      const peers = this.loops.filter(({ name }) => loop.mayTell(name.id));
+      const peers = this.loops.filter(({ name }) => loop.canSendTo(name.id));
       if (peers.length > 0) loop.send(this.#chance.pick(loop.held).block, this.#chance.pick(peers));
     }
   }
