@@ -7,7 +7,7 @@
 // that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
 // Vert.x, whose words these are.
 // Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer, and how
-// a consumer goes to one (handover.ts).
+// a consumer goes to one (hand-offs.ts).
 // Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.
 
 import type { Duplex } from 'node:stream';
@@ -27,7 +27,7 @@ import type { BusCodec, Registration } from './codecs.js';
 import { Consumer } from './consumer.js';
 import { asCoded, busClosed, handlerError, noHandlers } from './errors.js';
 import { Filters } from './filters.js';
-import { Handovers } from './handover.js';
+import { HandOffs } from './hand-offs.js';
 import type { Interceptors } from './interceptors.js';
 import {
   type Asker,
@@ -43,11 +43,11 @@ import type { Attached, AttachedUplink, Outlet, Peer, Uplink } from './peer.js';
 import { type Locality, Receivers } from './receivers.js';
 import { Requests } from './requests.js';
 import {
-  acceptStreams,
   openStream,
   type StreamBus,
   type StreamHandler,
   type StreamOptions,
+  streamAcceptor,
 } from './streams.js';
 import { messageTrace } from './trace.js';
 import { TurnQueue } from './turn-queue.js';
@@ -66,9 +66,7 @@ export class EventBus implements StreamBus {
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
   /** Of consumers that go to another bus, or come from one. @internal */
-  readonly handovers: Handovers;
-  /** What is registered is an heir (handover.ts). */
-  #makesHeirs = false;
+  readonly handOffs: HandOffs;
   readonly #whenDrained: (() => void)[] = [];
   readonly #filters = new Filters();
   /** What messages have of this. */
@@ -90,7 +88,7 @@ export class EventBus implements StreamBus {
     this.#filters.onStop = () => {
       this.#dropped += 1;
     };
-    this.handovers = new Handovers({
+    this.handOffs = new HandOffs({
       receivers: this.#receivers,
       queue: this.#queue,
       hand: (peer, delivery) => this.#hand(peer, delivery),
@@ -110,34 +108,45 @@ export class EventBus implements StreamBus {
   consumer<Body = unknown>(
     address: string,
     handler: Handler<Body>,
+    options?: ConsumerOptions,
+  ): Consumer {
+    return this.#register(address, handler, options, false);
+  }
+
+  /**
+   * Registers a consumer that takes over the messages of one at another bus (hand-offs.ts). Peers are not
+   * notified of it before. Throws as `consumer`. @internal
+   */
+  successor<Body = unknown>(
+    address: string,
+    handler: Handler<Body>,
+    options?: ConsumerOptions,
+  ): Consumer {
+    return this.#register(address, handler, options, true);
+  }
+
+  #register<Body>(
+    address: string,
+    handler: Handler<Body>,
     { maxBuffered = defaultMaxBuffered, isLocal = false }: ConsumerOptions = {},
+    isSuccessor: boolean,
   ): Consumer {
     this.#check(address);
     checkFunction('handler', handler);
-    const most = integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
+    const limit = integer('maxBuffered', maxBuffered, 1, Number.MAX_SAFE_INTEGER);
     boolean('isLocal', isLocal);
-    const consumer = new Consumer(address, most, {
+    const consumer = new Consumer(address, limit, {
       handle: (delivery) => this.#handle(delivery, handler),
       onDrop: (dropped) => this.#noteDropped(address, dropped),
       onClose: (held) => {
         this.#receivers.delete(consumer, isLocal);
-        this.handovers.heirClosed(consumer);
+        this.handOffs.successorClosed(consumer);
         for (const delivery of held) this.#passOn(delivery);
       },
     });
-    if (this.#makesHeirs) this.handovers.addHeir(consumer, isLocal);
+    if (isSuccessor) this.handOffs.addSuccessor(consumer, isLocal);
     else this.#receivers.add(consumer, isLocal);
     return consumer;
-  }
-
-  /** Consumers that `make` registers are heirs (handover.ts): nobody knows of them yet. @internal */
-  asHeirs<Made>(make: () => Made): Made {
-    this.#makesHeirs = true;
-    try {
-      return make();
-    } finally {
-      this.#makesHeirs = false;
-    }
   }
 
   /** What waited at a consumer that was closed; what is published all others have. */
@@ -150,18 +159,18 @@ export class EventBus implements StreamBus {
   /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
   attach(peer: Peer): Attached {
     this.#receivers.addPeer(peer);
-    this.handovers.peerAdded(peer);
+    this.handOffs.peerAdded(peer);
     return {
       receive: (delivery) => this.#receive(peer, delivery),
       heard: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
-      noted: (note) => this.handovers.hear(peer, note),
+      noted: (note) => this.handOffs.hear(peer, note),
       drained: () => {
-        this.handovers.drained();
+        this.handOffs.drained();
         this.#noteDrained();
       },
       ended: () => {
         this.#receivers.deletePeer(peer);
-        this.handovers.peerEnded(peer);
+        this.handOffs.peerEnded(peer);
         this.#noteDrained();
       },
     };
@@ -297,7 +306,7 @@ export class EventBus implements StreamBus {
   }
 
   acceptStreams(address: string, handler: StreamHandler, options?: ConsumerOptions): Consumer {
-    return acceptStreams(this, address, handler, options);
+    return this.consumer(address, streamAcceptor(this, handler), options);
   }
 
   watch(address: string, onGone: () => void): () => void {
@@ -315,7 +324,7 @@ export class EventBus implements StreamBus {
     this.#untell();
     this.#requests.rejectAll(busClosed());
     for (const each of this.#receivers.here) each.close();
-    for (const each of this.handovers.close()) this.#passOn(each);
+    for (const each of this.handOffs.close()) this.#passOn(each);
   }
 
   [Symbol.dispose](): void {
@@ -384,7 +393,7 @@ export class EventBus implements StreamBus {
       delivery.waiter?.settle({ isDone: false, error: busClosed() });
     } else if (delivery.isPublished) {
       this.#spread(delivery, this.#receivers.consumersForPeer(peer, delivery.address), peer);
-    } else if (!this.handovers.takeForwarded(delivery)) {
+    } else if (!this.handOffs.takeForwarded(delivery)) {
       const consumer = this.#receivers.nextForPeer(peer, delivery.address);
       if (consumer !== undefined) consumer.take(delivery, peer);
       else if (this.#receivers.isUplink(peer)) this.#hand(peer, delivery);

@@ -1,6 +1,6 @@
 // One who listens to an address: hands on messages one after the other, in the order in which they came,
 // and holds a bounded number while it is paused. A handler that goes on later is not waited for.
-// Not here: how one goes to another loop, which holds it, and then sends on what comes (handover.ts).
+// Not here: how one goes to another loop, which holds it, and then sends on what comes (hand-offs.ts).
 
 import { CodedError } from '../errors.js';
 import { integer } from '../internal/index.js';
@@ -9,7 +9,7 @@ import { type Delivery, trySettle } from './message.js';
 import type { Outlet } from './peer.js';
 
 /** More than `maxBuffered` that wait while a consumer goes to another loop. */
-export const mostHeld = 100_000;
+export const maxHeldMessages = 100_000;
 
 export interface ConsumerHooks {
   /** Calls the handler. */
@@ -129,11 +129,11 @@ export class Consumer {
   }
 
   #accept(delivery: Delivery): void {
-    const most = this.#isHeld ? this.#maxBuffered + mostHeld : this.#maxBuffered;
+    const limit = this.#isHeld ? this.#maxBuffered + maxHeldMessages : this.#maxBuffered;
     if (this.#demand > 0 && this.#held.length === 0 && !this.#isHeld) {
       this.#demand -= 1;
       this.#hooks.handle(delivery);
-    } else if (this.#held.length < most) {
+    } else if (this.#held.length < limit) {
       this.#held.push(delivery);
     } else {
       this.drop(delivery);

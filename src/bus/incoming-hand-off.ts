@@ -1,23 +1,23 @@
-// The new end of a consumer's way to this bus (handover.ts): its heir, which gets what the old home sends on
+// The new end of a consumer's way to this bus (hand-offs.ts): its successor, which gets what the old home sends on
 // first, and of each who sends straight to it nothing before the old home has said that this is all of his.
 // What other machines send waits until the old home has begun to give: before that it may still stay.
 
 import { defer } from '../internal/index.js';
-import { type Consumer, mostHeld } from './consumer.js';
+import { type Consumer, maxHeldMessages } from './consumer.js';
 import type { Delivery } from './message.js';
 import type { Outlet, Peer } from './peer.js';
 import { parseHandedOn } from './protocol.js';
 import { Publications } from './publications.js';
 import type { Receivers } from './receivers.js';
 
-/** An heir that waits for its consumer. */
-export interface Heir {
+/** A successor that waits for its consumer. */
+export interface Successor {
   readonly address: string;
   readonly isLocal: boolean;
   readonly token: string;
 }
 
-export interface ArrivalParts {
+export interface IncomingParts {
   readonly token: string;
   readonly consumer: Consumer;
   readonly isLocal: boolean;
@@ -35,11 +35,11 @@ type Sender = Outlet | 'here';
 /** What the uplink brings, among what is kept aside by the names of buses. */
 const far = 'far';
 
-export class Arrival {
+export class IncomingHandOff {
   /** Resolves when the old home is no more. */
   readonly opened: Promise<void>;
   readonly #opened = defer<void>();
-  readonly #parts: ArrivalParts;
+  readonly #parts: IncomingParts;
   /** The name of the bus from which it comes. */
   #from: string | undefined;
   /** Who sends straight to it, by the names of their buses. */
@@ -53,7 +53,7 @@ export class Arrival {
   #asideCount = 0;
   readonly #publications = new Publications();
 
-  constructor(parts: ArrivalParts) {
+  constructor(parts: IncomingParts) {
     this.#parts = parts;
     this.opened = this.#opened.promise;
     const { consumer, isLocal, receivers } = parts;
@@ -66,7 +66,7 @@ export class Arrival {
     if (!isLocal) receivers.setOpen(consumer, 1, { isReached: isSeen, isTold: isSeen });
   }
 
-  /** Who has switched will enter: what it sent before is not for the heir. */
+  /** Who has switched will enter: what it sent before is not for the successor. */
   #isSeenBy(peer: Outlet): boolean {
     if (this.#entered.has(peer)) return true;
     const name = this.#parts.nameOf(peer);
@@ -77,7 +77,7 @@ export class Arrival {
     return this.#parts.consumer;
   }
 
-  get heir(): Heir {
+  get successor(): Successor {
     const { token, consumer, isLocal } = this.#parts;
     return { token, address: consumer.address, isLocal };
   }
@@ -120,7 +120,7 @@ export class Arrival {
     const isFar = from !== undefined && this.#parts.receivers.isUplink(from);
     const name = isFar ? far : this.#entered.get(from ?? 'here');
     if (name === undefined || this.#passed.has(name)) return false;
-    if (this.#asideCount >= mostHeld) {
+    if (this.#asideCount >= maxHeldMessages) {
       this.consumer.drop(delivery);
       return true;
     }

@@ -1,10 +1,10 @@
 export { BusAddress } from './address.js';
-export type { Heir } from './arrival.js';
 export { type BusOptions, EventBus } from './bus.js';
 export type { BusCodec, Registration } from './codecs.js';
 export type { Consumer } from './consumer.js';
 export { createCopy } from './copy.js';
 export { nobodyWaits, noHandlers } from './errors.js';
+export type { Successor } from './incoming-hand-off.js';
 export type {
   InterceptedChange,
   InterceptedMessage,
@@ -27,7 +27,7 @@ export type { AttachedUplink, Uplink } from './peer.js';
 export { parseFailure, parseMessage } from './protocol.js';
 export type { Locality } from './receivers.js';
 export { reservedPrefix, streamPrefix } from './reserved.js';
-export { ScopedBus, type Welcome } from './scoped.js';
+export { type HandOffTarget, ScopedBus } from './scoped.js';
 export type { StreamHandler, StreamOptions } from './streams.js';
 export { type HandledMessage, type MessageTrace, traceMessages } from './trace.js';
 export type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';

@@ -12,21 +12,21 @@ import { type Delivery, noHeaders, type Outcome, type Waiter } from './message.j
 import type { Attached, Peer } from './peer.js';
 import {
   busFrame,
-  type HandoverNote,
+  type HandOffNote,
   parseAddress,
   parseFailure,
-  parseHandover,
+  parseHandOff,
   parseMessage,
 } from './protocol.js';
 
 /** A number that nobody waits under. */
 const nobody = 0;
 /** What may wait for a peer that reads slower than others write. */
-const mostWaitingFrames = 10_000;
-const mostWaitingBytes = 2 ** 20;
+const maxWaitingFrames = 10_000;
+const maxWaitingBytes = 2 ** 20;
 
 /** Addresses that have a number at a time: programs may make up a new one for every message. */
-const mostNumbers = 4096;
+const maxNumberedAddresses = 4096;
 
 const messageKinds = { plain: busFrame.message, withHeaders: busFrame.messageWithHeaders };
 const publishedKinds = { plain: busFrame.published, withHeaders: busFrame.publishedWithHeaders };
@@ -35,12 +35,12 @@ export class BusLink implements Peer {
   /** Resolves when the peer is gone, with what its channel ended for. */
   readonly closed: Promise<Error | undefined>;
   /** Resolves when the peer has told which consumers it had, or is gone. */
-  readonly introduced: Promise<void>;
+  readonly announced: Promise<void>;
   readonly #link: Link;
   readonly #attached: Attached;
   /** Who waits for an answer of the peer, by the number that was sent. */
   readonly #waiters = new Map<number, Waiter>();
-  readonly #introduced = defer<void>();
+  readonly #announced = defer<void>();
   /** Of addresses, as they were told to the peer, and as it told them. */
   readonly #numbers = new Map<string, number>();
   readonly #addresses: string[] = [];
@@ -52,7 +52,7 @@ export class BusLink implements Peer {
     this.closed = new Promise((resolve) => {
       closed = resolve;
     });
-    this.introduced = this.#introduced.promise;
+    this.announced = this.#announced.promise;
     // Of this channel alone: memory has a name only where the channel has an arena.
     const buffers = bufferCarrier(() => end.blocks);
     const exporter = createExporter({ buffers });
@@ -72,15 +72,15 @@ export class BusLink implements Peer {
       },
     });
     this.#attached = bus.attach(this);
-    this.#link.post(busFrame.told, 0, 0, null);
+    this.#link.post(busFrame.announced, 0, 0, null);
   }
 
   tell(address: string, consumers: number): void {
     this.#link.post(busFrame.interest, consumers, 0, address);
   }
 
-  note(note: HandoverNote): void {
-    this.#link.post(busFrame.handover, 0, 0, note);
+  note(note: HandOffNote): void {
+    this.#link.post(busFrame.handOff, 0, 0, note);
   }
 
   get hasRoom(): boolean {
@@ -89,7 +89,7 @@ export class BusLink implements Peer {
 
   take({ address, body, headers, waiter, isPublished }: Delivery): void {
     const { waitingFrames, waitingBytes } = this.#link;
-    if (waitingFrames >= mostWaitingFrames || waitingBytes >= mostWaitingBytes) {
+    if (waitingFrames >= maxWaitingFrames || waitingBytes >= maxWaitingBytes) {
       const text = `${waitingFrames} messages wait for another loop, which reads slower`;
       throw new CodedError(
         'BUS_FULL',
@@ -110,7 +110,7 @@ export class BusLink implements Peer {
     const known = this.#numbers.get(address);
     if (known !== undefined) return known;
     let number = this.#numbers.size;
-    const [oldest] = number < mostNumbers ? [] : this.#numbers;
+    const [oldest] = number < maxNumberedAddresses ? [] : this.#numbers;
     if (oldest !== undefined) {
       number = oldest[1]; // all that was sent with it comes before it is told again
       this.#numbers.delete(oldest[0]);
@@ -135,7 +135,7 @@ export class BusLink implements Peer {
   }
 
   #ended(): void {
-    this.#introduced.resolve();
+    this.#announced.resolve();
     this.#attached.ended();
     const waiters = [...this.#waiters.values()];
     this.#waiters.clear();
@@ -186,11 +186,11 @@ export class BusLink implements Peer {
         this.#settle(task, { isDone: false, error });
         break;
       }
-      case busFrame.handover:
-        this.#attached.noted(parseHandover(this.#read(body)));
+      case busFrame.handOff:
+        this.#attached.noted(parseHandOff(this.#read(body)));
         break;
-      case busFrame.told:
-        this.#introduced.resolve();
+      case busFrame.announced:
+        this.#announced.resolve();
         break;
       default: {
         const why = `what came over the bus is no frame: its kind is ${kind}`;

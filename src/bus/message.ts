@@ -102,7 +102,7 @@ export interface Asker {
 }
 
 /** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
-const mostFailureCode = 2 ** 31 - 1;
+const maxFailureCode = 2 ** 31 - 1;
 
 export class BusMessage<Body = unknown> {
   readonly address: string;
@@ -154,7 +154,7 @@ export class BusMessage<Body = unknown> {
 
   /** Answers that it cannot be done: the request rejects with `BUS_FAILED`. Throws as `reply` does. */
   fail(failureCode: number, message: string): void {
-    integer('failureCode', failureCode, -mostFailureCode, mostFailureCode);
+    integer('failureCode', failureCode, -maxFailureCode, maxFailureCode);
     const error = Object.assign(new CodedError('BUS_FAILED', message), { failureCode });
     this.#answer({ isDone: false, error });
   }

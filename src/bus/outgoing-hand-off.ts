@@ -1,7 +1,7 @@
-// The old end of a consumer's way to another bus (handover.ts): what it held, and what comes until all who
-// send to it have switched, goes to its heir in one stream.
+// The old end of a consumer's way to another bus (hand-offs.ts): what it held, and what comes until all who
+// send to it have switched, goes to its successor in one stream.
 
-import { type Consumer, mostHeld } from './consumer.js';
+import { type Consumer, maxHeldMessages } from './consumer.js';
 import { Fifo } from './fifo.js';
 import type { Delivery } from './message.js';
 import type { Outlet, Peer } from './peer.js';
@@ -10,17 +10,17 @@ import type { Receivers } from './receivers.js';
 import type { TurnQueue } from './turn-queue.js';
 
 /** Where a consumer goes. */
-export interface Way {
+export interface HandOffRoute {
   /** The name of the bus. */
   readonly to: string;
   readonly token: string;
 }
 
-export interface DepartureParts {
+export interface OutgoingParts {
   readonly token: string;
   readonly consumer: Consumer;
   readonly isLocal: boolean;
-  /** Where the heir is. */
+  /** Where the successor is. */
   readonly to: { readonly peer: Peer; readonly name: string };
   readonly ownName: string;
   readonly receivers: Receivers;
@@ -33,8 +33,8 @@ export interface DepartureParts {
 /** What goes through the stream: a message, or that somebody has switched. */
 type Item = { readonly delivery: Delivery } | { readonly by: string };
 
-export class Departure {
-  readonly #parts: DepartureParts;
+export class OutgoingHandOff {
+  readonly #parts: OutgoingParts;
   readonly #stream = new Fifo<Item>();
   /** Peers that still send to the old home. */
   readonly #waitingFor = new Set<Peer>();
@@ -43,7 +43,7 @@ export class Departure {
   #hasCaughtUp = false;
   #hasEnded = false;
 
-  constructor(parts: DepartureParts) {
+  constructor(parts: OutgoingParts) {
     this.#parts = parts;
   }
 
@@ -109,7 +109,7 @@ export class Departure {
 
   #forward(delivery: Delivery): void {
     if (this.#hasEnded) this.#parts.passOn(delivery);
-    else if (this.#stream.length < mostHeld) this.#push({ delivery });
+    else if (this.#stream.length < maxHeldMessages) this.#push({ delivery });
     else this.#parts.consumer.drop(delivery);
   }
 
@@ -146,7 +146,7 @@ export class Departure {
     onEnded();
   }
 
-  /** The heir is gone with its loop: what was not sent goes to others, as when a consumer is closed. */
+  /** The successor is gone with its loop: what was not sent goes to others, as when a consumer is closed. */
   #lose(): void {
     const { token, consumer, receivers, passOn } = this.#parts;
     const { address } = consumer;

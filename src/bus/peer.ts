@@ -2,7 +2,7 @@
 // is told first is heard first. Not here: how it travels.
 
 import type { Delivery } from './message.js';
-import type { HandoverNote } from './protocol.js';
+import type { HandOffNote } from './protocol.js';
 
 /** Where messages leave this loop. */
 export interface Outlet {
@@ -20,7 +20,7 @@ export interface Outlet {
 /** Another loop's bus, as this one sees it. */
 export interface Peer extends Outlet {
   /** What is to be known of consumers that go from loop to loop. */
-  note(note: HandoverNote): void;
+  note(note: HandOffNote): void;
 }
 
 /** The way to other machines, as a bus sees it: whoever is there, it takes everything. */
@@ -49,7 +49,7 @@ interface AttachedOutlet {
 export interface Attached extends AttachedOutlet {
   /** The peer has so many consumers of `address` from now on. */
   readonly heard: (address: string, consumers: number) => void;
-  readonly noted: (note: HandoverNote) => void;
+  readonly noted: (note: HandOffNote) => void;
 }
 
 /** As an uplink does. */

@@ -25,10 +25,10 @@ export const busFrame = Object.freeze({
   replyWithHeaders: 49,
   /** task: the number of the request; body: a `FailureBody`. */
   failure: 43,
-  /** All consumers that the sender has now were told. */
-  told: 44,
-  /** body: a `HandoverNote`. */
-  handover: 60,
+  /** The sender has announced all consumers that it had. */
+  announced: 44,
+  /** body: a `HandOffNote`. */
+  handOff: 60,
 });
 
 export type MessageBody = readonly [body: unknown, headers: BusHeaders];
@@ -76,7 +76,7 @@ function isHeaders(value: unknown): value is BusHeaders {
 /**
  * Of consumers that go from one loop to another; `token` names such a way, `by` and `to` are names of buses.
  */
-export type HandoverNote =
+export type HandOffNote =
   | { readonly type: 'named'; readonly name: string }
   /** A consumer of the sender goes to the bus `to`; it has so many others of the address. */
   | {
@@ -105,7 +105,7 @@ export type HandoverNote =
   /** In the stream: nothing follows. */
   | { readonly type: 'ended'; readonly token: string };
 
-export function parseHandover(value: unknown): HandoverNote {
+export function parseHandOff(value: unknown): HandOffNote {
   const what = 'note of a consumer that moves';
   if (typeof value !== 'object' || value === null) throw corrupt(what);
   const fields = new Map(Object.entries(value));

@@ -1,25 +1,25 @@
-// Which publications an heir takes, while they come to it two ways: straight, by the uplink, and handed on by
+// Which publications a successor takes, while they come to it two ways: straight, by the uplink, and handed on by
 // its old home. Of one sender both ways keep the order. What is handed on begins first, and what comes
-// straight has no end. So the heir takes what is handed on up to the first that came straight, and what
+// straight has no end. So the successor takes what is handed on up to the first that came straight, and what
 // comes straight from behind the last that was handed on: each once, and none is left out.
-// Not here: that both ways overlap, of which the two homes take care (handover.ts).
+// Not here: that both ways overlap, of which the two homes take care (hand-offs.ts).
 
 import type { Origin } from './message.js';
 
 /** Without a secret anybody may make up new ones; a cluster knows as many loops. */
-const mostSenders = 4096;
+const maxSenders = 4096;
 
 export class Publications {
   readonly #firstStraight = new Map<string, number>();
   readonly #lastHandedOn = new Map<string, number>();
 
-  /** Whether the heir takes one that the uplink brought. */
+  /** Whether the successor takes one that the uplink brought. */
   takesStraight({ sender, number }: Origin): boolean {
     if (!this.#firstStraight.has(sender)) note(this.#firstStraight, sender, number);
     return number > (this.#lastHandedOn.get(sender) ?? -1);
   }
 
-  /** Whether the heir takes one that the old home has handed on. */
+  /** Whether the successor takes one that the old home has handed on. */
   takesHandedOn({ sender, number }: Origin): boolean {
     if (number >= (this.#firstStraight.get(sender) ?? Infinity)) return false;
     const last = this.#lastHandedOn.get(sender) ?? -1;
@@ -30,7 +30,7 @@ export class Publications {
 
 function note(numbers: Map<string, number>, sender: string, number: number): void {
   const isNew = !numbers.has(sender);
-  const [oldest] = isNew && numbers.size >= mostSenders ? numbers.keys() : [];
+  const [oldest] = isNew && numbers.size >= maxSenders ? numbers.keys() : [];
   if (oldest !== undefined) numbers.delete(oldest);
   numbers.set(sender, number);
 }

@@ -6,7 +6,7 @@ import { nobodyWaits } from './errors.js';
 import type { Delivery, Outcome, ReplyRequestOptions, Waiter } from './message.js';
 
 const defaultTimeoutMs = 30_000;
-const longestMs = 2 ** 31 - 1;
+const maxTimeoutMs = 2 ** 31 - 1;
 
 export class Requests {
   /** Reject those that wait. */
@@ -22,7 +22,7 @@ export class Requests {
     { timeoutMs = defaultTimeoutMs, signal }: ReplyRequestOptions,
     send: (waiter: Waiter) => void,
   ): Promise<Delivery> {
-    integer('timeoutMs', timeoutMs, 1, longestMs);
+    integer('timeoutMs', timeoutMs, 1, maxTimeoutMs);
     if (signal?.aborted) throw abortError(signal);
     const { promise, resolve, reject } = defer<Delivery>();
     const whenOver: (() => void)[] = [];

@@ -1,26 +1,26 @@
 // What one unit, or the program around the loops, has of a bus: its consumers end with it, and it knows
 // whether its handlers are at work. Addresses of manycore's own are not for it. When the unit goes to another
-// loop its consumers go there together (handover.ts).
+// loop its consumers go there together (hand-offs.ts).
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
 import { string } from '../internal/index.js';
 import { BusAddress } from './address.js';
-import type { Heir } from './arrival.js';
 import type { EventBus } from './bus.js';
 import type { BusCodec, Registration } from './codecs.js';
 import type { Consumer } from './consumer.js';
+import type { Successor } from './incoming-hand-off.js';
 import type { Interceptors } from './interceptors.js';
 import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import { reservedPrefix } from './reserved.js';
-import type { StreamHandler, StreamOptions } from './streams.js';
+import { type StreamHandler, type StreamOptions, streamAcceptor } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 /** What a unit that comes has made for the one that goes. */
-export interface Welcome {
+export interface HandOffTarget {
   /** The name of its bus. */
   readonly bus: string;
-  readonly heirs: readonly Heir[];
+  readonly successors: readonly Successor[];
 }
 
 export class ScopedBus implements Bus {
@@ -32,12 +32,12 @@ export class ScopedBus implements Bus {
   readonly #atWork = new Set<Promise<unknown>>();
   #isEnded = false;
   #isHeld = false;
-  #makesHeirs: boolean;
+  #makesSuccessors: boolean;
 
-  /** With heirs nobody knows of its consumers before `welcome`. @internal */
-  constructor(bus: EventBus, { makesHeirs = false } = {}) {
+  /** With successors nobody knows of its consumers before `acceptHandOff`. @internal */
+  constructor(bus: EventBus, { makesSuccessors = false } = {}) {
     this.#bus = bus;
-    this.#makesHeirs = makesHeirs;
+    this.#makesSuccessors = makesSuccessors;
   }
 
   /** Of the whole loop. */
@@ -52,7 +52,7 @@ export class ScopedBus implements Bus {
   ): Consumer {
     this.#checkLive(address);
     const noted = typeof handler === 'function' ? this.#noted(handler) : handler;
-    return this.#added(options, () => this.#bus.consumer(address, noted, options));
+    return this.#register(address, noted, options);
   }
 
   #checkLive(address: string): void {
@@ -61,9 +61,15 @@ export class ScopedBus implements Bus {
     throw new CodedError('BUS_CLOSED', 'the unit has ended: it can have no consumers any more');
   }
 
-  #added(options: ConsumerOptions | undefined, make: () => Consumer): Consumer {
+  #register<Body>(
+    address: string,
+    handler: Handler<Body>,
+    options: ConsumerOptions | undefined,
+  ): Consumer {
     for (const each of this.#consumers.keys()) if (each.isClosed) this.#consumers.delete(each);
-    const consumer = this.#makesHeirs ? this.#bus.asHeirs(make) : make();
+    const consumer = this.#makesSuccessors
+      ? this.#bus.successor(address, handler, options)
+      : this.#bus.consumer(address, handler, options);
     if (this.#isHeld) consumer.hold();
     this.#consumers.set(consumer, options?.isLocal === true);
     return consumer;
@@ -120,7 +126,7 @@ export class ScopedBus implements Bus {
             return result;
           }
         : handler;
-    return this.#added(options, () => this.#bus.acceptStreams(address, noted, options));
+    return this.#register(address, streamAcceptor(this.#bus, noted), options);
   }
 
   /** Is destroyed with this at the latest. */
@@ -179,7 +185,7 @@ export class ScopedBus implements Bus {
 
   /** Resolves when nothing comes from an old home any more, and all know of its consumers. @internal */
   async arrived(): Promise<void> {
-    await this.#bus.handovers.arrived(new Set(this.#consumers.keys()));
+    await this.#bus.handOffs.arrived(new Set(this.#consumers.keys()));
   }
 
   /** @internal */
@@ -192,40 +198,40 @@ export class ScopedBus implements Bus {
    * Resolves with what the unit at the bus `from` is told, which comes here, and holds what comes to it.
    * @internal
    */
-  async welcome(from: string): Promise<Welcome> {
-    const { handovers } = this.#bus;
-    await handovers.catchUp(); // what the old home has handled comes here no more
-    this.#makesHeirs = false;
+  async acceptHandOff(from: string): Promise<HandOffTarget> {
+    const { handOffs } = this.#bus;
+    await handOffs.catchUp(); // what the old home has handled comes here no more
+    this.#makesSuccessors = false;
     const consumers = new Set(this.#consumers.keys());
-    const heirs = handovers.heirsAmong(consumers);
-    handovers.expect(consumers, from);
-    await handovers.catchUp(); // from now on all that is published comes here
-    return { bus: handovers.name, heirs };
+    const successors = handOffs.successorsAmong(consumers);
+    handOffs.expect(consumers, from);
+    await handOffs.catchUp(); // from now on all that is published comes here
+    return { bus: handOffs.name, successors };
   }
 
   /** The name of the bus. @internal */
   get home(): string {
-    return this.#bus.handovers.name;
+    return this.#bus.handOffs.name;
   }
 
   /**
-   * Its consumers go where they are welcome, the first of an address to the first heir of it; those without
+   * Its consumers go where they are welcome, the first of an address to the first successor of it; those without
    * one are closed. False, and nothing has happened, when that bus is gone. @internal
    */
-  depart({ bus, heirs }: Welcome): boolean {
-    const { handovers } = this.#bus;
-    if (!handovers.knows(bus)) return false;
+  handOff({ bus, successors }: HandOffTarget): boolean {
+    const { handOffs } = this.#bus;
+    if (!handOffs.knows(bus)) return false;
     this.#isEnded = true;
-    const left = [...heirs];
+    const left = [...successors];
     for (const [consumer, isLocal] of this.#consumers) {
       if (consumer.isClosed) continue;
       const { address } = consumer;
       const at = left.findIndex((each) => each.address === address && each.isLocal === isLocal);
-      const [heir] = at < 0 ? [] : left.splice(at, 1);
-      if (heir === undefined) consumer.close();
-      else handovers.depart(consumer, isLocal, { to: bus, token: heir.token });
+      const [successor] = at < 0 ? [] : left.splice(at, 1);
+      if (successor === undefined) consumer.close();
+      else handOffs.handOff(consumer, isLocal, { to: bus, token: successor.token });
     }
-    for (const { token } of left) handovers.show(bus, token);
+    for (const { token } of left) handOffs.show(bus, token);
     return true;
   }
 

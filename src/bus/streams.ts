@@ -9,7 +9,7 @@ import type { BusHeaders, BusMessage, ReplyRequestOptions } from './message.js';
 import { parseAddress, type StreamFrame } from './protocol.js';
 import { streamPrefix } from './reserved.js';
 import { asError, BusStream } from './stream.js';
-import type { Bus, ConsumerOptions, SendOptions } from './types.js';
+import type { Bus, Handler, SendOptions } from './types.js';
 
 export interface StreamOptions extends ReplyRequestOptions, SendOptions {
   /** Aborts the opening, and afterwards the stream. */
@@ -76,25 +76,16 @@ export async function openStream(
 
 function ignore(): void {}
 
-/** As `Bus.acceptStreams`. */
-export function acceptStreams(
-  bus: StreamBus,
-  address: string,
-  handler: StreamHandler,
-  options?: ConsumerOptions,
-): Consumer {
+/** Returns the handler of a consumer that accepts streams. Throws `OPTION_INVALID`. */
+export function streamAcceptor(bus: StreamBus, handler: StreamHandler): Handler {
   if (typeof handler !== 'function') throw invalid('handler', handler, 'a function');
-  return bus.consumer(
-    address,
-    (message: BusMessage) => {
-      const other = parseAddress(message.body);
-      const end = makeEnd(bus);
-      end.connect(other);
-      message.reply(end.address);
-      return handled(end.stream, () => handler(end.stream, message.headers));
-    },
-    options,
-  );
+  return (message: BusMessage) => {
+    const other = parseAddress(message.body);
+    const end = makeEnd(bus);
+    end.connect(other);
+    message.reply(end.address);
+    return handled(end.stream, () => handler(end.stream, message.headers));
+  };
 }
 
 /** What the handler throws ends the stream, as it ends a request. */

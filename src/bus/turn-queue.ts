@@ -5,9 +5,9 @@ import { CodedError } from '../errors.js';
 import { setImmediate } from '../internal/index.js';
 
 /** Messages for consumers of this loop that may be sent in one turn of it. */
-const mostWorks = 100_000;
+const maxQueuedWorks = 100_000;
 /** From here on senders hear that they are too fast. */
-const manyWorks = 10_000;
+const roomyQueuedWorks = 10_000;
 
 export class TurnQueue {
   /** What there was has been done. */
@@ -22,15 +22,15 @@ export class TurnQueue {
   }
 
   get hasRoom(): boolean {
-    return this.#works.length < manyWorks;
+    return this.#works.length < roomyQueuedWorks;
   }
 
   /** Throws `BUS_FULL`. */
   push(address: string, work: () => void): void {
-    if (this.#works.length >= mostWorks) {
+    if (this.#works.length >= maxQueuedWorks) {
       throw new CodedError(
         'BUS_FULL',
-        `${mostWorks} messages were sent in one turn of the event loop: await drained() in between`,
+        `${maxQueuedWorks} messages were sent in one turn of the event loop: await drained() in between`,
       );
     }
     this.again(address, work);

@@ -6,7 +6,7 @@ import { parseAnswer, type ToDirector, type ToUnits } from './protocol.js';
 
 /** Of the way there and back, and of a loop that is busy; in ms. */
 const graceMs = 5000;
-const longestMs = 2 ** 31 - 1;
+const maxTimeoutMs = 2 ** 31 - 1;
 
 /** What `message` may take is `timeoutMs`. Rejects with what the other side threw, or as `Bus.request`. */
 export async function ask(
@@ -15,7 +15,7 @@ export async function ask(
   message: ToDirector | ToUnits,
   timeoutMs: number,
 ): Promise<unknown> {
-  const options = { timeoutMs: Math.min(timeoutMs + graceMs, longestMs) };
+  const options = { timeoutMs: Math.min(timeoutMs + graceMs, maxTimeoutMs) };
   const answer = parseAnswer((await bus.request(address, message, options)).body);
   if ('error' in answer) throw answer.error;
   return answer.value;

@@ -1,12 +1,12 @@
-// How long a member of the mesh waits at its start to hear of the consumers of the others.
+// Waits at the start of a member of the mesh until the other members have announced their consumers.
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BusLink } from '../bus/index.js';
 
-/** A loop that is busy tells its consumers later; nobody waits longer for it at their start. In ms. */
-const introductionMs = 2000;
+/** A busy loop announces its consumers later; a starting member waits no longer than this for it. In ms. */
+const announcementMs = 2000;
 
-export async function introducedSoon(links: Iterable<BusLink>): Promise<void> {
-  const introduced = Promise.all([...links].map((link) => link.introduced));
-  await Promise.race([introduced, wait(introductionMs, undefined, { ref: false })]);
+export async function awaitPeers(links: Iterable<BusLink>): Promise<void> {
+  const announced = Promise.all([...links].map((link) => link.announced));
+  await Promise.race([announced, wait(announcementMs, undefined, { ref: false })]);
 }

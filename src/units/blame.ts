@@ -5,7 +5,7 @@ import { placesIn } from '../serve/index.js';
 import type { DirectedDeployment } from './deployment.js';
 
 /** The names of those whose module is on the stack, with where in it; where there is none, of all. */
-export function culprits(
+export function blame(
   here: readonly DirectedDeployment[],
   { place, stack }: Pick<ServerBlockedMessage, 'place' | 'stack'>,
 ) {

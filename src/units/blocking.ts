@@ -6,20 +6,20 @@ import { ownOptions } from '../internal/index.js';
 import { Pool, type TaskResult } from '../pool/index.js';
 import type { BlockingOptions } from './types.js';
 
-const mostOrdered = 100_000;
+const maxOrderedCalls = 100_000;
 const names = new Set(['ordered', 'timeoutMs']);
 
 /** The threads of one deployment in one loop. */
 export class BlockingThreads {
-  readonly #mostThreads: number;
+  readonly #maxThreads: number;
   #pool: Pool | undefined;
 
-  constructor(mostThreads: number) {
-    this.#mostThreads = mostThreads;
+  constructor(maxThreads: number) {
+    this.#maxThreads = maxThreads;
   }
 
   get pool(): Pool {
-    this.#pool ??= new Pool({ worker: 'thread', size: { min: 0, max: this.#mostThreads } });
+    this.#pool ??= new Pool({ worker: 'thread', size: { min: 0, max: this.#maxThreads } });
     return this.#pool;
   }
 
@@ -45,8 +45,8 @@ export class BlockingQueue {
     const { ordered = true, timeoutMs } = given;
     const run = (): Promise<TaskResult<R>> => this.#threads.pool.with({ timeoutMs }).run(fn);
     if (!ordered) return await run();
-    if (this.#waiting >= mostOrdered) {
-      const message = `${mostOrdered} calls of executeBlocking wait already: await some of them`;
+    if (this.#waiting >= maxOrderedCalls) {
+      const message = `${maxOrderedCalls} calls of executeBlocking wait already: await some of them`;
       throw new CodedError('POOL_QUEUE_FULL', message);
     }
     this.#waiting += 1;

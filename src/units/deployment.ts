@@ -99,7 +99,7 @@ export class DirectedDeployment implements Deployment {
   }
 
   /** The loop has ended: returns what was there, `lost` where it is to start again. */
-  leave(loop: number): readonly Placed[] {
+  loopEnded(loop: number): readonly Placed[] {
     const left = this.#placed.filter((each) => each.loop === loop);
     for (const each of left) {
       // Whoever waits for its start or its move hears that it failed, and a stop has done its work.
@@ -131,8 +131,8 @@ export class DirectedDeployment implements Deployment {
     await this.#inTurn(async () => {
       const placed = this.#placed.find((each) => each.instance === instance);
       if (placed === undefined) {
-        const most = this.#placed.length - 1;
-        throw invalid('instance', instance, `the number of one of ${this.name}, from 0 to ${most}`);
+        const last = this.#placed.length - 1;
+        throw invalid('instance', instance, `the number of one of ${this.name}, from 0 to ${last}`);
       }
       if (placed.loop !== loop) await this.#parts.move(placed, loop);
     });

@@ -10,10 +10,9 @@ import type { ClusterTicket } from '../cluster/index.js';
 import { CodedError } from '../errors.js';
 import { announcements, invalid, messageOf, type ServerBlockedMessage } from '../internal/index.js';
 import { ask } from './ask.js';
-import { culprits } from './culprits.js';
+import { blame } from './blame.js';
 import { byLoop, DirectedDeployment, type Placed } from './deployment.js';
 import { startFailed, stopFailed } from './errors.js';
-import { Losses } from './losses.js';
 import { moveInstance, startMessage } from './move.js';
 import { fillDeployOptions, sourceOf } from './options.js';
 import {
@@ -23,6 +22,7 @@ import {
   parseHealth,
   type ToDirector,
 } from './protocol.js';
+import { RestartLimits } from './restart-limits.js';
 import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
 
 /** A loop that is there. */
@@ -47,7 +47,7 @@ export class Director {
   /** What was in loops that have ended, by the loop, until another takes it. */
   readonly #homeless: Placed[][] = [];
   /** Of threads. */
-  readonly #losses = new Losses();
+  readonly #restartLimits = new RestartLimits();
   #lastId = 0;
 
   constructor(bus: Bus, fullLoops: number) {
@@ -150,7 +150,7 @@ export class Director {
     const own = this.#countsOf(deployment.placed);
     return Array.from({ length: count }, () => {
       const rank = ({ loop }: LoopEntry): number =>
-        (own.get(loop) ?? 0) * mostRank + (all.get(loop) ?? 0);
+        (own.get(loop) ?? 0) * rankFactor + (all.get(loop) ?? 0);
       const best = loops.reduce((a, b) => (rank(b) < rank(a) ? b : a));
       own.set(best.loop, (own.get(best.loop) ?? 0) + 1);
       all.set(best.loop, (all.get(best.loop) ?? 0) + 1);
@@ -289,7 +289,7 @@ export class Director {
     const here = [...this.#deployments.values()].filter(({ placed }) =>
       placed.some((each) => each.loop === loop),
     );
-    announcements.unitBlocked.publish({ ...told, pid: entry.pid, loop, ...culprits(here, told) });
+    announcements.unitBlocked.publish({ ...told, pid: entry.pid, loop, ...blame(here, told) });
   }
 
   #leaving(loop: number): void {
@@ -311,7 +311,7 @@ export class Director {
   }
 
   #restart(placed: Placed, why: string): void {
-    const delayMs = this.#losses.note(placed, why);
+    const delayMs = this.#restartLimits.note(placed, why);
     if (delayMs === undefined) return;
     const start = async (): Promise<void> => {
       try {
@@ -333,7 +333,7 @@ export class Director {
   /** Its channel has closed. */
   lost(loop: number): void {
     if (!this.#loops.delete(loop)) return;
-    const placed = [...this.#deployments.values()].flatMap((each) => each.leave(loop));
+    const placed = [...this.#deployments.values()].flatMap((each) => each.loopEnded(loop));
     this.#lose(placed.filter(({ state }) => state === 'lost'));
   }
 
@@ -393,4 +393,4 @@ export class Director {
 const threadsMs = 1000;
 
 /** More than any loop has. */
-const mostRank = 2 ** 26;
+const rankFactor = 2 ** 26;

@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Server } from 'node:net';
-import { type Bus, type EventBus, ScopedBus, type Welcome } from '../bus/index.js';
+import { type Bus, type EventBus, type HandOffTarget, ScopedBus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, isWebServer, Lifecycle, messageOf } from '../internal/index.js';
 import { closeServer } from '../serve/index.js';
@@ -12,8 +12,8 @@ import { BlockingQueue, type BlockingThreads } from './blocking.js';
 import type { InstanceId } from './protocol.js';
 import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from './types.js';
 
-/** `coming`: it has started, and gets its state from another loop; `going`: the other way round. */
-type State = 'starting' | 'coming' | 'running' | 'going' | 'stopping' | 'ended';
+/** `restoring`: it has started, and gets its state from another loop; `moving`: the other way round. */
+type State = 'starting' | 'restoring' | 'running' | 'moving' | 'stopping' | 'ended';
 
 export interface InstanceOptions {
   readonly id: InstanceId;
@@ -21,7 +21,7 @@ export interface InstanceOptions {
   readonly name: string;
   readonly config: unknown;
   /** It comes from another loop. */
-  readonly isComing: boolean;
+  readonly isIncoming: boolean;
   /** Of the loop. */
   readonly bus: EventBus;
   readonly threads: BlockingThreads;
@@ -52,21 +52,21 @@ export class Instance {
   readonly #life: Lifecycle<State>;
   #unit: UnitObject = {};
   #ending: Promise<void> | undefined;
-  readonly #isComing: boolean;
+  readonly #isIncoming: boolean;
   /** Of one that comes: settles when it has its state, or will not. */
   #restored: Promise<unknown> = Promise.resolve();
 
-  constructor({ id, name, config, isComing, bus, threads, quiet, deploy }: InstanceOptions) {
+  constructor({ id, name, config, isIncoming, bus, threads, quiet, deploy }: InstanceOptions) {
     this.id = id;
     this.#quiet = quiet;
     this.name = name;
-    this.#isComing = isComing;
-    this.#bus = new ScopedBus(bus, { makesHeirs: isComing });
+    this.#isIncoming = isIncoming;
+    this.#bus = new ScopedBus(bus, { makesSuccessors: isIncoming });
     this.#life = new Lifecycle(this.#what, 'starting', {
-      starting: ['running', 'coming', 'stopping'],
-      coming: ['running', 'stopping'],
-      running: ['going', 'stopping'],
-      going: ['running', 'stopping'],
+      starting: ['running', 'restoring', 'stopping'],
+      restoring: ['running', 'stopping'],
+      running: ['moving', 'stopping'],
+      moving: ['running', 'stopping'],
       stopping: ['ended'],
       ended: [],
     });
@@ -117,7 +117,7 @@ export class Instance {
         onDeadline,
         signal: this.#abort.signal,
       });
-      this.#life.transition(this.#isComing ? 'coming' : 'running');
+      this.#life.transition(this.#isIncoming ? 'restoring' : 'running');
     } catch (cause) {
       await this.#end(timeoutMs, false).catch(() => {}); // the first error is the one to tell
       const message = `${this.#what} could not start: ${messageOf(cause)}`;
@@ -130,7 +130,7 @@ export class Instance {
    * stays. Rejects with what `save` throws, or when that, or a handler, takes longer.
    */
   async save(timeoutMs: number): Promise<unknown> {
-    this.#life.transition('going');
+    this.#life.transition('moving');
     let isGivenUp = false;
     const save = async (): Promise<unknown> => {
       await this.#bus.hold();
@@ -149,16 +149,16 @@ export class Instance {
   }
 
   /** It does not go. */
-  stay(): void {
-    if (!this.#life.is('going')) return;
+  cancelMove(): void {
+    if (!this.#life.is('moving')) return;
     this.#life.transition('running');
     this.#bus.release();
   }
 
   /** Its consumers go where they are welcome; it is to be stopped. Throws where that is not possible. */
-  leave(welcome: Welcome): void {
-    if (!this.#life.is('going')) throw new Error('it has ended meanwhile');
-    if (!this.#bus.depart(welcome)) throw new Error('the other loop has ended');
+  handOff(target: HandOffTarget): void {
+    if (!this.#life.is('moving')) throw new Error('it has ended meanwhile');
+    if (!this.#bus.handOff(target)) throw new Error('the other loop has ended');
   }
 
   /** The name of the loop's bus. */
@@ -167,8 +167,8 @@ export class Instance {
   }
 
   /** Of one that has come: rejects with what `restore` throws, or when it takes longer. */
-  restore(state: unknown, from: string, timeoutMs: number): Promise<Welcome> {
-    const restore = async (): Promise<Welcome> => {
+  restore(state: unknown, from: string, timeoutMs: number): Promise<HandOffTarget> {
+    const restore = async (): Promise<HandOffTarget> => {
       const onDeadline = (): Error => new Error(`restore() has not ended within ${timeoutMs} ms`);
       const call = current.run(this, async () => await this.#unit.restore?.(state));
       await beforeDeadline(call, {
@@ -177,7 +177,7 @@ export class Instance {
         signal: this.#abort.signal,
       });
       this.#life.transition('running');
-      return this.#bus.welcome(from);
+      return this.#bus.acceptHandOff(from);
     };
     const restored = restore();
     this.#restored = restored.catch(() => {});
@@ -194,7 +194,7 @@ export class Instance {
 
   /** It is there for those outside. */
   get isHere(): boolean {
-    return !this.#life.is('coming');
+    return !this.#life.is('restoring');
   }
 
   /** Of this instance alone: ends with it when it is not closed before. */
@@ -240,7 +240,7 @@ export class Instance {
   async health(): Promise<InstanceHealth> {
     const { instance } = this.id;
     try {
-      if (!this.#life.is('running', 'going'))
+      if (!this.#life.is('running', 'moving'))
         return { instance, isWell: false, detail: this.#life.state };
       return { instance, isWell: true, detail: await this.#unit.health?.() };
     } catch (error) {

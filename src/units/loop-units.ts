@@ -1,17 +1,17 @@
 // The instances in one loop: starts and ends them as the director says.
 
 import type { Server } from 'node:net';
-import type { EventBus, Welcome } from '../bus/index.js';
+import type { EventBus, HandOffTarget } from '../bus/index.js';
 import { ask } from './ask.js';
 import { BlockingThreads } from './blocking.js';
 import { currentInstance, Instance, type InstanceOptions } from './instance.js';
 import { unitMaker } from './make-unit.js';
-import { loopAddress, parseWelcome, type ToUnits } from './protocol.js';
+import { loopAddress, parseHandOffTarget, type ToUnits } from './protocol.js';
 import { remoteDeploy } from './remote.js';
 import type { InstanceHealth } from './types.js';
 
 type Start = Extract<ToUnits, { type: 'start' }>;
-type Leave = Extract<ToUnits, { type: 'leave' }>;
+type HandOff = Extract<ToUnits, { type: 'handOff' }>;
 type Restore = Extract<ToUnits, { type: 'restore' }>;
 type AskRestored = Extract<ToUnits, { type: 'askRestored' }>;
 type Stop = Extract<ToUnits, { type: 'stop' }>;
@@ -50,8 +50,8 @@ export class LoopUnits {
     switch (message.type) {
       case 'start':
         return await this.#start(message);
-      case 'leave':
-        return await this.#leave(message);
+      case 'handOff':
+        return await this.#handOff(message);
       case 'restore':
         return await this.#restore(message);
       case 'askRestored':
@@ -69,7 +69,7 @@ export class LoopUnits {
   /** All or none. */
   async #start(start: Start): Promise<void> {
     const { deployment, name, source, config, instances, blockingThreads } = start;
-    const { startTimeoutMs, isComing } = start;
+    const { startTimeoutMs, isIncoming } = start;
     const loop = this.#loop;
     const make = await unitMaker(source, this.#copy);
     const threads = this.#threads.get(deployment) ?? new BlockingThreads(blockingThreads);
@@ -80,7 +80,7 @@ export class LoopUnits {
           id: { deployment, instance, loop },
           name,
           config: this.#copy(config),
-          isComing,
+          isIncoming,
           bus: this.#bus,
           threads,
           quiet: this.#quiet,
@@ -97,28 +97,28 @@ export class LoopUnits {
     throw failed.reason;
   }
 
-  #find({ deployment, instance }: Leave | Restore | AskRestored): Instance {
+  #find({ deployment, instance }: HandOff | Restore | AskRestored): Instance {
     const found = this.#instances.get(deployment)?.get(instance);
     if (found === undefined) throw new Error(`instance ${instance} is not here any more`);
     return found;
   }
 
   /** It is gone from here for all others when this resolves; when it rejects it goes on here. */
-  async #leave(leave: Leave): Promise<void> {
-    const { deployment, instance, to, saveTimeoutMs, restoreTimeoutMs: timeoutMs } = leave;
-    const going = this.#find(leave);
+  async #handOff(handOff: HandOff): Promise<void> {
+    const { deployment, instance, to, saveTimeoutMs, restoreTimeoutMs: timeoutMs } = handOff;
+    const moving = this.#find(handOff);
     try {
-      const state = await going.save(saveTimeoutMs);
-      const what = { deployment, instance, state, from: going.home, timeoutMs };
+      const state = await moving.save(saveTimeoutMs);
+      const what = { deployment, instance, state, from: moving.home, timeoutMs };
       const message = { type: 'restore', ...what } as const;
-      going.leave(parseWelcome(await ask(this.#bus, loopAddress(to), message, timeoutMs)));
+      moving.handOff(parseHandOffTarget(await ask(this.#bus, loopAddress(to), message, timeoutMs)));
     } catch (error) {
-      going.stay();
+      moving.cancelMove();
       throw error;
     }
   }
 
-  #restore(restore: Restore): Promise<Welcome> {
+  #restore(restore: Restore): Promise<HandOffTarget> {
     return this.#find(restore).restore(restore.state, restore.from, restore.timeoutMs);
   }
 

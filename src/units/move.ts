@@ -3,7 +3,7 @@
 // that comes to the new one; at last the old one is stopped. Whether it goes is decided by the old loop
 // alone, in one step, so that there is never none and never two. When that loop is lost in the middle, the
 // new one is kept if it has its state.
-// Not here: how messages go there (bus/handover.ts).
+// Not here: how messages go there (bus/hand-offs.ts).
 
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
@@ -26,10 +26,10 @@ export interface MoveParts {
 export function startMessage(
   { id, name, source, config, options }: DirectedDeployment,
   instances: readonly number[],
-  isComing = false,
+  isIncoming = false,
 ): ToUnits {
   const { on, blockingThreads, startTimeoutMs } = options;
-  const what = { deployment: id, name, source, config, instances, on, isComing };
+  const what = { deployment: id, name, source, config, instances, on, isIncoming };
   return { type: 'start', ...what, blockingThreads, startTimeoutMs };
 }
 
@@ -84,9 +84,9 @@ async function goTo(
   await ask(bus, address, start, 2 * startTimeoutMs);
   const own = { deployment: deployment.id, instance };
   const timeouts = { saveTimeoutMs: stopTimeoutMs, restoreTimeoutMs: startTimeoutMs };
-  const leave: ToUnits = { type: 'leave', ...own, to: target.loop, ...timeouts };
+  const handOff: ToUnits = { type: 'handOff', ...own, to: target.loop, ...timeouts };
   try {
-    await ask(bus, loopAddress(from), leave, Infinity); // it has deadlines of its own, and the last word
+    await ask(bus, loopAddress(from), handOff, Infinity); // it has deadlines of its own, and the last word
   } catch (error) {
     await new Promise((resolve) => setImmediate(resolve)); // a loop that is lost is known to be
     const isSourceLost = placed.loop === undefined;

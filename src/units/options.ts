@@ -9,8 +9,8 @@ import { grantedCores } from '../worker/index.js';
 import type { UnitSource } from './protocol.js';
 import type { DeployOptions, UnitPlacement } from './types.js';
 
-const mostInstances = 1_000_000;
-const mostMs = 2 ** 31 - 1;
+const maxInstances = 1_000_000;
+const maxTimeoutMs = 2 ** 31 - 1;
 const defaultTimeoutMs = 30_000;
 /** Of `health()`. */
 export const healthTimeoutMs = 5000;
@@ -54,8 +54,8 @@ export function fillDeployOptions(
     processes:
       given.processes === undefined ? Infinity : integer('processes', given.processes, 1, 1024),
     blockingThreads: threadsOf(given.blockingThreads, Math.min(instances, loops)),
-    startTimeoutMs: integer('startTimeoutMs', startTimeoutMs, 1, mostMs),
-    stopTimeoutMs: integer('stopTimeoutMs', stopTimeoutMs, 1, mostMs),
+    startTimeoutMs: integer('startTimeoutMs', startTimeoutMs, 1, maxTimeoutMs),
+    stopTimeoutMs: integer('stopTimeoutMs', stopTimeoutMs, 1, maxTimeoutMs),
   };
 }
 
@@ -68,7 +68,7 @@ function threadsOf(given: DeployOptions['blockingThreads'], loops: number): numb
 
 /** Throws `OPTION_INVALID`. */
 export function checkInstances(instances: number, least: 0 | 1): number {
-  return integer('instances', instances, least, mostInstances);
+  return integer('instances', instances, least, maxInstances);
 }
 
 /** What to tell the loops. Throws `UNIT_INVALID`, `OPTION_INVALID`. */

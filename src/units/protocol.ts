@@ -1,7 +1,7 @@
 // What the loops and their director tell each other, over the bus, under addresses of manycore's own, and
 // the functions that believe it.
 
-import { reservedPrefix, type Welcome } from '../bus/index.js';
+import { type HandOffTarget, reservedPrefix } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../internal/index.js';
 import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
@@ -43,18 +43,18 @@ export type ToUnits =
       readonly blockingThreads: number;
       readonly startTimeoutMs: number;
       /** It comes from another loop: nobody is to know of its consumers yet. */
-      readonly isComing: boolean;
+      readonly isIncoming: boolean;
     }
   /** The instance goes to another loop, where it has started; answered when it has left. */
   | {
-      readonly type: 'leave';
+      readonly type: 'handOff';
       readonly deployment: number;
       readonly instance: number;
       readonly to: number;
       readonly saveTimeoutMs: number;
       readonly restoreTimeoutMs: number;
     }
-  /** From the loop where the instance was, at whose bus `from` it has nothing to do any more; a `Welcome`. */
+  /** From the loop where the instance was, at whose bus `from` it has nothing to do any more; a `HandOffTarget`. */
   | {
       readonly type: 'restore';
       readonly deployment: number;
@@ -128,7 +128,7 @@ function unknownMessage(): CodedError {
 
 const toUnits: ReadonlySet<unknown> = new Set([
   'start',
-  'leave',
+  'handOff',
   'restore',
   'askRestored',
   'stop',
@@ -182,9 +182,10 @@ export function parseDeployed(value: unknown): { readonly id: number; readonly n
   throw unknownMessage();
 }
 
-export function parseWelcome(value: unknown): Welcome {
-  const isWelcome = typeof value === 'object' && value !== null && 'bus' in value;
-  if (isWelcome && 'heirs' in value && Array.isArray(value.heirs)) return value as Welcome;
+export function parseHandOffTarget(value: unknown): HandOffTarget {
+  const isObject = typeof value === 'object' && value !== null && 'bus' in value;
+  if (isObject && 'successors' in value && Array.isArray(value.successors))
+    return value as HandOffTarget;
   throw unknownMessage();
 }
 

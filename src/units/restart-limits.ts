@@ -7,7 +7,7 @@ import type { Placed } from './deployment.js';
 /** Who has run for so long has started well, in ms. */
 const wellMs = 10_000;
 
-export class Losses {
+export class RestartLimits {
   readonly #rows = new WeakMap<Placed, { readonly policy: RestartPolicy; atMs: number }>();
 
   /** Tells of it; answers the delay in ms until it is to be started again, `undefined`: it is not. */

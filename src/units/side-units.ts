@@ -190,17 +190,17 @@ export class SideUnits {
     try {
       await beforeDeadline(Promise.race([asked, gone]), { deadlineMs, onDeadline });
     } finally {
-      await this.#leave(side).catch(() => {});
+      await this.#exit(side).catch(() => {});
       thread.end();
       await gone;
     }
   }
 
   /** What it has sent is read by the others before it goes. */
-  async #leave(side: Side): Promise<void> {
-    const leaving = this.#askOf(side, { type: 'exit', deployment: side.deployment });
-    const left = Promise.race([leaving.then(() => side.thread.ended), side.thread.ended]);
-    await beforeDeadline(left, { deadlineMs: exitMs, onDeadline: () => new Error('it stays') });
+  async #exit(side: Side): Promise<void> {
+    const exiting = this.#askOf(side, { type: 'exit', deployment: side.deployment });
+    const exited = Promise.race([exiting.then(() => side.thread.ended), side.thread.ended]);
+    await beforeDeadline(exited, { deadlineMs: exitMs, onDeadline: () => new Error('it stays') });
   }
 
   async #health({ deployment, timeoutMs }: Message<'health'>): Promise<InstanceHealth[]> {

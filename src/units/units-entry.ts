@@ -3,9 +3,9 @@
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
 import { programLoop } from '../serve/index.js';
 import { answer, ask } from './ask.js';
+import { awaitPeers } from './await-peers.js';
 import { setLoopBus } from './current.js';
 import { Far } from './far.js';
-import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
 import { SideUnits } from './side-units.js';
@@ -42,7 +42,7 @@ try {
     await far.close();
     for (const link of links.values()) link.close();
   };
-  await introducedSoon(links.values());
+  await awaitPeers(links.values());
   await far.join();
   answer(bus, loopAddress(number), async (message) => {
     const said = parseToUnits(message);

@@ -8,9 +8,9 @@ import { CodedError } from '../errors.js';
 import { sideProgram } from '../serve/index.js';
 import { finishWork } from '../worker/index.js';
 import { answer, ask } from './ask.js';
+import { awaitPeers } from './await-peers.js';
 import { setLoopBus } from './current.js';
 import { Far } from './far.js';
-import { introducedSoon } from './introduced.js';
 import { LoopUnits } from './loop-units.js';
 import { loopAddress, parseSideData, parseToUnits } from './protocol.js';
 
@@ -50,7 +50,7 @@ answer(bus, loopAddress(member), async (message) => {
   setImmediate(() => void exit());
   return undefined;
 });
-await introducedSoon(links.values());
+await awaitPeers(links.values());
 await far.join();
 await ask(bus, loopAddress(loop), { type: 'threadHere', thread, member }, Infinity);
 

@@ -3,22 +3,24 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BusMessage, Consumer, EventBus } from '../../src/bus/index.js';
+import type { Bus, BusMessage, Consumer, EventBus } from '../../src/bus/index.js';
 import { random, waitFor } from '../support/index.js';
 import { byOf, Net, type Numbered, turns, upTo } from './net.js';
 
-/** A consumer that wanders. */
-class Wanderer {
+type Registrar = Pick<Bus, 'consumer'>;
+
+/** A consumer that migrates from bus to bus. */
+class MigratingConsumer {
   at: number;
   readonly #net: Net;
-  readonly #make: (bus: EventBus) => Consumer;
+  readonly #make: (bus: Registrar, at: number) => Consumer;
   #consumer: Consumer;
 
-  constructor(net: Net, at: number, make: (bus: EventBus) => Consumer) {
+  constructor(net: Net, at: number, make: (bus: Registrar, at: number) => Consumer) {
     this.#net = net;
     this.#make = make;
     this.at = at;
-    this.#consumer = make(this.#bus(at));
+    this.#consumer = make(this.#bus(at), at);
   }
 
   #bus(at: number): EventBus {
@@ -38,28 +40,31 @@ class Wanderer {
   }
 
   begin(to: number): Promise<void> {
-    const [old, heirBus] = [this.#bus(this.at), this.#bus(to)];
+    const [old, successorBus] = [this.#bus(this.at), this.#bus(to)];
     const consumer = this.#consumer;
-    const heir = heirBus.asHeirs(() => this.#make(heirBus));
-    const own = new Set([heir]);
-    const [told] = heirBus.handovers.heirsAmong(own);
-    assert.ok(told);
-    heirBus.handovers.expect(own, old.handovers.name);
-    const way = { to: heirBus.handovers.name, token: told.token };
-    assert.equal(old.handovers.depart(consumer, false, way), true);
+    const registrar: Registrar = {
+      consumer: (address, handler, options) => successorBus.successor(address, handler, options),
+    };
+    const successor = this.#make(registrar, to);
+    const own = new Set([successor]);
+    const [offered] = successorBus.handOffs.successorsAmong(own);
+    assert.ok(offered);
+    successorBus.handOffs.expect(own, old.handOffs.name);
+    const route = { to: successorBus.handOffs.name, token: offered.token };
+    assert.equal(old.handOffs.handOff(consumer, false, route), true);
     this.at = to;
-    this.#consumer = heir;
-    return heirBus.handovers.arrived(own);
+    this.#consumer = successor;
+    return successorBus.handOffs.arrived(own);
   }
 }
 
 for (const how of ['send', 'publish', 'request'] as const) {
-  test(`${how}: a consumer that wanders gets everything once and in order`, async (t) => {
+  test(`${how}: a consumer that migrates gets everything once and in order`, async (t) => {
     const chance = random(t);
     const net = new Net(t, () => chance.integer(0, 4));
     await net.addAll(4);
     const seen: Numbered[] = [];
-    const wanderer = new Wanderer(net, 0, (bus) =>
+    const migrating = new MigratingConsumer(net, 0, (bus) =>
       bus.consumer<Numbered>('here', (message) => {
         seen.push(message.body);
         message.reply(message.body.number);
@@ -89,10 +94,10 @@ for (const how of ['send', 'publish', 'request'] as const) {
       await Promise.all(answers);
     });
     for (let move = 0; move < 30; move += 1) {
-      const others = upTo(4).filter((at) => at !== wanderer.at);
-      wanderer.hold();
+      const others = upTo(4).filter((at) => at !== migrating.at);
+      migrating.hold();
       await turns(chance.integer(0, 5));
-      await wanderer.move(chance.pick(others));
+      await migrating.move(chance.pick(others));
       await turns(chance.integer(0, 5));
     }
     isOver = true;
@@ -116,12 +121,12 @@ test('beside others of its address, nothing is lost or comes twice', async (t) =
   const seen = new Map<string, Numbered[]>();
   const make =
     (name: string) =>
-    (bus: EventBus): Consumer => {
+    (bus: Registrar): Consumer => {
       const own = seen.get(name) ?? [];
       seen.set(name, own);
       return bus.consumer<Numbered>('all', (message) => void own.push(message.body));
     };
-  const wanderers = ['a', 'b', 'c'].map((name, at) => new Wanderer(net, at % 2, make(name)));
+  const all = ['a', 'b', 'c'].map((name, at) => new MigratingConsumer(net, at % 2, make(name)));
   make('fixed')(net.buses[1] ?? assert.fail());
   let isReady = false;
   while (!isReady) {
@@ -150,11 +155,11 @@ test('beside others of its address, nothing is lost or comes twice', async (t) =
     }
   });
   for (let move = 0; move < 30; move += 1) {
-    const wanderer = chance.pick(wanderers);
-    const others = upTo(3).filter((at) => at !== wanderer.at);
-    wanderer.hold();
+    const migrating = chance.pick(all);
+    const others = upTo(3).filter((at) => at !== migrating.at);
+    migrating.hold();
     await turns(chance.integer(0, 5));
-    await wanderer.move(chance.pick(others));
+    await migrating.move(chance.pick(others));
   }
   isOver = true;
   await Promise.all(senders);
@@ -183,7 +188,7 @@ test('a sender that does not come to read delays nobody else', async (t) => {
   await net.addAll(3);
   const [, , sender] = net.buses;
   const seen: string[] = [];
-  const wanderer = new Wanderer(net, 0, (bus) =>
+  const migrating = new MigratingConsumer(net, 0, (bus) =>
     bus.consumer<string>('here', (message) => {
       seen.push(message.body);
       message.reply(bus === net.buses[1] ? 'new' : 'old');
@@ -191,7 +196,7 @@ test('a sender that does not come to read delays nobody else', async (t) => {
   );
   await waitFor(() => sender?.request('here', 'probe'));
   for (const from of [0, 1]) net.path(from, 2).isStopped = true;
-  const opened = wanderer.begin(1);
+  const opened = migrating.begin(1);
   assert.equal((await net.buses[0]?.request('here', 'from the old home'))?.body, 'new');
   assert.equal((await net.buses[1]?.request('here', 'from the new one'))?.body, 'new');
   const late = sender?.request('here', 'late');
@@ -206,12 +211,12 @@ test('a sender that does not come to read delays nobody else', async (t) => {
 test('a bus that comes in the middle of it finds the consumer', async (t) => {
   const net = new Net(t, () => 1);
   await net.addAll(3);
-  const wanderer = new Wanderer(net, 0, (bus) =>
-    bus.consumer('here', (message: BusMessage) => message.reply(net.buses.indexOf(bus))),
+  const migrating = new MigratingConsumer(net, 0, (bus, at) =>
+    bus.consumer('here', (message: BusMessage) => message.reply(at)),
   );
   await waitFor(() => net.buses[2]?.request('here', 0));
   net.path(0, 2).isStopped = true; // it cannot hear that it is to switch
-  const opened = wanderer.begin(1);
+  const opened = migrating.begin(1);
   const late = net.add();
   await turns(20);
   for (let at = 0; at < 20; at += 1) assert.equal((await late.request('here', at)).body, 1);
@@ -223,10 +228,12 @@ test('a bus that comes in the middle of it finds the consumer', async (t) => {
 test('when the new home is lost what waits for it goes to others, or is refused', async (t) => {
   const net = new Net(t, () => 1);
   await net.addAll(3);
-  const wanderer = new Wanderer(net, 0, (bus) => bus.consumer('here', (m) => m.reply('there')));
+  const migrating = new MigratingConsumer(net, 0, (bus) =>
+    bus.consumer('here', (m) => m.reply('there')),
+  );
   await waitFor(() => net.buses[2]?.request('here', 0));
   net.path(0, 2).isStopped = true;
-  const opened = wanderer.begin(1);
+  const opened = migrating.begin(1);
   const waiting = net.buses[2]?.request('here', 1);
   net.kill(1);
   net.path(0, 2).isStopped = false;
@@ -244,7 +251,7 @@ test('when the old home is lost the new one has it alone, in order', async (t) =
   const net = new Net(t, () => 1);
   await net.addAll(3);
   const seen: unknown[] = [];
-  const wanderer = new Wanderer(net, 0, (bus) =>
+  const migrating = new MigratingConsumer(net, 0, (bus) =>
     bus.consumer('here', (m) => {
       seen.push(m.body);
       m.reply('there');
@@ -253,7 +260,7 @@ test('when the old home is lost the new one has it alone, in order', async (t) =
   await waitFor(() => net.buses[2]?.request('here', -1));
   seen.length = 0;
   net.path(2, 0).isStopped = true; // it hears of the move, and what it says to the old home does not come
-  const opened = wanderer.begin(1);
+  const opened = migrating.begin(1);
   await turns(30);
   const answers = upTo(5).map((number) => net.buses[2]?.request('here', number));
   await turns(10);

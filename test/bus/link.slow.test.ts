@@ -172,12 +172,12 @@ test('a frame of an unknown kind is told and dropped, and those behind it are re
   const note = (message: unknown): void => void why.push(Object(message).why);
   announcements.busDropped.subscribe(note);
   t.after(() => announcements.busDropped.unsubscribe(note));
-  for (const kind of [63, busFrame.told]) {
+  for (const kind of [63, busFrame.announced]) {
     assert.equal(
       channel.trySend(kind, 0, 0, () => true, undefined),
       'sent',
     );
   }
-  await link.introduced;
+  await link.announced;
   assert.deepEqual(why, ['what came over the bus is no frame: its kind is 63']);
 });

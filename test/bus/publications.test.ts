@@ -1,4 +1,4 @@
-// Which publications an heir takes that come two ways, and how many senders it remembers.
+// Which publications a successor takes that come two ways, and how many senders it remembers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,14 +6,14 @@ import { Publications } from '../../src/bus/publications.js';
 import { upTo } from './net.js';
 
 /** As many as are remembered. */
-const mostSenders = 4096;
+const maxSenders = 4096;
 
 test('a sender that goes on sending makes it forget no other', () => {
   const publications = new Publications();
-  const senders = upTo(mostSenders).map((at) => `sender ${at}`);
+  const senders = upTo(maxSenders).map((at) => `sender ${at}`);
   for (const sender of senders) publications.takesHandedOn({ sender, number: 5 });
   for (const number of upTo(50)) {
-    publications.takesHandedOn({ sender: `sender ${mostSenders - 1}`, number });
+    publications.takesHandedOn({ sender: `sender ${maxSenders - 1}`, number });
   }
   const twice = senders.filter((sender) => publications.takesStraight({ sender, number: 5 }));
   assert.deepEqual(twice, []);
@@ -21,7 +21,7 @@ test('a sender that goes on sending makes it forget no other', () => {
 
 test('a new sender makes it forget the one heard first', () => {
   const publications = new Publications();
-  const senders = upTo(mostSenders + 1).map((at) => `sender ${at}`);
+  const senders = upTo(maxSenders + 1).map((at) => `sender ${at}`);
   for (const sender of senders) publications.takesHandedOn({ sender, number: 5 });
   const forgotten = senders.filter((sender) => publications.takesStraight({ sender, number: 5 }));
   assert.deepEqual(forgotten, ['sender 0']);

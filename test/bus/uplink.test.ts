@@ -86,18 +86,18 @@ class Unit {
 
   /** `isGivenUp`: it stays after all, when the new home awaits it. */
   async move(to: number, { isGivenUp = false } = {}): Promise<void> {
-    const heir = new ScopedBus(this.#home(to), { makesHeirs: true });
-    this.#register(heir);
+    const successor = new ScopedBus(this.#home(to), { makesSuccessors: true });
+    this.#register(successor);
     await this.#bus.hold();
-    const welcome = await heir.welcome(this.#bus.home);
+    const target = await successor.acceptHandOff(this.#bus.home);
     if (isGivenUp) {
       this.#bus.release();
-      await heir.end();
+      await successor.end();
       return;
     }
-    assert.equal(this.#bus.depart(welcome), true);
+    assert.equal(this.#bus.handOff(target), true);
     await this.#bus.end();
-    this.#bus = heir;
+    this.#bus = successor;
     this.at = to;
   }
 }
@@ -118,7 +118,7 @@ for (const { title, isSlow, hasOthers } of [
   { title: 'beside others of the address', isSlow: false, hasOthers: true },
   { title: 'to a loop that reads late', isSlow: true, hasOthers: true },
 ]) {
-  test(`${title}: a unit that wanders gets each publication once`, async (t) => {
+  test(`${title}: a unit that migrates gets each publication once`, async (t) => {
     const chance = random(t);
     const { net, senders } = await openNet(t, chance, isSlow);
     const [seen, others]: [Numbered[], Numbered[]] = [[], []];
