@@ -1,6 +1,6 @@
-// One address of a bus, with the types of what is sent there and of what is answered, which both sides
-// take from the same place: `const price = bus.address<Item, number>('price')`. The types are a promise of
-// the program's; nothing is checked when a message comes.
+// One address of a bus, with the types of its requests and replies. Both sides take it from the same place:
+// `const price = bus.address<Item, number>('price')`. The program promises the types; nothing is checked when
+// a message arrives.
 
 import type { Consumer } from './consumer.js';
 import type { BusMessage, ReplyRequestOptions } from './message.js';
@@ -21,7 +21,7 @@ export class BusAddress<Request, Reply> {
     return this.#bus.consumer(this.name, handler, options);
   }
 
-  /** A consumer that answers each request with what `handler` returns, or resolves to. */
+  /** Registers a consumer that answers each request with what `handler` returns, or resolves to. */
   answer(
     handler: (body: Request, message: BusMessage<Request>) => Reply | Promise<Reply>,
     options?: ConsumerOptions,

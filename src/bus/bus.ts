@@ -1,13 +1,12 @@
-// The event bus of one loop: hands messages to the consumers of an address, here or at a peer, the bus of
-// another loop. What is for a consumer here goes through a queue that is worked off in the next turn, so
-// that `send` never runs somebody else's code, and nobody who sends without a pause keeps the loop from
-// its other work.
+// The event bus of one loop: delivers messages to the consumers of an address, here or at a peer (the bus of
+// another loop). Messages for a consumer here go through a queue that is processed in the next turn. So
+// `send` never runs foreign code, and continuous sending does not starve the loop's other work.
 //
-// Order: messages of one bus to one consumer arrive in the order in which they were sent, but for those
-// that waited at another consumer when that was closed: they come late. Best effort, at most once, as in
-// Vert.x, whose words these are.
-// Not here: whose turn it is (routes.ts), what waits at a consumer (consumer.ts), the way to a peer, and how
-// a consumer goes to one (hand-offs.ts).
+// Order: messages of one bus to one consumer arrive in the order in which they were sent. Exception: messages
+// that waited at another consumer when that was closed arrive late. Delivery is best effort, at most once, as
+// in Vert.x, whose terms are used here.
+// Not here: choosing the next consumer (routes.ts), buffering at a consumer (consumer.ts), the transport to a
+// peer, and handing off a consumer to one (hand-offs.ts).
 // Long (over 400 lines): the way of a message, from `send` to its handler, is to be read in one place.
 
 import type { Duplex } from 'node:stream';
@@ -54,7 +53,7 @@ import { TurnQueue } from './turn-queue.js';
 import type { BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
 export interface BusOptions {
-  /** What a consumer gets of a body: nothing that its sender can change. Throws for what cannot travel. */
+  /** Returns a body's copy for a consumer, which its sender cannot change. Throws if it cannot travel. */
   readonly copy: (body: unknown) => unknown;
 }
 
@@ -65,11 +64,11 @@ export class EventBus implements StreamBus {
   readonly #receivers = new Receivers();
   readonly #requests = new Requests();
   readonly #queue = new TurnQueue();
-  /** Of consumers that go to another bus, or come from one. @internal */
+  /** Hand-offs of consumers to and from other buses. @internal */
   readonly handOffs: HandOffs;
   readonly #whenDrained: (() => void)[] = [];
   readonly #filters = new Filters();
-  /** What messages have of this. */
+  /** The part of this bus that its messages use. */
   readonly #asker: Asker = {
     encode: (content, codec) => this.#filters.encode(content, codec),
     ask: (address, options, send) => this.#ask(address, options, send),
@@ -149,14 +148,14 @@ export class EventBus implements StreamBus {
     return consumer;
   }
 
-  /** What waited at a consumer that was closed; what is published all others have. */
+  /** Delivers what waited at a closed consumer to others; publications have reached those already. */
   #passOn(delivery: Delivery): void {
     if (delivery.isPublished) return;
     if (this.#isClosed) delivery.waiter?.settle({ isDone: false, error: busClosed() });
     else this.#queue.again(delivery.address, () => this.#deliver(delivery));
   }
 
-  /** From now on the consumers of `peer` get messages of this bus, and it hears of those that are here. */
+  /** Attaches a peer: its consumers get messages of this bus, and it is notified of the consumers here. */
   attach(peer: Peer): Attached {
     this.#receivers.addPeer(peer);
     this.handOffs.peerAdded(peer);
@@ -177,8 +176,8 @@ export class EventBus implements StreamBus {
   }
 
   /**
-   * From now on it carries what is sent here, to whomever, unless `locality` or the sender says no. Throws
-   * `OPTION_INVALID` for the address of a consumer that cannot go this way.
+   * Attaches an uplink: it carries everything that is sent here, unless `locality` or the sender excludes it.
+   * Throws `OPTION_INVALID` if a consumer's address is not valid for it.
    */
   attachUplink(uplink: Uplink, locality: Locality): AttachedUplink {
     this.#receivers.setUplink(uplink, locality);
@@ -216,7 +215,7 @@ export class EventBus implements StreamBus {
       }
     };
     const finish = (isLastTime: boolean): void => {
-      tell(); // also those that we have heard of since
+      tell(); // includes peers that have announced a consumer since
       const count = this.#spread(delivery, this.#receivers.consumersOf(address, local)) + told.size;
       if (count > 0 || uplink !== undefined) return;
       if (isLastTime) this.#undelivered += 1;
@@ -234,7 +233,7 @@ export class EventBus implements StreamBus {
     return delivery === undefined ? this.#hasRoom : this.#send(delivery, options.local);
   }
 
-  /** What is sent, after interceptors and codecs; `undefined`: an interceptor has stopped it. */
+  /** Returns the message after interceptors and codecs; `undefined`: an interceptor has stopped it. */
   #delivery(
     address: string,
     body: unknown,
@@ -254,7 +253,7 @@ export class EventBus implements StreamBus {
     return this.#queue.hasRoom && this.#receivers.hasRoom;
   }
 
-  /** Resolves when nothing that was sent waits any more. */
+  /** Resolves when no sent message waits any more. */
   async drained(): Promise<void> {
     if (!this.#hasRoom) await new Promise<void>((resolve) => this.#whenDrained.push(resolve));
     await this.#receivers.flush();
@@ -265,7 +264,7 @@ export class EventBus implements StreamBus {
     for (const resolve of this.#whenDrained.splice(0)) resolve();
   };
 
-  /** False when something waits on the way that it took. */
+  /** Returns false when messages wait on the way that it took. */
   #send(delivery: Delivery, local: Locality): boolean {
     const { address, waiter } = delivery;
     const receiver = this.#queue.has(address) ? undefined : this.#receivers.next(address, local);
@@ -317,7 +316,7 @@ export class EventBus implements StreamBus {
     return new BusAddress<Request, Reply>(this, string('address', name, 'a name'));
   }
 
-  /** Ends all consumers; requests that wait reject with `BUS_CLOSED`. A second call does nothing. */
+  /** Closes all consumers; waiting requests reject with `BUS_CLOSED`. A second call does nothing. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -337,7 +336,7 @@ export class EventBus implements StreamBus {
     if (this.#isClosed) throw busClosed();
   }
 
-  /** Who waits here for a consumer that is here, too: answers are copied, as between loops. */
+  /** Wraps a waiter for a consumer in the same loop: replies are copied, as between loops. */
   #near(waiter: Waiter | undefined): Waiter | undefined {
     if (waiter === undefined) return undefined;
     const settle = (outcome: Outcome): void => {
@@ -350,7 +349,7 @@ export class EventBus implements StreamBus {
     return { settle, whenOver: (callback) => waiter.whenOver(callback) };
   }
 
-  /** To all of these, each with a copy of its own; answers how many they are. */
+  /** Delivers to all of these, a copy for each; returns how many took it. */
   #spread(delivery: Delivery, consumers: readonly Consumer[], from?: Outlet): number {
     let count = 0;
     for (const [at, each] of consumers.entries()) {
@@ -362,8 +361,8 @@ export class EventBus implements StreamBus {
   }
 
   /**
-   * To whose turn it is now. Where nobody is known, once more in the next turn: by then every channel has
-   * been read since the sender may have heard of a consumer. The body is a copy.
+   * Delivers to the next consumer. Without one, tries once more in the next turn: by then every channel was
+   * read since the sender may have been notified of a consumer. The body is a copy.
    */
   #deliver(delivery: Delivery, local?: Locality, isLastTime = false): void {
     const { address } = delivery;
@@ -375,7 +374,7 @@ export class EventBus implements StreamBus {
     else this.#hand(receiver, delivery);
   }
 
-  /** To a peer, where nobody is left to hear that it cannot be sent but who waits for the answer. */
+  /** Sends to a peer; an error can only reach the waiter, since the caller has returned long ago. */
   #hand(peer: Outlet, delivery: Delivery): void {
     try {
       peer.take(delivery);
@@ -385,8 +384,8 @@ export class EventBus implements StreamBus {
   }
 
   /**
-   * Of a peer, which knows of consumers here: they alone, or it would go round and round. An uplink finds
-   * others when the last one that was here has just gone.
+   * Takes a message from a peer. Only consumers here may get it, or it would circulate; only from an uplink
+   * it goes to others when the last consumer here has just closed.
    */
   #receive(peer: Outlet, delivery: Delivery): void {
     if (this.#isClosed) {
@@ -432,7 +431,7 @@ export class EventBus implements StreamBus {
     }
   }
 
-  /** `undefined`: it cannot be, which the sender hears. */
+  /** Returns `undefined` when decoding fails; the sender gets the error. */
   #decoded(delivery: Delivery): Delivery | undefined {
     try {
       return this.#filters.decode(delivery);
@@ -442,7 +441,7 @@ export class EventBus implements StreamBus {
     }
   }
 
-  /** Tells whoever waits, else whoever listens to what is announced. */
+  /** Passes an error to the waiter, or else announces it on the diagnostics channel. */
   #lose({ address, waiter }: Delivery, error: CodedError): void {
     if (waiter !== undefined) {
       trySettle(waiter, address, { isDone: false, error });
@@ -452,7 +451,7 @@ export class EventBus implements StreamBus {
     announcements.busDropped.publish({ address, why: error.message });
   }
 
-  /** Calls `send` with a waiter; resolves with what that hears. */
+  /** Calls `send` with a waiter; resolves with the reply that it gets. */
   async #ask<Body>(
     address: string,
     options: ReplyRequestOptions,
@@ -464,7 +463,7 @@ export class EventBus implements StreamBus {
   }
 }
 
-/** A handler threw: that is the answer, or where nobody waits for one the program's to know. */
+/** A handler threw: the error is the reply, or without a waiter an uncaught exception of the program. */
 function failed(message: BusMessage, cause: unknown): void {
   if (message.isAwaited) {
     message.failWith(handlerError(message.address, cause));

@@ -1,23 +1,23 @@
-// Codecs of a program's own, as Vert.x has them: what a body is turned into before it travels, and back
-// where it arrives. The name of the codec goes with the message, as a header that nobody else sees.
-// Without one a body travels as the arguments of `run` do (context/).
+// Custom codecs, as in Vert.x: they encode a body before it travels, and decode it where it arrives. The
+// codec's name goes with the message, in a header that programs cannot see. Without a codec a body travels as
+// the arguments of `run` do (context/).
 
 import { CodedError } from '../errors.js';
 import { checkFunction, messageOf, string } from '../internal/index.js';
 import { type Content, codecHeader } from './message.js';
 
 export interface BusCodec<Value = unknown, Encoded = unknown> {
-  /** The same where it is sent and where it arrives. */
+  /** The same on both sides. */
   readonly name: string;
-  /** Bodies of exactly this class are encoded without being asked to. */
+  /** Bodies of exactly this class are encoded by default. */
   readonly type?: (new (...args: never[]) => Value) | undefined;
-  /** Returns what travels in place of the body: plain data, or bytes. */
+  /** Returns the substitute that travels: plain data, or bytes. */
   encode(body: Value): Encoded;
   /** Returns the body. */
   decode(encoded: Encoded): Value;
 }
 
-/** Until it is closed. */
+/** In force until it is closed. */
 export interface Registration extends Disposable {
   close(): void;
 }
@@ -40,7 +40,7 @@ interface Added {
 }
 
 export class Codecs {
-  /** The last of a name counts: several units of a loop may bring the same. */
+  /** The last one of a name counts: several units of a loop may add the same codec. */
   readonly #added: Added[] = [];
   readonly #byName = new Map<string, Added>();
   readonly #byType = new Map<unknown, Added>();
@@ -76,7 +76,7 @@ export class Codecs {
     }
   }
 
-  /** What travels, by the codec of this name or of its class, if there is one. Throws `BUS_CODEC_FAILED`. */
+  /** Encodes by the codec of this name or of the body's class, if there is one. Throws `BUS_CODEC_FAILED`. */
   encode(content: Content, name: string | undefined): Content {
     if (name === undefined && this.#byType.size === 0) return content;
     const { body, headers } = content;
@@ -97,7 +97,7 @@ export class Codecs {
     return { body: encoded, headers: Object.freeze({ ...headers, [codecHeader]: codec.name }) };
   }
 
-  /** What was encoded, or the same. Throws `BUS_CODEC_FAILED`. */
+  /** Decodes a body, or returns it unchanged. Throws `BUS_CODEC_FAILED`. */
   decode<C extends Content>(content: C): C {
     const { [codecHeader]: name, ...headers } = content.headers;
     if (name === undefined) return content;

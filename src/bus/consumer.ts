@@ -1,6 +1,6 @@
-// One who listens to an address: hands on messages one after the other, in the order in which they came,
-// and holds a bounded number while it is paused. A handler that goes on later is not waited for.
-// Not here: how one goes to another loop, which holds it, and then sends on what comes (hand-offs.ts).
+// A consumer of one address: calls its handler for one message after the other, in order of arrival, and
+// buffers a bounded number while it is paused. It does not wait for promises of the handler. Not here:
+// handing off to another loop, which holds the consumer and then forwards (hand-offs.ts).
 
 import { CodedError } from '../errors.js';
 import { integer } from '../internal/index.js';
@@ -8,15 +8,15 @@ import { Fifo } from './fifo.js';
 import { type Delivery, trySettle } from './message.js';
 import type { Outlet } from './peer.js';
 
-/** More than `maxBuffered` that wait while a consumer goes to another loop. */
+/** May wait beyond `maxBuffered` while a consumer moves to another loop. */
 export const maxHeldMessages = 100_000;
 
 export interface ConsumerHooks {
   /** Calls the handler. */
   readonly handle: (delivery: Delivery) => void;
-  /** It is gone; what it held comes back. */
+  /** Called when it is closed, with the messages that waited. */
   readonly onClose: (held: readonly Delivery[]) => void;
-  /** A message was lost; so many since there was room last. */
+  /** Called when a message was lost; `dropped`: how many since there last was room. */
   readonly onDrop: (dropped: number) => void;
 }
 
@@ -25,16 +25,16 @@ export class Consumer {
   readonly #hooks: ConsumerHooks;
   readonly #maxBuffered: number;
   readonly #held = new Fifo<Delivery>();
-  /** How many messages may be handed on. */
+  /** How many messages may still be delivered. */
   #demand = Infinity;
   #dropped = 0;
   #droppedInRow = 0;
   #isClosed = false;
   #isHandingOn = false;
   #isHeld = false;
-  /** Where messages go instead. */
+  /** Takes messages in place of the handler. */
   #divert: ((delivery: Delivery) => void) | undefined;
-  /** Sees what comes first; true: it has taken it. */
+  /** Called first with each message; true: it has taken it. */
   #gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined;
 
   /** @internal */
@@ -44,12 +44,12 @@ export class Consumer {
     this.#hooks = hooks;
   }
 
-  /** Messages that wait here. */
+  /** How many messages wait here. */
   get buffered(): number {
     return this.#held.length;
   }
 
-  /** Messages that were lost here, because too many waited. */
+  /** How many messages were lost here, because too many waited. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -58,27 +58,27 @@ export class Consumer {
     return this.#isClosed;
   }
 
-  /** No message is handed on any more; up to `maxBuffered` wait. */
+  /** Stops delivery; up to `maxBuffered` messages wait. */
   pause(): this {
     this.#demand = 0;
     return this;
   }
 
-  /** What waits is handed on, and what comes. */
+  /** Delivers what waits, and what comes. */
   resume(): this {
     this.#demand = Infinity;
     this.#handOn();
     return this;
   }
 
-  /** So many more messages are handed on, then it is paused again. Throws `OPTION_INVALID`. */
+  /** Delivers `count` more messages, then pauses again. Throws `OPTION_INVALID`. */
   fetch(count: number): this {
     this.#demand += integer('count', count, 1, Number.MAX_SAFE_INTEGER);
     this.#handOn();
     return this;
   }
 
-  /** Nothing comes any more; what waits goes to others, or is refused. */
+  /** Takes nothing more; waiting messages go to other consumers, or are refused. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -89,7 +89,9 @@ export class Consumer {
     this.close();
   }
 
-  /** Nothing is handed on until `release`, whatever the unit asks for; much more than usual waits. @internal */
+  /**
+   * Stops delivery until `release`, whatever the unit calls; the buffer is much larger meanwhile. @internal
+   */
   hold(): void {
     this.#isHeld = true;
   }
@@ -100,19 +102,19 @@ export class Consumer {
     this.#handOn();
   }
 
-  /** It takes nothing any more: what waits here and what comes goes to `to`. @internal */
+  /** From now on waiting and new messages go to `to`, and none to the handler. @internal */
   divert(to: (delivery: Delivery) => void): void {
     this.#isClosed = true;
     this.#divert = to;
     for (const delivery of this.#held.takeAll()) to(delivery);
   }
 
-  /** `gate` sees what comes first; true: it has taken it. @internal */
+  /** Sets a gate, which is called first with each message; true: it has taken it. @internal */
   guard(gate: ((delivery: Delivery, from: Outlet | undefined) => boolean) | undefined): void {
     this.#gate = gate;
   }
 
-  /** False when it is closed. `from`: the peer that sent it, none: this loop. @internal */
+  /** Returns false when it is closed. `from`: the peer that sent it; `undefined`: this loop. @internal */
   take(delivery: Delivery, from?: Outlet): boolean {
     if (this.#isClosed && this.#divert === undefined) return false;
     if (this.#gate?.(delivery, from)) return true;
@@ -121,7 +123,7 @@ export class Consumer {
     return true;
   }
 
-  /** As `take`, past the gate. @internal */
+  /** As `take`, without the gate. @internal */
   takePast(delivery: Delivery): boolean {
     if (this.#isClosed) return false;
     this.#accept(delivery);
@@ -140,7 +142,7 @@ export class Consumer {
     }
   }
 
-  /** It is lost, because too many wait. @internal */
+  /** Counts the message as lost, because too many wait. @internal */
   drop(delivery: Delivery): void {
     this.#dropped += 1;
     this.#droppedInRow += 1;
@@ -152,7 +154,7 @@ export class Consumer {
     trySettle(delivery.waiter, this.address, { isDone: false, error });
   }
 
-  /** A handler may ask for more: that is the business of the call that called it. */
+  /** A handler may call `fetch` or `resume`: the running call of this continues then. */
   #handOn(): void {
     if (this.#isHandingOn) return;
     this.#isHandingOn = true;

@@ -1,12 +1,12 @@
-// What a consumer in the sender's own loop gets of a body: a copy that nobody else can change, as if it
-// had come from another loop; memory of `shared()` is the same memory, as it would be there. Functions and
-// classes are themselves again: they were sent to where they came from.
+// Bodies for consumers in the sender's own loop: copies that nobody else can change, as if they had come from
+// another loop. Memory of `shared()` is the same memory, as in another loop. Functions and classes are the
+// originals: they came back to where they are from.
 
 import { type BlockStore, ByteReader, Codec, isImmutable } from '../channels/index.js';
 import { createImporter } from '../context/index.js';
 import { encodedOf, parentBuffers, parentExporter } from '../worker/index.js';
 
-/** Makes such copies; throws `TRANSFER_…` for what cannot travel. */
+/** Returns a function that makes such copies; it throws `TRANSFER_…` for what cannot travel. */
 export function createCopy(): (body: unknown) => unknown {
   const exporter = parentExporter();
   const importer = createImporter({ exporter, buffers: parentBuffers });
@@ -19,7 +19,7 @@ export function createCopy(): (body: unknown) => unknown {
         decode: (bytes) => importer.importValue(bytes),
       },
     });
-  // A thread has an arena as long as it needs one, and may have another later.
+  // A thread has an arena only while it needs one, and may have another later.
   let blocks: BlockStore | undefined;
   let codec = codecOf(blocks);
   return (body) => {
@@ -33,7 +33,7 @@ export function createCopy(): (body: unknown) => unknown {
       for (const id of packed.definitions) {
         if (known.has(id)) continue;
         known.add(id);
-        // What this process can send it has loaded: nothing is to be waited for.
+        // Everything that this process can send is loaded already: no promise to wait for.
         void importer.define(id, exporter.definition(id));
       }
       return codec.read(new ByteReader(Buffer.from(packed.bytes)));

@@ -1,4 +1,4 @@
-// The errors of the bus that more than one of its files gives.
+// Errors of the bus that several of its files throw.
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
@@ -12,7 +12,7 @@ export function noHandlers(address: string): CodedError {
   return new CodedError('BUS_NO_HANDLERS', message);
 }
 
-/** There is nobody to answer. */
+/** No requester waits for the reply. */
 export function nobodyWaits(address?: string): CodedError {
   const what = address === undefined ? 'this message' : `this message to ${address}`;
   return new CodedError('BUS_NO_HANDLERS', `nobody waits for an answer to ${what}`);
@@ -28,7 +28,7 @@ export function handlerError(address: string, cause: unknown): CodedError {
   return new CodedError('BUS_HANDLER_ERROR', text, { cause });
 }
 
-/** What a body that cannot travel is refused for. */
+/** The error that a body which cannot travel is refused with. */
 export function asCoded(address: string, cause: unknown): CodedError {
   if (cause instanceof CodedError) return cause;
   const text = `a message to ${address} cannot travel: ${messageOf(cause)}`;

@@ -1,6 +1,6 @@
-// What waits in line, however long that is: an array that is shifted costs more the longer it is.
+// A queue of any length: `shift` on a plain array costs more the longer the array is.
 
-/** From so many items that are gone on, their room is given back. */
+/** The array is compacted once so many items were removed. */
 const manyGone = 1024;
 
 export class Fifo<Item> {
@@ -15,11 +15,11 @@ export class Fifo<Item> {
     this.#items.push(item);
   }
 
-  /** The one that came first; `undefined`: there is none. */
+  /** Removes and returns the oldest item; `undefined`: the queue is empty. */
   shift(): Item | undefined {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#first];
-    this.#items[this.#first] = undefined; // nobody else keeps it
+    this.#items[this.#first] = undefined; // lets it be collected
     this.#first += 1;
     if (this.#first >= manyGone && this.#first * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#first);
@@ -28,7 +28,7 @@ export class Fifo<Item> {
     return item;
   }
 
-  /** All, in order; none is left. */
+  /** Removes and returns all items, in order. */
   takeAll(): Item[] {
     const all: Item[] = [];
     for (let item = this.shift(); item !== undefined; item = this.shift()) all.push(item);

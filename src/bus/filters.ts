@@ -1,5 +1,6 @@
-// What a program has added to a bus, as its messages pass it: interceptors and codecs on the way out, codecs
-// and interceptors on the way in. A bus without them pays for a look. Not here: what each does.
+// Interceptors and codecs that a program has added to a bus, in the order in which messages pass them.
+// Outbound: interceptors, then codecs; inbound: codecs, then interceptors. Without any they cost one check.
+// Not here: what each does.
 
 import { type BusCodec, Codecs, type Registration } from './codecs.js';
 import {
@@ -28,19 +29,19 @@ export class Filters {
     return this.#codecs.add(codec);
   }
 
-  /** An answer as it travels. Throws `BUS_CODEC_FAILED`. */
+  /** Encodes a reply. Throws `BUS_CODEC_FAILED`. */
   encode(content: Content, codec: string | undefined): Content {
     return this.#codecs.encode(content, codec);
   }
 
-  /** The answer that has travelled. Throws `BUS_CODEC_FAILED`. */
+  /** Decodes a reply. Throws `BUS_CODEC_FAILED`. */
   decode<C extends Content>(content: C): C {
     return this.#codecs.decode(content);
   }
 
   /**
-   * As it is sent; `undefined`: an interceptor has stopped it, which whoever waits has heard. Throws
-   * `BUS_CODEC_FAILED`, and what an interceptor throws.
+   * Returns the message to send; `undefined`: an interceptor has stopped it, and a waiter has the error.
+   * Throws `BUS_CODEC_FAILED`, and what an interceptor throws.
    */
   pass(delivery: Delivery, codec: string | undefined): Delivery | undefined {
     const passed = this.#through(this.#outbound, delivery);
@@ -49,7 +50,7 @@ export class Filters {
     return content === passed ? passed : { ...passed, ...content };
   }
 
-  /** As a handler gets what was decoded; else as `pass`. */
+  /** Returns the decoded message for a handler; else as `pass`. */
   receive(decoded: Delivery): Delivery | undefined {
     return this.#through(this.#inbound, decoded);
   }

@@ -1,19 +1,20 @@
-// How a consumer goes from one loop's bus to another's, its successor there, while others send to it: nothing
-// is lost or comes twice, and what one of them sends comes in its order. The old home holds what comes. It
-// then gives that to the successor, and what still comes to it, through one stream; and says to its peers that
-// the consumer `moved`. Each of them sends to the successor from then on, and says to both homes that it has
-// `switched`: to the old one behind the last message that it sends there, to the new one ahead of the
-// first. The old home passes that on in its stream, and until then the successor keeps aside what this peer
-// sends straight to it. Nobody waits for anybody else: a peer that is blocked switches later. When all have
-// switched the old consumer has `ended`.
+// Hand-offs: a consumer moves from one loop's bus (the source) to its successor at another (the target) while
+// others send to it. No message is lost or comes twice, and messages of one sender stay in order.
 //
-// An uplink knows both homes for a while. The new one catches up with it before the successor is known there and
-// after, and the old one before it says `ended`: so all comes one way or the other, and what comes both ways
-// the successor takes once (publications.ts).
+// The source holds what arrives. It then forwards that, and what still arrives, to the successor through one
+// stream, and notifies its peers that the consumer has `moved`. Each peer sends to the successor from then on
+// and notifies both buses that it has `switched`: the source after its last message there, the target before
+// its first. The source passes that notice on in its stream; until then the successor sets aside what this
+// peer sends straight to it. Nobody waits for anybody else: a blocked peer switches later. When all have
+// switched, the source announces `ended`.
 //
-// A way has a token: what goes through the stream is addressed to it. The two ends of a way are in
-// outgoing-hand-off.ts and incoming-hand-off.ts, the third side, which sends, is here.
-// Not here: the unit and its state (units/), who decides that it moves.
+// An uplink has subscriptions of both buses for a while. The target catches up with it before the successor
+// subscribes and after, and the source before it announces `ended`. So every message comes one way or the
+// other, and the successor takes one that comes both ways once (publications.ts).
+//
+// A hand-off has a token: messages in its stream are addressed to it. Its two ends are outgoing-hand-off.ts
+// and incoming-hand-off.ts; the third party, which sends, is here.
+// Not here: the unit and its state, and the decision to move it (units/).
 
 import { randomUUID } from 'node:crypto';
 import type { Consumer } from './consumer.js';
@@ -25,30 +26,30 @@ import type { HandOffNote } from './protocol.js';
 import type { Receivers } from './receivers.js';
 import type { TurnQueue } from './turn-queue.js';
 
-/** What ways need of their bus. */
+/** The parts of a bus that hand-offs use. */
 export interface HandOffsParts {
   readonly receivers: Receivers;
   readonly queue: TurnQueue;
-  /** To a peer; what cannot travel is told to who waits for it. */
+  /** Sends to a peer; a waiter gets the error of a body that cannot travel. */
   readonly hand: (peer: Peer, delivery: Delivery) => void;
-  /** To whose turn it is, where the successor is gone. */
+  /** Delivers to another consumer, because the successor is gone. */
   readonly passOn: (delivery: Delivery) => void;
 }
 
-/** A consumer of a peer that goes elsewhere, as one sees it who sends to it. */
+/** A moved consumer of a peer, as one of its senders has it. */
 interface Move {
   readonly address: string;
   readonly from: Peer;
-  /** The name of the bus to which it goes. */
+  /** The name of the target bus. */
   readonly to: string;
 }
 
 export class HandOffs {
-  /** Of this bus, among all. */
+  /** The unique name of this bus. */
   readonly name = randomUUID();
   readonly #parts: HandOffsParts;
   readonly #names = new Map<Peer, string>();
-  /** By their tokens. */
+  /** By token, as the next two. */
   readonly #outgoing = new Map<string, OutgoingHandOff>();
   readonly #incoming = new Map<string, IncomingHandOff>();
   readonly #moves = new Map<string, Move>();
@@ -70,12 +71,12 @@ export class HandOffs {
     for (const each of this.#incoming.values()) each.peerEnded(peer, name);
   }
 
-  /** There is room again on the way to peers. */
+  /** Peers have room again. */
   drained(): void {
     for (const each of this.#outgoing.values()) each.flush();
   }
 
-  /** The bus is closed: what was on a way comes back. */
+  /** Returns undelivered messages, because the bus is closed. */
   close(): Delivery[] {
     return [...this.#outgoing.values()].flatMap((each) => each.takeAll());
   }
@@ -90,12 +91,12 @@ export class HandOffs {
     return undefined;
   }
 
-  /** Whether the bus with this name is a peer. */
+  /** True: the bus with this name is a peer. */
   knows(name: string): boolean {
     return this.#peerNamed(name) !== undefined;
   }
 
-  /** A consumer that nobody knows of until the one comes whose successor it is, or until `show`. */
+  /** Adds a successor, which is not announced to peers before its consumer arrives, or before `activate`. */
   addSuccessor(consumer: Consumer, isLocal: boolean): void {
     const token = `${consumer.address} ${randomUUID()}`;
     const { receivers, passOn } = this.#parts;
@@ -111,7 +112,7 @@ export class HandOffs {
     this.#incoming.set(token, incoming);
   }
 
-  /** Those of these consumers that are successors still. */
+  /** Returns those of the consumers that are still successors. */
   successorsAmong(consumers: ReadonlySet<Consumer>): Successor[] {
     return this.#incomingOf(consumers).map(({ successor }) => successor);
   }
@@ -120,20 +121,20 @@ export class HandOffs {
     return [...this.#incoming.values()].filter((each) => consumers.has(each.consumer));
   }
 
-  /** The consumers whose successors these are come from the bus with this name; when it is gone they will not. */
+  /** Sets the source bus of these successors; if it is gone, they become ordinary consumers. */
   expect(consumers: ReadonlySet<Consumer>, from: string): void {
     const isThere = this.#peerNamed(from) !== undefined;
     for (const each of this.#incomingOf(consumers)) each.expect(isThere ? from : undefined);
   }
 
-  /** Resolves when nothing of these comes from an old home any more. */
+  /** Resolves when no source forwards to any of these any more. */
   async arrived(consumers: ReadonlySet<Consumer>): Promise<void> {
     await Promise.all(this.#incomingOf(consumers).map(({ opened }) => opened));
   }
 
   /**
-   * The consumer goes to its successor at the bus with this name; what it holds goes there first. False when
-   * that bus is no peer: then nothing has happened.
+   * Hands off a consumer to its successor at the bus `to`; held messages are forwarded first. Returns false,
+   * and does nothing, when that bus is no peer.
    */
   handOff(consumer: Consumer, isLocal: boolean, { to, token }: HandOffRoute): boolean {
     const peer = this.#peerNamed(to);
@@ -152,12 +153,12 @@ export class HandOffs {
     return true;
   }
 
-  /** A successor of nobody at the bus with this name is a consumer like any. */
-  show(to: string, token: string): void {
+  /** Makes a successor at the bus `to` that has no predecessor an ordinary consumer. */
+  activate(to: string, token: string): void {
     this.#peerNamed(to)?.note({ type: 'ended', token });
   }
 
-  /** Of nobody, where none is on his way. */
+  /** The successor's consumer was closed: forgets it, unless a consumer is on its way to it. */
   successorClosed(consumer: Consumer): void {
     for (const [token, each] of this.#incoming) {
       if (each.consumer !== consumer) continue;
@@ -171,7 +172,7 @@ export class HandOffs {
     return this.#parts.receivers.catchUp();
   }
 
-  /** Whether it came through a stream, and is taken care of. */
+  /** Returns true when the message came through a stream; it is delivered then. */
   takeForwarded(delivery: Delivery): boolean {
     const incoming = this.#incoming.size === 0 ? undefined : this.#incoming.get(delivery.address);
     incoming?.takeForwarded(delivery);
@@ -203,7 +204,7 @@ export class HandOffs {
     }
   }
 
-  /** The peer counts it no more, but gets its messages until we have switched. */
+  /** The peer has it in its count no more, but gets its messages until this bus has switched. */
   #moved(
     from: Peer,
     { token, address, consumers, to }: Extract<HandOffNote, { type: 'moved' }>,
@@ -215,7 +216,7 @@ export class HandOffs {
     if (to === this.name || this.#peerNamed(to) !== undefined) this.#plan(token);
   }
 
-  /** Behind what was sent to the address in this turn: its receivers are chosen already. */
+  /** Queued after the messages sent to the address in this turn: their receivers are chosen already. */
   #plan(token: string): void {
     const move = this.#moves.get(token);
     if (move !== undefined) this.#parts.queue.again(move.address, () => this.#switch(token));
@@ -239,7 +240,7 @@ export class HandOffs {
     }
   }
 
-  /** Told to both homes; the new one counts itself from now on. */
+  /** Both buses get this notice; the target has the successor in its own count from now on. */
   #switched(peer: Peer, { token, address, by }: Extract<HandOffNote, { type: 'switched' }>): void {
     const outgoing = this.#outgoing.get(token);
     if (outgoing !== undefined) {

@@ -1,6 +1,7 @@
-// The new end of a consumer's way to this bus (hand-offs.ts): its successor, which gets what the old home sends on
-// first, and of each who sends straight to it nothing before the old home has said that this is all of his.
-// What other machines send waits until the old home has begun to give: before that it may still stay.
+// The target side of a hand-off (hand-offs.ts): the successor of a consumer, on this bus. It first gets what
+// the source bus forwards. Messages that a sender sends straight to it are set aside until the source has
+// reported that it forwarded all of that sender's. Messages from other machines wait until the source has
+// begun to forward: before that the consumer may still stay there.
 
 import { defer } from '../internal/index.js';
 import { type Consumer, maxHeldMessages } from './consumer.js';
@@ -10,7 +11,7 @@ import { parseHandedOn } from './protocol.js';
 import { Publications } from './publications.js';
 import type { Receivers } from './receivers.js';
 
-/** A successor that waits for its consumer. */
+/** A successor that is ready for its consumer's messages. */
 export interface Successor {
   readonly address: string;
   readonly isLocal: boolean;
@@ -22,33 +23,33 @@ export interface IncomingParts {
   readonly consumer: Consumer;
   readonly isLocal: boolean;
   readonly receivers: Receivers;
-  /** The name of a peer's bus, if it was told. */
+  /** Returns the name of a peer's bus; `undefined`: not received yet. */
   readonly nameOf: (peer: Outlet) => string | undefined;
   readonly passOn: (delivery: Delivery) => void;
-  /** It is a consumer like any. */
+  /** Called when it has become an ordinary consumer. */
   readonly onOpen: () => void;
 }
 
-/** Who sends: a peer, or this bus. */
+/** A peer, or this bus. */
 type Sender = Outlet | 'here';
 
-/** What the uplink brings, among what is kept aside by the names of buses. */
+/** The uplink's key in `#aside`, beside names of buses. */
 const far = 'far';
 
 export class IncomingHandOff {
-  /** Resolves when the old home is no more. */
+  /** Resolves when the source bus forwards nothing more. */
   readonly opened: Promise<void>;
   readonly #opened = defer<void>();
   readonly #parts: IncomingParts;
-  /** The name of the bus from which it comes. */
+  /** The name of the source bus. */
   #from: string | undefined;
-  /** Who sends straight to it, by the names of their buses. */
+  /** Senders that send straight to it, with the names of their buses. */
   readonly #entered = new Map<Sender, string>();
-  /** The names of those of whom nothing comes from the old home any more. */
+  /** Names of buses of which the source forwards nothing more. */
   readonly #passed = new Set<string>();
-  /** The old home is no more. */
+  /** True: the source bus has ended the hand-off. */
   #isAlone = false;
-  /** What came too early, by who sent it. */
+  /** Messages that came too early, by sender. */
   readonly #aside = new Map<string, Delivery[]>();
   #asideCount = 0;
   readonly #publications = new Publications();
@@ -60,13 +61,13 @@ export class IncomingHandOff {
     consumer.guard(
       (delivery, from) => this.#isRepeated(delivery) || this.#isKeptAside(delivery, from),
     );
-    // Other machines send to both homes for a while: of them order is not kept.
+    // Other machines send to both buses for a while: their order is not kept.
     const isSeen = (by: Outlet): boolean =>
       receivers.isUplink(by) ? this.isExpected : this.#isSeenBy(by);
     if (!isLocal) receivers.setOpen(consumer, 1, { isReached: isSeen, isTold: isSeen });
   }
 
-  /** Who has switched will enter: what it sent before is not for the successor. */
+  /** True: `peer` has switched, or will switch: what it sent before is not for the successor. */
   #isSeenBy(peer: Outlet): boolean {
     if (this.#entered.has(peer)) return true;
     const name = this.#parts.nameOf(peer);
@@ -86,14 +87,14 @@ export class IncomingHandOff {
     return this.#from !== undefined;
   }
 
-  /** `undefined`: from nobody any more. */
+  /** Sets the source bus; `undefined`: there is none any more. */
   expect(from: string | undefined): void {
     this.#from = from;
     if (from === undefined) this.#open();
     else if (!this.#parts.isLocal) this.#parts.receivers.tellUplink(this.consumer.address);
   }
 
-  /** From now on this peer, or where there is none this bus, sends straight to it. */
+  /** From now on this peer, or this bus if `undefined`, sends straight to it. */
   enter(peer: Peer | undefined, name: string): void {
     this.#entered.set(peer ?? 'here', name);
     const { consumer, receivers } = this.#parts;
@@ -101,7 +102,7 @@ export class IncomingHandOff {
     if (this.#isAlone) this.#openIfAll();
   }
 
-  /** All that this one has sent to the old home has come. */
+  /** The source has forwarded all that this bus had sent there. */
   pass(name: string): void {
     if (name === this.#from) this.pass(far);
     this.#passed.add(name);
@@ -111,7 +112,7 @@ export class IncomingHandOff {
     for (const delivery of early) this.#give(delivery);
   }
 
-  /** It is a publication that has come by the old home. */
+  /** True: a publication that was already received by way of the source. */
   #isRepeated({ origin }: Delivery): boolean {
     return origin !== undefined && !this.#publications.takesStraight(origin);
   }
@@ -131,7 +132,7 @@ export class IncomingHandOff {
     return true;
   }
 
-  /** From the old home. */
+  /** Takes a message that the source has forwarded. */
   takeForwarded(delivery: Delivery): void {
     const { body, isPublished, origin } = parseHandedOn(delivery.body);
     if (origin !== undefined && !this.#publications.takesHandedOn(origin)) return;
@@ -139,23 +140,23 @@ export class IncomingHandOff {
     this.#give({ ...delivery, address, body, isPublished, origin });
   }
 
-  /** Its consumer was closed: what waits for the old home goes to others. */
+  /** Its consumer was closed: messages that wait for the source go to other consumers. */
   consumerClosed(): void {
     this.pass(far);
   }
 
-  /** Where the consumer was closed meanwhile, to others. */
+  /** Passes the message on to other consumers when its own was closed meanwhile. */
   #give(delivery: Delivery): void {
     if (!this.consumer.takePast(delivery)) this.#parts.passOn(delivery);
   }
 
   peerEnded(peer: Peer, name: string | undefined): void {
-    this.#entered.delete(peer); // what was kept aside of it comes in its turn
+    this.#entered.delete(peer); // messages set aside of it are delivered in their turn
     if (name !== undefined && name === this.#from) this.#open();
     else if (this.#isAlone) this.#openIfAll();
   }
 
-  /** Nothing comes from the old home any more. */
+  /** The source forwards nothing more. */
   end(): void {
     this.#isAlone = true;
     this.pass(far);
@@ -165,7 +166,7 @@ export class IncomingHandOff {
       return;
     }
     receivers.setHere(consumer, 1);
-    if (!isLocal) receivers.tellAll(consumer.address); // those who came later
+    if (!isLocal) receivers.tellAll(consumer.address); // peers that were attached later
     this.#openIfAll();
   }
 
@@ -174,7 +175,7 @@ export class IncomingHandOff {
     this.#open();
   }
 
-  /** It is a consumer like any. */
+  /** Makes it an ordinary consumer. */
   #open(): void {
     const { consumer, isLocal, receivers, onOpen } = this.#parts;
     onOpen();

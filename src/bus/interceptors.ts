@@ -1,6 +1,6 @@
-// Functions that see every message of a loop's bus before it is sent, or before its handler is called, as
-// Vert.x's interceptors: for what all messages have in common, such as headers, counting or permission.
-// Not theirs: answers, and what manycore's own parts send each other.
+// Interceptors, as in Vert.x: functions that see every message of a loop's bus before it is sent, or before
+// its handler is called. Used for what all messages have in common, such as headers, counting or permission.
+// They do not see replies, nor messages between parts of manycore.
 
 import { CodedError } from '../errors.js';
 import { checkFunction, ownOptions } from '../internal/index.js';
@@ -12,29 +12,29 @@ export interface InterceptedMessage {
   readonly address: string;
   readonly body: unknown;
   readonly headers: BusHeaders;
-  /** It is a request. */
+  /** True: a request. */
   readonly isAwaited: boolean;
-  /** To all consumers, not to one of them. */
+  /** True: for all consumers, not for one of them. */
   readonly isPublished: boolean;
 }
 
-/** What goes on in place of the message; what is left out stays. */
+/** The fields to replace; those left out stay. */
 export interface InterceptedChange {
   readonly body?: unknown;
   readonly headers?: BusHeaders | undefined;
 }
 
 /**
- * Returns nothing, what is changed, or false: then the message goes no further, and a request rejects with
- * `BUS_INTERCEPTED`. What it throws is thrown to the sender, or taken as thrown by the handler.
+ * Returns nothing, the fields to replace, or false: then the message goes no further, and a request rejects
+ * with `BUS_INTERCEPTED`. An exception is thrown to the sender, or counts as one of the handler.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function without `return` is one, too
 export type Interceptor = (message: InterceptedMessage) => InterceptedChange | false | void;
 
 export interface Interceptors {
-  /** Before a message is sent here, to whomever. */
+  /** Called before a message is sent here. */
   readonly outbound?: Interceptor | undefined;
-  /** Before a handler that is here is called, with each handler's message. */
+  /** Called before each handler here, with its message. */
   readonly inbound?: Interceptor | undefined;
 }
 
@@ -50,7 +50,7 @@ function wrongAnswer(): CodedError {
   return new CodedError('OPTION_INVALID', message);
 }
 
-/** Those of one direction, in the order in which they were added. */
+/** The interceptors of one direction, in the order in which they were added. */
 export class InterceptorChain {
   readonly #interceptors: Interceptor[] = [];
 
@@ -67,7 +67,7 @@ export class InterceptorChain {
     if (at >= 0) this.#interceptors.splice(at, 1);
   }
 
-  /** What goes on; `undefined`: nothing does. Throws what one of them throws. */
+  /** Returns the message that goes on; `undefined`: it was stopped. Throws what an interceptor throws. */
   pass(delivery: Delivery): Delivery | undefined {
     let passed = delivery;
     for (const each of [...this.#interceptors]) {
@@ -86,7 +86,7 @@ export class InterceptorChain {
   }
 }
 
-/** Adds to both chains what there is for them. Throws `OPTION_INVALID`. */
+/** Adds the interceptors to their chains. Throws `OPTION_INVALID`. */
 export function addInterceptors(
   interceptors: Interceptors,
   chains: { readonly outbound: InterceptorChain; readonly inbound: InterceptorChain },
@@ -102,7 +102,7 @@ export function addInterceptors(
   return { close, [Symbol.dispose]: close };
 }
 
-/** A function of its own: the same may be added twice. */
+/** Wraps the function in one of its own: the same may be added twice. */
 function own(name: string, interceptor: Interceptor | undefined): Interceptor | undefined {
   if (interceptor === undefined) return undefined;
   checkFunction(name, interceptor);

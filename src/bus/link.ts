@@ -1,5 +1,5 @@
-// A peer over a channel: its end of the conversation of two buses. Not here: what a bus does with what
-// comes (bus.ts), and how values travel (worker/link.ts).
+// A peer over a channel: one end of the connection of two buses. Not here: handling of messages (bus.ts), and
+// how values travel (worker/link.ts).
 
 import type { ByteReader, ChannelEnd } from '../channels/index.js';
 import { createExporter, createImporter } from '../context/index.js';
@@ -19,29 +19,29 @@ import {
   parseMessage,
 } from './protocol.js';
 
-/** A number that nobody waits under. */
+/** The number of a message without a waiter. */
 const nobody = 0;
-/** What may wait for a peer that reads slower than others write. */
+/** May wait for a peer that reads slower than others write. */
 const maxWaitingFrames = 10_000;
 const maxWaitingBytes = 2 ** 20;
 
-/** Addresses that have a number at a time: programs may make up a new one for every message. */
+/** Addresses that have a number at a time; programs may use a new address for every message. */
 const maxNumberedAddresses = 4096;
 
 const messageKinds = { plain: busFrame.message, withHeaders: busFrame.messageWithHeaders };
 const publishedKinds = { plain: busFrame.published, withHeaders: busFrame.publishedWithHeaders };
 
 export class BusLink implements Peer {
-  /** Resolves when the peer is gone, with what its channel ended for. */
+  /** Resolves when the peer is gone, with the error that ended its channel. */
   readonly closed: Promise<Error | undefined>;
-  /** Resolves when the peer has told which consumers it had, or is gone. */
+  /** Resolves when the peer has announced its consumers, or is gone. */
   readonly announced: Promise<void>;
   readonly #link: Link;
   readonly #attached: Attached;
-  /** Who waits for an answer of the peer, by the number that was sent. */
+  /** Waiters for replies of the peer, by request number. */
   readonly #waiters = new Map<number, Waiter>();
   readonly #announced = defer<void>();
-  /** Of addresses, as they were told to the peer, and as it told them. */
+  /** Numbers of addresses: those sent to the peer, and those received from it. */
   readonly #numbers = new Map<string, number>();
   readonly #addresses: string[] = [];
   #lastNumber = nobody;
@@ -53,7 +53,7 @@ export class BusLink implements Peer {
       closed = resolve;
     });
     this.announced = this.#announced.promise;
-    // Of this channel alone: memory has a name only where the channel has an arena.
+    // For this channel alone: a block has a name only where the channel has an arena.
     const buffers = bufferCarrier(() => end.blocks);
     const exporter = createExporter({ buffers });
     this.#link = new Link({
@@ -66,7 +66,7 @@ export class BusLink implements Peer {
         onDrain: () => this.#attached.drained(),
         onClose: (error) => {
           this.#ended();
-          this.#link.close(); // or this end would stay open for a peer that is gone
+          this.#link.close(); // else this end would stay open for a peer that is gone
           closed(error);
         },
       },
@@ -105,14 +105,14 @@ export class BusLink implements Peer {
     else this.#withNumber(waiter, (number) => this.#link.post(kind, number, target, value));
   }
 
-  /** Told the first time. */
+  /** Returns the number of an address; a new one is sent to the peer first. */
   #numberOf(address: string): number {
     const known = this.#numbers.get(address);
     if (known !== undefined) return known;
     let number = this.#numbers.size;
     const [oldest] = number < maxNumberedAddresses ? [] : this.#numbers;
     if (oldest !== undefined) {
-      number = oldest[1]; // all that was sent with it comes before it is told again
+      number = oldest[1]; // messages with the old meaning arrive before the new one
       this.#numbers.delete(oldest[0]);
     }
     this.#numbers.set(address, number);
@@ -120,7 +120,7 @@ export class BusLink implements Peer {
     return number;
   }
 
-  /** Nothing is sent any more; what was sent is read by the peer. */
+  /** Sends nothing more; the peer still reads what was sent. */
   close(): void {
     this.#ended();
     this.#link.close();
@@ -142,7 +142,7 @@ export class BusLink implements Peer {
     for (const waiter of waiters) waiter.settle({ isDone: false, error: consumerLost() });
   }
 
-  /** Calls `send` with a number for `waiter`, which is free again once that hears or gives up. */
+  /** Calls `send` with a number for `waiter`, which is free again once that is settled or gives up. */
   #withNumber(waiter: Waiter | undefined, send: (number: number) => void): void {
     if (waiter === undefined) {
       send(nobody);
@@ -203,7 +203,7 @@ export class BusLink implements Peer {
     return this.#link.codec.read(body);
   }
 
-  /** What cannot be read here is the sender's to know, where it waits. */
+  /** A message that cannot be read is an error for the sender, if it waits. */
   #receiveMessage(kind: number, number: number, target: number, bytes: ByteReader): void {
     const waiter = number === nobody ? undefined : this.#waiterAt(number);
     const address = parseAddress(this.#addresses[target]);
@@ -237,17 +237,17 @@ export class BusLink implements Peer {
     this.#settle(number, { isDone: true, body, headers, waiter });
   }
 
-  /** Or it has given up, and will not answer the answer. */
+  /** The waiter may have given up: then a reply to the reply fails. */
   #settle(number: number, outcome: Outcome): void {
     const waiter = this.#waiters.get(number);
-    this.#waiters.delete(number); // also for one who passed a request on, and is never over
+    this.#waiters.delete(number); // also for a waiter that passed a request on, and is never over
     if (waiter !== undefined) waiter.settle(outcome);
     else if (outcome.isDone) {
       outcome.waiter?.settle({ isDone: false, error: nobodyWaits() });
     }
   }
 
-  /** Who waits at the peer under this number. */
+  /** Returns the waiter at the peer with this number. */
   #waiterAt(number: number): Waiter {
     const settle = (outcome: Outcome): void => {
       if (outcome.isDone) {
@@ -262,6 +262,6 @@ export class BusLink implements Peer {
         this.#link.post(busFrame.failure, number, 0, [code, message, failureCode]);
       }
     };
-    return { settle, whenOver: () => {} }; // it is the peer that knows
+    return { settle, whenOver: () => {} }; // only the peer can detect that
   }
 }

@@ -1,19 +1,20 @@
-// What a consumer gets, and how it answers. Not here: how a message came, and who waits (bus.ts).
+// A message as a consumer gets it, and replies to it. Not here: its way to the consumer, and the requests
+// that wait (bus.ts).
 
 import { CodedError } from '../errors.js';
 import { announcements, integer, invalid, messageOf } from '../internal/index.js';
 import { nobodyWaits } from './errors.js';
 
-/** Names are compared as they are written. */
+/** Names are case-sensitive. */
 export type BusHeaders = Readonly<Record<string, string>>;
 
-/** Of all that were sent without. */
+/** The headers of messages without headers. */
 export const noHeaders: BusHeaders = Object.freeze({});
 
 /** Names the codec of a body (codecs.ts). */
 export const codecHeader = 'manycore-codec';
 
-/** What was given, once and for all. Throws `OPTION_INVALID`. */
+/** Returns a checked and frozen copy. Throws `OPTION_INVALID`. */
 export function headersOf(given: BusHeaders | undefined): BusHeaders {
   if (given === undefined) return noHeaders;
   for (const [name, value] of Object.entries(given)) {
@@ -24,26 +25,26 @@ export function headersOf(given: BusHeaders | undefined): BusHeaders {
   return Object.freeze({ ...given });
 }
 
-/** How a request ended. */
+/** The end of a request. */
 export type Outcome =
   | {
       readonly isDone: true;
       readonly body: unknown;
       readonly headers: BusHeaders;
-      /** Who waits for an answer to the answer. */
+      /** Waits for a reply to the reply. */
       readonly waiter: Waiter | undefined;
     }
   | { readonly isDone: false; readonly error: CodedError };
 
-/** Who waits for an answer; only the first one counts. */
+/** A requester that waits for a reply; only the first one counts. */
 export interface Waiter {
-  /** Throws for a body that cannot travel: then it is still waited for. */
+  /** Throws for a body that cannot travel: then it still waits. */
   settle(outcome: Outcome): void;
-  /** Called once nobody waits any more, for whatever reason. */
+  /** Calls `callback` once it does not wait any more, for whatever reason. */
   whenOver(callback: () => void): void;
 }
 
-/** As `settle`, where nobody is left to hear that it did not work: an answer that cannot be sent is told. */
+/** As `settle`, for callers that cannot handle an error: a reply that cannot be sent is announced. */
 export function trySettle(waiter: Waiter | undefined, address: string, outcome: Outcome): void {
   try {
     waiter?.settle(outcome);
@@ -52,22 +53,22 @@ export function trySettle(waiter: Waiter | undefined, address: string, outcome: 
   }
 }
 
-/** Of a publication that an uplink brought: the same in every loop. Numbers of one sender grow. */
+/** Identifies a publication that an uplink brought; the same in every loop. A sender's numbers grow. */
 export interface Origin {
   readonly sender: string;
   readonly number: number;
 }
 
-/** On its way to a consumer. */
+/** A message on its way to a consumer. */
 export interface Delivery {
   readonly address: string;
   readonly body: unknown;
   readonly headers: BusHeaders;
-  /** `undefined` where nobody waits. */
+  /** `undefined`: no requester waits. */
   readonly waiter: Waiter | undefined;
-  /** To all consumers, not to one of them. */
+  /** True: for all consumers, not for one of them. */
   readonly isPublished: boolean;
-  /** Of a publication that an uplink brought. */
+  /** Set for a publication that an uplink brought. */
   readonly origin?: Origin | undefined;
 }
 
@@ -83,17 +84,17 @@ export interface ReplyRequestOptions extends ReplyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What a message carries. */
+/** The body and headers of a message. */
 export interface Content {
   readonly body: unknown;
   readonly headers: BusHeaders;
 }
 
-/** The bus on which a message came. */
+/** The bus on which a message arrived, as the message uses it. */
 export interface Asker {
-  /** As it travels. Throws `BUS_CODEC_FAILED`. */
+  /** Returns the content as it travels. Throws `BUS_CODEC_FAILED`. */
   encode(content: Content, codec: string | undefined): Content;
-  /** Calls `send` with a waiter; resolves with what that hears. */
+  /** Calls `send` with a waiter; resolves with the reply that it gets. */
   ask(
     address: string,
     options: ReplyRequestOptions,
@@ -101,7 +102,7 @@ export interface Asker {
   ): Promise<BusMessage>;
 }
 
-/** Of `fail`, as Vert.x has them: any number that the two sides agree on. */
+/** Limit of `fail`'s number, in both directions; as in Vert.x the two sides agree on its meaning. */
 const maxFailureCode = 2 ** 31 - 1;
 
 export class BusMessage<Body = unknown> {
@@ -115,7 +116,7 @@ export class BusMessage<Body = unknown> {
   /** @internal */
   constructor(delivery: Delivery, asker: Asker) {
     const { address, headers, waiter } = delivery;
-    const { body }: { readonly body: Body } = Object(delivery); // as whoever asked says that it is
+    const { body }: { readonly body: Body } = Object(delivery); // the type that the requester has declared
     this.address = address;
     this.body = body;
     this.headers = headers;
@@ -123,14 +124,14 @@ export class BusMessage<Body = unknown> {
     this.#asker = asker;
   }
 
-  /** Whether somebody waits for an answer that was not given. */
+  /** True: a requester waits, and no reply was given. */
   get isAwaited(): boolean {
     return this.#waiter !== undefined && !this.#isAnswered;
   }
 
   /**
-   * Answers a request; where nobody waits nothing happens. Throws `BUS_REPLIED` the second time,
-   * `BUS_CODEC_FAILED`, or what is thrown for a body that cannot travel: then it was not answered.
+   * Replies to a request; does nothing for other messages. Throws `BUS_REPLIED` the second time,
+   * `BUS_CODEC_FAILED`, or the error of a body that cannot travel: then no reply was sent.
    */
   reply(body: unknown, options: ReplyOptions = {}): void {
     this.#answer({ isDone: true, ...this.#encoded(body, options), waiter: undefined });
@@ -141,8 +142,8 @@ export class BusMessage<Body = unknown> {
   }
 
   /**
-   * Answers a request, and waits for what the other side says to that. Rejects as `request` does, with
-   * `BUS_NO_HANDLERS` where nobody waits, and as `reply` throws.
+   * Replies to a request, and waits for a reply to that. Rejects as `request` does, with `BUS_NO_HANDLERS`
+   * where no requester waits, and with what `reply` throws.
    */
   async replyAndRequest(body: unknown, options: ReplyRequestOptions = {}): Promise<BusMessage> {
     const content = this.#encoded(body, options);
@@ -152,14 +153,14 @@ export class BusMessage<Body = unknown> {
     });
   }
 
-  /** Answers that it cannot be done: the request rejects with `BUS_FAILED`. Throws as `reply` does. */
+  /** Replies with a failure: the request rejects with `BUS_FAILED`. Throws as `reply` does. */
   fail(failureCode: number, message: string): void {
     integer('failureCode', failureCode, -maxFailureCode, maxFailureCode);
     const error = Object.assign(new CodedError('BUS_FAILED', message), { failureCode });
     this.#answer({ isDone: false, error });
   }
 
-  /** What the handler threw; throws nothing. @internal */
+  /** Replies with the error that the handler threw; throws nothing. @internal */
   failWith(error: CodedError): void {
     if (this.#isAnswered) return;
     this.#isAnswered = true;

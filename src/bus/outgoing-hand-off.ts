@@ -1,5 +1,5 @@
-// The old end of a consumer's way to another bus (hand-offs.ts): what it held, and what comes until all who
-// send to it have switched, goes to its successor in one stream.
+// The source side of a hand-off (hand-offs.ts): forwards to the successor, in one stream, the messages that
+// the consumer held and those that arrive until all senders have switched.
 
 import { type Consumer, maxHeldMessages } from './consumer.js';
 import { Fifo } from './fifo.js';
@@ -9,9 +9,9 @@ import { writeHandedOn } from './protocol.js';
 import type { Receivers } from './receivers.js';
 import type { TurnQueue } from './turn-queue.js';
 
-/** Where a consumer goes. */
+/** The successor that takes over a consumer's messages. */
 export interface HandOffRoute {
-  /** The name of the bus. */
+  /** The name of its bus. */
   readonly to: string;
   readonly token: string;
 }
@@ -20,7 +20,7 @@ export interface OutgoingParts {
   readonly token: string;
   readonly consumer: Consumer;
   readonly isLocal: boolean;
-  /** Where the successor is. */
+  /** The successor's peer, and the name of its bus. */
   readonly to: { readonly peer: Peer; readonly name: string };
   readonly ownName: string;
   readonly receivers: Receivers;
@@ -30,16 +30,16 @@ export interface OutgoingParts {
   readonly onEnded: () => void;
 }
 
-/** What goes through the stream: a message, or that somebody has switched. */
+/** An element of the stream: a message, or the name of a bus that has switched. */
 type Item = { readonly delivery: Delivery } | { readonly by: string };
 
 export class OutgoingHandOff {
   readonly #parts: OutgoingParts;
   readonly #stream = new Fifo<Item>();
-  /** Peers that still send to the old home. */
+  /** Peers that still send here. */
   readonly #waitingFor = new Set<Peer>();
   #hasSwitchedHere = false;
-  /** What other machines had sent when the new home was known there has come. */
+  /** True: everything has arrived that other machines had sent before the target was subscribed. */
   #hasCaughtUp = false;
   #hasEnded = false;
 
@@ -52,7 +52,7 @@ export class OutgoingHandOff {
     consumer.divert((delivery) => this.#forward(delivery));
     if (!isLocal) {
       receivers.setOpen(consumer, 1, {
-        // Other machines know of it until it has gone.
+        // Other machines keep it in their count until it is gone.
         isReached: (by) => this.#isWaitingFor(by) || receivers.isUplink(by),
         isTold: (to) => receivers.isUplink(to),
       });
@@ -62,7 +62,7 @@ export class OutgoingHandOff {
       this.#hasCaughtUp = true;
       this.flush();
     });
-    // Behind what was sent here in this turn, whose receivers are chosen already.
+    // After the messages sent here in this turn, whose receivers are chosen already.
     queue.again(consumer.address, () => this.#switchHere());
   }
 
@@ -71,7 +71,7 @@ export class OutgoingHandOff {
     return false;
   }
 
-  /** The peer sends to it until it has switched. */
+  /** Notifies a peer, which sends here until it has switched. */
   tell(peer: Peer): void {
     const { token, consumer, isLocal, to, receivers } = this.#parts;
     if (isLocal) return;
@@ -94,13 +94,13 @@ export class OutgoingHandOff {
     this.#push({ by: ownName });
   }
 
-  /** The peer has sent the last that comes here. */
+  /** The peer has sent its last message here. */
   left(peer: Peer, by: string): void {
     this.#waitingFor.delete(peer);
     this.#push({ by });
   }
 
-  /** `name`: of its bus, if that was told. */
+  /** `name`: of the peer's bus, if it was received. */
   peerEnded(peer: Peer, name: string | undefined): void {
     if (peer === this.#parts.to.peer) this.#lose();
     else if (this.#waitingFor.delete(peer) && name !== undefined) this.#push({ by: name });
@@ -159,7 +159,7 @@ export class OutgoingHandOff {
     for (const delivery of this.takeAll()) passOn(delivery);
   }
 
-  /** What was not sent. */
+  /** Returns the messages that were not sent. */
   takeAll(): Delivery[] {
     return this.#stream.takeAll().flatMap((item) => ('by' in item ? [] : [item.delivery]));
   }

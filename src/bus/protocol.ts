@@ -1,17 +1,17 @@
-// What two buses say to each other over a channel: frames with three int32 (`kind`, `task`, `target`) and
-// a value as body. The kinds below 40 are those of workers, of which the link uses two (worker/protocol.ts).
+// The protocol of two buses over a channel: frames with three int32 (`kind`, `task`, `target`) and a value as
+// body. Kinds below 40 belong to workers; the link uses two of them (worker/protocol.ts).
 
 import { CodedError, type ErrorCode, errorCodes } from '../errors.js';
 import type { BusHeaders, Origin } from './message.js';
 
 export const busFrame = Object.freeze({
-  /** task: how many consumers of an address the sender has; body: the address. */
+  /** task: number of the sender's consumers of an address; body: the address. */
   interest: 40,
-  /** target: the number that the sender gives to an address from now on; body: the address. */
+  /** target: the number by which the sender names an address from now on; body: the address. */
   name: 45,
   /**
-   * task: the number under which the sender waits for an answer, 0: it does not; target: the number of the
-   * address; body: what was sent.
+   * task: the number of the sender's request, 0: it waits for no reply; target: the number of the address;
+   * body: the message's.
    */
   message: 41,
   /** As `message`, for all consumers. */
@@ -19,9 +19,9 @@ export const busFrame = Object.freeze({
   /** As `message` and `published`, with headers; body: a `MessageBody`. */
   messageWithHeaders: 47,
   publishedWithHeaders: 48,
-  /** task: the number of the request; target: as `task` of a message; body: the answer. */
+  /** task: the number of the request; target: as `task` of a message; body: the reply's. */
   reply: 42,
-  /** The same; body: a `MessageBody`. */
+  /** As `reply`; body: a `MessageBody`. */
   replyWithHeaders: 49,
   /** task: the number of the request; body: a `FailureBody`. */
   failure: 43,
@@ -38,13 +38,13 @@ function corrupt(what: string): CodedError {
   return new CodedError('TRANSFER_CORRUPT', `what came over the bus is no ${what}`);
 }
 
-/** Throws `TRANSFER_CORRUPT`, as all of these. */
+/** Throws `TRANSFER_CORRUPT`, as all parsers here. */
 export function parseAddress(value: unknown): string {
   if (typeof value !== 'string' || value === '') throw corrupt('address');
   return value;
 }
 
-/** What has headers. */
+/** Parses a message with headers. */
 export function parseMessage(value: unknown): MessageBody {
   if (!Array.isArray(value) || value.length !== 2) throw corrupt('message');
   const [body, headers]: unknown[] = value;
@@ -73,12 +73,10 @@ function isHeaders(value: unknown): value is BusHeaders {
   return isObject && Object.values(value).every((each) => typeof each === 'string');
 }
 
-/**
- * Of consumers that go from one loop to another; `token` names such a way, `by` and `to` are names of buses.
- */
+/** Notices of hand-offs (hand-offs.ts). `token` names a hand-off, `by` and `to` are names of buses. */
 export type HandOffNote =
   | { readonly type: 'named'; readonly name: string }
-  /** A consumer of the sender goes to the bus `to`; it has so many others of the address. */
+  /** A consumer of the sender moves to the bus `to`; the sender has `consumers` others of the address. */
   | {
       readonly type: 'moved';
       readonly token: string;
@@ -86,21 +84,21 @@ export type HandOffNote =
       readonly consumers: number;
       readonly to: string;
     }
-  /** Nothing of the sender comes to the old home from now on, or all does to the new one. */
+  /** The sender sends nothing more to the source, or everything to the target. */
   | {
       readonly type: 'switched';
       readonly token: string;
       readonly address: string;
       readonly by: string;
     }
-  /** So many consumers of the address has the sender, now that it counts this one, or never will. */
+  /** The sender has so many consumers of the address, now that its count includes this one, or never will. */
   | {
       readonly type: 'included';
       readonly token: string;
       readonly address: string;
       readonly consumers: number;
     }
-  /** In the stream: all of this bus has come. */
+  /** In the stream: all messages of this bus were forwarded. */
   | { readonly type: 'passed'; readonly token: string; readonly by: string }
   /** In the stream: nothing follows. */
   | { readonly type: 'ended'; readonly token: string };
@@ -138,7 +136,7 @@ export function parseHandOff(value: unknown): HandOffNote {
   }
 }
 
-/** What the old home hands on is wrapped in this. */
+/** A forwarded message, as the body of one in the stream. */
 export interface HandedOn {
   readonly body: unknown;
   readonly isPublished: boolean;
@@ -162,10 +160,10 @@ function parseOrigin(value: unknown): Origin {
   throw corrupt('message that is handed on');
 }
 
-/** What the two ends of a stream send each other, as bodies of messages. */
+/** Bodies of the messages between the two ends of a stream. */
 export type StreamFrame =
   | { readonly type: 'item'; readonly item: unknown }
-  /** So many items more may come. */
+  /** Grants so many more items. */
   | { readonly type: 'credit'; readonly items: number }
   /** No item follows. */
   | { readonly type: 'end' }

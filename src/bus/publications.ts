@@ -1,25 +1,28 @@
-// Which publications a successor takes, while they come to it two ways: straight, by the uplink, and handed on by
-// its old home. Of one sender both ways keep the order. What is handed on begins first, and what comes
-// straight has no end. So the successor takes what is handed on up to the first that came straight, and what
-// comes straight from behind the last that was handed on: each once, and none is left out.
-// Not here: that both ways overlap, of which the two homes take care (hand-offs.ts).
+// The publications that a successor takes while they come to it two ways: straight by the uplink, and
+// forwarded by the source. Both ways keep a sender's order. Forwarding begins earlier, and the straight way
+// has no end. So the successor takes forwarded ones up to the first that came straight, and straight ones
+// after the last that was forwarded: each once, and none is missing. Not here: that both ways overlap, which
+// the two buses see to (hand-offs.ts).
 
 import type { Origin } from './message.js';
 
-/** Without a secret anybody may make up new ones; a cluster knows as many loops. */
+/**
+ * Senders are remembered up to this number: without a secret anyone can invent new ones. A cluster has as
+ * many loops.
+ */
 const maxSenders = 4096;
 
 export class Publications {
   readonly #firstStraight = new Map<string, number>();
   readonly #lastHandedOn = new Map<string, number>();
 
-  /** Whether the successor takes one that the uplink brought. */
+  /** True: the successor takes this one, which the uplink brought. */
   takesStraight({ sender, number }: Origin): boolean {
     if (!this.#firstStraight.has(sender)) note(this.#firstStraight, sender, number);
     return number > (this.#lastHandedOn.get(sender) ?? -1);
   }
 
-  /** Whether the successor takes one that the old home has handed on. */
+  /** True: the successor takes this one, which the source has forwarded. */
   takesHandedOn({ sender, number }: Origin): boolean {
     if (number >= (this.#firstStraight.get(sender) ?? Infinity)) return false;
     const last = this.#lastHandedOn.get(sender) ?? -1;

@@ -1,6 +1,6 @@
-// Who receives what is sent in this loop: its own consumers, and peers, which hear of those that they may
-// reach. Where there is an uplink it carries everything, also to those that are near: it alone knows all
-// consumers, so each gets its turn. Not here: whose turn it is among those that are known (routes.ts).
+// The receivers of messages that are sent in this loop: its own consumers, and peers, to which it announces
+// those that they may reach. An uplink carries everything, also to near receivers: only the servers have all
+// consumers, so only they can give each its turn. Not here: choosing among known receivers (routes.ts).
 
 import { beforeDeadline, setImmediate } from '../internal/index.js';
 import { Consumer } from './consumer.js';
@@ -8,37 +8,37 @@ import type { Outlet, Peer, Uplink } from './peer.js';
 import { reservedPrefix, streamPrefix } from './reserved.js';
 import { Routes } from './routes.js';
 
-/** Consumers of this loop alone, or before those of others. */
+/** Consumers of this loop alone (`only`), or before those of others (`prefer`). */
 export type Locality = 'only' | 'prefer' | undefined;
 
-/** An uplink that takes longer holds up no consumer that goes elsewhere; in ms. */
+/** An uplink that takes longer does not delay a consumer that moves; in ms. */
 const catchUpMs = 5000;
 
-/** What peers have of a consumer that is between two loops. */
+/** Visibility to peers of a consumer that is between two loops. */
 export interface View {
-  /** Gets what this peer sends. */
+  /** True: it gets messages of this peer. */
   readonly isReached: (by: Outlet) => boolean;
-  /** Is among those of which this peer is told. */
+  /** True: it is in the count that this peer gets. */
   readonly isTold: (to: Outlet) => boolean;
 }
 
 export class Receivers {
   readonly #consumers = new Routes<Consumer>();
-  /** Those of them that peers reach. */
+  /** The consumers that peers reach. */
   readonly #open = new Routes<Consumer>();
   /** All consumers, and peers by how many they have. */
   readonly #all = new Routes<Consumer | Peer>();
   readonly #peers = new Set<Peer>();
-  /** Of consumers that are between two loops. */
+  /** By consumers that are between two loops. */
   readonly #views = new Map<Consumer, View>();
-  /** Consumers of peers that those do not count yet, or no more, by the token of their way. */
+  /** Consumers of peers that are not in their counts yet, or no more, by token of the hand-off. */
   readonly #extras = new Map<string, { readonly peer: Peer; readonly address: string }>();
-  /** Who wants to know that an address has nobody any more. */
+  /** Called when an address has no receivers any more, by address. */
   readonly #watchers = new Map<string, Set<() => void>>();
   #uplink: Uplink | undefined;
-  /** Of what is sent without a word on it, where there is an uplink. */
+  /** For messages without an option of their own, where there is an uplink. */
   #locality: Locality;
-  /** Consumers that no uplink knows, and it for the others of their addresses. */
+  /** Consumers that no uplink has, and the uplink for the others of their addresses. */
   readonly #near = new Routes<Consumer | Uplink>();
 
   /** The consumers that are here, each once. */
@@ -46,20 +46,22 @@ export class Receivers {
     return this.#consumers.everyone();
   }
 
-  /** Whether nothing waits at a peer. */
+  /** True: nothing waits at a peer or the uplink. */
   get hasRoom(): boolean {
     for (const peer of this.#peers) if (!peer.hasRoom) return false;
     return this.#uplink?.hasRoom ?? true;
   }
 
-  /** Resolves when others know of the consumers here, as far as that can be known. */
+  /**
+   * Resolves when other machines have been notified of the consumers here, as far as a flush guarantees it.
+   */
   async flush(): Promise<void> {
     await this.#uplink?.flush();
   }
 
   /**
-   * Resolves when all has come that was on its way from an uplink, and it knows of the consumers here; where
-   * there is none, at once. Never rejects.
+   * Resolves when everything has arrived that was on its way from an uplink, and it has the consumers here;
+   * without an uplink at once. Never rejects.
    */
   async catchUp(): Promise<void> {
     if (this.#uplink === undefined) return;
@@ -84,14 +86,14 @@ export class Receivers {
     this.tellAll(consumer.address);
   }
 
-  /** What is sent in this loop goes to it, or no more. */
+  /** Sets whether it gets messages of this loop. */
   setHere(consumer: Consumer, weight: 0 | 1): void {
     this.#consumers.set(consumer.address, consumer, weight);
     this.#setNear(consumer);
     this.#setAll(consumer.address, consumer, weight);
   }
 
-  /** What peers send goes to it, or no more, as far as `view` says; they are not told. */
+  /** Sets whether it gets messages of peers, within `view`; does not announce it. */
   setOpen(consumer: Consumer, weight: 0 | 1, view?: View): void {
     this.#open.set(consumer.address, consumer, weight);
     if (view === undefined) this.#views.delete(consumer);
@@ -119,14 +121,14 @@ export class Receivers {
     peer.tell(address, this.countFor(peer, address));
   }
 
-  /** Of how many consumers a peer is told. */
+  /** Returns the number of consumers that is announced to a peer. */
   countFor(peer: Outlet, address: string): number {
     const all = this.#open.all(address);
     if (this.#views.size === 0) return all.length;
     return all.filter((each) => this.#views.get(each)?.isTold(peer) ?? true).length;
   }
 
-  /** A peer has one consumer more than it says, until `endExtra`, and no other has it for this token. */
+  /** Counts one consumer more for a peer than it has announced, until `endExtra`; a token has one at most. */
   addExtra(token: string, peer: Peer, address: string): void {
     const before = this.#extras.get(token);
     this.#extras.set(token, { peer, address });
@@ -140,7 +142,7 @@ export class Receivers {
     if (extra !== undefined) this.#addWeight(extra.address, extra.peer, -1);
   }
 
-  /** The peer says how many it has, the one of this token among them. */
+  /** The peer has announced its count, which includes the consumer of this token. */
   setPeerWith(token: string, peer: Peer, address: string, consumers: number): void {
     if (this.#extras.get(token)?.peer === peer) this.#extras.delete(token);
     else this.endExtra(token);
@@ -169,8 +171,8 @@ export class Receivers {
   }
 
   /**
-   * What is sent goes there, unless `locality`, or the sender, says otherwise. Throws `OPTION_INVALID` where
-   * a consumer here has an address that cannot go there: then nothing has changed.
+   * Sends everything there, unless `locality`, or the sender, excludes it. Throws `OPTION_INVALID` where a
+   * consumer here has an address that cannot go there: then nothing has changed.
    */
   setUplink(uplink: Uplink, locality: Locality): void {
     const addresses = this.#open.addresses();
@@ -191,13 +193,13 @@ export class Receivers {
     for (const address of this.#near.addresses()) this.#near.set(address, uplink, 0);
   }
 
-  /** Where there is one that takes messages to this address. */
+  /** Returns the uplink, unless messages to this address cannot go there. */
   uplinkFor(address: string): Uplink | undefined {
     const isOurs = address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix);
     return isOurs ? undefined : this.#uplink;
   }
 
-  /** A peer has so many consumers from now on. */
+  /** Sets a peer's number of consumers. */
   setPeer(peer: Peer, address: string, consumers: number): void {
     if (!this.#peers.has(peer)) return;
     const extras = this.#extras.size === 0 ? 0 : this.#extrasOf(peer, address);
@@ -220,7 +222,9 @@ export class Receivers {
     if (watchers !== undefined) tellGone(watchers);
   }
 
-  /** Calls `onGone` once when an address has nobody (any more), unless what it returns was called. */
+  /**
+   * Calls `onGone` once when an address has no receiver (any more); returns a function that stops watching.
+   */
   watch(address: string, onGone: () => void): () => void {
     const isKnown = this.#all.has(address);
     const uplink = isKnown ? undefined : this.uplinkFor(address);
@@ -237,14 +241,14 @@ export class Receivers {
     };
   }
 
-  /** Whose turn it is. */
+  /** Returns the next receiver, by turns. */
   next(address: string, locality: Locality): Consumer | Outlet | undefined {
     const uplink = this.uplinkFor(address);
     if (uplink === undefined) {
       const here = locality === undefined ? undefined : this.#consumers.next(address);
       return locality === 'only' ? here : (here ?? this.#all.next(address));
     }
-    // Both ends of a stream are in one place each, and those who talk to them know it or not.
+    // Each end of a stream is on one loop, which its peers may have announced or not.
     const wanted = address.startsWith(streamPrefix) ? 'prefer' : (locality ?? this.#locality);
     if (wanted === undefined) return this.#nextNear(address, uplink);
     const here = this.#consumers.next(address);
@@ -252,8 +256,8 @@ export class Receivers {
   }
 
   /**
-   * By turns those here that are known nowhere else, and the uplink as often as the program has others.
-   * Whether other machines have any is not known: where the program has none, all goes to those here.
+   * By turns: consumers here that are on no uplink, and the uplink as often as the program has others.
+   * Consumers on other machines are not counted: where the program has none, all goes to those here.
    */
   #nextNear(address: string, uplink: Uplink): Consumer | Uplink | undefined {
     if (!this.#near.has(address)) return uplink;
@@ -262,12 +266,12 @@ export class Receivers {
     return this.#near.next(address) ?? uplink;
   }
 
-  /** Consumers here that no uplink knows. */
+  /** Returns the consumers here that no uplink has. */
   #nearOf(address: string): readonly Consumer[] {
     return this.#near.all(address).filter((each) => each instanceof Consumer);
   }
 
-  /** Whose turn it is for what a peer sends. */
+  /** Returns the next consumer for a message of a peer. */
   nextForPeer(peer: Outlet, address: string): Consumer | undefined {
     if (this.#views.size === 0) return this.#open.next(address);
     for (let tries = this.#open.all(address).length; tries > 0; tries -= 1) {
@@ -281,7 +285,7 @@ export class Receivers {
     return this.#views.get(consumer)?.isReached(by) ?? true;
   }
 
-  /** Those here that nothing else tells of what is published. */
+  /** Returns the consumers here that a publication reaches no other way. */
   consumersOf(address: string, locality: Locality): readonly Consumer[] {
     const isCarried = locality !== 'only' && this.uplinkFor(address) !== undefined;
     return isCarried ? this.#nearOf(address) : this.#consumers.all(address);
@@ -291,14 +295,14 @@ export class Receivers {
     return this.#open.all(address).filter((each) => this.#isReached(each, peer));
   }
 
-  /** Where there is an uplink, nobody: it tells them. */
+  /** Returns the peers for a publication; none where there is an uplink, which reaches them. */
   peersOf(address: string): readonly Peer[] {
     if (this.uplinkFor(address) !== undefined) return [];
     return this.#all.all(address).filter((each): each is Peer => !(each instanceof Consumer));
   }
 }
 
-/** Once what was sent in this loop until now has been handed on; those that still want to know then. */
+/** Calls the remaining watchers once everything that was sent in this loop until now was delivered. */
 function tellGone(watchers: ReadonlySet<() => void>): void {
   setImmediate(() => {
     setImmediate(() => {

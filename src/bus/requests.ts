@@ -1,4 +1,4 @@
-// Who waits for answers on a bus, and for how long. Not here: how a request is sent, and by whom answered.
+// Requests of a bus that wait for replies, with their time limits. Not here: sending and replying.
 
 import { CodedError } from '../errors.js';
 import { abortError, beforeDeadline, defer, integer } from '../internal/index.js';
@@ -9,13 +9,12 @@ const defaultTimeoutMs = 30_000;
 const maxTimeoutMs = 2 ** 31 - 1;
 
 export class Requests {
-  /** Reject those that wait. */
+  /** Functions that reject the waiting requests. */
   readonly #pending = new Set<(error: CodedError) => void>();
 
   /**
-   * Calls `send` with a waiter; resolves with the answer that it hears, as if it were a message. Throws
-   * `OPTION_INVALID`, `ABORTED`, and what `send` throws; rejects with the error of the outcome,
-   * `BUS_TIMEOUT` or `ABORTED`.
+   * Calls `send` with a waiter; resolves with the reply that it gets, as a message. Throws `OPTION_INVALID`,
+   * `ABORTED`, and what `send` throws; rejects with the error of the outcome, `BUS_TIMEOUT` or `ABORTED`.
    */
   ask(
     address: string,
@@ -50,7 +49,7 @@ export class Requests {
     });
   }
 
-  /** All that wait reject with `error`. */
+  /** Rejects all waiting requests with `error`. */
   rejectAll(error: CodedError): void {
     for (const reject of this.#pending) reject(error);
   }

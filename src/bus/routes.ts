@@ -1,15 +1,15 @@
-// Who receives what: for each address its receivers, and whose turn it is. Pure: nothing is sent here.
+// The receivers of each address, and whose turn it is. Pure: nothing is sent here.
 
 /** The receivers of one address; each counts as often as it has consumers. */
 interface Route<Receiver> {
-  /** Smooth weighted round robin (nginx): `current` grows by `weight`, who has most is next. */
+  /** Smooth weighted round robin (nginx): `current` grows by `weight`, the largest is next. */
   readonly entries: { readonly receiver: Receiver; weight: number; current: number }[];
 }
 
 export class Routes<Receiver> {
   readonly #routes = new Map<string, Route<Receiver>>();
 
-  /** So many consumers of `address` are behind `receiver` from now on; 0: none any more. */
+  /** Sets the number of consumers behind `receiver`; 0 removes it. */
   set(address: string, receiver: Receiver, weight: number): void {
     const route = this.#routes.get(address) ?? { entries: [] };
     const at = route.entries.findIndex((each) => each.receiver === receiver);
@@ -29,24 +29,24 @@ export class Routes<Receiver> {
     return this.#routes.has(address);
   }
 
-  /** How many consumers are behind `receiver`. */
+  /** Returns the number of consumers behind `receiver`. */
   weightOf(address: string, receiver: Receiver): number {
     const entries = this.#routes.get(address)?.entries ?? [];
     return entries.find((each) => each.receiver === receiver)?.weight ?? 0;
   }
 
-  /** How many consumers an address has. */
+  /** Returns the number of consumers of an address. */
   totalOf(address: string): number {
     const entries = this.#routes.get(address)?.entries ?? [];
     return entries.reduce((sum, { weight }) => sum + weight, 0);
   }
 
-  /** All of an address, each once. */
+  /** Returns the receivers of an address, each once. */
   all(address: string): Receiver[] {
     return this.#routes.get(address)?.entries.map(({ receiver }) => receiver) ?? [];
   }
 
-  /** Whose turn it is, by turns and in the shares of the weights; `undefined`: nobody is there. */
+  /** Returns the next receiver, in proportion to the weights; `undefined`: there is none. */
   next(address: string): Receiver | undefined {
     const entries = this.#routes.get(address)?.entries ?? [];
     const [first] = entries;
@@ -62,12 +62,12 @@ export class Routes<Receiver> {
     return best.receiver;
   }
 
-  /** Those with receivers. */
+  /** Returns the addresses that have receivers. */
   addresses(): string[] {
     return [...this.#routes.keys()];
   }
 
-  /** All of all addresses, each once. */
+  /** Returns the receivers of all addresses, each once. */
   everyone(): Set<Receiver> {
     const entries = [...this.#routes.values()].flatMap((route) => route.entries);
     return new Set(entries.map(({ receiver }) => receiver));

@@ -1,6 +1,6 @@
-// What one unit, or the program around the loops, has of a bus: its consumers end with it, and it knows
-// whether its handlers are at work. Addresses of manycore's own are not for it. When the unit goes to another
-// loop its consumers go there together (hand-offs.ts).
+// The bus of one unit, or of the program around the loops: its consumers end with it, it counts handlers that
+// are running, and it refuses manycore's own addresses. When the unit moves to another loop its consumers are
+// handed off together (hand-offs.ts).
 
 import type { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
@@ -16,16 +16,16 @@ import { reservedPrefix } from './reserved.js';
 import { type StreamHandler, type StreamOptions, streamAcceptor } from './streams.js';
 import type { Bus, BusStats, ConsumerOptions, Handler, SendOptions } from './types.js';
 
-/** What a unit that comes has made for the one that goes. */
+/** A unit's successors on another loop, as the unit that moves there gets it. */
 export interface HandOffTarget {
-  /** The name of its bus. */
+  /** The name of their bus. */
   readonly bus: string;
   readonly successors: readonly Successor[];
 }
 
 export class ScopedBus implements Bus {
   readonly #bus: EventBus;
-  /** With whether they are local. */
+  /** With their `isLocal`. */
   readonly #consumers = new Map<Consumer, boolean>();
   readonly #streams = new Set<Duplex>();
   readonly #registrations = new Set<Registration>();
@@ -34,7 +34,7 @@ export class ScopedBus implements Bus {
   #isHeld = false;
   #makesSuccessors: boolean;
 
-  /** With successors nobody knows of its consumers before `acceptHandOff`. @internal */
+  /** `makesSuccessors`: its consumers are not announced before `acceptHandOff`. @internal */
   constructor(bus: EventBus, { makesSuccessors = false } = {}) {
     this.#bus = bus;
     this.#makesSuccessors = makesSuccessors;
@@ -75,7 +75,7 @@ export class ScopedBus implements Bus {
     return consumer;
   }
 
-  /** As `handler`, of which is known when it has ended. */
+  /** Wraps `handler` so that its promises are counted until they settle. */
   #noted<Body>(handler: Handler<Body>): Handler<Body> {
     return (message) => {
       const result = handler(message);
@@ -129,7 +129,7 @@ export class ScopedBus implements Bus {
     return this.#register(address, streamAcceptor(this.#bus, noted), options);
   }
 
-  /** Is destroyed with this at the latest. */
+  /** Adds a stream, which is destroyed with this bus at the latest. */
   #kept(stream: Duplex): Duplex {
     if (this.#isEnded) return stream.destroy();
     this.#streams.add(stream);
@@ -164,8 +164,8 @@ export class ScopedBus implements Bus {
   }
 
   /**
-   * Ends its consumers; resolves when their handlers have ended what they had begun. What waited for
-   * them goes to others. @internal
+   * Closes its consumers; resolves when their running handlers have ended. Waiting messages go to other
+   * consumers. @internal
    */
   async end(): Promise<void> {
     this.#isEnded = true;
@@ -175,7 +175,7 @@ export class ScopedBus implements Bus {
     for (const each of this.#registrations) each.close();
   }
 
-  /** Its consumers hand on nothing until `release`; resolves when their handlers have ended. @internal */
+  /** Holds its consumers' messages until `release`; resolves when running handlers have ended. @internal */
   async hold(): Promise<void> {
     this.#isHeld = true;
     for (const each of this.#consumers.keys()) each.hold();
@@ -183,7 +183,7 @@ export class ScopedBus implements Bus {
     await this.arrived();
   }
 
-  /** Resolves when nothing comes from an old home any more, and all know of its consumers. @internal */
+  /** Resolves when no source forwards messages any more, and all peers have its consumers. @internal */
   async arrived(): Promise<void> {
     await this.#bus.handOffs.arrived(new Set(this.#consumers.keys()));
   }
@@ -195,17 +195,17 @@ export class ScopedBus implements Bus {
   }
 
   /**
-   * Resolves with what the unit at the bus `from` is told, which comes here, and holds what comes to it.
-   * @internal
+   * Prepares to take over the consumers of the unit at the bus `from`, and sets aside messages until then.
+   * Resolves with what that unit needs to hand off. @internal
    */
   async acceptHandOff(from: string): Promise<HandOffTarget> {
     const { handOffs } = this.#bus;
-    await handOffs.catchUp(); // what the old home has handled comes here no more
+    await handOffs.catchUp(); // what the source has handled does not come here any more
     this.#makesSuccessors = false;
     const consumers = new Set(this.#consumers.keys());
     const successors = handOffs.successorsAmong(consumers);
     handOffs.expect(consumers, from);
-    await handOffs.catchUp(); // from now on all that is published comes here
+    await handOffs.catchUp(); // from now on all publications come here
     return { bus: handOffs.name, successors };
   }
 
@@ -215,8 +215,8 @@ export class ScopedBus implements Bus {
   }
 
   /**
-   * Its consumers go where they are welcome, the first of an address to the first successor of it; those without
-   * one are closed. False, and nothing has happened, when that bus is gone. @internal
+   * Hands off its consumers, the first of an address to the first successor of it; those without one are
+   * closed. Returns false, and does nothing, when that bus is gone. @internal
    */
   handOff({ bus, successors }: HandOffTarget): boolean {
     const { handOffs } = this.#bus;
@@ -231,7 +231,7 @@ export class ScopedBus implements Bus {
       if (successor === undefined) consumer.close();
       else handOffs.handOff(consumer, isLocal, { to: bus, token: successor.token });
     }
-    for (const { token } of left) handOffs.show(bus, token);
+    for (const { token } of left) handOffs.activate(bus, token);
     return true;
   }
 

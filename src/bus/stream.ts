@@ -1,9 +1,8 @@
 // A stream between two ends of a bus: each is a Duplex of Node for values of any kind. Each end has an
-// address of its own, to which the other sends. Nobody sends more than the other has granted: as many
-// items as its buffer takes, so a reader that is slow holds up the writer, and nothing piles up between.
-//
-// When the other end is gone its address has no consumer any more, and the stream is destroyed.
-// Not here: how the two find each other (streams.ts).
+// address of its own, to which the other sends. An end sends no more than the other has granted: as many
+// items as its buffer takes, so a slow reader holds up the writer, and nothing piles up between. When the
+// other end is gone its address has no consumer any more, and the stream is destroyed. Not here: connecting
+// the two ends (streams.ts).
 
 import { Duplex } from 'node:stream';
 import { CodedError, hasCode } from '../errors.js';
@@ -13,9 +12,9 @@ import { parseStreamFrame, type StreamFrame } from './protocol.js';
 /** Items that an end takes before it has to be read. */
 const streamWindow = 16;
 
-/** What a stream needs of its bus. */
+/** The parts of a bus that a stream uses. */
 export interface StreamWire {
-  /** To the other end. Throws `BUS_FULL`, `TRANSFER_…`. */
+  /** Sends to the other end. Throws `BUS_FULL`, `TRANSFER_…`. */
   readonly send: (frame: StreamFrame) => void;
   /** Resolves when nothing waits on the way any more. */
   readonly drained: () => Promise<void>;
@@ -30,7 +29,7 @@ export class BusStream extends Duplex {
   readonly #signal: AbortSignal | undefined;
   /** Items that the other end takes now. */
   #credit = streamWindow;
-  /** Items that came and are not granted anew yet. */
+  /** Items that were received and not granted anew yet. */
   #taken = 0;
   /** A write that waits for credit. */
   #waiting: (() => void) | undefined;
@@ -39,7 +38,7 @@ export class BusStream extends Duplex {
 
   /** @internal */
   constructor(wire: StreamWire, signal?: AbortSignal) {
-    // With autoDestroy `for await` over what comes would end the other direction, too.
+    // With autoDestroy `for await` over the items would end the other direction, too.
     super({ objectMode: true, highWaterMark: streamWindow, autoDestroy: false });
     this.once('end', this.#destroyWhenOver);
     this.once('finish', this.#destroyWhenOver);
@@ -77,7 +76,7 @@ export class BusStream extends Duplex {
     this.#post({ type: 'credit', items }, ignore);
   }
 
-  /** Sends it once there is room, unless the stream is destroyed before; any other error destroys it. */
+  /** Sends once there is room, unless the stream is destroyed before; any other error destroys it. */
   #post(frame: StreamFrame, done: Done): void {
     if (this.destroyed) {
       done(this.errored ?? unsent());
@@ -102,7 +101,7 @@ export class BusStream extends Duplex {
 
   override _destroy(error: Error | null, done: Done): void {
     if (this.#signal !== undefined) unwatchAbort(this.#signal, this.#abort);
-    if (this.#waiting !== undefined) nextTick(this.#waiting); // it hears that it is not sent
+    if (this.#waiting !== undefined) nextTick(this.#waiting); // calls back with an error
     this.#waiting = undefined;
     const isOver = this.#hasEnded && this.writableFinished;
     if (!isOver && !this.#isToldOff) this.#tellOff(error);
@@ -110,16 +109,16 @@ export class BusStream extends Duplex {
     done(error);
   }
 
-  /** The other end is to know why nothing comes any more. */
+  /** Sends the other end the reason of the end. */
   #tellOff(error: Error | null): void {
     try {
       this.#wire.send({ type: 'destroyed', message: error?.message });
     } catch {
-      // it has no consumer any more, or no room: it hears that the address is gone
+      // no consumer there any more, or no room: its watch of this address reports the end
     }
   }
 
-  /** From the other end. @internal */
+  /** Takes a message of the other end. @internal */
   receive(body: unknown): void {
     const frame = parseStreamFrame(body);
     switch (frame.type) {

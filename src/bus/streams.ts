@@ -1,5 +1,5 @@
-// How the two ends of a stream find each other: who opens one asks the address with the address of its
-// own end, and is answered with that of the other.
+// How the two ends of a stream connect: the opener sends a request with the address of its own end, and the
+// reply is the address of the other end.
 
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
@@ -19,17 +19,17 @@ export interface StreamOptions extends ReplyRequestOptions, SendOptions {
 /** Called with each stream that was opened to an address, and the headers that came with it. */
 export type StreamHandler = (stream: Duplex, headers: BusHeaders) => unknown;
 
-/** What streams need of a bus besides its public face. */
+/** `Bus`, with what streams need besides. */
 export interface StreamBus extends Bus {
-  /** Calls `onGone` when nobody consumes `address` any more; returns what ends that. */
+  /** Calls `onGone` when no consumer of `address` is left; returns a function that stops watching. */
   watch(address: string, onGone: () => void): () => void;
 }
 
-/** One end, whose consumer is there before the other knows of it. */
+/** Makes one end; its consumer is registered before the other end gets its address. */
 function makeEnd(bus: StreamBus, signal?: AbortSignal) {
   const address = `${streamPrefix}${randomUUID()}`;
   let other: string | undefined;
-  /** What is said before the other end is known: its first items may come ahead of that. */
+  /** Frames sent before the other end's address arrived: first items may come ahead of it. */
   const early: StreamFrame[] = [];
   let unwatch = (): void => {};
   const stream: BusStream = new BusStream(
@@ -62,7 +62,7 @@ export async function openStream(
   options: StreamOptions = {},
 ): Promise<BusStream> {
   const end = makeEnd(bus, options.signal);
-  end.stream.once('error', ignore); // until whoever opens has it
+  end.stream.once('error', ignore); // until the opener has it
   try {
     const answer = await bus.request(address, end.address, options);
     end.connect(parseAddress(answer.body));
@@ -88,7 +88,7 @@ export function streamAcceptor(bus: StreamBus, handler: StreamHandler): Handler 
   };
 }
 
-/** What the handler throws ends the stream, as it ends a request. */
+/** Destroys the stream with what the handler throws, as it would fail a request. */
 async function handled(stream: BusStream, handle: () => unknown): Promise<void> {
   try {
     await handle();

@@ -1,17 +1,17 @@
-// Where something else travels with every message of this thread and is there while its handler runs: the
-// trace of whoever sent it. A bus without it pays for a look. Not here: what it is (observe/opentelemetry).
+// A hook for trace context, which travels with every message of this thread and is active while its handler
+// runs. Without one it costs one check. Not here: its implementation (observe/opentelemetry).
 
 import type { BusHeaders } from './message.js';
 import { isReserved } from './reserved.js';
 
-/** A message that a handler here is to get. */
+/** A message that a handler here is about to get. */
 export interface HandledMessage {
   readonly address: string;
   readonly headers: BusHeaders;
 }
 
 export interface MessageTrace {
-  /** The headers of a message that is sent now. */
+  /** Returns the headers of a message that is sent now. */
   outbound(headers: BusHeaders): BusHeaders;
   /** Calls `handle`, returns what it returns and throws what it throws. */
   inbound(message: HandledMessage, handle: () => unknown): unknown;
@@ -19,12 +19,12 @@ export interface MessageTrace {
 
 let trace: MessageTrace | undefined;
 
-/** From now on, for all buses of this thread. */
+/** Sets the hook for all buses of this thread. */
 export function traceMessages(given: MessageTrace): void {
   trace = given;
 }
 
-/** For messages to `address`: those of manycore itself have none. */
+/** Returns the hook for messages to `address`; manycore's own have none. */
 export function messageTrace(address: string): MessageTrace | undefined {
   return trace === undefined || isReserved(address) ? undefined : trace;
 }

@@ -1,22 +1,22 @@
-// What is to be done in the next turn of the event loop, in order; bounded, because nothing of it begins
-// before whoever fills it returns.
+// Work for the next turn of the event loop, in order. It is bounded, because none of it begins before the
+// code that fills it returns.
 
 import { CodedError } from '../errors.js';
 import { setImmediate } from '../internal/index.js';
 
 /** Messages for consumers of this loop that may be sent in one turn of it. */
 const maxQueuedWorks = 100_000;
-/** From here on senders hear that they are too fast. */
+/** From here on `send` returns false. */
 const roomyQueuedWorks = 10_000;
 
 export class TurnQueue {
-  /** What there was has been done. */
+  /** Called when the queue was processed. */
   onEmpty: () => void = () => {};
   #works: { readonly address: string; readonly work: () => void }[] = [];
-  /** How many of them are for an address. */
+  /** The number of entries of each address. */
   readonly #counts = new Map<string, number>();
 
-  /** Whether something for `address` waits: what follows it must not overtake it. */
+  /** True: an entry for `address` waits, which later ones must not overtake. */
   has(address: string): boolean {
     return this.#counts.size > 0 && this.#counts.has(address);
   }
@@ -36,7 +36,7 @@ export class TurnQueue {
     this.again(address, work);
   }
 
-  /** For what was taken before, of which nothing may be lost: without a limit of its own. */
+  /** As `push`, without a limit, for messages that were accepted before and must not be lost. */
   again(address: string, work: () => void): void {
     this.#works.push({ address, work });
     this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);

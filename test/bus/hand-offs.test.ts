@@ -188,10 +188,10 @@ test('a sender that does not come to read delays nobody else', async (t) => {
   await net.addAll(3);
   const [, , sender] = net.buses;
   const seen: string[] = [];
-  const migrating = new MigratingConsumer(net, 0, (bus) =>
+  const migrating = new MigratingConsumer(net, 0, (bus, at) =>
     bus.consumer<string>('here', (message) => {
       seen.push(message.body);
-      message.reply(bus === net.buses[1] ? 'new' : 'old');
+      message.reply(at === 1 ? 'new' : 'old');
     }),
   );
   await waitFor(() => sender?.request('here', 'probe'));
