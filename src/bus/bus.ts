@@ -73,7 +73,7 @@ export class EventBus implements StreamBus {
     encode: (content, codec) => this.#filters.encode(content, codec),
     ask: (address, options, send) => this.#ask(address, options, send),
   };
-  readonly #untell = addSource('bus', this, ({ stats }) => stats);
+  readonly #unregister = addSource('bus', this, ({ stats }) => stats);
   #isClosed = false;
   #sent = 0;
   #received = 0;
@@ -161,8 +161,8 @@ export class EventBus implements StreamBus {
     this.handOffs.peerAdded(peer);
     return {
       receive: (delivery) => this.#receive(peer, delivery),
-      heard: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
-      noted: (note) => this.handOffs.hear(peer, note),
+      interest: (address, consumers) => this.#receivers.setPeer(peer, address, consumers),
+      noted: (note) => this.handOffs.receive(peer, note),
       drained: () => {
         this.handOffs.drained();
         this.#noteDrained();
@@ -205,25 +205,26 @@ export class EventBus implements StreamBus {
       return this.#hasRoom;
     }
     const delivery = { ...made, body: this.#copy(made.body) };
-    const told = new Set<Peer>();
-    const tell = (): void => {
+    const reached = new Set<Peer>();
+    const sendToPeers = (): void => {
       if (local === 'only') return;
       for (const each of this.#receivers.peersOf(address)) {
-        if (told.has(each)) continue;
-        told.add(each);
+        if (reached.has(each)) continue;
+        reached.add(each);
         this.#hand(each, delivery);
       }
     };
     const finish = (isLastTime: boolean): void => {
-      tell(); // includes peers that have announced a consumer since
-      const count = this.#spread(delivery, this.#receivers.consumersOf(address, local)) + told.size;
+      sendToPeers(); // includes peers that have announced a consumer since
+      const count =
+        this.#spread(delivery, this.#receivers.consumersOf(address, local)) + reached.size;
       if (count > 0 || uplink !== undefined) return;
       if (isLastTime) this.#undelivered += 1;
       else this.#queue.again(address, () => finish(true));
     };
     const isFirst = !this.#queue.has(address);
     this.#queue.push(address, () => finish(false));
-    if (isFirst) tell();
+    if (isFirst) sendToPeers();
     this.#sent += 1;
     return this.#hasRoom;
   }
@@ -320,7 +321,7 @@ export class EventBus implements StreamBus {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#untell();
+    this.#unregister();
     this.#requests.rejectAll(busClosed());
     for (const each of this.#receivers.here) each.close();
     for (const each of this.handOffs.close()) this.#passOn(each);

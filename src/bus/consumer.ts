@@ -25,7 +25,7 @@ export class Consumer {
   readonly #hooks: ConsumerHooks;
   readonly #maxBuffered: number;
   readonly #held = new Fifo<Delivery>();
-  /** How many messages may still be delivered. */
+  /** The number of messages that may still be delivered. */
   #demand = Infinity;
   #dropped = 0;
   #droppedInRow = 0;
@@ -44,12 +44,12 @@ export class Consumer {
     this.#hooks = hooks;
   }
 
-  /** How many messages wait here. */
+  /** The number of messages that wait here. */
   get buffered(): number {
     return this.#held.length;
   }
 
-  /** How many messages were lost here, because too many waited. */
+  /** The number of messages that were lost here, because too many waited. */
   get dropped(): number {
     return this.#dropped;
   }

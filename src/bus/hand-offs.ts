@@ -60,7 +60,7 @@ export class HandOffs {
 
   peerAdded(peer: Peer): void {
     peer.note({ type: 'named', name: this.name });
-    for (const each of this.#outgoing.values()) each.tell(peer);
+    for (const each of this.#outgoing.values()) each.notify(peer);
   }
 
   peerEnded(peer: Peer): void {
@@ -92,7 +92,7 @@ export class HandOffs {
   }
 
   /** True: the bus with this name is a peer. */
-  knows(name: string): boolean {
+  isPeer(name: string): boolean {
     return this.#peerNamed(name) !== undefined;
   }
 
@@ -179,7 +179,7 @@ export class HandOffs {
     return incoming !== undefined;
   }
 
-  hear(peer: Peer, note: HandOffNote): void {
+  receive(peer: Peer, note: HandOffNote): void {
     switch (note.type) {
       case 'named':
         this.#names.set(peer, note.name);
@@ -244,7 +244,7 @@ export class HandOffs {
   #switched(peer: Peer, { token, address, by }: Extract<HandOffNote, { type: 'switched' }>): void {
     const outgoing = this.#outgoing.get(token);
     if (outgoing !== undefined) {
-      outgoing.left(peer, by);
+      outgoing.peerSwitched(peer, by);
       return;
     }
     this.#incoming.get(token)?.enter(peer, by);

@@ -64,7 +64,7 @@ export class IncomingHandOff {
     // Other machines send to both buses for a while: their order is not kept.
     const isSeen = (by: Outlet): boolean =>
       receivers.isUplink(by) ? this.isExpected : this.#isSeenBy(by);
-    if (!isLocal) receivers.setOpen(consumer, 1, { isReached: isSeen, isTold: isSeen });
+    if (!isLocal) receivers.setOpen(consumer, 1, { isReached: isSeen, isAnnouncedTo: isSeen });
   }
 
   /** True: `peer` has switched, or will switch: what it sent before is not for the successor. */
@@ -91,7 +91,7 @@ export class IncomingHandOff {
   expect(from: string | undefined): void {
     this.#from = from;
     if (from === undefined) this.#open();
-    else if (!this.#parts.isLocal) this.#parts.receivers.tellUplink(this.consumer.address);
+    else if (!this.#parts.isLocal) this.#parts.receivers.announceToUplink(this.consumer.address);
   }
 
   /** From now on this peer, or this bus if `undefined`, sends straight to it. */
@@ -140,7 +140,7 @@ export class IncomingHandOff {
     this.#give({ ...delivery, address, body, isPublished, origin });
   }
 
-  /** Its consumer was closed: messages that wait for the source go to other consumers. */
+  /** The successor was closed: messages that wait for the source go to other consumers. */
   consumerClosed(): void {
     this.pass(far);
   }
@@ -166,7 +166,7 @@ export class IncomingHandOff {
       return;
     }
     receivers.setHere(consumer, 1);
-    if (!isLocal) receivers.tellAll(consumer.address); // peers that were attached later
+    if (!isLocal) receivers.announceToAll(consumer.address); // peers that were attached later
     this.#openIfAll();
   }
 
@@ -186,7 +186,7 @@ export class IncomingHandOff {
       receivers.setHere(consumer, 1);
       if (!isLocal) {
         receivers.setOpen(consumer, 1);
-        receivers.tellAll(consumer.address);
+        receivers.announceToAll(consumer.address);
       }
     }
     this.#opened.resolve();

@@ -75,7 +75,7 @@ export class BusLink implements Peer {
     this.#link.post(busFrame.announced, 0, 0, null);
   }
 
-  tell(address: string, consumers: number): void {
+  announce(address: string, consumers: number): void {
     this.#link.post(busFrame.interest, consumers, 0, address);
   }
 
@@ -164,7 +164,7 @@ export class BusLink implements Peer {
   #receive(kind: number, task: number, target: number, body: ByteReader): void {
     switch (kind) {
       case busFrame.interest:
-        this.#attached.heard(parseAddress(this.#read(body)), task);
+        this.#attached.interest(parseAddress(this.#read(body)), task);
         break;
       case busFrame.name:
         this.#addresses[target] = parseAddress(this.#read(body));

@@ -54,9 +54,9 @@ export class OutgoingHandOff {
       receivers.setOpen(consumer, 1, {
         // Other machines keep it in their count until it is gone.
         isReached: (by) => this.#isWaitingFor(by) || receivers.isUplink(by),
-        isTold: (to) => receivers.isUplink(to),
+        isAnnouncedTo: (to) => receivers.isUplink(to),
       });
-      for (const peer of receivers.peers) this.tell(peer);
+      for (const peer of receivers.peers) this.notify(peer);
     }
     void receivers.catchUp().then(() => {
       this.#hasCaughtUp = true;
@@ -72,7 +72,7 @@ export class OutgoingHandOff {
   }
 
   /** Notifies a peer, which sends here until it has switched. */
-  tell(peer: Peer): void {
+  notify(peer: Peer): void {
     const { token, consumer, isLocal, to, receivers } = this.#parts;
     if (isLocal) return;
     const { address } = consumer;
@@ -95,7 +95,7 @@ export class OutgoingHandOff {
   }
 
   /** The peer has sent its last message here. */
-  left(peer: Peer, by: string): void {
+  peerSwitched(peer: Peer, by: string): void {
     this.#waitingFor.delete(peer);
     this.#push({ by });
   }

@@ -7,7 +7,7 @@ import type { HandOffNote } from './protocol.js';
 /** A way by which messages leave this loop. */
 export interface Outlet {
   /** Announces that so many consumers of `address` are here from now on. */
-  tell(address: string, consumers: number): void;
+  announce(address: string, consumers: number): void;
   /**
    * Sends to its consumers; the body was read when it returns. Throws `BUS_FULL`, or the error of a body that
    * cannot travel: then nothing was sent. A waiter is always settled, also when the peer ends before.
@@ -17,7 +17,7 @@ export interface Outlet {
   readonly hasRoom: boolean;
 }
 
-/** Another loop's bus, as this one uses it. */
+/** The bus of another loop, as this one uses it. */
 export interface Peer extends Outlet {
   /** Sends a notice of a consumer that moves from loop to loop. */
   note(note: HandOffNote): void;
@@ -48,7 +48,7 @@ interface AttachedOutlet {
 /** A bus, as a peer calls it. */
 export interface Attached extends AttachedOutlet {
   /** The peer has so many consumers of `address` from now on. */
-  readonly heard: (address: string, consumers: number) => void;
+  readonly interest: (address: string, consumers: number) => void;
   readonly noted: (note: HandOffNote) => void;
 }
 

@@ -19,7 +19,7 @@ export interface View {
   /** True: it gets messages of this peer. */
   readonly isReached: (by: Outlet) => boolean;
   /** True: it is in the count that this peer gets. */
-  readonly isTold: (to: Outlet) => boolean;
+  readonly isAnnouncedTo: (to: Outlet) => boolean;
 }
 
 export class Receivers {
@@ -83,7 +83,7 @@ export class Receivers {
     this.setHere(consumer, weight);
     if (isLocal) return;
     this.setOpen(consumer, weight);
-    this.tellAll(consumer.address);
+    this.announceToAll(consumer.address);
   }
 
   /** Sets whether it gets messages of this loop. */
@@ -108,24 +108,24 @@ export class Receivers {
     this.#near.set(address, consumer, isHere && !isOpen ? 1 : 0);
   }
 
-  tellAll(address: string): void {
-    for (const peer of this.#peers) this.#tell(peer, address);
-    this.tellUplink(address);
+  announceToAll(address: string): void {
+    for (const peer of this.#peers) this.#announce(peer, address);
+    this.announceToUplink(address);
   }
 
-  tellUplink(address: string): void {
-    if (this.#uplink !== undefined) this.#tell(this.#uplink, address);
+  announceToUplink(address: string): void {
+    if (this.#uplink !== undefined) this.#announce(this.#uplink, address);
   }
 
-  #tell(peer: Outlet, address: string): void {
-    peer.tell(address, this.countFor(peer, address));
+  #announce(peer: Outlet, address: string): void {
+    peer.announce(address, this.countFor(peer, address));
   }
 
   /** Returns the number of consumers that is announced to a peer. */
   countFor(peer: Outlet, address: string): number {
     const all = this.#open.all(address);
     if (this.#views.size === 0) return all.length;
-    return all.filter((each) => this.#views.get(each)?.isTold(peer) ?? true).length;
+    return all.filter((each) => this.#views.get(each)?.isAnnouncedTo(peer) ?? true).length;
   }
 
   /** Counts one consumer more for a peer than it has announced, until `endExtra`; a token has one at most. */
@@ -163,7 +163,7 @@ export class Receivers {
 
   addPeer(peer: Peer): void {
     this.#peers.add(peer);
-    for (const address of this.#open.addresses()) this.#tell(peer, address);
+    for (const address of this.#open.addresses()) this.#announce(peer, address);
   }
 
   get peers(): ReadonlySet<Peer> {
@@ -179,7 +179,7 @@ export class Receivers {
     for (const address of addresses) uplink.check(address);
     this.#uplink = uplink;
     this.#locality = locality;
-    for (const address of addresses) this.#tell(uplink, address);
+    for (const address of addresses) this.#announce(uplink, address);
   }
 
   isUplink(outlet: Outlet): boolean {
@@ -219,7 +219,7 @@ export class Receivers {
     if (weight > 0 || this.#watchers.size === 0 || this.#all.has(address)) return;
     const watchers = this.#watchers.get(address);
     this.#watchers.delete(address);
-    if (watchers !== undefined) tellGone(watchers);
+    if (watchers !== undefined) notifyGone(watchers);
   }
 
   /**
@@ -232,7 +232,7 @@ export class Receivers {
     const watchers = this.#watchers.get(address) ?? new Set();
     watchers.add(onGone);
     if (isKnown) this.#watchers.set(address, watchers);
-    else tellGone(watchers);
+    else notifyGone(watchers);
     return () => {
       watchers.delete(onGone);
       if (watchers.size === 0 && this.#watchers.get(address) === watchers) {
@@ -303,7 +303,7 @@ export class Receivers {
 }
 
 /** Calls the remaining watchers once everything that was sent in this loop until now was delivered. */
-function tellGone(watchers: ReadonlySet<() => void>): void {
+function notifyGone(watchers: ReadonlySet<() => void>): void {
   setImmediate(() => {
     setImmediate(() => {
       for (const onGone of watchers) onGone();

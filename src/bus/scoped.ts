@@ -40,7 +40,7 @@ export class ScopedBus implements Bus {
     this.#makesSuccessors = makesSuccessors;
   }
 
-  /** Of the whole loop. */
+  /** Statistics of the whole loop's bus. */
   get stats(): BusStats {
     return this.#bus.stats;
   }
@@ -220,7 +220,7 @@ export class ScopedBus implements Bus {
    */
   handOff({ bus, successors }: HandOffTarget): boolean {
     const { handOffs } = this.#bus;
-    if (!handOffs.knows(bus)) return false;
+    if (!handOffs.isPeer(bus)) return false;
     this.#isEnded = true;
     const left = [...successors];
     for (const [consumer, isLocal] of this.#consumers) {

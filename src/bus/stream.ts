@@ -34,7 +34,7 @@ export class BusStream extends Duplex {
   /** A write that waits for credit. */
   #waiting: (() => void) | undefined;
   #hasEnded = false;
-  #isToldOff = false;
+  #isNotified = false;
 
   /** @internal */
   constructor(wire: StreamWire, signal?: AbortSignal) {
@@ -104,13 +104,13 @@ export class BusStream extends Duplex {
     if (this.#waiting !== undefined) nextTick(this.#waiting); // calls back with an error
     this.#waiting = undefined;
     const isOver = this.#hasEnded && this.writableFinished;
-    if (!isOver && !this.#isToldOff) this.#tellOff(error);
+    if (!isOver && !this.#isNotified) this.#notifyOther(error);
     this.#wire.onClose();
     done(error);
   }
 
   /** Sends the other end the reason of the end. */
-  #tellOff(error: Error | null): void {
+  #notifyOther(error: Error | null): void {
     try {
       this.#wire.send({ type: 'destroyed', message: error?.message });
     } catch {
@@ -150,7 +150,7 @@ export class BusStream extends Duplex {
   }
 
   #lose(message: string): void {
-    this.#isToldOff = true;
+    this.#isNotified = true;
     this.destroy(new CodedError('BUS_CONSUMER_LOST', message));
   }
 }

@@ -1,4 +1,4 @@
-// How the two ends of a stream connect: the opener sends a request with the address of its own end, and the
+// Connecting the two ends of a stream: the opener sends a request with the address of its own end, and the
 // reply is the address of the other end.
 
 import { randomUUID } from 'node:crypto';

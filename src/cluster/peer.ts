@@ -132,7 +132,7 @@ export class ClusterPeer implements Uplink {
     this.#subjects.check(address);
   }
 
-  tell(address: string, consumers: number): void {
+  announce(address: string, consumers: number): void {
     if (address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix)) return;
     if (this.#isLeaving) return; // soon the consumers are those of this machine alone
     const own = this.#subscriptions.get(address) ?? { queue: [], all: undefined };

@@ -41,7 +41,7 @@ export class SlowPath {
 function peerOver(path: SlowPath, attached: () => Attached): Peer {
   return {
     hasRoom: true,
-    tell: (address, consumers) => path.push(() => attached().heard(address, consumers)),
+    announce: (address, consumers) => path.push(() => attached().interest(address, consumers)),
     note: (note) => path.push(() => attached().noted(note)),
     take: (delivery) => {
       const body = structuredClone(delivery.body);

@@ -35,7 +35,7 @@ class Path {
 function peerOver(path: Path, attached: () => Attached): Peer {
   return {
     hasRoom: true,
-    tell: (address, consumers) => path.push(() => attached().heard(address, consumers)),
+    announce: (address, consumers) => path.push(() => attached().interest(address, consumers)),
     note: (note) => path.push(() => attached().noted(note)),
     take: (delivery) => {
       const body = structuredClone(delivery.body);
@@ -67,7 +67,7 @@ function openBuses(t: TestContext, count: number): EventBus[] {
 }
 
 let probes = 0;
-/** Until `to` knows of the consumers that `by` has now: what is told later is heard later. */
+/** Until `to` knows of the consumers that `by` has now: what is told later is interest later. */
 async function told(by: EventBus, to: EventBus): Promise<void> {
   probes += 1;
   const address = `probe ${probes}`;
@@ -106,11 +106,11 @@ test('a registration is found though its channel was read just before it came', 
   t.after(() => bus.close());
   const taken: unknown[] = [];
   const take = ({ body }: { body: unknown }): void => void taken.push(body);
-  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, note: () => {}, take });
+  const { interest } = bus.attach({ hasRoom: true, announce: () => {}, note: () => {}, take });
   bus.send('late', 'the news of it came over another channel');
   bus.publish('late', 'so it did');
   // After all that this turn does, and what `send` has put off.
-  setImmediate(() => heard('late', 1));
+  setImmediate(() => interest('late', 1));
   await waitFor(() => taken.length === 2);
   assert.equal(bus.stats.undelivered, 0);
 });
@@ -193,14 +193,14 @@ test('what is sent while a registration is on its way arrives, in order', async 
   const taken: unknown[] = [];
   const peer: Peer = {
     hasRoom: true,
-    tell: () => {},
+    announce: () => {},
     note: () => {},
     take: ({ body }) => void taken.push(body),
   };
-  const { heard } = bus.attach(peer);
+  const { interest } = bus.attach(peer);
   bus.send('here', 1);
   bus.publish('here', 2);
-  heard('here', 1);
+  interest('here', 1);
   bus.send('here', 3);
   bus.publish('here', 4);
   await waitFor(() => taken.length === 4);
@@ -208,7 +208,7 @@ test('what is sent while a registration is on its way arrives, in order', async 
   const here = bus.consumer('there', () => {});
   bus.send('there', 5);
   here.close();
-  heard('there', 1);
+  interest('there', 1);
   bus.send('there', 6);
   await waitFor(() => taken.length === 6);
   assert.deepEqual(taken.slice(4), [5, 6]);
@@ -220,19 +220,24 @@ test('a peer that cannot take something costs the others nothing', async (t) => 
   const full = (): never => {
     throw new CodedError('BUS_FULL', 'no room');
   };
-  const { heard } = bus.attach({ hasRoom: true, tell: () => {}, note: () => {}, take: full });
+  const { interest } = bus.attach({
+    hasRoom: true,
+    announce: () => {},
+    note: () => {},
+    take: full,
+  });
   const got: unknown[] = [];
   bus.consumer('here', ({ body }) => void got.push(body));
-  heard('here', 1);
+  interest('here', 1);
   bus.publish('here', 1);
   await waitFor(() => got.length === 1);
   assert.equal(bus.stats.dropped, 1);
-  heard('there', 1);
+  interest('there', 1);
   assert.throws(() => bus.send('there', 1), { code: 'BUS_FULL' });
   await assert.rejects(bus.request('there', 1), { code: 'BUS_FULL' });
-  heard('there', 0);
+  interest('there', 0);
   const later = bus.request('there', 1); // nobody is known yet
-  heard('there', 1);
+  interest('there', 1);
   await assert.rejects(later, { code: 'BUS_FULL' });
 });
 

@@ -35,7 +35,7 @@ class Server {
       new Promise((resolve) => up.push(() => down.push(resolve)));
     const uplink: Uplink = {
       hasRoom: true,
-      tell: (address, consumers) => up.push(() => counts.set(address, consumers)),
+      announce: (address, consumers) => up.push(() => counts.set(address, consumers)),
       take: (delivery) => {
         number += 1;
         const origin = { sender: name, number };
