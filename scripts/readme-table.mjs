@@ -1,9 +1,19 @@
-// Writes the table of measured numbers in README.md from bench/results/*.json, between the markers
-// <!-- bench:begin --> and <!-- bench:end -->. With --check nothing is written, and the exit code
-// says whether the page is in step with the stored results. Needs the build (dist/).
+// Writes measured numbers from bench/results/*.json into the documents: all bars into docs/benchmarks.md,
+// six of them into README.md, each between its two marker lines. With --check nothing is written, and the
+// exit code says whether the pages are in step with the stored results. Needs the build (dist/).
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { caseNames, namedOnly } from '../bench/lib/case-names.js';
-import { insertTable, readmeTable } from '../dist/bench/report/index.js';
+import { claimsTable, headlineTable, insertTable } from '../dist/bench/report/index.js';
+
+/** The bars of README.md, by case and claim: one for each thing that the product is for. */
+const headlines = [
+  ['round-trip', 'round trip, p50, against the best pool'],
+  ['throughput', 'calls/s, 64 waiting, against the best pool'],
+  ['lag', 'lateness of light timers, p99, heavy work in the pool against on the loop'],
+  ['map', '1,000,000 items of 1 µs, typed array, against the best rival'],
+  ['serve', 'kept alive, requests per second, manycore-2x1 against cluster-2'],
+  ['loops', 'request between two loops, p50, against a MessagePort (manycore-process)'],
+];
 
 const order = [...caseNames, ...namedOnly];
 const isCheck = process.argv.includes('--check');
@@ -11,14 +21,17 @@ const stored = (existsSync('bench/results') ? readdirSync('bench/results') : [])
   .filter((name) => name.endsWith('.json'))
   .map((name) => JSON.parse(readFileSync(`bench/results/${name}`, 'utf8')))
   .sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
-const page = readFileSync('README.md', 'utf8');
-const written = insertTable(page, readmeTable(stored, machinesOf(stored)));
-if (written === undefined)
-  fail('README.md lacks the lines <!-- bench:begin --> and <!-- bench:end -->');
-if (written !== page) {
-  if (isCheck)
-    fail('the numbers in README.md are not those of bench/results: npm run bench:readme');
-  writeFileSync('README.md', written);
+put('docs/benchmarks.md', 'bench', claimsTable(stored, machinesOf(stored)));
+put('README.md', 'numbers', headlineTable(stored, headlines));
+
+function put(file, name, table) {
+  const page = readFileSync(file, 'utf8');
+  const written = insertTable(page, name, table);
+  if (written === undefined)
+    fail(`${file} lacks the lines <!-- ${name}:begin --> and <!-- ${name}:end -->`);
+  if (written === page) return;
+  if (isCheck) fail(`the numbers in ${file} are not those of bench/results: npm run bench:readme`);
+  writeFileSync(file, written);
 }
 
 /** One sentence for each machine and build that made results: usually one. */

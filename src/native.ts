@@ -1,5 +1,5 @@
-// Loads the native binary once for each thread and says what is missing when it does not load. All
-// of manycore works without it, over other channels: callers ask `nativeBinding()` and take
+// Loads the native binary once for each thread and says what is missing when it does not load. Calls
+// and maps work without it, over other channels: callers ask `nativeBinding()` and take
 // `undefined` for an answer. Long (over 400 lines): it declares everything that the binary exports.
 // Not here: what the binding is used for (channels/shm, worker).
 

@@ -1,4 +1,4 @@
-// How numbers and bars are written, in the terminal and in the README.
+// How numbers and bars are written, in the terminal and in the documents.
 import { spreadOf } from './stats.js';
 import type { Bar, Figure, Judged, Measured, Spread } from './types.js';
 
@@ -116,36 +116,61 @@ function withUnit(spread: Spread | undefined, figure: Figure): string {
   return spread === undefined ? '-' : `${formatNumber(spread.median)} ${figure.unit}`;
 }
 
-/** One stored case as the README needs it. */
+/** One stored case as the documents need it. */
 export interface StoredCase {
   readonly name: string;
   readonly figures: Readonly<Record<string, Figure>>;
   readonly judged: readonly Judged[];
 }
 
-/** The README's table: every bar, the missed ones too, each with its case and its stored result. */
-export function readmeTable(cases: readonly StoredCase[], machine: string): string {
+/** The table of docs/benchmarks.md: every bar, the missed ones too, each with its case and its stored result. */
+export function claimsTable(cases: readonly StoredCase[], machine: string): string {
   const lines = [
     '| claim | bar | reached | manycore / rival | verdict | case |',
     '|---|---|---|---|---|---|',
   ];
   for (const { name, figures, judged } of cases) {
     for (const one of judged) {
-      const figure = figureOf(one, figures);
-      const sides = `${withUnit(one.mine, figure)}${one.rival ? ` / ${withUnit(one.theirs, figure)} (${one.rival.contender})` : ''}`;
-      const links = `[${name}](bench/cases/${name}.js), [result](bench/results/${name}.json)`;
-      lines.push(
-        `| ${one.bar.says} | ${formatBar(one.bar, figure)} | ${formatReached(one, figure)} | ${sides} | ${one.verdict} | ${links} |`,
-      );
+      const bar = formatBar(one.bar, figureOf(one, figures));
+      const links = `[${name}](../bench/cases/${name}.js), [result](../bench/results/${name}.json)`;
+      const [claim, reached, sides] = cellsOf(one, figures);
+      lines.push(`| ${claim} | ${bar} | ${reached} | ${sides} | ${one.verdict} | ${links} |`);
     }
   }
   return [...lines, '', machine].join('\n');
 }
 
-/** `page` with `table` between the two marker lines; `undefined` when they are not both there. */
-export function insertTable(page: string, table: string): string | undefined {
-  const begin = '<!-- bench:begin -->';
-  const end = '<!-- bench:end -->';
+/** The table of README.md: the named bars alone. Throws for a name that no stored case has. */
+export function headlineTable(
+  cases: readonly StoredCase[],
+  names: readonly (readonly [name: string, claim: string])[],
+): string {
+  const lines = names.map(([name, claim]) => {
+    const stored = cases.find((each) => each.name === name);
+    const one = stored?.judged.find(({ bar }) => bar.says === claim);
+    if (stored === undefined || one === undefined)
+      throw new Error(`no stored bar ${name}: ${claim}`);
+    const [, reached, sides] = cellsOf(one, stored.figures);
+    return `| ${claim} | ${reached} | ${sides} | [${name}](bench/cases/${name}.js) |`;
+  });
+  return ['| measured | ratio | manycore / rival | case |', '|---|---|---|---|', ...lines].join(
+    '\n',
+  );
+}
+
+function cellsOf(
+  one: Judged,
+  figures: Readonly<Record<string, Figure>>,
+): [claim: string, reached: string, sides: string] {
+  const figure = figureOf(one, figures);
+  const theirs = one.rival ? ` / ${withUnit(one.theirs, figure)} (${one.rival.contender})` : '';
+  return [one.bar.says, formatReached(one, figure), `${withUnit(one.mine, figure)}${theirs}`];
+}
+
+/** `page` with `table` between the marker lines of `name`; `undefined` when they are not both there. */
+export function insertTable(page: string, name: string, table: string): string | undefined {
+  const begin = `<!-- ${name}:begin -->`;
+  const end = `<!-- ${name}:end -->`;
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
   if (from === -1 || to < from) return undefined;

@@ -3,9 +3,10 @@ import { test } from 'node:test';
 import { interleave } from '../../bench/report/plan.js';
 import { median, spreadOf } from '../../bench/report/stats.js';
 import {
+  claimsTable,
   formatNumber,
+  headlineTable,
   insertTable,
-  readmeTable,
   settingTable,
   verdictTable,
 } from '../../bench/report/table.js';
@@ -122,22 +123,39 @@ test('a contender that failed stays in the table, with its message', () => {
   assert.equal(lines[3], '! us, rounds 1 and 3: no answer, killed');
 });
 
-test('the README table shows a refuted bar with its figures and links', () => {
-  const judged = [judge(bar({ atMost: 0.2 }), figures, [took(us, [30], []), took(fast, [10], [])])];
-  const table = readmeTable([{ name: 'round-trip', figures, judged }], 'Made here.');
+const stored = {
+  name: 'round-trip',
+  figures,
+  judged: [judge(bar({ atMost: 0.2 }), figures, [took(us, [30], []), took(fast, [10], [])])],
+};
+
+test('the table of all bars shows a refuted one with its figures and links', () => {
+  const table = claimsTable([stored], 'Made here.');
   assert.match(table, /\| a claim \| ≤ 0\.2 × \| 3 × \| 30 µs \/ 10 µs \(fast\) \| refuted \|/);
   assert.match(
     table,
-    /\(bench\/cases\/round-trip\.js\), \[result\]\(bench\/results\/round-trip\.json\)/,
+    /\(\.\.\/bench\/cases\/round-trip\.js\), \[result\]\(\.\.\/bench\/results\/round-trip\.json\)/,
   );
   assert.match(table, /\nMade here\.$/);
-  assert.match(verdictTable(judged, figures)[0] ?? '', /^REFUTED +a claim +≤ 0\.2 × +3 × /);
+  assert.match(verdictTable(stored.judged, figures)[0] ?? '', /^REFUTED +a claim +≤ 0\.2 × +3 × /);
 });
 
-test('the README table replaces what is between its markers and nothing else', () => {
+test('the table of named bars has those alone, and refuses a name that is not stored', () => {
+  const table = headlineTable([stored], [['round-trip', 'a claim']]);
+  const row = '| a claim | 3 × | 30 µs / 10 µs (fast) | [round-trip](bench/cases/round-trip.js) |';
+  assert.equal(table.split('\n').at(-1), row);
+  for (const name of [
+    ['round-trip', 'another claim'],
+    ['map', 'a claim'],
+  ] as const) {
+    assert.throws(() => headlineTable([stored], [name]), /no stored bar/);
+  }
+});
+
+test('a table replaces what is between its markers and nothing else', () => {
   const page = 'top\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nbottom\n';
-  const once = insertTable(page, 'new');
+  const once = insertTable(page, 'bench', 'new');
   assert.equal(once, 'top\n<!-- bench:begin -->\nnew\n<!-- bench:end -->\nbottom\n');
-  assert.equal(insertTable(once ?? '', 'new'), once);
-  assert.equal(insertTable('no markers', 'new'), undefined);
+  assert.equal(insertTable(once ?? '', 'bench', 'new'), once);
+  assert.equal(insertTable(page, 'numbers', 'new'), undefined);
 });
