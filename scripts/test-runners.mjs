@@ -9,7 +9,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -20,6 +19,7 @@ import { join, resolve } from 'node:path';
 import { tools } from '../test/runners/tools.mjs';
 import { compileTypeScript, isSound } from './lib/compile.mjs';
 import { run } from './lib/run.mjs';
+import { packStaged, stagePackage } from './lib/stage-package.mjs';
 
 const installLimitMs = 300_000;
 const toolLimitMs = 120_000;
@@ -55,12 +55,8 @@ report(rows);
 /** The tarball that npm would publish. */
 async function pack() {
   const folder = join(tmpdir(), `manycore-runners-${process.pid}`);
-  mkdirSync(folder, { recursive: true });
-  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
-  const result = await run('npm', args, { capture: true });
-  const name = readdirSync(folder).find((each) => each.endsWith('.tgz'));
-  if (name !== undefined) return join(folder, name);
-  throw new Error(`npm pack made no file:\n${result.output}`);
+  stagePackage(join(folder, 'stage'));
+  return await packStaged(join(folder, 'stage'), folder);
 }
 
 /** Installs a set of tools where that is due, and the packed package in it. */

@@ -3,9 +3,9 @@
 // front door, the worker's entry and the command share chunks, so that a task that imports the package
 // meets the copy that its worker runs on.
 // White space and syntax are minified: V8 keeps the source text of what it runs, in each worker
-// (bench/cases/memory.js). Names stay, stacks are made readable by the source map, and lines are short:
-// Node prints the one from which an uncaught error came.
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+// (bench/cases/memory.js). Names stay and lines are short, so that stacks can be read: Node prints the line
+// from which an uncaught error came. There are no source maps: they would lead to files that are not packed.
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 export const outdir = 'dist/bundle';
 
@@ -18,6 +18,33 @@ export const doors = {
   metrics: 'dist/src/observe/metrics/public.js',
   opentelemetry: 'dist/src/observe/opentelemetry/public.js',
 };
+
+/**
+ * Packages that are packed along, one CommonJS file for each: a pool's user installs none of them. `named`:
+ * their exports by name; else the default one is all.
+ */
+const packedPackages = {
+  'ansi-escapes': 'named',
+  commander: 'named',
+  'mime-types': 'default',
+  'prom-client': 'named',
+  send: 'default',
+  'string-width': 'default',
+};
+
+/** The licences of the packages whose code is in the bundle. */
+const licencesFile = 'third-party-licences.txt';
+
+/** For esbuild: imports of packed packages lead to their files; `own` is the package that is being packed. */
+const toPackedFiles = (own) => ({
+  name: 'packed packages',
+  setup({ onResolve }) {
+    const names = Object.keys(packedPackages).filter((name) => name !== own);
+    onResolve({ filter: new RegExp(`^(${names.join('|')})$`) }, ({ path }) => {
+      return { path: `./package-${path}.cjs`, external: true };
+    });
+  },
+});
 
 /** Does nothing without the development packages, or before anything is compiled. */
 export async function bundle() {
@@ -43,7 +70,7 @@ export async function bundle() {
     platform: 'node',
     target: 'node20.19',
     packages: 'external',
-    sourcemap: true,
+    plugins: [toPackedFiles()],
     lineLimit: 160,
     minifyWhitespace: true,
     minifySyntax: true,
@@ -77,9 +104,14 @@ export async function bundle() {
     metafile: true,
     logLevel: 'warning',
   });
+  const packed = await bundlePackages(build);
+  const inputs = [page, ...packed].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  writeFileSync(`${outdir}/${licencesFile}`, licencesOf(inputs));
   const made = {
     ...metafile.outputs,
     ...(await bundleCommonJs(build)),
+    ...Object.assign({}, ...packed.map(({ metafile }) => metafile.outputs)),
+    [`${outdir}/${licencesFile}`]: {},
     ...counter.metafile.outputs,
     ...page.metafile.outputs,
   };
@@ -88,6 +120,51 @@ export async function bundle() {
     const isOurs = !/\.d\.c?ts$/.test(name); // the others are of roll-up-types.mjs
     if (isOurs && !(`${outdir}/${name}` in made)) rmSync(`${outdir}/${name}`);
   }
+}
+
+/** Resolves to the results of esbuild. */
+async function bundlePackages(build) {
+  return await Promise.all(
+    Object.entries(packedPackages).map(async ([name, kind]) => {
+      const names = Object.keys(await import(name)).filter((each) =>
+        /^(?!default$)\w+$/.test(each),
+      );
+      const contents =
+        kind === 'named'
+          ? `export { ${names.join(', ')} } from '${name}';`
+          : `const all = require('${name}'); module.exports = all.default ?? all;`;
+      return await build({
+        stdin: { contents, resolveDir: '.', sourcefile: `package-${name}.js` },
+        bundle: true,
+        format: 'cjs',
+        platform: 'node',
+        target: 'node20.19',
+        plugins: [toPackedFiles(name)],
+        lineLimit: 160,
+        minifyWhitespace: true,
+        minifySyntax: true,
+        outfile: `${outdir}/package-${name}.cjs`,
+        metafile: true,
+        logLevel: 'warning',
+      });
+    }),
+  );
+}
+
+/** Names, versions and licence texts of the packages that the files `inputs` are of. Throws for one without. */
+function licencesOf(inputs) {
+  const folders = inputs.flatMap((path) => {
+    const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
+    return folder === undefined ? [] : [folder];
+  });
+  const texts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+    const file = readdirSync(folder).find((each) => /^(licen[cs]e|copying)/i.test(each));
+    if (license === undefined) throw new Error(`${folder} names no licence`);
+    const text = file === undefined ? '' : readFileSync(`${folder}/${file}`, 'utf8').trim();
+    return `${name} ${version} (${license})\n\n${text}`;
+  });
+  return `Code of these packages is in the files beside this one.\n\n${texts.join('\n\n---\n\n')}\n`;
 }
 
 /**
@@ -110,6 +187,7 @@ async function bundleCommonJs(build) {
     platform: 'node',
     target: 'node20.19',
     packages: 'external',
+    plugins: [toPackedFiles()],
     define: {
       'import.meta.url': 'moduleUrl',
       'import.meta.main': 'undefined',

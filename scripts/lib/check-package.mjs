@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -15,14 +16,15 @@ import { join, resolve } from 'node:path';
 import { compileTypeScript, isSound } from './compile.mjs';
 import { rollUpTypes } from './roll-up-types.mjs';
 import { run } from './run.mjs';
+import { packStaged, stagePackage } from './stage-package.mjs';
 
 const allowed = [
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
   /^package\.json$/,
-  /^dist\/bundle\/.+\.(js|js\.map)$/,
-  /^dist\/bundle\/[^/]+(?:\.cjs|\.d\.c?ts)$/,
-  /^dist\/bundle\/dashboard-page\.css$/,
+  /^docs\/(guide\/[^/]+\.(md|png)|errors\.md|metrics\.md)$/,
+  /^dist\/bundle\/[^/]+(?:\.c?js|\.d\.c?ts)$/,
+  /^dist\/bundle\/(dashboard-page\.css|third-party-licences\.txt)$/,
   /^prebuilds\/.+\.(node|so)$/,
 ];
 const required = [
@@ -35,7 +37,13 @@ const required = [
   'dist/bundle/commonjs.cjs',
   'dist/bundle/index.d.ts',
   'dist/bundle/index.d.cts',
+  'dist/bundle/third-party-licences.txt',
 ];
+
+/** Limits of what an installation with no other package has: files of one platform, dependencies included. */
+const maxInstalledBytes = 6e6;
+const maxPackages = 6;
+const maxDeclarations = 12; // six entry points for each of the two module systems
 
 /** Resolves to `{ status, output, note }`, as a step of check.mjs. */
 export async function checkPackage() {
@@ -53,13 +61,17 @@ export async function checkPackage() {
 }
 
 async function checkPacked(folder) {
-  const pack = ['pack', '--ignore-scripts', '--json', '--silent', '--pack-destination', folder];
-  const packed = await run('npm', pack, { capture: true });
-  if (packed.status !== 0) return packed;
-  const name = readdirSync(folder).find((each) => each.endsWith('.tgz'));
-  const file = join(folder, name);
+  const { dependencies = {} } = stagePackage(join(folder, 'stage'));
+  const file = await packStaged(join(folder, 'stage'), folder);
   const listed = await run('tar', ['-tzf', file], { capture: true });
-  const problem = findWrongFiles(listed.output);
+  const names = listed.output.trim().split('\n');
+  const installed = installedSize(join(folder, 'stage'), Object.keys(dependencies));
+  const declarations = names.filter((each) => /\.d\.c?ts$/.test(each)).length;
+  const problem =
+    findWrongFiles(listed.output) ||
+    atMost('bytes are installed', installed.bytes, maxInstalledBytes) ||
+    atMost('packages are installed', installed.packages, maxPackages) ||
+    atMost('declaration files are packed', declarations, maxDeclarations);
   if (problem) return { status: 1, output: problem };
   for (const check of [
     () => run('node_modules/.bin/publint', [file, '--strict'], { capture: true }),
@@ -72,7 +84,32 @@ async function checkPacked(folder) {
     const result = await check();
     if (result.status !== 0) return result;
   }
-  return { status: 0, output: '', note: `${listed.output.trim().split('\n').length} files` };
+  const { bytes, packages } = installed;
+  const note = `${names.length} files, ${(bytes / 1e6).toFixed(1)} MB in ${packages} packages`;
+  return { status: 0, output: '', note };
+}
+
+/** Sizes of the staged package and of its dependencies, as npm would install them. */
+function installedSize(staged, dependencies) {
+  const wanted = new Set(dependencies);
+  let bytes = bytesBelow(staged);
+  for (const name of wanted) {
+    const folder = join('node_modules', name);
+    bytes += bytesBelow(folder);
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    for (const each of Object.keys(manifest.dependencies ?? {})) wanted.add(each);
+  }
+  return { bytes, packages: 1 + wanted.size };
+}
+
+function bytesBelow(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
+}
+
+function atMost(what, value, limit) {
+  return value > limit ? `${value} ${what}: more than ${limit}\n` : '';
 }
 
 function findWrongFiles(listing) {

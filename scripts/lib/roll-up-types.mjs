@@ -1,6 +1,7 @@
-// Rolls the declarations up that the compiler made: one file for each entry point, and one for what they
-// share, so that a class of one entry point is that class for the others. The same once more for CommonJS:
-// under `module: node16` TypeScript lets a CommonJS file refer to no declarations of ES modules.
+// Rolls the declarations up that the compiler made: one file for each entry point. Types that two entry points
+// share are written into both; a class may not be shared, since each copy would be another class. The same
+// once more for CommonJS: under `module: node16` TypeScript lets a CommonJS file refer to no declarations of ES
+// modules.
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { doors, outdir } from './bundle.mjs';
 
@@ -21,7 +22,7 @@ export async function rollUpTypes() {
   }
 }
 
-/** Declarations of these entry points, as `{ fileName, code }`, and one file more for what they share. */
+/** Declarations of these entry points, as `{ fileName, code }`. Throws where two of them share a class. */
 export async function rollUp(names) {
   const [{ rollup }, { dts }] = await Promise.all([import('rollup'), import('rollup-plugin-dts')]);
   const input = Object.fromEntries(
@@ -39,5 +40,28 @@ export async function rollUp(names) {
     entryFileNames: '[name].d.ts',
     chunkFileNames: 'shared-[hash].d.ts',
   });
-  return output;
+  const chunks = output.filter(({ isEntry }) => !isEntry);
+  return output
+    .filter(({ isEntry }) => isEntry)
+    .map(({ fileName, code }) => ({ fileName, code: chunks.reduce(withTypesOf, code) }));
+}
+
+/** `code` with the types of a shared chunk in place of its imports of them. */
+function withTypesOf(code, { fileName, code: shared }) {
+  if (/^declare (abstract )?class /m.test(shared)) throw new Error(`${fileName} shares a class`);
+  const from = `from './${fileName.replace('.d.ts', '.js')}';\n`;
+  if (!code.includes(from)) return code;
+  const [, names = ''] = /^export type \{ (.*) \};$/m.exec(shared) ?? [];
+  const local = new Map(names.split(', ').map((each) => each.split(' as ').reverse()));
+  const rest = code.split('\n').flatMap((line) => {
+    const [, verb, list] = /^(import|export)(?: type)? \{ (.*) \} from /.exec(line) ?? [];
+    if (verb === undefined || !`${line}\n`.endsWith(from)) return [line];
+    const pairs = list.split(', ').map((each) => each.split(' as '));
+    const other = pairs.find(([short, name = short]) => local.get(short) !== name);
+    if (other) throw new Error(`${fileName}: ${other} has another name in ${local.get(other[0])}`);
+    return verb === 'import'
+      ? []
+      : [`export type { ${pairs.map(([, name]) => name).join(', ')} };`];
+  });
+  return shared.replace(/^export type \{ .* \};\n?/m, '') + rest.join('\n');
 }

@@ -21,9 +21,9 @@ export interface MetricsOptions {
   readonly prefix?: string | undefined;
 }
 
-/** What is used of a registry of prom-client, of whichever version. */
+/** The used part of a registry of prom-client, of any version: its types need no package. */
 export interface MetricsRegistry {
-  registerMetric(metric: Metric): void;
+  registerMetric(metric: object): void;
   getSingleMetric(name: string): unknown;
 }
 
