@@ -37,8 +37,8 @@ const programs = {
     command: ['node', here('../tune/hash.js')],
     env: { UV_THREADPOOL_SIZE: String(Math.max(4, cores)) },
     // A search without time advises nothing, too: that is none.
-    isRight: (advice, { settings, skipped }) =>
-      Object.keys(advice).length === 0 && settings.length > 1 && skipped.length === 0,
+    isRight: (advice, { configurations, skipped }) =>
+      Object.keys(advice).length === 0 && configurations.length > 1 && skipped.length === 0,
   },
 };
 const names = Object.keys(programs);

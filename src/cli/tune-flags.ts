@@ -42,12 +42,12 @@ export function addTuneCommand(root: Command): void {
       aNumber,
     )
     .option(
-      '--only <knobs>',
+      '--only <parameters>',
       'try only these, with commas: loops, blockingThreads, heapLimit, poolWorkers, gcThreads, semiSpace, affinity',
     )
     .option('--serve', 'try processes × loops: run the program under manycore serve')
     .option('--apply', 'then run the program with it; without --load: with what was found before')
-    .option('--config <file>', 'where the settings are written', 'manycore.config.json')
+    .option('--config <file>', 'file to write the configuration into', 'manycore.config.json')
     .option('--report <file>', 'where the report is written', 'manycore.tune.json')
     .option('--no-write', 'write neither')
     .option('--json', 'print the report as JSON')

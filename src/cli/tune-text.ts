@@ -1,10 +1,15 @@
 // The report of `manycore tune` for a terminal of 80 columns.
 
-import { numberText, type SettingReport, settingText, type TuneReport } from '../tune/index.js';
+import {
+  type ConfigurationReport,
+  configurationText,
+  numberText,
+  type TuneReport,
+} from '../tune/index.js';
 
 const widthChars = 80;
-/** A setting that is longer has a line of its own. */
-const settingChars = 26;
+/** A configuration that is longer has a line of its own. */
+const configurationChars = 26;
 
 /** Everything but how files were written. */
 export function tuneText(report: TuneReport): string {
@@ -15,17 +20,17 @@ export function tuneText(report: TuneReport): string {
     ...notes(report),
     '',
     ...wrapped(report.verdict, ''),
-    ...report.trials.flatMap(({ knob, setting }) => {
-      const reason = report.reasons[knob];
-      const text = settingText({ [knob]: setting[knob] });
+    ...report.trials.flatMap(({ parameter, configuration }) => {
+      const reason = report.reasons[parameter];
+      const text = configurationText({ [parameter]: configuration[parameter] });
       return reason === undefined ? [] : wrapped(`${text}: ${reason}`, '  ');
     }),
   ].join('\n');
 }
 
 function head({ program, load, cores, node, ...report }: TuneReport): string[] {
-  const { settings, warmUpSeconds, seconds, tookSeconds } = report;
-  const runs = settings.reduce((sum, each) => sum + each.runs, 0);
+  const { configurations, warmUpSeconds, seconds, tookSeconds } = report;
+  const runs = configurations.reduce((sum, each) => sum + each.runs, 0);
   const took = `${Math.floor(tookSeconds / 60)} min ${Math.round(tookSeconds % 60)} s`;
   return [
     ...wrapped(program, ''),
@@ -34,8 +39,8 @@ function head({ program, load, cores, node, ...report }: TuneReport): string[] {
   ];
 }
 
-function table({ settings, unit }: TuneReport): string[] {
-  const columns: [name: string, cell: (report: SettingReport) => string][] = [
+function table({ configurations, unit }: TuneReport): string[] {
+  const columns: [name: string, cell: (report: ConfigurationReport) => string][] = [
     ['runs', ({ runs }) => String(runs)],
     [`${unit === 'calls' ? 'calls' : 'req'}/s`, (each) => cell(each.perSecond)],
     ['spread', (each) => (each.spread === undefined ? '-' : `${(each.spread * 100).toFixed(1)} %`)],
@@ -46,21 +51,23 @@ function table({ settings, unit }: TuneReport): string[] {
     ['cores', (each) => cell(each.cpuCores)],
   ];
   const kept = columns.filter(
-    ([name, text]) => name === 'runs' || settings.some((each) => !['', '-'].includes(text(each))),
+    ([name, text]) =>
+      name === 'runs' || configurations.some((each) => !['', '-'].includes(text(each))),
   );
   const widths = kept.map(([name, text]) =>
-    Math.max(name.length, ...settings.map((each) => text(each).length)),
+    Math.max(name.length, ...configurations.map((each) => text(each).length)),
   );
   const line = (texts: readonly string[]): string =>
     texts.map((text, at) => text.padStart((widths[at] ?? 0) + 1)).join('');
-  const first = 'setting'.padEnd(settingChars) + line(kept.map(([name]) => name));
+  const first = 'configuration'.padEnd(configurationChars) + line(kept.map(([name]) => name));
   return [
     first,
-    ...settings.flatMap((each) => {
+    ...configurations.flatMap((each) => {
       const stats = line(kept.map(([, text]) => text(each)));
       if (each.problem !== undefined) return [each.text, ...wrapped(`out: ${each.problem}`, '  ')];
-      if (each.text.length < settingChars) return [each.text.padEnd(settingChars) + stats];
-      return [each.text, ' '.repeat(settingChars) + stats];
+      if (each.text.length < configurationChars)
+        return [each.text.padEnd(configurationChars) + stats];
+      return [each.text, ' '.repeat(configurationChars) + stats];
     }),
   ];
 }
@@ -69,10 +76,10 @@ function cell(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? '-' : numberText(value);
 }
 
-function notes({ notTried, skipped, settings }: TuneReport): string[] {
-  const failing = settings.filter(({ errorsPerSecond = 0 }) => errorsPerSecond > 0);
+function notes({ notTried, skipped, configurations }: TuneReport): string[] {
+  const failing = configurations.filter(({ errorsPerSecond = 0 }) => errorsPerSecond > 0);
   return [
-    ...notTried.flatMap(({ knob, why }) => wrapped(`not tried: ${knob}: ${why}`, '')),
+    ...notTried.flatMap(({ parameter, why }) => wrapped(`not tried: ${parameter}: ${why}`, '')),
     ...(skipped.length === 0 ? [] : wrapped(`no time for: ${skipped.join(', ')}`, '')),
     ...failing.flatMap(({ text, errorsPerSecond = 0 }) =>
       wrapped(`${text}: ${numberText(errorsPerSecond)} errors a second, which do not count`, ''),

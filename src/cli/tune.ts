@@ -6,12 +6,12 @@ import { dirname, resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import {
+  configurationText,
   type Goal,
   mergedConfig,
   type RunNews,
   readConfigFile,
   runTuned,
-  settingText,
   startIn,
   startOf,
   type TuneOptions,
@@ -95,9 +95,9 @@ async function search(options: TuneOptions, isJson: boolean): Promise<TuneReport
   }
 }
 
-function progressText({ number, setting, secondsLeft }: RunNews): string {
+function progressText({ number, configuration, secondsLeft }: RunNews): string {
   const minutes = Math.ceil(secondsLeft / 60);
-  return `run ${number}, at most ${minutes} min more: ${settingText(setting)}`;
+  return `run ${number}, at most ${minutes} min more: ${configurationText(configuration)}`;
 }
 
 /** One line that is written over; nothing where that is no terminal. */
@@ -146,7 +146,7 @@ function writeAll(
   write(`\nthe whole report: ${reportFile}`, () => writeJson(reportFile, report));
   if (Object.keys(report.advice).length > 0) {
     const use = task === undefined ? useOf(options, report.advice, config) : undefined;
-    const isWritten = write(`the settings, with their reasons: ${config}`, () => {
+    const isWritten = write(`the configuration, with its reasons: ${config}`, () => {
       const before = readConfigFile(config); // it may have been changed meanwhile
       writeJson(config, mergedConfig(before, report.advice, report.reasons, use?.app));
     });

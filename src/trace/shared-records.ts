@@ -8,7 +8,7 @@ import type { TracedThread } from './report.js';
 import { isNode } from './roles.js';
 
 /** The kernel cuts names to so many. */
-const mostNameChars = 15;
+const maxNameChars = 15;
 
 /** The role of all that found the records used up. */
 export const othersRole = 'others';
@@ -52,7 +52,7 @@ export class SharedRecords {
       each === undefined ? '' : (tree.identityOf(each)?.args.join('\0') ?? '');
     const isStarting = argsOf(pid) === argsOf(tree.parentOf(pid));
     // Node calls its main thread otherwise than its program.
-    const program = tree.identityOf(pid)?.program.slice(0, mostNameChars);
+    const program = tree.identityOf(pid)?.program.slice(0, maxNameChars);
     const named = this.#shared.filter(
       ({ record: { name } }) => name === tree.nameOf(pid) || name === program,
     );

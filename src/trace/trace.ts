@@ -33,7 +33,7 @@ const firstTicks = 20;
 const ticksPerOwnTime = 20;
 const ownTimeMs = 50;
 /** Of thread and call, as `MAX_CELLS` in crates/core/src/sys/linux_raw_trace.rs. */
-const mostRawCells = 65_536;
+const maxRawCells = 65_536;
 
 export interface TraceOptions {
   /** The best that works, unless it is said. */
@@ -287,7 +287,7 @@ export class Trace {
 
 /** Whether the assembled programs have counted into all the cells that they have. */
 function areFull(records: readonly NativeTracedRecord[]): boolean {
-  return records.reduce((cells, { calls }) => cells + calls.length, 0) >= mostRawCells;
+  return records.reduce((cells, { calls }) => cells + calls.length, 0) >= maxRawCells;
 }
 
 function sharesOf(before: MachineTimes, after: MachineTimes): MachineShares {

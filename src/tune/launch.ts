@@ -1,11 +1,11 @@
 // The program that is tuned: what its command line says, and the command, environment and cores with
-// which a setting is started. Flags of Node stand in the command where it is ours to write, because they
-// count more there than in NODE_OPTIONS; a flag that the setting decides is taken out wherever it was.
+// which a configuration is started. Flags of Node stand in the command where it is ours to write, because they
+// count more there than in NODE_OPTIONS; a flag that the configuration decides is taken out wherever it was.
 // Not here: starting it (program.ts).
 
 import { basename } from 'node:path';
 import { CodedError } from '../errors.js';
-import { decidedBy, flagName } from './setting.js';
+import { decidedBy, flagName } from './configuration.js';
 import type { Start } from './start.js';
 
 export interface Program {

@@ -35,7 +35,7 @@ const untoldMs = 600_000;
 /** A load that took less than this share of its time ended early. */
 const earlyShare = 0.5;
 /** Of what a command prints so much is kept. */
-const mostOutputChars = 1_000_000;
+const maxOutputChars = 1_000_000;
 
 /** `wrk -d{seconds} --latency {url}`: for the shell, with placeholders. */
 export function commandLoad(line: string): Load {
@@ -48,7 +48,7 @@ export function commandLoad(line: string): Load {
       command: [command],
       isShell: true,
       onOutput: (text) => {
-        output = (output + text).slice(-mostOutputChars); // what is read stands at the end
+        output = (output + text).slice(-maxOutputChars); // what is read stands at the end
       },
     });
     const begin = performance.now();

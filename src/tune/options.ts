@@ -4,10 +4,10 @@ import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { boolean, integer, invalid, number, oneOf, string } from '../internal/index.js';
+import { type Parameter, parameters } from './configuration.js';
 import { type Program, programOf } from './launch.js';
 import { commandLoad, type Load, scriptLoad, taskCommand } from './load.js';
 import { type Goal, goals } from './run-stats.js';
-import { type Knob, knobs } from './setting.js';
 
 export interface TuneOptions {
   /** The program and its arguments; none with a task. */
@@ -46,7 +46,7 @@ export interface FilledTuneOptions {
   readonly goal: Goal;
   readonly minutes: number;
   readonly seconds: number | undefined;
-  readonly only: readonly Knob[] | undefined;
+  readonly only: readonly Parameter[] | undefined;
   readonly readyTimeoutMs: number;
 }
 
@@ -58,7 +58,7 @@ export function fillTuneOptions(given: TuneOptions): FilledTuneOptions {
     goal: oneOf('goal', given.goal ?? 'throughput', goals),
     minutes: number('minutes', given.minutes ?? 10, 0),
     seconds: given.seconds === undefined ? undefined : positive('seconds', given.seconds),
-    only: given.only?.map(knob),
+    only: given.only?.map(parameterNamed),
     readyTimeoutMs: 1000 * positive('readySeconds', given.readySeconds ?? 30),
   };
   const serve = boolean('serve', given.serve ?? false);
@@ -112,8 +112,8 @@ function positive(name: string, value: number): number {
   throw invalid(name, value, 'a number above 0');
 }
 
-function knob(name: string): Knob {
-  const found = knobs.find((each) => each === name);
+function parameterNamed(name: string): Parameter {
+  const found = parameters.find((each) => each === name);
   if (found !== undefined) return found;
-  throw invalid('only', name, `some of ${knobs.join(',')}`);
+  throw invalid('only', name, `some of ${parameters.join(',')}`);
 }

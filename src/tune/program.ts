@@ -1,4 +1,4 @@
-// One run of the program: started fresh under a setting, ready, warmed up, measured under load, and gone
+// One run of the program: started fresh under a configuration, ready, warmed up, measured under load, and gone
 // again with all that it had started. What goes wrong on the way is an error that says what it was.
 
 import { connect, createServer } from 'node:net';

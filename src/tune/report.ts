@@ -2,9 +2,15 @@
 // the report file, and what `--json` prints. Not here: how it looks on a terminal (cli/).
 
 import { median } from '../internal/index.js';
+import { asItIs, type Configuration, configurationText, type Parameter } from './configuration.js';
 import { type Goal, type RunStats, scoreOf } from './run-stats.js';
-import { type Candidate, leastGain, type Search, type SettingRuns, type Trial } from './search.js';
-import { asItIs, type Knob, type Setting, settingText } from './setting.js';
+import {
+  type Candidate,
+  type ConfigurationRuns,
+  minGain,
+  type Search,
+  type Trial,
+} from './search.js';
 import type { NotTried } from './space.js';
 import { spread } from './statistics.js';
 
@@ -25,45 +31,48 @@ export interface TuneReport {
   /** Why not, where something failed. */
   readonly problem?: { readonly code: string; readonly message: string };
   /** What to set; `{}`: leave it as it is. */
-  readonly advice: Setting;
+  readonly advice: Configuration;
   /** In one sentence. */
   readonly verdict: string;
-  /** For each knob of the advice. */
-  readonly reasons: Readonly<Partial<Record<Knob, string>>>;
+  /** For each parameter of the advice. */
+  readonly reasons: Readonly<Partial<Record<Parameter, string>>>;
   readonly trials: readonly Trial[];
-  readonly settings: readonly SettingReport[];
+  readonly configurations: readonly ConfigurationReport[];
   readonly notTried: readonly NotTried[];
   /** There was no time for these. */
   readonly skipped: readonly string[];
 }
 
 /** Medians of its runs. */
-export interface SettingReport extends Partial<RunStats> {
-  readonly setting: Setting;
+export interface ConfigurationReport extends Partial<RunStats> {
+  readonly configuration: Configuration;
   readonly text: string;
   readonly runs: number;
   /** The middle half of the goal's figure, by its median. */
   readonly spread?: number;
-  /** The goal against the setting in force when it was tried; above 1 is better. */
+  /** The goal against the configuration in force when it was tried; above 1 is better. */
   readonly ratio?: number;
   /** Why it is out. */
   readonly problem?: string;
 }
 
 /** How it is first, then the best, and last what is out. */
-export function settingReports(search: Search, goal: Goal): SettingReport[] {
+export function configurationReports(search: Search, goal: Goal): ConfigurationReport[] {
   return search.measured
     .filter(({ runs, problem }) => runs.length > 0 || problem !== undefined)
-    .map((each) => settingReport(each, goal))
+    .map((each) => configurationReport(each, goal))
     .sort((a, b) => placeOf(b) - placeOf(a));
 }
 
-function placeOf({ setting, ratio = 1, problem }: SettingReport): number {
-  if (settingText(setting) === settingText(asItIs)) return Infinity;
+function placeOf({ configuration, ratio = 1, problem }: ConfigurationReport): number {
+  if (configurationText(configuration) === configurationText(asItIs)) return Infinity;
   return problem === undefined ? ratio : 0;
 }
 
-function settingReport({ setting, runs, ratios, problem }: SettingRuns, goal: Goal): SettingReport {
+function configurationReport(
+  { configuration, runs, ratios, problem }: ConfigurationRuns,
+  goal: Goal,
+): ConfigurationReport {
   const of = (pick: (stats: RunStats) => number | undefined): number | undefined => {
     const values = runs.map(pick).filter((value) => value !== undefined);
     return values.length === 0 ? undefined : median(values);
@@ -71,8 +80,8 @@ function settingReport({ setting, runs, ratios, problem }: SettingRuns, goal: Go
   const scores = runs.map((stats) => scoreOf(stats, goal));
   const perSecond = of((each) => each.perSecond);
   return {
-    setting,
-    text: settingText(setting),
+    configuration,
+    text: configurationText(configuration),
     runs: runs.length,
     ...(perSecond !== undefined && { perSecond }),
     ...(runs.length > 1 && { spread: spread(scores) }),
@@ -92,12 +101,12 @@ function goalText(goal: Goal, unit: string): string {
   return goal === 'cpu' ? `${unit} per CPU second` : `${unit} per second`;
 }
 
-const percent = `${Math.round((leastGain - 1) * 100)} %`;
+const percent = `${Math.round((minGain - 1) * 100)} %`;
 
 /** Why what was adopted was. */
 export function reasonOf(
   trial: Trial,
-  settings: readonly SettingReport[],
+  configurations: readonly ConfigurationReport[],
   goal: Goal,
   unit: string,
 ): string {
@@ -105,10 +114,13 @@ export function reasonOf(
   const how =
     `${ratio.toFixed(2)} times the ${goalText(goal, unit)} (${low.toFixed(2)} to ${high.toFixed(2)} ` +
     `in the middle half of ${pairs} pairs of runs, ${wins} of them better by more than ${percent})`;
-  const find = (setting: Setting): SettingReport | undefined =>
-    settings.find(({ text }) => text === settingText(setting));
-  const [before, after] = [find(trial.base), find(trial.setting)];
-  const from = (name: string, pick: (report: SettingReport) => number | undefined): string[] => {
+  const find = (configuration: Configuration): ConfigurationReport | undefined =>
+    configurations.find(({ text }) => text === configurationText(configuration));
+  const [before, after] = [find(trial.base), find(trial.configuration)];
+  const from = (
+    name: string,
+    pick: (report: ConfigurationReport) => number | undefined,
+  ): string[] => {
     const [old, now] = [before && pick(before), after && pick(after)];
     if (old === undefined || now === undefined) return [];
     return [`${name.replace('#', numberText(old)).replace('#', numberText(now))}`];
@@ -132,29 +144,29 @@ export function numberText(value: number): string {
 /** What to do, and why: one sentence. */
 export function verdictOf(
   search: Search,
-  settings: readonly SettingReport[],
+  configurations: readonly ConfigurationReport[],
   { goal, unit, isComplete }: { goal: Goal; unit: string; isComplete: boolean },
 ): string {
-  if (settingText(search.best) !== settingText(asItIs)) {
+  if (configurationText(search.best) !== configurationText(asItIs)) {
     const adopted = search.trials.filter(({ isAdopted }) => isAdopted);
     const gain = adopted.reduce((product, { ratio }) => product * ratio, 1);
     const rest = isComplete ? '' : ' so far: the search was not over';
-    return `Set ${settingText(search.best)}: ${gain.toFixed(2)} times the ${goalText(goal, unit)}${rest}.`;
+    return `Set ${configurationText(search.best)}: ${gain.toFixed(2)} times the ${goalText(goal, unit)}${rest}.`;
   }
   if (!isComplete) return 'No advice: the search was not over.';
-  return `Leave it as it is: ${whyNot(search, settings)}.`;
+  return `Leave it as it is: ${whyNot(search, configurations)}.`;
 }
 
-function whyNot(search: Search, settings: readonly SettingReport[]): string {
+function whyNot(search: Search, configurations: readonly ConfigurationReport[]): string {
   const last = search.trials.at(-1);
   if (last !== undefined) {
-    const { setting, wins, pairs, isDecided } = last;
+    const { configuration, wins, pairs, isDecided } = last;
     const how = `better by more than ${percent} in only ${wins} of ${pairs} pairs of runs`;
     const end = isDecided ? 'which is within noise' : `and ${noTime}`;
-    return `${settingText(setting)} looked best, but was ${how}, ${end}`;
+    return `${configurationText(configuration)} looked best, but was ${how}, ${end}`;
   }
-  const out = settings.filter(({ problem }) => problem !== undefined);
-  const tried = settings.filter(
+  const out = configurations.filter(({ problem }) => problem !== undefined);
+  const tried = configurations.filter(
     ({ ratio, problem }) => ratio !== undefined && problem === undefined,
   );
   const [first, ...others] = tried;
@@ -167,16 +179,16 @@ function whyNot(search: Search, settings: readonly SettingReport[]): string {
   if (search.lacksTime) return `${best.text} looked best (${times}), and ${noTime}`;
   const rest =
     out.length === 0 ? '' : `, and ${out.length} more ${out.length === 1 ? 'is' : 'are'} out`;
-  return `of ${tried.length} settings none was better by more than ${percent} (the best, ${best.text}: ${times})${rest}`;
+  return `of ${tried.length} configurations none was better by more than ${percent} (the best, ${best.text}: ${times})${rest}`;
 }
 
 const noTime = 'there was no time for more runs: raise --minutes';
 
-/** What was never tried for want of time; a second time beside another setting does not count. */
+/** What was never tried for want of time; a second time beside another configuration does not count. */
 export function skippedTexts(
   skipped: readonly Candidate[],
-  settings: readonly SettingReport[],
+  configurations: readonly ConfigurationReport[],
 ): string[] {
-  const texts = new Set(skipped.map(({ setting }) => settingText(setting)));
-  return [...texts].filter((each) => !settings.some(({ text }) => text === each));
+  const texts = new Set(skipped.map(({ configuration }) => configurationText(configuration)));
+  return [...texts].filter((each) => !configurations.some(({ text }) => text === each));
 }

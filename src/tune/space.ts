@@ -1,11 +1,16 @@
-// Which settings are worth trying for a program on this machine, and why others are not: each costs runs.
+// Which configurations are worth trying for a program on this machine, and why others are not: each costs runs.
 // The first ones are tried first where time is short.
 
 import { blockingThreads, fewestBlockingThreads } from '../blocking-pool/index.js';
+import {
+  type Configuration,
+  type LoopCounts,
+  type Parameter,
+  parameters,
+} from './configuration.js';
 import type { Current, Program } from './launch.js';
 import type { RunStats } from './run-stats.js';
 import type { Candidate } from './search.js';
-import { type Knob, knobs, type LoopCounts, type Setting } from './setting.js';
 
 export interface SpaceOptions {
   readonly kind: Program['kind'];
@@ -25,7 +30,7 @@ export interface SpaceOptions {
   /** Whether it has workers of a pool. */
   readonly hasWorkers: boolean;
   /** Only these, also where they seem to be of no use; `undefined`: what seems to be. */
-  readonly only: readonly Knob[] | undefined;
+  readonly only: readonly Parameter[] | undefined;
 }
 
 export interface Space {
@@ -34,12 +39,12 @@ export interface Space {
 }
 
 export interface NotTried {
-  readonly knob: Knob;
+  readonly parameter: Parameter;
   readonly why: string;
 }
 
-/** Candidates of one knob, cheapest first, or why there are none. */
-type Choices = readonly Setting[] | string;
+/** Candidates of one parameter, cheapest first, or why there are none. */
+type Choices = readonly Configuration[] | string;
 
 /** Node's own semi-space is larger from this release on. */
 const largeSemiSpaceFrom = 24;
@@ -47,21 +52,24 @@ const largeSemiSpaceFrom = 24;
 const nearShare = 0.5;
 
 /** A heap is not all of a process, and a process not all of a machine. */
-const mostMemoryShare = 0.75;
+const maxMemoryShare = 0.75;
 
 export function spaceOf(options: SpaceOptions): Space {
   const candidates: Candidate[] = [];
   const notTried: NotTried[] = [];
-  for (const knob of knobs) {
-    if (options.only?.includes(knob) === false) continue;
-    const choices = choicesOf[knob](options);
-    if (typeof choices === 'string') notTried.push({ knob, why: choices });
-    else candidates.push(...choices.map((setting, cost) => ({ knob, setting, cost })));
+  for (const parameter of parameters) {
+    if (options.only?.includes(parameter) === false) continue;
+    const choices = choicesOf[parameter](options);
+    if (typeof choices === 'string') notTried.push({ parameter, why: choices });
+    else
+      candidates.push(
+        ...choices.map((configuration, cost) => ({ parameter, configuration, cost })),
+      );
   }
   return { candidates, notTried };
 }
 
-const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
+const choicesOf: Readonly<Record<Parameter, (options: SpaceOptions) => Choices>> = {
   loops({ kind, cores, current }) {
     if (kind !== 'serve') return 'it does not run under manycore serve: --serve tries that';
     const halves: LoopCounts[] = cores < 4 ? [] : [{ processes: 2, loops: Math.ceil(cores / 2) }];
@@ -96,7 +104,7 @@ const choicesOf: Readonly<Record<Knob, (options: SpaceOptions) => Choices>> = {
     }
     const limits = distinct([2 * limit, 4 * limit, defaultHeapMb].map(Math.round));
     const higher = limits.filter((each) => each > limit);
-    const affordable = higher.filter((each) => each <= memoryMb * mostMemoryShare);
+    const affordable = higher.filter((each) => each <= memoryMb * maxMemoryShare);
     if (affordable.length === 0 && higher.length > 0) {
       return `a higher limit than ${Math.round(limit)} MiB is more than the ${Math.round(memoryMb)} MiB of memory here allow`;
     }

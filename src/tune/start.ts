@@ -1,12 +1,12 @@
-// What a program is started with: a setting that is tried, or all that a configuration says of it. A
+// What a program is started with: a configuration that is tried, or all that a configuration says of it. A
 // configuration counts as far as `manycore serve` would heed it, also what was not tuned; what it can not
 // be heeded for is refused, so that nobody believes it is in force. Not here: the command (launch.ts).
 
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
+import { type Configuration, flagsOf, variablesOf } from './configuration.js';
 import type { Program } from './launch.js';
-import { flagsOf, type Setting, variablesOf } from './setting.js';
 
 export interface Start {
   /** Of Node. */
@@ -33,11 +33,11 @@ export interface StartConfig {
   readonly loops?: Count | undefined;
 }
 
-export function startOf(setting: Setting): Start {
-  const { loops, affinity } = setting;
+export function startOf(configuration: Configuration): Start {
+  const { loops, affinity } = configuration;
   return {
-    flags: flagsOf(setting),
-    variables: variablesOf(setting),
+    flags: flagsOf(configuration),
+    variables: variablesOf(configuration),
     counts: loops === undefined ? [] : countsOf(loops),
     cores: affinity,
   };

@@ -6,15 +6,21 @@ import { totalmem } from 'node:os';
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import { allowedCores, grantedCores } from '../worker/index.js';
+import { asItIs, type Configuration, type Parameter } from './configuration.js';
 import { currentOf, launchOf } from './launch.js';
 import { type FilledTuneOptions, fillTuneOptions, type TuneOptions } from './options.js';
 import { lengthFor } from './pace.js';
 import { type RunResult, runOnce } from './program.js';
 import { type ProgramNode, programNode } from './program-node.js';
-import { reasonOf, settingReports, skippedTexts, type TuneReport, verdictOf } from './report.js';
+import {
+  configurationReports,
+  reasonOf,
+  skippedTexts,
+  type TuneReport,
+  verdictOf,
+} from './report.js';
 import { missingMeasure, type RunLength, scoreOf } from './run-stats.js';
 import { Search } from './search.js';
-import { asItIs, type Knob, type Setting } from './setting.js';
 import { type Space, spaceOf } from './space.js';
 import { startOf } from './start.js';
 
@@ -28,7 +34,7 @@ export interface TuneHooks {
 
 export interface RunNews {
   readonly number: number;
-  readonly setting: Setting;
+  readonly configuration: Configuration;
   readonly length: RunLength;
   readonly secondsLeft: number;
 }
@@ -106,10 +112,10 @@ class Tuning {
       goal,
       length,
       signal,
-      measure: async (setting, each) => {
+      measure: async (configuration, each) => {
         const from = performance.now();
         try {
-          return (await this.#measure(setting, each)).stats;
+          return (await this.#measure(configuration, each)).stats;
         } finally {
           took += performance.now() - from;
           count += 1;
@@ -121,19 +127,19 @@ class Tuning {
         const isOver = this.#tookMs > this.#budgetMs * slack;
         return isOver ? 0 : Math.max(1, Math.floor(left / this.#runMs));
       },
-      onRun: (setting) => {
+      onRun: (configuration) => {
         const secondsLeft = Math.max(0, (this.#budgetMs - this.#tookMs) / 1000);
-        onRun?.({ number: this.#runs + 1, setting, length, secondsLeft });
+        onRun?.({ number: this.#runs + 1, configuration, length, secondsLeft });
       },
     });
   }
 
-  async #measure(setting: Setting, length: RunLength): Promise<RunResult> {
+  async #measure(configuration: Configuration, length: RunLength): Promise<RunResult> {
     const { program, load, url, readyTimeoutMs } = this.#options;
     this.#runs += 1;
     const { signal } = this.#hooks;
     return runOnce({
-      launch: launchOf(program, startOf(setting)),
+      launch: launchOf(program, startOf(configuration)),
       load,
       url,
       length,
@@ -166,11 +172,11 @@ class Tuning {
   ): TuneReport {
     const { programText, loadText, goal, load } = this.#options;
     const unit = load === 'task' ? 'calls' : 'requests';
-    const settings = settingReports(search, goal);
+    const configurations = configurationReports(search, goal);
     const isComplete = problem === undefined;
-    const reasons: Partial<Record<Knob, string>> = {};
+    const reasons: Partial<Record<Parameter, string>> = {};
     for (const trial of search.trials) {
-      if (trial.isAdopted) reasons[trial.knob] = reasonOf(trial, settings, goal, unit);
+      if (trial.isAdopted) reasons[trial.parameter] = reasonOf(trial, configurations, goal, unit);
     }
     return {
       program: programText,
@@ -188,12 +194,12 @@ class Tuning {
           problem: { code: problem.code, message: messageOf(problem) },
         }),
       advice: search.best,
-      verdict: verdictOf(search, settings, { goal, unit, isComplete }),
+      verdict: verdictOf(search, configurations, { goal, unit, isComplete }),
       reasons,
       trials: search.trials,
-      settings,
+      configurations,
       notTried,
-      skipped: skippedTexts(search.skipped, settings),
+      skipped: skippedTexts(search.skipped, configurations),
     };
   }
 }

@@ -5,9 +5,9 @@
 
 import { statSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import { type Configuration, flagName, flagNamesOf, variablesOf } from './configuration.js';
 import { type Program, programOf, withoutCounts } from './launch.js';
 import type { TuneOptions } from './options.js';
-import { flagName, flagNamesOf, type Setting, variablesOf } from './setting.js';
 
 /** What a configuration has to have so that it names the program. */
 export interface NamedApp {
@@ -29,7 +29,7 @@ type UseOptions = Pick<TuneOptions, 'command' | 'serve' | 'main'>;
 /** `config`: the path of the configuration file. Throws `OPTION_INVALID`. */
 export function useOf(
   { command, serve = false, main }: UseOptions,
-  advice: Setting,
+  advice: Configuration,
   config: string,
 ): Use {
   const program = programOf(command, { serve, main });
@@ -53,7 +53,7 @@ export function useOf(
 function serveWords(
   { nodeFlags, rest }: Program,
   { command, serve }: { readonly command: readonly string[]; readonly serve: boolean },
-  advice: Setting,
+  advice: Configuration,
   config: string,
 ): string[] | undefined {
   const decided = flagNamesOf(advice);

@@ -92,11 +92,14 @@ test('what helps is found and written with its reason, and what crashes is out a
 test('a program that is well set is left as it is, and no configuration is written', async (t) => {
   const { status, stdout, stderr, at } = await tuneIn(t, wellSet, ['--json']);
   assert.equal(status, 0, stderr);
-  const { advice, verdict, settings } = JSON.parse(stdout);
+  const { advice, verdict, configurations } = JSON.parse(stdout);
   assert.deepEqual(advice, {});
-  assert.match(verdict, /^Leave it as it is: of \d settings none was better by more than 3 %/);
-  assert.equal(settings[0].text, 'as it is');
-  assert.ok(settings.every((each: { runs: number }) => each.runs >= 2));
+  assert.match(
+    verdict,
+    /^Leave it as it is: of \d configurations none was better by more than 3 %/,
+  );
+  assert.equal(configurations[0].text, 'as it is');
+  assert.ok(configurations.every((each: { runs: number }) => each.runs >= 2));
   assert.deepEqual([existsSync(at('config.json')), existsSync(at('report.json'))], [false, true]);
 });
 
@@ -110,7 +113,7 @@ test('--no-write writes nothing, and --apply runs the program with what was foun
   assert.deepEqual([existsSync(at('config.json')), existsSync(at('report.json'))], [false, false]);
 });
 
-test('--apply without a load takes the settings of the configuration', async (t) => {
+test('--apply without a load takes the values of the configuration file', async (t) => {
   const folder = folderWith(t, {
     'app.mjs': `import { getHeapStatistics } from 'node:v8';
       const limit = getHeapStatistics().heap_size_limit / 2 ** 20;
@@ -225,7 +228,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     });
     child.kill(signal);
     assert.equal(await withDeadline(closed, 20_000, 'the end of tune'), 130);
-    assert.match(out, /^setting +runs +req\/s/m);
+    assert.match(out, /^configuration +runs +req\/s/m);
     assert.match(out, /^No advice: the search was not over\.$/m);
     assert.match(errors, /ended before its time; nothing was written/);
     assert.ok(!existsSync(at('config.json')) && !existsSync(at('report.json')));
@@ -252,7 +255,7 @@ test('a report that cannot be written is one sentence, and is printed before', {
   assert.match(stderr, /^manycore: \/dev\/full cannot be written: ENOSPC.*\(TUNE_WRITE_FAILED\)$/m);
 });
 
-test('a report that cannot be written keeps neither the settings nor the program back', {
+test('a report that cannot be written keeps neither the configuration nor the program back', {
   skip: !existsSync('/dev/full') && 'there is no /dev/full',
 }, async (t) => {
   const says = 'if (process.env.PORT === undefined) process.exit(5);';
@@ -314,7 +317,7 @@ for (const [what, args, said] of [
   ['a script that is not there', ['--load', 'no.mjs', '--', ...node], /no file .*no\.mjs/],
   ['a task that is not there', ['--task', 'no.mjs'], /no file .*no\.mjs/],
   ['a task and a program', ['--task', 'no.mjs', '--', ...node], /give --task alone/],
-  ['an unknown knob', ['--load', 'x', '--only', 'speed', '--', ...node], /"speed".*loops,/],
+  ['an unknown parameter', ['--load', 'x', '--only', 'speed', '--', ...node], /"speed".*loops,/],
   ['an unknown goal', ['--goal', 'fun', '--', ...node], /Allowed choices are throughput/],
   ['no number', ['--minutes', 'few', '--', ...node], /must be a number above 0/],
   ['no address', ['--load', 'x', '--url', '3000', '--', ...node], /url is "3000"/],

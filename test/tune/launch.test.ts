@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { Configuration } from '../../src/tune/configuration.js';
 import { currentOf, type Launch, launchOf, programOf } from '../../src/tune/launch.js';
-import type { Setting } from '../../src/tune/setting.js';
 import { startOf } from '../../src/tune/start.js';
 
 const main = '/bin/manycore';
@@ -20,12 +20,12 @@ function withVariable(t: TestContext, name: string, value: string | undefined): 
   });
 }
 
-function commandOf(words: string, setting: Setting, options = plain): string {
-  return launched(words, setting, options).command.join(' ');
+function commandOf(words: string, configuration: Configuration, options = plain): string {
+  return launched(words, configuration, options).command.join(' ');
 }
 
-function launched(words: string, setting: Setting, options = plain): Launch {
-  return launchOf(programOf(words.split(' '), options), startOf(setting));
+function launched(words: string, configuration: Configuration, options = plain): Launch {
+  return launchOf(programOf(words.split(' '), options), startOf(configuration));
 }
 
 test('as it is, a command is what was given', () => {
@@ -39,14 +39,14 @@ test('as it is, a command is what was given', () => {
 });
 
 test('flags of Node go between node and the program', () => {
-  const setting = { heapLimit: 512, gcThreads: 0, semiSpace: 64 };
+  const configuration = { heapLimit: 512, gcThreads: 0, semiSpace: 64 };
   assert.equal(
-    commandOf('node app.js arg', setting),
+    commandOf('node app.js arg', configuration),
     'node --max-old-space-size=512 --max-semi-space-size=64 --single-threaded-gc app.js arg',
   );
 });
 
-test('a flag that the setting decides does not stay, also with underscores and behind others', () => {
+test('a flag that the configuration decides does not stay, also with underscores and behind others', () => {
   assert.equal(
     commandOf('node -r ./hook.js --max_old_space_size=60 --no-warnings app.js', { heapLimit: 512 }),
     'node --max-old-space-size=512 -r ./hook.js --no-warnings app.js',
@@ -73,8 +73,8 @@ test('what is not started by node gets flags in NODE_OPTIONS', (t) => {
 });
 
 test('threads, workers and cores go where the program finds them', () => {
-  const setting = { blockingThreads: 8, poolWorkers: 3, affinity: [0, 1] };
-  const { env, cores } = launched('node app.js', setting);
+  const configuration = { blockingThreads: 8, poolWorkers: 3, affinity: [0, 1] };
+  const { env, cores } = launched('node app.js', configuration);
   assert.deepEqual([env['UV_THREADPOOL_SIZE'], env['MANYCORE_CORES']], ['8', '3']);
   assert.deepEqual(cores, [0, 1]);
 });
@@ -87,7 +87,7 @@ for (const words of [
   'node /x/node_modules/.bin/manycore serve -L 4 app.js --port 80 -- -P 3',
   'manycore serve -P8 -L4 app.js --port 80 -- -P 3',
 ]) {
-  test(`${words}: processes and loops are those of the setting, and the rest stays`, () => {
+  test(`${words}: processes and loops are those of the configuration, and the rest stays`, () => {
     const by = words.startsWith('node ') ? 'node' : node;
     assert.equal(
       commandOf(words, loops),

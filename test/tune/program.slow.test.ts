@@ -5,10 +5,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { CodedError } from '../../src/errors.js';
+import type { Configuration } from '../../src/tune/configuration.js';
 import { launchOf, programOf } from '../../src/tune/launch.js';
 import { commandLoad, type Load, scriptLoad, taskCommand } from '../../src/tune/load.js';
 import { type RunResult, runOnce } from '../../src/tune/program.js';
-import type { Setting } from '../../src/tune/setting.js';
 import { startOf } from '../../src/tune/start.js';
 import { childrenOf, waitFor } from '../support/index.js';
 import { folderWith, script, server } from './running.js';
@@ -17,7 +17,7 @@ interface Given {
   readonly files?: Readonly<Record<string, string>>;
   readonly command?: readonly string[];
   readonly load?: Load | 'task' | 'script.mjs';
-  readonly setting?: Setting;
+  readonly configuration?: Configuration;
   readonly url?: string;
   readonly readyTimeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -30,7 +30,10 @@ function runWith(t: TestContext, given: Given): Promise<RunResult> {
   const command = given.command ?? [process.execPath, join(folder, 'app.mjs')];
   const load = given.load ?? 'script.mjs';
   return runOnce({
-    launch: launchOf(programOf(command, { serve: false, main: '' }), startOf(given.setting ?? {})),
+    launch: launchOf(
+      programOf(command, { serve: false, main: '' }),
+      startOf(given.configuration ?? {}),
+    ),
     load: load === 'script.mjs' ? scriptLoad(join(folder, load)) : load,
     url: given.url,
     length: { warmUpSeconds: 0.05, seconds: 0.2 },
@@ -62,7 +65,7 @@ test('a run has the stats of load and program, and leaves no process', async (t)
   assert.deepEqual(childrenOf(process.pid), []);
 });
 
-test('a setting reaches the program: environment, flags, cores', async (t) => {
+test('a configuration reaches the program: environment, flags, cores', async (t) => {
   const first = `
     import { availableParallelism } from 'node:os';
     import { getHeapStatistics } from 'node:v8';
@@ -70,8 +73,8 @@ test('a setting reaches the program: environment, flags, cores', async (t) => {
     const { UV_THREADPOOL_SIZE } = process.env;
     if (UV_THREADPOOL_SIZE !== '7' || limit > 200) throw new Error('not so: ' + limit);
     if (process.platform === 'linux' && availableParallelism() !== 1) throw new Error('all cores');`;
-  const setting = { blockingThreads: 7, heapLimit: 100, affinity: [0] };
-  const { stats } = await runWith(t, { files: { 'app.mjs': server('1', first) }, setting });
+  const configuration = { blockingThreads: 7, heapLimit: 100, affinity: [0] };
+  const { stats } = await runWith(t, { files: { 'app.mjs': server('1', first) }, configuration });
   assert.ok(stats.perSecond > 0);
 });
 
@@ -136,7 +139,7 @@ test('a program whose heap is full is said to be so', async (t) => {
     const hoard = [];
     const fill = () => { for (;;) hoard.push(new Array(1000).fill(hoard.length)); };`;
   const files = { 'app.mjs': server('fill()', hoard) };
-  const run = runWith(t, { files, setting: { heapLimit: 20 } });
+  const run = runWith(t, { files, configuration: { heapLimit: 20 } });
   await fails(run, 'TUNE_PROGRAM_FAILED', /whose heap is full, and said "FATAL ERROR.*heap/);
 });
 

@@ -3,23 +3,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
-import { settingReports, verdictOf } from '../../src/tune/report.js';
+import { asItIs, type Configuration, configurationText } from '../../src/tune/configuration.js';
+import { configurationReports, verdictOf } from '../../src/tune/report.js';
 import type { Goal, RunStats } from '../../src/tune/run-stats.js';
 import { type Candidate, runsOfHalving, Search } from '../../src/tune/search.js';
-import { asItIs, type Setting, settingText } from '../../src/tune/setting.js';
 import { seeded } from '../support/index.js';
 
 const candidates = [2, 4, 8].map(
   (blockingThreads, cost): Candidate => ({
-    knob: 'blockingThreads',
-    setting: { blockingThreads },
+    parameter: 'blockingThreads',
+    configuration: { blockingThreads },
     cost,
   }),
 );
 
 interface Run {
-  readonly setting: Setting;
-  /** Of this setting, from 1 on. */
+  readonly configuration: Configuration;
+  /** Of this configuration, from 1 on. */
   readonly number: number;
   /** Of all. */
   readonly total: number;
@@ -43,18 +43,18 @@ async function searchWith(
     length: { warmUpSeconds: 1, seconds: 1 },
     random: () => random.next(),
     runsLeft: () => (total >= lastRun ? 0 : 200),
-    measure: async (setting) => {
-      const number = (counts.get(settingText(setting)) ?? 0) + 1;
-      counts.set(settingText(setting), number);
+    measure: async (configuration) => {
+      const number = (counts.get(configurationText(configuration)) ?? 0) + 1;
+      counts.set(configurationText(configuration), number);
       total += 1;
-      return { perSecond: 1, errorsPerSecond: 0, ...measure({ setting, number, total }) };
+      return { perSecond: 1, errorsPerSecond: 0, ...measure({ configuration, number, total }) };
     },
   });
   await search.run(candidates);
-  const settings = settingReports(search, goal);
+  const configurations = configurationReports(search, goal);
   return {
     search,
-    verdict: verdictOf(search, settings, { goal, unit: 'requests', isComplete: true }),
+    verdict: verdictOf(search, configurations, { goal, unit: 'requests', isComplete: true }),
   };
 }
 
@@ -63,29 +63,30 @@ function crash(): never {
 }
 
 /** The more threads the better. */
-function speedOf({ blockingThreads = 1 }: Setting): number {
+function speedOf({ blockingThreads = 1 }: Configuration): number {
   return blockingThreads;
 }
 
 function problemOf(search: Search, text: string): string | undefined {
-  return search.measured.find(({ setting }) => settingText(setting) === text)?.problem;
+  return search.measured.find(({ configuration }) => configurationText(configuration) === text)
+    ?.problem;
 }
 
 for (const failing of [1, 3, 8]) {
   test(`one run that fails, its number ${failing}, puts nothing out`, async () => {
-    const { search } = await searchWith(({ setting, number }) => {
-      if (setting.blockingThreads === 8 && number === failing) crash();
-      return { perSecond: speedOf(setting) };
+    const { search } = await searchWith(({ configuration, number }) => {
+      if (configuration.blockingThreads === 8 && number === failing) crash();
+      return { perSecond: speedOf(configuration) };
     });
     assert.deepEqual(search.best, { blockingThreads: 8 });
     assert.equal(problemOf(search, 'UV_THREADPOOL_SIZE=8'), undefined);
   });
 }
 
-test('where the best fails when it meets the setting in force, the next best has its turn', async () => {
-  const { search, verdict } = await searchWith(({ setting, number }) => {
-    if (setting.blockingThreads === 8 && number > 5) crash();
-    return { perSecond: speedOf(setting) };
+test('where the best fails when it meets the configuration in force, the next best has its turn', async () => {
+  const { search, verdict } = await searchWith(({ configuration, number }) => {
+    if (configuration.blockingThreads === 8 && number > 5) crash();
+    return { perSecond: speedOf(configuration) };
   });
   assert.deepEqual(search.best, { blockingThreads: 4 });
   assert.equal(problemOf(search, 'UV_THREADPOOL_SIZE=8'), 'it crashed');
@@ -93,17 +94,17 @@ test('where the best fails when it meets the setting in force, the next best has
 });
 
 test('what halving left behind has its turn, too', async () => {
-  const { search } = await searchWith(({ setting, number }) => {
-    if (speedOf(setting) > 2 && number > 4) crash();
-    return { perSecond: speedOf(setting) };
+  const { search } = await searchWith(({ configuration, number }) => {
+    if (speedOf(configuration) > 2 && number > 4) crash();
+    return { perSecond: speedOf(configuration) };
   });
   assert.deepEqual(search.best, { blockingThreads: 2 });
 });
 
 test('the verdict does not call best what is out', async () => {
-  const { search, verdict } = await searchWith(({ setting, number }) => {
-    if (setting.blockingThreads === 8 && number > 5) crash();
-    return { perSecond: setting.blockingThreads === 8 ? 3 : 1 };
+  const { search, verdict } = await searchWith(({ configuration, number }) => {
+    if (configuration.blockingThreads === 8 && number > 5) crash();
+    return { perSecond: configuration.blockingThreads === 8 ? 3 : 1 };
   });
   assert.deepEqual(search.best, {});
   assert.match(
@@ -114,7 +115,9 @@ test('the verdict does not call best what is out', async () => {
 });
 
 test('with all that was tried out, that is the verdict', async () => {
-  const { verdict } = await searchWith(({ setting }) => (setting === asItIs ? {} : crash()));
+  const { verdict } = await searchWith(({ configuration }) =>
+    configuration === asItIs ? {} : crash(),
+  );
   assert.equal(verdict, 'Leave it as it is: all that was tried is out.');
 });
 
@@ -126,7 +129,7 @@ for (const [pairs, isAdopted] of [
 ] as const) {
   test(`${pairs} of ${pairs} pairs when time ends ${isAdopted ? 'are enough' : 'are too few, which is said'}`, async () => {
     const { search, verdict } = await searchWith(
-      ({ setting }) => ({ perSecond: speedOf(setting) }),
+      ({ configuration }) => ({ perSecond: speedOf(configuration) }),
       {
         lastRun: beforePairs + 2 * pairs,
       },
@@ -144,8 +147,8 @@ for (const [pairs, isAdopted] of [
 
 test('pairs that say nothing are within noise, and no want of time', async () => {
   // Better only while all of them are compared.
-  const { search, verdict } = await searchWith(({ setting, total }) => ({
-    perSecond: total > beforePairs ? 1 : speedOf(setting),
+  const { search, verdict } = await searchWith(({ configuration, total }) => ({
+    perSecond: total > beforePairs ? 1 : speedOf(configuration),
   }));
   assert.deepEqual(
     search.trials.map(({ isAdopted, isDecided }) => [isAdopted, isDecided]),
@@ -158,9 +161,12 @@ test('pairs that say nothing are within noise, and no want of time', async () =>
 });
 
 test('time that ends before the best is confirmed is said', async () => {
-  const { verdict } = await searchWith(({ setting }) => ({ perSecond: speedOf(setting) }), {
-    lastRun: beforePairs,
-  });
+  const { verdict } = await searchWith(
+    ({ configuration }) => ({ perSecond: speedOf(configuration) }),
+    {
+      lastRun: beforePairs,
+    },
+  );
   assert.match(
     verdict,
     /^Leave it as it is: UV_THREADPOOL_SIZE=8 looked best \(\d.\d\d times\), and there was no time/,
@@ -168,11 +174,11 @@ test('time that ends before the best is confirmed is said', async () => {
 });
 
 for (const goal of ['throughput', 'p99', 'cpu'] as const) {
-  test(`a setting under which requests fail is out, whatever it has of the goal: ${goal}`, async () => {
+  test(`a configuration under which requests fail is out, whatever it has of the goal: ${goal}`, async () => {
     const { search } = await searchWith(
-      ({ setting }) => {
-        const isRefused = setting.blockingThreads === 8;
-        const perSecond = 100 * speedOf(setting);
+      ({ configuration }) => {
+        const isRefused = configuration.blockingThreads === 8;
+        const perSecond = 100 * speedOf(configuration);
         return {
           perSecond,
           errorsPerSecond: isRefused ? 800 : 0,
@@ -189,8 +195,8 @@ for (const goal of ['throughput', 'p99', 'cpu'] as const) {
 }
 
 test('requests that fail as often as they do now put nothing out', async () => {
-  const { search } = await searchWith(({ setting }) => {
-    const perSecond = speedOf(setting);
+  const { search } = await searchWith(({ configuration }) => {
+    const perSecond = speedOf(configuration);
     return { perSecond, errorsPerSecond: perSecond };
   });
   assert.deepEqual(search.best, { blockingThreads: 8 });
@@ -202,12 +208,12 @@ for (const [what, goal, stats] of [
   ['no percentile', 'p99', {}],
   ['a percentile of 0', 'p99', { p99Ms: 0 }],
 ] as const) {
-  test(`a setting that has ${what} under the goal ${goal} is out, and no best of all`, async () => {
+  test(`a configuration that has ${what} under the goal ${goal} is out, and no best of all`, async () => {
     const { search } = await searchWith(
-      ({ setting }) =>
-        setting.blockingThreads === 8
+      ({ configuration }) =>
+        configuration.blockingThreads === 8
           ? stats
-          : { cpuCores: 1, p99Ms: 1 / speedOf(setting), perSecond: speedOf(setting) },
+          : { cpuCores: 1, p99Ms: 1 / speedOf(configuration), perSecond: speedOf(configuration) },
       { goal },
     );
     assert.deepEqual(search.best, { blockingThreads: 4 });

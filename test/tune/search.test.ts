@@ -1,13 +1,13 @@
-// The search over programs that are made up: a pure function from setting to stats, with the noise that
+// The search over programs that are made up: a pure function from configuration to stats, with the noise that
 // machines have. So it is asked of hundreds of seeds, in no time, what no real run could show: how often
 // it finds what is better, and how often it leaves well alone.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CodedError } from '../../src/errors.js';
+import { asItIs, type Configuration, configurationText } from '../../src/tune/configuration.js';
 import type { RunStats } from '../../src/tune/run-stats.js';
 import { type Candidate, runsOfHalving, runsOfPass, Search } from '../../src/tune/search.js';
-import { asItIs, type Setting, settingText } from '../../src/tune/setting.js';
 import { type Random, seeded } from '../support/index.js';
 
 const length = { warmUpSeconds: 1, seconds: 2 };
@@ -17,26 +17,30 @@ const seeds = 200;
 const candidates: readonly Candidate[] = [
   ...[2, 4, 8, 16].map(
     (blockingThreads, cost): Candidate => ({
-      knob: 'blockingThreads',
-      setting: { blockingThreads },
+      parameter: 'blockingThreads',
+      configuration: { blockingThreads },
       cost,
     }),
   ),
   ...[128, 256, 4144].map(
-    (heapLimit, cost): Candidate => ({ knob: 'heapLimit', setting: { heapLimit }, cost }),
-  ),
-  ...[1, 2].map(
-    (processes, cost): Candidate => ({
-      knob: 'loops',
-      setting: { loops: { processes, loops: 2 / processes } },
+    (heapLimit, cost): Candidate => ({
+      parameter: 'heapLimit',
+      configuration: { heapLimit },
       cost,
     }),
   ),
-  { knob: 'gcThreads', setting: { gcThreads: 1 }, cost: 0 },
-  { knob: 'gcThreads', setting: { gcThreads: 0 }, cost: 1 },
-  { knob: 'semiSpace', setting: { semiSpace: 32 }, cost: 0 },
-  { knob: 'semiSpace', setting: { semiSpace: 64 }, cost: 1 },
-  { knob: 'affinity', setting: { affinity: [0] }, cost: 0 },
+  ...[1, 2].map(
+    (processes, cost): Candidate => ({
+      parameter: 'loops',
+      configuration: { loops: { processes, loops: 2 / processes } },
+      cost,
+    }),
+  ),
+  { parameter: 'gcThreads', configuration: { gcThreads: 1 }, cost: 0 },
+  { parameter: 'gcThreads', configuration: { gcThreads: 0 }, cost: 1 },
+  { parameter: 'semiSpace', configuration: { semiSpace: 32 }, cost: 0 },
+  { parameter: 'semiSpace', configuration: { semiSpace: 64 }, cost: 1 },
+  { parameter: 'affinity', configuration: { affinity: [0] }, cost: 0 },
 ];
 
 /** About normal, with this standard deviation. */
@@ -63,19 +67,19 @@ interface Outcome {
 
 async function searchWith(
   seed: number,
-  speedOf: (setting: Setting) => number,
+  speedOf: (configuration: Configuration) => number,
   machine: Machine,
   runs = 200,
   given = candidates,
 ): Promise<Outcome> {
   const random = seeded(seed);
   let used = 0;
-  const measure = async (setting: Setting): Promise<RunStats> => {
+  const measure = async (configuration: Configuration): Promise<RunStats> => {
     used += 1;
     const drift = 0.05 * Math.sin(used / 15); // neighbours come and go
     const hit = random.next() < machine.disturbed ? 1 - 0.4 * random.next() : 1;
     const factor = Math.exp(normal(random, machine.deviation) + drift) * hit;
-    return { perSecond: 1000 * speedOf(setting) * factor, errorsPerSecond: 0 };
+    return { perSecond: 1000 * speedOf(configuration) * factor, errorsPerSecond: 0 };
   };
   const search = new Search(asItIs, {
     measure,
@@ -90,9 +94,9 @@ async function searchWith(
 
 /** In how many of the seeds what was found is as `isWanted` says. */
 async function shareOf(
-  speedOf: (setting: Setting) => number,
+  speedOf: (configuration: Configuration) => number,
   machine: Machine,
-  isWanted: (best: Setting) => boolean,
+  isWanted: (best: Configuration) => boolean,
 ): Promise<number> {
   let count = 0;
   for (let seed = 1; seed <= seeds; seed++) {
@@ -102,15 +106,16 @@ async function shareOf(
   return count / seeds;
 }
 
-const isAsItIs = (best: Setting): boolean => settingText(best) === 'as it is';
+const isAsItIs = (best: Configuration): boolean => configurationText(best) === 'as it is';
 
 /** Nothing helps; what takes something away costs. */
-const wellSet = ({ gcThreads, affinity, loops }: Setting): number =>
+const wellSet = ({ gcThreads, affinity, loops }: Configuration): number =>
   (gcThreads === 0 ? 0.85 : 1) * (affinity === undefined ? 1 : 0.9) * (loops ? 0.98 : 1);
 const nothingMatters = (): number => 1;
-const poolTooSmall = ({ blockingThreads = 1 }: Setting): number => Math.min(2, blockingThreads);
-const heapTooNear = ({ heapLimit = 64 }: Setting): number => (heapLimit === 64 ? 0.6 : 1);
-const loopsTooMany = ({ loops }: Setting): number => (loops === undefined ? 0.85 : 1);
+const poolTooSmall = ({ blockingThreads = 1 }: Configuration): number =>
+  Math.min(2, blockingThreads);
+const heapTooNear = ({ heapLimit = 64 }: Configuration): number => (heapLimit === 64 ? 0.6 : 1);
+const loopsTooMany = ({ loops }: Configuration): number => (loops === undefined ? 0.85 : 1);
 
 for (const [machineName, machine] of [
   ['calm', calm],
@@ -143,14 +148,16 @@ test('too many loops are found on a calm machine', async () => {
   assert.ok(share >= 0.95, String(share));
 });
 
-test('of settings that do the same the cheapest is taken, mostly', async () => {
-  const same = ({ blockingThreads }: Setting): number => (blockingThreads === undefined ? 0.5 : 1);
+test('of configurations that do the same the cheapest is taken, mostly', async () => {
+  const same = ({ blockingThreads }: Configuration): number =>
+    blockingThreads === undefined ? 0.5 : 1;
   const share = await shareOf(same, calm, ({ blockingThreads }) => (blockingThreads ?? 99) <= 4);
   assert.ok(share >= 0.75, String(share));
 });
 
 test('two faults at a time are both found, one after the other', async () => {
-  const both = (setting: Setting): number => poolTooSmall(setting) * heapTooNear(setting);
+  const both = (configuration: Configuration): number =>
+    poolTooSmall(configuration) * heapTooNear(configuration);
   const share = await shareOf(
     both,
     calm,
@@ -160,7 +167,7 @@ test('two faults at a time are both found, one after the other', async () => {
 });
 
 test('a difference that is within noise is no advice, and the trial says by how much', async () => {
-  const slightly = ({ semiSpace }: Setting): number => (semiSpace === 64 ? 1.02 : 1);
+  const slightly = ({ semiSpace }: Configuration): number => (semiSpace === 64 ? 1.02 : 1);
   let trials = 0;
   for (let seed = 1; seed <= seeds; seed++) {
     const { search } = await searchWith(seed, slightly, busy);
@@ -172,12 +179,12 @@ test('a difference that is within noise is no advice, and the trial says by how 
   assert.ok(trials > 0, 'none came that far');
 });
 
-test('a setting under which the program fails is out, with the reason, and the search goes on', async () => {
+test('a configuration under which the program fails is out, with the reason, and the search goes on', async () => {
   const random = seeded(1);
   const search = new Search(asItIs, {
-    measure: async (setting) => {
-      if (setting.heapLimit === 128) throw new CodedError('TUNE_PROGRAM_FAILED', 'no heap');
-      return { perSecond: heapTooNear(setting) + normal(random, 0.01), errorsPerSecond: 0 };
+    measure: async (configuration) => {
+      if (configuration.heapLimit === 128) throw new CodedError('TUNE_PROGRAM_FAILED', 'no heap');
+      return { perSecond: heapTooNear(configuration) + normal(random, 0.01), errorsPerSecond: 0 };
     },
     goal: 'throughput',
     length,
@@ -187,17 +194,17 @@ test('a setting under which the program fails is out, with the reason, and the s
   await search.run(candidates);
   const out = search.measured.filter(({ problem }) => problem !== undefined);
   assert.deepEqual(
-    out.map(({ setting, problem }) => [setting, problem]),
+    out.map(({ configuration, problem }) => [configuration, problem]),
     [[{ heapLimit: 128 }, 'no heap']],
   );
   assert.equal(search.best.heapLimit, 256);
 });
 
 test('what the program fails with as it is ends the search, and so does a bug of ours', async () => {
-  const failing = (fails: (setting: Setting) => boolean, error: Error) =>
+  const failing = (fails: (configuration: Configuration) => boolean, error: Error) =>
     new Search(asItIs, {
-      measure: async (setting) => {
-        if (fails(setting)) throw error;
+      measure: async (configuration) => {
+        if (fails(configuration)) throw error;
         return { perSecond: 1, errorsPerSecond: 0 };
       },
       goal: 'throughput',
@@ -208,7 +215,7 @@ test('what the program fails with as it is ends the search, and so does a bug of
   await assert.rejects(failing(isAsItIs, crash), crash);
   const bug = new TypeError('a bug');
   await assert.rejects(
-    failing((setting) => !isAsItIs(setting), bug),
+    failing((configuration) => !isAsItIs(configuration), bug),
     bug,
   );
 });
@@ -216,10 +223,11 @@ test('what the program fails with as it is ends the search, and so does a bug of
 test('one run that fails as the program is does not end the search', async () => {
   let runs = 0;
   const search = new Search(asItIs, {
-    measure: async (setting) => {
+    measure: async (configuration) => {
       runs += 1;
-      if (isAsItIs(setting) && runs % 7 === 0) throw new CodedError('TUNE_LOAD_FAILED', 'once');
-      return { perSecond: poolTooSmall(setting), errorsPerSecond: 0 };
+      if (isAsItIs(configuration) && runs % 7 === 0)
+        throw new CodedError('TUNE_LOAD_FAILED', 'once');
+      return { perSecond: poolTooSmall(configuration), errorsPerSecond: 0 };
     },
     goal: 'throughput',
     length,
@@ -227,7 +235,10 @@ test('one run that fails as the program is does not end the search', async () =>
   });
   await search.run(candidates);
   assert.ok((search.best.blockingThreads ?? 1) > 1);
-  assert.equal(search.measured.find(({ setting }) => isAsItIs(setting))?.problem, undefined);
+  assert.equal(
+    search.measured.find(({ configuration }) => isAsItIs(configuration))?.problem,
+    undefined,
+  );
 });
 
 test('an aborted search keeps what it has measured', async () => {
@@ -252,7 +263,8 @@ test('with time for few runs it tries the first candidates, and says what it lef
   for (const runs of [0, 10, 20, 40, 60, 200]) {
     const { search, runs: used } = await searchWith(1, poolTooSmall, calm, runs);
     assert.ok(used <= runs, `${used} of ${runs}`);
-    const tried = candidates.length - new Set(search.skipped.map(({ setting }) => setting)).size;
+    const tried =
+      candidates.length - new Set(search.skipped.map(({ configuration }) => configuration)).size;
     if (runs < 16) assert.deepEqual([tried, search.lacksTime], [0, true]);
     if (runs === 40) assert.ok(tried > 0 && tried < candidates.length, String(tried));
   }

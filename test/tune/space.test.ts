@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Knob } from '../../src/tune/setting.js';
+import type { Parameter } from '../../src/tune/configuration.js';
 import { type SpaceOptions, spaceOf } from '../../src/tune/space.js';
 
 const nothingSet: SpaceOptions['current'] = {
@@ -24,19 +24,25 @@ const ofNode: SpaceOptions = {
   only: undefined,
 };
 
-function valuesOf(knob: Knob, options: Partial<SpaceOptions>): unknown[] {
+function valuesOf(parameter: Parameter, options: Partial<SpaceOptions>): unknown[] {
   const { candidates } = spaceOf({ ...ofNode, ...options });
-  return candidates.filter((each) => each.knob === knob).map(({ setting }) => setting[knob]);
+  return candidates
+    .filter((each) => each.parameter === parameter)
+    .map(({ configuration }) => configuration[parameter]);
 }
 
-function whyNot(knob: Knob, options: Partial<SpaceOptions>): string | undefined {
-  return spaceOf({ ...ofNode, ...options }).notTried.find((each) => each.knob === knob)?.why;
+function whyNot(parameter: Parameter, options: Partial<SpaceOptions>): string | undefined {
+  return spaceOf({ ...ofNode, ...options }).notTried.find((each) => each.parameter === parameter)
+    ?.why;
 }
 
-test('each candidate changes one knob, and costs more than the one before it', () => {
+test('each candidate changes one parameter, and costs more than the one before it', () => {
   const { candidates } = spaceOf({ ...ofNode, kind: 'serve' });
-  for (const { knob, setting } of candidates) assert.deepEqual(Object.keys(setting), [knob]);
-  const costs = candidates.filter(({ knob }) => knob === 'blockingThreads').map(({ cost }) => cost);
+  for (const { parameter, configuration } of candidates)
+    assert.deepEqual(Object.keys(configuration), [parameter]);
+  const costs = candidates
+    .filter(({ parameter }) => parameter === 'blockingThreads')
+    .map(({ cost }) => cost);
   assert.deepEqual(costs, [0, 1, 2]);
 });
 
@@ -116,9 +122,9 @@ test('affinity needs the binary and more than one core', () => {
 
 test('with --only nothing else is tried, and nothing is said of it', () => {
   const { candidates, notTried } = spaceOf({ ...ofNode, only: ['semiSpace', 'loops'] });
-  assert.deepEqual([...new Set(candidates.map(({ knob }) => knob))], ['semiSpace']);
+  assert.deepEqual([...new Set(candidates.map(({ parameter }) => parameter))], ['semiSpace']);
   assert.deepEqual(
-    notTried.map(({ knob }) => knob),
+    notTried.map(({ parameter }) => parameter),
     ['loops'],
   );
 });

@@ -4,16 +4,16 @@ import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { mergedConfig, writeJson } from '../../src/tune/config.js';
-import type { Setting } from '../../src/tune/setting.js';
+import { mergedConfig, writeJson } from '../../src/tune/config-file.js';
+import type { Configuration } from '../../src/tune/configuration.js';
 import { useOf } from '../../src/tune/use.js';
 import { startWith } from '../cli/serving.js';
 import { skip } from '../serve/served.js';
 import { folderWith } from './running.js';
 
-const threads: Setting = { blockingThreads: 8 };
-const loops: Setting = { loops: { processes: 1, loops: 2 } };
-const heap: Setting = { heapLimit: 512 };
+const threads: Configuration = { blockingThreads: 8 };
+const loops: Configuration = { loops: { processes: 1, loops: 2 } };
+const heap: Configuration = { heapLimit: 512 };
 
 /** `undefined`: it is not in our environment. */
 function withThreads(t: TestContext, value: string | undefined): void {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { mergedConfig, readConfigFile, writeJson } from '../../src/tune/config.js';
+import { mergedConfig, readConfigFile, writeJson } from '../../src/tune/config-file.js';
 
 function folderOf(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'manycore-tune-'));

@@ -1,4 +1,4 @@
-// What tuning found, in a configuration file: its settings beside whatever the file has already, and for
+// What tuning found, in a configuration file: the values of its parameters beside whatever the file has already, and for
 // each of them its reason. JSON has no comments, so the reasons are an object of the same keys, `reasons`;
 // `manycore serve` reads past it. A file is replaced whole or stays as it was.
 
@@ -6,7 +6,14 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { CodedError } from '../errors.js';
 import { messageOf, replaceFile } from '../internal/index.js';
-import { flagName, flagNamesOf, flagsOf, type Knob, type Setting, variablesOf } from './setting.js';
+import {
+  type Configuration,
+  flagName,
+  flagNamesOf,
+  flagsOf,
+  type Parameter,
+  variablesOf,
+} from './configuration.js';
 import type { NamedApp } from './use.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -37,8 +44,8 @@ function isFields(value: unknown): value is Fields {
 /** The configuration with what was found; what is not of it stays. `app`: for one that serves nothing yet. */
 export function mergedConfig(
   before: Fields,
-  advice: Setting,
-  reasons: Readonly<Partial<Record<Knob, string>>>,
+  advice: Configuration,
+  reasons: Readonly<Partial<Record<Parameter, string>>>,
   app?: NamedApp,
 ): Fields {
   const { loops, affinity } = advice;
@@ -51,8 +58,8 @@ export function mergedConfig(
     ...(flags.length > 0 && { nodeFlags: [...kept, ...flags] }),
     ...(affinity !== undefined && { affinity }),
   };
-  const own = Object.entries(reasons).flatMap(([knob, reason]) =>
-    keysOf(knob, advice).map((key) => [key, reason]),
+  const own = Object.entries(reasons).flatMap(([parameter, reason]) =>
+    keysOf(parameter, advice).map((key) => [key, reason]),
   );
   const oldReasons = Object.entries(fieldsIn(before, 'reasons')).filter(
     ([key]) => !decides(advice, key),
@@ -76,30 +83,30 @@ function fieldsIn(config: Fields, name: string): Fields {
   return isFields(fields) ? fields : {};
 }
 
-/** What the reason of a knob stands beside. */
-function keysOf(knob: string, { loops, affinity, ...rest }: Setting): string[] {
-  if (knob === 'loops' && loops !== undefined) return ['processes', 'loops'];
-  if (knob === 'affinity' && affinity !== undefined) return ['affinity'];
+/** What the reason of a parameter stands beside. */
+function keysOf(parameter: string, { loops, affinity, ...rest }: Configuration): string[] {
+  if (parameter === 'loops' && loops !== undefined) return ['processes', 'loops'];
+  if (parameter === 'affinity' && affinity !== undefined) return ['affinity'];
   const { poolWorkers, blockingThreads, heapLimit, semiSpace, gcThreads } = rest;
-  const one: Readonly<Record<string, Setting>> = {
+  const one: Readonly<Record<string, Configuration>> = {
     ...(poolWorkers !== undefined && { poolWorkers: { poolWorkers } }),
     ...(blockingThreads !== undefined && { blockingThreads: { blockingThreads } }),
     ...(heapLimit !== undefined && { heapLimit: { heapLimit } }),
     ...(semiSpace !== undefined && { semiSpace: { semiSpace } }),
     ...(gcThreads !== undefined && { gcThreads: { gcThreads } }),
   };
-  const setting = one[knob] ?? {};
+  const configuration = one[parameter] ?? {};
   return [
-    ...Object.keys(variablesOf(setting)).map((name) => `env.${name}`),
-    ...flagsOf(setting).map((flag) => `nodeFlags.${flagName(flag)}`),
+    ...Object.keys(variablesOf(configuration)).map((name) => `env.${name}`),
+    ...flagsOf(configuration).map((flag) => `nodeFlags.${flagName(flag)}`),
   ];
 }
 
 /** Whether an older reason is for something that the advice sets anew. */
-function decides(advice: Setting, key: string): boolean {
+function decides(advice: Configuration, key: string): boolean {
   const flag = key.replace(/^nodeFlags\./, '');
   if (flag !== key) return flagNamesOf(advice).includes(flag);
-  return Object.keys(advice).some((knob) => keysOf(knob, advice).includes(key));
+  return Object.keys(advice).some((parameter) => keysOf(parameter, advice).includes(key));
 }
 
 /** Throws `TUNE_WRITE_FAILED`, and leaves what was there as it was. */

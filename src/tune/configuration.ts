@@ -1,4 +1,4 @@
-// What can be tuned, and how a setting is written for people. A setting holds only what differs from how
+// What can be tuned, and how a configuration is written for people. A configuration holds only what differs from how
 // the program is started now; the empty one is "as it is". Not here: which are tried (space.ts), how one
 // is applied to a command (launch.ts).
 
@@ -8,7 +8,7 @@ export interface LoopCounts {
   readonly loops: number;
 }
 
-export interface Setting {
+export interface Configuration {
   readonly loops?: LoopCounts;
   /** Workers of a pool without a size of its own: `MANYCORE_CORES`. */
   readonly poolWorkers?: number;
@@ -25,9 +25,9 @@ export interface Setting {
 }
 
 /** One thing that can be tuned. */
-export type Knob = keyof Setting;
+export type Parameter = keyof Configuration;
 
-export const knobs = [
+export const parameters = [
   'loops',
   'blockingThreads',
   'heapLimit',
@@ -35,29 +35,29 @@ export const knobs = [
   'gcThreads',
   'semiSpace',
   'affinity',
-] as const satisfies readonly Knob[];
+] as const satisfies readonly Parameter[];
 
-export const asItIs: Setting = Object.freeze({});
+export const asItIs: Configuration = Object.freeze({});
 
-/** Of a setting, as one writes it for a shell; `[]` of the empty one. */
-function wordsOf(setting: Setting): string[] {
-  const { loops, poolWorkers, blockingThreads, affinity } = setting;
+/** Of a configuration, as one writes it for a shell; `[]` of the empty one. */
+function wordsOf(configuration: Configuration): string[] {
+  const { loops, poolWorkers, blockingThreads, affinity } = configuration;
   return [
     ...(loops === undefined ? [] : [`--processes ${loops.processes} --loops ${loops.loops}`]),
     ...(blockingThreads === undefined ? [] : [`UV_THREADPOOL_SIZE=${blockingThreads}`]),
     ...(poolWorkers === undefined ? [] : [`MANYCORE_CORES=${poolWorkers}`]),
-    ...flagsOf(setting),
+    ...flagsOf(configuration),
     ...(affinity === undefined ? [] : [`on core${affinity.length === 1 ? '' : 's'} ${affinity}`]),
   ];
 }
 
 /** For a table. */
-export function settingText(setting: Setting): string {
-  return wordsOf(setting).join(' ') || 'as it is';
+export function configurationText(configuration: Configuration): string {
+  return wordsOf(configuration).join(' ') || 'as it is';
 }
 
 /** Flags of Node. */
-export function flagsOf({ heapLimit, semiSpace, gcThreads }: Setting): string[] {
+export function flagsOf({ heapLimit, semiSpace, gcThreads }: Configuration): string[] {
   return [
     ...(heapLimit === undefined ? [] : [`--max-old-space-size=${heapLimit}`]),
     ...(semiSpace === undefined ? [] : [`--max-semi-space-size=${semiSpace}`]),
@@ -68,16 +68,19 @@ export function flagsOf({ heapLimit, semiSpace, gcThreads }: Setting): string[] 
 }
 
 /** Environment variables. */
-export function variablesOf({ poolWorkers, blockingThreads }: Setting): Record<string, string> {
+export function variablesOf({
+  poolWorkers,
+  blockingThreads,
+}: Configuration): Record<string, string> {
   return {
     ...(blockingThreads !== undefined && { UV_THREADPOOL_SIZE: String(blockingThreads) }),
     ...(poolWorkers !== undefined && { MANYCORE_CORES: String(poolWorkers) }),
   };
 }
 
-/** The flags of Node that a setting decides, whatever they were: none of another value may stay. */
-export function flagNamesOf(setting: Setting): string[] {
-  return decidedBy(flagsOf(setting));
+/** The flags of Node that a configuration decides, whatever they were: none of another value may stay. */
+export function flagNamesOf(configuration: Configuration): string[] {
+  return decidedBy(flagsOf(configuration));
 }
 
 /** Flags that decide the same. */
