@@ -18,9 +18,9 @@ import {
   serversOf,
 } from './options.js';
 import { ClusterPeer } from './peer.js';
-import { Seal } from './seal.js';
+import { Signer } from './signature.js';
 import { Slots } from './slots.js';
-import { checkOpen, signed, type TaskOptions } from './task-options.js';
+import { checkOpen, requireSigner, type TaskOptions } from './task-options.js';
 import { TaskRunner } from './task-runner.js';
 import { WorkerProvider } from './worker-provider.js';
 import { ClusterWorkers } from './workers.js';
@@ -36,7 +36,7 @@ export interface ClusterTicket {
 const programMember = 0;
 /** So long nodes that cannot be in one cluster with this one have to say so before it is joined, in ms. */
 const objectionMs = 200;
-const mostWorkers = 1024;
+const maxWorkers = 1024;
 
 export interface ClusterEvents {
   /** A node has joined the cluster. */
@@ -108,18 +108,18 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     count: number = grantedCores().count,
     options: LendOptions = {},
   ): Promise<WorkerProvider> {
-    integer('count', count, 1, mostWorkers);
+    integer('count', count, 1, maxWorkers);
     const { durable, modules, drainTimeoutMs } = fillLendOptions(options);
-    const { seal } = this.#tasks;
+    const { signer } = this.#tasks;
     const slots = new Slots(count);
-    if (modules.size > 0 && seal !== undefined) {
+    if (modules.size > 0 && signer !== undefined) {
       const wayOut = 'no modules where the cluster has a secret: its tasks may call everything';
       throw invalid('modules', options.modules, wayOut);
     }
     const lending =
-      seal === undefined && modules.size > 0
+      signer === undefined && modules.size > 0
         ? undefined
-        : signed(this.#tasks, 'a node takes functions');
+        : requireSigner(this.#tasks, 'a node takes functions');
     this.#checkOpen();
     const tasks = durable ? await this.#takeTasks(slots, modules) : undefined;
     const onClosed = (): void => void this.#providers.delete(provider);
@@ -172,9 +172,9 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
 export async function joinCluster(bus: EventBus, options: FilledClusterOptions): Promise<Cluster> {
   const node = randomBytes(12).toString('hex');
   const ticket = { options, node };
-  const { connected, peer, seal } = await connectPeer(bus, ticket, programMember);
-  const nodes = new Nodes(node, options.name, connected, seal);
-  const tasks = { connection: connected.connection, name: options.name, seal };
+  const { connected, peer, signer } = await connectPeer(bus, ticket, programMember);
+  const nodes = new Nodes(node, options.name, connected, signer);
+  const tasks = { connection: connected.connection, name: options.name, signer };
   const cluster = new Cluster(ticket, peer, nodes, tasks);
   try {
     await nodes.join();
@@ -204,10 +204,10 @@ async function connectPeer(bus: EventBus, { options, node }: ClusterTicket, memb
   const { name, secret, local } = options;
   const sender = `${node}${member.toString(16).padStart(8, '0')}`;
   const connected = await connectNats(options, `manycore ${node} ${member}`);
-  const seal = secret === undefined ? undefined : new Seal(secret, name);
+  const signer = secret === undefined ? undefined : new Signer(secret, name);
   try {
-    const peer = new ClusterPeer(bus, { connected, name, seal, sender, local });
-    return { connected, peer, seal };
+    const peer = new ClusterPeer(bus, { connected, name, signer, sender, local });
+    return { connected, peer, signer };
   } catch (error) {
     await connected.connection.close();
     throw error;

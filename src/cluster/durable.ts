@@ -13,22 +13,22 @@ import { clusterClosed, notDurable } from './errors.js';
 import { isRefusal, TaskStore, type TaskSubjects, taskSubjects } from './jetstream.js';
 import { follow, guarded, listen } from './listen.js';
 import type { NatsConnection, NatsMessage } from './nats.js';
-import { protocolVersion, sealBytes } from './protocol.js';
-import { opened } from './seal.js';
+import { protocolVersion, signatureBytes } from './protocol.js';
+import { verified } from './signature.js';
 import { writeTask } from './task-frames.js';
 import type { TaskOptions } from './task-options.js';
 import { ClusterValues } from './values.js';
 
 const retryMs = 1000;
 /** JetStream may refuse for a moment: it starts, or has to choose a leader. */
-const mostRefusals = 5;
+const maxRefusals = 5;
 /** So often tasks are looked after whose results do not come, in ms. */
 const againMs = 60_000;
 
 interface Waiting {
   readonly subjects: TaskSubjects;
   readonly frame: Buffer;
-  /** Without its seal. */
+  /** Without its signature. */
   readonly outcome: Deferred<Buffer>;
   /** Its number among the tasks, once it is kept. */
   seq: number | undefined;
@@ -44,7 +44,7 @@ export class DurableTasks {
 
   constructor(cluster: TaskOptions) {
     this.#cluster = cluster;
-    this.#values = new ClusterValues(cluster.seal !== undefined, { ownsCode: true });
+    this.#values = new ClusterValues(cluster.signer !== undefined, { ownsCode: true });
     follow(cluster.connection, ({ type }) => {
       if (type === 'reconnect') void this.#putAgain();
     });
@@ -58,7 +58,7 @@ export class DurableTasks {
    * `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNSIGNED`, `CLUSTER_CLOSED`, `BUS_TOO_LARGE`, `OPTION_INVALID`, `TRANSFER_…`.
    */
   async run(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown> {
-    const { connection, name, seal } = this.#cluster;
+    const { connection, name, signer } = this.#cluster;
     if (connection.isClosed()) throw clusterClosed();
     const { id, timeoutMs, retry } = options;
     const subjects = taskSubjects(name, id ?? randomUUID());
@@ -72,9 +72,9 @@ export class DurableTasks {
       target,
     };
     const value = this.#values.encode(target === null ? [fn, args] : args);
-    const frame = writeTask(order, value, seal === undefined ? 0 : sealBytes);
+    const frame = writeTask(order, value, signer === undefined ? 0 : signatureBytes);
     checkSize(frame, connection);
-    seal?.seal(frame, subjects.task);
+    signer?.sign(frame, subjects.task);
     return await this.#read(await this.#outcomeOf(subjects, frame, options));
   }
 
@@ -89,8 +89,8 @@ export class DurableTasks {
     const onAbort = (): void => reject(abortError(signal));
     if (signal !== undefined) watchAbort(signal, onAbort);
     this.#waiting.add(waiting);
-    const hear = ({ data }: NatsMessage): void => void this.#take(waiting, data);
-    const subscription = listen(connection, subjects.result, hear, { onError: reject });
+    const onResult = ({ data }: NatsMessage): void => void this.#take(waiting, data);
+    const subscription = listen(connection, subjects.result, onResult, { onError: reject });
     const put = this.#put(waiting, id !== undefined);
     put.catch(reject);
     this.#timer ??= setInterval(() => void this.#putAgain(), againMs).unref();
@@ -112,16 +112,16 @@ export class DurableTasks {
   }
 
   /** Whether it is one: what is not signed is told, and waited on for more. */
-  #take({ subjects, outcome }: Waiting, sealed: Uint8Array): boolean {
+  #take({ subjects, outcome }: Waiting, signed: Uint8Array): boolean {
     let isSound = false;
     guarded(() => {
-      outcome.resolve(opened(this.#cluster.seal, sealed, subjects.result));
+      outcome.resolve(verified(this.#cluster.signer, signed, subjects.result));
       isSound = true;
     });
     return isSound;
   }
 
-  async #opened(): Promise<TaskStore> {
+  async #openStore(): Promise<TaskStore> {
     const { connection, name } = this.#cluster;
     this.#store ??= TaskStore.open(connection, name);
     return await this.#store;
@@ -139,8 +139,8 @@ export class DurableTasks {
         if (hasCode(error, 'CLUSTER_CLIENT_MISSING')) throw error;
         this.#store = undefined; // the streams may be gone
         const { info } = connection;
-        if (isRefusal(error) && info !== undefined) refusals += info.jetstream ? 1 : mostRefusals;
-        if (refusals >= mostRefusals) throw notDurable(error);
+        if (isRefusal(error) && info !== undefined) refusals += info.jetstream ? 1 : maxRefusals;
+        if (refusals >= maxRefusals) throw notDurable(error);
       }
       await wait(retryMs);
     }
@@ -148,7 +148,7 @@ export class DurableTasks {
 
   async #tryPut(waiting: Waiting, mayBeDone: boolean): Promise<void> {
     const { subjects, frame } = waiting;
-    const store = await this.#opened();
+    const store = await this.#openStore();
     if (mayBeDone) {
       const kept = await store.result(subjects.result);
       if (kept !== undefined && this.#take(waiting, kept.data)) return;
@@ -157,7 +157,7 @@ export class DurableTasks {
   }
 
   async #remove({ seq }: Waiting): Promise<void> {
-    if (seq !== undefined) await (await this.#opened()).removeTask(seq);
+    if (seq !== undefined) await (await this.#openStore()).removeTask(seq);
   }
 
   /** A result may have been missed, or the server has lost what it had. */

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { CodedError } from '../errors.js';
 import { beforeDeadline, messageOf, prototypeRemedy } from '../internal/index.js';
 import { certificateMissing, connectError } from './errors.js';
-import { greetedByOne } from './greeting.js';
+import { probeServers } from './nats-probe.js';
 import { type FilledClusterOptions, type NatsOptions, serversOf } from './options.js';
 import { parseNatsClient } from './protocol.js';
 
@@ -66,7 +66,7 @@ const reconnectMs = 250;
 const jitterMs = 250;
 /** Of how long nothing may come before the connection is given up: two pings without an answer. */
 const pingIntervalMs = 10_000;
-const mostPings = 2;
+const maxUnansweredPings = 2;
 
 async function loadClient(): Promise<NatsClient> {
   let client: unknown;
@@ -93,7 +93,7 @@ export async function connectNats(options: FilledClusterOptions, name: string): 
   const list = [nats.servers].flat();
   const servers = serversOf(options);
   if (nats.tls?.['handshakeFirst'] !== true) {
-    const { wantsCertificate } = await greetedByOne(list, timeoutMs).catch((cause: unknown) => {
+    const { wantsCertificate } = await probeServers(list, timeoutMs).catch((cause: unknown) => {
       throw connectError(servers, cause);
     });
     // The client would wait for it to say why it has hung up.
@@ -119,7 +119,7 @@ function natsOptions(client: NatsClient, { credsFile, ...nats }: NatsOptions): o
     pingInterval: pingIntervalMs,
     ...withoutUndefined(nats),
     ...(credsFile !== undefined && { authenticator: credentials(client, credsFile) }),
-    maxPingOut: mostPings,
+    maxPingOut: maxUnansweredPings,
     maxReconnectAttempts: -1,
     reconnectTimeWait: reconnectMs,
     reconnectJitter: jitterMs,

@@ -13,8 +13,14 @@ import { announcements, messageOf, packageVersion } from '../internal/index.js';
 import { refused } from './errors.js';
 import { follow, listen } from './listen.js';
 import type { Connected, NatsConnection, NatsMessage } from './nats.js';
-import { type NodeMessage, parseNode, protocolVersion, sealBytes, writeNode } from './protocol.js';
-import { oldestMs, opened, type Seal } from './seal.js';
+import {
+  type NodeMessage,
+  parseNode,
+  protocolVersion,
+  signatureBytes,
+  writeNode,
+} from './protocol.js';
+import { maxAgeMs, type Signer, verified } from './signature.js';
 import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
@@ -22,12 +28,12 @@ const beatMs = 2000;
  * Unheard for more beats than this it is asked, and has left: within 6 and 16 seconds. Beats of this node: while
  * its own event loop is blocked it hears nobody, and has none.
  */
-const mostSilent = 2;
-const mostUnheard = 7;
+const probeAfterBeats = 2;
+const maxSilentBeats = 7;
 /** So long a node that has come listens to others who say that it must not be there, in ms. */
 const joiningMs = 10_000;
 
-const sealTarget = 'node';
+const signatureTarget = 'node';
 
 /** A program in the cluster, with all its loops. */
 export interface ClusterNode {
@@ -47,7 +53,7 @@ interface NodeEvents {
 
 interface Known extends ClusterNode {
   /** Beats since it was heard. */
-  unheard: number;
+  silentBeats: number;
   /** A server has said that nobody is there, since it was heard. */
   isAbsent: boolean;
 }
@@ -57,18 +63,23 @@ export class Nodes extends EventEmitter<NodeEvents> {
   readonly #connection: NatsConnection;
   readonly #inbox: string;
   readonly #subjects: Subjects;
-  readonly #seal: Seal | undefined;
+  readonly #signer: Signer | undefined;
   readonly #startedAt = Date.now();
   readonly #known = new Map<string, Known>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(id: string, name: string, { connection, inbox }: Connected, seal: Seal | undefined) {
+  constructor(
+    id: string,
+    name: string,
+    { connection, inbox }: Connected,
+    signer: Signer | undefined,
+  ) {
     super();
     this.own = { id, host: hostname(), pid: process.pid, version: packageVersion() };
     this.#connection = connection;
     this.#inbox = `${inbox}.node`;
     this.#subjects = new Subjects(name);
-    this.#seal = seal;
+    this.#signer = signer;
   }
 
   /** All others, the longest known first. */
@@ -81,31 +92,31 @@ export class Nodes extends EventEmitter<NodeEvents> {
   /** Resolves when the servers have heard of this node; the others answer when they do. */
   async join(): Promise<void> {
     const connection = this.#connection;
-    listen(connection, this.#subjects.nodes, this.#hear);
-    listen(connection, this.#subjects.node(this.own.id), this.#hear);
-    listen(connection, `${this.#inbox}.*`, this.#hearSilence);
+    listen(connection, this.#subjects.nodes, this.#receive);
+    listen(connection, this.#subjects.node(this.own.id), this.#receive);
+    listen(connection, `${this.#inbox}.*`, this.#receiveNobody);
     follow(connection, ({ type }) => {
-      if (type === 'reconnect') this.#heardNobody();
+      if (type === 'reconnect') this.#resetSilence();
     });
-    this.#say('joined', this.#subjects.nodes);
+    this.#announce('joined', this.#subjects.nodes);
     this.#timer = setInterval(this.#beat, beatMs).unref();
     await this.#connection.flush();
   }
 
   /** While there was no connection nobody could be heard. */
-  #heardNobody(): void {
-    for (const each of this.#known.values()) heard(each);
-    this.#say('joined', this.#subjects.nodes);
+  #resetSilence(): void {
+    for (const each of this.#known.values()) markAlive(each);
+    this.#announce('joined', this.#subjects.nodes);
   }
 
-  #say(type: NodeMessage['type'], subject: string, reply?: string): void {
+  #announce(type: NodeMessage['type'], subject: string, reply?: string): void {
     const { id, host, pid, version } = this.own;
     const startedAt = this.#startedAt;
-    const isSealed = this.#seal !== undefined;
+    const isSigned = this.#signer !== undefined;
     const own = { type, node: id, host, pid, version, protocol: protocolVersion, startedAt };
-    const said = writeNode({ ...own, time: Date.now(), isSealed });
-    const bytes = isSealed ? Buffer.concat([said, Buffer.alloc(sealBytes)]) : said;
-    this.#seal?.seal(bytes, sealTarget);
+    const message = writeNode({ ...own, time: Date.now(), isSigned });
+    const bytes = isSigned ? Buffer.concat([message, Buffer.alloc(signatureBytes)]) : message;
+    this.#signer?.sign(bytes, signatureTarget);
     try {
       this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
     } catch {
@@ -113,7 +124,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     }
   }
 
-  readonly #hear = ({ data }: NatsMessage): void => {
+  readonly #receive = ({ data }: NatsMessage): void => {
     let message: NodeMessage;
     try {
       message = parseNode(data);
@@ -123,10 +134,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
     }
     const { type, node } = message;
     if (node === this.own.id) return;
-    if (type === 'joined') this.#say('welcome', this.#subjects.node(node));
+    if (type === 'joined') this.#announce('welcome', this.#subjects.node(node));
     const why = this.#differenceTo(message, data);
-    if (why !== undefined) this.#meetStranger(message, why);
-    else if (Math.abs(Date.now() - message.time) > oldestMs)
+    if (why !== undefined) this.#refuseStranger(message, why);
+    else if (Math.abs(Date.now() - message.time) > maxAgeMs)
       return; // somebody says it again
     else if (type === 'left') this.#forget(node);
     else this.#note(message);
@@ -135,10 +146,10 @@ export class Nodes extends EventEmitter<NodeEvents> {
   #note({ node: id, host, pid, version }: NodeMessage): void {
     const known = this.#known.get(id);
     if (known !== undefined) {
-      heard(known);
+      markAlive(known);
       return;
     }
-    this.#known.set(id, { id, host, pid, version, unheard: 0, isAbsent: false });
+    this.#known.set(id, { id, host, pid, version, silentBeats: 0, isAbsent: false });
     this.emit('join', { id, host, pid, version });
   }
 
@@ -152,7 +163,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   /** Why this node and that one cannot be in one cluster. */
   #differenceTo(
-    { host, pid, version, protocol, isSealed }: NodeMessage,
+    { host, pid, version, protocol, isSigned }: NodeMessage,
     data: Uint8Array,
   ): string | undefined {
     const what = `the node at ${host}, process ${pid},`;
@@ -160,13 +171,13 @@ export class Nodes extends EventEmitter<NodeEvents> {
       const ours = `this one manycore ${this.own.version}`;
       return `${what} runs manycore ${version}, ${ours}: they do not understand each other`;
     }
-    if (this.#seal === undefined ? !isSealed : this.#isOurs(data, this.#seal)) return undefined;
+    if (this.#signer === undefined ? !isSigned : this.#isOurs(data, this.#signer)) return undefined;
     return `${what} has another secret: give the same cluster({ secret }) to all nodes, or to none`;
   }
 
-  #isOurs(data: Uint8Array, seal: Seal): boolean {
+  #isOurs(data: Uint8Array, signer: Signer): boolean {
     try {
-      opened(seal, data, sealTarget);
+      verified(signer, data, signatureTarget);
       return true;
     } catch {
       return false;
@@ -177,7 +188,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
    * Of the two the one that came later leaves, if it has just come: anybody who reaches the server can say
    * such things.
    */
-  #meetStranger({ startedAt, node }: NodeMessage, why: string): void {
+  #refuseStranger({ startedAt, node }: NodeMessage, why: string): void {
     announcements.clusterRefused.publish({ why });
     const isEarlier =
       startedAt < this.#startedAt || (startedAt === this.#startedAt && node < this.own.id);
@@ -187,31 +198,31 @@ export class Nodes extends EventEmitter<NodeEvents> {
 
   readonly #beat = (): void => {
     if (this.#connection.isClosed()) return;
-    this.#say('alive', this.#subjects.nodes);
+    this.#announce('alive', this.#subjects.nodes);
     for (const known of [...this.#known.values()]) {
-      known.unheard += 1;
-      const { id, unheard, isAbsent } = known;
-      if (isAbsent || unheard > mostUnheard) this.#forget(id);
-      else if (unheard > mostSilent) {
-        this.#say('joined', this.#subjects.node(id), `${this.#inbox}.${id}`);
+      known.silentBeats += 1;
+      const { id, silentBeats, isAbsent } = known;
+      if (isAbsent || silentBeats > maxSilentBeats) this.#forget(id);
+      else if (silentBeats > probeAfterBeats) {
+        this.#announce('joined', this.#subjects.node(id), `${this.#inbox}.${id}`);
       }
     }
   };
 
   /** A server says that nobody is where a node was asked, or somebody else does. */
-  readonly #hearSilence = ({ subject, data, headers }: NatsMessage): void => {
+  readonly #receiveNobody = ({ subject, data, headers }: NatsMessage): void => {
     if (data.byteLength > 0 || headers?.code !== 503) return;
     const known = this.#known.get(subject.slice(this.#inbox.length + 1));
-    if (known !== undefined) known.isAbsent = known.unheard > mostSilent;
+    if (known !== undefined) known.isAbsent = known.silentBeats > probeAfterBeats;
   };
 
   leave(): void {
     clearInterval(this.#timer);
-    if (!this.#connection.isClosed()) this.#say('left', this.#subjects.nodes);
+    if (!this.#connection.isClosed()) this.#announce('left', this.#subjects.nodes);
   }
 }
 
-function heard(known: Known): void {
-  known.unheard = 0;
+function markAlive(known: Known): void {
+  known.silentBeats = 0;
   known.isAbsent = false;
 }

@@ -68,7 +68,7 @@ const natsNames = new Set([
   'inboxPrefix',
   'pingInterval',
 ]);
-const shortestSecret = 16;
+const minSecretChars = 16;
 
 /** Throws `OPTION_INVALID`. */
 export function fillClusterOptions(options: ClusterOptions): FilledClusterOptions {
@@ -77,8 +77,8 @@ export function fillClusterOptions(options: ClusterOptions): FilledClusterOption
   if (!/^[\w-]+$/.test(string('name', name, 'a name'))) {
     throw invalid('name', name, 'letters, digits, _ and - only');
   }
-  if (secret !== undefined && string('secret', secret, 'a text').length < shortestSecret) {
-    throw invalid('secret', '…', `${shortestSecret} characters or more`); // not in an error's text
+  if (secret !== undefined && string('secret', secret, 'a text').length < minSecretChars) {
+    throw invalid('secret', '…', `${minSecretChars} characters or more`); // not in an error's text
   }
   if (local !== undefined) oneOf('local', local, ['prefer']);
   integer('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);

@@ -7,8 +7,8 @@ import { clusterClosed } from './errors.js';
 import type { NatsConnection } from './nats.js';
 
 /** What may wait for a connection, or for the server to confirm it. */
-const mostFrames = 10_000;
-const mostBytes = 2 ** 24;
+const maxFrames = 10_000;
+const maxBytes = 2 ** 24;
 /** From here on senders hear that they are too fast. */
 const manyBytes = 2 ** 20;
 /** So much, or so long, goes without being confirmed; in ms. */
@@ -61,11 +61,11 @@ export class Outbox {
   /** Throws `BUS_FULL`, `CLUSTER_CLOSED`. */
   publish(subject: string, bytes: Buffer, reply?: string): void {
     if (this.#connection.isClosed()) throw clusterClosed();
-    if (this.#isConnected && this.#openBytes < mostBytes) {
+    if (this.#isConnected && this.#openBytes < maxBytes) {
       this.#give({ subject, bytes, reply });
       return;
     }
-    if (this.#waiting.length >= mostFrames || this.#waitingBytes >= mostBytes) {
+    if (this.#waiting.length >= maxFrames || this.#waitingBytes >= maxBytes) {
       const why = this.#isConnected ? 'reads slower' : 'is not there';
       const text = `${this.#waiting.length} messages wait for the NATS server, which ${why}`;
       throw new CodedError(
@@ -109,7 +109,7 @@ export class Outbox {
   };
 
   #release(): void {
-    while (this.#isConnected && this.#openBytes < mostBytes) {
+    while (this.#isConnected && this.#openBytes < maxBytes) {
       const frame = this.#waiting.shift();
       if (frame === undefined) break;
       this.#waitingBytes -= frame.bytes.byteLength;

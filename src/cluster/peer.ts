@@ -29,7 +29,7 @@ import { listen } from './listen.js';
 import type { Connected, NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { Probes } from './probes.js';
 import { clusterFrame } from './protocol.js';
-import type { Seal } from './seal.js';
+import type { Signer } from './signature.js';
 import { Subjects } from './subjects.js';
 import { ClusterWire } from './wire.js';
 
@@ -48,7 +48,7 @@ export interface PeerOptions {
   readonly connected: Connected;
   /** Of the cluster. */
   readonly name: string;
-  readonly seal: Seal | undefined;
+  readonly signer: Signer | undefined;
   /** Of the loop, in no other use in the whole cluster: 32 hexadecimal digits. */
   readonly sender: string;
   readonly local: Locality;
@@ -91,16 +91,16 @@ export class ClusterPeer implements Uplink {
   readonly #pending = new Map<number, Pending>();
   readonly #probes = new Probes({
     newNumber: () => this.#newNumber(),
-    ask: (address, number) => this.#probe(address, number),
+    probe: (address, number) => this.#probe(address, number),
   });
   #lastRequest = nobody;
 
   /** Throws as `EventBus.attachUplink`: then whoever has the connection closes it. */
-  constructor(bus: EventBus, { connected, name, seal, sender, local }: PeerOptions) {
+  constructor(bus: EventBus, { connected, name, signer, sender, local }: PeerOptions) {
     this.#connection = connected.connection;
     this.#inbox = connected.inbox;
     this.#subjects = new Subjects(name);
-    this.#wire = new ClusterWire(this.#connection, seal, sender);
+    this.#wire = new ClusterWire(this.#connection, signer, sender);
     this.#attached = bus.attachUplink(this, local);
     listen(this.#connection, `${this.#inbox}.*`, this.#receiveAnswer);
     this.closed = this.#connection.closed().then((error) => {
@@ -108,12 +108,12 @@ export class ClusterPeer implements Uplink {
       return error;
     });
     this.#wire.onDrain = this.#attached.drained;
-    this.#wire.onError = (error) => this.#hearError(error);
+    this.#wire.onError = (error) => this.#onClientError(error);
     this.#wire.onLost = () => this.#probes.loseAll(); // nobody knows what has arrived
   }
 
   /** A server that permits not everything says so some time later. */
-  #hearError(error: unknown): void {
+  #onClientError(error: unknown): void {
     const subject: unknown = Reflect.get(Object(error), 'subject');
     const why = refused(`the NATS server does not permit it: ${messageOf(error)}`, error);
     announcements.clusterRefused.publish({ why: why.message });
@@ -155,8 +155,8 @@ export class ClusterPeer implements Uplink {
 
   #subscribe(subject: string, address: string, queue?: string): NatsSubscription {
     const isPublished = queue === undefined;
-    const hear = (message: NatsMessage): void => this.#receive(message, address, isPublished);
-    return listen(this.#connection, subject, hear, { queue });
+    const onMessage = (message: NatsMessage): void => this.#receive(message, address, isPublished);
+    return listen(this.#connection, subject, onMessage, { queue });
   }
 
   take({ address, body, headers, waiter, isPublished }: Delivery): void {
@@ -264,7 +264,7 @@ export class ClusterPeer implements Uplink {
   #readAnswer(message: NatsMessage, number: number): void {
     this.#wire.open(message, ({ kind }, read) => {
       if (kind === clusterFrame.present) {
-        this.#probes.heard(number);
+        this.#probes.answered(number);
         return;
       }
       checkKind(kind, answerKinds, 'answer');

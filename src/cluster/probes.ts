@@ -2,11 +2,11 @@
 // nobody is (503), or nobody answers for long, it is gone: a machine that is cut off without a word is there
 // for the server, for minutes. Not here: the frames, and what becomes of a stream (peer.ts).
 
-const askMs = 2000;
+const probeMs = 2000;
 /** Once the server may be wrong, after it was away. */
-const mostMissed = 2;
+const maxMissed = 2;
 /** 20 seconds: as long as the ends of a tunnel wait for each other. */
-const mostUnanswered = 10;
+const maxUnanswered = 10;
 
 interface Watched {
   readonly address: string;
@@ -21,7 +21,7 @@ export interface ProbeOptions {
   /** A number that nothing else has below the inbox. */
   readonly newNumber: () => number;
   /** Asks who consumes `address` to answer to `number`; answers whether it was sent. */
-  readonly ask: (address: string, number: number) => boolean;
+  readonly probe: (address: string, number: number) => boolean;
 }
 
 export class Probes {
@@ -39,7 +39,7 @@ export class Probes {
   watch(address: string, onGone: () => void): () => void {
     const watched = this.#watched.get(address) ?? this.#add(address);
     watched.watchers.add(onGone);
-    this.#timer ??= setInterval(this.#ask, askMs).unref();
+    this.#timer ??= setInterval(this.#probeAll, probeMs).unref();
     return () => {
       watched.watchers.delete(onGone);
       if (watched.watchers.size === 0) this.#forget(watched);
@@ -61,17 +61,17 @@ export class Probes {
     if (this.#watched.get(address) === watched) this.#watched.delete(address);
   }
 
-  readonly #ask = (): void => {
+  readonly #probeAll = (): void => {
     if (this.#watched.size === 0) this.close();
     for (const watched of this.#watched.values()) {
-      if (watched.unanswered >= mostUnanswered) this.#lose(watched);
-      else if (this.#options.ask(watched.address, watched.number)) watched.unanswered += 1;
+      if (watched.unanswered >= maxUnanswered) this.#lose(watched);
+      else if (this.#options.probe(watched.address, watched.number)) watched.unanswered += 1;
       else return; // no room now, or no connection: at the next turn
     }
   };
 
   /** It has answered. */
-  heard(number: number): void {
+  answered(number: number): void {
     const watched = this.#byNumber.get(number);
     if (watched !== undefined) Object.assign(watched, { missed: 0, unanswered: 0 });
   }
@@ -81,7 +81,7 @@ export class Probes {
     const watched = this.#byNumber.get(number);
     if (watched === undefined) return false;
     watched.missed += 1;
-    if (watched.missed >= mostMissed) this.#lose(watched);
+    if (watched.missed >= maxMissed) this.#lose(watched);
     return true;
   }
 

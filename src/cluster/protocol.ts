@@ -3,8 +3,8 @@
 //
 // A frame, numbers little-endian:
 //   'MC' | version u8 | kind u8 | sender: node 12 bytes, member u32 | number f64 | time f64 (ms)
-//   | definitions u32, each: id i32, size u32, bytes | value | seal 32 bytes, where the cluster has a secret
-// Numbers of one sender grow, times are those of its clock. Not here: what seals a frame (seal.ts), how
+//   | definitions u32, each: id i32, size u32, bytes | value | signature 32 bytes, where the cluster has a secret
+// Numbers of one sender grow, times are those of its clock. Not here: what signs a frame (signature.ts), how
 // values are written (values.ts).
 
 import { type ByteReader, ByteWriter } from '../channels/index.js';
@@ -46,12 +46,12 @@ export interface FrameDefinition {
   readonly bytes: Uint8Array;
 }
 
-/** Of a seal at the end of a frame. */
-export const sealBytes = 32;
+/** Of a signature at the end of a frame. */
+export const signatureBytes = 32;
 
 const magic = 0x434d; // 'MC'
 const senderBytes = 16;
-const mostDefinitions = 100_000;
+const maxDefinitions = 100_000;
 
 export function corrupt(what: string): CodedError {
   return new CodedError('TRANSFER_CORRUPT', `what came from the cluster is no frame: ${what}`);
@@ -97,7 +97,7 @@ export function writeDefinitions(
 
 const numberAt = 4 + senderBytes;
 
-/** Just before it is sealed and goes out. */
+/** Just before it is signed and goes out. */
 export function stampFrame(frame: Buffer, number: number, time: number): void {
   frame.writeDoubleLE(number, numberAt);
   frame.writeDoubleLE(time, numberAt + 8);
@@ -119,7 +119,7 @@ export function readHead(reader: ByteReader): FrameHead {
 /** What is left of `reader` is the value. Throws as `readHead`. */
 export function readDefinitions(reader: ByteReader): FrameDefinition[] {
   const count = reader.u32();
-  if (count > mostDefinitions) throw corrupt(`${count} definitions`);
+  if (count > maxDefinitions) throw corrupt(`${count} definitions`);
   const definitions: FrameDefinition[] = [];
   for (let at = 0; at < count; at += 1) {
     const id = reader.i32();
@@ -142,8 +142,8 @@ export interface NodeMessage {
   readonly startedAt: number;
   /** When it was said, by the same clock. */
   readonly time: number;
-  /** It has a secret: a seal follows. */
-  readonly isSealed: boolean;
+  /** It has a secret: a signature follows. */
+  readonly isSigned: boolean;
 }
 
 const nodeTypes: readonly unknown[] = ['joined', 'alive', 'welcome', 'left'];
@@ -154,9 +154,9 @@ export function writeNode(message: NodeMessage): Buffer {
   return Buffer.from(JSON.stringify(message));
 }
 
-/** With or without a seal behind it, which is not looked at. Throws `TRANSFER_CORRUPT`. */
+/** With or without a signature behind it, which is not looked at. Throws `TRANSFER_CORRUPT`. */
 export function parseNode(bytes: Uint8Array): NodeMessage {
-  const value = jsonOf(bytes) ?? jsonOf(bytes.subarray(0, -sealBytes));
+  const value = jsonOf(bytes) ?? jsonOf(bytes.subarray(0, -signatureBytes));
   if (isNode(value)) return value;
   throw corrupt('what a node says');
 }
@@ -177,7 +177,7 @@ function isNode(value: unknown): value is NodeMessage {
     nodeTypes.includes(field('type')) &&
     texts.every((name) => typeof field(name) === 'string') &&
     numbers.every((name) => Number.isFinite(field(name))) &&
-    typeof field('isSealed') === 'boolean' &&
+    typeof field('isSigned') === 'boolean' &&
     /^[0-9a-f]{24}$/.test(String(field('node')))
   );
 }
@@ -211,18 +211,18 @@ export function parseTicket(value: unknown): ClusterTicket {
   throw corrupt('what a loop was told of its cluster');
 }
 
-/** Between the ends of a tunnel: kind u8 | offset f64 | bytes | seal. */
+/** Between the ends of a tunnel: kind u8 | offset f64 | bytes | signature. */
 export const tunnelFrame = Object.freeze({
   /** Bytes of the stream, from `offset` on. */
   data: 1,
   /** All before `offset` has come. */
   ack: 2,
   /** Is anybody there? All before `offset` was sent. */
-  ask: 3,
+  probe: 3,
   /** What was sent from `offset` on has not come. */
   missing: 4,
   /** Bytes: JSON, beside the stream. */
-  told: 5,
+  control: 5,
   /** The stream ends at `offset`. */
   end: 6,
 });
@@ -235,16 +235,16 @@ export interface TunnelFrame {
 
 const tunnelHeadBytes = 9;
 
-/** With room for its seal. */
+/** With room for its signature. */
 export function writeTunnelFrame({ kind, offset, bytes }: TunnelFrame): Buffer {
-  const frame = Buffer.allocUnsafeSlow(tunnelHeadBytes + bytes.byteLength + sealBytes);
+  const frame = Buffer.allocUnsafeSlow(tunnelHeadBytes + bytes.byteLength + signatureBytes);
   frame[0] = kind;
   frame.writeDoubleLE(offset, 1);
   frame.set(bytes, tunnelHeadBytes);
   return frame;
 }
 
-/** Of what was opened. Throws `TRANSFER_CORRUPT`. */
+/** Of what was verified. Throws `TRANSFER_CORRUPT`. */
 export function readTunnelFrame(frame: Buffer): TunnelFrame {
   const kind = frame[0];
   if (kind === undefined || frame.byteLength < tunnelHeadBytes) throw corrupt('it is too short');
@@ -267,7 +267,7 @@ export interface WorkerRequest {
 }
 
 /** What the ends of a tunnel tell each other beside the stream. */
-export type ToldByWorker =
+export type WorkerMessage =
   | {
       readonly type: 'granted';
       readonly subject: string;
@@ -280,7 +280,7 @@ export type ToldByWorker =
   /** It is to get nothing more, and to end after what it has. */
   | { readonly type: 'retire' }
   | { readonly type: 'exit'; readonly exitCode: number | null; readonly signal: string | null };
-export type ToldByPool =
+export type PoolMessage =
   | { readonly type: 'terminate' }
   | { readonly type: 'kill' }
   /** Another worker was granted, too: this one is not wanted. */
@@ -290,22 +290,22 @@ function hasType(value: unknown, types: readonly string[]): boolean {
   return typeof value === 'object' && value !== null && types.includes(Reflect.get(value, 'type'));
 }
 
-/** What comes is sealed, so its sender is one of ours: the type is checked, the rest believed. */
-export function parseToldByWorker(value: unknown): ToldByWorker | undefined {
+/** What comes is signed, so its sender is one of ours: the type is checked, the rest believed. */
+export function parseWorkerMessage(value: unknown): WorkerMessage | undefined {
   return hasType(value, ['granted', 'busy', 'failed', 'retire', 'exit'])
-    ? (value as ToldByWorker)
+    ? (value as WorkerMessage)
     : undefined;
 }
 
-export function parseToldByPool(value: unknown): ToldByPool | undefined {
-  return hasType(value, ['terminate', 'kill', 'refuse']) ? (value as ToldByPool) : undefined;
+export function parsePoolMessage(value: unknown): PoolMessage | undefined {
+  return hasType(value, ['terminate', 'kill', 'refuse']) ? (value as PoolMessage) : undefined;
 }
 
-/** With room for its seal. */
+/** With room for its signature. */
 export function writeWorkerRequest(request: WorkerRequest): Buffer {
   const env = mapValues(request.env, (value) => value ?? null); // JSON has no undefined
   const text = JSON.stringify({ ...request, env });
-  return Buffer.concat([Buffer.from(text), Buffer.alloc(sealBytes)]);
+  return Buffer.concat([Buffer.from(text), Buffer.alloc(signatureBytes)]);
 }
 
 /** Throws `TRANSFER_CORRUPT`. */

@@ -4,7 +4,7 @@
 import { CodedError } from '../errors.js';
 
 /** Servers refuse a line of more than 4,096 bytes (`max_control_line`), with two subjects in it. */
-const mostBytes = 1024;
+const maxBytes = 1024;
 
 const plain = /^[\w-]$/;
 
@@ -22,8 +22,8 @@ export function tokensOf(address: string): string {
     isStart = false;
   }
   if (isStart) tokens = `${tokens.slice(0, -1)}%2E`; // the dot at its end
-  if (tokens.length <= mostBytes) return tokens;
-  const message = `an address of ${tokens.length} bytes cannot travel in a cluster: ${mostBytes} is the limit`;
+  if (tokens.length <= maxBytes) return tokens;
+  const message = `an address of ${tokens.length} bytes cannot travel in a cluster: ${maxBytes} is the limit`;
   throw new CodedError('OPTION_INVALID', message);
 }
 
@@ -36,7 +36,7 @@ function escaped(character: string): string {
 }
 
 /** Addresses whose tokens are kept: programs may make up a new one for every message. */
-const mostKept = 4096;
+const maxCached = 4096;
 
 /** The subjects of a cluster. */
 export class Subjects {
@@ -57,7 +57,7 @@ export class Subjects {
     const known = this.#kept.get(address);
     if (known !== undefined) return known;
     const tokens = tokensOf(address);
-    if (this.#kept.size >= mostKept) this.#kept.clear();
+    if (this.#kept.size >= maxCached) this.#kept.clear();
     this.#kept.set(address, tokens);
     return tokens;
   }

@@ -5,18 +5,18 @@ import { ByteReader } from '../channels/index.js';
 import { type AnyFunction, type TaskTarget, task } from '../context/index.js';
 import { CodedError } from '../errors.js';
 import { generatorOf } from '../worker/index.js';
-import { corrupt, sealBytes } from './protocol.js';
+import { corrupt, signatureBytes } from './protocol.js';
 import { writeOutcome } from './task-frames.js';
 import { ClusterValues } from './values.js';
 
-/** Resolves with the outcome, with room for a seal where there is a secret. Rejects for what is no task. */
+/** Resolves with the outcome, with room for a signature where there is a secret. Rejects for what is no task. */
 export async function runTask(
   call: Uint8Array,
   target: TaskTarget | null,
   hasSecret: boolean,
 ): Promise<Uint8Array> {
   const values = new ClusterValues(hasSecret);
-  const tailBytes = hasSecret ? sealBytes : 0;
+  const tailBytes = hasSecret ? signatureBytes : 0;
   try {
     const { fn, args } = await readCall(values, call, target);
     const result: unknown = await Reflect.apply(fn, undefined, args);

@@ -27,7 +27,7 @@ export interface TaskOrder {
   readonly target: TaskTarget | null;
 }
 
-/** In JSON behind its size (u32), then the definitions and the value, with room for a seal. */
+/** In JSON behind its size (u32), then the definitions and the value, with room for a signature. */
 export function writeTask(
   order: TaskOrder,
   { bytes, definitions }: EncodedValue,
@@ -68,7 +68,7 @@ function isOrder(value: unknown): value is TaskOrder {
   );
 }
 
-/** How a durable task has ended: has it thrown u8 | definitions | value | seal. */
+/** How a durable task has ended: has it thrown u8 | definitions | value | signature. */
 export function writeOutcome(
   hasThrown: boolean,
   { bytes, definitions }: EncodedValue,

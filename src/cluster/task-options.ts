@@ -4,7 +4,7 @@
 import { CodedError } from '../errors.js';
 import { clusterClosed } from './errors.js';
 import type { NatsConnection } from './nats.js';
-import type { Seal } from './seal.js';
+import type { Signer } from './signature.js';
 import { Subjects } from './subjects.js';
 
 /** What tasks and workers need of a cluster. */
@@ -12,12 +12,12 @@ export interface TaskOptions {
   readonly connection: NatsConnection;
   /** The cluster's. */
   readonly name: string;
-  readonly seal: Seal | undefined;
+  readonly signer: Signer | undefined;
 }
 
 /** The same where functions may be sent. */
 export interface WorkersOptions extends TaskOptions {
-  readonly seal: Seal;
+  readonly signer: Signer;
   readonly subjects: Subjects;
 }
 
@@ -27,9 +27,9 @@ export function checkOpen({ connection }: TaskOptions): void {
 }
 
 /** Throws `CLUSTER_UNSIGNED`. */
-export function signed(options: TaskOptions, what: string): WorkersOptions {
-  const { seal, name } = options;
-  if (seal !== undefined) return { ...options, seal, subjects: new Subjects(name) };
+export function requireSigner(options: TaskOptions, what: string): WorkersOptions {
+  const { signer, name } = options;
+  if (signer !== undefined) return { ...options, signer, subjects: new Subjects(name) };
   const wayOut = 'cluster({ secret }), --cluster-secret FILE or MANYCORE_CLUSTER_SECRET';
   throw new CodedError('CLUSTER_UNSIGNED', `${what}, which needs a secret: ${wayOut}`);
 }

@@ -1,6 +1,6 @@
 // The durable tasks of a node: while a worker is free it asks JetStream for one, runs it there, keeps the
 // result and only then says that it is done. A node that is lost says nothing, and the task goes to another.
-// Not here: lending workers to pools (lender.ts), what the worker does (task-entry.ts).
+// Not here: lending workers to pools (worker-lending.ts), what the worker does (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { task } from '../context/index.js';
@@ -10,8 +10,8 @@ import { Pool } from '../pool/index.js';
 import { refused } from './errors.js';
 import { type GivenTask, keptMs, resultSubject, silentMs, TaskStore } from './jetstream.js';
 import { guarded } from './listen.js';
-import { sealBytes } from './protocol.js';
-import { opened } from './seal.js';
+import { signatureBytes } from './protocol.js';
+import { verified } from './signature.js';
 import type { Slots } from './slots.js';
 import type { runTask } from './task-entry.js';
 import { readTask, type TaskOrder, writeOutcome } from './task-frames.js';
@@ -20,11 +20,11 @@ import { ClusterValues } from './values.js';
 
 const beatMs = silentMs / 4;
 const retryMs = 1000;
-const mostPauseMs = 60_000;
+const maxPauseMs = 60_000;
 /** So long nobody is given what was given back, in ms. */
 const giveBackMs = 1000;
 /** A task that was given out so often, and never done, is one that nodes do not survive. */
-const mostDeliveries = 20;
+const maxDeliveries = 20;
 
 const entry = new URL('./task-entry.js', import.meta.url);
 
@@ -61,7 +61,7 @@ export class TaskRunner {
     this.#options = options;
     this.#store = store;
     this.#pool = new Pool({ size: { min: 0, max: options.slots.count } });
-    this.#values = new ClusterValues(options.cluster.seal !== undefined);
+    this.#values = new ClusterValues(options.cluster.signer !== undefined);
     void this.#pull();
   }
 
@@ -147,12 +147,12 @@ export class TaskRunner {
 
   /** What is given back counts as given out: often enough it is kept until it can be done. */
   #mayGiveBack({ info }: GivenTask): boolean {
-    return this.#isClosing || info.deliveryCount < mostDeliveries / 2;
+    return this.#isClosing || info.deliveryCount < maxDeliveries / 2;
   }
 
   async #work(given: GivenTask): Promise<void> {
     const { subject, info } = given;
-    const { name, seal } = this.#options.cluster;
+    const { name, signer } = this.#options.cluster;
     const result = resultSubject(name, subject);
     const task = this.#open(given);
     while (!this.#isOver) {
@@ -160,11 +160,11 @@ export class TaskRunner {
       if (hasResult === undefined) continue;
       const outcome = hasResult
         ? undefined
-        : info.deliveryCount > mostDeliveries
+        : info.deliveryCount > maxDeliveries
           ? this.#thrown(lost())
           : await this.#run(task);
       if (outcome !== undefined) {
-        seal?.seal(outcome, result);
+        signer?.sign(outcome, result);
         await this.#keep(result, outcome);
       } else if (!hasResult) {
         if (this.#mayGiveBack(given)) return given.nak(giveBackMs);
@@ -177,9 +177,9 @@ export class TaskRunner {
 
   /** Throws `CLUSTER_REFUSED` for what nobody of this cluster has asked for, and nobody gets it again. */
   #open(given: GivenTask): Buffer {
-    const { seal } = this.#options.cluster;
+    const { signer } = this.#options.cluster;
     try {
-      return opened(seal, given.data, given.subject);
+      return verified(signer, given.data, given.subject);
     } catch (error) {
       given.term();
       throw error;
@@ -191,7 +191,7 @@ export class TaskRunner {
     const kept = await store.result(subject);
     if (kept === undefined) return false;
     try {
-      opened(this.#options.cluster.seal, kept.data, subject);
+      verified(this.#options.cluster.signer, kept.data, subject);
       return true;
     } catch {
       await store.removeResult(kept.seq);
@@ -202,15 +202,15 @@ export class TaskRunner {
   /** `undefined`: no worker could begin it, here and now. */
   async #run(task: Buffer): Promise<Buffer | undefined> {
     const { cluster, modules } = this.#options;
-    const { connection, seal } = cluster;
+    const { connection, signer } = cluster;
     try {
       const { order, call } = readTask(task);
-      check(order, seal === undefined ? modules : undefined);
+      check(order, signer === undefined ? modules : undefined);
       const { name, timeoutMs, retry, target } = order;
       const options = { timeoutMs: timeoutMs ?? Infinity, retry };
       const bytes = await this.#pool
         .with(options)
-        .run(inWorker(name), call, target, seal !== undefined);
+        .run(inWorker(name), call, target, signer !== undefined);
       this.#pauseMs = 0;
       this.#told.delete('worker');
       if (bytes.byteLength > (connection.info?.max_payload ?? Infinity)) throw tooLarge(bytes);
@@ -219,15 +219,19 @@ export class TaskRunner {
       if (hasCode(error, 'POOL_CLOSED')) return undefined;
       if (!hasCode(error, 'WORKER_START_FAILED')) return this.#thrown(error);
       this.#tell('worker', error);
-      this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, retryMs), mostPauseMs);
+      this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, retryMs), maxPauseMs);
       await wait(retryMs, undefined, { ref: false });
       return undefined;
     }
   }
 
   #thrown(error: unknown): Buffer {
-    const { seal } = this.#options.cluster;
-    return writeOutcome(true, this.#values.encodeThrown(error), seal === undefined ? 0 : sealBytes);
+    const { signer } = this.#options.cluster;
+    return writeOutcome(
+      true,
+      this.#values.encodeThrown(error),
+      signer === undefined ? 0 : signatureBytes,
+    );
   }
 
   /** It has cost time: it is kept as soon as the server is back, unless this node has to end before. */
@@ -268,7 +272,7 @@ function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undef
 }
 
 function lost(): CodedError {
-  const message = `it was given out ${mostDeliveries} times, and no node has said that it is done`;
+  const message = `it was given out ${maxDeliveries} times, and no node has said that it is done`;
   return new CodedError('WORKER_EXITED', `a durable task is given up: ${message}`);
 }
 

@@ -17,7 +17,7 @@ import { clusterClosed } from './errors.js';
 import { listen } from './listen.js';
 import type { NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { readTunnelFrame, type TunnelFrame, tunnelFrame, writeTunnelFrame } from './protocol.js';
-import { opened, type Seal } from './seal.js';
+import { type Signer, verified } from './signature.js';
 
 /** So much may be on its way, and so much goes in one message, in bytes. */
 const windowBytes = 2 ** 20;
@@ -26,29 +26,29 @@ const chunkBytes = 2 ** 17;
 const headroomBytes = 64;
 /** So much is taken before it is acknowledged. */
 const ackBytes = 2 ** 17;
-const askMs = 1000;
+const probeMs = 1000;
 /** Asked so often since the server said that nobody is there, or since anything was heard: it is gone. */
-const mostAbsent = 3;
-const mostUnheard = 20;
+const maxAbsent = 3;
+const maxUnanswered = 20;
 /** The same where nothing was ever heard: nobody has taken it. */
-const mostUntaken = 5;
+const maxUntaken = 5;
 
 type Done = (error?: Error | null) => void;
 
 export interface TunnelOptions {
   readonly connection: NatsConnection;
-  readonly seal: Seal;
+  readonly signer: Signer;
   /** Where this side hears. */
   readonly own: string;
   /** What the other side tells beside the stream. */
-  readonly onTold: (told: unknown) => void;
+  readonly onControl: (message: unknown) => void;
   /** The server says that nobody hears what was published with `own` to answer to. */
   readonly onNobody?: () => void;
   /** Every second until the other side is heard for the first time. */
   readonly onUntaken?: () => void;
 }
 
-/** What a frame is sealed for: where it goes, and from whom. */
+/** What a frame is signed for: where it goes, and from whom. */
 export function tunnelTarget(to: string, from: string): string {
   return `${to}\0${from}`;
 }
@@ -60,9 +60,9 @@ interface Chunk {
 
 export class Tunnel extends Duplex {
   readonly #connection: NatsConnection;
-  readonly #seal: Seal;
+  readonly #signer: Signer;
   readonly #own: string;
-  readonly #onTold: (told: unknown) => void;
+  readonly #onControl: (message: unknown) => void;
   readonly #onNobody: () => void;
   readonly #onUntaken: () => void;
   readonly #subscription: NatsSubscription;
@@ -77,50 +77,50 @@ export class Tunnel extends Duplex {
   #onEnd: (() => void) | undefined;
   /** What has come in order, and how much of it the other side knows. */
   #received = 0;
-  #told = 0;
+  #receivedAcked = 0;
   #isReading = true;
   /** The other side has ended. */
   #hasEnd = false;
   /** The other side was asked for what is missing from here on. */
-  #asked = -1;
+  #requestedFrom = -1;
   #isTaken = false;
   /** So often it was asked since it was heard. */
-  #unheard = 0;
+  #unanswered = 0;
   /** The same since the server said that nobody is there; `undefined`: it does not. */
   #absent: number | undefined;
 
   constructor({
     connection,
-    seal,
+    signer,
     own,
-    onTold,
+    onControl,
     onNobody = () => {},
     onUntaken = () => {},
   }: TunnelOptions) {
     super({ highWaterMark: windowBytes, autoDestroy: true });
     this.#connection = connection;
-    this.#seal = seal;
+    this.#signer = signer;
     this.#own = own;
-    this.#onTold = onTold;
+    this.#onControl = onControl;
     this.#onNobody = onNobody;
     this.#onUntaken = onUntaken;
-    this.#subscription = listen(connection, own, (message) => this.#hear(message), {
+    this.#subscription = listen(connection, own, (message) => this.#receive(message), {
       onError: (thrown) => this.destroy(errorOf(thrown)),
     });
-    this.#timer = setInterval(this.#ask, askMs);
+    this.#timer = setInterval(this.#probe, probeMs);
   }
 
   /** The other side is there, from now on; `isTaken` where it was heard already, which it is told. */
   connect(other: string, isTaken: boolean): void {
     this.#other = other;
     this.#isTaken = isTaken;
-    this.#heard();
-    if (isTaken) this.#ask();
+    this.#resetSilence();
+    if (isTaken) this.#probe();
     for (const { offset, bytes } of this.#sent) this.#post(tunnelFrame.data, offset, bytes);
   }
 
-  #heard(): void {
-    this.#unheard = 0;
+  #resetSilence(): void {
+    this.#unanswered = 0;
     this.#absent = undefined;
   }
 
@@ -131,14 +131,14 @@ export class Tunnel extends Duplex {
   }
 
   /** Beside the stream, at once, at most once; to another who would be the other side, too. */
-  tell(message: object, other = this.#other): void {
-    this.#post(tunnelFrame.told, 0, Buffer.from(JSON.stringify(message)), undefined, other);
+  sendControl(message: object, other = this.#other): void {
+    this.#post(tunnelFrame.control, 0, Buffer.from(JSON.stringify(message)), undefined, other);
   }
 
   #post(kind: number, offset: number, bytes: Buffer, reply?: string, other = this.#other): void {
     if (other === undefined || this.#connection.isClosed()) return;
     const frame = writeTunnelFrame({ kind, offset, bytes });
-    this.#seal.seal(frame, tunnelTarget(other, this.#own));
+    this.#signer.sign(frame, tunnelTarget(other, this.#own));
     try {
       this.#connection.publish(other, frame, reply === undefined ? undefined : { reply });
     } catch {
@@ -147,8 +147,8 @@ export class Tunnel extends Duplex {
   }
 
   override _write(bytes: Buffer, _encoding: string, done: Done): void {
-    const most = this.#connection.info?.max_payload ?? Infinity;
-    const sizeBytes = Math.min(chunkBytes, most - headroomBytes);
+    const max = this.#connection.info?.max_payload ?? Infinity;
+    const sizeBytes = Math.min(chunkBytes, max - headroomBytes);
     for (let at = 0; at < bytes.byteLength; at += sizeBytes) {
       // A copy: whoever wrote it may use its buffer again, and it may be sent again.
       const chunk = Buffer.from(bytes.subarray(at, at + sizeBytes));
@@ -177,11 +177,11 @@ export class Tunnel extends Duplex {
 
   override _read(): void {
     this.#isReading = true;
-    if (this.#received - this.#told >= ackBytes) this.#acknowledge();
+    if (this.#received - this.#receivedAcked >= ackBytes) this.#acknowledge();
   }
 
   #acknowledge(): void {
-    this.#told = this.#received;
+    this.#receivedAcked = this.#received;
     this.#post(tunnelFrame.ack, this.#received, Buffer.alloc(0));
   }
 
@@ -191,20 +191,20 @@ export class Tunnel extends Duplex {
     done(error);
   }
 
-  readonly #ask = (): void => {
+  readonly #probe = (): void => {
     if (this.#connection.isClosed()) {
       this.destroy(clusterClosed());
       return;
     }
-    this.#unheard += 1;
+    this.#unanswered += 1;
     if (this.#absent !== undefined) this.#absent += 1;
-    const isAbsent = this.#absent !== undefined && this.#absent > mostAbsent;
+    const isAbsent = this.#absent !== undefined && this.#absent > maxAbsent;
     if (isAbsent && this.#hasEnd && this.#onEnd !== undefined) {
       this.#ended(); // it goes when it has all: only its last word was lost
       return;
     }
-    const most = this.#isTaken ? mostUnheard : mostUntaken;
-    if (this.#other !== undefined && (isAbsent || this.#unheard > most)) {
+    const max = this.#isTaken ? maxUnanswered : maxUntaken;
+    if (this.#other !== undefined && (isAbsent || this.#unanswered > max)) {
       this.destroy(new CodedError('CLUSTER_WORKER_LOST', 'the other end of a tunnel is gone'));
       return;
     }
@@ -212,11 +212,11 @@ export class Tunnel extends Duplex {
       this.#onUntaken();
       return;
     }
-    this.#post(tunnelFrame.ask, this.#written, Buffer.alloc(0), this.#own);
+    this.#post(tunnelFrame.probe, this.#written, Buffer.alloc(0), this.#own);
     this.#postEnd();
   };
 
-  #hear({ subject, data, headers }: NatsMessage): void {
+  #receive({ subject, data, headers }: NatsMessage): void {
     if (data.byteLength === 0 && headers?.code === 503) {
       this.#absent ??= 0;
       this.#onNobody();
@@ -234,7 +234,7 @@ export class Tunnel extends Duplex {
   #open(data: Uint8Array, subject: string): TunnelFrame | undefined {
     const other = this.#other;
     const openFrom = (sender: string): TunnelFrame =>
-      readTunnelFrame(opened(this.#seal, data, tunnelTarget(subject, sender)));
+      readTunnelFrame(verified(this.#signer, data, tunnelTarget(subject, sender)));
     if (other !== undefined) {
       try {
         return openFrom(other);
@@ -243,12 +243,12 @@ export class Tunnel extends Duplex {
       }
     }
     const { kind, bytes } = openFrom('');
-    if (kind === tunnelFrame.told) this.#onTold(parsed(bytes));
+    if (kind === tunnelFrame.control) this.#onControl(parsed(bytes));
     return undefined;
   }
 
   #take({ kind, offset, bytes }: TunnelFrame): void {
-    this.#heard();
+    this.#resetSilence();
     this.#isTaken = true;
     switch (kind) {
       case tunnelFrame.data:
@@ -257,10 +257,14 @@ export class Tunnel extends Duplex {
       case tunnelFrame.ack:
         this.#takeAck(offset);
         break;
-      case tunnelFrame.ask:
+      case tunnelFrame.probe:
         if (offset > this.#received) this.#missing();
-        this.#post(tunnelFrame.ack, this.#isReading ? this.#received : this.#told, Buffer.alloc(0));
-        if (this.#isReading) this.#told = this.#received;
+        this.#post(
+          tunnelFrame.ack,
+          this.#isReading ? this.#received : this.#receivedAcked,
+          Buffer.alloc(0),
+        );
+        if (this.#isReading) this.#receivedAcked = this.#received;
         break;
       case tunnelFrame.missing:
         for (const each of this.#sent) {
@@ -268,8 +272,8 @@ export class Tunnel extends Duplex {
         }
         this.#postEnd();
         break;
-      case tunnelFrame.told:
-        this.#onTold(parsed(bytes));
+      case tunnelFrame.control:
+        this.#onControl(parsed(bytes));
         break;
       case tunnelFrame.end:
         this.#takeEnd(offset);
@@ -292,17 +296,17 @@ export class Tunnel extends Duplex {
 
   #takeData(offset: number, bytes: Buffer): void {
     if (offset > this.#received) {
-      if (this.#asked !== this.#received) this.#missing();
+      if (this.#requestedFrom !== this.#received) this.#missing();
       return;
     }
     if (offset < this.#received) return; // sent again, and not needed
     this.#received += bytes.byteLength;
     this.#isReading = this.push(bytes);
-    if (this.#isReading && this.#received - this.#told >= ackBytes) this.#acknowledge();
+    if (this.#isReading && this.#received - this.#receivedAcked >= ackBytes) this.#acknowledge();
   }
 
   #missing(): void {
-    this.#asked = this.#received;
+    this.#requestedFrom = this.#received;
     this.#post(tunnelFrame.missing, this.#received, Buffer.alloc(0));
   }
 

@@ -7,12 +7,12 @@ import { announcements, messageOf } from '../internal/index.js';
 import { follow } from './listen.js';
 import type { NatsConnection, NatsMessage, NatsStatus } from './nats.js';
 import { Outbox } from './outbox.js';
-import { type FrameHead, readHead, sealBytes, stampFrame, writeFrame } from './protocol.js';
-import { checkAge, opened, ReplayWindow, type Seal, windowSize } from './seal.js';
+import { type FrameHead, readHead, signatureBytes, stampFrame, writeFrame } from './protocol.js';
+import { checkAge, ReplayWindow, type Signer, verified, windowSize } from './signature.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
 /** Loops whose frames are known; without a secret anybody may make up new ones. */
-const mostSenders = 4096;
+const maxSenders = 4096;
 /** Of a server that has not said it. */
 const defaultMaxPayload = 2 ** 20;
 
@@ -30,7 +30,7 @@ export class ClusterWire {
   /** The server, some time later, does not permit what was done. */
   onError: (error: unknown) => void = () => {};
   readonly #connection: NatsConnection;
-  readonly #seal: Seal | undefined;
+  readonly #signer: Signer | undefined;
   readonly #sender: string;
   readonly #values: ClusterValues;
   readonly #outbox: Outbox;
@@ -39,18 +39,18 @@ export class ClusterWire {
   #maxPayload = defaultMaxPayload;
 
   /** `sender` names the loop, and no other in the whole cluster: 32 hexadecimal digits. */
-  constructor(connection: NatsConnection, seal: Seal | undefined, sender: string) {
+  constructor(connection: NatsConnection, signer: Signer | undefined, sender: string) {
     this.#connection = connection;
-    this.#seal = seal;
+    this.#signer = signer;
     this.#sender = sender;
-    this.#values = new ClusterValues(seal !== undefined);
+    this.#values = new ClusterValues(signer !== undefined);
     this.#outbox = new Outbox(connection, (...frame) => this.#finish(...frame));
     this.#outbox.onDrain = () => this.onDrain();
-    follow(connection, this.#hearStatus);
+    follow(connection, this.#onStatus);
   }
 
   /** What the client says of its connection. */
-  readonly #hearStatus = ({ type, error }: NatsStatus): void => {
+  readonly #onStatus = ({ type, error }: NatsStatus): void => {
     if (type === 'disconnect') {
       announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
       // What is still on its way there may come behind what goes out next: then it is refused.
@@ -82,7 +82,7 @@ export class ClusterWire {
   post(kind: number, subject: string, value: unknown, reply: string | undefined, address: string) {
     const { bytes, definitions } = this.#values.encode(value);
     const head = { kind, sender: this.#sender, number: 0, time: 0 };
-    const tailBytes = this.#seal === undefined ? 0 : sealBytes;
+    const tailBytes = this.#signer === undefined ? 0 : signatureBytes;
     const frame = writeFrame(head, definitions, bytes, tailBytes);
     this.#maxPayload = this.#connection.info?.max_payload ?? this.#maxPayload;
     if (frame.byteLength > this.#maxPayload) throw tooLarge(address, frame, this.#maxPayload);
@@ -93,17 +93,17 @@ export class ClusterWire {
   #finish(subject: string, frame: Buffer, reply: string | undefined): void {
     this.#lastFrame += 1;
     stampFrame(frame, this.#lastFrame, Date.now());
-    this.#seal?.seal(frame, targetOf(subject, reply));
+    this.#signer?.sign(frame, targetOf(subject, reply));
   }
 
   /** Calls `use` with what reads the value, in order; a frame that is refused is told, and gone. */
   open(message: NatsMessage, use: (head: FrameHead, read: () => unknown) => void): void {
     const { subject, reply, data } = message;
     try {
-      const reader = new ByteReader(opened(this.#seal, data, targetOf(subject, reply)));
+      const reader = new ByteReader(verified(this.#signer, data, targetOf(subject, reply)));
       const head = readHead(reader);
       const { values, window } = this.#senderOf(head);
-      if (this.#seal !== undefined) checkAge(head, Date.now());
+      if (this.#signer !== undefined) checkAge(head, Date.now());
       window.check(head);
       values.receive(reader, (read) => use(head, read));
     } catch (error) {
@@ -118,7 +118,7 @@ export class ClusterWire {
       this.#senders.set(id, known);
       return known;
     }
-    const [oldest] = this.#senders.size < mostSenders ? [] : this.#senders.keys();
+    const [oldest] = this.#senders.size < maxSenders ? [] : this.#senders.keys();
     if (oldest !== undefined) this.#senders.delete(oldest);
     const sender = { values: this.#values.reader(), window: new ReplayWindow() };
     this.#senders.set(id, sender);

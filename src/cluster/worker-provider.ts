@@ -1,10 +1,10 @@
 // A machine that works for its cluster: `manycore worker`. Its workers are lent to pools, and where it takes
-// durable tasks those have the same ones. Not here: how (lender.ts, task-runner.ts).
+// durable tasks those have the same ones. Not here: how (worker-lending.ts, task-runner.ts).
 
-import { Lender } from './lender.js';
 import type { Slots } from './slots.js';
 import type { WorkersOptions } from './task-options.js';
 import type { TaskRunner } from './task-runner.js';
+import { WorkerLending } from './worker-lending.js';
 
 export interface WorkerProviderParts {
   readonly slots: Slots;
@@ -19,7 +19,7 @@ export interface WorkerProviderParts {
 
 export class WorkerProvider implements AsyncDisposable {
   readonly #slots: Slots;
-  readonly #lender: Lender | undefined;
+  readonly #lending: WorkerLending | undefined;
   readonly #tasks: TaskRunner | undefined;
   readonly #drainTimeoutMs: number;
   readonly #onClosed: () => void;
@@ -27,7 +27,7 @@ export class WorkerProvider implements AsyncDisposable {
   /** @internal Begins to lend. */
   constructor({ slots, lending, tasks, drainTimeoutMs, onClosed }: WorkerProviderParts) {
     this.#slots = slots;
-    this.#lender = lending && new Lender(lending, slots, drainTimeoutMs);
+    this.#lending = lending && new WorkerLending(lending, slots, drainTimeoutMs);
     this.#tasks = tasks;
     this.#drainTimeoutMs = drainTimeoutMs;
     this.#onClosed = onClosed;
@@ -35,7 +35,7 @@ export class WorkerProvider implements AsyncDisposable {
 
   /** Workers that work for a pool now. */
   get lentWorkers(): number {
-    return this.#lender?.lentWorkers ?? 0;
+    return this.#lending?.lentWorkers ?? 0;
   }
 
   /** Durable tasks that run now. */
@@ -50,13 +50,13 @@ export class WorkerProvider implements AsyncDisposable {
 
   /** Takes nothing more; resolves when its workers have ended, each after what it does, or at the deadline. */
   async close(): Promise<void> {
-    await Promise.all([this.#lender?.close(), this.#tasks?.close(this.#drainTimeoutMs)]);
+    await Promise.all([this.#lending?.close(), this.#tasks?.close(this.#drainTimeoutMs)]);
     this.#onClosed();
   }
 
   /** As `close()`, with the workers ended at once: durable tasks are done by others. */
   async destroy(): Promise<void> {
-    await Promise.all([this.#lender?.destroy(), this.#tasks?.close(0)]);
+    await Promise.all([this.#lending?.destroy(), this.#tasks?.close(0)]);
     this.#onClosed();
   }
 

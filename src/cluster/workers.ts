@@ -15,12 +15,12 @@ import type {
 } from '../worker/index.js';
 import { DurableTasks } from './durable.js';
 import {
-  parseToldByWorker,
-  type ToldByPool,
+  type PoolMessage,
+  parseWorkerMessage,
   type WorkerRequest,
   writeWorkerRequest,
 } from './protocol.js';
-import { checkOpen, signed, type TaskOptions, type WorkersOptions } from './task-options.js';
+import { checkOpen, requireSigner, type TaskOptions, type WorkersOptions } from './task-options.js';
 import { Tunnel } from './tunnel.js';
 
 const noWorker: ErrorCode = 'CLUSTER_NO_WORKER';
@@ -36,7 +36,7 @@ export class ClusterWorkers implements RemoteWorkers {
   readonly #options: TaskOptions;
   readonly #durable: DurableTasks;
   /** Places that were asked for, and are not granted yet. */
-  readonly #waiting: ClusterPlace[] = [];
+  readonly #waiting: ClusterWorker[] = [];
   #timer: NodeJS.Timeout | undefined;
   #quiet: NodeJS.Timeout | undefined;
   #wasGranted = false;
@@ -47,12 +47,12 @@ export class ClusterWorkers implements RemoteWorkers {
   }
 
   check(): void {
-    this.#signed();
+    this.#signedOptions();
   }
 
-  #signed(): WorkersOptions {
+  #signedOptions(): WorkersOptions {
     checkOpen(this.#options);
-    return signed(
+    return requireSigner(
       this.#options,
       'a pool on a cluster sends functions (durable ones may go by name, see task)',
     );
@@ -63,19 +63,19 @@ export class ClusterWorkers implements RemoteWorkers {
   }
 
   start(ticket: WorkerTicket, options: WorkerOptions): WorkerHandle {
-    const place = new ClusterPlace(this.#signed(), ticket, options, {
+    const worker = new ClusterWorker(this.#signedOptions(), ticket, options, {
       onGranted: () => {
         this.#wasGranted = true;
-        this.#over(place);
+        this.#over(worker);
       },
       onNobody: () => this.#again(retryMs),
-      onEnd: () => this.#over(place),
+      onEnd: () => this.#over(worker),
     });
-    this.#waiting.push(place);
-    if (this.#waiting.length > 1) return place;
+    this.#waiting.push(worker);
+    if (this.#waiting.length > 1) return worker;
     if (!this.#wasGranted) this.#quiet ??= setTimeout(() => this.#warn(), quietMs).unref();
-    this.#ask();
-    return place;
+    this.#requestFirst();
+    return worker;
   }
 
   /** Whoever forgot the nodes would wait without a word. */
@@ -87,30 +87,30 @@ export class ClusterWorkers implements RemoteWorkers {
     );
   }
 
-  #ask(): void {
+  #requestFirst(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
-    first.ask();
+    first.request();
     this.#again(answerMs);
   }
 
   #again(delayMs: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#ask(), delayMs);
+    this.#timer = setTimeout(() => this.#requestFirst(), delayMs);
   }
 
   /** It waits no more. */
-  #over(place: ClusterPlace): void {
-    const at = this.#waiting.indexOf(place);
+  #over(worker: ClusterWorker): void {
+    const at = this.#waiting.indexOf(worker);
     if (at < 0) return;
     this.#waiting.splice(at, 1);
     if (at > 0) return;
     clearTimeout(this.#timer);
-    this.#ask();
+    this.#requestFirst();
   }
 }
 
-interface PlaceEvents {
+interface ClusterWorkerEvents {
   readonly onGranted: () => void;
   /** Nobody has a worker that is free. */
   readonly onNobody: () => void;
@@ -118,7 +118,7 @@ interface PlaceEvents {
 }
 
 /** A worker on another machine, which to its pool is a process. */
-class ClusterPlace implements WorkerHandle {
+class ClusterWorker implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe: Tunnel;
   onExit: (exit: WorkerExit) => void = () => {};
@@ -127,7 +127,7 @@ class ClusterPlace implements WorkerHandle {
   readonly #options: WorkersOptions;
   readonly #own: string;
   readonly #request: Omit<WorkerRequest, 'time'>;
-  readonly #events: PlaceEvents;
+  readonly #events: ClusterWorkerEvents;
   /** Where the worker is. */
   #other: string | undefined;
   #hasEnded = false;
@@ -136,9 +136,9 @@ class ClusterPlace implements WorkerHandle {
     options: WorkersOptions,
     { workerId, concurrentTasks, maxRssBytes }: WorkerTicket,
     { maxHeapMb, execArgv, env }: WorkerOptions,
-    events: PlaceEvents,
+    events: ClusterWorkerEvents,
   ) {
-    const { connection, seal, subjects } = options;
+    const { connection, signer, subjects } = options;
     const tunnel = randomBytes(16).toString('hex');
     this.#options = options;
     this.#events = events;
@@ -154,9 +154,9 @@ class ClusterPlace implements WorkerHandle {
     };
     this.pipe = new Tunnel({
       connection,
-      seal,
+      signer,
       own: this.#own,
-      onTold: (told) => this.#hear(told),
+      onControl: (message) => this.#receive(message),
       onNobody: () => {
         if (this.isWaiting) this.#events.onNobody();
       },
@@ -171,10 +171,10 @@ class ClusterPlace implements WorkerHandle {
     return this.pid === undefined;
   }
 
-  ask(): void {
-    const { connection, seal, subjects } = this.#options;
+  request(): void {
+    const { connection, signer, subjects } = this.#options;
     const request = writeWorkerRequest({ ...this.#request, time: Date.now() });
-    seal.seal(request, subjects.workers);
+    signer.sign(request, subjects.workers);
     try {
       connection.publish(subjects.workers, request, { reply: this.#own });
     } catch {
@@ -182,19 +182,19 @@ class ClusterPlace implements WorkerHandle {
     }
   }
 
-  #hear(told: unknown): void {
-    const message = parseToldByWorker(told);
+  #receive(received: unknown): void {
+    const message = parseWorkerMessage(received);
     switch (message?.type) {
       case 'granted':
         if (!this.isWaiting) {
           // The request was repeated, and another answers it, too: it may take its worker back.
-          if (message.subject !== this.#other) this.#tell({ type: 'refuse' }, message.subject);
+          if (message.subject !== this.#other) this.#send({ type: 'refuse' }, message.subject);
           break;
         }
         this.pid = message.pid;
         this.#other = message.subject;
         this.pipe.connect(message.subject, true);
-        if (this.#hasEnded) this.#tell({ type: 'kill' });
+        if (this.#hasEnded) this.#send({ type: 'kill' });
         this.#events.onGranted();
         break;
       case 'busy':
@@ -212,24 +212,24 @@ class ClusterPlace implements WorkerHandle {
     }
   }
 
-  #tell(message: ToldByPool, other?: string): void {
-    this.pipe.tell(message, other);
+  #send(message: PoolMessage, other?: string): void {
+    this.pipe.sendControl(message, other);
   }
 
   terminate(): void {
-    this.#leave('terminate');
+    this.#stop('terminate');
   }
 
   kill(): void {
-    this.#leave('kill');
+    this.#stop('kill');
   }
 
-  #leave(type: ToldByPool['type']): void {
+  #stop(type: PoolMessage['type']): void {
     if (this.isWaiting) {
       setImmediate(() => this.#end({ exitCode: 0, signal: null, error: undefined }));
       return;
     }
-    this.#tell({ type });
+    this.#send({ type });
     const lost = (): void => {
       this.pipe.destroy(
         new CodedError('CLUSTER_WORKER_LOST', 'a worker does not say that it has ended'),

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { oldestMs } from '../../src/cluster/seal.js';
+import { maxAgeMs } from '../../src/cluster/signature.js';
 import { announcements } from '../../src/internal/index.js';
 import { library, runProgram } from '../faults/child.js';
 import { cert, key } from '../serve/apps/certificate.js';
@@ -191,7 +191,7 @@ test('what waits longer for the server than a frame may be old is taken when it 
   assert.equal(here.bus.send('count', 'meanwhile'), false); // it waits
   // The clocks of both go on by more than a frame may be old.
   const now = Date.now.bind(Date);
-  t.mock.method(Date, 'now', () => now() + 2 * oldestMs);
+  t.mock.method(Date, 'now', () => now() + 2 * maxAgeMs);
   await server.restart();
   await here.bus.drained();
   await there.bus.drained();

@@ -10,11 +10,11 @@ import {
   parseNode,
   readDefinitions,
   readHead,
-  sealBytes,
+  signatureBytes,
   writeFrame,
   writeNode,
 } from '../../src/cluster/protocol.js';
-import { checkAge, ReplayWindow, Seal } from '../../src/cluster/seal.js';
+import { checkAge, ReplayWindow, Signer } from '../../src/cluster/signature.js';
 import { tokensOf } from '../../src/cluster/subjects.js';
 import { ClusterValues } from '../../src/cluster/values.js';
 import { format, read, write } from '../../src/context/wire.js';
@@ -139,22 +139,22 @@ test('another version is named', () => {
   });
 });
 
-test('a seal is good for its bytes, its target, its secret and its cluster alone', () => {
-  const seal = new Seal(secret, 'name');
-  const frame = Buffer.concat([frameOf([], Buffer.from('value')), Buffer.alloc(sealBytes)]);
-  seal.seal(frame, 'target');
-  assert.deepEqual(seal.open(frame, 'target'), frame.subarray(0, -sealBytes));
+test('a signature is valid for for its bytes, its target, its secret and its cluster alone', () => {
+  const signer = new Signer(secret, 'name');
+  const frame = Buffer.concat([frameOf([], Buffer.from('value')), Buffer.alloc(signatureBytes)]);
+  signer.sign(frame, 'target');
+  assert.deepEqual(signer.verify(frame, 'target'), frame.subarray(0, -signatureBytes));
   const refused = { code: 'CLUSTER_REFUSED' };
   for (let at = 0; at < frame.byteLength; at += 1) {
     const changed = Buffer.from(frame);
     changed[at] = (changed[at] ?? 0) ^ 1;
-    assert.throws(() => seal.open(changed, 'target'), refused, `byte ${at}`);
+    assert.throws(() => signer.verify(changed, 'target'), refused, `byte ${at}`);
   }
-  assert.throws(() => seal.open(frame, 'other'), refused);
-  assert.throws(() => new Seal(`${secret}!`, 'name').open(frame, 'target'), refused);
-  assert.throws(() => new Seal(secret, 'other').open(frame, 'target'), refused);
-  for (const size of [0, 1, sealBytes - 1, sealBytes]) {
-    assert.throws(() => seal.open(frame.subarray(0, size), 'target'), refused);
+  assert.throws(() => signer.verify(frame, 'other'), refused);
+  assert.throws(() => new Signer(`${secret}!`, 'name').verify(frame, 'target'), refused);
+  assert.throws(() => new Signer(secret, 'other').verify(frame, 'target'), refused);
+  for (const size of [0, 1, signatureBytes - 1, signatureBytes]) {
+    assert.throws(() => signer.verify(frame.subarray(0, size), 'target'), refused);
   }
 });
 
@@ -206,10 +206,10 @@ test('every address has a subject of its own, and one that NATS takes', () => {
 test('what a node says of itself is JSON of a known form', () => {
   const node = '0123456789abcdef01234567';
   const own = { type: 'joined', node, host: 'a', pid: 1, version: '1', protocol: 1 } as const;
-  const message = { ...own, startedAt: 1, time: 2, isSealed: false };
+  const message = { ...own, startedAt: 1, time: 2, isSigned: false };
   assert.deepEqual(parseNode(writeNode(message)), message);
-  const sealed = Buffer.concat([writeNode(message), Buffer.alloc(sealBytes, 1)]);
-  assert.deepEqual(parseNode(sealed), message); // so that strangers can be named
+  const signed = Buffer.concat([writeNode(message), Buffer.alloc(signatureBytes, 1)]);
+  assert.deepEqual(parseNode(signed), message); // so that strangers can be named
   const wrong: unknown[] = [1, null, [], {}, own, { ...message, node: '../x' }];
   for (const each of [...wrong, { ...message, type: 'else' }, { ...message, pid: '1' }]) {
     const bytes = Buffer.from(JSON.stringify(each));

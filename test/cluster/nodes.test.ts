@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { NatsConnection } from '../../src/cluster/nats.js';
 import { Nodes } from '../../src/cluster/nodes.js';
-import { Seal } from '../../src/cluster/seal.js';
+import { Signer } from '../../src/cluster/signature.js';
 import { waitFor } from '../support/index.js';
 import { LossyNetwork } from './lossy.js';
 
@@ -33,8 +33,8 @@ class Neighbours {
     this.#count += 1;
     const id = String(this.#count).padStart(24, '0');
     const connection = this.network.connect();
-    const seal = new Seal('nobody else knows this', 'name');
-    const nodes = new Nodes(id, 'name', { connection, inbox: `inbox-${id}` }, seal);
+    const signer = new Signer('nobody else knows this', 'name');
+    const nodes = new Nodes(id, 'name', { connection, inbox: `inbox-${id}` }, signer);
     const told: string[] = [];
     nodes.on('join', (node) => told.push(`join ${node.id}`));
     nodes.on('leave', (node) => told.push(`leave ${node.id}`));

@@ -115,7 +115,7 @@ test('a node of another version is refused by its name', { skip }, async (t) => 
   const server = await startServer(t);
   const old = await stranger(t, server.url);
   const own = { node: 'a'.repeat(24), host: 'old-host', pid: 77, version: '9.9.9' };
-  const message = { ...own, protocol: 99, startedAt: 0, time: Date.now(), isSealed: false };
+  const message = { ...own, protocol: 99, startedAt: 0, time: Date.now(), isSigned: false };
   old.subscribe('manycore.nodes', {
     callback: (_error, { data }) => {
       const { node, type } = JSON.parse(Buffer.from(data).toString());
@@ -137,7 +137,7 @@ test('a node that is refused after it has joined is told, and its program can en
   const server = await startServer(t);
   const earlier = await stranger(t, server.url);
   const own = { node: 'a'.repeat(24), host: 'first-host', pid: 77, version: '9.9.9' };
-  const message = { ...own, protocol: 1, startedAt: 0, isSealed: true };
+  const message = { ...own, protocol: 1, startedAt: 0, isSigned: true };
   earlier.subscribe('manycore.nodes', {
     callback: (_error, { data }) => {
       const { type } = JSON.parse(Buffer.from(data).toString());
@@ -194,7 +194,7 @@ test('nobody without the secret makes a node leave that is heard, not even as if
   const own = { node, host, pid, version, protocol: 1, startedAt: Date.now() };
   thief.publish(
     'manycore.nodes',
-    writeNode({ type: 'left', ...own, time: Date.now(), isSealed: true }),
+    writeNode({ type: 'left', ...own, time: Date.now(), isSigned: true }),
   );
   await eventually(() => assert.match(why.join(), /another secret/));
   let reply: string | undefined;

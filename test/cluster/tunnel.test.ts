@@ -6,17 +6,17 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Seal } from '../../src/cluster/seal.js';
+import { Signer } from '../../src/cluster/signature.js';
 import { Tunnel } from '../../src/cluster/tunnel.js';
 import { random, waitFor } from '../support/index.js';
 import { LossyNetwork } from './lossy.js';
 
-const seal = new Seal('nobody else knows this', 'name');
+const signer = new Signer('nobody else knows this', 'name');
 
 function openTunnel(t: TestContext, network: LossyNetwork): [Tunnel, Tunnel] {
   const open = (own: string): Tunnel => {
     const connection = network.connect(50_000);
-    const tunnel = new Tunnel({ connection, seal, own, onTold: () => {} });
+    const tunnel = new Tunnel({ connection, signer, own, onControl: () => {} });
     t.after(() => tunnel.destroy());
     return tunnel;
   };

@@ -14,13 +14,17 @@ import { eventually, joinBus, type Server, skip, startServer } from './server.js
 
 const secret = 'nobody else knows this';
 
-interface Lender {
+interface NodeProgram {
   readonly child: ChildProcess;
   /** What it has said so far; grows. */
   readonly lines: readonly string[];
 }
 
-async function startNode(t: TestContext, { url }: Server, ...flags: string[]): Promise<Lender> {
+async function startNode(
+  t: TestContext,
+  { url }: Server,
+  ...flags: string[]
+): Promise<NodeProgram> {
   const args = [command, 'worker', '--nats', url, '--workers', '2', ...flags];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -41,7 +45,7 @@ async function openPool(t: TestContext, server: Server, options: PoolOptions = {
 }
 
 /** Sends TERM and waits until the node has heard it. */
-async function terminate({ child, lines }: Lender): Promise<void> {
+async function terminate({ child, lines }: NodeProgram): Promise<void> {
   child.kill('SIGTERM');
   await waitFor(() => lines.some((line) => line.includes('once more ends')));
 }

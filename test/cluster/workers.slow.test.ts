@@ -3,22 +3,22 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Lender } from '../../src/cluster/lender.js';
-import { Seal } from '../../src/cluster/seal.js';
+import { Signer } from '../../src/cluster/signature.js';
 import { Slots } from '../../src/cluster/slots.js';
 import { Subjects } from '../../src/cluster/subjects.js';
 import type { WorkersOptions } from '../../src/cluster/task-options.js';
+import { WorkerLending } from '../../src/cluster/worker-lending.js';
 import { ClusterWorkers } from '../../src/cluster/workers.js';
 import { Pool } from '../../src/public.js';
 import { childrenOf } from '../support/index.js';
 import { type Frame, LossyNetwork } from './lossy.js';
 import { eventually, refusals } from './server.js';
 
-const seal = new Seal('nobody else knows this', 'name');
+const signer = new Signer('nobody else knows this', 'name');
 const subjects = new Subjects('name');
 
 function options(network: LossyNetwork): WorkersOptions {
-  return { connection: network.connect(), name: 'name', seal, subjects };
+  return { connection: network.connect(), name: 'name', signer, subjects };
 }
 
 function openPool(t: TestContext, network: LossyNetwork): Pool {
@@ -28,12 +28,12 @@ function openPool(t: TestContext, network: LossyNetwork): Pool {
   return pool;
 }
 
-function startLender(network: LossyNetwork, count: number): Lender {
-  return new Lender(options(network), new Slots(count), 0);
+function startLending(network: LossyNetwork, count: number): WorkerLending {
+  return new WorkerLending(options(network), new Slots(count), 0);
 }
 
-function startNode(t: TestContext, network: LossyNetwork): Lender {
-  const node = startLender(network, 1);
+function startNode(t: TestContext, network: LossyNetwork): WorkerLending {
+  const node = startLending(network, 1);
   t.after(() => node.close());
   return node;
 }
@@ -77,7 +77,7 @@ test('a request for a worker that is played again starts no second process', asy
 
 test('a node with room starts no second process for a request that comes twice', async (t) => {
   const network = new LossyNetwork();
-  const node = startLender(network, 2);
+  const node = startLending(network, 2);
   t.after(() => node.close());
   network.copies = ({ subject }) => (subject === subjects.workers ? 2 : 1);
   const pool = openPool(t, network);

@@ -11,14 +11,14 @@ import { startProcess, type WorkerHandle } from '../worker/index.js';
 import { listen } from './listen.js';
 import type { NatsMessage, NatsSubscription } from './nats.js';
 import {
-  parseToldByPool,
+  parsePoolMessage,
   parseWorkerRequest,
-  type ToldByWorker,
   tunnelFrame,
+  type WorkerMessage,
   type WorkerRequest,
   writeTunnelFrame,
 } from './protocol.js';
-import { oldestMs, opened } from './seal.js';
+import { maxAgeMs, verified } from './signature.js';
 import type { Slots } from './slots.js';
 import type { WorkersOptions } from './task-options.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
@@ -27,24 +27,24 @@ const queueGroup = 'nodes';
 /** How long a worker that has ended may take to hand over what it had sent, in ms. */
 const endMs = 3000;
 /** Pools are asked again so often, in ms: a server that is away forgets what it is given. */
-const askAgainMs = 1000;
+const retireAgainMs = 1000;
 
 /** A worker that is lent. */
 interface Lent {
   readonly handle: WorkerHandle;
-  readonly granted: ToldByWorker;
+  readonly granted: WorkerMessage;
   readonly tunnel: Tunnel;
   /** When the pool asked last. */
-  askedAt: number;
+  requestedAt: number;
 }
 
-export class Lender {
+export class WorkerLending {
   readonly #options: WorkersOptions;
   readonly #slots: Slots;
   /** By the name of the tunnel. */
   readonly #lent = new Map<string, Lent>();
   /** Tunnels that have ended, when, and when their pools had asked last. */
-  readonly #over = new Map<string, { readonly since: number; readonly askedAt: number }>();
+  readonly #over = new Map<string, { readonly since: number; readonly requestedAt: number }>();
   #subscription: NatsSubscription | undefined;
   readonly #drainTimeoutMs: number;
   #closing: Promise<void> | undefined;
@@ -74,7 +74,7 @@ export class Lender {
       this.#subscription ??= listen(
         connection,
         subjects.workers,
-        (message) => this.#hear(message),
+        (message) => this.#receive(message),
         {
           queue: queueGroup,
         },
@@ -83,24 +83,24 @@ export class Lender {
   }
 
   /** Throws for what asks for no worker. */
-  #hear({ subject, data, reply }: NatsMessage): void {
-    const request = parseWorkerRequest(opened(this.#options.seal, data, subject));
-    if (Math.abs(Date.now() - request.time) > oldestMs)
+  #receive({ subject, data, reply }: NatsMessage): void {
+    const request = parseWorkerRequest(verified(this.#options.signer, data, subject));
+    if (Math.abs(Date.now() - request.time) > maxAgeMs)
       throw new Error('a request for a worker is old');
     if (reply === undefined || !reply.includes(request.tunnel)) throw new Error('it names no pool');
     this.#answer(this.#lend(request, reply), reply);
   }
 
   /** What the pool hears. */
-  #lend(request: WorkerRequest, pool: string): ToldByWorker {
+  #lend(request: WorkerRequest, pool: string): WorkerMessage {
     const known = this.#lent.get(request.tunnel);
     if (known !== undefined) {
-      known.askedAt = Math.max(known.askedAt, request.time);
+      known.requestedAt = Math.max(known.requestedAt, request.time);
       return known.granted;
     }
     if (this.#isOld(request)) throw new Error('a request for a worker came again');
     if (this.#closing !== undefined || !this.#slots.isFree) return { type: 'busy' };
-    const { connection, seal, subjects } = this.#options;
+    const { connection, signer, subjects } = this.#options;
     const own = subjects.tunnel(request.tunnel, randomBytes(8).toString('hex'));
     try {
       const handle = startWorker(request);
@@ -109,21 +109,21 @@ export class Lender {
         throw new Error('the system has started no process');
       const tunnel = new Tunnel({
         connection,
-        seal,
+        signer,
         own,
-        onTold: (told) => this.#obey(handle, tunnel, told),
+        onControl: (message) => this.#control(handle, tunnel, message),
         onUntaken: () => this.#answer(granted, pool), // the first answer may be lost
       });
       const granted = { type: 'granted', subject: own, pid, host: hostname() } as const;
-      this.#lent.set(request.tunnel, { handle, granted, tunnel, askedAt: request.time });
+      this.#lent.set(request.tunnel, { handle, granted, tunnel, requestedAt: request.time });
       this.#slots.take();
       pipe.on('error', () => {}); // its process has ended, which is told
       tunnel.on('error', () => handle.kill());
       pipe.pipe(tunnel).pipe(pipe);
       tunnel.connect(pool, false);
       handle.onExit = ({ exitCode, signal }) => {
-        tunnel.tell({ type: 'exit', exitCode, signal });
-        this.#back(request.tunnel);
+        tunnel.sendControl({ type: 'exit', exitCode, signal });
+        this.#returned(request.tunnel);
       };
       return granted;
     } catch (error) {
@@ -135,24 +135,24 @@ export class Lender {
   #isOld({ tunnel, time }: WorkerRequest): boolean {
     const now = Date.now();
     for (const [old, { since }] of this.#over) {
-      if (now - since > 2 * oldestMs) this.#over.delete(old);
+      if (now - since > 2 * maxAgeMs) this.#over.delete(old);
     }
     const over = this.#over.get(tunnel);
-    return over !== undefined && time <= over.askedAt;
+    return over !== undefined && time <= over.requestedAt;
   }
 
-  #obey(handle: WorkerHandle, tunnel: Tunnel, told: unknown): void {
-    const message = parseToldByPool(told);
+  #control(handle: WorkerHandle, tunnel: Tunnel, received: unknown): void {
+    const message = parsePoolMessage(received);
     if (message?.type === 'refuse') tunnel.abandon();
     if (message?.type === 'terminate') handle.terminate();
     else if (message !== undefined) handle.kill();
   }
 
-  #answer(told: ToldByWorker, pool: string): void {
-    const { connection, seal } = this.#options;
-    const bytes = Buffer.from(JSON.stringify(told));
-    const frame = writeTunnelFrame({ kind: tunnelFrame.told, offset: 0, bytes });
-    seal.seal(frame, tunnelTarget(pool, ''));
+  #answer(message: WorkerMessage, pool: string): void {
+    const { connection, signer } = this.#options;
+    const bytes = Buffer.from(JSON.stringify(message));
+    const frame = writeTunnelFrame({ kind: tunnelFrame.control, offset: 0, bytes });
+    signer.sign(frame, tunnelTarget(pool, ''));
     try {
       connection.publish(pool, frame);
     } catch {
@@ -161,10 +161,10 @@ export class Lender {
   }
 
   /** The worker has ended, and another may be lent. */
-  #back(name: string): void {
+  #returned(name: string): void {
     const lent = this.#lent.get(name);
     this.#lent.delete(name);
-    this.#over.set(name, { since: Date.now(), askedAt: lent?.askedAt ?? Infinity });
+    this.#over.set(name, { since: Date.now(), requestedAt: lent?.requestedAt ?? Infinity });
     // What it had sent last is still to be acknowledged.
     setTimeout(() => lent?.tunnel.destroy(), endMs).unref();
     this.#slots.giveBack();
@@ -187,7 +187,7 @@ export class Lender {
       onEmpty();
       return;
     }
-    const again = setInterval(() => this.#retireAll(), askAgainMs);
+    const again = setInterval(() => this.#retireAll(), retireAgainMs);
     const deadline = setTimeout(() => this.#killAll(), this.#drainTimeoutMs);
     this.#onEmpty = () => {
       clearInterval(again);
@@ -198,8 +198,8 @@ export class Lender {
   }
 
   #retireAll(): void {
-    const message: ToldByWorker = { type: 'retire' };
-    for (const { tunnel } of this.#lent.values()) tunnel.tell(message);
+    const message: WorkerMessage = { type: 'retire' };
+    for (const { tunnel } of this.#lent.values()) tunnel.sendControl(message);
   }
 
   #killAll(): void {

@@ -1,6 +1,6 @@
-// Who may be believed in a cluster: frames end with a seal that only those can make who know the secret
+// Who may be believed in a cluster: frames end with a signature that only those can make who know the secret
 // (HMAC-SHA-256, RFC 2104), over all that is in them and where they go. A frame that came before, or is
-// old, is refused; that is why frames have numbers and times. Without a secret nothing is sealed, and no
+// old, is refused; that is why frames have numbers and times. Without a secret nothing is signed, and no
 // code is taken from anybody.
 
 import {
@@ -11,14 +11,14 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { refused } from './errors.js';
-import { type FrameHead, sealBytes } from './protocol.js';
+import { type FrameHead, signatureBytes } from './protocol.js';
 
 /** A frame that is older was held back by somebody, or the clocks of the machines differ; in ms. */
-export const oldestMs = 60_000;
+export const maxAgeMs = 60_000;
 /** Numbers behind the highest that may still come. */
 export const windowSize = 4096;
 
-export class Seal {
+export class Signer {
   /** Not the bytes: Node 24 takes five times as long for them. */
   readonly #key: KeyObject;
 
@@ -29,21 +29,21 @@ export class Seal {
   }
 
   /** Fills the end of a frame that goes to `target`. */
-  seal(frame: Buffer, target: string): void {
-    const size = frame.byteLength - sealBytes;
-    this.#make(frame.subarray(0, size), target).copy(frame, size);
+  sign(frame: Buffer, target: string): void {
+    const size = frame.byteLength - signatureBytes;
+    this.#mac(frame.subarray(0, size), target).copy(frame, size);
   }
 
-  #make(bytes: Uint8Array, target: string): Buffer {
+  #mac(bytes: Uint8Array, target: string): Buffer {
     return createHmac('sha256', this.#key).update(target).update('\0').update(bytes).digest();
   }
 
-  /** The frame without its seal. Throws `CLUSTER_REFUSED`. */
-  open(sealed: Buffer, target: string): Buffer {
-    const size = sealed.byteLength - sealBytes;
+  /** The frame without its signature. Throws `CLUSTER_REFUSED`. */
+  verify(signed: Buffer, target: string): Buffer {
+    const size = signed.byteLength - signatureBytes;
     if (size >= 0) {
-      const bytes = sealed.subarray(0, size);
-      if (timingSafeEqual(this.#make(bytes, target), sealed.subarray(size))) return bytes;
+      const bytes = signed.subarray(0, size);
+      if (timingSafeEqual(this.#mac(bytes, target), signed.subarray(size))) return bytes;
     }
     throw refused('a frame is not signed with the secret of this cluster');
   }
@@ -51,19 +51,19 @@ export class Seal {
 
 /** Of what is signed. Throws `CLUSTER_REFUSED`. */
 export function checkAge({ time }: FrameHead, now: number): void {
-  if (Math.abs(now - time) <= oldestMs) return;
+  if (Math.abs(now - time) <= maxAgeMs) return;
   const seconds = Math.round((now - time) / 1000);
   throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
 }
 
-/** What came, without its seal where there is a secret. Throws `CLUSTER_REFUSED`. */
-export function opened(
-  seal: Seal | undefined,
+/** What came, without its signature where there is a secret. Throws `CLUSTER_REFUSED`. */
+export function verified(
+  signer: Signer | undefined,
   { buffer, byteOffset, byteLength }: Uint8Array,
   target: string,
 ): Buffer {
   const bytes = Buffer.from(buffer, byteOffset, byteLength);
-  return seal === undefined ? bytes : seal.open(bytes, target);
+  return signer === undefined ? bytes : signer.verify(bytes, target);
 }
 
 /** Which frames of one sender came. */

@@ -6,22 +6,22 @@ import { connect } from 'node:net';
 const defaultPort = 4222;
 
 /** A server begins by saying who it is. */
-const greeting = /^INFO /;
+const infoLine = /^INFO /;
 
-export interface Greeting {
+export interface ServerInfo {
   /** Whether it talks only to clients with a certificate. */
   readonly wantsCertificate: boolean;
 }
 
 /** Resolves when one of them answers as NATS does; rejects with why the last one does not. */
-export function greetedByOne(servers: readonly string[], timeoutMs: number): Promise<Greeting> {
-  const greetings = servers.map((server) => greeted(server, timeoutMs));
-  return Promise.any(greetings).catch((error: unknown) => {
+export function probeServers(servers: readonly string[], timeoutMs: number): Promise<ServerInfo> {
+  const probes = servers.map((server) => probeServer(server, timeoutMs));
+  return Promise.any(probes).catch((error: unknown) => {
     throw error instanceof AggregateError ? error.errors.at(-1) : error;
   });
 }
 
-function greeted(server: string, timeoutMs: number): Promise<Greeting> {
+function probeServer(server: string, timeoutMs: number): Promise<ServerInfo> {
   const { hostname, port } = new URL(/^\w+:\/\//.test(server) ? server : `nats://${server}`);
   const host = hostname.replace(/^\[|\]$/g, ''); // of an IPv6 address
   return new Promise((resolve, reject) => {
@@ -39,7 +39,7 @@ function greeted(server: string, timeoutMs: number): Promise<Greeting> {
     socket.once('data', (bytes) => {
       const text = bytes.toString('latin1');
       const wantsCertificate = /"tls_verify": *true/.test(text);
-      if (greeting.test(text)) settle(() => resolve({ wantsCertificate }));
+      if (infoLine.test(text)) settle(() => resolve({ wantsCertificate }));
       else settle(() => reject(new Error('what answers is no NATS server')));
     });
   });
