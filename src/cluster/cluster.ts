@@ -1,5 +1,5 @@
-// A program that has joined a cluster: its connection, its bus on NATS, and who else is there. Its loops
-// have connections of their own, made of the same ticket.
+// A program that has joined a cluster: its connection, its bus on NATS, and the list of other nodes. The
+// loops of the program have connections of their own, made from the same ticket.
 
 import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
@@ -25,23 +25,23 @@ import { TaskRunner } from './task-runner.js';
 import { WorkerProvider } from './worker-provider.js';
 import { ClusterWorkers } from './workers.js';
 
-/** What a loop needs to be in the cluster of its program. */
+/** Data with which a loop joins the cluster of its program. */
 export interface ClusterTicket {
   readonly options: FilledClusterOptions;
-  /** The id of the program's node. */
+  /** Id of the program's node. */
   readonly node: string;
 }
 
-/** The number of the program itself among the loops of its node. */
+/** Member number of the program itself, among the loops of its node. */
 const programMember = 0;
-/** So long nodes that cannot be in one cluster with this one have to say so before it is joined, in ms. */
+/** Time that incompatible nodes have for an objection before the cluster counts as joined, in ms. */
 const objectionMs = 200;
 const maxWorkers = 1024;
 
 export interface ClusterEvents {
   /** A node has joined the cluster. */
   join: [ClusterNode];
-  /** It has left, or its connection has ended. */
+  /** A node has left, or its connection has ended. */
   leave: [ClusterNode];
 }
 
@@ -50,8 +50,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   /** @internal */
   readonly ticket: ClusterTicket;
   /**
-   * Resolves after `close()`; rejects when the connection is over for good: with `CLUSTER_REFUSED` because a
-   * node wants it so, or a server that takes the credentials no more.
+   * Resolves after `close()`. Rejects when the connection has ended for good: with `CLUSTER_REFUSED` when a
+   * node objects to this one, or when a server no longer accepts the credentials.
    */
   readonly closed: Promise<void>;
   readonly #peer: ClusterPeer;
@@ -79,7 +79,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
       if (this.#refusal !== undefined) throw this.#refusal;
       if (this.#closing === undefined && error !== undefined) throw codedError(ticket, error);
     });
-    this.closed.catch(() => {}); // whoever wants to know asks
+    this.closed.catch(() => {}); // callers that need the error await it themselves
   }
 
   /** This program. */
@@ -87,22 +87,22 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return this.#nodes.own;
   }
 
-  /** The others that are known now, the longest known first. */
+  /** Other nodes that are known now, in the order in which they became known. */
   get nodes(): readonly ClusterNode[] {
     return this.#nodes.others;
   }
 
-  /** Those of other machines, for `new Pool({ cluster })` alone. */
+  /** Workers of other machines, for `new Pool({ cluster })` only. */
   get workers(): unknown {
     this.#remote ??= new ClusterWorkers(this.#tasks);
     return this.#remote;
   }
 
   /**
-   * Lends so many workers of this machine to the pools of the cluster, until what it resolves with is closed, or
-   * the cluster is left: tasks that run then have their time. Default: as many as cores are granted. Rejects with
-   * `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and where it is to take durable tasks with
-   * `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   * Lends `count` workers of this machine to the pools of the cluster, until the returned provider is
+   * closed or the cluster is left; running tasks then get the drain time. Default: one worker for each
+   * granted core. Rejects with `CLUSTER_CLOSED`, `CLUSTER_UNSIGNED`, `OPTION_INVALID`, and for durable
+   * tasks also with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
   async lendWorkers(
     count: number = grantedCores().count,
@@ -128,7 +128,7 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
     return provider;
   }
 
-  /** The cluster may be left while it starts. */
+  /** Starts the task runner. The cluster may be left meanwhile. */
   async #takeTasks(slots: Slots, modules: ReadonlySet<string>): Promise<TaskRunner> {
     const starting = TaskRunner.start({ cluster: this.#tasks, slots, modules });
     const tasks = await starting.catch((error: unknown) => {
@@ -146,8 +146,8 @@ export class Cluster extends EventEmitter<ClusterEvents> implements AsyncDisposa
   }
 
   /**
-   * Lets the tasks end that run in workers which it lends, says that it leaves, sends what waits, and closes the
-   * connection. The loops do the same.
+   * Waits for the tasks that run in lent workers, announces that this node leaves, sends the waiting
+   * messages, and closes the connection. The loops do the same.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();
@@ -186,12 +186,12 @@ export async function joinCluster(bus: EventBus, options: FilledClusterOptions):
   }
 }
 
-/** What has ended a connection, or kept it from being made. */
+/** Returns the coded error for a connection that ended or could not be made. */
 function codedError({ options }: ClusterTicket, error: unknown): CodedError {
   return error instanceof CodedError ? error : connectError(serversOf(options), error);
 }
 
-/** Connects a loop and its bus, as the program was. Rejects as `joinCluster`. */
+/** Connects a loop and its bus, in the same way as the program. Rejects as `joinCluster`. */
 export async function joinLoop(
   bus: EventBus,
   ticket: ClusterTicket,

@@ -1,6 +1,6 @@
-// Calls that outlive their caller, as the caller sees them: a task is put into JetStream, some node runs it,
-// and its result is heard when it is published, or looked up where that was missed. Not here: where they are
-// kept (jetstream.ts), who runs them (task-runner.ts).
+// Durable tasks as the caller sees them: calls that outlive their caller. A task is stored in JetStream,
+// some node runs it, and the result is published. A caller that missed the message reads the stored result.
+// Not here: storage (jetstream.ts), the nodes that run tasks (task-runner.ts).
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -20,17 +20,17 @@ import type { TaskOptions } from './task-options.js';
 import { ClusterValues } from './values.js';
 
 const retryMs = 1000;
-/** JetStream may refuse for a moment: it starts, or has to choose a leader. */
+/** Refusals before giving up. JetStream refuses for a moment while it starts or elects a leader. */
 const maxRefusals = 5;
-/** So often tasks are looked after whose results do not come, in ms. */
+/** Period after which a task without a result is put and read again, in ms. */
 const againMs = 60_000;
 
 interface Waiting {
   readonly subjects: TaskSubjects;
   readonly frame: Buffer;
-  /** Without its signature. */
+  /** Result without its signature. */
   readonly outcome: Deferred<Buffer>;
-  /** Its number among the tasks, once it is kept. */
+  /** Sequence number in the stream of tasks, once the task is stored. */
   seq: number | undefined;
 }
 
@@ -54,8 +54,9 @@ export class DurableTasks {
   }
 
   /**
-   * What is captured is so at the call. Rejects with what `fn` has thrown, with `CLUSTER_NOT_DURABLE`,
-   * `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNSIGNED`, `CLUSTER_CLOSED`, `BUS_TOO_LARGE`, `OPTION_INVALID`, `TRANSFER_…`.
+   * Runs `fn` with the values that it captures at the call. Rejects with the error that `fn` threw, and
+   * with `CLUSTER_NOT_DURABLE`, `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNSIGNED`, `CLUSTER_CLOSED`,
+   * `BUS_TOO_LARGE`, `OPTION_INVALID`, `TRANSFER_…`.
    */
   async run(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown> {
     const { connection, name, signer } = this.#cluster;
@@ -97,7 +98,7 @@ export class DurableTasks {
     try {
       return await promise;
     } catch (error) {
-      // Whoever gave it an id may ask for it again.
+      // With an id of its own the task stays: the caller may ask for it again.
       if (id === undefined) void put.then(() => this.#remove(waiting)).catch(() => {});
       throw error;
     } finally {
@@ -111,7 +112,7 @@ export class DurableTasks {
     }
   }
 
-  /** Whether it is one: what is not signed is told, and waited on for more. */
+  /** Returns true for a signed result. Anything else is announced as refused, and the wait goes on. */
   #take({ subjects, outcome }: Waiting, signed: Uint8Array): boolean {
     let isSound = false;
     guarded(() => {
@@ -127,7 +128,9 @@ export class DurableTasks {
     return await this.#store;
   }
 
-  /** Tries until it is kept, or was done. Rejects with `CLUSTER_NOT_DURABLE`, `CLUSTER_CLOSED`. */
+  /**
+   * Retries until the task is stored or has a result. Rejects with `CLUSTER_NOT_DURABLE`, `CLUSTER_CLOSED`.
+   */
   async #put(waiting: Waiting, mayBeDone: boolean): Promise<void> {
     for (let refusals = 0; this.#waiting.has(waiting); ) {
       try {
@@ -160,7 +163,7 @@ export class DurableTasks {
     if (seq !== undefined) await (await this.#openStore()).removeTask(seq);
   }
 
-  /** A result may have been missed, or the server has lost what it had. */
+  /** Puts every waiting task again: a result may have been missed, or the server has lost its data. */
   async #putAgain(): Promise<void> {
     if (this.#isPuttingAgain) return;
     this.#isPuttingAgain = true;

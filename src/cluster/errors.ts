@@ -1,4 +1,4 @@
-// The errors of a cluster that more than one of its files gives, and what the NATS client's mean.
+// Errors that several files of the cluster create, and the meaning of errors of the NATS client.
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
@@ -18,7 +18,7 @@ export function certificateMissing(servers: string): CodedError {
   return refused(`${why}: give ${way}`);
 }
 
-/** Why there is no connection. */
+/** Returns the error for a connection that could not be made or kept. */
 export function connectError(servers: string, cause: unknown): CodedError {
   const name = cause instanceof Error ? cause.name : '';
   if (/Authorization|Authentication|Permission/.test(name)) {
@@ -39,7 +39,7 @@ export function connectError(servers: string, cause: unknown): CodedError {
   return new CodedError('CLUSTER_UNREACHABLE', `${why}: start it, or give where it is`, { cause });
 }
 
-/** Why nothing durable can be done. */
+/** Returns the error for durable tasks that cannot be used. */
 export function notDurable(cause: unknown): CodedError {
   if (cause instanceof CodedError && cause.code === 'CLUSTER_NOT_DURABLE') return cause;
   const wayOut = 'start nats-server with -js, and allow $JS.API.> and $JS.ACK.>';

@@ -1,6 +1,6 @@
-// Durable tasks in JetStream, which belongs to NATS: a stream of what is to be done, from which each task goes
-// to one node and is gone once that one has acknowledged it, and a stream of results. Its client is an
-// optional peer like that of NATS. Not here: what tasks and results say (task-frames.ts).
+// Durable tasks in JetStream, which is part of NATS. A stream of tasks gives each task to one node and
+// deletes it after the acknowledgement; another stream has the results. The JetStream client is an optional
+// peer, like the NATS client. Not here: the content of tasks and results (task-frames.ts).
 
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf, prototypeRemedy } from '../internal/index.js';
@@ -9,20 +9,20 @@ import type { NatsConnection } from './nats.js';
 import { parseJetStreamClient } from './protocol.js';
 import { tokensOf } from './subjects.js';
 
-// What is used of the client; see nats.ts.
+// The part of the client that is used here; see nats.ts.
 
-/** A task that was given to this node, and to no other while it says that it works on it. */
+/** A task that this node has exclusively, as long as it calls `working()` in time. */
 export interface GivenTask {
   readonly subject: string;
   readonly data: Uint8Array;
   readonly info: { readonly deliveryCount: number };
-  /** Resolves when the server has heard that it is done. */
+  /** Resolves when the server has confirmed the acknowledgement. */
   ackAck(): Promise<boolean>;
-  /** Somebody else, please, after so long in ms. */
+  /** Gives the task back: another node may get it after `delayMs`. */
   nak(delayMs?: number): void;
-  /** It is being worked on. */
+  /** Extends the ownership of the task: it is still running. */
   working(): void;
-  /** Nobody, ever. */
+  /** Deletes the task: no node gets it again. */
   term(): void;
 }
 
@@ -66,15 +66,15 @@ export interface JetStreamClient {
 
 const clientName: string = '@nats-io/jetstream';
 const consumer = 'nodes';
-/** Tasks and results are kept for so long: a week. */
+/** Storage time of tasks and results: a week. */
 export const keptMs = 7 * 24 * 3600 * 1000;
-/** A node of which nothing was heard for so long has lost its task. */
+/** Time without a `working()` after which a node loses its task. */
 export const silentMs = 6000;
-/** How long a node asks for a task before it asks again. */
+/** Duration of one pull request before the next one. */
 const pullMs = 5000;
 const nsPerMs = 1e6;
 
-/** Of JetStream's API (nats-server, server/errors.json). */
+/** Error codes of the JetStream API (nats-server, server/errors.json). */
 const apiError = Object.freeze({
   streamDiffers: 10058,
   wrongLastSequence: 10071,
@@ -82,19 +82,19 @@ const apiError = Object.freeze({
   consumerDiffers: 10148,
 });
 
-/** Where a task lies, and its result. */
+/** Subjects of a task and of its result. */
 export interface TaskSubjects {
   readonly task: string;
   readonly result: string;
 }
 
-/** Of the task `id`. Throws `OPTION_INVALID` for one that is too long. */
+/** Returns the subjects of the task `id`. Throws `OPTION_INVALID` for an id that is too long. */
 export function taskSubjects(name: string, id: string): TaskSubjects {
   const tokens = tokensOf(id);
   return { task: `${name}.tasks.${tokens}`, result: `${name}.results.${tokens}` };
 }
 
-/** Where the result of a task goes that lies at `task`. */
+/** Returns the subject of the result for a task at the subject `task`. */
 export function resultSubject(name: string, task: string): string {
   return `${name}.results${task.slice(`${name}.tasks`.length)}`;
 }
@@ -111,15 +111,15 @@ export class TaskStore {
   }
 
   /**
-   * Makes what is not there yet; streams that somebody has made otherwise are left as they are. Rejects with
-   * `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
+   * Creates the streams that do not exist yet; existing streams with other options stay as they are.
+   * Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_NOT_DURABLE`.
    */
   static async open(connection: NatsConnection, name: string): Promise<TaskStore> {
     const client = await loadClient();
     try {
       const manager = await client.jetstreamManager(connection);
       const { streams, consumers } = manager;
-      // One message for each id, and a second is refused: nobody can overwrite the first.
+      // One message for each id; a second one is refused, so the first cannot be overwritten.
       const kept = {
         storage: 'file',
         max_age: keptMs * nsPerMs,
@@ -149,11 +149,14 @@ export class TaskStore {
       return new TaskStore(client.jetstream(connection), manager, name);
     } catch (cause) {
       const isMissing = cause instanceof Error && cause.name === 'JetStreamNotEnabled';
-      throw isMissing || isRefusal(cause) ? notDurable(cause) : cause; // the server may be away
+      throw isMissing || isRefusal(cause) ? notDurable(cause) : cause; // else the server may be away
     }
   }
 
-  /** Resolves with its number once it is kept; with `undefined` where one of this id waits already. */
+  /**
+   * Resolves with the sequence number once it is stored; with `undefined` when a task of this id waits
+   * already.
+   */
   async putTask(subject: string, task: Uint8Array): Promise<number | undefined> {
     try {
       return (await this.#stream.publish(subject, task)).seq;
@@ -163,12 +166,12 @@ export class TaskStore {
     }
   }
 
-  /** Nobody does it, unless somebody does already. */
+  /** Deletes a task; a node that already runs it continues. */
   async removeTask(seq: number): Promise<void> {
     await this.#manager.streams.deleteMessage(`${this.#name}-tasks`, seq);
   }
 
-  /** Resolves with false where there is a result already, which stays. */
+  /** Resolves with false when a result exists already, which then stays. */
   async putResult(subject: string, result: Uint8Array): Promise<boolean> {
     try {
       await this.#stream.publish(subject, result, { expect: { lastSubjectSequence: 0 } });
@@ -190,7 +193,7 @@ export class TaskStore {
     return kept ?? undefined;
   }
 
-  /** A task that nobody works on; `undefined` when none came for some time. */
+  /** Returns a task that no node runs; `undefined` when none came within the pull time. */
   async nextTask(): Promise<GivenTask | undefined> {
     const nodes = await this.#stream.consumers.get(`${this.#name}-tasks`, consumer);
     return (await nodes.next({ expires: pullMs })) ?? undefined;
@@ -222,7 +225,7 @@ async function unlessDifferent(adding: Promise<unknown>): Promise<void> {
   }
 }
 
-/** JetStream itself has answered, and refuses; or there is none. */
+/** Returns true when JetStream itself answered with a refusal, or does not exist. */
 export function isRefusal(error: unknown): boolean {
   return hasCode(error, 'CLUSTER_NOT_DURABLE') || typeof codeOf(error) === 'number';
 }

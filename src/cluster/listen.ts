@@ -1,15 +1,18 @@
-// What the client of NATS calls. An error that is thrown into it ends its connection, and it prints: so nothing
-// is thrown into it.
+// Callbacks of the NATS client. An error thrown into the client ends its connection and is printed, so no
+// error leaves these callbacks.
 
 import { announcements, messageOf } from '../internal/index.js';
 import type { NatsConnection, NatsMessage, NatsStatus, NatsSubscription } from './nats.js';
 
-function tell(error: unknown): void {
+function publishRefusal(error: unknown): void {
   announcements.clusterRefused.publish({ why: messageOf(error) });
 }
 
-/** What `work` throws is told. */
-export function guarded(work: () => void, onError: (error: unknown) => void = tell): void {
+/** Runs `work` and passes its error to `onError`. Default: announced as refused. */
+export function guarded(
+  work: () => void,
+  onError: (error: unknown) => void = publishRefusal,
+): void {
   try {
     work();
   } catch (error) {
@@ -19,29 +22,29 @@ export function guarded(work: () => void, onError: (error: unknown) => void = te
 
 export interface ListenOptions {
   readonly queue?: string | undefined;
-  /** What the server refuses, and what `hear` throws. Default: it is told. */
+  /** Called with refusals of the server and with errors of `onMessage`. Default: announced as refused. */
   readonly onError?: (error: unknown) => void;
 }
 
 export function listen(
   connection: NatsConnection,
   subject: string,
-  hear: (message: NatsMessage) => void,
-  { queue, onError = tell }: ListenOptions = {},
+  onMessage: (message: NatsMessage) => void,
+  { queue, onError = publishRefusal }: ListenOptions = {},
 ): NatsSubscription {
   return connection.subscribe(subject, {
     ...(queue !== undefined && { queue }),
     callback: (error, message) => {
-      if (error === null) guarded(() => hear(message), onError);
+      if (error === null) guarded(() => onMessage(message), onError);
       else onError(error);
     },
   });
 }
 
-/** What the client says of its connection, until that ends. */
-export function follow(connection: NatsConnection, hear: (status: NatsStatus) => void): void {
+/** Calls `onStatus` with each status of the connection, until the connection ends. */
+export function follow(connection: NatsConnection, onStatus: (status: NatsStatus) => void): void {
   const read = async (): Promise<void> => {
-    for await (const status of connection.status()) guarded(() => hear(status));
+    for await (const status of connection.status()) guarded(() => onStatus(status));
   };
-  void read().catch(() => {}); // it ends with the connection
+  void read().catch(() => {}); // the iterator ends with the connection
 }

@@ -1,19 +1,20 @@
-// Whether a NATS server is where one should be. The client keeps the connection to one that says nothing for
-// ever, and with it the program, so it is asked only where somebody answers.
+// Checks that a NATS server listens at an address. With a silent listener the client would keep its
+// connection, and so the program, alive for ever. So the client is started only where a server has
+// answered.
 
 import { connect } from 'node:net';
 
 const defaultPort = 4222;
 
-/** A server begins by saying who it is. */
+/** First line that a NATS server sends. */
 const infoLine = /^INFO /;
 
 export interface ServerInfo {
-  /** Whether it talks only to clients with a certificate. */
+  /** True: the server accepts only clients with a certificate. */
   readonly wantsCertificate: boolean;
 }
 
-/** Resolves when one of them answers as NATS does; rejects with why the last one does not. */
+/** Resolves when one server answers with the NATS protocol; rejects with the reason of the last one. */
 export function probeServers(servers: readonly string[], timeoutMs: number): Promise<ServerInfo> {
   const probes = servers.map((server) => probeServer(server, timeoutMs));
   return Promise.any(probes).catch((error: unknown) => {

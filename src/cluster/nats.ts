@@ -1,5 +1,5 @@
-// The NATS client, an optional peer of this package: loaded when a cluster is joined, and told what suits a
-// bus. Not here: what goes over the connection.
+// The NATS client, an optional peer dependency: loaded when a cluster is joined, and configured for a bus.
+// Not here: the messages on the connection.
 
 import { readFileSync } from 'node:fs';
 import { CodedError } from '../errors.js';
@@ -9,47 +9,47 @@ import { probeServers } from './nats-probe.js';
 import { type FilledClusterOptions, type NatsOptions, serversOf } from './options.js';
 import { parseNatsClient } from './protocol.js';
 
-// What is used of the client. Its own declarations do not pass the compiler's strictest settings, and
-// those of this package must not need it.
+// The part of the client that is used here. The client's own declarations do not compile under the
+// strictest settings, and the declarations of this package must not depend on them.
 
 export interface NatsMessage {
   readonly subject: string;
   readonly reply?: string;
   readonly data: Uint8Array;
-  /** `code` 503: nobody subscribes to what was asked. */
+  /** `code` 503: the subject of the request has no subscribers. */
   readonly headers?: { readonly code: number };
 }
 
 export interface NatsSubscription {
-  /** Nothing new comes; what is on its way does. */
+  /** Ends the subscription after the messages that are already on their way. */
   drain(): Promise<void>;
   unsubscribe(): void;
 }
 
 type OnNatsMessage = (error: Error | null, message: NatsMessage) => void;
 
-/** `type` is `disconnect`, `reconnect`, `error` and others; `error` is there for the last. */
+/** `type` is `disconnect`, `reconnect`, `error` and others; `error` is set for `error` only. */
 export interface NatsStatus {
   readonly type: string;
   readonly error?: Error;
 }
 
 export interface NatsConnection {
-  /** Of the server; `undefined` while there is none. */
+  /** Information of the server; `undefined` without a connection. */
   readonly info?: { readonly max_payload: number; readonly jetstream?: boolean };
   publish(subject: string, bytes: Uint8Array, options?: { readonly reply?: string }): void;
   subscribe(
     subject: string,
     options: { readonly queue?: string; readonly callback: OnNatsMessage },
   ): NatsSubscription;
-  /** Resolves when the server has had all until now. */
+  /** Resolves when the server has received everything sent so far. */
   flush(): Promise<void>;
   drain(): Promise<void>;
   close(): Promise<void>;
-  /** Resolves when it is over for good, with the error for which. */
+  /** Resolves when the connection has ended for good, with the error that ended it. */
   closed(): Promise<unknown>;
   isClosed(): boolean;
-  /** It is being closed. */
+  /** True while the connection is being closed. */
   isDraining(): boolean;
   status(): AsyncIterable<NatsStatus>;
 }
@@ -61,10 +61,10 @@ export interface NatsClient {
 }
 
 const clientName: string = '@nats-io/transport-node';
-/** So often a lost connection is tried again, in ms, and what a try may take at random more. */
+/** Period between attempts to reconnect, in ms, and the random time added to it. */
 const reconnectMs = 250;
 const jitterMs = 250;
-/** Of how long nothing may come before the connection is given up: two pings without an answer. */
+/** Period of pings; after two unanswered ones the connection is given up. */
 const pingIntervalMs = 10_000;
 const maxUnansweredPings = 2;
 
@@ -80,7 +80,7 @@ async function loadClient(): Promise<NatsClient> {
   return parseNatsClient(client);
 }
 
-/** A connection, with a subject below which answers come to it alone. */
+/** A connection, and a subject prefix for answers to this connection only. */
 export interface Connected {
   readonly connection: NatsConnection;
   readonly inbox: string;
@@ -96,7 +96,7 @@ export async function connectNats(options: FilledClusterOptions, name: string): 
     const { wantsCertificate } = await probeServers(list, timeoutMs).catch((cause: unknown) => {
       throw connectError(servers, cause);
     });
-    // The client would wait for it to say why it has hung up.
+    // With a certificate missing the client would wait for a reason that the server never sends.
     if (wantsCertificate && !hasCertificate(nats)) throw certificateMissing(servers);
   }
   const connecting = client.connect({ ...natsOptions(client, nats), name, timeout: timeoutMs });

@@ -1,10 +1,10 @@
-// Who else is in the cluster. A node says so every other second, and when it leaves; one that is silent is
-// asked, and where the NATS server says that nobody is there (its connection has ended), and nothing is heard
-// until the next beat, it has left. Anybody can say so who speaks to the server: nobody who is heard goes by it.
-// There is no registry: who comes asks all, and all answer.
+// Membership of the cluster, without a registry. Every node announces itself every other second and when it
+// leaves; a new node greets all, and all answer. A silent node is probed. It has left when the NATS server
+// reports no subscriber (its connection has ended) and no message arrives before the next beat. Such a
+// report can be forged by anyone with access to the server, so it never removes a node that still sends.
 //
-// Nodes of another version, or with another secret, cannot understand each other: the one that came later
-// leaves, and says whom it met. Not here: the bus (peer.ts).
+// Nodes of another version or with another secret are incompatible: the later one leaves, and names the
+// node that it met. Not here: the bus (peer.ts).
 
 import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
@@ -25,36 +25,36 @@ import { Subjects } from './subjects.js';
 
 const beatMs = 2000;
 /**
- * Unheard for more beats than this it is asked, and has left: within 6 and 16 seconds. Beats of this node: while
- * its own event loop is blocked it hears nobody, and has none.
+ * Silent beats after which a node is probed, and after which it has left: 6 and 16 seconds. Beats are those
+ * of this node: while its own event loop is blocked, it receives nothing and counts nothing.
  */
 const probeAfterBeats = 2;
 const maxSilentBeats = 7;
-/** So long a node that has come listens to others who say that it must not be there, in ms. */
+/** Time after the start in which a node accepts objections of other nodes, in ms. */
 const joiningMs = 10_000;
 
 const signatureTarget = 'node';
 
-/** A program in the cluster, with all its loops. */
+/** A program in the cluster, including all its loops. */
 export interface ClusterNode {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
-  /** Of manycore. */
+  /** Version of manycore. */
   readonly version: string;
 }
 
 interface NodeEvents {
   join: [ClusterNode];
   leave: [ClusterNode];
-  /** This node must leave. */
+  /** This node is incompatible and must leave. */
   refused: [CodedError];
 }
 
 interface Known extends ClusterNode {
-  /** Beats since it was heard. */
+  /** Beats since the last message of the node. */
   silentBeats: number;
-  /** A server has said that nobody is there, since it was heard. */
+  /** True: since its last message a server has reported no subscriber. */
   isAbsent: boolean;
 }
 
@@ -82,14 +82,14 @@ export class Nodes extends EventEmitter<NodeEvents> {
     this.#signer = signer;
   }
 
-  /** All others, the longest known first. */
+  /** All other nodes, in the order in which they became known. */
   get others(): ClusterNode[] {
     return [...this.#known.values()].map(({ id, host, pid, version }) => {
       return { id, host, pid, version };
     });
   }
 
-  /** Resolves when the servers have heard of this node; the others answer when they do. */
+  /** Resolves when the servers have received the announcement; the other nodes answer later. */
   async join(): Promise<void> {
     const connection = this.#connection;
     listen(connection, this.#subjects.nodes, this.#receive);
@@ -103,7 +103,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     await this.#connection.flush();
   }
 
-  /** While there was no connection nobody could be heard. */
+  /** Counts silence anew after a reconnect: without a connection no message could arrive. */
   #resetSilence(): void {
     for (const each of this.#known.values()) markAlive(each);
     this.#announce('joined', this.#subjects.nodes);
@@ -138,7 +138,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     const why = this.#differenceTo(message, data);
     if (why !== undefined) this.#refuseStranger(message, why);
     else if (Math.abs(Date.now() - message.time) > maxAgeMs)
-      return; // somebody says it again
+      return; // an old announcement was replayed
     else if (type === 'left') this.#forget(node);
     else this.#note(message);
   };
@@ -161,7 +161,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     this.emit('leave', { id, host, pid, version });
   }
 
-  /** Why this node and that one cannot be in one cluster. */
+  /** Returns the reason why both nodes cannot be in one cluster; `undefined`: they can. */
   #differenceTo(
     { host, pid, version, protocol, isSigned }: NodeMessage,
     data: Uint8Array,
@@ -185,8 +185,8 @@ export class Nodes extends EventEmitter<NodeEvents> {
   }
 
   /**
-   * Of the two the one that came later leaves, if it has just come: anybody who reaches the server can say
-   * such things.
+   * Makes the later of two incompatible nodes leave, and only while it is joining: anyone with access to
+   * the server can forge such messages.
    */
   #refuseStranger({ startedAt, node }: NodeMessage, why: string): void {
     announcements.clusterRefused.publish({ why });
@@ -209,7 +209,7 @@ export class Nodes extends EventEmitter<NodeEvents> {
     }
   };
 
-  /** A server says that nobody is where a node was asked, or somebody else does. */
+  /** Handles the server's report (503) that a probed node has no subscriber; it may be forged. */
   readonly #receiveNobody = ({ subject, data, headers }: NatsMessage): void => {
     if (data.byteLength > 0 || headers?.code !== 503) return;
     const known = this.#known.get(subject.slice(this.#inbox.length + 1));

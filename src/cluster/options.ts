@@ -1,5 +1,5 @@
-// What `cluster` can be told, checked and filled. All of it is plain data: each loop has a connection of its
-// own to the NATS server, made of the same options.
+// Options of `cluster`, checked and filled. All are plain data: each loop makes its own connection to the
+// NATS server from the same options.
 
 import {
   boolean,
@@ -11,36 +11,36 @@ import {
   strings,
 } from '../internal/index.js';
 
-/** Where the NATS servers are, and who we are to them; as the NATS client has them, but for `credsFile`. */
+/** Addresses of the NATS servers and credentials, with the names of the NATS client, except `credsFile`. */
 export interface NatsOptions {
-  /** `nats://host:port`, or `tls://…` for TLS or nothing: one, or several of the same NATS cluster. */
+  /** `nats://host:port`, or `tls://…` to require TLS: one, or several of the same NATS cluster. */
   readonly servers: string | readonly string[];
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
   readonly token?: string | undefined;
-  /** A file of credentials as `nsc` writes them, on every machine. */
+  /** File of credentials as written by `nsc`; it has to exist on every machine. */
   readonly credsFile?: string | undefined;
-  /** Paths (`caFile`, `certFile`, `keyFile`) or texts (`ca`, `cert`, `key`) in PEM. `{}`: TLS or nothing. */
+  /** Paths (`caFile`, `certFile`, `keyFile`) or PEM texts (`ca`, `cert`, `key`). `{}`: requires TLS. */
   readonly tls?: Readonly<Record<string, string | boolean>> | undefined;
-  /** Answers come to subjects that begin with this. Default: `_INBOX`. */
+  /** Prefix of the subjects for answers. Default: `_INBOX`. */
   readonly inboxPrefix?: string | undefined;
-  /** A connection over which nothing comes is tested so often, in ms. Default: 10,000. */
+  /** Period after which an idle connection is tested, in ms. Default: 10,000. */
   readonly pingInterval?: number | undefined;
 }
 
 export interface ClusterOptions {
-  /** A URL, several, or more than that. */
+  /** A URL, several URLs, or the options of the connection. */
   readonly nats: string | readonly string[] | NatsOptions;
-  /** Clusters of different names on one NATS server do not hear each other. Default: `manycore`. */
+  /** Clusters of different names on one NATS server are separate. Default: `manycore`. */
   readonly name?: string | undefined;
   /**
-   * What all processes of the cluster know, and nobody else: all that they send is signed with it, and
-   * functions and classes travel only then. 16 characters or more.
+   * Secret shared by all processes of the cluster: every message is signed with it, and only then do
+   * functions and classes travel. 16 characters or more.
    */
   readonly secret?: string | undefined;
-  /** `prefer`: what is sent goes to consumers of the same machine first. Default: to all by turns. */
+  /** `prefer`: messages go to consumers of the same machine first. Default: to all in turn. */
   readonly local?: 'prefer' | undefined;
-  /** How long the first connection may take, in ms. Default: 10,000. */
+  /** Deadline of the first connection, in ms. Default: 10,000. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface FilledClusterOptions {
   readonly timeoutMs: number;
 }
 
-/** For people. */
+/** Returns the servers as text for people. */
 export function serversOf({ nats }: FilledClusterOptions): string {
   return [nats.servers].flat().join(', ');
 }
@@ -78,7 +78,7 @@ export function fillClusterOptions(options: ClusterOptions): FilledClusterOption
     throw invalid('name', name, 'letters, digits, _ and - only');
   }
   if (secret !== undefined && string('secret', secret, 'a text').length < minSecretChars) {
-    throw invalid('secret', '…', `${minSecretChars} characters or more`); // not in an error's text
+    throw invalid('secret', '…', `${minSecretChars} characters or more`); // no secret in error texts
   }
   if (local !== undefined) oneOf('local', local, ['prefer']);
   integer('timeoutMs', timeoutMs, 1, 2 ** 31 - 1);
@@ -107,7 +107,7 @@ function fillNats(nats: ClusterOptions['nats']): NatsOptions {
   };
 }
 
-/** The client takes no user from a URL, and messages are to hold none. */
+/** Moves credentials out of the URLs: the client takes none there, and error texts must not contain them. */
 function withoutUser(servers: readonly string[]) {
   let user: { readonly user: string; readonly pass: string } | undefined;
   const bare = servers.map((server) => {
@@ -122,14 +122,14 @@ function withoutUser(servers: readonly string[]) {
 }
 
 export interface LendOptions {
-  /** Take durable tasks as well, one for each worker that is free. Default: only where `modules` are given. */
+  /** Takes durable tasks as well, one for each free worker. Default: only where `modules` are given. */
   readonly durable?: boolean | undefined;
   /**
-   * In a cluster without a secret: URLs of modules whose exports durable tasks may call (see `task()`), and
-   * nothing else.
+   * In a cluster without a secret: URLs of the only modules whose exports durable tasks may call (see
+   * `task()`).
    */
   readonly modules?: readonly (string | URL)[] | undefined;
-  /** How long tasks may take once the node is to end, in ms. Default: 30,000. */
+  /** Time for running tasks once the node has to end, in ms. Default: 30,000. */
   readonly drainTimeoutMs?: number | undefined;
 }
 

@@ -1,22 +1,22 @@
-// What goes to the NATS server: at once while there is a connection, else when it is back. The client drops
-// what it is given without a connection, so nothing is given to it then; and it takes whatever it is given
-// with one, so what the server has not confirmed is counted. Both are bounded.
+// Messages to the NATS server: sent at once over a connection, otherwise queued until it is back. Without a
+// connection the client drops messages, so they wait here. With one the client accepts any amount, so
+// unconfirmed bytes are counted here. Both amounts are bounded.
 
 import { CodedError } from '../errors.js';
 import { clusterClosed } from './errors.js';
 import type { NatsConnection } from './nats.js';
 
-/** What may wait for a connection, or for the server to confirm it. */
+/** Limits of waiting frames, and of bytes waiting or unconfirmed. */
 const maxFrames = 10_000;
 const maxBytes = 2 ** 24;
-/** From here on senders hear that they are too fast. */
+/** From this amount on senders are slowed down (`hasRoom` is false). */
 const manyBytes = 2 ** 20;
-/** So much, or so long, goes without being confirmed; in ms. */
+/** Unconfirmed bytes, or ms since the first of them, after which a confirmation is requested. */
 const confirmBytes = 2 ** 16;
 const confirmMs = 100;
 /**
- * What waited for a connection goes out so long after it is back, in ms: others come back at about the same
- * time, and before they do nobody hears it.
+ * Delay between a reconnect and the waiting messages, in ms: the receivers reconnect at about the same
+ * time, and messages before that are lost.
  */
 const settleMs = 1500;
 
@@ -29,22 +29,22 @@ interface Frame {
 type Finish = (subject: string, bytes: Buffer, reply: string | undefined) => void;
 
 export class Outbox {
-  /** There is room again. */
+  /** Called when there is room again. */
   onDrain: () => void = () => {};
   readonly #connection: NatsConnection;
   readonly #finish: Finish;
   #waiting: Frame[] = [];
   #waitingBytes = 0;
   #isConnected = true;
-  /** Of what was given to the client and not confirmed. */
+  /** Frames and bytes given to the client and not confirmed. */
   #openBytes = 0;
   #openFrames = 0;
-  /** Of them, what the confirmation on its way is for. */
+  /** True: a confirmation is on its way. */
   #isConfirming = false;
   #timer: NodeJS.Timeout | undefined;
   #settling: NodeJS.Timeout | undefined;
 
-  /** `finish` is called with each frame when it goes out. */
+  /** `finish` completes each frame when it is sent. */
   constructor(connection: NatsConnection, finish: Finish) {
     this.#connection = connection;
     this.#finish = finish;
@@ -82,7 +82,7 @@ export class Outbox {
     try {
       this.#connection.publish(subject, bytes, reply === undefined ? undefined : { reply });
     } catch (error) {
-      throw this.#connection.isDraining() ? clusterClosed() : error; // the last has gone out
+      throw this.#connection.isDraining() ? clusterClosed() : error; // its last message was sent
     }
     this.#openFrames += 1;
     this.#openBytes += bytes.byteLength;
@@ -104,7 +104,7 @@ export class Outbox {
       if (this.#openFrames > 0) this.#timer ??= setTimeout(this.#confirm, confirmMs).unref();
     };
     this.#connection.flush().then(confirmed, () => {
-      this.#isConfirming = false; // the connection is gone, and `disconnected` is called
+      this.#isConfirming = false; // the connection is lost, and `disconnected` is called
     });
   };
 
@@ -116,18 +116,18 @@ export class Outbox {
       try {
         this.#give(frame);
       } catch {
-        break; // the connection is being closed
+        break; // the connection is closing
       }
     }
     if (this.hasRoom) this.onDrain();
   }
 
-  /** What waits goes out now, where there is a connection: it is to be closed. */
-  hurry(): void {
+  /** Sends waiting messages now if there is a connection: it is about to close. */
+  sendNow(): void {
     if (this.#settling !== undefined) this.#settle();
   }
 
-  /** Answers how many frames may not have reached the server. */
+  /** Returns how many frames may not have reached the server. */
   disconnected(): number {
     this.#isConnected = false;
     clearTimeout(this.#settling);
@@ -153,7 +153,7 @@ export class Outbox {
     this.#release();
   }
 
-  /** Nothing goes any more; answers how many frames waited. */
+  /** Stops sending; returns how many frames were waiting. */
   close(): number {
     const frames = this.#waiting.length;
     this.disconnected();

@@ -1,9 +1,9 @@
-// The bus of a loop on NATS: addresses are subjects, those who take `send` and `request` a queue group, and
-// who is there the servers know. Each loop has a connection of its own, so nobody relays for it.
+// The bus of a loop on NATS. Addresses are subjects; consumers of `send` and `request` are a queue group,
+// and the servers keep the subscriptions. Each loop has a connection of its own, so no process relays.
 //
-// Answers come to numbers below the loop's inbox. To a message whose address nobody consumes the server
-// itself answers at once (503, "no responders"). Not here: connections (nats.ts), frames and who believes
-// whom (wire.ts).
+// Answers go to numbers below the inbox of the loop. For a message without consumers the server itself
+// answers at once (503, "no responders"). Not here: connections (nats.ts), frames and their verification
+// (wire.ts).
 
 import {
   type AttachedUplink,
@@ -33,9 +33,9 @@ import type { Signer } from './signature.js';
 import { Subjects } from './subjects.js';
 import { ClusterWire } from './wire.js';
 
-/** Consumers of an address in a whole cluster are one group. */
+/** One queue group for the consumers of an address in the whole cluster. */
 const queueGroup = 'consumers';
-/** The number of those who want no answer, and hear only that nobody was there. */
+/** Number of senders that expect no answer, except the report that there was no consumer. */
 const nobody = 0;
 const messageKinds: readonly number[] = [clusterFrame.message, clusterFrame.messageWithHeaders];
 const answerKinds: readonly number[] = [
@@ -46,10 +46,10 @@ const answerKinds: readonly number[] = [
 
 export interface PeerOptions {
   readonly connected: Connected;
-  /** Of the cluster. */
+  /** Name of the cluster. */
   readonly name: string;
   readonly signer: Signer | undefined;
-  /** Of the loop, in no other use in the whole cluster: 32 hexadecimal digits. */
+  /** Id of the loop, unique in the whole cluster: 32 hexadecimal digits. */
   readonly sender: string;
   readonly local: Locality;
 }
@@ -64,9 +64,9 @@ interface Subscriptions {
   all: NatsSubscription | undefined;
 }
 
-/** Who waits in another loop of the cluster. */
-class FarWaiter implements Waiter {
-  /** Where its answer goes. */
+/** A request that waits in another loop of the cluster. */
+class RemoteWaiter implements Waiter {
+  /** Subject of the answer. */
   readonly reply: string;
   readonly settle: (outcome: Outcome) => void;
 
@@ -75,12 +75,12 @@ class FarWaiter implements Waiter {
     this.settle = settle;
   }
 
-  /** It is the other side that knows. */
+  /** Empty: only the other side detects a timeout. */
   whenOver(): void {}
 }
 
 export class ClusterPeer implements Uplink {
-  /** Resolves when the connection is closed for good, with the error for which. */
+  /** Resolves when the connection is closed for good, with the error that closed it. */
   readonly closed: Promise<unknown>;
   readonly #connection: NatsConnection;
   readonly #inbox: string;
@@ -95,7 +95,7 @@ export class ClusterPeer implements Uplink {
   });
   #lastRequest = nobody;
 
-  /** Throws as `EventBus.attachUplink`: then whoever has the connection closes it. */
+  /** Throws as `EventBus.attachUplink`; the caller then closes the connection. */
   constructor(bus: EventBus, { connected, name, signer, sender, local }: PeerOptions) {
     this.#connection = connected.connection;
     this.#inbox = connected.inbox;
@@ -109,10 +109,10 @@ export class ClusterPeer implements Uplink {
     });
     this.#wire.onDrain = this.#attached.drained;
     this.#wire.onError = (error) => this.#onClientError(error);
-    this.#wire.onLost = () => this.#probes.loseAll(); // nobody knows what has arrived
+    this.#wire.onLost = () => this.#probes.loseAll(); // it is unknown which messages have arrived
   }
 
-  /** A server that permits not everything says so some time later. */
+  /** Handles an error of the server, such as a missing permission: it arrives some time after the call. */
   #onClientError(error: unknown): void {
     const subject: unknown = Reflect.get(Object(error), 'subject');
     const why = refused(`the NATS server does not permit it: ${messageOf(error)}`, error);
@@ -134,7 +134,7 @@ export class ClusterPeer implements Uplink {
 
   announce(address: string, consumers: number): void {
     if (address.startsWith(reservedPrefix) && !address.startsWith(streamPrefix)) return;
-    if (this.#isLeaving) return; // soon the consumers are those of this machine alone
+    if (this.#isLeaving) return; // the remaining consumers will soon be those of this machine only
     const own = this.#subscriptions.get(address) ?? { queue: [], all: undefined };
     this.#subscriptions.set(address, own);
     while (own.queue.length < consumers) {
@@ -148,7 +148,7 @@ export class ClusterPeer implements Uplink {
     }
   }
 
-  /** Or left: nothing new comes. Until it is closed what is said still goes out. */
+  /** True while leaving or after it: nothing new arrives. Until it is closed messages still go out. */
   get #isLeaving(): boolean {
     return this.#connection.isDraining() || this.#connection.isClosed();
   }
@@ -169,11 +169,11 @@ export class ClusterPeer implements Uplink {
       this.#wire.post(kind, subject, value, reply, address);
     };
     if (waiter === undefined) send(nobody);
-    else if (waiter instanceof FarWaiter) {
-      // It came from afar and goes on: who answers it answers there.
+    else if (waiter instanceof RemoteWaiter) {
+      // The request came from another loop and is passed on: the answer goes straight to that loop.
       this.#wire.post(kind, this.#subjects.send(address), value, waiter.reply, address);
     } else {
-      if (this.#isLeaving) throw clusterClosed(); // no answer would come
+      if (this.#isLeaving) throw clusterClosed(); // no answer would arrive
       this.#withNumber(address, waiter, send);
     }
   }
@@ -183,7 +183,7 @@ export class ClusterPeer implements Uplink {
     return this.#lastRequest;
   }
 
-  /** Calls `send` with a number for `waiter`, which is free again once that hears or gives up. */
+  /** Calls `send` with a number for `waiter`; the number is freed when the waiter settles or gives up. */
   #withNumber(address: string, waiter: Waiter, send: (number: number) => void): void {
     const number = this.#newNumber();
     this.#pending.set(number, { address, waiter });
@@ -221,13 +221,13 @@ export class ClusterPeer implements Uplink {
     untilClosed(() => this.#wire.post(clusterFrame.present, reply, undefined, undefined, address));
   }
 
-  /** Who waits for an answer at `reply`. */
+  /** Returns the waiter for an answer at `reply`. */
   #waiterAt(reply: string | undefined, address: string): Waiter | undefined {
     if (reply === undefined || reply === '' || reply.endsWith(`.${nobody}`)) return undefined;
-    return new FarWaiter(reply, (outcome) => this.#answer(reply, outcome, address));
+    return new RemoteWaiter(reply, (outcome) => this.#answer(reply, outcome, address));
   }
 
-  /** Once the cluster is left nobody is answered, as by a loop that has ended. */
+  /** Sends an answer. After the cluster is left it is dropped, as by a loop that has ended. */
   #answer(reply: string, outcome: Outcome, address: string): void {
     const isSent = untilClosed(() => this.#postAnswer(reply, outcome, address));
     if (isSent || !outcome.isDone) return;
@@ -277,7 +277,7 @@ export class ClusterPeer implements Uplink {
 
   #takePending(number: number): Pending | undefined {
     const pending = this.#pending.get(number);
-    this.#pending.delete(number); // also of one who passed a request on, and is never over
+    this.#pending.delete(number); // also the entry of a passed-on request, which never ends by itself
     return pending;
   }
 
@@ -326,7 +326,7 @@ export class ClusterPeer implements Uplink {
     return this.#wire.catchUp();
   }
 
-  /** What was sent goes out first, and what comes until then is taken. */
+  /** Closes after all messages have gone out; messages that arrive until then are handled. */
   async close(): Promise<void> {
     await this.#wire.close();
     await this.closed;
@@ -343,7 +343,7 @@ export class ClusterPeer implements Uplink {
   }
 }
 
-/** Whether it was sent: false when the connection is closed, or will not take it any more. */
+/** Returns whether `post` sent; false when the connection is closed or closing. */
 function untilClosed(post: () => void): boolean {
   try {
     post();
@@ -354,7 +354,7 @@ function untilClosed(post: () => void): boolean {
   }
 }
 
-/** Throws `CLUSTER_REFUSED` for a frame that does not belong where it came. */
+/** Throws `CLUSTER_REFUSED` for a frame of a kind that does not belong there. */
 function checkKind(kind: number, kinds: readonly number[], what: string): void {
   if (!kinds.includes(kind)) throw refused(`a frame of kind ${kind} is no ${what}`);
 }
@@ -366,5 +366,5 @@ function contentOf(kind: number, withHeaders: number, read: () => unknown) {
 }
 
 function drain(subscription: NatsSubscription | undefined): void {
-  subscription?.drain().catch(() => {}); // there is no connection: it is not asked for again
+  subscription?.drain().catch(() => {}); // there is no connection: nothing to drain
 }

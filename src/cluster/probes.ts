@@ -1,16 +1,16 @@
-// Whether the other ends of streams are there: every other second each is asked. Where the server says that
-// nobody is (503), or nobody answers for long, it is gone: a machine that is cut off without a word is there
-// for the server, for minutes. Not here: the frames, and what becomes of a stream (peer.ts).
+// Liveness of the other ends of streams, each probed every other second. An end is gone when the server
+// reports no subscriber (503) or no answer arrives for long: the server keeps a machine that was cut off
+// silently for minutes. Not here: the frames, and the consequences for a stream (peer.ts).
 
 const probeMs = 2000;
-/** Once the server may be wrong, after it was away. */
+/** Reports of absence before an end is gone: a server that was away may be wrong once. */
 const maxMissed = 2;
-/** 20 seconds: as long as the ends of a tunnel wait for each other. */
+/** 20 seconds: the same as for the ends of a tunnel. */
 const maxUnanswered = 10;
 
 interface Watched {
   readonly address: string;
-  /** Where it answers. */
+  /** Number of the address for answers. */
   readonly number: number;
   readonly watchers: Set<() => void>;
   missed: number;
@@ -18,16 +18,16 @@ interface Watched {
 }
 
 export interface ProbeOptions {
-  /** A number that nothing else has below the inbox. */
+  /** Returns a number that is unused below the inbox. */
   readonly newNumber: () => number;
-  /** Asks who consumes `address` to answer to `number`; answers whether it was sent. */
+  /** Sends a probe to the consumer of `address`, which answers to `number`; returns whether it was sent. */
   readonly probe: (address: string, number: number) => boolean;
 }
 
 export class Probes {
   readonly #options: ProbeOptions;
   readonly #watched = new Map<string, Watched>();
-  /** The same, by their numbers: there may be many, and each is answered. */
+  /** The same by number: there may be many, and every answer needs a lookup. */
   readonly #byNumber = new Map<number, Watched>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -35,7 +35,7 @@ export class Probes {
     this.#options = options;
   }
 
-  /** Calls `onGone` once who consumes `address` is gone, unless what this answers was called before. */
+  /** Calls `onGone` once the consumer of `address` is gone; the returned function cancels that. */
   watch(address: string, onGone: () => void): () => void {
     const watched = this.#watched.get(address) ?? this.#add(address);
     watched.watchers.add(onGone);
@@ -54,7 +54,7 @@ export class Probes {
     return watched;
   }
 
-  /** Its address may be watched anew by then. */
+  /** The address may be watched anew by then. */
   #forget(watched: Watched): void {
     const { address, number } = watched;
     this.#byNumber.delete(number);
@@ -66,17 +66,17 @@ export class Probes {
     for (const watched of this.#watched.values()) {
       if (watched.unanswered >= maxUnanswered) this.#lose(watched);
       else if (this.#options.probe(watched.address, watched.number)) watched.unanswered += 1;
-      else return; // no room now, or no connection: at the next turn
+      else return; // no room or no connection now: continued at the next tick
     }
   };
 
-  /** It has answered. */
+  /** Records an answer. */
   answered(number: number): void {
     const watched = this.#byNumber.get(number);
     if (watched !== undefined) Object.assign(watched, { missed: 0, unanswered: 0 });
   }
 
-  /** The server says that it is not there; answers whether `number` is one of these. */
+  /** Records the server's report of absence; returns false when `number` is no probe's. */
   missed(number: number): boolean {
     const watched = this.#byNumber.get(number);
     if (watched === undefined) return false;
@@ -90,7 +90,7 @@ export class Probes {
     for (const onGone of watched.watchers) onGone();
   }
 
-  /** All are gone, as far as anybody knows. */
+  /** Ends all watches: the state of the other ends is unknown. */
   loseAll(): void {
     for (const watched of [...this.#watched.values()]) this.#lose(watched);
   }

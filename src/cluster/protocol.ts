@@ -1,11 +1,13 @@
-// What the loops of a cluster send each other over NATS: frames, and what nodes say of themselves. All of it
-// is input from a network, and nothing is believed that was not looked at.
+// Messages between the loops of a cluster over NATS: frames, and announcements of nodes. All of it is input
+// from a network, and every field is checked before use.
 //
 // A frame, numbers little-endian:
+//
 //   'MC' | version u8 | kind u8 | sender: node 12 bytes, member u32 | number f64 | time f64 (ms)
-//   | definitions u32, each: id i32, size u32, bytes | value | signature 32 bytes, where the cluster has a secret
-// Numbers of one sender grow, times are those of its clock. Not here: what signs a frame (signature.ts), how
-// values are written (values.ts).
+//   | definitions u32, each: id i32, size u32, bytes | value | signature 32 bytes, with a secret only
+//
+// Numbers of one sender grow; times are those of its clock. Not here: the signature (signature.ts), the
+// encoding of values (values.ts).
 
 import { type ByteReader, ByteWriter } from '../channels/index.js';
 import { CodedError } from '../errors.js';
@@ -13,7 +15,7 @@ import type { ClusterTicket } from './cluster.js';
 import type { JetStreamClient } from './jetstream.js';
 import type { NatsClient } from './nats.js';
 
-/** Raised with every change to frames, or to what the context layer writes: one in a whole cluster. */
+/** Raised with every change of frames or of the encoding by the context layer; equal in a whole cluster. */
 export const protocolVersion = 1;
 
 export const clusterFrame = Object.freeze({
@@ -21,23 +23,23 @@ export const clusterFrame = Object.freeze({
   message: 1,
   /** Value: `[body, headers]`. */
   messageWithHeaders: 2,
-  /** The same as answers. */
+  /** Answers, with the same values. */
   reply: 3,
   replyWithHeaders: 4,
   /** Value: a `FailureBody` of the bus. */
   failure: 5,
-  /** Is anybody there? Somebody is. Both without a value. */
+  /** A probe for liveness, and its answer; both without a value. */
   probe: 6,
   present: 7,
 });
 
 export interface FrameHead {
   readonly kind: number;
-  /** Of the loop that sent it, in no other use in the whole cluster. */
+  /** Id of the sending loop, unique in the whole cluster. */
   readonly sender: string;
-  /** Of the frame, among those of its sender. */
+  /** Number of the frame among those of its sender. */
   readonly number: number;
-  /** When it was sent, by the sender's clock, in ms. */
+  /** Time of sending by the sender's clock, in ms. */
   readonly time: number;
 }
 
@@ -46,7 +48,7 @@ export interface FrameDefinition {
   readonly bytes: Uint8Array;
 }
 
-/** Of a signature at the end of a frame. */
+/** Size of the signature at the end of a frame. */
 export const signatureBytes = 32;
 
 const magic = 0x434d; // 'MC'
@@ -57,7 +59,7 @@ export function corrupt(what: string): CodedError {
   return new CodedError('TRANSFER_CORRUPT', `what came from the cluster is no frame: ${what}`);
 }
 
-/** With `tailBytes` left free at its end, and number and time to be stamped. */
+/** Writes a frame with `tailBytes` free at its end; `stampFrame` sets number and time later. */
 export function writeFrame(
   head: FrameHead,
   definitions: readonly FrameDefinition[],
@@ -97,13 +99,16 @@ export function writeDefinitions(
 
 const numberAt = 4 + senderBytes;
 
-/** Just before it is signed and goes out. */
+/** Sets number and time, just before the frame is signed and sent. */
 export function stampFrame(frame: Buffer, number: number, time: number): void {
   frame.writeDoubleLE(number, numberAt);
   frame.writeDoubleLE(time, numberAt + 8);
 }
 
-/** The rest of `reader` is definitions and the value. Throws `TRANSFER_CORRUPT`, `CHANNEL_FRAME_CORRUPT`. */
+/**
+ * Leaves `reader` at the definitions, which the value follows. Throws `TRANSFER_CORRUPT`,
+ * `CHANNEL_FRAME_CORRUPT`.
+ */
 export function readHead(reader: ByteReader): FrameHead {
   if (reader.u8() !== (magic & 0xff) || reader.u8() !== magic >> 8)
     throw corrupt('its first bytes');
@@ -116,7 +121,7 @@ export function readHead(reader: ByteReader): FrameHead {
   return { kind, sender, number: reader.f64(), time: reader.f64() };
 }
 
-/** What is left of `reader` is the value. Throws as `readHead`. */
+/** Leaves `reader` at the value. Throws as `readHead`. */
 export function readDefinitions(reader: ByteReader): FrameDefinition[] {
   const count = reader.u32();
   if (count > maxDefinitions) throw corrupt(`${count} definitions`);
@@ -128,21 +133,21 @@ export function readDefinitions(reader: ByteReader): FrameDefinition[] {
   return definitions;
 }
 
-/** What a node says of itself, in JSON, so that every version can read it. */
+/** Announcement of a node, in JSON, so that every version can read it. */
 export interface NodeMessage {
-  /** `joined` and `alive` to all, `welcome` to one that has joined. */
+  /** `joined` and `alive` go to all, `welcome` to a node that has joined. */
   readonly type: 'joined' | 'alive' | 'welcome' | 'left';
   readonly node: string;
   readonly host: string;
   readonly pid: number;
-  /** Of the package, for people. */
+  /** Version of the package, for people. */
   readonly version: string;
   readonly protocol: number;
-  /** By the clock of its machine, in ms. */
+  /** Start time by the clock of the node's machine, in ms. */
   readonly startedAt: number;
-  /** When it was said, by the same clock. */
+  /** Time of sending, by the same clock. */
   readonly time: number;
-  /** It has a secret: a signature follows. */
+  /** True: the node has a secret, and a signature follows. */
   readonly isSigned: boolean;
 }
 
@@ -154,14 +159,17 @@ export function writeNode(message: NodeMessage): Buffer {
   return Buffer.from(JSON.stringify(message));
 }
 
-/** With or without a signature behind it, which is not looked at. Throws `TRANSFER_CORRUPT`. */
+/**
+ * Parses an announcement with or without a signature, which is not verified here. Throws
+ * `TRANSFER_CORRUPT`.
+ */
 export function parseNode(bytes: Uint8Array): NodeMessage {
   const value = jsonOf(bytes) ?? jsonOf(bytes.subarray(0, -signatureBytes));
   if (isNode(value)) return value;
   throw corrupt('what a node says');
 }
 
-/** `undefined` for what is none. */
+/** Returns `undefined` for bytes that are no JSON. */
 export function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString());
@@ -184,7 +192,7 @@ function isNode(value: unknown): value is NodeMessage {
 
 const clientFunctions = ['connect', 'createInbox', 'credsAuthenticator'];
 
-/** The client of NATS, as it was loaded. Throws `CLUSTER_CLIENT_MISSING` for a version without these. */
+/** Checks the loaded NATS client. Throws `CLUSTER_CLIENT_MISSING` for a version without these functions. */
 export function parseNatsClient(client: unknown): NatsClient {
   const missing = clientFunctions.find(
     (name) => typeof Reflect.get(Object(client), name) !== 'function',
@@ -194,7 +202,7 @@ export function parseNatsClient(client: unknown): NatsClient {
   throw new CodedError('CLUSTER_CLIENT_MISSING', message);
 }
 
-/** The client of JetStream, as it was loaded. Throws `CLUSTER_CLIENT_MISSING` for one without these. */
+/** Checks the loaded JetStream client. Throws `CLUSTER_CLIENT_MISSING` for one without these functions. */
 export function parseJetStreamClient(client: unknown): JetStreamClient {
   const functions = ['jetstream', 'jetstreamManager'];
   const missing = functions.find((name) => typeof Reflect.get(Object(client), name) !== 'function');
@@ -203,7 +211,7 @@ export function parseJetStreamClient(client: unknown): JetStreamClient {
   throw new CodedError('CLUSTER_CLIENT_MISSING', message);
 }
 
-/** What the director answers a loop: the program checked it. Throws `TRANSFER_CORRUPT`. */
+/** Parses the director's answer to a loop; the program has checked its content. Throws `TRANSFER_CORRUPT`. */
 export function parseTicket(value: unknown): ClusterTicket {
   if (typeof value === 'object' && value !== null && 'options' in value && 'node' in value) {
     return value as ClusterTicket;
@@ -211,17 +219,17 @@ export function parseTicket(value: unknown): ClusterTicket {
   throw corrupt('what a loop was told of its cluster');
 }
 
-/** Between the ends of a tunnel: kind u8 | offset f64 | bytes | signature. */
+/** Frames between the ends of a tunnel: kind u8 | offset f64 | bytes | signature. */
 export const tunnelFrame = Object.freeze({
   /** Bytes of the stream, from `offset` on. */
   data: 1,
-  /** All before `offset` has come. */
+  /** All bytes before `offset` have arrived. */
   ack: 2,
-  /** Is anybody there? All before `offset` was sent. */
+  /** A probe for liveness; all bytes before `offset` were sent. */
   probe: 3,
-  /** What was sent from `offset` on has not come. */
+  /** Bytes from `offset` on are missing: sent again. */
   missing: 4,
-  /** Bytes: JSON, beside the stream. */
+  /** A control message, in JSON, beside the stream. */
   control: 5,
   /** The stream ends at `offset`. */
   end: 6,
@@ -235,7 +243,7 @@ export interface TunnelFrame {
 
 const tunnelHeadBytes = 9;
 
-/** With room for its signature. */
+/** Writes a frame with room for its signature. */
 export function writeTunnelFrame({ kind, offset, bytes }: TunnelFrame): Buffer {
   const frame = Buffer.allocUnsafeSlow(tunnelHeadBytes + bytes.byteLength + signatureBytes);
   frame[0] = kind;
@@ -244,29 +252,29 @@ export function writeTunnelFrame({ kind, offset, bytes }: TunnelFrame): Buffer {
   return frame;
 }
 
-/** Of what was verified. Throws `TRANSFER_CORRUPT`. */
+/** Reads a frame whose signature was verified. Throws `TRANSFER_CORRUPT`. */
 export function readTunnelFrame(frame: Buffer): TunnelFrame {
   const kind = frame[0];
   if (kind === undefined || frame.byteLength < tunnelHeadBytes) throw corrupt('it is too short');
   return { kind, offset: frame.readDoubleLE(1), bytes: frame.subarray(tunnelHeadBytes) };
 }
 
-/** What a pool asks of those that have workers. */
+/** Request of a pool to nodes with workers. */
 export interface WorkerRequest {
-  /** Where the pool hears of it; no other request has the same. */
+  /** Id of the tunnel for the answer, unique to the request. */
   readonly tunnel: string;
-  /** By the clock of the pool, in ms. */
+  /** Time by the clock of the pool, in ms. */
   readonly time: number;
   readonly workerId: number;
   readonly concurrentTasks: number;
   readonly maxRssBytes: number;
   readonly maxHeapMb: number;
   readonly execArgv: readonly string[];
-  /** `undefined` takes a variable away. */
+  /** `undefined` removes a variable. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the ends of a tunnel tell each other beside the stream. */
+/** Control messages from the worker's end of a tunnel, and from the pool's. */
 export type WorkerMessage =
   | {
       readonly type: 'granted';
@@ -274,23 +282,23 @@ export type WorkerMessage =
       readonly pid: number;
       readonly host: string;
     }
-  /** Others have taken all that was free. */
+  /** All free workers were granted to others. */
   | { readonly type: 'busy' }
   | { readonly type: 'failed'; readonly why: string }
-  /** It is to get nothing more, and to end after what it has. */
+  /** The worker gets no more tasks, and ends after those that it has. */
   | { readonly type: 'retire' }
   | { readonly type: 'exit'; readonly exitCode: number | null; readonly signal: string | null };
 export type PoolMessage =
   | { readonly type: 'terminate' }
   | { readonly type: 'kill' }
-  /** Another worker was granted, too: this one is not wanted. */
+  /** Returns a worker that was granted in addition. */
   | { readonly type: 'refuse' };
 
 function hasType(value: unknown, types: readonly string[]): boolean {
   return typeof value === 'object' && value !== null && types.includes(Reflect.get(value, 'type'));
 }
 
-/** What comes is signed, so its sender is one of ours: the type is checked, the rest believed. */
+/** Checks the type only: control messages are signed, so their sender is trusted. */
 export function parseWorkerMessage(value: unknown): WorkerMessage | undefined {
   return hasType(value, ['granted', 'busy', 'failed', 'retire', 'exit'])
     ? (value as WorkerMessage)
@@ -301,7 +309,7 @@ export function parsePoolMessage(value: unknown): PoolMessage | undefined {
   return hasType(value, ['terminate', 'kill', 'refuse']) ? (value as PoolMessage) : undefined;
 }
 
-/** With room for its signature. */
+/** Writes a request with room for its signature. */
 export function writeWorkerRequest(request: WorkerRequest): Buffer {
   const env = mapValues(request.env, (value) => value ?? null); // JSON has no undefined
   const text = JSON.stringify({ ...request, env });

@@ -1,7 +1,6 @@
-// Who may be believed in a cluster: frames end with a signature that only those can make who know the secret
-// (HMAC-SHA-256, RFC 2104), over all that is in them and where they go. A frame that came before, or is
-// old, is refused; that is why frames have numbers and times. Without a secret nothing is signed, and no
-// code is taken from anybody.
+// Signatures of frames (HMAC-SHA-256, RFC 2104) over content and target, which only holders of the secret
+// can make. A frame that is a repetition, or is old, is refused; frames have numbers and times for that.
+// Without a secret nothing is signed, and code of others is never accepted.
 
 import {
   createHmac,
@@ -13,22 +12,24 @@ import {
 import { refused } from './errors.js';
 import { type FrameHead, signatureBytes } from './protocol.js';
 
-/** A frame that is older was held back by somebody, or the clocks of the machines differ; in ms. */
+/**
+ * Age limit of frames, in ms. An older one was held back by somebody, or the clocks of the machines differ.
+ */
 export const maxAgeMs = 60_000;
-/** Numbers behind the highest that may still come. */
+/** Width of the window behind the highest number in which frames may still arrive. */
 export const windowSize = 4096;
 
 export class Signer {
-  /** Not the bytes: Node 24 takes five times as long for them. */
+  /** A key object, not bytes: with bytes Node 24 takes five times as long. */
   readonly #key: KeyObject;
 
-  /** `name` is the cluster's: its frames are no good in another one. */
+  /** `name` is the cluster's: a signature is valid in this cluster only. */
   constructor(secret: string, name: string) {
     const key = hkdfSync('sha256', secret, name, 'manycore cluster', 32);
     this.#key = createSecretKey(Buffer.from(key));
   }
 
-  /** Fills the end of a frame that goes to `target`. */
+  /** Writes the signature for `target` into the last bytes of `frame`. */
   sign(frame: Buffer, target: string): void {
     const size = frame.byteLength - signatureBytes;
     this.#mac(frame.subarray(0, size), target).copy(frame, size);
@@ -38,7 +39,7 @@ export class Signer {
     return createHmac('sha256', this.#key).update(target).update('\0').update(bytes).digest();
   }
 
-  /** The frame without its signature. Throws `CLUSTER_REFUSED`. */
+  /** Returns the frame without its signature. Throws `CLUSTER_REFUSED`. */
   verify(signed: Buffer, target: string): Buffer {
     const size = signed.byteLength - signatureBytes;
     if (size >= 0) {
@@ -49,14 +50,14 @@ export class Signer {
   }
 }
 
-/** Of what is signed. Throws `CLUSTER_REFUSED`. */
+/** Checks the time of a signed frame. Throws `CLUSTER_REFUSED`. */
 export function checkAge({ time }: FrameHead, now: number): void {
   if (Math.abs(now - time) <= maxAgeMs) return;
   const seconds = Math.round((now - time) / 1000);
   throw refused(`a frame is ${seconds} s old: it was sent again, or the clocks differ`);
 }
 
-/** What came, without its signature where there is a secret. Throws `CLUSTER_REFUSED`. */
+/** Returns the content; with a signer it verifies and removes the signature. Throws `CLUSTER_REFUSED`. */
 export function verified(
   signer: Signer | undefined,
   { buffer, byteOffset, byteLength }: Uint8Array,
@@ -66,12 +67,12 @@ export function verified(
   return signer === undefined ? bytes : signer.verify(bytes, target);
 }
 
-/** Which frames of one sender came. */
+/** Frame numbers of one sender that have arrived. */
 export class ReplayWindow {
   #highest = -1;
   readonly #seen = new Uint8Array(windowSize);
 
-  /** Once for each frame. Throws `CLUSTER_REFUSED`. */
+  /** Records a frame. Throws `CLUSTER_REFUSED` for a repetition. */
   check({ number }: FrameHead): void {
     if (!Number.isSafeInteger(number) || number < 0) throw refused('a frame has no number');
     if (number <= this.#highest - windowSize) {

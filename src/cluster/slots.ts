@@ -1,7 +1,7 @@
-// The workers of a node, as numbers: each is lent to a pool, works on a durable task, or is free.
+// The workers of a node as a count: each is lent to a pool, runs a durable task, or is free.
 
 export class Slots {
-  /** One was taken, or is free again. */
+  /** Called after a worker was taken or returned. */
   onChange: () => void = () => {};
   readonly count: number;
   #used = 0;
@@ -15,7 +15,7 @@ export class Slots {
     return this.#used < this.count;
   }
 
-  /** Whether there was one. */
+  /** Returns whether a worker was free. */
   take(): boolean {
     if (!this.isFree) return false;
     this.#used += 1;
@@ -31,7 +31,7 @@ export class Slots {
     this.onChange();
   }
 
-  /** Resolves when one is free. */
+  /** Resolves when a worker is free. */
   async free(): Promise<void> {
     while (!this.isFree) {
       await new Promise<void>((resolve) => {

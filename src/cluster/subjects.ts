@@ -1,9 +1,9 @@
-// Which NATS subjects stand for what. An address keeps its dots and its letters, so that permissions of a
-// NATS server can name it: `manycore.send.prices.uk`. What no subject may hold is written as `%XX`.
+// NATS subjects of addresses. An address keeps its dots and letters, so that permissions of a NATS server
+// can name it: `manycore.send.prices.uk`. Characters that a subject may not contain are written as `%XX`.
 
 import { CodedError } from '../errors.js';
 
-/** Servers refuse a line of more than 4,096 bytes (`max_control_line`), with two subjects in it. */
+/** Servers refuse lines of more than 4,096 bytes (`max_control_line`), which contain two subjects. */
 const maxBytes = 1024;
 
 const plain = /^[\w-]$/;
@@ -21,7 +21,7 @@ export function tokensOf(address: string): string {
     tokens += plain.test(character) ? character : escaped(character);
     isStart = false;
   }
-  if (isStart) tokens = `${tokens.slice(0, -1)}%2E`; // the dot at its end
+  if (isStart) tokens = `${tokens.slice(0, -1)}%2E`; // the dot at the end
   if (tokens.length <= maxBytes) return tokens;
   const message = `an address of ${tokens.length} bytes cannot travel in a cluster: ${maxBytes} is the limit`;
   throw new CodedError('OPTION_INVALID', message);
@@ -35,7 +35,7 @@ function escaped(character: string): string {
   return text;
 }
 
-/** Addresses whose tokens are kept: programs may make up a new one for every message. */
+/** Limit of cached addresses: programs may use a new one for every message. */
 const maxCached = 4096;
 
 /** The subjects of a cluster. */
@@ -52,7 +52,7 @@ export class Subjects {
     this.#tokensOf(address);
   }
 
-  /** Written once: every message has need of them. */
+  /** Caches the result: every message needs it. */
   #tokensOf(address: string): string {
     const known = this.#kept.get(address);
     if (known !== undefined) return known;
@@ -62,32 +62,32 @@ export class Subjects {
     return tokens;
   }
 
-  /** To one consumer of an address; its consumers are one queue group. */
+  /** Subject for one consumer of an address; its consumers are one queue group. */
   send(address: string): string {
     return `${this.#name}.send.${this.#tokensOf(address)}`;
   }
 
-  /** To all of them. */
+  /** Subject for all consumers of an address. */
   publish(address: string): string {
     return `${this.#name}.publish.${this.#tokensOf(address)}`;
   }
 
-  /** What nodes say of themselves. */
+  /** Subject of the announcements of nodes. */
   get nodes(): string {
     return `${this.#name}.nodes`;
   }
 
-  /** To one node. */
+  /** Subject of one node. */
   node(id: string): string {
     return `${this.#name}.node.${id}`;
   }
 
-  /** To one of those that have a free worker; they are a queue group. */
+  /** Subject for one of the nodes with a free worker, which are a queue group. */
   get workers(): string {
     return `${this.#name}.workers`;
   }
 
-  /** To one end of a tunnel. */
+  /** Subject of one end of a tunnel. */
   tunnel(id: string, end: string): string {
     return `${this.#name}.tunnel.${id}.${end}`;
   }

@@ -1,5 +1,5 @@
-// What a worker does for a durable task: reads what is called and with what, calls it, and writes how it has
-// ended. So nothing of the task runs in the node itself. Not here: the node (task-runner.ts).
+// Durable tasks inside a worker: reads function and arguments, calls it, and writes the outcome. The node
+// itself runs nothing of the task. Not here: the node (task-runner.ts).
 
 import { ByteReader } from '../channels/index.js';
 import { type AnyFunction, type TaskTarget, task } from '../context/index.js';
@@ -9,7 +9,10 @@ import { corrupt, signatureBytes } from './protocol.js';
 import { writeOutcome } from './task-frames.js';
 import { ClusterValues } from './values.js';
 
-/** Resolves with the outcome, with room for a signature where there is a secret. Rejects for what is no task. */
+/**
+ * Resolves with the outcome, with room for a signature if there is a secret. Rejects for bytes that are no
+ * task.
+ */
 export async function runTask(
   call: Uint8Array,
   target: TaskTarget | null,

@@ -1,6 +1,6 @@
-// Durable tasks and their results as bytes. Both lie in JetStream for days, so unlike frames of the bus they
-// are whole: they bring every definition, and nothing is kept of who sent them. A node reads the order
-// and never the values: those are for its worker. Not here: where they lie (jetstream.ts).
+// Durable tasks and their results as bytes. Both stay in JetStream for days, so unlike bus frames they are
+// self-contained: they include every definition, and depend on no state of their sender. A node reads the
+// order and never the values, which only its worker reads. Not here: storage (jetstream.ts).
 
 import { ByteReader, ByteWriter } from '../channels/index.js';
 import type { TaskTarget } from '../context/index.js';
@@ -13,21 +13,21 @@ import {
 } from './protocol.js';
 import type { EncodedValue } from './values.js';
 
-/** What a node must know of a durable task; what is called, and with what, only the worker reads. */
+/** The part of a durable task that the node reads; function and arguments are for the worker only. */
 export interface TaskOrder {
   readonly protocol: number;
-  /** Of the function, for errors. */
+  /** Name of the function, for errors. */
   readonly name: string;
-  /** By the clock of who asked for it, in ms. */
+  /** Time by the clock of the caller, in ms. */
   readonly time: number;
-  /** Of the run; `null`: no limit. */
+  /** Time limit of the run; `null`: none. */
   readonly timeoutMs: number | null;
   readonly retry: number;
-  /** An export instead of a function that travels. */
+  /** An export, instead of a function that travels. */
   readonly target: TaskTarget | null;
 }
 
-/** In JSON behind its size (u32), then the definitions and the value, with room for a signature. */
+/** Writes the order as JSON behind its size (u32), then definitions and value, with room for a signature. */
 export function writeTask(
   order: TaskOrder,
   { bytes, definitions }: EncodedValue,
@@ -44,7 +44,7 @@ export function writeTask(
   return writer.bytes;
 }
 
-/** `call`: the definitions and the value. Throws `TRANSFER_CORRUPT`, `CHANNEL_FRAME_CORRUPT`. */
+/** `call`: definitions and value. Throws `TRANSFER_CORRUPT`, `CHANNEL_FRAME_CORRUPT`. */
 export function readTask(frame: Buffer): { readonly order: TaskOrder; readonly call: Buffer } {
   const reader = new ByteReader(frame);
   const order = jsonOf(reader.copy(reader.u32()));
@@ -68,7 +68,7 @@ function isOrder(value: unknown): value is TaskOrder {
   );
 }
 
-/** How a durable task has ended: has it thrown u8 | definitions | value | signature. */
+/** Writes the outcome of a durable task: has it thrown u8 | definitions | value | signature. */
 export function writeOutcome(
   hasThrown: boolean,
   { bytes, definitions }: EncodedValue,

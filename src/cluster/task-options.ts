@@ -1,5 +1,5 @@
-// What whoever sends tasks into a cluster, or takes them there, needs of it, and whether it may: workers run
-// functions that others send, so both ask for a secret.
+// Data of a cluster for sending and taking tasks, and the check of the secret: workers run functions of
+// others, so both sides need one.
 
 import { CodedError } from '../errors.js';
 import { clusterClosed } from './errors.js';
@@ -7,15 +7,15 @@ import type { NatsConnection } from './nats.js';
 import type { Signer } from './signature.js';
 import { Subjects } from './subjects.js';
 
-/** What tasks and workers need of a cluster. */
+/** Data of a cluster that tasks and workers need. */
 export interface TaskOptions {
   readonly connection: NatsConnection;
-  /** The cluster's. */
+  /** Name of the cluster. */
   readonly name: string;
   readonly signer: Signer | undefined;
 }
 
-/** The same where functions may be sent. */
+/** The same for a cluster in which functions may be sent. */
 export interface WorkersOptions extends TaskOptions {
   readonly signer: Signer;
   readonly subjects: Subjects;

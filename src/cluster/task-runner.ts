@@ -1,6 +1,6 @@
-// The durable tasks of a node: while a worker is free it asks JetStream for one, runs it there, keeps the
-// result and only then says that it is done. A node that is lost says nothing, and the task goes to another.
-// Not here: lending workers to pools (worker-lending.ts), what the worker does (task-entry.ts).
+// Durable tasks of a node. While a worker is free, the node pulls a task from JetStream, runs it there,
+// stores the result, and acknowledges the task only then. A lost node acknowledges nothing, so another node
+// gets the task. Not here: lending workers to pools (worker-lending.ts), the worker's side (task-entry.ts).
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { task } from '../context/index.js';
@@ -21,14 +21,14 @@ import { ClusterValues } from './values.js';
 const beatMs = silentMs / 4;
 const retryMs = 1000;
 const maxPauseMs = 60_000;
-/** So long nobody is given what was given back, in ms. */
+/** Delay before a returned task is given to a node again, in ms. */
 const giveBackMs = 1000;
-/** A task that was given out so often, and never done, is one that nodes do not survive. */
+/** Deliveries after which an unfinished task fails: it probably kills its nodes. */
 const maxDeliveries = 20;
 
 const entry = new URL('./task-entry.js', import.meta.url);
 
-/** In a worker, which imports it: a node has nothing of a task in it. */
+/** Imports the entry inside the worker: the node loads nothing of a task. */
 function inWorker(name: string): typeof runTask {
   return Object.defineProperty(task<typeof runTask>(entry, 'runTask'), 'name', { value: name });
 }
@@ -36,7 +36,7 @@ function inWorker(name: string): typeof runTask {
 export interface TaskRunnerOptions {
   readonly cluster: TaskOptions;
   readonly slots: Slots;
-  /** Without a secret tasks may call what these modules export, and nothing else. */
+  /** The only modules whose exports tasks may call in a cluster without a secret. */
   readonly modules: ReadonlySet<string>;
 }
 
@@ -45,16 +45,16 @@ export class TaskRunner {
   readonly #pool: Pool;
   readonly #values: ClusterValues;
   readonly #running = new Set<Promise<void>>();
-  /** Subjects of those that it has in hand. */
+  /** Subjects of the tasks that this node has. */
   readonly #inHand = new Set<string>();
-  /** Opened anew after a failure. */
+  /** Opened again after a failure. */
   #store: TaskStore | undefined;
-  /** Why tasks wait, as it was told last: for the server, for a worker. */
-  readonly #told = new Map<'server' | 'worker', string>();
-  /** No worker could be started the last times: so long nothing is asked for, in ms. */
+  /** Last announced reason for which tasks wait: the server, or the start of a worker. */
+  readonly #announced = new Map<'server' | 'worker', string>();
+  /** Pause before the next pull after workers failed to start, in ms. */
   #pauseMs = 0;
   #isClosing = false;
-  /** What it still has is for others. */
+  /** True: the remaining tasks are left to other nodes. */
   #isLate = false;
 
   private constructor(options: TaskRunnerOptions, store: TaskStore | undefined) {
@@ -70,7 +70,7 @@ export class TaskRunner {
     const { connection, name } = options.cluster;
     const store = await TaskStore.open(connection, name).catch((error: unknown) => {
       if (error instanceof CodedError) throw error;
-      return undefined; // the server is away: it is tried again
+      return undefined; // the server is away: tried again
     });
     return new TaskRunner(options, store);
   }
@@ -91,33 +91,33 @@ export class TaskRunner {
     }
   }
 
-  /** `undefined` where that failed: the server is away or starts, or has lost its streams. */
+  /** Resolves with `undefined` on failure: the server is away, starts, or has lost its streams. */
   async #withStore<T>(work: (store: TaskStore) => Promise<T>): Promise<T | undefined> {
     const { connection, name } = this.#options.cluster;
     try {
       this.#store ??= await TaskStore.open(connection, name);
       const done = await work(this.#store);
-      this.#told.delete('server');
+      this.#announced.delete('server');
       return done;
     } catch (error) {
       this.#store = undefined;
-      this.#tell('server', error);
+      this.#announce('server', error);
       if (!connection.isClosed()) await wait(retryMs, undefined, { ref: false });
       return undefined;
     }
   }
 
-  /** Once, until it goes on. */
-  #tell(what: 'server' | 'worker', error: unknown): void {
+  /** Announces a reason once, until tasks continue. */
+  #announce(what: 'server' | 'worker', error: unknown): void {
     const why = `durable tasks wait: ${messageOf(error)}`;
-    if (this.#told.get(what) === why) return;
-    this.#told.set(what, why);
+    if (this.#announced.get(what) === why) return;
+    this.#announced.set(what, why);
     announcements.clusterRefused.publish({ why });
   }
 
   #take(given: GivenTask): void {
     const { subject } = given;
-    // A server that was away gives out again what it had given out before.
+    // A server that was away delivers a second time.
     if (this.#inHand.has(subject)) return;
     this.#inHand.add(subject);
     const beat = setInterval(() => guarded(() => given.working()), beatMs);
@@ -131,7 +131,7 @@ export class TaskRunner {
     this.#running.add(running);
   }
 
-  /** A pool may have taken the last worker meanwhile. */
+  /** Waits for a free worker: a pool may have taken the last one meanwhile. */
   async #inSlot(given: GivenTask): Promise<void> {
     const { slots } = this.#options;
     while (!slots.take()) {
@@ -145,7 +145,7 @@ export class TaskRunner {
     }
   }
 
-  /** What is given back counts as given out: often enough it is kept until it can be done. */
+  /** Limits returns: each one counts as a delivery. Near the limit the task is kept until it can run. */
   #mayGiveBack({ info }: GivenTask): boolean {
     return this.#isClosing || info.deliveryCount < maxDeliveries / 2;
   }
@@ -170,12 +170,12 @@ export class TaskRunner {
         if (this.#mayGiveBack(given)) return given.nak(giveBackMs);
         continue;
       }
-      if (!this.#isOver) await given.ackAck().catch(() => {}); // else it comes again, and has a result
+      if (!this.#isOver) await given.ackAck().catch(() => {}); // else it comes again, with a result
       return;
     }
   }
 
-  /** Throws `CLUSTER_REFUSED` for what nobody of this cluster has asked for, and nobody gets it again. */
+  /** Throws `CLUSTER_REFUSED`, and deletes the task, when no member of this cluster has signed it. */
   #open(given: GivenTask): Buffer {
     const { signer } = this.#options.cluster;
     try {
@@ -186,7 +186,7 @@ export class TaskRunner {
     }
   }
 
-  /** What is not signed somebody has put there, without the secret: it goes. */
+  /** Returns whether a result exists. An unsigned one was put there without the secret, and is deleted. */
   async #hasResult(store: TaskStore, subject: string): Promise<boolean> {
     const kept = await store.result(subject);
     if (kept === undefined) return false;
@@ -199,7 +199,7 @@ export class TaskRunner {
     }
   }
 
-  /** `undefined`: no worker could begin it, here and now. */
+  /** Resolves with `undefined` when no worker could start the task here and now. */
   async #run(task: Buffer): Promise<Buffer | undefined> {
     const { cluster, modules } = this.#options;
     const { connection, signer } = cluster;
@@ -212,13 +212,13 @@ export class TaskRunner {
         .with(options)
         .run(inWorker(name), call, target, signer !== undefined);
       this.#pauseMs = 0;
-      this.#told.delete('worker');
+      this.#announced.delete('worker');
       if (bytes.byteLength > (connection.info?.max_payload ?? Infinity)) throw tooLarge(bytes);
       return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     } catch (error) {
       if (hasCode(error, 'POOL_CLOSED')) return undefined;
       if (!hasCode(error, 'WORKER_START_FAILED')) return this.#thrown(error);
-      this.#tell('worker', error);
+      this.#announce('worker', error);
       this.#pauseMs = Math.min(Math.max(2 * this.#pauseMs, retryMs), maxPauseMs);
       await wait(retryMs, undefined, { ref: false });
       return undefined;
@@ -234,7 +234,9 @@ export class TaskRunner {
     );
   }
 
-  /** It has cost time: it is kept as soon as the server is back, unless this node has to end before. */
+  /**
+   * Stores the result, which cost time, as soon as the server is back, unless this node has to end before.
+   */
   async #keep(subject: string, outcome: Buffer): Promise<void> {
     let isKept: boolean | undefined;
     while (isKept !== true && !this.#isOver) {
@@ -249,7 +251,7 @@ export class TaskRunner {
     return this.#isLate || this.#options.cluster.connection.isClosed();
   }
 
-  /** Takes no more. What runs may take so long, in ms; then others do it. */
+  /** Stops taking tasks. Running ones have `drainTimeoutMs`; other nodes run the rest. */
   async close(drainTimeoutMs: number): Promise<void> {
     this.#isClosing = true;
     const late = async (): Promise<void> => {
@@ -262,7 +264,7 @@ export class TaskRunner {
   }
 }
 
-/** Throws for a task that is not to be run. `modules`: those alone may be called. */
+/** Throws for a task that must not run. `modules`: the only ones that it may call. */
 function check({ time, target }: TaskOrder, modules: ReadonlySet<string> | undefined): void {
   if (Date.now() - time > keptMs) throw refused('a durable task is older than a week');
   if (modules === undefined || (target !== null && modules.has(target.url))) return;

@@ -1,14 +1,14 @@
-// Bytes in order between a pool and a worker on another machine, over NATS, which may lose what it carries: a
-// Duplex stream with offsets, acknowledgements and a window, as TCP has them (RFC 9293), beside which each
-// side can tell the other something. Each side has a subject of its own.
+// An ordered byte stream between a pool and a worker on another machine, over NATS, which may lose
+// messages. It is a Duplex stream with offsets, acknowledgements and a window, as in TCP (RFC 9293), plus
+// control messages beside the stream. Each side has a subject of its own.
 //
-// Every second each side asks whether the other is there, and says how far it has come: what was lost is
-// sent again, also after the server was away. Where the server says for some time that nobody is there
-// (503), or nothing comes for longer, the stream is destroyed. That time is counted in questions: while the own
-// event loop is blocked none is asked, and what came meanwhile is read before the next.
+// Every second each side sends a probe with its offset: lost bytes are sent again, also after an outage of
+// the server. The stream is destroyed when the server reports no subscriber (503) for some time, or when
+// nothing arrives for longer. Time is counted in probes: a blocked event loop sends none, and reads the
+// messages of that time before the next.
 //
-// The stream's end counts as a byte, so that it is acknowledged: a side that has ended stays until the other
-// knows.
+// The end of the stream counts as one byte, so that it is acknowledged: a side that has ended stays until
+// then.
 
 import { Duplex } from 'node:stream';
 import { CodedError } from '../errors.js';
@@ -19,18 +19,18 @@ import type { NatsConnection, NatsMessage, NatsSubscription } from './nats.js';
 import { readTunnelFrame, type TunnelFrame, tunnelFrame, writeTunnelFrame } from './protocol.js';
 import { type Signer, verified } from './signature.js';
 
-/** So much may be on its way, and so much goes in one message, in bytes. */
+/** Limits of unacknowledged bytes, and of one message. */
 const windowBytes = 2 ** 20;
 const chunkBytes = 2 ** 17;
-/** What a frame has besides, in bytes. */
+/** Bytes of a frame beside its data. */
 const headroomBytes = 64;
-/** So much is taken before it is acknowledged. */
+/** Received bytes after which an acknowledgement is sent. */
 const ackBytes = 2 ** 17;
 const probeMs = 1000;
-/** Asked so often since the server said that nobody is there, or since anything was heard: it is gone. */
+/** Probes without a message, after a 503 and in general, until the other side counts as gone. */
 const maxAbsent = 3;
 const maxUnanswered = 20;
-/** The same where nothing was ever heard: nobody has taken it. */
+/** The same when no message ever arrived: the grant was not accepted. */
 const maxUntaken = 5;
 
 type Done = (error?: Error | null) => void;
@@ -38,17 +38,17 @@ type Done = (error?: Error | null) => void;
 export interface TunnelOptions {
   readonly connection: NatsConnection;
   readonly signer: Signer;
-  /** Where this side hears. */
+  /** Subject of this side. */
   readonly own: string;
-  /** What the other side tells beside the stream. */
+  /** Called with control messages of the other side. */
   readonly onControl: (message: unknown) => void;
-  /** The server says that nobody hears what was published with `own` to answer to. */
+  /** Called when the server reports no subscriber for a message with `own` as its reply subject. */
   readonly onNobody?: () => void;
-  /** Every second until the other side is heard for the first time. */
+  /** Called every second until the first message of the other side. */
   readonly onUntaken?: () => void;
 }
 
-/** What a frame is signed for: where it goes, and from whom. */
+/** Returns the target that a frame's signature covers: its subject and its sender. */
 export function tunnelTarget(to: string, from: string): string {
   return `${to}\0${from}`;
 }
@@ -68,25 +68,25 @@ export class Tunnel extends Duplex {
   readonly #subscription: NatsSubscription;
   readonly #timer: NodeJS.Timeout;
   #other: string | undefined;
-  /** What was written and is not acknowledged. */
+  /** Written bytes that are not acknowledged. */
   readonly #sent: Chunk[] = [];
   #written = 0;
   #acknowledged = 0;
   #onWindow: (() => void) | undefined;
-  /** All was written, and the other side does not know. */
+  /** Called when the other side has acknowledged the end. */
   #onEnd: (() => void) | undefined;
-  /** What has come in order, and how much of it the other side knows. */
+  /** Bytes received in order, and how many of them are acknowledged. */
   #received = 0;
   #receivedAcked = 0;
   #isReading = true;
   /** The other side has ended. */
   #hasEnd = false;
-  /** The other side was asked for what is missing from here on. */
+  /** Offset from which missing bytes were last requested. */
   #requestedFrom = -1;
   #isTaken = false;
-  /** So often it was asked since it was heard. */
+  /** Probes since the last message. */
   #unanswered = 0;
-  /** The same since the server said that nobody is there; `undefined`: it does not. */
+  /** Probes since the server reported no subscriber; `undefined`: it has not. */
   #absent: number | undefined;
 
   constructor({
@@ -110,7 +110,7 @@ export class Tunnel extends Duplex {
     this.#timer = setInterval(this.#probe, probeMs);
   }
 
-  /** The other side is there, from now on; `isTaken` where it was heard already, which it is told. */
+  /** Sets the other side. `isTaken`: it has sent already, and gets a probe at once as confirmation. */
   connect(other: string, isTaken: boolean): void {
     this.#other = other;
     this.#isTaken = isTaken;
@@ -124,13 +124,13 @@ export class Tunnel extends Duplex {
     this.#absent = undefined;
   }
 
-  /** Nobody is there: nothing goes to the other side any more, and the stream is destroyed. */
+  /** Gives up the other side: sends nothing more and destroys the stream. */
   abandon(): void {
     this.#other = undefined;
     this.destroy();
   }
 
-  /** Beside the stream, at once, at most once; to another who would be the other side, too. */
+  /** Sends beside the stream, at once, at most once; also to a second candidate for the other side. */
   sendControl(message: object, other = this.#other): void {
     this.#post(tunnelFrame.control, 0, Buffer.from(JSON.stringify(message)), undefined, other);
   }
@@ -142,7 +142,7 @@ export class Tunnel extends Duplex {
     try {
       this.#connection.publish(other, frame, reply === undefined ? undefined : { reply });
     } catch {
-      // the connection is being closed: the next time it is
+      // the connection is closing; the next probe finds it closed
     }
   }
 
@@ -150,7 +150,7 @@ export class Tunnel extends Duplex {
     const max = this.#connection.info?.max_payload ?? Infinity;
     const sizeBytes = Math.min(chunkBytes, max - headroomBytes);
     for (let at = 0; at < bytes.byteLength; at += sizeBytes) {
-      // A copy: whoever wrote it may use its buffer again, and it may be sent again.
+      // A copy: the writer may reuse its buffer, and the bytes may have to be sent again.
       const chunk = Buffer.from(bytes.subarray(at, at + sizeBytes));
       this.#sent.push({ offset: this.#written, bytes: chunk });
       this.#post(tunnelFrame.data, this.#written, chunk);
@@ -200,7 +200,7 @@ export class Tunnel extends Duplex {
     if (this.#absent !== undefined) this.#absent += 1;
     const isAbsent = this.#absent !== undefined && this.#absent > maxAbsent;
     if (isAbsent && this.#hasEnd && this.#onEnd !== undefined) {
-      this.#ended(); // it goes when it has all: only its last word was lost
+      this.#ended(); // the other side ends once it has all bytes: only the last acknowledgement was lost
       return;
     }
     const max = this.#isTaken ? maxUnanswered : maxUntaken;
@@ -230,7 +230,7 @@ export class Tunnel extends Duplex {
     }
   }
 
-  /** What the other side sends; who grants it is no side yet, and is heard here. */
+  /** Returns a frame of the other side. A grant comes from a sender that is no side yet: handled here. */
   #open(data: Uint8Array, subject: string): TunnelFrame | undefined {
     const other = this.#other;
     const openFrom = (sender: string): TunnelFrame =>
@@ -239,7 +239,7 @@ export class Tunnel extends Duplex {
       try {
         return openFrom(other);
       } catch {
-        // where two grant it
+        // not from the accepted side: two nodes granted the request
       }
     }
     const { kind, bytes } = openFrom('');
@@ -299,7 +299,7 @@ export class Tunnel extends Duplex {
       if (this.#requestedFrom !== this.#received) this.#missing();
       return;
     }
-    if (offset < this.#received) return; // sent again, and not needed
+    if (offset < this.#received) return; // repeated bytes
     this.#received += bytes.byteLength;
     this.#isReading = this.push(bytes);
     if (this.#isReading && this.#received - this.#receivedAcked >= ackBytes) this.#acknowledge();
@@ -324,7 +324,7 @@ export class Tunnel extends Duplex {
   }
 }
 
-/** `undefined` for what is no JSON. */
+/** Returns `undefined` for bytes that are no JSON. */
 function parsed(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString());

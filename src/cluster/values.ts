@@ -1,6 +1,6 @@
-// Values on their way through a cluster. A frame brings all that its value needs, because nobody knows who
-// will read it: definitions of functions and classes too, which whoever has them from this sender skips.
-// Shared memory is copied. Not here: what a frame is (protocol.ts).
+// Values on their way through a cluster. The reader of a frame is unknown, so a frame includes all
+// definitions of functions and classes that its value needs. A reader skips those that it has from the same
+// sender. Shared memory is copied. Not here: the layout of frames (protocol.ts).
 
 import { type ByteReader, Codec } from '../channels/index.js';
 import {
@@ -17,11 +17,11 @@ import { refused } from './errors.js';
 import { guarded } from './listen.js';
 import { type FrameDefinition, readDefinitions } from './protocol.js';
 
-/** What waits while a module is loaded that a loop's functions import. */
+/** Limits for frames that wait while a module loads that a loop's functions import. */
 export interface LoadingLimits {
-  /** Then what needs it is refused, and the rest goes on. */
+  /** After this time values that need the module are refused, and the rest continues. */
   readonly loadingMs: number;
-  /** More of one loop are refused. */
+  /** Limits of the waiting frames of one loop; more are refused. */
   readonly frames: number;
   readonly bytes: number;
 }
@@ -55,12 +55,12 @@ function codeRefused(what: string): CodedError {
 export class ClusterValues {
   readonly #exporter: Exporter;
   readonly #codec: Codec;
-  /** Whether code may be sent and taken. */
+  /** True: code may be sent and accepted. */
   readonly #hasSecret: boolean;
 
   readonly #limits: LoadingLimits;
 
-  /** `ownsCode`: what is read was made for this program, see `createExporter`. */
+  /** `ownsCode`: values read here were made for this program, see `createExporter`. */
   constructor(hasSecret: boolean, { limits = defaultLimits, ownsCode = false } = {}) {
     this.#exporter = createExporter({ ownsCode });
     this.#hasSecret = hasSecret;
@@ -78,20 +78,20 @@ export class ClusterValues {
     };
   }
 
-  /** What was thrown, as much of it as can travel. */
+  /** Encodes a thrown error, as much of it as can travel. */
   encodeThrown(error: unknown): EncodedValue {
     const forms = [() => error, () => reduceError(this.#exporter, error)];
     for (const form of forms) {
       try {
         return this.encode(form());
       } catch {
-        // the next one has less in it
+        // the next form contains less
       }
     }
     return this.encode(new Error(messageOf(error)));
   }
 
-  /** For what one sender sends. */
+  /** Returns the reader for the values of one sender. */
   reader(): SenderValues {
     return new SenderValues(this.#exporter, this.#hasSecret, this.#limits);
   }
@@ -101,8 +101,8 @@ interface HeldFrame {
   readonly sizeBytes: number;
   readonly definitions: readonly FrameDefinition[];
   readonly use: () => void;
-  /** Its definitions are known, and perhaps being loaded. */
-  isLearned: boolean;
+  /** True: its definitions are known, and perhaps loading. */
+  isDefined: boolean;
 }
 
 export class SenderValues {
@@ -111,10 +111,10 @@ export class SenderValues {
   readonly #hasSecret: boolean;
   readonly #limits: LoadingLimits;
   readonly #known = new Set<number>();
-  /** What came while modules are loaded, in order. */
+  /** Frames that arrived while modules load, in order. */
   readonly #held: HeldFrame[] = [];
   #heldBytes = 0;
-  /** Then there is a frame that waits for it. */
+  /** Resolves when the modules are loaded; set only while a frame waits for them. */
   #loading: Promise<void> | undefined;
 
   constructor(exporter: Exporter, hasSecret: boolean, limits: LoadingLimits) {
@@ -126,9 +126,9 @@ export class SenderValues {
   }
 
   /**
-   * Calls `use` with what reads the value of a frame: now, or once modules are loaded that it, or one before
-   * it, needs. Throws `CLUSTER_UNSIGNED`, `CLUSTER_REFUSED` where too many wait for that, `TRANSFER_…`,
-   * `CHANNEL_FRAME_CORRUPT`.
+   * Calls `use` with a function that reads the value of a frame: now, or after the modules have loaded that
+   * this frame or an earlier one needs. Throws `CLUSTER_UNSIGNED`, `CLUSTER_REFUSED` when too many frames
+   * wait, `TRANSFER_…`, `CHANNEL_FRAME_CORRUPT`.
    */
   receive(reader: ByteReader, use: (read: () => unknown) => void): void {
     const sizeBytes = reader.limit;
@@ -136,10 +136,10 @@ export class SenderValues {
     if (definitions.length > 0 && !this.#hasSecret) throw codeRefused('a frame');
     const useFrame = (): void => use(() => this.#codec.read(reader));
     const isFirst = this.#held.length === 0;
-    if (isFirst) this.#learn(definitions);
+    if (isFirst) this.#define(definitions);
     else this.#checkRoom(sizeBytes);
     if (isFirst && this.#loading === undefined) useFrame();
-    else this.#hold({ sizeBytes, definitions, use: useFrame, isLearned: isFirst });
+    else this.#hold({ sizeBytes, definitions, use: useFrame, isDefined: isFirst });
   }
 
   #checkRoom(sizeBytes: number): void {
@@ -156,7 +156,7 @@ export class SenderValues {
     this.#heldBytes += frame.sizeBytes;
   }
 
-  #learn(definitions: readonly FrameDefinition[]): void {
+  #define(definitions: readonly FrameDefinition[]): void {
     const loading: Promise<void>[] = [];
     for (const { id, bytes } of definitions) {
       if (this.#known.has(id)) continue;
@@ -167,7 +167,7 @@ export class SenderValues {
     if (loading.length > 0) this.#loading = this.#load(loading);
   }
 
-  /** One that failed is reported by reading what needs it, as is one that comes too late. */
+  /** Waits for modules. A failed or late module is reported by the read of a value that needs it. */
   async #load(loading: readonly Promise<void>[]): Promise<void> {
     const deadlineMs = this.#limits.loadingMs;
     const onDeadline = (): Error =>
@@ -179,25 +179,25 @@ export class SenderValues {
       (error: unknown) => announcements.clusterRefused.publish({ why: messageOf(error) }),
     );
     this.#loading = undefined;
-    this.#goOn();
+    this.#resume();
   }
 
-  #goOn(): void {
+  #resume(): void {
     while (this.#loading === undefined) {
       const [first] = this.#held;
       if (first === undefined) return;
-      if (first.isLearned) {
+      if (first.isDefined) {
         this.#held.shift();
         this.#heldBytes -= first.sizeBytes;
         guarded(first.use);
       } else {
-        first.isLearned = true;
-        guarded(() => this.#learn(first.definitions));
+        first.isDefined = true;
+        guarded(() => this.#define(first.definitions));
       }
     }
   }
 
-  /** Resolves when nothing of what has come waits for modules. */
+  /** Resolves when no received frame waits for modules. */
   async settled(): Promise<void> {
     while (this.#loading !== undefined) await this.#loading;
   }

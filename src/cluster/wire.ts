@@ -1,5 +1,6 @@
-// Frames between one loop and all others of a cluster: written, signed and handed to NATS on one side, read
-// and refused or believed on the other. Not here: which frames there are to send, and what they mean (peer.ts).
+// Frames between one loop and all others of a cluster: written, signed and sent on one side; read,
+// verified, and accepted or refused on the other. Not here: the kinds of frames and their meaning
+// (peer.ts).
 
 import { ByteReader } from '../channels/index.js';
 import { CodedError } from '../errors.js';
@@ -11,23 +12,23 @@ import { type FrameHead, readHead, signatureBytes, stampFrame, writeFrame } from
 import { checkAge, ReplayWindow, type Signer, verified, windowSize } from './signature.js';
 import { ClusterValues, type SenderValues } from './values.js';
 
-/** Loops whose frames are known; without a secret anybody may make up new ones. */
+/** Limit of remembered senders: without a secret anybody may invent new ones. */
 const maxSenders = 4096;
-/** Of a server that has not said it. */
+/** Assumed limit while the server has not sent one. */
 const defaultMaxPayload = 2 ** 20;
 
-/** What is known of a loop that sends. */
+/** State for one sending loop. */
 interface Sender {
   readonly values: SenderValues;
   readonly window: ReplayWindow;
 }
 
 export class ClusterWire {
-  /** There is room again. */
+  /** Called when there is room again. */
   onDrain: () => void = () => {};
-  /** The connection is lost, perhaps with what was on its way. */
+  /** Called when the connection is lost, perhaps with messages on their way. */
   onLost: () => void = () => {};
-  /** The server, some time later, does not permit what was done. */
+  /** Called when the server refuses an operation, some time after it. */
   onError: (error: unknown) => void = () => {};
   readonly #connection: NatsConnection;
   readonly #signer: Signer | undefined;
@@ -38,7 +39,7 @@ export class ClusterWire {
   #lastFrame = 0;
   #maxPayload = defaultMaxPayload;
 
-  /** `sender` names the loop, and no other in the whole cluster: 32 hexadecimal digits. */
+  /** `sender` identifies the loop in the whole cluster: 32 hexadecimal digits. */
   constructor(connection: NatsConnection, signer: Signer | undefined, sender: string) {
     this.#connection = connection;
     this.#signer = signer;
@@ -49,11 +50,11 @@ export class ClusterWire {
     follow(connection, this.#onStatus);
   }
 
-  /** What the client says of its connection. */
+  /** Handles a status of the connection. */
   readonly #onStatus = ({ type, error }: NatsStatus): void => {
     if (type === 'disconnect') {
       announcements.clusterLost.publish({ unconfirmed: this.#outbox.disconnected() });
-      // What is still on its way there may come behind what goes out next: then it is refused.
+      // Messages of the lost connection may arrive after later ones: a jump in numbers makes them refused.
       this.#lastFrame += windowSize;
       this.onLost();
     } else if (type === 'reconnect') {
@@ -66,7 +67,7 @@ export class ClusterWire {
     return this.#connection.isClosed();
   }
 
-  /** There is a connection now. */
+  /** True: there is a connection now. */
   get isConnected(): boolean {
     return this.#outbox.isConnected;
   }
@@ -76,7 +77,7 @@ export class ClusterWire {
   }
 
   /**
-   * Sends a value. `address` is for errors. Throws `BUS_TOO_LARGE`, `BUS_FULL`, `CLUSTER_CLOSED`,
+   * Sends a value. `address` is used in errors only. Throws `BUS_TOO_LARGE`, `BUS_FULL`, `CLUSTER_CLOSED`,
    * `CLUSTER_UNSIGNED`, `TRANSFER_…`.
    */
   post(kind: number, subject: string, value: unknown, reply: string | undefined, address: string) {
@@ -89,14 +90,14 @@ export class ClusterWire {
     this.#outbox.publish(subject, frame, reply);
   }
 
-  /** When it goes out, which may be long after it was posted. */
+  /** Stamps and signs a frame when it is sent, which may be long after it was posted. */
   #finish(subject: string, frame: Buffer, reply: string | undefined): void {
     this.#lastFrame += 1;
     stampFrame(frame, this.#lastFrame, Date.now());
     this.#signer?.sign(frame, targetOf(subject, reply));
   }
 
-  /** Calls `use` with what reads the value, in order; a frame that is refused is told, and gone. */
+  /** Calls `use` with a function that reads the value, in order; a refused frame is announced and dropped. */
   open(message: NatsMessage, use: (head: FrameHead, read: () => unknown) => void): void {
     const { subject, reply, data } = message;
     try {
@@ -114,7 +115,7 @@ export class ClusterWire {
   #senderOf({ sender: id }: FrameHead): Sender {
     const known = this.#senders.get(id);
     if (known !== undefined) {
-      this.#senders.delete(id); // the last one heard is the last to be forgotten
+      this.#senders.delete(id); // moves it to the end: the least recently used sender is forgotten first
       this.#senders.set(id, known);
       return known;
     }
@@ -125,32 +126,32 @@ export class ClusterWire {
     return sender;
   }
 
-  /** Resolves when the server has had everything; where there is none now, at once. */
+  /** Resolves when the server has received everything; at once without a connection. */
   async flush(): Promise<void> {
     if (!this.isClosed) await this.#connection.flush().catch(() => {});
   }
 
-  /** As `flush`, and when all has been taken that was on its way here then. */
+  /** As `flush`, and waits until the messages that were on their way here are handled. */
   async catchUp(): Promise<void> {
     await this.flush();
     await Promise.all([...this.#senders.values()].map(({ values }) => values.settled()));
   }
 
-  /** What was sent goes out first, and what comes until then is taken. */
+  /** Closes after all messages have gone out; messages that arrive until then are handled. */
   async close(): Promise<void> {
-    this.#outbox.hurry();
+    this.#outbox.sendNow();
     if (!this.isClosed) await this.#connection.drain().catch(() => {});
     await this.#connection.close();
   }
 
-  /** The connection is closed for good; what waited for it is lost, and told. */
+  /** Handles the final end of the connection; waiting messages are lost, and announced as such. */
   ended(): void {
     const lost = this.#outbox.close();
     if (lost > 0) announcements.clusterLost.publish({ unconfirmed: lost });
   }
 }
 
-/** A frame is good for the subject to which it was sent, and answers to it for the place that it names. */
+/** Returns the target that a signature covers: the subject, and the reply subject for answers. */
 function targetOf(subject: string, reply: string | undefined): string {
   return `${subject}\0${reply ?? ''}`;
 }

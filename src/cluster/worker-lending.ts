@@ -1,7 +1,7 @@
-// A machine that lends workers to the pools of its cluster. It listens to requests only while a worker is free. A
-// worker is a process as any pool starts it; its socket is joined to a tunnel, and it ends when the pool at the
-// other end is gone. When the machine is to end it asks each pool to take no more of its worker, and the pool lets
-// it go after the tasks that it has. Not here: that end (workers.ts).
+// Grants workers of this machine to the pools of its cluster. It subscribes to requests only while a worker
+// is free. A worker is started as by any pool; its socket is joined to a tunnel, and it ends when the pool
+// at the other end is gone. Before the machine ends, each pool is asked to give its worker no more tasks,
+// and releases it after the current ones. Not here: the pool's side (workers.ts).
 
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -24,33 +24,33 @@ import type { WorkersOptions } from './task-options.js';
 import { Tunnel, tunnelTarget } from './tunnel.js';
 
 const queueGroup = 'nodes';
-/** How long a worker that has ended may take to hand over what it had sent, in ms. */
+/** Time in which the output of an ended worker is still delivered, in ms. */
 const endMs = 3000;
-/** Pools are asked again so often, in ms: a server that is away forgets what it is given. */
+/** Period of repeated `retire` messages, in ms: a server that restarts loses messages. */
 const retireAgainMs = 1000;
 
-/** A worker that is lent. */
+/** A lent worker. */
 interface Lent {
   readonly handle: WorkerHandle;
   readonly granted: WorkerMessage;
   readonly tunnel: Tunnel;
-  /** When the pool asked last. */
+  /** Time of the pool's last request. */
   requestedAt: number;
 }
 
 export class WorkerLending {
   readonly #options: WorkersOptions;
   readonly #slots: Slots;
-  /** By the name of the tunnel. */
+  /** Lent workers by the id of their tunnel. */
   readonly #lent = new Map<string, Lent>();
-  /** Tunnels that have ended, when, and when their pools had asked last. */
+  /** Ended tunnels: when they ended, and the time of their pools' last requests. */
   readonly #over = new Map<string, { readonly since: number; readonly requestedAt: number }>();
   #subscription: NatsSubscription | undefined;
   readonly #drainTimeoutMs: number;
   #closing: Promise<void> | undefined;
   #onEmpty: (() => void) | undefined;
 
-  /** Lends those that are free from now on. */
+  /** Grants free workers from now on. */
   constructor(options: WorkersOptions, slots: Slots, drainTimeoutMs: number) {
     this.#options = options;
     this.#slots = slots;
@@ -59,7 +59,7 @@ export class WorkerLending {
     this.#listen();
   }
 
-  /** Workers that work for a pool now. */
+  /** Number of workers that work for a pool now. */
   get lentWorkers(): number {
     return this.#lent.size;
   }
@@ -68,7 +68,7 @@ export class WorkerLending {
     const { connection, subjects } = this.#options;
     const isFree = this.#closing === undefined && this.#slots.isFree;
     if (!isFree) {
-      this.#subscription?.drain().catch(() => {}); // what is on its way is told that we are busy
+      this.#subscription?.drain().catch(() => {}); // requests on their way are answered with `busy`
       this.#subscription = undefined;
     } else if (!connection.isClosed()) {
       this.#subscription ??= listen(
@@ -82,7 +82,7 @@ export class WorkerLending {
     }
   }
 
-  /** Throws for what asks for no worker. */
+  /** Throws for a message that is no valid request. */
   #receive({ subject, data, reply }: NatsMessage): void {
     const request = parseWorkerRequest(verified(this.#options.signer, data, subject));
     if (Math.abs(Date.now() - request.time) > maxAgeMs)
@@ -91,7 +91,7 @@ export class WorkerLending {
     this.#answer(this.#lend(request, reply), reply);
   }
 
-  /** What the pool hears. */
+  /** Returns the answer to the pool. */
   #lend(request: WorkerRequest, pool: string): WorkerMessage {
     const known = this.#lent.get(request.tunnel);
     if (known !== undefined) {
@@ -117,7 +117,7 @@ export class WorkerLending {
       const granted = { type: 'granted', subject: own, pid, host: hostname() } as const;
       this.#lent.set(request.tunnel, { handle, granted, tunnel, requestedAt: request.time });
       this.#slots.take();
-      pipe.on('error', () => {}); // its process has ended, which is told
+      pipe.on('error', () => {}); // the process has ended, and the `exit` message follows
       tunnel.on('error', () => handle.kill());
       pipe.pipe(tunnel).pipe(pipe);
       tunnel.connect(pool, false);
@@ -131,7 +131,9 @@ export class WorkerLending {
     }
   }
 
-  /** Its worker has ended: who asks again is the pool, which had not taken it, only if it asks later. */
+  /**
+   * Returns true for a repeated request after its worker has ended; a pool without one sends a later time.
+   */
   #isOld({ tunnel, time }: WorkerRequest): boolean {
     const now = Date.now();
     for (const [old, { since }] of this.#over) {
@@ -156,22 +158,24 @@ export class WorkerLending {
     try {
       connection.publish(pool, frame);
     } catch {
-      // the connection is being closed
+      // the connection is closing
     }
   }
 
-  /** The worker has ended, and another may be lent. */
+  /** Frees the slot of an ended worker. */
   #returned(name: string): void {
     const lent = this.#lent.get(name);
     this.#lent.delete(name);
     this.#over.set(name, { since: Date.now(), requestedAt: lent?.requestedAt ?? Infinity });
-    // What it had sent last is still to be acknowledged.
+    // The last bytes of the worker are still to be acknowledged.
     setTimeout(() => lent?.tunnel.destroy(), endMs).unref();
     this.#slots.giveBack();
     if (this.#lent.size === 0) this.#onEmpty?.();
   }
 
-  /** Lends no more; resolves when its workers have ended, each after the tasks that it has, or at the deadline. */
+  /**
+   * Stops granting; resolves when the workers have ended, each after its current tasks or at the deadline.
+   */
   close(): Promise<void> {
     if (this.#closing === undefined) {
       const { promise, resolve } = defer<void>();
@@ -206,7 +210,7 @@ export class WorkerLending {
     for (const { handle } of this.#lent.values()) handle.kill();
   }
 
-  /** As `close()`, with the workers ended at once, whatever they do. */
+  /** As `close()`, but ends the workers at once, during their tasks. */
   destroy(): Promise<void> {
     const closed = this.close();
     this.#killAll();

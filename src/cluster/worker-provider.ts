@@ -1,5 +1,5 @@
-// A machine that works for its cluster: `manycore worker`. Its workers are lent to pools, and where it takes
-// durable tasks those have the same ones. Not here: how (worker-lending.ts, task-runner.ts).
+// A machine that works for its cluster: `manycore worker`. Its workers are granted to pools or run durable
+// tasks. Not here: how (worker-lending.ts, task-runner.ts).
 
 import type { Slots } from './slots.js';
 import type { WorkersOptions } from './task-options.js';
@@ -8,12 +8,12 @@ import { WorkerLending } from './worker-lending.js';
 
 export interface WorkerProviderParts {
   readonly slots: Slots;
-  /** `undefined`: its workers are for durable tasks alone. */
+  /** `undefined`: the workers are for durable tasks only. */
   readonly lending: WorkersOptions | undefined;
-  /** `undefined`: it takes none. */
+  /** `undefined`: takes no durable tasks. */
   readonly tasks: TaskRunner | undefined;
   readonly drainTimeoutMs: number;
-  /** Its workers have ended. */
+  /** Called when the workers have ended. */
   readonly onClosed: () => void;
 }
 
@@ -24,7 +24,7 @@ export class WorkerProvider implements AsyncDisposable {
   readonly #drainTimeoutMs: number;
   readonly #onClosed: () => void;
 
-  /** @internal Begins to lend. */
+  /** @internal Starts granting workers. */
   constructor({ slots, lending, tasks, drainTimeoutMs, onClosed }: WorkerProviderParts) {
     this.#slots = slots;
     this.#lending = lending && new WorkerLending(lending, slots, drainTimeoutMs);
@@ -33,28 +33,31 @@ export class WorkerProvider implements AsyncDisposable {
     this.#onClosed = onClosed;
   }
 
-  /** Workers that work for a pool now. */
+  /** Number of workers that work for a pool now. */
   get lentWorkers(): number {
     return this.#lending?.lentWorkers ?? 0;
   }
 
-  /** Durable tasks that run now. */
+  /** Number of durable tasks that run now. */
   get runningTasks(): number {
     return this.#tasks?.running ?? 0;
   }
 
-  /** As many as there are. */
+  /** Number of workers in all. */
   get workers(): number {
     return this.#slots.count;
   }
 
-  /** Takes nothing more; resolves when its workers have ended, each after what it does, or at the deadline. */
+  /**
+   * Stops taking work; resolves when the workers have ended, each after its current task or at the
+   * deadline.
+   */
   async close(): Promise<void> {
     await Promise.all([this.#lending?.close(), this.#tasks?.close(this.#drainTimeoutMs)]);
     this.#onClosed();
   }
 
-  /** As `close()`, with the workers ended at once: durable tasks are done by others. */
+  /** As `close()`, but ends the workers at once: other nodes run their durable tasks. */
   async destroy(): Promise<void> {
     await Promise.all([this.#lending?.destroy(), this.#tasks?.close(0)]);
     this.#onClosed();

@@ -1,6 +1,7 @@
-// Workers on other machines, as a pool sees them: it asks those that have any, one request after the other;
-// who grants one starts a process there, and a tunnel stands for its socket. Those who have none free hear
-// nothing, so a busy machine gets nothing. Not here: their side (worker-provider.ts), the bytes between (tunnel.ts).
+// Workers on other machines as a pool sees them. The pool sends one request after the other to nodes with
+// free workers; a node that grants one starts a process, and a tunnel replaces its socket. Nodes without
+// free workers are not subscribed, so a busy machine gets no requests. Not here: the nodes' side
+// (worker-provider.ts), the bytes between (tunnel.ts).
 
 import { randomBytes } from 'node:crypto';
 import type { AnyFunction } from '../context/index.js';
@@ -24,18 +25,18 @@ import { checkOpen, requireSigner, type TaskOptions, type WorkersOptions } from 
 import { Tunnel } from './tunnel.js';
 
 const noWorker: ErrorCode = 'CLUSTER_NO_WORKER';
-/** After a request that nobody could grant, and after one that nobody answered, in ms. */
+/** Delay after a request that no node could grant, and after one without an answer, in ms. */
 const retryMs = 250;
 const answerMs = 3000;
-/** When nobody has granted a first worker after so long, it is said, in ms. */
+/** Time without a first worker after which a warning is emitted, in ms. */
 const quietMs = 5000;
-/** A worker that is to end, and of which nothing is heard, counts as ended after so long, in ms. */
+/** Time without a message after which a worker that has to end counts as ended, in ms. */
 const endMs = 5000;
 
 export class ClusterWorkers implements RemoteWorkers {
   readonly #options: TaskOptions;
   readonly #durable: DurableTasks;
-  /** Places that were asked for, and are not granted yet. */
+  /** Requested workers that are not granted yet. */
   readonly #waiting: ClusterWorker[] = [];
   #timer: NodeJS.Timeout | undefined;
   #quiet: NodeJS.Timeout | undefined;
@@ -78,7 +79,7 @@ export class ClusterWorkers implements RemoteWorkers {
     return worker;
   }
 
-  /** Whoever forgot the nodes would wait without a word. */
+  /** Warns when no worker comes: without nodes the pool would wait silently. */
   #warn(): void {
     if (this.#wasGranted || this.#waiting.length === 0) return;
     process.emitWarning(
@@ -99,7 +100,7 @@ export class ClusterWorkers implements RemoteWorkers {
     this.#timer = setTimeout(() => this.#requestFirst(), delayMs);
   }
 
-  /** It waits no more. */
+  /** Removes a worker that waits no more. */
   #over(worker: ClusterWorker): void {
     const at = this.#waiting.indexOf(worker);
     if (at < 0) return;
@@ -112,12 +113,12 @@ export class ClusterWorkers implements RemoteWorkers {
 
 interface ClusterWorkerEvents {
   readonly onGranted: () => void;
-  /** Nobody has a worker that is free. */
+  /** Called when no node has a free worker. */
   readonly onNobody: () => void;
   readonly onEnd: () => void;
 }
 
-/** A worker on another machine, which to its pool is a process. */
+/** A worker on another machine; for its pool it is a process. */
 class ClusterWorker implements WorkerHandle {
   readonly kind = 'process';
   readonly pipe: Tunnel;
@@ -128,7 +129,7 @@ class ClusterWorker implements WorkerHandle {
   readonly #own: string;
   readonly #request: Omit<WorkerRequest, 'time'>;
   readonly #events: ClusterWorkerEvents;
-  /** Where the worker is. */
+  /** Subject of the worker's end. */
   #other: string | undefined;
   #hasEnded = false;
 
@@ -162,11 +163,11 @@ class ClusterWorker implements WorkerHandle {
       },
     });
     this.pipe.on('error', (error) => this.#end({ exitCode: null, signal: null, error }));
-    // Both sides have said goodbye: what becomes of the process is not ours to know.
+    // Both sides have ended the stream: the fate of the process is unknown here.
     this.pipe.on('close', () => this.#end({ exitCode: 0, signal: null, error: undefined }));
   }
 
-  /** It will come, when somebody has a worker that is free. */
+  /** True until a node grants a worker. */
   get isWaiting(): boolean {
     return this.pid === undefined;
   }
@@ -178,7 +179,7 @@ class ClusterWorker implements WorkerHandle {
     try {
       connection.publish(subjects.workers, request, { reply: this.#own });
     } catch {
-      // the connection is being closed, which ends the tunnel
+      // the connection is closing, which ends the tunnel
     }
   }
 
@@ -187,7 +188,7 @@ class ClusterWorker implements WorkerHandle {
     switch (message?.type) {
       case 'granted':
         if (!this.isWaiting) {
-          // The request was repeated, and another answers it, too: it may take its worker back.
+          // A repeated request was granted a second time: that node may reclaim its worker.
           if (message.subject !== this.#other) this.#send({ type: 'refuse' }, message.subject);
           break;
         }
@@ -238,7 +239,7 @@ class ClusterWorker implements WorkerHandle {
     setTimeout(lost, endMs).unref();
   }
 
-  /** The connection keeps the event loop alive. */
+  /** Empty: the connection keeps the event loop alive. */
   ref(): void {}
 
   #end(exit: WorkerExit): void {

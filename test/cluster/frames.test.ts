@@ -245,7 +245,7 @@ test('what waits for a connection is finished when it goes out', () => {
   outbox.publish('second', Buffer.alloc(1));
   assert.deepEqual([gone, finished], [['first'], ['first']]);
   outbox.reconnected();
-  outbox.hurry();
+  outbox.sendNow();
   assert.deepEqual(
     [gone, finished],
     [
