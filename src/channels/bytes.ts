@@ -1,6 +1,6 @@
-// Cursors over bytes: what every frame is written with and read by, on all channels. Plain classes
-// with the same fields in the same order, so that V8 keeps one shape for each: this is the hottest
-// code of the package (bench/cases/throughput). Multi-byte numbers are little-endian, unaligned.
+// Cursors over bytes: every frame on every channel is written with one and read with one. Plain classes with
+// the same fields in the same order, so that V8 keeps one shape for each: this is the hottest code of the
+// package (bench/cases/throughput). Multi-byte numbers are little-endian, unaligned.
 // Not here: what the bytes mean (codec/), where they go (shm/, socket/, memory/).
 
 import { CodedError } from '../errors.js';
@@ -8,7 +8,7 @@ import { messageOf } from '../internal/index.js';
 
 const growthFactor = 2;
 
-/** In all versions of Node, not in its types: `toString` and `write` cost half as much again. */
+/** Methods in all versions of Node but not in its types: `toString` and `write` cost half as much again. */
 interface FastStrings {
   latin1Slice(start: number, end: number): string;
   ucs2Slice(start: number, end: number): string;
@@ -21,15 +21,15 @@ function hasFastStrings(bytes: Buffer): bytes is FrameBytes {
   return 'latin1Slice' in bytes && 'ucs2Slice' in bytes && 'utf8Write' in bytes;
 }
 
-/** `bytes` as a frame's. Throws `INTERNAL_STATE` where there is no such buffer. */
+/** Returns `bytes` with these methods. Throws `INTERNAL_STATE` where the runtime has none. */
 export function frameBytes(bytes: Buffer): FrameBytes {
   if (hasFastStrings(bytes)) return bytes;
   throw new CodedError('INTERNAL_STATE', 'this runtime is not Node: its buffers lack latin1Slice');
 }
 
 /**
- * Throws `INTERNAL_STATE` where the program has replaced `Buffer.from` by something else: every frame would be
- * wrong. One that gives the same is fine.
+ * Throws `INTERNAL_STATE` where the program has replaced `Buffer.from` by something that behaves differently:
+ * every frame would be wrong.
  */
 export function checkBuffers(): void {
   const memory = new Uint8Array([1, 2, 3]).buffer;
@@ -48,9 +48,9 @@ export function checkBuffers(): void {
 }
 
 /**
- * Writes at `position`, never at or past `limit`. Bytes of a fixed writer (a ring) end at `limit`: a
- * write that does not fit sets `overflowed`, writes nothing, and later writes are ignored too; the
- * owner looks once, at the end. A growing writer (heap) enlarges its buffer instead.
+ * Writes at `position`, never at or past `limit`. Bytes of a fixed writer (a ring) end at `limit`: a write
+ * that does not fit sets `overflowed`, writes nothing, and later writes are ignored too; the owner checks
+ * once, at the end. A growing writer (heap) enlarges its buffer instead.
  */
 export class ByteWriter {
   bytes: FrameBytes;

@@ -18,7 +18,7 @@ const queueLimitBytes = 4 * 1024 * 1024;
 const drainedBytes = queueLimitBytes / 2;
 const maxSpareBuffers = 4;
 
-/** Carries bytes to the peer. It starts to call its channel after it was given to it. */
+/** Carries bytes to the peer. It calls the listener only after its constructor has returned. */
 export interface Carrier {
   /** Bytes handed over that may still wait in this process. */
   readonly queuedBytes: number;
@@ -26,22 +26,22 @@ export interface Carrier {
   write(bytes: Buffer, giveBack: (bytes: Buffer) => void): void;
   ref(): void;
   unref(): void;
-  /** Both sides said goodbye: let go once all is out. */
+  /** Both sides have said goodbye: closes once everything is out. */
   end(): void;
-  /** Let go at once. May be called again. */
+  /** Closes at once. May be called again. */
   destroy(): void;
 }
 
-/** What a carrier calls, always from the event loop. */
+/** The channel, as its carrier calls it, always from the event loop. */
 export interface CarrierListener {
   onBytes(piece: Buffer): void;
   /** `queuedBytes` is less than it was. */
   onRoom(): void;
-  /** No more bytes will come: the end, or a failure; a CodedError is told as it is. */
+  /** No more bytes will come: the end, or a failure; a CodedError is passed on unchanged. */
   onEnd(cause: Error | undefined): void;
 }
 
-/** A listener's error is the process's, not the channel's: raised when the work in hand is done. */
+/** Raises a listener's error in the process, once the current work is done: the channel goes on. */
 function raiseLater(error: unknown): void {
   nextTick(() => {
     throw error;
@@ -62,7 +62,7 @@ export class FramedChannel implements Channel {
   receivedBytes: number;
   #handedOverBytes: number;
   #willFlush: boolean;
-  /** Inside a body writer: it must not send. */
+  /** True while a body writer runs, which must not send. */
   #isWriting: boolean;
   #wantsDrain: boolean;
   #saidGoodbye: boolean;

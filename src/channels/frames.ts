@@ -1,6 +1,6 @@
-// Frames in a byte stream: what the socket and the memory channel have in common. A frame is a
-// header, [u32 body size][i32 kind][i32 task][i32 target], and its body. A size that no body can have
-// marks the orderly end, so that no number of the caller's is taken from it.
+// Frames in a byte stream, as the socket and the memory channel share them. A frame is a header, [u32 body
+// size][i32 kind][i32 task][i32 target], and its body. A size that no body can have marks the orderly end, so
+// that no number of the caller's is taken from it.
 // Not here: streams and ports (socket/, memory/), when to write and whom to call (framed.ts).
 
 import { CodedError } from '../errors.js';
@@ -8,12 +8,12 @@ import { ByteReader, ByteWriter, frameBytes } from './bytes.js';
 import type { BodyWriter, FrameListener } from './types.js';
 
 const headerBytes = 16;
-/** Largest body that can be: what Node can hold in one buffer everywhere, less a page. */
+/** Largest body: as much as one buffer of Node can hold everywhere, less a page. */
 const maxBodyBytes = 0x7fff_f000;
 const goodbyeMark = 0xffff_ffff;
 const goodbyeRest = Buffer.alloc(headerBytes - 4);
 
-/** Frames that were written and not handed over yet, one after the other. */
+/** Frames that were written and not yet handed over, one after the other. */
 export class FrameBatch {
   readonly writer: ByteWriter;
 
@@ -21,7 +21,7 @@ export class FrameBatch {
     this.writer = new ByteWriter(buffer, true);
   }
 
-  /** Bytes in it; 0: nothing to hand over. */
+  /** Bytes in the batch; 0: nothing to hand over. */
   get sizeBytes(): number {
     return this.writer.position;
   }
@@ -46,13 +46,13 @@ export class FrameBatch {
     return true;
   }
 
-  /** Nothing follows from this side. */
+  /** Adds the mark that nothing follows from this side. */
   addGoodbye(): void {
     this.writer.u32(goodbyeMark);
     this.writer.raw(goodbyeRest);
   }
 
-  /** The bytes so far; the batch is then empty, and its buffer is the caller's. */
+  /** Returns the bytes so far; the batch is then empty, and its buffer is the caller's. */
   take(next: Buffer): Buffer {
     const writer = this.writer;
     const taken = writer.bytes.subarray(0, writer.position);
@@ -63,21 +63,21 @@ export class FrameBatch {
   }
 }
 
-/** What a parser tells its owner. None may throw. */
+/** A parser's owner. Its methods must not throw. */
 export interface FrameSink {
   onFrame: FrameListener;
   onGoodbye: () => void;
 }
 
 /**
- * Takes a stream in pieces that may end anywhere. Frames that lie whole in a piece are read where
- * they are; a body that spans pieces is gathered in one buffer of its exact size.
+ * Takes a stream in pieces that may end anywhere. Frames that lie whole in a piece are read in place; a body
+ * that spans pieces is gathered in one buffer of its exact size.
  */
 export class FrameParser {
   readonly #sink: FrameSink;
   readonly #maxBodyBytes: number;
   readonly #reader: ByteReader;
-  /** A header in parts: how many of its bytes are there. */
+  /** A header in parts, and the number of its bytes that are there. */
   readonly #header: Buffer;
   readonly #headerView: DataView;
   #headerSize: number;
@@ -99,13 +99,13 @@ export class FrameParser {
     this.#isStopped = false;
   }
 
-  /** From now on bytes are ignored, also the rest of the piece in hand. */
+  /** Ignores all further bytes, also the rest of the current piece. */
   stop(): void {
     this.#isStopped = true;
     this.#body = undefined;
   }
 
-  /** Tells the sink of each frame that is now complete. Throws CHANNEL_FRAME_CORRUPT. */
+  /** Calls the sink for each frame that is now complete. Throws CHANNEL_FRAME_CORRUPT. */
   push(piece: Buffer): void {
     if (this.#isStopped) return;
     let position = 0;

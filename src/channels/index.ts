@@ -51,8 +51,8 @@ export interface OfferOptions {
 }
 
 /**
- * The parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here, INTERNAL_STATE
- * when no channel can.
+ * Makes the parent's half of a new channel. Throws CHANNEL_UNAVAILABLE when this kind cannot work here,
+ * INTERNAL_STATE when no channel can.
  */
 export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelOffer {
   checkBuffers();
@@ -63,7 +63,7 @@ export function offerChannel(kind: ChannelKind, options: OfferOptions): ChannelO
   throw new CodedError('CHANNEL_UNAVAILABLE', message);
 }
 
-/** The worker's half. Throws WORKER_PROTOCOL for what is no ticket, CHANNEL_UNAVAILABLE. */
+/** Makes the worker's half. Throws WORKER_PROTOCOL for an invalid ticket, CHANNEL_UNAVAILABLE. */
 export function acceptChannel(ticket: unknown): ChannelEnd {
   const parsed = parseTicket(ticket);
   switch (parsed.kind) {

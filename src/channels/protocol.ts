@@ -7,7 +7,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** Throws WORKER_PROTOCOL. What an `shm` ticket holds is for shm/ to check. */
+/** Throws WORKER_PROTOCOL. The fields of an `shm` ticket are checked in shm/. */
 export function parseTicket(ticket: unknown): ChannelTicket {
   if (isObject(ticket)) {
     if (ticket.kind === 'socket') return { kind: 'socket' };

@@ -1,5 +1,5 @@
-// What a channel is: a two-way path for frames between this thread and one worker. Three kinds keep
-// the same contract (shm, socket, memory); test/conformance/channel.ts runs on each of them.
+// The contract of a channel: a two-way path for frames between this thread and one worker. Three kinds keep
+// it (shm, socket, memory); test/conformance/channel.ts runs on each of them.
 // Not here: what a frame's body means (codec/), who starts the other side (worker/).
 
 import type { Duplex } from 'node:stream';
@@ -12,8 +12,8 @@ export type ChannelKind = 'shm' | 'socket' | 'memory';
 export type BodyWriter<T> = (writer: ByteWriter, value: T) => boolean;
 
 /**
- * What became of a frame: `sent`: whole, in order; `full`: nothing was written, `onDrain` follows;
- * `refused`: the body writer said false, nothing was written; `closed`: nothing was written.
+ * Outcome of a send. `sent`: whole, in order; `full`: nothing was written, `onDrain` follows; `refused`: the
+ * body writer returned false, nothing was written; `closed`: nothing was written.
  */
 export type SendOutcome = 'sent' | 'full' | 'refused' | 'closed';
 
@@ -40,12 +40,12 @@ export type FrameListener = (kind: number, task: number, target: number, body: B
  */
 export interface Channel {
   readonly kind: ChannelKind;
-  /** Of the frames so far, as they travel: headers are in it, what lies in blocks that they refer to is not. */
+  /** Bytes of the frames so far, with headers, without the blocks that they refer to. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
   onFrame: FrameListener;
   onDrain: () => void;
-  /** Called once, when nothing more will arrive; `error` says why when it was not an orderly close. */
+  /** Called once, when nothing more will arrive; `error` is set when it was not an orderly close. */
   onClose: (error: Error | undefined) => void;
   trySend<T>(
     kind: number,
@@ -61,8 +61,8 @@ export interface Channel {
 }
 
 /**
- * Words that both ends can change at once, one per task in flight: how a task that was sent ahead is
- * taken back. Only channels over shared memory have them. A slot is an index into `[0, slotCount)`.
+ * Words that both ends can change at once, one per task in flight, to reclaim a task that was sent ahead.
+ * Only channels over shared memory have them. A slot is an index into `[0, slotCount)`.
  */
 export interface Claims {
   readonly slotCount: number;
@@ -82,7 +82,7 @@ export interface Claims {
 
 /** A piece of shared memory, named by numbers that mean the same in every process. */
 export interface Block {
-  /** Whose part of the arena: 0 is the process that made it, others have numbers of their own. */
+  /** The part of the arena: 0 is that of the process that made it, others have numbers of their own. */
   readonly owner: number;
   /** Offset inside that part, in bytes; a multiple of the page size. */
   readonly offset: number;
@@ -90,38 +90,41 @@ export interface Block {
 }
 
 /**
- * Shared memory for payloads, as one channel uses it. Blocks are freed by their owner alone, when nobody
- * holds them: the owner holds while it may still send, a peer holds from the moment a reference was sent
- * to it until it says `release`.
+ * Shared memory for payloads, as one channel uses it. Only its owner frees a block, when nothing holds it any
+ * more. The owner holds it while it may still send it. A peer holds it from the moment a reference was sent
+ * to it until its `release` arrives.
  */
 export interface BlockStore {
   /** Smallest payload that is worth a block, in bytes. */
   readonly thresholdBytes: number;
   /**
-   * A block with the bytes of `view`, held once for the caller: the block itself when `view` lies in
-   * one made by `allocate` or `borrow`-ed as shared (nothing is copied), else a copy. `undefined`
-   * when no shared memory is left: send the bytes inline.
+   * Returns a block with the bytes of `view`, held once for the caller. Nothing is copied when `view` lies in
+   * a block of `allocate`, or one `borrow`-ed as shared. Returns `undefined` when no shared memory is left:
+   * send the bytes inline.
    */
   place(view: Uint8Array): Block | undefined;
-  /** Memory that passes without a copy, in both directions; freed when no view is reachable. */
+  /** Returns memory that passes without a copy, in both directions; freed when no view is reachable. */
   allocate(sizeBytes: number): ArrayBuffer;
-  /** The block of such memory; `undefined` for any other. Nobody holds it for this. */
+  /** Returns the block of such memory, without a hold; `undefined` for any other. */
   sharedBlock(buffer: ArrayBufferLike): Block | undefined;
   /** Holds a block that is in use once more for the caller. */
   hold(block: Block): void;
   /** Gives up the hold of `place` or `hold`. */
   release(block: Block): void;
-  /** A reference to `block` was sent to the peer. Throws `OPTION_INVALID` in a store of no channel. */
+  /**
+   * Counts a reference to `block` that was sent to the peer. Throws `OPTION_INVALID` in a store without a
+   * channel.
+   */
   lend(block: Block): void;
-  /** The peer says that it holds `count` references less; or, by `returnAll`, that it is gone. */
+  /** The peer holds `count` references less; or, with `returnAll`, the peer is gone. */
   takeBack(block: Block, count: number): void;
   returnAll(): void;
   /**
-   * The memory of a block that the peer lent. When it is not held here any more, `onUnused` is called
+   * Returns the memory of a block that the peer lent. When it is not held here any more, `onUnused` is called
    * with the number of references received, to be sent to the peer.
    */
   borrow(block: Block, isShared: boolean): ArrayBuffer;
-  /** All that was borrowed so far. */
+  /** Bytes borrowed so far. */
   readonly borrowedBytes: number;
   onUnused: (block: Block, count: number) => void;
 }
@@ -145,7 +148,7 @@ export interface RefTransfer {
   finishReading(): void;
 }
 
-/** What a worker needs to find its end of the channel: plain data, sent as JSON or as `workerData`. */
+/** The worker's way to its end of the channel: plain data, sent as JSON or as `workerData`. */
 export type ChannelTicket =
   | { readonly kind: 'socket' }
   | { readonly kind: 'memory'; readonly port: MessagePort }
@@ -164,12 +167,12 @@ export interface ChannelOffer {
   discard(): void;
 }
 
-/** A channel with what only shared memory can give; all are `undefined` on `socket` and `memory`. */
+/** A channel with the extras of shared memory; all are `undefined` on `socket` and `memory`. */
 export interface ChannelEnd {
   readonly channel: Channel;
   readonly claims: Claims | undefined;
   readonly blocks: BlockStore | undefined;
   readonly refTransfer?: RefTransfer | undefined;
-  /** The peer's process is known to have ended: what it sent is read, then `onClose` comes. */
+  /** To be called when the peer's process has ended: reads what it sent, then calls `onClose`. */
   readonly peerExited?: () => void;
 }

@@ -1,5 +1,5 @@
-// Messages as JSON in frames of a channel, for what is said seldom (a process starts, a program listens,
-// a server drains): it may be slow and easy to read. Not here: what the messages say.
+// Messages as JSON in frames of a channel, for rare events (a process starts, a program listens, a server
+// drains): it may be slow and easy to read. Not here: the messages.
 
 import { CodedError, hasCode } from '../errors.js';
 import { jsonOf } from '../internal/index.js';
@@ -13,7 +13,7 @@ function write(writer: ByteWriter, bytes: Uint8Array): boolean {
   return true;
 }
 
-/** `undefined` for what is no JSON: whoever reads messages refuses that. */
+/** Returns `undefined` for invalid JSON, which the message parsers refuse. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -24,9 +24,9 @@ function parsed(text: string): unknown {
 
 /** One end. It keeps the event loop alive until `close`, `unref` or the peer's end. */
 export class Wire<Message extends object> {
-  /** Set both before the event loop's next turn. */
+  /** Both are to be set before the event loop's next turn. */
   onMessage: (message: unknown) => void = () => {};
-  /** Nothing more will come; with an error, what came last was no frame. */
+  /** Nothing more will come; with an error, the last bytes were no frame. */
   onClose: (error?: Error) => void = () => {};
   readonly #channel: Channel;
   readonly #outbox: Uint8Array[] = [];
@@ -43,7 +43,7 @@ export class Wire<Message extends object> {
     channel.ref();
   }
 
-  /** Sends; to a peer that is gone nothing is sent, and `onClose` has said so or will. */
+  /** Sends, or does nothing when the peer is gone: `onClose` reports that. */
   post(message: Message): void {
     this.#outbox.push(Buffer.from(jsonOf(message)));
     this.#flush();

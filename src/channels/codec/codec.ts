@@ -1,5 +1,5 @@
-// Values in frames: the fast format for plain data, and a way out for all other values, which the
-// worker layer supplies. One codec per channel for sending and reading; one without a channel for `pack`.
+// Values in frames: the fast format for plain data, and an exit to the worker layer's slow codec for all
+// other values. One codec per channel for sending and reading; one without a channel for `pack`.
 // Not here: what can travel at all and in what bytes (the slow codec: context/).
 
 import { ownOf, type Parcel } from '../../internal/index.js';
@@ -14,11 +14,11 @@ export interface Encoded {
   readonly bytes: Uint8Array;
   readonly definitions: readonly number[];
   readonly blocks: readonly Block[];
-  /** What the bytes need beside them. */
+  /** Values to be posted beside the bytes. */
   readonly parcel?: Parcel | undefined;
 }
 
-/** What encodes values that are not plain data. Either function may throw: `TRANSFER_…`. */
+/** Encodes values that are not plain data. Either function may throw: `TRANSFER_…`. */
 export interface SlowCodec {
   encode(value: unknown): Encoded;
   decode(bytes: Uint8Array): unknown;
@@ -27,7 +27,7 @@ export interface SlowCodec {
 /** A value at one moment, for any peer. `blocks` are held until `Codec.release`. */
 export interface Packed {
   readonly bytes: Uint8Array;
-  /** What the peer must know before it reads this (context/); empty for plain data. */
+  /** Definitions that the peer must have before it reads this (context/); empty for plain data. */
   readonly definitions: readonly number[];
   /** To be lent to each peer that this is sent to: `lend` of its channel's `BlockStore`. */
   readonly blocks: readonly Block[];
@@ -36,10 +36,10 @@ export interface Packed {
 }
 
 export interface CodecOptions {
-  /** Of the channel; a codec with those of no channel can only pack and read. */
+  /** Blocks of the channel; a codec with those of no channel can only pack and read. */
   readonly blocks: BlockStore | undefined;
   readonly slow: SlowCodec;
-  /** Smallest copy that goes into a block; `Infinity`: none does. Absent: what `blocks` says. */
+  /** Smallest copy that goes into a block; `Infinity`: none does. Absent: the limit of `blocks`. */
   readonly thresholdBytes?: number;
 }
 
@@ -91,7 +91,7 @@ export class Codec {
     this.#lent = noBlocks;
   }
 
-  /** `value` as it is now. Throws what the slow codec throws. */
+  /** Packs `value` as it is now. Throws what the slow codec throws. */
   pack(value: unknown): Packed {
     // Taken while in use: a getter may pack as well.
     const writer = this.#packWriter ?? ByteWriter.growing();
@@ -106,7 +106,7 @@ export class Codec {
     return { bytes, definitions: [], blocks, parcel: undefined };
   }
 
-  /** `value` by the slow codec, whatever it is. Throws what that throws. */
+  /** Packs `value` by the slow codec, whatever it is. Throws what that throws. */
   packSlowly(value: unknown): Packed {
     const slow = this.#slow.encode(value);
     const bytes = Buffer.allocUnsafeSlow(5 + slow.bytes.byteLength);
@@ -123,20 +123,20 @@ export class Codec {
     return true;
   }
 
-  /** Gives up the blocks of a packed value: nobody will be sent it again. Once per `Packed`. */
+  /** Gives up the blocks of a packed value: it will not be sent again. Once per `Packed`. */
   release(packed: Packed): void {
     for (const block of packed.blocks) this.#blocks?.release(block);
   }
 
-  /** The next value. Input: throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
+  /** Reads the next value. Input: throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
   read(reader: ByteReader): unknown {
     return this.#reader.read(reader, 0);
   }
 }
 
 /**
- * Whether nobody can change any of these before they are written: they need no snapshot, and
- * `tryWrite` takes them. A symbol cannot change either, but the slow codec writes it.
+ * True: no code can change any of these before they are written, so they need no snapshot, and `tryWrite`
+ * takes them. A symbol cannot change either, but the slow codec writes it.
  */
 export function isImmutable(values: readonly unknown[]): boolean {
   for (const value of values) {

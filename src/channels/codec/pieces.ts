@@ -1,5 +1,5 @@
-// The memory that one value has shown so far: two views of the same bytes must stay two views of the
-// same bytes, which the slow codec sees to. Not here: what is written of a view (write.ts).
+// The memory that one value has shown so far: two views of the same bytes must stay two views of the same
+// bytes, which only the slow codec ensures. Not here: how a view is written (write.ts).
 
 /** Pieces that are compared one by one. */
 const listSize = 32;

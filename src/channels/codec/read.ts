@@ -1,6 +1,6 @@
-// Reads what write.ts wrote. The bytes are input from another process, maybe in memory that it can
-// still change: every tag, length, count and depth is checked, each is read once, and what is wrong
-// ends in CHANNEL_FRAME_CORRUPT, never in a crash or in memory taken for a forged count.
+// Reads what write.ts wrote. The bytes are input from another process, maybe in memory that it can still
+// change: every tag, length, count and depth is checked, and each is read once. A wrong one ends in
+// CHANNEL_FRAME_CORRUPT, never in a crash or in memory taken for a forged count.
 // Not here: the format (tags.ts), objects that come often (shapes.ts).
 
 import { CodedError } from '../../errors.js';
@@ -30,11 +30,11 @@ import {
 } from './tags.js';
 import { makeView, VIEW_BUFFER } from './views.js';
 
-/** Keys of up to so many bytes are looked up as a shape; larger objects are used as dictionaries. */
+/** Keys of up to so many bytes use the shape table; larger objects are used as dictionaries. */
 const maxShapeBytes = 1024;
 /** Smaller buffers may share a pool, as `Buffer.from` does, in bytes. */
 const pooledBytes = 1024;
-/** V8 makes none of more bits than 2^30; the sign counts as well. */
+/** V8's limit is 2^30 bits; the sign counts as well. */
 const maxBigIntDigits = 2 ** 28 + 1;
 const bigIntDigits = /^-?[0-9a-f]+$/;
 
@@ -56,7 +56,7 @@ export class ValueReader {
     this.#readValue = (reader, depth) => this.read(reader, depth);
   }
 
-  /** The next value. Throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
+  /** Reads the next value. Throws CHANNEL_FRAME_CORRUPT, or what the slow codec throws. */
   read(reader: ByteReader, depth: number): unknown {
     const tag = reader.u8();
     switch (tag) {
@@ -117,7 +117,7 @@ export class ValueReader {
     }
     const object: Record<string, unknown> = {};
     for (const key of splitKeys(reader, keyBytes)) {
-      // Inherited are `__proto__`, and what whoever changed Object.prototype put there.
+      // Inherited: `__proto__`, and properties that a program has added to Object.prototype.
       if (key in object) defineField(object, key, this.read(reader, depth));
       else object[key] = this.read(reader, depth);
     }
@@ -149,7 +149,7 @@ function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw corrupt(`values are nested deeper than ${MAX_DEPTH}`);
 }
 
-/** A whole number of bytes that was sent as f64. */
+/** Reads a whole number of bytes that was sent as f64. */
 function readSize(reader: ByteReader): number {
   const size = reader.f64();
   if (!Number.isSafeInteger(size) || size < 0) throw corrupt(`${size} is no size`);

@@ -1,10 +1,10 @@
-// Which keys an object has, recognised by the bytes that name them. Reading keys one by one and
-// adding them to an object one by one costs more than all the rest of reading it; a shape that was
-// seen before gives the object at once, with its fields in place (bench/cases/throughput).
+// The keys of an object, recognised by the bytes that name them. Reading keys one by one and adding them to
+// an object one by one costs more than all the rest of reading it. A shape that was seen before gives the
+// object at once, with its fields in place (bench/cases/throughput).
 //
-// The table is direct-mapped and of a fixed size: a peer that sends ever new shapes replaces entries
-// and gains nothing else. Code is made for shapes that come often, where the process allows it; a
-// key gets into that code only through JSON.stringify.
+// The table is direct-mapped and of a fixed size: a peer that sends ever new shapes replaces entries and
+// gains nothing else. Code is made for shapes that come often, where the process allows it; a key gets into
+// that code only through JSON.stringify.
 
 import { CodedError } from '../../errors.js';
 import { defineOwn, jsonOf } from '../../internal/index.js';
@@ -14,10 +14,10 @@ import { readKey } from './strings.js';
 const slotBits = 9;
 /** Uses after which code is made for a shape. */
 const usesBeforeCode = 32;
-/** Functions made in this process at most: code is never given back. */
+/** Largest number of functions made in this process: code is never freed. */
 const maxMadeFunctions = 1000;
 
-/** Reads one value; what `ValueReader.value` is. */
+/** Reads one value: `ValueReader.value`. */
 export type ReadValue = (reader: ByteReader, depth: number) => unknown;
 type MakeObject = (read: ReadValue, reader: ByteReader, depth: number) => Record<string, unknown>;
 
@@ -41,7 +41,7 @@ export class Shape {
     this.#make = undefined;
   }
 
-  /** Whether the keys are written with exactly these bytes. */
+  /** True: the keys are written with exactly these bytes. */
   matches(view: DataView, start: number, sizeBytes: number): boolean {
     const own = this.#keyView;
     if (own.byteLength !== sizeBytes) return false;
@@ -55,7 +55,7 @@ export class Shape {
     return true;
   }
 
-  /** An object of this shape, with a value read for each key. */
+  /** Reads an object of this shape, with a value for each key. */
   read(read: ReadValue, reader: ByteReader, depth: number): Record<string, unknown> {
     if (this.#make !== undefined) return this.#make(read, reader, depth);
     this.#uses += 1;
@@ -116,7 +116,7 @@ export class ShapeTable {
     this.#slots = new Array<Shape | undefined>(1 << slotBits).fill(undefined);
   }
 
-  /** The shape whose keys are the next `sizeBytes`; the reader then stands at the first value. */
+  /** Returns the shape whose keys are the next `sizeBytes`; the reader then stands at the first value. */
   find(reader: ByteReader, sizeBytes: number): Shape {
     const start = reader.take(sizeBytes);
     const slot = hash(reader.view, start, sizeBytes);
@@ -131,7 +131,7 @@ export class ShapeTable {
   }
 }
 
-/** Reads what follows the size of the keys: their count, then each. Input: throws when it is wrong. */
+/** Reads the keys behind their size: their count, then each. Input: throws when it is wrong. */
 export function readKeys(reader: ByteReader): string[] {
   const count = reader.u32();
   const keys: string[] = [];

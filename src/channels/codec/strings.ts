@@ -12,11 +12,11 @@ import {
   TAG_STRING_WIDE,
 } from './tags.js';
 
-/** Up to here the loop wins over `Buffer.write`, in characters. */
+/** Up to here the loop beats `Buffer.write`, in characters. */
 const loopLimit = 20;
-/** Up to here `String.fromCharCode` wins over `latin1Slice`, in characters. */
+/** Up to here `String.fromCharCode` beats `latin1Slice`, in characters. */
 const fromCodesLimit = 12;
-/** What the widest character takes in UTF-8, in bytes. */
+/** Size of the widest character in UTF-8, in bytes. */
 const widestBytes = 4;
 const wideCharacter = /[^\0-\xff]/;
 
@@ -102,13 +102,13 @@ export function readWide(reader: ByteReader, sizeBytes: number): string {
   return reader.bytes.ucs2Slice(start, start + sizeBytes);
 }
 
-/** Whether a string may have so many characters; a half one comes of a forged size. */
+/** Throws for more characters than a string may have, or half a one: the size was forged. */
 function checkLength(count: number): void {
   if (Number.isInteger(count) && count <= constants.MAX_STRING_LENGTH) return;
   throw new CodedError('CHANNEL_FRAME_CORRUPT', `no string has ${count} characters`);
 }
 
-/** Up to `fromCodesLimit` characters. One call with all codes: joining parts costs as much again. */
+/** Reads up to `fromCodesLimit` characters. One call with all codes: joining parts costs as much again. */
 function fromCodes(view: DataView, at: number, count: number): string {
   const code = String.fromCharCode;
   if (count >= 8) return longerFromCodes(view, at, count);

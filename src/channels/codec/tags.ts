@@ -34,11 +34,13 @@ export const TAG_BLOCK = 15;
 export const TAG_SLOW = 16;
 
 // Keys: u32 size in bytes of all that follows up to the first value, u32 count of keys, then each key:
-// u8 below KEY_LATIN: so many one-byte characters follow; KEY_LATIN: u32 count, one-byte characters;
-// KEY_WIDE: u32 size in bytes, two-byte characters. They stand together, in front of the values, so
-// that the reader recognises a shape it knows by comparing bytes (shapes.ts).
+//   u8 below KEY_LATIN: so many one-byte characters follow;
+//   KEY_LATIN: u32 count, one-byte characters;
+//   KEY_WIDE: u32 size in bytes, two-byte characters.
+// All keys stand in front of the values, so that the reader recognises a shape by comparing bytes
+// (shapes.ts).
 export const KEY_LATIN = 254;
 export const KEY_WIDE = 255;
 
-/** Deepest nesting that is written, and that is believed when read: keeps the stack safe. */
+/** Deepest nesting that is written, and accepted when read: keeps the stack safe. */
 export const MAX_DEPTH = 256;

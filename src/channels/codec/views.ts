@@ -1,5 +1,5 @@
-// The kinds of byte views that travel, numbered: how the writer names one and the reader makes it.
-// Subclasses (but Buffer) and what other realms made have another prototype: the slow codec's.
+// The kinds of byte views that travel, by number: the writer names one and the reader makes it. Subclasses
+// (but Buffer) and views of other realms have another prototype: they go by the slow codec.
 
 import { CodedError } from '../../errors.js';
 
@@ -86,12 +86,12 @@ const kindByPrototype = new Map<object, number>(
   kinds.map((kind, index): [object, number] => [kind.prototype, index]),
 );
 
-/** The number of the kind whose prototype this is; `undefined`: not a view that we know. */
+/** Returns the number of the kind with this prototype; `undefined`: none of these. */
 export function viewKindOf(prototype: object): number | undefined {
   return kindByPrototype.get(prototype);
 }
 
-/** A view of this kind over bytes of `buffer`. The numbers are input: throws CHANNEL_FRAME_CORRUPT. */
+/** Makes a view of this kind over bytes of `buffer`. The numbers are input: throws CHANNEL_FRAME_CORRUPT. */
 export function makeView(
   kindNumber: number,
   buffer: ArrayBuffer,

@@ -1,11 +1,11 @@
-// Writes plain data: primitives, strings, byte views, arrays without holes, plain objects, nested.
-// "Plain" is what has nothing to it but enumerable data (internal/plain.ts). The rest is left to the
-// slow codec by saying false: functions, class instances, accessors, frozen objects, the same object
-// twice (its identity must survive), cycles, holes, names on arrays. No code of the user's runs.
+// Writes plain data: primitives, strings, byte views, arrays without holes, plain objects, nested. "Plain"
+// means nothing but enumerable data (internal/plain.ts). The writer returns false for the rest, which goes by
+// the slow codec: functions, class instances, accessors, frozen objects, the same object twice (its identity
+// must survive), cycles, holes, names on arrays. No code of the user's runs.
 //
-// A frame stands for itself: no table of shapes or strings is shared with the peer, so that a frame
-// may be dropped, or written again for another worker. Shaped for speed (bench/cases/throughput): no
-// allocation for plain data; objects seen are remembered in a short list before a Set.
+// A frame stands for itself: no table of shapes or strings is shared with the peer, so that a frame may be
+// dropped, or written again for another worker. Shaped for speed (bench/cases/throughput): no allocation for
+// plain data; objects seen are remembered in a short list before a Set.
 // Not here: the format (tags.ts), reading it (read.ts).
 
 import { isArrayBuffer, isProxy } from 'node:util/types';
@@ -49,7 +49,7 @@ function isRecord(_value: object): _value is Record<string, unknown> {
   return true;
 }
 
-/** Someone gave `Object.prototype` an enumerable property: `for in` would see it everywhere. */
+/** Returns true when `Object.prototype` has an enumerable property, which `for in` would list everywhere. */
 function isPrototypePolluted(): boolean {
   for (const _key in objectPrototype) return true;
   return false;
@@ -82,8 +82,8 @@ export class ValueWriter {
   }
 
   /**
-   * Writes `value`, or returns false with the writer as it was. After true, look at
-   * `writer.overflowed`: then nothing of use was written and nothing is `placed`.
+   * Writes `value`, or returns false with the writer as it was. After true, check `writer.overflowed`: then
+   * nothing of use was written and nothing is `placed`.
    */
   tryWrite(writer: ByteWriter, value: unknown): boolean {
     this.#isPolluted = isPrototypePolluted();
@@ -312,7 +312,7 @@ function writeReference(
   writer.f64(viewBytes);
 }
 
-/** Memory that other threads have, or that can change its size, has more to it than its bytes. */
+/** False for memory of several threads, or of changing size: there is more to it than its bytes. */
 function isPlainMemory(buffer: ArrayBufferLike): boolean {
   return buffer instanceof ArrayBuffer && !('resizable' in buffer && buffer.resizable === true);
 }

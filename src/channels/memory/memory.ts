@@ -1,6 +1,5 @@
-// The channel over a message port, between threads of one process: what works without the binary.
-// A port takes everything at once, so the receiver says how much it has taken in, and the sender
-// counts what is under way.
+// The channel over a message port, between threads of one process: it works without the binary. A port takes
+// everything at once, so the receiver confirms what it has taken in, and the sender counts what is under way.
 // Not here: batching and the states of a channel (framed.ts).
 
 import type { MessagePort } from 'node:worker_threads';
@@ -9,7 +8,7 @@ import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js'
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 import { parsePortMessage } from './protocol.js';
 
-/** A receipt is sent for so many bytes at least: a message of its own costs more than small frames. */
+/** Smallest confirmation, in bytes: a message of its own costs more than small frames. */
 const receiptBytes = 256 * 1024;
 /** Above this the buffer itself is handed over; below, an exact copy is cheaper than a new buffer. */
 const copiedBytes = 32 * 1024;
@@ -106,7 +105,7 @@ function endOf(channel: Channel): ChannelEnd {
   return { channel, claims: undefined, blocks: undefined };
 }
 
-/** The parent's half, for a thread worker. */
+/** Makes the parent's half, for a thread worker. */
 export function offerMemory(): ChannelOffer {
   const { port1, port2 } = new MessageChannel();
   return {
@@ -118,7 +117,7 @@ export function offerMemory(): ChannelOffer {
   };
 }
 
-/** The worker's half. */
+/** Makes the worker's half. */
 export function acceptMemory(port: MessagePort): ChannelEnd {
   return endOf(memoryChannel(port));
 }

@@ -1,7 +1,8 @@
-// This thread's handle on an arena, shared by all channels that use it: the one in which it is a parent,
-// for every worker (its process's own, or the one that it has joined as a member), or in a worker the one
-// that it was given. Released when the last channel is gone and no block is referred to any more; then
-// the descriptor is closed. Not here: who holds a block (blocks.ts).
+// This thread's handle on an arena, shared by all channels that use it. In a parent it is one for all
+// workers: its process's own, or the one that it joined as a member. In a worker it is the one that it was
+// given. Released when the last channel is gone and no block is referred to any more; then the descriptor is
+// closed.
+// Not here: references to blocks (blocks.ts).
 
 import { callNative, type NativeArena, requireNative } from '../../native.js';
 import { BlockTable, ShmBlocks } from './blocks.js';
@@ -10,11 +11,11 @@ import { BlockTable, ShmBlocks } from './blocks.js';
 export interface ArenaShare {
   readonly native: NativeArena;
   readonly table: BlockTable;
-  /** Of no channel. */
+  /** The blocks for users other than channels. */
   readonly blocks: ShmBlocks;
-  /** One user more. */
+  /** Adds a user. */
   share(): ArenaShare;
-  /** One user less; call it once for each share. */
+  /** Removes a user; call it once for each share. */
   leave(): void;
 }
 
@@ -75,7 +76,7 @@ function becomeParent(open: (onCollected: () => void) => NativeArena, owner: num
 }
 
 /**
- * The arena in which this thread is the parent: the one that it has joined, or (owner 0) that of its
+ * Returns the arena in which this thread is the parent: the one that it has joined, or (owner 0) that of its
  * process, the same for all threads that have joined none.
  */
 export function shareParentArena(): ArenaShare {
@@ -85,14 +86,14 @@ export function shareParentArena(): ArenaShare {
   return arena.join();
 }
 
-/** Blocks of that arena for a user other than a channel; `undefined` while there is none. */
+/** Returns blocks of that arena for a user other than a channel; `undefined` while there is none. */
 export function parentBlocks(): ShmBlocks | undefined {
   return ofThread?.blocks;
 }
 
 /**
- * From now on this thread is a parent in the arena behind `fd`, which is taken over, with the numbers
- * of a member from `owner` on.
+ * Makes this thread a parent in the arena behind `fd`, which is taken over, with the numbers of a member from
+ * `owner` on.
  */
 export function joinArena(fd: number, owner: number): ArenaShare {
   const open = (onCollected: () => void) =>
@@ -100,7 +101,7 @@ export function joinArena(fd: number, owner: number): ArenaShare {
   return becomeParent(open, owner).join();
 }
 
-/** The arena that a parent passed as descriptor `fd`, which is taken over. */
+/** Adopts the arena that a parent passed as descriptor `fd`, which is taken over. */
 export function adoptArena(fd: number, owner: number): ArenaShare {
   const onCollected = () => arena.table.onCollected();
   const native = callNative(() => requireNative().NativeArena.open(fd, owner, onCollected));

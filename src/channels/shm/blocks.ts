@@ -1,10 +1,11 @@
-// Who holds which block of the arena. An own block is freed when nobody holds it: no view of it is
-// reachable here, no `place` is outstanding, and every peer it was lent to has given it back. A block
-// of another owner is given back in the same way to the one peer through whom it came first; what others
-// lend of it meanwhile is given back at once. So holders make a tree whose root is the owner: nobody
-// waits for anybody, no two hold a block for each other, and the death of a peer is one call.
-// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol), blocks
-// that came through an event loop which has ended (orphan-reclaim.ts).
+// Ownership of the arena's blocks. An own block is freed when no view of it is reachable here, no `place` is
+// outstanding, and every peer it was lent to has given it back. A block of another owner is given back in the
+// same way, to the peer through which it came first. References that other peers lend meanwhile are given
+// back at once. So holders form a tree whose root is the owner: nobody waits for anybody, no two hold a block
+// for each other, and the death of a peer is one call.
+//
+// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol), blocks that
+// came through an event loop which has ended (orphan-reclaim.ts).
 
 import { CodedError } from '../../errors.js';
 import { rememberShared } from '../../internal/index.js';
@@ -14,29 +15,34 @@ import type { Block, BlockStore } from '../types.js';
 /** Below this a copy in the ring is cheaper than a block with its finalizer and its message. */
 const thresholdBytes = 32 * 1024;
 const nudgeBytes = 8;
-/** Offsets of one owner, the first number of a member, and how many each has; as in crates/core/src/arena.rs. */
+/**
+ * Offsets of one owner, the first number of a member, and the range of each; as in crates/core/src/arena.rs.
+ */
 const rangeBytes = 2 ** 35;
 const membersAt = 2 ** 17;
 const memberOwners = 2 ** 8;
 
-/** The member whose number, or whose worker's number, this is: its own, 0 for whoever made the arena. */
+/**
+ * Returns the member that has this number, or whose worker has it: the first of its numbers, 0 for the
+ * arena's owner.
+ */
 export function memberOf(owner: number): number {
   return owner < membersAt ? 0 : owner - (owner % memberOwners);
 }
 
-/** One block that somebody holds; the same shape for all. */
+/** One block in use; the same shape for all. */
 class Entry {
   readonly block: Block;
   readonly isOwn: boolean;
-  /** Passed by reference and known by its buffer (`allocate`), or a payload that is read once. */
+  /** True: passed by reference and identified by its buffer (`allocate`); false: a payload, read once. */
   isShared: boolean;
-  /** The buffer of shared memory: one for all who ask. */
+  /** The buffer of shared memory, the same for all users. */
   buffer: WeakRef<ArrayBuffer> | undefined = undefined;
   /** Buffers that are not collected yet. */
   bufferCount = 0;
   /** Outstanding `place`s and `hold`s. */
   holdCount = 0;
-  /** Through whom a foreign block came and goes back, and how many references came there. */
+  /** The channel by which a foreign block came and goes back, and the references that came there. */
   via: ShmBlocks | undefined;
   receivedCount = 0;
   readonly lent = new Map<ShmBlocks, number>();
@@ -53,7 +59,7 @@ class Entry {
   }
 }
 
-/** The blocks of one arena that this thread knows. */
+/** The blocks of one arena that this thread uses. */
 export class BlockTable {
   readonly native: NativeArena;
   readonly owner: number;
@@ -63,22 +69,22 @@ export class BlockTable {
   /** Owners that are gone but some of whose blocks are still referred to here. */
   readonly #leaving = new Set<number>();
   #isReleased = false;
-  /** Asked before memory is taken: blocks that a peer has read meanwhile. */
+  /** Called before memory is taken: they free blocks that a peer has read meanwhile. */
   readonly #reclaims = new Set<() => boolean>();
 
-  /** `onEmptier` is called whenever the last block may have gone. */
+  /** Calls `onEmptier` whenever the last block may be gone. */
   constructor(native: NativeArena, owner: number, onEmptier: () => void) {
     this.native = native;
     this.owner = owner;
     this.#onEmptier = onEmptier;
   }
 
-  /** Blocks that somebody holds. */
+  /** The number of blocks in use. */
   get blockCount(): number {
     return this.#entries.size + this.#reclaims.size;
   }
 
-  /** `reclaim` frees what it can and says whether nothing is left for it to do. */
+  /** `reclaim` frees what it can and returns true when nothing is left for it to do. */
   addReclaim(reclaim: () => boolean): void {
     this.#reclaims.add(reclaim);
   }
@@ -90,7 +96,7 @@ export class BlockTable {
     this.#onEmptier();
   }
 
-  /** A copy of `bytes` that nobody counts: the caller frees it. */
+  /** Copies `bytes` into a block without a count: the caller frees it. */
   placeUncounted(bytes: Uint8Array): number | undefined {
     if (this.#reclaims.size > 0) this.reclaim();
     const offset = callNative(() => this.native.place(bytes));
@@ -152,7 +158,9 @@ export class BlockTable {
     if (entry !== undefined) entry.lent.set(peer, (entry.lent.get(peer) ?? 0) + count);
   }
 
-  /** Numbers from a peer: a block that was never lent to it, or too high a count, changes nothing more. */
+  /**
+   * Takes numbers from a peer: a block that was never lent to it, or too high a count, changes nothing more.
+   */
   takeBack(block: Block, peer: ShmBlocks, count: number): void {
     const entry = this.#entries.get(keyOf(block));
     const lentCount = entry?.lent.get(peer);
@@ -188,7 +196,7 @@ export class BlockTable {
     if (entry.block.sizeBytes !== block.sizeBytes) {
       throw new CodedError('SEGMENT_CORRUPT', `a block of ${block.sizeBytes} bytes is none`);
     }
-    if (isShared) entry.isShared = true; // nobody has said so of one that this thread only answers for
+    if (isShared) entry.isShared = true; // not set for one that this thread only stands in for
     const buffer = entry.buffer?.deref() ?? this.#makeBuffer(entry);
     if (isCounted && entry.via === via) entry.receivedCount++;
     else if (isCounted) via.onUnused(block, 1);
@@ -196,7 +204,7 @@ export class BlockTable {
   }
 
   /**
-   * A finalizer in native code and no `FinalizationRegistry`, which only a collection of the whole
+   * Attaches a finalizer in native code, not a `FinalizationRegistry`, which only a collection of the whole
    * heap serves: a payload that was read is garbage soon, and a scavenge frees its block.
    */
   #makeBuffer(entry: Entry): ArrayBuffer {
@@ -209,7 +217,7 @@ export class BlockTable {
       this.#byBuffer.set(buffer, entry);
       rememberShared(buffer);
     } else {
-      // V8 scavenges when buffers of its own are made beside many young bytes; ours it does not ask.
+      // V8 scavenges when buffers of its own are made beside many young bytes; ours do not count for that.
       void new ArrayBuffer(nudgeBytes);
     }
     return buffer;
@@ -238,7 +246,7 @@ export class BlockTable {
     this.#onEmptier();
   }
 
-  /** Nobody uses the arena any more, and no block is held: its memory goes with the descriptor. */
+  /** Closes the arena, which has no users and no blocks any more: its memory goes with the descriptor. */
   close(): void {
     this.#isReleased = true;
     this.native.release();
@@ -252,8 +260,8 @@ export class BlockTable {
   }
 
   /**
-   * A member has ended, and whoever refers to a block of it or of its workers does so through this thread:
-   * frees their parts when nothing refers to them any more. Only where the arena was made.
+   * A member has ended, and every reference to a block of it or of its workers goes through this thread:
+   * frees their parts when the last is gone. Only in the arena's owner.
    */
   memberEnded(owner: number): void {
     this.#leaving.add(owner);
@@ -274,22 +282,25 @@ export class BlockTable {
     this.#onEmptier();
   }
 
-  /** Who has to have ended before memory of `owner` is free. */
+  /** Returns the owner (a worker or member) that has to end before memory of `owner` is free. */
   #leavingOf(owner: number): number {
     return this.#isOthers(owner) ? memberOf(owner) : owner;
   }
 
-  /** Whether this is a number of another member. */
+  /** True: the number belongs to another member. */
   #isOthers(owner: number): boolean {
     return memberOf(owner) !== memberOf(this.owner);
   }
 
-  /** Foreign blocks that came through `via`. */
+  /** Returns the foreign blocks that came through `via`. */
   blocksVia(via: ShmBlocks): Block[] {
     return [...this.#entries.values()].filter((each) => each.via === via).map(({ block }) => block);
   }
 
-  /** From now on `block` came through `successor`, or this thread answers for it. Returns how many references came. */
+  /**
+   * Makes `successor` the channel by which `block` came; `undefined`: this thread stands in for the owner.
+   * Returns how many references came.
+   */
   reroute(block: Block, successor: ShmBlocks | undefined): number {
     const entry = this.#entries.get(keyOf(block));
     if (entry === undefined) return 0;
@@ -298,9 +309,9 @@ export class BlockTable {
   }
 
   /**
-   * `peer` has so many references more, of a block that came to it through a member which has ended. Where
-   * the arena was made that may be the owner: then this thread answers for the block in its place, and holds
-   * it through nobody, who might hold it through this one.
+   * Adds references of `peer` to a block that came to it through a member which has ended. In the arena's
+   * owner the block's own owner may have ended: then this thread stands in for it, and holds the block
+   * through no channel, because the peer there might hold it through this one.
    */
   inherit(block: Block, peer: ShmBlocks, count: number): void {
     if (!(count > 0)) return;
@@ -325,21 +336,23 @@ function keyOf(block: Block): number {
 
 function ignore(): void {}
 
-/** Whether a reference goes with the name of a block that is sent, or comes with one that is read. */
+/**
+ * Returns true when a reference goes with the name of a block that is sent, or comes with one that is read.
+ */
 export type Counting = (block: Block, isSent: boolean) => boolean;
 
-/** Between members: all count. */
+/** Between members every reference counts. */
 export const countAll: Counting = () => true;
 
 /**
- * Between a parent and its worker, of which both know who keeps a block anyway: what the worker has of others
- * came from its parent, and its own blocks it keeps until the parent gives them back.
+ * Between a parent and its worker some references need no count: blocks of others came to the worker from its
+ * parent, and its own blocks it keeps until the parent gives them back.
  */
 export function countOfWorker(worker: number, isParent: boolean): Counting {
   return (block, isSent) => (isSent === isParent) !== (block.owner === worker);
 }
 
-/** Blocks of one channel: those of its arena, lent to its peer and borrowed from it. */
+/** The blocks of one channel: those of its arena, lent to its peer and borrowed from it. */
 export class ShmBlocks implements BlockStore {
   readonly thresholdBytes = thresholdBytes;
   onUnused: (block: Block, count: number) => void = ignore;
@@ -347,7 +360,7 @@ export class ShmBlocks implements BlockStore {
   readonly #table: BlockTable;
   readonly #counts: Counting | undefined;
 
-  /** Without `counts` it is of no channel: what is read was packed in this thread. */
+  /** Without `counts` it belongs to no channel: what is read was packed in this thread. */
   constructor(table: BlockTable, counts?: Counting) {
     this.#table = table;
     this.#counts = counts;

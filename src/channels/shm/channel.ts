@@ -1,6 +1,6 @@
 // A channel over a segment: writes one ring, reads the other, wakes the peer only when it sleeps.
-// States: open → closed (sends no more, still reads) → gone. The peer sees them in a word of the
-// segment; its own word tells us the same. `docs/design/shared-memory.md` states the protocol.
+// States: open → closed (sends no more, still reads) → gone. Each side publishes its state in a word of the
+// segment. `docs/design/shared-memory.md` states the protocol.
 // Not here: ring format (ring-writer, ring-reader), sleeping (native), blocks for payloads (blocks).
 
 import { CodedError } from '../../errors.js';
@@ -28,14 +28,14 @@ const refAt = { wanted: 0, held: 1 } as const;
 
 function ignore(): void {}
 
-/** What a new channel is made of; the ends differ only in which ring is whose. */
+/** The parts of a new channel; the ends differ only in the direction of the two rings. */
 export interface ShmChannelParts {
   readonly segment: NativeSegment;
   readonly memory: SegmentMemory;
   readonly loop: EventLoop;
-  /** Number of this end in the native loop. */
+  /** The number of this end in the native loop. */
   readonly end: number;
-  /** That end's `refWords`. */
+  /** The `refWords` of that end. */
   readonly refs: Int32Array;
   readonly isParent: boolean;
   /** Carries bodies that are too large for the ring. */
@@ -60,9 +60,9 @@ export class ShmChannel implements Channel {
   readonly #spill: Spill;
   readonly #onPeerEnded: () => void;
   #isSending = true;
-  /** Inside of a body writer. */
+  /** True while a body writer runs. */
   #isWriting = false;
-  /** Nothing more will arrive, and `onClose` was called. */
+  /** True: nothing more will arrive, and `onClose` was called. */
   #isPeerDone = false;
   #isAttached = true;
   #wantsRoom = false;
@@ -118,7 +118,7 @@ export class ShmChannel implements Channel {
     }
   }
 
-  /** A body writer sends while its own frame is half written. */
+  /** Refuses a body writer that sends while its own frame is half written. */
   #refuseNested(): 'full' {
     setImmediate(() => {
       if (this.#isAttached) this.onDrain();
@@ -158,7 +158,7 @@ export class ShmChannel implements Channel {
   /** Called by the loop: delivers what is there, within limits. */
   pump(): void {
     if (this.#isPeerDone || !this.#isAttached) return;
-    // Before the ring: what the peer sent before it closed is then in the ring.
+    // Read before the ring: what the peer sent before it closed is then in the ring.
     const peerState = Atomics.load(this.#words, this.#at.peerState);
     const outcome = this.#reader.drain(this.onFrame, this.#onSpill, framesPerPump);
     if (!this.#isAttached) return;
@@ -200,9 +200,9 @@ export class ShmChannel implements Channel {
   }
 
   /**
-   * The peer's process or thread has ended. Who watches it says so, always, also after `destroy()`:
-   * only then is the peer's part of the arena free. Delivers what the peer had sent, then calls
-   * `onClose`; never inside this call.
+   * The peer's process or thread has ended. Its watcher always calls this, also after `destroy()`: only then
+   * is the peer's part of the arena free. Delivers what the peer had sent, then calls `onClose`; never inside
+   * this call.
    */
   peerExited(): void {
     if (this.#hasPeerExited) return;
@@ -224,8 +224,8 @@ export class ShmChannel implements Channel {
     }
   }
 
-  // Written here, done when the loop is about to sleep: each call refs and each answer unrefs, and a
-  // call into the binary is a good part of a round trip (bench/cases/round-trip.js).
+  // Written here, applied when the loop is about to sleep: each call refs and each answer unrefs, and a call
+  // into the binary is a good part of a round trip (bench/cases/round-trip.js).
   ref(): void {
     if (!this.#isAttached) return;
     this.#refs[refAt.wanted] = 1;
@@ -262,13 +262,13 @@ export class ShmChannel implements Channel {
     this.onClose(error);
   }
 
-  /** For `trySend`, in which no listener may run. */
+  /** Fails after `trySend`, in which no listener may run. */
   #failLater(what: string): void {
     this.#isSending = false;
     setImmediate(() => this.#fail(what));
   }
 
-  /** Wakes the peer when it sleeps; whoever clears the word rings, so a batch rings once. */
+  /** Wakes the peer when it sleeps. The side that clears the word rings, so a batch rings once. */
   #wakePeer(): void {
     if (!this.#isAttached) return;
     if (Atomics.exchange(this.#words, this.#peerAsleepAt, 0) !== 0) {
@@ -276,7 +276,7 @@ export class ShmChannel implements Channel {
     }
   }
 
-  /** Gives back descriptors and hooks; the memory goes when nobody refers to it. */
+  /** Gives back descriptors and hooks; the memory is freed when nothing refers to it any more. */
   #detach(): void {
     if (!this.#isAttached) return;
     Atomics.store(this.#words, this.#at.ownState, sideState.gone);

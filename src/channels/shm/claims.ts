@@ -1,6 +1,6 @@
-// Claim words: one int32 for each task in flight, which both ends can change at once. Who turns
-// `open` into `taken` owns the task: the worker to run it, or the parent to take it back. The parent turns
-// `open` into `cancelled` where the task must not begin and its answer shows that the worker reads on.
+// Claim words: one int32 for each task in flight, which both ends can change at once. The end that turns
+// `open` into `taken` owns the task: the worker to run it, or the parent to reclaim it. The parent turns
+// `open` into `cancelled` when the task must not begin and its answer shows that the worker reads on.
 
 import type { Claims } from '../types.js';
 import { wordAt, workerLoadingAt } from './layout.js';
@@ -48,7 +48,9 @@ export class SegmentClaims implements Claims {
     Atomics.store(this.#words, workerLoadingAt, definition === undefined ? 0 : definition + 1);
   }
 
-  /** A slot number may come from the peer: outside of the range it would name another word. */
+  /**
+   * Checks the slot number, which may come from the peer: outside of the range it would name another word.
+   */
   #index(slot: number): number {
     if (!(slot >= 0 && slot < this.slotCount)) {
       throw new RangeError(`slot ${slot} is not in [0, ${this.slotCount})`);

@@ -22,7 +22,7 @@ export interface ShmEnd extends ChannelEnd {
   readonly peerExited: () => void;
 }
 
-/** What an end is made of, on either side. */
+/** The parts of an end, on either side. */
 export interface EndParts {
   readonly segment: NativeSegment;
   readonly memory: SegmentMemory;
@@ -71,7 +71,7 @@ export function memoryOf(segment: NativeSegment): SegmentMemory {
 
 let knownQuota: boolean | undefined;
 
-/** Under a CPU quota a spin eats what the tasks need. Asked once: it reads files. */
+/** Returns false under a CPU quota, where spinning takes time from the tasks. Called once: it reads files. */
 export function maySpin(binding: NativeBinding, isWanted: boolean): boolean {
   if (!isWanted) return false;
   knownQuota ??= binding.hasCpuQuota();

@@ -1,10 +1,10 @@
-// This thread's event loop, as its shm channels see it: one native hook for all of them. The hook
-// calls `deliver` when any ring may have news; which one is cheap to find out here.
+// This thread's event loop, as its shm channels use it: one native hook for all of them. The hook calls
+// `deliver` when any ring may have frames; finding the ring is cheap here.
 
 import { setImmediate } from '../../internal/index.js';
 import { callNative, type NativeLoop, requireNative } from '../../native.js';
 
-/** What the loop asks of a channel: take what is there, within limits. */
+/** A channel, as the loop calls it: it takes what is there, within limits. */
 export interface Pumped {
   pump(): void;
 }
@@ -13,7 +13,7 @@ class EventLoop {
   readonly native: NativeLoop;
   /** Never changed, only replaced: a round goes on with the list that it began with. */
   #channels: readonly Pumped[] = [];
-  /** Where the next round starts: a channel that floods must not come first every time. */
+  /** The start of the next round: a flooded channel must not come first every time. */
   #next = 0;
 
   constructor() {
@@ -29,7 +29,7 @@ class EventLoop {
     this.#channels = this.#channels.filter((each) => each !== channel);
   }
 
-  // The hook tells only once that a peer has closed: no channel may be left out.
+  // The hook reports a peer's close only once: no channel may be left out.
   #deliver(): void {
     const channels = this.#channels;
     const count = channels.length;
@@ -46,7 +46,7 @@ class EventLoop {
 
 let shared: EventLoop | undefined;
 
-/** The loop of this thread, made at first use. Throws `NATIVE_MISSING` or `NATIVE_REFUSED`. */
+/** Returns the loop of this thread, made at first use. Throws `NATIVE_MISSING` or `NATIVE_REFUSED`. */
 export function eventLoop(): EventLoop {
   shared ??= new EventLoop();
   return shared;

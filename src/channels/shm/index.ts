@@ -19,11 +19,11 @@ import { parseShmTicket, type ShmTicket } from './ticket.js';
 
 export interface ShmOptions {
   readonly worker: 'process' | 'thread';
-  /** Whether either side may spin for a moment before it sleeps. */
+  /** True: either side may spin for a moment before it sleeps. */
   readonly spin: boolean;
   /** Size of each ring, a power of two from 1 KiB to 64 MiB. */
   readonly ringBytes?: number;
-  /** How many tasks may be in flight with claims. */
+  /** The number of tasks that may be in flight with claims. */
   readonly slotCount?: number;
 }
 
@@ -33,7 +33,7 @@ export interface ShmOffer extends ChannelOffer {
 }
 
 const defaultSlotCount = 1024;
-/** Where `stdio` of a process worker goes on after stdin, stdout and stderr. */
+/** The first descriptor in `stdio` of a process worker behind stdin, stdout and stderr. */
 const firstPassedFd = 3;
 
 /** Throws `NATIVE_MISSING` or `NATIVE_REFUSED` where shared memory cannot be had. */
@@ -58,7 +58,7 @@ interface Passed {
   readonly peerBell: number;
 }
 
-/** A process knows them by their places in `stdio`, a thread by the same numbers as the parent. */
+/** A process worker uses their positions in `stdio`, a thread the parent's numbers. */
 function makeTicket({ worker, spin }: ShmOptions, passed: Passed): ShmTicket {
   if (worker === 'thread') return { kind: 'shm', worker, ...passed, spin };
   const at = firstPassedFd;
@@ -130,7 +130,7 @@ export function shareBlocks(): BlocksShare {
   return { blocks: arena.blocks, leave: () => arena.leave() };
 }
 
-/** The worker's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
+/** Makes the worker's end. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `CHANNEL_UNAVAILABLE`. */
 export function acceptShm(ticket: ChannelTicket): ShmEnd {
   const { worker, spin, ...passed } = parseShmTicket(ticket);
   const binding = requireNative();

@@ -1,4 +1,4 @@
-// Where the words of a segment lie, as indices into an `Int32Array` over it. The same numbers as
+// The positions of a segment's words, as indices into an `Int32Array` over it. The same numbers as
 // crates/core/src/layout.rs; test/channels/shm/golden.test.ts holds the two to each other.
 
 const lineWords = 32;
@@ -21,7 +21,7 @@ export const wordAt = {
 /** Index of the word that only JavaScript reads and writes: see `Claims.loading`. */
 export const workerLoadingAt = 13 * lineWords;
 
-/** What a side still does; the value of its state word. */
+/** The value of a side's state word. */
 export const sideState = { absent: 0, open: 1, closed: 2, gone: 3 } as const;
 
 /** The room word of a ring: the writer sets `wanted`, the reader answers `made`. */
@@ -32,7 +32,7 @@ export const frameHeaderBytes = 16;
 /** Set in the size of a frame whose body lies in an arena block. */
 export const spillFlag = 0x4000_0000;
 
-/** A segment's bytes, seen as what the ring code needs. */
+/** A segment's bytes, as the views that the ring code uses. */
 export interface SegmentMemory {
   readonly bytes: Buffer;
   readonly words: Int32Array;

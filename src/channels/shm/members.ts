@@ -1,7 +1,7 @@
-// Event loops that have channels to each other over one arena: that of the process that has brought them
-// together, in which each is a parent with numbers of its own, for itself and for its workers. So blocks
-// pass between any two without a copy. Two members have one channel; either offers it to the other.
-// Not here: who is there, and how descriptors get from one to another (serve/mesh.ts).
+// Members: event loops that have channels to each other over one arena, that of the process that brought them
+// together (the arena's owner). Each is a parent with numbers of its own, for itself and for its workers. So
+// blocks pass between any two without a copy. Two members have one channel; either offers it to the other.
+// Not here: the membership, and how descriptors get from one to another (serve/mesh.ts).
 
 import {
   callNative,
@@ -16,7 +16,9 @@ import { defaultRingBytes, type EndParts, maySpin, memoryOf, openEnd } from './e
 import { eventLoop } from './event-loop.js';
 import { type MemberName, MemberRefTransfer, OrphanReclaim } from './orphan-reclaim.js';
 
-/** Descriptors of a channel between members: the segment, the bell of whom it is offered to, the other's. */
+/**
+ * The descriptors of a channel between members: the segment, the bell of the accepting member, the other's.
+ */
 export const memberFdCount = 3;
 
 /** One end, and the descriptors of the other, which are the caller's. */
@@ -25,7 +27,7 @@ export interface MemberOffer {
   readonly fds: readonly number[];
 }
 
-/** As one of them sees them. */
+/** The members, as one of them uses them. */
 export class Members {
   readonly #arena: ArenaShare;
   readonly #self: MemberName;
@@ -38,24 +40,27 @@ export class Members {
   }
 
   /**
-   * Brings members together, in the arena of this process; `onReclaimed` is called whenever what one that has
-   * ended held was taken back. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`.
+   * Brings members together, in the arena of this process. Calls `onReclaimed` whenever the memory and
+   * references of members that have ended were reclaimed. Throws `NATIVE_MISSING`, `NATIVE_REFUSED`.
    */
   static found(onReclaimed: () => void): Members {
     return new Members(shareParentArena(), { id: 0, owner: 0 }, onReclaimed);
   }
 
-  /** This thread becomes `self`, in the arena behind `fd`, which is taken over, for its life. */
+  /** Makes this thread the member `self`, for its life, in the arena behind `fd`, which is taken over. */
   static join(fd: number, self: MemberName): Members {
     return new Members(joinArena(fd, self.owner), self, () => {});
   }
 
-  /** The descriptor for those who join; the arena's own. */
+  /** The descriptor that joining members get; it stays the arena's. */
   get arenaFd(): number {
     return callNative(() => this.#arena.native.fd());
   }
 
-  /** Numbers for one who joins: the first of them. Throws `NATIVE_REFUSED`. Only for who has founded. */
+  /**
+   * Takes numbers for a joining member: returns the first. Throws `NATIVE_REFUSED`. Only in the arena's
+   * owner.
+   */
   takeOwner(): number {
     return callNative(() => this.#arena.native.takeMember());
   }
@@ -102,7 +107,7 @@ export class Members {
     return { end, fds: passed.map((fd) => fds.release(fd)) };
   }
 
-  /** The descriptors are taken over. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `NATIVE_REFUSED`. */
+  /** Takes over the descriptors. Throws `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `NATIVE_REFUSED`. */
   accept(from: MemberName, fds: readonly number[]): ChannelEnd {
     const [segmentFd = -1, bell = -1, peerBell = -1] = fds;
     const binding = requireNative();
@@ -124,19 +129,19 @@ export class Members {
   }
 
   /**
-   * `member` has ended; all of `survivors`, of which this is one, are told the same. Nobody takes its memory
-   * for free before `whenOver` resolves here.
+   * `member` has ended; each of `survivors`, of which this is one, gets the same call. None of its memory is
+   * freed before `whenOver` resolves here.
    */
   ended(member: MemberName, survivors: readonly MemberName[], whenOver?: Promise<void>): void {
     this.#reclaim.ended(member, survivors, whenOver);
   }
 
-  /** Nobody has ended whose memory may still be referred to by somebody unknown. */
+  /** True: no member has ended whose memory may still have unregistered references. */
   get hasReclaimedAll(): boolean {
     return this.#reclaim.isComplete;
   }
 
-  /** There are no members any more. */
+  /** The last member has left. */
   leave(): void {
     this.#arena.leave();
   }

@@ -13,7 +13,7 @@ import {
   spillFlag,
 } from './layout.js';
 
-/** Frames between two looks at the clock. */
+/** Frames between two checks of the clock. */
 const framesPerClock = 8;
 const maxDrainMs = 1;
 
@@ -32,7 +32,7 @@ export class RingReader {
   /** int32 that wraps; the segment's word is only a copy for the peer. */
   #head: number;
   #publishedHead: number;
-  /** Of all frames up to `#publishedHead`, padded to eight. */
+  /** Bytes of all frames up to `#publishedHead`, padded to eight. */
   readBytes = 0;
   /** Set by `stop`. */
   #isStopped = false;
@@ -58,8 +58,8 @@ export class RingReader {
   }
 
   /**
-   * Calls `onFrame` for frames in order, `onSpill` for those whose body lies elsewhere, at most
-   * `maxFrames`. When a listener throws, its frame is done with and the error goes up.
+   * Calls `onFrame` for frames in order, `onSpill` for those whose body lies elsewhere, at most `maxFrames`.
+   * When a listener throws, its frame is done with and the error goes up.
    */
   drain(onFrame: FrameListener, onSpill: FrameListener, maxFrames: number): DrainOutcome {
     try {
@@ -116,14 +116,14 @@ export class RingReader {
     return 'corrupt';
   }
 
-  /** Frees what was read. Also repairs the word, should somebody else have written it. */
+  /** Frees what was read. Also repairs the word, should the peer have written it. */
   #publishHead(): void {
     this.readBytes += (this.#head - this.#publishedHead) | 0;
     this.#publishedHead = this.#head;
     Atomics.store(this.#words, this.#headAt, this.#head);
   }
 
-  /** After a drain: true when the peer waits for room and has to be told, once. */
+  /** Returns true once, after a drain, when the peer waits for room and is to be notified. */
   makeRoom(): boolean {
     if (Atomics.load(this.#words, this.#roomAt) !== roomState.wanted) return false;
     const used = (Atomics.load(this.#words, this.#tailAt) - this.#head) | 0;

@@ -25,7 +25,7 @@ export class RingWriter {
   #tail: number;
   /** The head as last seen; only ever behind the real one. */
   #seenHead: number;
-  /** Of all frames up to `#countedTail`: counted where the ring is looked at, not for each frame. */
+  /** Bytes of all frames up to `#countedTail`: counted when the ring's head is read, not for each frame. */
   #countedBytes = 0;
   #countedTail: number;
   #isCorrupt = false;
@@ -45,18 +45,18 @@ export class RingWriter {
     this.#countedTail = this.#tail;
   }
 
-  /** Of all frames so far, padded to eight. */
+  /** Bytes of all frames so far, padded to eight. */
   get writtenBytes(): number {
     this.#count();
     return this.#countedBytes;
   }
 
-  /** Where the next frame will begin, as an int32 that wraps. */
+  /** The position of the next frame, as an int32 that wraps. */
   get tail(): number {
     return this.#tail;
   }
 
-  /** Up to where the peer has read; compare with `tail` by difference only. */
+  /** Returns the position up to which the peer has read; compare with `tail` by difference only. */
   readHead(): number {
     this.#free(this.#capacity);
     return this.#seenHead;
@@ -84,7 +84,7 @@ export class RingWriter {
       if (!this.#writer.overflowed) return this.#publish(at, kind, task, target, sizeFlags);
       if (room === this.#largest) return 'tooLarge';
     }
-    // Behind a gap, from the start of the ring; worth a look at where the reader is by now.
+    // After a gap, from the start of the ring; worth a fresh read of the peer's head.
     const roomAtStart = Math.min(this.#free(this.#largest + toEnd) - toEnd, this.#largest);
     if (roomAtStart >= frameHeaderBytes) {
       if (!this.#encode(0, roomAtStart, write, value)) return 'refused';
@@ -100,7 +100,7 @@ export class RingWriter {
   }
 
   /**
-   * After `full`: asks the peer to say when half of the ring is free. False when that is so already,
+   * After `full`: requests a notice when half of the ring is free. Returns false when that is so already,
    * then the caller tries again. (Half is always enough: of two pieces one holds a largest frame.)
    */
   wantRoom(): boolean {
@@ -110,14 +110,16 @@ export class RingWriter {
     return false;
   }
 
-  /** Whether the peer has answered `wantRoom`; takes the answer. */
+  /** Returns true when the peer has answered `wantRoom`; takes the answer. */
   takeRoom(): boolean {
     if (Atomics.load(this.#words, this.#roomAt) !== roomState.made) return false;
     Atomics.store(this.#words, this.#roomAt, roomState.plenty);
     return true;
   }
 
-  /** Free bytes; looks at the peer's head only when fewer than `enough` are known to be free. */
+  /**
+   * Returns the free bytes; reads the peer's head only when fewer than `enough` are free by the last reading.
+   */
   #free(enough: number): number {
     const known = this.#capacity - ((this.#tail - this.#seenHead) | 0);
     if (known >= enough) return known;

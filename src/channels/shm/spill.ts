@@ -1,6 +1,6 @@
-// Bodies that are larger than a quarter of the ring travel in an arena block, and the frame says
-// where. The writer knows that a block is free again when the reader's head has passed its frame: no
-// message is needed. (Blocks that a value refers to are another matter: blocks.ts.)
+// Bodies that are larger than a quarter of the ring travel in an arena block, and the frame names the block.
+// The block is free again when the reader's head has passed its frame: no message is needed. (Blocks that a
+// value refers to are another matter: blocks.ts.)
 
 import { CodedError, hasCode } from '../../errors.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
@@ -9,7 +9,7 @@ import type { ArenaShare } from './arena.js';
 import { spillFlag } from './layout.js';
 import type { RingWriter, WriteOutcome } from './ring-writer.js';
 
-/** Where a spilled body lies: what the frame holds instead of it. */
+/** The location of a spilled body: the frame holds it in place of the body. */
 interface Place {
   readonly offset: number;
   readonly sizeBytes: number;
@@ -36,9 +36,9 @@ interface InFlight {
 
 export class Spill {
   readonly #arena: ArenaShare;
-  /** Owner number of the peer: it may name no block but its own. */
+  /** The owner number of the peer: it may name no block but its own. */
   readonly #peerOwner: number;
-  /** Of all bodies so far. */
+  /** Bytes of all bodies so far. */
   writtenBytes = 0;
   readBytes = 0;
   #inFlight: InFlight[] = [];
@@ -78,7 +78,9 @@ export class Spill {
     return outcome === 'tooLarge' ? 'corrupt' : outcome;
   }
 
-  /** The body that a spilled frame names. Throws `SEGMENT_CORRUPT` or `NATIVE_REFUSED` (no mapping). */
+  /**
+   * Returns the body that a spilled frame names. Throws `SEGMENT_CORRUPT` or `NATIVE_REFUSED` (no mapping).
+   */
   read(frame: ByteReader): ByteReader {
     try {
       const offset = frame.f64();
@@ -121,7 +123,7 @@ export class Spill {
     this.#arena.leave();
   }
 
-  /** Nobody reads what is in flight any more. */
+  /** Frees the blocks in flight, which the peer will not read any more. */
   peerEnded(): void {
     for (const { offset } of this.#inFlight) this.#arena.table.freeUncounted(offset);
     this.#inFlight = [];

@@ -1,4 +1,4 @@
-// What a worker is told of its channel, and the one function that believes it.
+// The ticket of a worker's shm channel, and the one function that parses it.
 
 import { CodedError } from '../../errors.js';
 import type { ChannelTicket } from '../types.js';

@@ -1,6 +1,6 @@
-// The channel over a stream socket, between processes: what works on every platform and in every
-// container. The parent gives the worker one end as descriptor 3; frames are our own (frames.ts),
-// because the IPC of child_process encodes each message by itself.
+// The channel over a stream socket, between processes: it works on every platform and in every container. The
+// parent gives the worker one end as descriptor 3; frames are our own (frames.ts), because the IPC of
+// child_process encodes each message by itself.
 // Not here: batching and the states of a channel (framed.ts).
 
 import { closeSync, readSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { callNative, nativeBinding } from '../../native.js';
 import { type Carrier, type CarrierListener, FramedChannel } from '../framed.js';
 import type { Channel, ChannelEnd, ChannelOffer } from '../types.js';
 
-/** Where a worker finds its end. */
+/** The descriptor of a worker's end. */
 const workerDescriptor = 3;
 const drainPieceBytes = 64 * 1024;
 
@@ -58,7 +58,7 @@ class SocketCarrier implements Carrier {
     this.#keepLoop('unref');
   }
 
-  /** A socket can; a stream of a test cannot. */
+  /** Sockets have these methods; streams in tests do not. */
   #keepLoop(how: 'ref' | 'unref'): void {
     const method: unknown = Reflect.get(this.#stream, how);
     if (typeof method === 'function') Reflect.apply(method, this.#stream, []);
@@ -80,8 +80,8 @@ class SocketCarrier implements Carrier {
   }
 
   /**
-   * A failed write destroys the stream, and with it what the peer had sent before it died and the
-   * kernel still holds: taken in here, while the descriptor is open.
+   * Reads what the peer sent before it died, while the descriptor is open: a failed write destroys the
+   * stream, and with it what the kernel still holds.
    */
   #readRest(): void {
     const descriptor = descriptorOf(this.#stream);
@@ -127,7 +127,7 @@ function endOf(channel: Channel): ChannelEnd {
   return { channel, claims: undefined, blocks: undefined };
 }
 
-/** The parent's half, for a process worker. `open` throws CHANNEL_UNAVAILABLE without its pipe. */
+/** Makes the parent's half, for a process worker. `open` throws CHANNEL_UNAVAILABLE without its pipe. */
 export function offerSocket(maxFrameBytes: number | undefined): ChannelOffer {
   return {
     ticket: { kind: 'socket' },
@@ -142,7 +142,7 @@ export function offerSocket(maxFrameBytes: number | undefined): ChannelOffer {
   };
 }
 
-/** The worker's half. Throws CHANNEL_UNAVAILABLE when the parent gave no socket. */
+/** Makes the worker's half. Throws CHANNEL_UNAVAILABLE when the parent gave no socket. */
 export function acceptSocket(): ChannelEnd {
   let socket: Net.Socket;
   try {
@@ -154,7 +154,7 @@ export function acceptSocket(): ChannelEnd {
   return endOf(socketChannel(socket));
 }
 
-/** Over a copy that programs which the worker starts do not inherit, where the native binary makes one. */
+/** Opens a copy that programs started by the worker do not inherit, where the native binary makes one. */
 function openSocket(): Net.Socket {
   const native = nativeBinding();
   if (native === undefined) return socketAt(workerDescriptor);
