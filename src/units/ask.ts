@@ -1,14 +1,17 @@
-// Questions between loops and their director, answered by a value or by an error that keeps its class,
-// code and cause.
+// Requests between loops and their director. The reply is a value, or an error that keeps its class, code and
+// cause.
 
 import type { Bus, Consumer } from '../bus/index.js';
 import { parseAnswer, type ToDirector, type ToUnits } from './protocol.js';
 
-/** Of the way there and back, and of a loop that is busy; in ms. */
+/** For the way there and back, and for a busy loop; in ms. */
 const graceMs = 5000;
 const maxTimeoutMs = 2 ** 31 - 1;
 
-/** What `message` may take is `timeoutMs`. Rejects with what the other side threw, or as `Bus.request`. */
+/**
+ * Sends a request whose handler may take `timeoutMs`. Rejects with the other side's error, or as
+ * `Bus.request`.
+ */
 export async function ask(
   bus: Bus,
   address: string,
@@ -21,7 +24,7 @@ export async function ask(
   return answer.value;
 }
 
-/** Answers what comes to `address` with what `handle` resolves to. */
+/** Answers requests to `address` with what `handle` resolves to. */
 export function answer(
   bus: Bus,
   address: string,

@@ -1,10 +1,13 @@
-// Whose code blocks a loop: the units of it whose modules are on the stack.
+// The units whose code blocks a loop: those whose modules are on its stack.
 
 import type { ServerBlockedMessage } from '../internal/index.js';
 import { placesIn } from '../serve/index.js';
 import type { DirectedDeployment } from './deployment.js';
 
-/** The names of those whose module is on the stack, with where in it; where there is none, of all. */
+/**
+ * Returns the names of the units with a module on the stack, and the place in it; without one, the names of
+ * all.
+ */
 export function blame(
   here: readonly DirectedDeployment[],
   { place, stack }: Pick<ServerBlockedMessage, 'place' | 'stack'>,

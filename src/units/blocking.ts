@@ -1,5 +1,5 @@
-// Work that blocks, beside the loop of an instance: in threads that the instances of a deployment in one
-// loop share, and that are started as they are needed. Not here: how functions travel (pool/).
+// Blocking work beside the loop of an instance: in threads that a deployment's instances on one loop share,
+// and that are started on demand. Not here: how functions travel (pool/).
 
 import { CodedError } from '../errors.js';
 import { ownOptions } from '../internal/index.js';
@@ -23,13 +23,13 @@ export class BlockingThreads {
     return this.#pool;
   }
 
-  /** What still runs there is ended. */
+  /** Ends the threads, with what still runs there. */
   async close(): Promise<void> {
     await this.#pool?.destroy();
   }
 }
 
-/** The order in which one instance has such work done. */
+/** The blocking calls of one instance, in order. */
 export class BlockingQueue {
   readonly #threads: BlockingThreads;
   #last: Promise<unknown> = Promise.resolve();

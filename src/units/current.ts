@@ -1,4 +1,4 @@
-// What `deploy` and `bus` of the package mean in this thread: in a loop, those of the loop.
+// The targets of the package's `deploy` and `bus` in this thread: in a loop, those of the loop.
 
 import { type Bus, type EventBus, ScopedBus } from '../bus/index.js';
 import { currentInstance } from './instance.js';
@@ -11,12 +11,12 @@ export function setLoopBus(bus: EventBus): void {
   shared = new ScopedBus(bus);
 }
 
-/** The raw bus of the loop; `undefined` where this is no loop. */
+/** Returns the raw bus of the loop; `undefined` outside of loops. */
 export function loopBus(): Bus | undefined {
   return ofLoop;
 }
 
-/** For programs in a loop: that of the unit whose code this is, else the loop's. */
+/** Returns the bus for programs in a loop: that of the unit whose code is running, else the loop's. */
 export function programBus(): Bus | undefined {
   return currentInstance()?.bus ?? shared;
 }

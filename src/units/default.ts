@@ -1,4 +1,4 @@
-// `deploy` and `bus` without loops of one's own: in a loop they are the loop's, elsewhere those of loops
+// `deploy` and `bus` without `Loops` of one's own. In a loop they are the loop's. Elsewhere they use loops
 // that the first deployment starts, and that end when nothing is deployed any more.
 
 import type { Duplex } from 'node:stream';
@@ -34,8 +34,8 @@ function defaultLoops(): Loops {
 }
 
 /**
- * Starts instances of a unit on the loops of this program, as `Loops.deploy`; called by an instance, what
- * it starts ends with that one.
+ * Starts instances of a unit on the loops of this program, as `Loops.deploy`. Called by an instance, the
+ * deployment ends with that instance.
  */
 export async function deploy<Config = unknown>(
   unit: UnitLike<Config>,
@@ -47,10 +47,9 @@ export async function deploy<Config = unknown>(
 }
 
 /**
- * Puts the bus of this program and of its loops on NATS: from now on it reaches the programs on other
- * machines that have done the same. Called before the first deployment, and ended by `close()` of what it
- * resolves with. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`,
- * `OPTION_INVALID`.
+ * Connects the bus of this program and of its loops to NATS: from now on it reaches the programs on other
+ * machines that have done the same. To be called before the first deployment; `close()` of the result ends
+ * it. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`, `OPTION_INVALID`.
  */
 export async function cluster(options: ClusterOptions): Promise<Cluster> {
   if (loopBus() === undefined) return await defaultLoops().join(options);

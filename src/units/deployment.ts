@@ -1,4 +1,4 @@
-// A deployment where its director has it: its instances, with their loops, and one change at a time.
+// A deployment on the director's side: its instances, with their loops, and one change at a time.
 
 import { CodedError } from '../errors.js';
 import { invalid, Lifecycle } from '../internal/index.js';
@@ -6,7 +6,7 @@ import { checkInstances, type FilledDeployOptions, healthTimeoutMs } from './opt
 import type { InstanceId, UnitSource } from './protocol.js';
 import type { Deployment, InstanceHealth, InstanceState, InstanceStatus } from './types.js';
 
-/** An instance where its director has it. */
+/** An instance on the director's side. */
 export interface Placed {
   readonly deployment: number;
   readonly instance: number;
@@ -16,19 +16,19 @@ export interface Placed {
   state: InstanceState;
 }
 
-/** What the director does for it. */
+/** The director's methods for a deployment. */
 export interface DeploymentParts {
   readonly id: number;
   readonly source: UnitSource;
   readonly options: FilledDeployOptions;
   readonly parent: InstanceId | undefined;
-  /** Loops for so many more. Throws `UNIT_START_FAILED`. */
+  /** Chooses loops for `count` more instances. Throws `UNIT_START_FAILED`. */
   readonly place: (count: number) => readonly { readonly loop: number; readonly pid: number }[];
-  /** All or none. */
+  /** Starts all or none. */
   readonly start: (placed: readonly Placed[]) => Promise<void>;
-  /** They are gone in any case. */
+  /** Stops all; they are gone even when it rejects. */
   readonly stop: (placed: readonly Placed[]) => Promise<void>;
-  /** It is on that loop then, or where it was. */
+  /** Moves one; it is on that loop then, or still where it was. */
   readonly move: (placed: Placed, loop: number) => Promise<void>;
   readonly health: (timeoutMs: number) => Promise<InstanceHealth[]>;
   readonly onEnded: () => void;
@@ -64,7 +64,7 @@ export class DirectedDeployment implements Deployment {
     });
   }
 
-  /** Its instances, by number. */
+  /** The instances, by number. */
   get placed(): readonly Placed[] {
     return this.#placed;
   }
@@ -98,11 +98,11 @@ export class DirectedDeployment implements Deployment {
     }
   }
 
-  /** The loop has ended: returns what was there, `lost` where it is to start again. */
+  /** The loop has ended: returns its instances, as `lost` where they are to start again. */
   loopEnded(loop: number): readonly Placed[] {
     const left = this.#placed.filter((each) => each.loop === loop);
     for (const each of left) {
-      // Whoever waits for its start or its move hears that it failed, and a stop has done its work.
+      // A pending start or move fails by itself, and a stop has done its work.
       if (each.state === 'running') each.state = 'lost';
       each.loop = undefined;
       each.pid = undefined;
@@ -169,7 +169,7 @@ export class DirectedDeployment implements Deployment {
     return this.undeploy();
   }
 
-  /** One change after the other. */
+  /** Makes one change after the other. */
   #inTurn(change: () => Promise<void>): Promise<void> {
     const done = this.#change.then(async () => {
       if (!this.#life.is('running')) {
@@ -183,7 +183,7 @@ export class DirectedDeployment implements Deployment {
   }
 }
 
-/** Instances on one loop, to be started or ended there. */
+/** Instances by loop, to be started or stopped there. */
 type ByLoop = ReadonlyMap<number, readonly Placed[]>;
 
 export function byLoop(placed: readonly Placed[]): ByLoop {

@@ -1,9 +1,10 @@
-// Knows which instances of which deployments are in which loop, and has the loops start and end them. It
-// lives where the loops were started. All of one change start, or none stays.
+// The director: keeps the loop of each instance, and has the loops start and stop them. It lives in the
+// process that started the loops.
 //
-// Evenly: an instance goes to the loop with the fewest of its deployment, among those to the one with the
-// fewest of all. What was in a loop that has ended goes to the next that arrives, which takes its place, or
-// where there are enough loops already to those, as evenly.
+// A change starts all its instances, or none stays. Placement is even: an instance goes to the loop with the
+// fewest of its deployment, among those to the one with the fewest of all. Instances of a loop that has ended
+// go to the next loop that arrives, its replacement. Where there are enough loops already they are spread
+// over those.
 
 import type { Bus } from '../bus/index.js';
 import type { ClusterTicket } from '../cluster/index.js';
@@ -25,11 +26,11 @@ import {
 import { RestartLimits } from './restart-limits.js';
 import type { Deployment, DeployOptions, InstanceHealth } from './types.js';
 
-/** A loop that is there. */
+/** A loop in service. */
 interface LoopEntry {
   readonly loop: number;
   readonly pid: number;
-  /** Its number in its process. */
+  /** The number of the loop in its process. */
   readonly index: number;
   isLeaving: boolean;
 }
@@ -37,16 +38,16 @@ interface LoopEntry {
 export class Director {
   /** Called when the last deployment has ended. */
   onIdle: () => void = () => {};
-  /** Of the program, for its loops; none may be there before it is set. */
+  /** The program's, for its loops; must be set before the first loop arrives. */
   cluster: ClusterTicket | undefined;
   readonly #bus: Bus;
-  /** As many as there are when none is missing. */
+  /** The number of loops when none is missing. */
   readonly #fullLoops: number;
   readonly #loops = new Map<number, LoopEntry>();
   readonly #deployments = new Map<number, DirectedDeployment>();
-  /** What was in loops that have ended, by the loop, until another takes it. */
+  /** Instances of loops that have ended, by loop, until another takes them. */
   readonly #homeless: Placed[][] = [];
-  /** Of threads. */
+  /** For threads. */
   readonly #restartLimits = new RestartLimits();
   #lastId = 0;
 
@@ -64,7 +65,7 @@ export class Director {
     return [...this.#deployments.values()];
   }
 
-  /** The program has left it: so do its loops. */
+  /** The program has left its cluster: its loops leave it, too. */
   leaveCluster(): void {
     this.cluster = undefined;
     this.#bus.publish(farewellAddress, null);
@@ -79,7 +80,7 @@ export class Director {
       case 'leaving':
         return this.#leaving(message.loop);
       case 'instanceLost':
-        await new Promise((resolve) => setImmediate(resolve)); // whoever started it knows that
+        await new Promise((resolve) => setImmediate(resolve)); // the caller of the start is notified first
         return this.#instanceLost(message);
       case 'deploy': {
         const { id, name } = await this.deploy(message.unit, message.options, message.parent);
@@ -137,7 +138,7 @@ export class Director {
     return made;
   }
 
-  /** On which loop each of so many more instances goes. */
+  /** Chooses a loop for each of `count` more instances. */
   #place(deployment: DirectedDeployment, count: number): LoopEntry[] {
     const loops = this.#allowed(deployment);
     if (loops.length === 0) {
@@ -158,7 +159,10 @@ export class Director {
     });
   }
 
-  /** Those of so many processes: where it has instances, then where there are the fewest. */
+  /**
+   * Returns the loops of the processes that it may use: those where it has instances, then those with the
+   * fewest.
+   */
   #allowed(deployment: DirectedDeployment): readonly LoopEntry[] {
     const loops = this.loops;
     const { processes } = deployment.options;
@@ -198,7 +202,7 @@ export class Director {
     });
   }
 
-  /** All or none; rejects with the first failure. */
+  /** Starts all or none; rejects with the first failure. */
   async #start(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
     const { startTimeoutMs } = deployment.options;
     const { name } = deployment;
@@ -216,11 +220,11 @@ export class Director {
     const failed = started.find((each) => each.status === 'rejected');
     const isLost = placed.some((each) => each.loop === undefined);
     if (failed === undefined && !isLost) return;
-    await this.#stop(deployment, placed).catch(() => {}); // the first error is told
+    await this.#stop(deployment, placed).catch(() => {}); // the first error counts
     throw failed?.reason ?? startFailed(name, new Error('its loop has ended'));
   }
 
-  /** They are gone in any case; rejects with the first failure. */
+  /** Stops all; they are gone even when it rejects, with the first failure. */
   async #stop(deployment: DirectedDeployment, placed: readonly Placed[]): Promise<void> {
     const { id, name } = deployment;
     const { stopTimeoutMs } = deployment.options;
@@ -240,7 +244,7 @@ export class Director {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Those that they deployed on `loop`, or on any. */
+  /** Undeploys the children that these instances deployed on `loop`; `undefined`: on any. */
   async #endChildren(id: number, placed: readonly Placed[], loop?: number): Promise<void> {
     const ending = new Set(placed.map(({ instance }) => instance));
     const children = [...this.#deployments.values()].filter(({ parent }) => {
@@ -270,7 +274,7 @@ export class Director {
     return known.sort((a, b) => a.instance - b.instance);
   }
 
-  /** It gets what a loop had that has ended, before it serves. */
+  /** A loop has arrived: it gets the instances of one that has ended, before it serves. */
   async #arrived({ loop, pid, index }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
     const entry = { loop, pid, index, isLeaving: false };
     this.#loops.set(loop, entry);
@@ -279,7 +283,7 @@ export class Director {
     await this.#settle(homeless, () => entry);
   }
 
-  /** What the supervisor says of one of its loops is told by its units. */
+  /** Announces a blocked loop of the supervisor with the names of its units. */
   tellBlocked({ pid, loop: index, ...told }: ServerBlockedMessage): void {
     const entry = [...this.#loops.values()].find(
       (each) => each.pid === pid && each.index === index,
@@ -297,14 +301,14 @@ export class Director {
     if (entry !== undefined) entry.isLeaving = true;
   }
 
-  /** Its thread has ended: another is started, unless that happens again and again. */
+  /** The thread of an instance has ended: starts another, within the restart limits. */
   #instanceLost(lost: Extract<ToDirector, { type: 'instanceLost' }>): void {
     const deployment = this.#deployments.get(lost.deployment);
     const placed = deployment?.placed.find(({ instance }) => instance === lost.instance);
     if (placed === undefined || placed.loop !== lost.loop) return;
     if (placed.state !== 'running' && placed.state !== 'moving') return;
     Object.assign(placed, { loop: undefined, pid: undefined });
-    if (placed.state === 'moving') return; // whoever moves it hears that this failed
+    if (placed.state === 'moving') return; // the pending move fails by itself
     placed.state = 'lost';
     void this.#endChildren(placed.deployment, [placed]);
     this.#restart(placed, lost.why);
@@ -324,20 +328,20 @@ export class Director {
     setTimeout(() => void start(), delayMs).unref();
   }
 
-  /** `undefined`: it was scaled down or undeployed. */
+  /** Returns the deployment; `undefined`: it was scaled down or undeployed. */
   #ownerOf(placed: Placed): DirectedDeployment | undefined {
     const deployment = this.#deployments.get(placed.deployment);
     return deployment?.placed.includes(placed) === true ? deployment : undefined;
   }
 
-  /** Its channel has closed. */
+  /** The channel to a loop has closed. */
   lost(loop: number): void {
     if (!this.#loops.delete(loop)) return;
     const placed = [...this.#deployments.values()].flatMap((each) => each.loopEnded(loop));
     this.#lose(placed.filter(({ state }) => state === 'lost'));
   }
 
-  /** What has no loop any more gets another. */
+  /** Finds loops for instances that have none any more. */
   #lose(homeless: Placed[]): void {
     for (const each of homeless) void this.#endChildren(each.deployment, [each]);
     if (homeless.length === 0) return;
@@ -348,7 +352,7 @@ export class Director {
     this.#settle(homeless, (deployment) => this.#place(deployment, 1)[0]).catch(() => {});
   }
 
-  /** Starts lost instances where `loopOf` says; those that fail are homeless again. */
+  /** Starts lost instances on the loops of `loopOf`; those that fail are homeless again. */
   async #settle(
     homeless: readonly Placed[],
     loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
@@ -389,8 +393,8 @@ export class Director {
   }
 }
 
-/** In which a loop says who of its threads has not answered, in ms. */
+/** Time in which a loop reports which of its threads have not answered, in ms. */
 const threadsMs = 1000;
 
-/** More than any loop has. */
+/** Larger than the number of instances on any loop. */
 const rankFactor = 2 ** 26;

@@ -1,4 +1,4 @@
-// The errors of deployments that more than one file of this part gives.
+// Errors of deployments that several files of this part throw.
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';

@@ -1,5 +1,5 @@
-// The way of a loop, or of a thread beside one, into the cluster of its program, and out of it. A loop that
-// comes while no NATS server is there begins without, and joins when one is.
+// The connection of a loop, or of a thread beside one, to the cluster of its program. A loop that starts
+// while no NATS server can be reached begins without, and joins when one can.
 
 import { setTimeout as wait } from 'node:timers/promises';
 import type { EventBus } from '../bus/index.js';
@@ -10,7 +10,7 @@ import { ask } from './ask.js';
 import { directorAddress, farewellAddress } from './protocol.js';
 
 const retryMs = 2000;
-/** A server that reads slower than this holds up no start and no end. */
+/** A server that takes longer to answer delays no start and no end. */
 const flushMs = 5000;
 
 export class Far {
@@ -19,13 +19,15 @@ export class Far {
   #peer: ClusterPeer | undefined;
   #isOver = false;
 
-  /** `member`: the number of the loop, or thread, among all of its program. */
+  /** `member`: the number of the loop or thread among all of its program. */
   constructor(bus: EventBus, member: number) {
     this.#bus = bus;
     this.#member = member;
   }
 
-  /** Does nothing where the program is in no cluster. Rejects as `cluster`, but for a server that is away. */
+  /**
+   * Does nothing where the program is in no cluster. Rejects as `cluster`, but not for an unreachable server.
+   */
   async join(): Promise<void> {
     const ticket = await ask(this.#bus, directorAddress, { type: 'cluster' }, Infinity);
     if (ticket === null) return;
@@ -48,7 +50,7 @@ export class Far {
     if (this.#isOver) await this.#peer?.close();
   }
 
-  /** Resolves when the servers know of the consumers here. */
+  /** Resolves when the servers have the subscriptions of the consumers here. */
   async flush(): Promise<void> {
     const flushed = this.#peer?.flush();
     if (flushed === undefined) return;

@@ -1,5 +1,5 @@
-// One instance of a unit, in its loop: started with its context, ended once, whatever its start did. What
-// it has made through its context ends with it, and so do servers of which it has not thought.
+// One instance of a unit, in its loop: started with its context, ended once, whatever its start did.
+// Everything that it has made through its context ends with it, and so do servers that it has not closed.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
@@ -12,17 +12,17 @@ import { BlockingQueue, type BlockingThreads } from './blocking.js';
 import type { InstanceId } from './protocol.js';
 import type { BlockingOptions, InstanceHealth, UnitContext, UnitObject } from './types.js';
 
-/** `restoring`: it has started, and gets its state from another loop; `moving`: the other way round. */
+/** `restoring`: it has started, and waits for its state from another loop; `moving`: the other way round. */
 type State = 'starting' | 'restoring' | 'running' | 'moving' | 'stopping' | 'ended';
 
 export interface InstanceOptions {
   readonly id: InstanceId;
-  /** Of the deployment. */
+  /** The name of the deployment. */
   readonly name: string;
   readonly config: unknown;
-  /** It comes from another loop. */
+  /** True: it comes from another loop. */
   readonly isIncoming: boolean;
-  /** Of the loop. */
+  /** The bus of the loop. */
   readonly bus: EventBus;
   readonly threads: BlockingThreads;
   /** As `ProgramLoop.quiet`. */
@@ -31,12 +31,12 @@ export interface InstanceOptions {
   readonly deploy: UnitContext['deploy'];
 }
 
-/** What makes the object whose methods an instance is. */
+/** Makes the object that has an instance's methods. */
 export type MakeUnit = (context: UnitContext) => UnitObject | Promise<UnitObject>;
 
 const current = new AsyncLocalStorage<Instance>();
 
-/** The instance whose code this is, as far as that can be followed. */
+/** Returns the instance whose code is running, as far as that can be followed. */
 export function currentInstance(): Instance | undefined {
   return current.getStore();
 }
@@ -53,7 +53,7 @@ export class Instance {
   #unit: UnitObject = {};
   #ending: Promise<void> | undefined;
   readonly #isIncoming: boolean;
-  /** Of one that comes: settles when it has its state, or will not. */
+  /** For one that comes from another loop: settles when it has its state, or never will. */
   #restored: Promise<unknown> = Promise.resolve();
 
   constructor({ id, name, config, isIncoming, bus, threads, quiet, deploy }: InstanceOptions) {
@@ -72,7 +72,7 @@ export class Instance {
     });
     const { instance, loop } = id;
     const { signal } = this.#abort;
-    setMaxListeners(0, signal); // it is handed to everything that the unit begins
+    setMaxListeners(0, signal); // everything that the unit begins gets it
     const queue = new BlockingQueue(threads);
     this.#context = Object.freeze({
       bus: this.#bus,
@@ -86,12 +86,12 @@ export class Instance {
     });
   }
 
-  /** Those of one deployment share what they get for port 0. */
+  /** Instances of one deployment share the port that they get for port 0. */
   get group(): string {
     return String(this.id.deployment);
   }
 
-  /** The unit's bus, for those who have no context at hand. */
+  /** The unit's bus, for code without a context. */
   get bus(): Bus {
     return this.#bus;
   }
@@ -119,15 +119,15 @@ export class Instance {
       });
       this.#life.transition(this.#isIncoming ? 'restoring' : 'running');
     } catch (cause) {
-      await this.#end(timeoutMs, false).catch(() => {}); // the first error is the one to tell
+      await this.#end(timeoutMs, false).catch(() => {}); // the first error counts
       const message = `${this.#what} could not start: ${messageOf(cause)}`;
       throw new CodedError('UNIT_START_FAILED', message, { cause });
     }
   }
 
   /**
-   * What it takes along to another loop. From now on its consumers hold what comes, until it leaves or
-   * stays. Rejects with what `save` throws, or when that, or a handler, takes longer.
+   * Returns the state to take to another loop. From now on its consumers hold messages, until it is handed
+   * off or stays. Rejects with what `save` throws, or when that, or a handler, takes longer.
    */
   async save(timeoutMs: number): Promise<unknown> {
     this.#life.transition('moving');
@@ -148,14 +148,14 @@ export class Instance {
     }
   }
 
-  /** It does not go. */
+  /** Keeps it on this loop after all. */
   cancelMove(): void {
     if (!this.#life.is('moving')) return;
     this.#life.transition('running');
     this.#bus.release();
   }
 
-  /** Its consumers go where they are welcome; it is to be stopped. Throws where that is not possible. */
+  /** Hands off its consumers to `target`; it is to be stopped then. Throws where that is not possible. */
   handOff(target: HandOffTarget): void {
     if (!this.#life.is('moving')) throw new Error('it has ended meanwhile');
     if (!this.#bus.handOff(target)) throw new Error('the other loop has ended');
@@ -166,7 +166,7 @@ export class Instance {
     return this.#bus.home;
   }
 
-  /** Of one that has come: rejects with what `restore` throws, or when it takes longer. */
+  /** For one that comes from another loop. Rejects with what `restore` throws, or when it takes longer. */
   restore(state: unknown, from: string, timeoutMs: number): Promise<HandOffTarget> {
     const restore = async (): Promise<HandOffTarget> => {
       const onDeadline = (): Error => new Error(`restore() has not ended within ${timeoutMs} ms`);
@@ -184,7 +184,10 @@ export class Instance {
     return restored;
   }
 
-  /** Whether it has its state, of one whose old loop is lost: once that is decided, and known here. */
+  /**
+   * For one whose old loop is lost. Resolves with true when it has its state and its peers have its
+   * consumers; false: it got no state.
+   */
   async isRestored(): Promise<boolean> {
     await this.#restored;
     if (!this.#life.is('running')) return false;
@@ -192,12 +195,12 @@ export class Instance {
     return true;
   }
 
-  /** It is there for those outside. */
+  /** True: other code may use it. */
   get isHere(): boolean {
     return !this.#life.is('restoring');
   }
 
-  /** Of this instance alone: ends with it when it is not closed before. */
+  /** Adds a server of this instance alone, which ends with it when it is not closed before. */
   addServer(server: Server): void {
     this.#servers.add(server);
   }

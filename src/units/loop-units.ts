@@ -1,4 +1,4 @@
-// The instances in one loop: starts and ends them as the director says.
+// The instances in one loop: starts and stops them at the director's request.
 
 import type { Server } from 'node:net';
 import type { EventBus, HandOffTarget } from '../bus/index.js';
@@ -39,7 +39,7 @@ export class LoopUnits {
     this.#copy = copy;
   }
 
-  /** Of an instance that listens, the group that shares port 0 is its deployment. */
+  /** Returns the instance that listens; its deployment is the group that shares port 0. */
   ownerOf(server: Server): Instance | undefined {
     const instance = currentInstance();
     instance?.addServer(server);
@@ -62,11 +62,11 @@ export class LoopUnits {
         return await this.#health(message.deployment);
       case 'threadHere':
       case 'exit':
-        return undefined; // for those in threads
+        return undefined; // for instances in threads
     }
   }
 
-  /** All or none. */
+  /** Starts all or none. */
   async #start(start: Start): Promise<void> {
     const { deployment, name, source, config, instances, blockingThreads } = start;
     const { startTimeoutMs, isIncoming } = start;
@@ -93,7 +93,7 @@ export class LoopUnits {
     const started = await Promise.allSettled(made.map((each) => each.start(make, startTimeoutMs)));
     const failed = started.find((each) => each.status === 'rejected');
     if (failed === undefined) return;
-    await this.#end(deployment, instances, startTimeoutMs).catch(() => {}); // the first error is told
+    await this.#end(deployment, instances, startTimeoutMs).catch(() => {}); // the first error counts
     throw failed.reason;
   }
 
@@ -103,7 +103,10 @@ export class LoopUnits {
     return found;
   }
 
-  /** It is gone from here for all others when this resolves; when it rejects it goes on here. */
+  /**
+   * Hands off an instance. When this resolves it is gone from here for all others; when it rejects it goes on
+   * here.
+   */
   async #handOff(handOff: HandOff): Promise<void> {
     const { deployment, instance, to, saveTimeoutMs, restoreTimeoutMs: timeoutMs } = handOff;
     const moving = this.#find(handOff);
@@ -141,7 +144,7 @@ export class LoopUnits {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** Nothing of the deployment is left here. */
+  /** Forgets a deployment that has no instances here any more. */
   async #forget(deployment: number): Promise<void> {
     const threads = this.#threads.get(deployment);
     this.#threads.delete(deployment);
@@ -149,7 +152,7 @@ export class LoopUnits {
     await threads?.close();
   }
 
-  /** All of them, because the loop leaves. Never rejects. */
+  /** Stops all of them, because the loop ends. Never rejects. */
   async endAll(timeoutMs: number): Promise<void> {
     const all = [...this.#instances].map(([deployment, instances]) =>
       this.#end(deployment, [...instances.keys()], timeoutMs).catch((error: unknown) => {

@@ -1,5 +1,5 @@
-// Event loops with units on them, as the program sees them that starts them: processes × loops under the
-// supervisor of servers, a director for what is deployed, and an end of the bus, as every loop has one.
+// Event loops with units on them, on the side of the program that starts them: processes × loops under the
+// supervisor of servers, a director for deployments, and an end of the bus, as every loop has one.
 
 import { fileURLToPath } from 'node:url';
 import { addSource } from '../agent/index.js';
@@ -28,7 +28,7 @@ import { fillDeployOptions, sourceOf } from './options.js';
 import { directorAddress, parseBlocked, parseToDirector } from './protocol.js';
 import type { Deployment, DeployOptions, UnitLike } from './types.js';
 
-/** As those of `serve`, of which these are a part. */
+/** A subset of the options of `serve`. */
 export interface LoopsOptions {
   /** Default: two where two cores are granted, and enough that each has at most four loops. */
   readonly processes?: number | undefined;
@@ -36,19 +36,19 @@ export interface LoopsOptions {
   readonly loops?: number | undefined;
   /** A process that takes more memory is replaced, in bytes. Default: never. */
   readonly maxRssBytes?: number | undefined;
-  /** How long the loops may take to start, in ms. Default: 30,000. */
+  /** Time limit of the loops' start, in ms. Default: 30,000. */
   readonly startTimeoutMs?: number | undefined;
-  /** After so long in one callback a loop's process is replaced, in ms. Default: 15,000. */
+  /** A loop's process is replaced after so long in one callback, in ms. Default: 15,000. */
   readonly blockedTimeoutMs?: number | undefined;
-  /** How long units may take to end once their process is to, in ms. Default: 30,000. */
+  /** Time limit for units to end when their process ends, in ms. Default: 30,000. */
   readonly drainTimeoutMs?: number | undefined;
   /** Answers `manycore status` of the same user. Default: false, and true under `manycore run`. */
   readonly control?: boolean | undefined;
-  /** Puts the bus on NATS, for this program and its loops, when they start. Default: it is on one machine. */
+  /** Connects the bus to NATS, for this program and its loops, when they start. Default: one machine only. */
   readonly cluster?: ClusterOptions | undefined;
 }
 
-/** A loop on which units may be. */
+/** A loop that can have units. */
 export interface LoopNumber {
   readonly loop: number;
   readonly pid: number;
@@ -100,7 +100,7 @@ export class Loops implements AsyncDisposable {
     );
   }
 
-  /** Those of `deploy`: they end when nothing is deployed any more. @internal */
+  /** The loops of `deploy`: they end when nothing is deployed any more. @internal */
   static ofProgram(): Loops {
     const loops = openLoops();
     loops.#director.onIdle = () => loops.#stop();
@@ -108,7 +108,7 @@ export class Loops implements AsyncDisposable {
   }
 
   /**
-   * Puts the bus on NATS, for this program and for the loops that it starts from now on; the second call
+   * Connects the bus to NATS, for this program and for the loops that it starts from now on; the second call
    * resolves with the same. Rejects with `CLUSTER_CLIENT_MISSING`, `CLUSTER_UNREACHABLE`, `CLUSTER_REFUSED`,
    * `OPTION_INVALID`, `LOOPS_CLOSED`.
    */
@@ -121,14 +121,14 @@ export class Loops implements AsyncDisposable {
     return await this.#join(filled);
   }
 
-  /** One may be joined anew; the loops leave with the program. */
+  /** The program may join another cluster; the loops have left with it. */
   #left(): void {
     this.#cluster = undefined;
     this.#joined = undefined;
     this.#director.leaveCluster();
   }
 
-  /** Once it is joined. */
+  /** Set once it has joined. */
   get cluster(): Cluster | undefined {
     return this.#joined;
   }
@@ -144,22 +144,22 @@ export class Loops implements AsyncDisposable {
         return cluster;
       },
       (error: unknown) => {
-        this.#cluster = undefined; // the next call may do better
+        this.#cluster = undefined; // the next call may succeed
         throw error;
       },
     );
     return this.#cluster;
   }
 
-  /** The next deployment starts them again; the bus stays. */
+  /** Ends the loops. The next deployment starts them again; the bus stays. */
   #stop(): void {
     const started = this.#started;
     this.#started = undefined;
-    void started?.then((served) => served.close()).catch(() => {}); // told to who started them
+    void started?.then((served) => served.close()).catch(() => {}); // the caller of the start has the error
   }
 
   /**
-   * Resolves when all loops are there; the first call starts them, and so does `deploy`. Rejects with
+   * Resolves when all loops are ready; the first call starts them, and so does `deploy`. Rejects with
    * `SERVE_START_FAILED`, `SERVE_CONTROL_FAILED`, `NATIVE_MISSING`, `LOOPS_CLOSED`, and as `join`.
    */
   async start(): Promise<void> {
@@ -169,7 +169,7 @@ export class Loops implements AsyncDisposable {
   #running(): Promise<ServedApp> {
     if (this.#closed !== undefined) return Promise.reject(loopsClosed());
     this.#started ??= this.#start().catch((error: unknown) => {
-      this.#started = undefined; // the next call may do better
+      this.#started = undefined; // the next call may succeed
       throw error;
     });
     return this.#started;
@@ -186,7 +186,7 @@ export class Loops implements AsyncDisposable {
     const mesh = new Mesh((id, end) => {
       const link = new BusLink(this.#bus, end);
       this.#links.add(link);
-      link.ref(); // as the loops do: who waits for nobody sleeps at once, and is woken late
+      link.ref(); // as in the loops: an end without waiting requests would sleep at once, and wake late
       void link.closed.then(() => {
         this.#links.delete(link);
         this.#director.lost(id);
@@ -200,24 +200,24 @@ export class Loops implements AsyncDisposable {
 
   /**
    * Starts instances of a unit, spread evenly over the loops; resolves when all run. When one cannot start
-   * none stays. Rejects with `UNIT_INVALID`, `UNIT_START_FAILED`, `OPTION_INVALID`, `TRANSFER_…` for a
-   * unit or a configuration that cannot travel, and as `start`.
+   * none stays. Rejects with `UNIT_INVALID`, `UNIT_START_FAILED`, `OPTION_INVALID`, `TRANSFER_…` for a unit
+   * or a configuration that cannot travel, and as `start`.
    */
   async deploy<Config = unknown>(
     unit: UnitLike<Config>,
     options?: DeployOptions<Config>,
   ): Promise<Deployment> {
-    fillDeployOptions(sourceOf(unit), options); // what is wrong is told before anything starts
+    fillDeployOptions(sourceOf(unit), options); // throws before anything starts
     await this.#running();
     return await this.#director.deploy(unit, options, undefined);
   }
 
-  /** What is deployed, children of units among them. */
+  /** All deployments, children of units among them. */
   get deployments(): readonly Deployment[] {
     return this.#director.deployments;
   }
 
-  /** Those that are there, by the numbers that `Deployment.move` takes and `status()` gives. */
+  /** The running loops, with the numbers that `Deployment.move` takes and `status()` returns. */
   get loops(): readonly LoopNumber[] {
     return this.#director.loops.map(({ loop, pid }) => ({ loop, pid }));
   }
@@ -227,12 +227,12 @@ export class Loops implements AsyncDisposable {
     return { loops: this.#served?.status() ?? [], deployments };
   }
 
-  /** A line for each loop; empty before the start. */
+  /** Returns a row for each loop; none before the start. */
   async status(): Promise<readonly LoopStatus[]> {
     return (await this.#started)?.status() ?? [];
   }
 
-  /** Where servers of units listen. */
+  /** Returns the addresses where servers of units listen. */
   async addresses(): Promise<readonly BoundAddress[]> {
     return (await this.#started)?.addresses ?? [];
   }

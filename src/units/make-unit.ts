@@ -1,4 +1,4 @@
-// How a loop makes instances: of a module that it loads, or of a unit that came as a value.
+// Makes instances in a loop: of a module that it loads, or of a unit that came as a value.
 
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { checkUnit } from './options.js';
 import type { UnitSource } from './protocol.js';
 import type { UnitObject } from './types.js';
 
-/** `copy` makes an object of one's own for each instance. Rejects with `UNIT_INVALID`. */
+/** `copy` makes an object of its own for each instance. Rejects with `UNIT_INVALID`. */
 export async function unitMaker(
   source: UnitSource,
   copy: (value: unknown) => unknown,
@@ -18,7 +18,7 @@ export async function unitMaker(
   const path = fileURLToPath(source.url);
   const unit = unitIn(await load(source.url, path));
   checkUnit(unit, `what ${path} exports`);
-  return makerOf(unit, (value) => value); // what a module exports is one for the loop
+  return makerOf(unit, (value) => value); // an exported object is one for the whole loop
 }
 
 async function load(url: string, path: string): Promise<unknown> {
@@ -31,7 +31,10 @@ async function load(url: string, path: string): Promise<unknown> {
   }
 }
 
-/** The default export, also of CommonJS; else `start`, or all of it where it exports other methods beside. */
+/**
+ * Returns the default export, also of CommonJS; else `start`, or the whole module where it exports other
+ * methods, too.
+ */
 function unitIn(exported: unknown): unknown {
   const inner: unknown = Reflect.get(Object(exported), 'default');
   if (inner === undefined) {
@@ -48,7 +51,10 @@ function makerOf(unit: unknown, copy: (value: unknown) => unknown): MakeUnit {
   return () => objectOf(copy(unit));
 }
 
-/** What a function returned that was called as `start`: nothing, `stop`, or an object with methods. */
+/**
+ * Converts the return value of a function that was called as `start`: nothing, `stop`, or an object with
+ * methods.
+ */
 function fromFunction(returned: unknown): UnitObject {
   if (isFunction(returned)) return { stop: () => returned() };
   if (typeof returned !== 'object' || returned === null) return {};
@@ -71,7 +77,7 @@ function isFunction(value: unknown): value is AnyFunction {
   return typeof value === 'function';
 }
 
-/** Also one that was compiled to a function with a prototype. */
+/** Also true for a class that was compiled to a function with a prototype. */
 function isClass(value: unknown): value is new () => UnitObject {
   if (typeof value !== 'function') return false;
   if (/^class\b/.test(Function.prototype.toString.call(value))) return true;

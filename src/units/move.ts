@@ -1,9 +1,9 @@
-// How an instance goes to another loop, as its director has it done: it is started there, unknown to all,
-// while the old one goes on; the old loop then holds its messages, saves and sends its state, and gives all
-// that comes to the new one; at last the old one is stopped. Whether it goes is decided by the old loop
-// alone, in one step, so that there is never none and never two. When that loop is lost in the middle, the
-// new one is kept if it has its state.
-// Not here: how messages go there (bus/hand-offs.ts).
+// Moving an instance to another loop, on the director's side. It is started there, unannounced, while the old
+// one goes on. The old loop then holds its messages, saves and sends its state, and forwards all that comes
+// to the new one; at last the old one is stopped. The old loop alone decides whether it moves, in one step,
+// so that there is always exactly one. When that loop is lost in the middle, the new instance is kept if it
+// has its state.
+// Not here: forwarding of messages (bus/hand-offs.ts).
 
 import type { Bus } from '../bus/index.js';
 import { CodedError } from '../errors.js';
@@ -17,9 +17,9 @@ export interface MoveParts {
   readonly target: { readonly loop: number; readonly pid: number };
   readonly bus: Bus;
   readonly isThere: (loop: number) => boolean;
-  /** Of the instance, those that it deployed on this loop. */
+  /** Ends the children that the instance deployed on this loop. */
   readonly endChildren: (loop: number) => Promise<void>;
-  /** It has no loop any more. */
+  /** Called when the instance has no loop any more. */
   readonly lose: () => void;
 }
 
@@ -51,7 +51,7 @@ export async function moveInstance(
   try {
     await goTo(deployment, placed, from, parts);
   } catch (cause) {
-    await end(target.loop).catch(() => {}); // the first error is told
+    await end(target.loop).catch(() => {}); // the first error counts
     const isLost = placed.loop === undefined;
     placed.state = isLost ? 'lost' : 'running';
     if (isLost) parts.lose();
@@ -70,7 +70,7 @@ export async function moveInstance(
   await end(from);
 }
 
-/** Rejects when it has not gone. */
+/** Rejects when the instance has not moved. */
 async function goTo(
   deployment: DirectedDeployment,
   placed: Placed,
@@ -86,9 +86,9 @@ async function goTo(
   const timeouts = { saveTimeoutMs: stopTimeoutMs, restoreTimeoutMs: startTimeoutMs };
   const handOff: ToUnits = { type: 'handOff', ...own, to: target.loop, ...timeouts };
   try {
-    await ask(bus, loopAddress(from), handOff, Infinity); // it has deadlines of its own, and the last word
+    await ask(bus, loopAddress(from), handOff, Infinity); // it has deadlines of its own, and it decides
   } catch (error) {
-    await new Promise((resolve) => setImmediate(resolve)); // a loop that is lost is known to be
+    await new Promise((resolve) => setImmediate(resolve)); // by then the loss of a loop has been reported
     const isSourceLost = placed.loop === undefined;
     const question: ToUnits = { type: 'askRestored', ...own };
     const hasCome = isSourceLost && (await ask(bus, address, question, startTimeoutMs));
@@ -96,7 +96,7 @@ async function goTo(
   }
 }
 
-/** What is there of the instance, with what it deployed; rejects with `UNIT_STOP_FAILED`. */
+/** Stops the instance on this loop, with its children; rejects with `UNIT_STOP_FAILED`. */
 async function endOn(
   loop: number,
   { id, name, options }: DirectedDeployment,
@@ -109,6 +109,6 @@ async function endOn(
   try {
     if (isThere(loop)) await ask(bus, loopAddress(loop), message, stopTimeoutMs);
   } catch (error) {
-    if (isThere(loop)) throw stopFailed(name, error); // else it ended with it
+    if (isThere(loop)) throw stopFailed(name, error); // else it ended with the loop
   }
 }

@@ -1,4 +1,4 @@
-// What `deploy` and `Loops` can be told, checked and filled.
+// The options of `deploy` and `Loops`, checked and filled.
 
 import { existsSync, statSync } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import type { DeployOptions, UnitPlacement } from './types.js';
 const maxInstances = 1_000_000;
 const maxTimeoutMs = 2 ** 31 - 1;
 const defaultTimeoutMs = 30_000;
-/** Of `health()`. */
+/** Default of `health()`. */
 export const healthTimeoutMs = 5000;
 
 export interface FilledDeployOptions {
@@ -37,7 +37,7 @@ const names = new Set([
   'stopTimeoutMs',
 ]);
 
-/** For deployments on so many loops. Throws `OPTION_INVALID`. */
+/** Fills options of a deployment on `loops` loops. Throws `OPTION_INVALID`. */
 export function fillDeployOptions(
   source: UnitSource,
   options: DeployOptions = {},
@@ -59,7 +59,7 @@ export function fillDeployOptions(
   };
 }
 
-/** In each of so many loops. */
+/** Returns the number of threads in each of `loops` loops. */
 function threadsOf(given: DeployOptions['blockingThreads'], loops: number): number {
   if (given === 'cores') return Math.ceil(grantedCores().count / loops);
   if (typeof given !== 'string') return integer('blockingThreads', given ?? 20, 1, 1024);
@@ -71,7 +71,7 @@ export function checkInstances(instances: number, least: 0 | 1): number {
   return integer('instances', instances, least, maxInstances);
 }
 
-/** What to tell the loops. Throws `UNIT_INVALID`, `OPTION_INVALID`. */
+/** Returns the unit as it is sent to the loops. Throws `UNIT_INVALID`, `OPTION_INVALID`. */
 export function sourceOf(unit: unknown): UnitSource {
   if (typeof unit === 'string' || unit instanceof URL) return moduleAt(unit);
   checkUnit(unit, 'unit');

@@ -1,35 +1,35 @@
-// What the loops and their director tell each other, over the bus, under addresses of manycore's own, and
-// the functions that believe it.
+// Messages between the loops and their director, over the bus, under addresses of manycore's own, and their
+// parsers.
 
 import { type HandOffTarget, reservedPrefix } from '../bus/index.js';
 import { CodedError } from '../errors.js';
 import type { ServerBlockedMessage } from '../internal/index.js';
 import type { DeployOptions, InstanceHealth, InstanceStatus, UnitPlacement } from './types.js';
 
-/** Where the director is: the process that started the loops. */
+/** The director's address; it lives in the process that started the loops. */
 export const directorAddress = `${reservedPrefix}director`;
 
-/** Published where the program has left its cluster: its loops and their threads do, too. */
+/** Published when the program has left its cluster: its loops and their threads leave, too. */
 export const farewellAddress = `${reservedPrefix}farewell`;
 
 export function loopAddress(loop: number): string {
   return `${reservedPrefix}loop:${loop}`;
 }
 
-/** Where instances get their code: a module, or the unit itself. */
+/** Source of an instance's code: a module, or the unit itself. */
 export type UnitSource =
   | { readonly kind: 'module'; readonly url: string }
   | { readonly kind: 'value'; readonly value: unknown };
 
-/** An instance, in all loops. */
+/** Identifies an instance among all loops. */
 export interface InstanceId {
   readonly deployment: number;
   readonly instance: number;
-  /** The number of the loop where it is: one that moves is in two for a moment. */
+  /** The number of its loop: one that moves is in two for a moment. */
   readonly loop: number;
 }
 
-/** To a loop. */
+/** Messages to a loop. */
 export type ToUnits =
   /** Answered when all of these run; with an error none does. */
   | {
@@ -42,10 +42,10 @@ export type ToUnits =
       readonly on: UnitPlacement;
       readonly blockingThreads: number;
       readonly startTimeoutMs: number;
-      /** It comes from another loop: nobody is to know of its consumers yet. */
+      /** True: it comes from another loop, and its consumers are not announced yet. */
       readonly isIncoming: boolean;
     }
-  /** The instance goes to another loop, where it has started; answered when it has left. */
+  /** Hands off the instance to another loop, where it has started; answered when it has left. */
   | {
       readonly type: 'handOff';
       readonly deployment: number;
@@ -54,7 +54,7 @@ export type ToUnits =
       readonly saveTimeoutMs: number;
       readonly restoreTimeoutMs: number;
     }
-  /** From the loop where the instance was, at whose bus `from` it has nothing to do any more; a `HandOffTarget`. */
+  /** From the loop that hands off the instance, whose bus is `from`. Answered by a `HandOffTarget`. */
   | {
       readonly type: 'restore';
       readonly deployment: number;
@@ -63,9 +63,9 @@ export type ToUnits =
       readonly from: string;
       readonly timeoutMs: number;
     }
-  /** Answered by whether the instance that came has its state; it waits for that. */
+  /** Answered, once that is decided, by true if the instance has its state. */
   | { readonly type: 'askRestored'; readonly deployment: number; readonly instance: number }
-  /** Answered when these are gone, which they are with an error, too. */
+  /** Answered when these are gone; with an error they are, too. */
   | {
       readonly type: 'stop';
       readonly deployment: number;
@@ -74,24 +74,24 @@ export type ToUnits =
     }
   /** Answered by a list of `InstanceHealth`. */
   | { readonly type: 'health'; readonly deployment: number; readonly timeoutMs: number }
-  /** To the loop of a thread, from that: it is there, with this number in the mesh. */
+  /** From a thread to its loop: it has started, with this number in the mesh. */
   | { readonly type: 'threadHere'; readonly thread: number; readonly member: number }
   /** To a thread, whose instance of this deployment has ended. */
   | { readonly type: 'exit'; readonly deployment: number };
 
-/** To the director. */
+/** Messages to the director. */
 export type ToDirector =
-  /** A loop wants to be in the cluster of the program; answered by a `ClusterTicket`, or null. */
+  /** From a loop that joins the program's cluster; answered by a `ClusterTicket`, or null. */
   | { readonly type: 'cluster' }
-  /** A loop is there; answered when it has the instances of the one whose place it takes. */
+  /** From a loop that has started; answered when it has the instances of the one that it replaces. */
   | {
       readonly type: 'arrived';
       readonly loop: number;
       readonly pid: number;
-      /** Its number in its process. */
+      /** The number of the loop in its process. */
       readonly index: number;
     }
-  /** It takes no more; answered when nothing of it is known any more. */
+  /** From a loop that takes no more; answered when the director has removed it. */
   | { readonly type: 'leaving'; readonly loop: number }
   /** The thread of an instance beside this loop has ended by itself. */
   | {
@@ -153,7 +153,7 @@ function hasType(value: unknown, types: ReadonlySet<unknown>): boolean {
   return typeof value === 'object' && value !== null && types.has(Reflect.get(value, 'type'));
 }
 
-/** All loops run the code of this package: the type is checked, and the rest believed. */
+/** All loops run the code of this package: the type is checked, the rest is not. */
 export function parseToUnits(value: unknown): ToUnits {
   if (hasType(value, toUnits)) return value as ToUnits;
   throw unknownMessage();
@@ -189,7 +189,7 @@ export function parseHandOffTarget(value: unknown): HandOffTarget {
   throw unknownMessage();
 }
 
-/** What answers a message: a value, or why there is none. */
+/** The reply to a message: a value, or the error. */
 export type Answer = { readonly value: unknown } | { readonly error: unknown };
 
 export function parseAnswer(value: unknown): Answer {
@@ -200,7 +200,7 @@ export function parseAnswer(value: unknown): Answer {
   throw unknownMessage();
 }
 
-/** What a thread is started with: the number of its loop, and its own there. */
+/** Parses the data that a thread is started with: the number of its loop, and its own there. */
 export function parseSideData(value: unknown): { readonly loop: number; readonly thread: number } {
   if (typeof value === 'object' && value !== null && 'loop' in value && 'thread' in value) {
     const { loop, thread } = value;
@@ -209,7 +209,7 @@ export function parseSideData(value: unknown): { readonly loop: number; readonly
   throw unknownMessage();
 }
 
-/** What the supervisor announces, to whoever listens in its process. */
+/** Parses a supervisor's announcement, which any code in the process could publish. */
 export function parseBlocked(message: unknown): ServerBlockedMessage {
   if (typeof message === 'object' && message !== null) return message as ServerBlockedMessage;
   throw unknownMessage();

@@ -1,4 +1,4 @@
-// Deployments as a loop sees them: the director, which has them, is asked over the bus.
+// Deployments on the side of a loop: requests to the director over the bus.
 
 import type { Bus } from '../bus/index.js';
 import { ask } from './ask.js';
@@ -13,13 +13,13 @@ import {
 } from './protocol.js';
 import type { Deployment, InstanceHealth, InstanceStatus, UnitContext } from './types.js';
 
-/** What ends has deadlines of its own, in the loops. */
+/** Ending has deadlines of its own, in the loops. */
 const noLimitMs = Infinity;
 
-/** `deploy` of an instance, whose children end before it does; of a loop without `parent`. */
+/** Returns `deploy` of an instance, whose children end before it does; of a loop without `parent`. */
 export function remoteDeploy(bus: Bus, parent: InstanceId | undefined): UnitContext['deploy'] {
   return async (unit, options = {}) => {
-    const source = sourceOf(unit); // a path is one of this process, and a wrong unit is told here
+    const source = sourceOf(unit); // a relative path is one of this process, and an invalid unit fails here
     fillDeployOptions(source, options);
     const named = source.kind === 'module' ? source.url : source.value;
     const message: ToDirector = { type: 'deploy', parent, unit: named, options };

@@ -1,16 +1,16 @@
-// How often an instance is started again whose thread has ended: with growing delays, and not endlessly.
+// Restart limits of an instance whose thread has ended: with growing delays, and not endlessly.
 
 import { announcements } from '../internal/index.js';
 import { RestartPolicy } from '../supervise/index.js';
 import type { Placed } from './deployment.js';
 
-/** Who has run for so long has started well, in ms. */
+/** An instance that has run for so long has started well, in ms. */
 const wellMs = 10_000;
 
 export class RestartLimits {
   readonly #rows = new WeakMap<Placed, { readonly policy: RestartPolicy; atMs: number }>();
 
-  /** Tells of it; answers the delay in ms until it is to be started again, `undefined`: it is not. */
+  /** Announces the loss; returns the delay in ms before the restart, `undefined`: no restart. */
   note(placed: Placed, why: string): number | undefined {
     const row = this.#rows.get(placed) ?? { policy: new RestartPolicy(), atMs: 0 };
     this.#rows.set(placed, row);

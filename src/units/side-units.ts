@@ -1,7 +1,7 @@
-// Instances that may block, as the loop beside which they are has them: each in a thread of its own, that
-// is a member of the mesh like a loop. What the director says goes on to the thread; messages of the bus
-// never come this way. A thread that does not answer is ended at the deadline.
-// Not here: what runs in the thread (units-thread.ts), what becomes of one that died (director.ts).
+// Instances that may block, on the side of their loop: each is in a thread of its own, which is a member of
+// the mesh like a loop. The director's requests are relayed to the thread; messages of the bus never come
+// this way. A thread that does not answer is ended at the deadline.
+// Not here: the program of the thread (units-thread.ts), restarts (director.ts).
 
 import type { Bus } from '../bus/index.js';
 import { CodedError, hasCode } from '../errors.js';
@@ -13,7 +13,7 @@ import type { InstanceHealth } from './types.js';
 
 type Message<Type extends ToUnits['type']> = Extract<ToUnits, { type: Type }>;
 
-/** What the thread needs beyond its deadline to say that it has passed, in ms. */
+/** Time for the thread to report that its deadline has passed, in ms. */
 const graceMs = 500;
 /** A thread that has nothing left ends by itself within so long, in ms. */
 const exitMs = 1000;
@@ -22,9 +22,9 @@ interface Side {
   readonly thread: SideThread;
   readonly deployment: number;
   readonly instance: number;
-  /** The number of the thread in the mesh, once it is there. */
+  /** The number of the thread in the mesh, once it has joined. */
   member: number | undefined;
-  /** It runs with all that were started with it, and nobody has asked it to end. */
+  /** True: it runs with all that were started with it, and was not asked to end. */
   isRunning: boolean;
 }
 
@@ -32,14 +32,14 @@ export interface SideUnitsParts {
   /** The number of the loop. */
   readonly loop: number;
   readonly bus: Bus;
-  /** A thread with this number. */
+  /** Starts a thread with this number. */
   readonly startThread: (number: number) => SideThread;
 }
 
 export class SideUnits {
   readonly #parts: SideUnitsParts;
   readonly #sides = new Set<Side>();
-  /** Who waits for the thread with this number, to hear its number in the mesh. */
+  /** Called with a thread's number in the mesh, by number of the thread. */
   readonly #awaited = new Map<number, (member: number) => void>();
   #lastThread = 0;
 
@@ -47,7 +47,7 @@ export class SideUnits {
     this.#parts = parts;
   }
 
-  /** Whether it is about an instance in a thread. */
+  /** True: the message is about an instance in a thread. */
   isFor(message: ToUnits): boolean {
     if (message.type === 'threadHere') return true;
     if (message.type === 'start') return message.on === 'blocking';
@@ -78,7 +78,7 @@ export class SideUnits {
     throw new Error(`instance ${instance} is not here any more`);
   }
 
-  /** As `#askOf`; where its thread ends meanwhile, this rejects when the director was told. */
+  /** As `#askOf`; when its thread ends meanwhile, this rejects after the director was notified. */
   async #relay(side: Side, message: ToUnits): Promise<unknown> {
     const died = side.thread.ended.then((error): never => {
       throw new Error(whyEnded(error));
@@ -89,19 +89,19 @@ export class SideUnits {
     } catch (error) {
       const isGone = hasCode(error, 'BUS_CONSUMER_LOST') || hasCode(error, 'BUS_NO_HANDLERS');
       if (!isGone) throw error;
-      // Its channel has ended: perhaps before its thread, perhaps it was another's that it needed.
+      // The channel has ended: maybe before its thread, maybe it belonged to a thread that this one needed.
       const onDeadline = (): Error => asError(error);
       return await beforeDeadline(died, { deadlineMs: exitMs, onDeadline });
     }
   }
 
-  /** It has deadlines of its own. */
+  /** Without a limit: the request has deadlines of its own. */
   async #askOf({ member }: Side, message: ToUnits): Promise<unknown> {
     if (member === undefined) throw new Error('its thread is not there yet');
     return await ask(this.#parts.bus, loopAddress(member), message, Infinity);
   }
 
-  /** All or none. */
+  /** Starts all or none. */
   async #start(start: Message<'start'>): Promise<void> {
     const { deployment, instances, startTimeoutMs } = start;
     const starting = instances.map((instance) => this.#startOne(start, instance));
@@ -113,7 +113,7 @@ export class SideUnits {
       return;
     }
     const stop = { type: 'stop', deployment, instances, stopTimeoutMs: startTimeoutMs } as const;
-    await this.#stopAll(stop).catch(() => {}); // the first error is told
+    await this.#stopAll(stop).catch(() => {}); // the first error counts
     throw failed?.reason ?? new Error('the thread of an instance has ended while others started');
   }
 
@@ -130,7 +130,7 @@ export class SideUnits {
       this.#ended(side, name, whyEnded(error));
       throw new Error(`its thread has ended: ${whyEnded(error)}`);
     });
-    died.catch(() => {}); // where nobody waits for it any more
+    died.catch(() => {}); // without a waiter it must not be unhandled
     const begin = async (): Promise<void> => {
       side.member = await here.promise;
       await this.#askOf(side, { ...start, instances: [instance], on: 'loop' });
@@ -160,7 +160,7 @@ export class SideUnits {
     ask(bus, directorAddress, { type: 'instanceLost', ...own }, Infinity).catch(() => {});
   }
 
-  /** They are gone in any case; rejects with the first failure. */
+  /** Stops all; they are gone even when it rejects, with the first failure. */
   async #stopAll(stop: Message<'stop'>): Promise<void> {
     const ending = [...this.#sides].filter(
       ({ deployment, instance }) =>
@@ -181,7 +181,7 @@ export class SideUnits {
     };
     const deadlineMs = stopTimeoutMs + graceMs;
     const gone = thread.ended.then(() => {});
-    // It is only just being started: nothing has begun in it.
+    // It has not joined yet: nothing has begun in it.
     if (side.member === undefined) {
       thread.end();
       return await gone;
@@ -196,7 +196,7 @@ export class SideUnits {
     }
   }
 
-  /** What it has sent is read by the others before it goes. */
+  /** Peers read what it has sent before its thread ends. */
   async #exit(side: Side): Promise<void> {
     const exiting = this.#askOf(side, { type: 'exit', deployment: side.deployment });
     const exited = Promise.race([exiting.then(() => side.thread.ended), side.thread.ended]);
@@ -218,7 +218,7 @@ export class SideUnits {
     return (await Promise.all(asked)).flat();
   }
 
-  /** All of them, because the loop leaves. Never rejects. */
+  /** Stops all of them, because the loop ends. Never rejects. */
   async endAll(timeoutMs: number): Promise<void> {
     const deadlineMs = Math.max(1, timeoutMs - graceMs - exitMs);
     const all = [...this.#sides].map((side) =>

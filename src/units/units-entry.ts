@@ -1,4 +1,4 @@
-// The program of every loop of units: joins the others, and has in it what the director says.
+// The program of every loop of units: joins the other loops, and runs the director's instances.
 
 import { BusLink, createCopy, EventBus } from '../bus/index.js';
 import { programLoop } from '../serve/index.js';
@@ -10,7 +10,7 @@ import { LoopUnits } from './loop-units.js';
 import { directorAddress, loopAddress, parseToUnits } from './protocol.js';
 import { SideUnits } from './side-units.js';
 
-/** Of what a loop that arrives gets back; each start in it has a deadline of its own. */
+/** For the instances that an arriving loop gets back; each start in it has a deadline of its own. */
 const noLimitMs = Infinity;
 
 const loop = programLoop();
@@ -24,7 +24,7 @@ try {
   const number = await loop.join((id, end) => {
     const link = new BusLink(bus, end);
     links.set(id, link);
-    link.ref(); // who waits for nobody sleeps at once, and is woken late
+    link.ref(); // an end without waiting requests would sleep at once, and wake late
     void link.closed.then(() => links.delete(id));
   });
   const far = new Far(bus, number);
@@ -47,7 +47,7 @@ try {
   answer(bus, loopAddress(number), async (message) => {
     const said = parseToUnits(message);
     const answered = await (sides.isFor(said) ? sides : units).handle(said);
-    if (said.type === 'start') await far.flush(); // who has started is known
+    if (said.type === 'start') await far.flush(); // other machines have the subscriptions of what was started
     return answered;
   });
   const { index } = loop;

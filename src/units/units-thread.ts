@@ -1,5 +1,5 @@
 // The program of a thread beside a loop, in which one instance may block: joins the mesh as loops do, and
-// has in it what its loop says. Not here: when it ends (side-units.ts).
+// runs its loop's instance. Not here: when it ends (side-units.ts).
 
 import { Server } from 'node:net';
 import { agentServers, markAsBlocking } from '../agent/index.js';
@@ -21,7 +21,7 @@ const copy = createCopy();
 const bus = new EventBus({ copy });
 setLoopBus(bus);
 
-// A connection is placed on a loop that has time for it.
+// Connections are placed on loops, which have time for them.
 const { listen } = Server.prototype;
 Server.prototype.listen = function (this: Server, ...args: unknown[]) {
   if (agentServers.has(this)) return Reflect.apply(listen, this, args);
@@ -35,7 +35,7 @@ const links = new Map<number, BusLink>();
 const member = await side.join((id, end) => {
   const link = new BusLink(bus, end);
   links.set(id, link);
-  link.ref(); // who waits for nobody sleeps at once, and is woken late
+  link.ref(); // an end without waiting requests would sleep at once, and wake late
   void link.closed.then(() => links.delete(id));
 });
 const units = new LoopUnits(loop, bus, copy, async () => {});
@@ -54,7 +54,7 @@ await awaitPeers(links.values());
 await far.join();
 await ask(bus, loopAddress(loop), { type: 'threadHere', thread, member }, Infinity);
 
-/** When all that was said is on its way. */
+/** Exits when everything that was sent is on its way. */
 async function exit(): Promise<void> {
   await bus.drained();
   await far.close();

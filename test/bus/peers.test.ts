@@ -67,7 +67,7 @@ function openBuses(t: TestContext, count: number): EventBus[] {
 }
 
 let probes = 0;
-/** Until `to` knows of the consumers that `by` has now: what is told later is interest later. */
+/** Until `to` knows of the consumers that `by` has now: what is announced later arrives later. */
 async function told(by: EventBus, to: EventBus): Promise<void> {
   probes += 1;
   const address = `probe ${probes}`;
