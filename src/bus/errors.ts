@@ -8,14 +8,14 @@ export function busClosed(): CodedError {
 }
 
 export function noHandlers(address: string): CodedError {
-  const message = `nobody consumes ${address}: register a consumer before something is sent there`;
+  const message = `${address} has no consumers: register one before sending to it`;
   return new CodedError('BUS_NO_HANDLERS', message);
 }
 
 /** No requester waits for the reply. */
 export function nobodyWaits(address?: string): CodedError {
   const what = address === undefined ? 'this message' : `this message to ${address}`;
-  return new CodedError('BUS_NO_HANDLERS', `nobody waits for an answer to ${what}`);
+  return new CodedError('BUS_NO_HANDLERS', `no requester waits for a reply to ${what}`);
 }
 
 export function consumerLost(): CodedError {

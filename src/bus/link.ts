@@ -90,7 +90,7 @@ export class BusLink implements Peer {
   take({ address, body, headers, waiter, isPublished }: Delivery): void {
     const { waitingFrames, waitingBytes } = this.#link;
     if (waitingFrames >= maxWaitingFrames || waitingBytes >= maxWaitingBytes) {
-      const text = `${waitingFrames} messages wait for another loop, which reads slower`;
+      const text = `${waitingFrames} messages wait for another loop, which reads slower than this one sends`;
       throw new CodedError(
         'BUS_FULL',
         `${text}: send less, and await drained() where send() is false`,
@@ -193,7 +193,7 @@ export class BusLink implements Peer {
         this.#announced.resolve();
         break;
       default: {
-        const why = `what came over the bus is no frame: its kind is ${kind}`;
+        const why = `the bus received an unknown frame: its kind is ${kind}`;
         announcements.busDropped.publish({ address: undefined, why });
       }
     }

@@ -20,7 +20,7 @@ export function headersOf(given: BusHeaders | undefined): BusHeaders {
   for (const [name, value] of Object.entries(given)) {
     if (typeof value !== 'string') throw invalid(`headers.${name}`, value, 'a text');
     if (name === codecHeader)
-      throw invalid('headers', name, 'names other than this, which is ours');
+      throw invalid('headers', name, 'names other than this reserved one');
   }
   return Object.freeze({ ...given });
 }

@@ -35,7 +35,7 @@ export type MessageBody = readonly [body: unknown, headers: BusHeaders];
 export type FailureBody = readonly [code: ErrorCode, message: string, failureCode: number | null];
 
 function corrupt(what: string): CodedError {
-  return new CodedError('TRANSFER_CORRUPT', `what came over the bus is no ${what}`);
+  return new CodedError('TRANSFER_CORRUPT', `the bus received an invalid ${what}`);
 }
 
 /** Throws `TRANSFER_CORRUPT`, as all parsers here. */

@@ -40,7 +40,7 @@ export class Requests {
     const onDeadline = (): CodedError =>
       new CodedError(
         'BUS_TIMEOUT',
-        `no answer from ${address} within ${timeoutMs} ms: raise timeoutMs, or see what its consumer does`,
+        `no answer from ${address} within ${timeoutMs} ms: raise timeoutMs, or make its consumer faster`,
       );
     return beforeDeadline(promise, { deadlineMs: timeoutMs, onDeadline, signal }).finally(() => {
       isOver = true;

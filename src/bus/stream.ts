@@ -138,7 +138,7 @@ export class BusStream extends Duplex {
         this.push(null);
         break;
       case 'destroyed':
-        this.#lose(`the other end was destroyed: ${frame.message ?? 'it wanted no more'}`);
+        this.#lose(`the other end was destroyed: ${frame.message ?? 'without an error'}`);
         break;
     }
   }

@@ -16,5 +16,5 @@ export function parseTicket(ticket: unknown): ChannelTicket {
       return { kind: 'memory', port: ticket.port };
     }
   }
-  throw new CodedError('WORKER_PROTOCOL', 'a worker was started without a channel that it knows');
+  throw new CodedError('WORKER_PROTOCOL', 'a worker was started without a channel of a known kind');
 }

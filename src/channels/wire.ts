@@ -56,7 +56,7 @@ export class Wire<Message extends object> {
       const outcome = this.#channel.trySend(messageKind, 0, 0, write, bytes);
       if (outcome === 'full') return;
       if (outcome === 'refused') {
-        throw new CodedError('INTERNAL_STATE', 'a message was refused: a bug of ours');
+        throw new CodedError('INTERNAL_STATE', 'a message was refused: a bug in manycore');
       }
       this.#outbox.shift();
     }

@@ -17,7 +17,7 @@ export async function unitMaker(
   if (source.kind === 'value') return makerOf(source.value, copy);
   const path = fileURLToPath(source.url);
   const unit = unitIn(await load(source.url, path));
-  checkUnit(unit, `what ${path} exports`);
+  checkUnit(unit, `the export of ${path}`);
   return makerOf(unit, (value) => value); // an exported object is one for the whole loop
 }
 

@@ -99,7 +99,7 @@ export function checkUnit(unit: unknown, what: string): void {
   if (isObject && methods.some((name) => typeof Reflect.get(unit, name) === 'function')) return;
   throw new CodedError(
     'UNIT_INVALID',
-    `${what} is no unit: it must be a class, a function, or an object with start(context)`,
+    `${what} is not a deployable unit: it must be a class, a function, or an object with start(context)`,
   );
 }
 

@@ -122,7 +122,7 @@ export type ToDirector =
 function unknownMessage(): CodedError {
   return new CodedError(
     'TRANSFER_CORRUPT',
-    'a loop was told what this version of manycore does not know: use one version in all of them',
+    'a loop got a message unknown to its version of manycore: use one version in all of them',
   );
 }
 

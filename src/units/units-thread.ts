@@ -27,7 +27,7 @@ Server.prototype.listen = function (this: Server, ...args: unknown[]) {
   if (agentServers.has(this)) return Reflect.apply(listen, this, args);
   throw new CodedError(
     'OPTION_INVALID',
-    "a unit that is deployed with on: 'blocking' cannot listen: let one on a loop do it, and ask this one",
+    "a unit that is deployed with on: 'blocking' cannot listen: listen in a unit on a loop, which sends requests to this one",
   );
 };
 

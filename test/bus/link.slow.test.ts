@@ -179,5 +179,5 @@ test('a frame of an unknown kind is told and dropped, and those behind it are re
     );
   }
   await link.announced;
-  assert.deepEqual(why, ['what came over the bus is no frame: its kind is 63']);
+  assert.deepEqual(why, ['the bus received an unknown frame: its kind is 63']);
 });

@@ -21,7 +21,7 @@ test('units that are none are refused by name, and nothing stays', { skip }, asy
   );
   await assert.rejects(
     loops.deploy(appUrl('nothing')),
-    invalid(/what .*nothing\.js exports is no unit/),
+    invalid(/the export of .*nothing\.js is not a deployable unit/),
   );
   await assert.rejects(loops.deploy({}), invalid(/it must be a class/));
   await assert.rejects(

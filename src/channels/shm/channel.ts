@@ -252,7 +252,7 @@ export class ShmChannel implements Channel {
 
   #fail(what: string): void {
     this.#failWith(
-      new CodedError('SEGMENT_CORRUPT', `${what} cannot be right: the channel is closed`),
+      new CodedError('SEGMENT_CORRUPT', `${what} is invalid: the channel is closed`),
     );
   }
 

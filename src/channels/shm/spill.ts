@@ -24,7 +24,7 @@ function writePlace(writer: ByteWriter, place: Place): boolean {
 }
 
 function misplaced(cause: unknown): CodedError {
-  const message = 'the place of a large frame cannot be right: the channel is closed';
+  const message = 'the location of a large frame is invalid: the channel is closed';
   return new CodedError('SEGMENT_CORRUPT', message, { cause });
 }
 
