@@ -26,7 +26,7 @@ export interface Carrier {
   write(bytes: Buffer, giveBack: (bytes: Buffer) => void): void;
   ref(): void;
   unref(): void;
-  /** Both sides have said goodbye: closes once everything is out. */
+  /** Both sides have sent a goodbye: closes once everything is out. */
   end(): void;
   /** Closes at once. May be called again. */
   destroy(): void;
@@ -65,9 +65,9 @@ export class FramedChannel implements Channel {
   /** True while a body writer runs, which must not send. */
   #isWriting: boolean;
   #wantsDrain: boolean;
-  #saidGoodbye: boolean;
+  #sentGoodbye: boolean;
   /** `onClose` was called, or never will be. */
-  #heardLast: boolean;
+  #hasClosed: boolean;
   #isOver: boolean;
 
   /**
@@ -92,19 +92,19 @@ export class FramedChannel implements Channel {
     this.#willFlush = false;
     this.#isWriting = false;
     this.#wantsDrain = false;
-    this.#saidGoodbye = false;
-    this.#heardLast = false;
+    this.#sentGoodbye = false;
+    this.#hasClosed = false;
     this.#isOver = false;
     const sink: FrameSink = {
       onFrame: (frameKind, task, target, body) => {
-        if (this.#heardLast) return;
+        if (this.#hasClosed) return;
         try {
           this.onFrame(frameKind, task, target, body);
         } catch (error) {
           raiseLater(error);
         }
       },
-      onGoodbye: () => this.#hearLast(undefined),
+      onGoodbye: () => this.#reportClose(undefined),
     };
     this.#parser = new FrameParser(sink, maxBodyBytes);
     this.#carrier = connect({
@@ -125,7 +125,7 @@ export class FramedChannel implements Channel {
     write: BodyWriter<T>,
     value: T,
   ): SendOutcome {
-    if (this.#isOver || this.#saidGoodbye) return 'closed';
+    if (this.#isOver || this.#sentGoodbye) return 'closed';
     const batch = this.#batch;
     if (this.#isWriting || this.#carrier.queuedBytes + batch.sizeBytes >= queueLimitBytes) {
       this.#wantsDrain = true;
@@ -152,16 +152,16 @@ export class FramedChannel implements Channel {
   }
 
   close(): void {
-    if (this.#isOver || this.#saidGoodbye) return;
-    this.#saidGoodbye = true;
+    if (this.#isOver || this.#sentGoodbye) return;
+    this.#sentGoodbye = true;
     this.#wantsDrain = false;
     this.#batch.addGoodbye();
     this.#handOver();
-    if (this.#heardLast) this.#end();
+    if (this.#hasClosed) this.#end();
   }
 
   destroy(): void {
-    this.#heardLast = true;
+    this.#hasClosed = true;
     this.#isOver = true;
     this.#parser.stop();
     this.#carrier.destroy();
@@ -193,7 +193,7 @@ export class FramedChannel implements Channel {
   }
 
   #drain(): void {
-    if (!this.#wantsDrain || this.#isOver || this.#saidGoodbye) return;
+    if (!this.#wantsDrain || this.#isOver || this.#sentGoodbye) return;
     if (this.#carrier.queuedBytes + this.#batch.sizeBytes > drainedBytes) return;
     this.#wantsDrain = false;
     try {
@@ -227,13 +227,13 @@ export class FramedChannel implements Channel {
     this.#isOver = true;
     this.#parser.stop();
     this.#carrier.destroy();
-    this.#hearLast(error);
+    this.#reportClose(error);
   }
 
-  #hearLast(error: Error | undefined): void {
-    if (this.#heardLast) return;
-    this.#heardLast = true;
-    if (this.#saidGoodbye && !this.#isOver) this.#end();
+  #reportClose(error: Error | undefined): void {
+    if (this.#hasClosed) return;
+    this.#hasClosed = true;
+    if (this.#sentGoodbye && !this.#isOver) this.#end();
     try {
       this.onClose(error);
     } catch (thrown) {

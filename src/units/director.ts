@@ -46,7 +46,7 @@ export class Director {
   readonly #loops = new Map<number, LoopEntry>();
   readonly #deployments = new Map<number, DirectedDeployment>();
   /** Instances of loops that have ended, by loop, until another takes them. */
-  readonly #homeless: Placed[][] = [];
+  readonly #orphaned: Placed[][] = [];
   /** For threads. */
   readonly #restartLimits = new RestartLimits();
   #lastId = 0;
@@ -278,13 +278,13 @@ export class Director {
   async #arrived({ loop, pid, index }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
     const entry = { loop, pid, index, isLeaving: false };
     this.#loops.set(loop, entry);
-    const homeless = this.#homeless.shift();
-    if (homeless === undefined) return;
-    await this.#settle(homeless, () => entry);
+    const orphaned = this.#orphaned.shift();
+    if (orphaned === undefined) return;
+    await this.#settle(orphaned, () => entry);
   }
 
   /** Announces a blocked loop of the supervisor with the names of its units. */
-  tellBlocked({ pid, loop: index, ...told }: ServerBlockedMessage): void {
+  announceBlocked({ pid, loop: index, ...blocked }: ServerBlockedMessage): void {
     const entry = [...this.#loops.values()].find(
       (each) => each.pid === pid && each.index === index,
     );
@@ -293,7 +293,12 @@ export class Director {
     const here = [...this.#deployments.values()].filter(({ placed }) =>
       placed.some((each) => each.loop === loop),
     );
-    announcements.unitBlocked.publish({ ...told, pid: entry.pid, loop, ...blame(here, told) });
+    announcements.unitBlocked.publish({
+      ...blocked,
+      pid: entry.pid,
+      loop,
+      ...blame(here, blocked),
+    });
   }
 
   #leaving(loop: number): void {
@@ -342,25 +347,25 @@ export class Director {
   }
 
   /** Finds loops for instances that have none any more. */
-  #lose(homeless: Placed[]): void {
-    for (const each of homeless) void this.#endChildren(each.deployment, [each]);
-    if (homeless.length === 0) return;
+  #lose(orphaned: Placed[]): void {
+    for (const each of orphaned) void this.#endChildren(each.deployment, [each]);
+    if (orphaned.length === 0) return;
     if (this.loops.length < this.#fullLoops) {
-      this.#homeless.push(homeless);
+      this.#orphaned.push(orphaned);
       return;
     }
-    this.#settle(homeless, (deployment) => this.#place(deployment, 1)[0]).catch(() => {});
+    this.#settle(orphaned, (deployment) => this.#place(deployment, 1)[0]).catch(() => {});
   }
 
-  /** Starts lost instances on the loops of `loopOf`; those that fail are homeless again. */
+  /** Starts lost instances on the loops of `loopOf`; those that fail are orphaned again. */
   async #settle(
-    homeless: readonly Placed[],
+    orphaned: readonly Placed[],
     loopOf: (deployment: DirectedDeployment) => LoopEntry | undefined,
   ): Promise<void> {
-    const settling = homeless.map((placed) => this.#settleOne(placed, loopOf));
+    const settling = orphaned.map((placed) => this.#settleOne(placed, loopOf));
     const settled = await Promise.allSettled(settling);
     const failures = settled.flatMap((each, at) => {
-      const placed = homeless[at];
+      const placed = orphaned[at];
       return each.status === 'rejected' && placed !== undefined ? [{ placed, ...each }] : [];
     });
     for (const { placed } of failures) {
@@ -368,7 +373,7 @@ export class Director {
     }
     const [first] = failures;
     if (first === undefined) return;
-    this.#homeless.push(failures.map(({ placed }) => placed));
+    this.#orphaned.push(failures.map(({ placed }) => placed));
     announcements.unitLost.publish({ why: messageOf(first.reason), next: 'otherLoop' });
     throw first.reason;
   }

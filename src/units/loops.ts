@@ -175,14 +175,14 @@ export class Loops implements AsyncDisposable {
     return this.#started;
   }
 
-  readonly #tellBlocked = (message: unknown): void => {
-    this.#director.tellBlocked(parseBlocked(message));
+  readonly #announceBlocked = (message: unknown): void => {
+    this.#director.announceBlocked(parseBlocked(message));
   };
 
   async #start(): Promise<ServedApp> {
     if (this.#clusterOptions !== undefined) await this.#join(this.#clusterOptions);
-    announcements.serverBlocked.unsubscribe(this.#tellBlocked);
-    announcements.serverBlocked.subscribe(this.#tellBlocked);
+    announcements.serverBlocked.unsubscribe(this.#announceBlocked);
+    announcements.serverBlocked.subscribe(this.#announceBlocked);
     const mesh = new Mesh((id, end) => {
       const link = new BusLink(this.#bus, end);
       this.#links.add(link);
@@ -256,7 +256,7 @@ export class Loops implements AsyncDisposable {
 
   async #close(): Promise<void> {
     this.#untell();
-    announcements.serverBlocked.unsubscribe(this.#tellBlocked);
+    announcements.serverBlocked.unsubscribe(this.#announceBlocked);
     const served = await this.#started?.catch(() => undefined);
     const stopped = await this.#director.close().catch((error: unknown) => ({ error }));
     await served?.close();

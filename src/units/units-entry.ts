@@ -45,9 +45,9 @@ try {
   await awaitPeers(links.values());
   await far.join();
   answer(bus, loopAddress(number), async (message) => {
-    const said = parseToUnits(message);
-    const answered = await (sides.isFor(said) ? sides : units).handle(said);
-    if (said.type === 'start') await far.flush(); // other machines have the subscriptions of what was started
+    const request = parseToUnits(message);
+    const answered = await (sides.isFor(request) ? sides : units).handle(request);
+    if (request.type === 'start') await far.flush(); // other machines have the subscriptions of what was started
     return answered;
   });
   const { index } = loop;

@@ -41,10 +41,10 @@ const member = await side.join((id, end) => {
 const units = new LoopUnits(loop, bus, copy, async () => {});
 const far = new Far(bus, member);
 answer(bus, loopAddress(member), async (message) => {
-  const said = parseToUnits(message);
-  if (said.type !== 'exit') {
-    const answered = await units.handle(said);
-    if (said.type === 'start') await far.flush(); // as loops do
+  const request = parseToUnits(message);
+  if (request.type !== 'exit') {
+    const answered = await units.handle(request);
+    if (request.type === 'start') await far.flush(); // as loops do
     return answered;
   }
   setImmediate(() => void exit());

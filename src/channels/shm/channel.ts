@@ -251,9 +251,7 @@ export class ShmChannel implements Channel {
   }
 
   #fail(what: string): void {
-    this.#failWith(
-      new CodedError('SEGMENT_CORRUPT', `${what} is invalid: the channel is closed`),
-    );
+    this.#failWith(new CodedError('SEGMENT_CORRUPT', `${what} is invalid: the channel is closed`));
   }
 
   #failWith(error: Error): void {
