@@ -1,4 +1,4 @@
-// The bus of one loop: who gets what, in which order, and how requests end.
+// The bus of one loop: receivers, order, and the ends of requests.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -15,19 +15,19 @@ function openBus(t: TestContext): EventBus {
   return bus;
 }
 
-/** The bodies that come to `address`. */
+/** Collects the bodies of messages to `address`. */
 function bodiesOf(bus: EventBus, address: string): unknown[] {
   const bodies: unknown[] = [];
   bus.consumer(address, ({ body }) => void bodies.push(body));
   return bodies;
 }
 
-test('what is published comes to all, what is sent to one after the other', async (t) => {
+test('a publication reaches all consumers, a sent message one after the other', async (t) => {
   const bus = openBus(t);
   const [first, second] = [bodiesOf(bus, 'news'), bodiesOf(bus, 'news')];
   bus.publish('news', 'all');
   for (let sent = 1; sent <= 4; sent += 1) bus.send('news', sent);
-  assert.deepEqual(first, []); // nobody is called in the middle of it
+  assert.deepEqual(first, []); // no consumer is called inside `send`
   await turn();
   assert.deepEqual(
     [first, second],
@@ -127,7 +127,7 @@ test('an address has types of its own, and answers what its handler returns', as
   assert.throws(() => bus.address(''), { code: 'OPTION_INVALID' });
 });
 
-test('a request fails at once where nobody consumes its address', async (t) => {
+test('a request to an address without consumers fails at once', async (t) => {
   const bus = openBus(t);
   await assert.rejects(bus.request('nobody', 1), { code: 'BUS_NO_HANDLERS' });
   bus.send('nobody', 1);
@@ -197,7 +197,7 @@ test('a request that is aborted or late drops its answer, and answers no answer'
   await assert.rejects(bus.request('slow', 3, { signal: abort.signal }), { code: 'ABORTED' });
 });
 
-test('who answers what was only sent waits for nobody', async (t) => {
+test('a reply to a message that is no request does nothing', async (t) => {
   const bus = openBus(t);
   const messages: BusMessage[] = [];
   bus.consumer('here', (message) => void messages.push(message));
@@ -212,7 +212,7 @@ test('who answers what was only sent waits for nobody', async (t) => {
   });
 });
 
-test('what a handler throws without a request is thrown as by a listener', async (t) => {
+test('an exception of a handler without a request is uncaught, as that of a listener', async (t) => {
   const module = new URL('../../src/bus/index.js', import.meta.url).href;
   const { stdout } = await runProgram(
     t,
@@ -285,7 +285,7 @@ test('more messages than a turn may have are refused', async (t) => {
   assert.equal(bodies.length, 100_000);
 });
 
-test('what waits at a consumer that is closed goes to another, or is refused', async (t) => {
+test('messages that wait at a closed consumer go to another, or are refused', async (t) => {
   const bus = openBus(t);
   const closes = bus.consumer('here', () => {}).pause();
   const request = bus.request('here', 1);
@@ -301,7 +301,7 @@ test('what waits at a consumer that is closed goes to another, or is refused', a
   await assert.rejects(refused, { code: 'BUS_NO_HANDLERS' });
 });
 
-test('a publication that waits at a consumer that is closed goes to nobody else', async (t) => {
+test('a publication that waits at a closed consumer goes to no other', async (t) => {
   const bus = openBus(t);
   const bodies: unknown[] = [];
   bus.consumer('news', ({ body }) => bodies.push(body));
@@ -314,7 +314,7 @@ test('a publication that waits at a consumer that is closed goes to nobody else'
   assert.deepEqual(bodies, ['first', 'last']);
 });
 
-test('a bus that is closed says so to all who wait, and to all who come', async (t) => {
+test('a closed bus rejects waiting and new requests with BUS_CLOSED', async (t) => {
   const bus = openBus(t);
   const consumer = bus.consumer('here', () => {});
   const waits = bus.request('here', 1);
@@ -337,7 +337,7 @@ test('a bus that is closed says so to all who wait, and to all who come', async 
   await assert.rejects(bus.request('here', 1), { code: 'BUS_CLOSED' });
 });
 
-test('what makes no sense is refused', async (t) => {
+test('invalid arguments are refused', async (t) => {
   const bus = openBus(t);
   assert.throws(() => bus.send('', 1), { code: 'OPTION_INVALID' });
   assert.throws(() => bus.consumer('here', Object(undefined)), { code: 'OPTION_INVALID' });

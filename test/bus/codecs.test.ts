@@ -1,4 +1,4 @@
-// What a program adds to a bus: codecs for its bodies, and interceptors that see every message.
+// Additions of a program to a bus: codecs for its bodies, and interceptors that see every message.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -13,7 +13,7 @@ function openBus(t: TestContext): EventBus {
   return bus;
 }
 
-/** With what no other way of copying keeps. */
+/** Keeps private state, which no other way of copying keeps. */
 class Money {
   readonly #cents: number;
   constructor(cents: number) {
@@ -35,7 +35,7 @@ test('bodies of a class travel by its codec, there and back', async (t) => {
   const bus = openBus(t);
   bus.addCodec(money);
   bus.consumer<Money>('double', (message) => {
-    assert.deepEqual(message.headers, { to: 'whom' }); // of the codec nothing is seen
+    assert.deepEqual(message.headers, { to: 'whom' }); // the codec's header is not visible
     message.reply(new Money(message.body.cents * 2));
   });
   const answer = await bus.request<Money>('double', new Money(21), { headers: { to: 'whom' } });
@@ -60,7 +60,7 @@ test('a codec that is named is used for whatever is sent, and for answers to ans
   assert.equal((await first.replyAndRequest(1, { codec: 'hex' })).body, 2);
 });
 
-test('what is published by a codec comes to all', async (t) => {
+test('a publication by a codec reaches all consumers', async (t) => {
   const bus = openBus(t);
   bus.addCodec(money);
   const got: number[] = [];
@@ -72,7 +72,7 @@ test('what is published by a codec comes to all', async (t) => {
   assert.deepEqual(got, [7, 7]);
 });
 
-test('a codec that is missing, or throws, is named to whoever waits', async (t) => {
+test('a codec that is missing, or throws, is named to the requester', async (t) => {
   const bus = openBus(t);
   const sick = { name: 'sick', encode: (body: unknown) => body, decode: () => assert.fail('ill') };
   const wrong = { code: 'BUS_CODEC_FAILED', message: /codec nothing/ };
@@ -89,7 +89,7 @@ test('a codec that is missing, or throws, is named to whoever waits', async (t) 
   const note = (message: unknown): void => void dropped.push(message);
   announcements.busDropped.subscribe(note);
   t.after(() => announcements.busDropped.unsubscribe(note));
-  bus.send('any', 1, { codec: 'sick' }); // nobody waits: told, and no reason to end the program
+  bus.send('any', 1, { codec: 'sick' }); // announced, and the program goes on
   await turn();
   assert.deepEqual(dropped, [{ address: 'any', why: 'the codec sick cannot decode a body: ill' }]);
   assert.equal(bus.stats.dropped, 1);
@@ -113,7 +113,7 @@ test('the last codec of a name counts; when it goes the one before does', async 
   assert.equal((await bus.request('add', 0, { codec: 'add' })).body, 1);
 });
 
-test('interceptors see and change what is sent, and what comes', async (t) => {
+test('interceptors see and change sent and received messages', async (t) => {
   const bus = openBus(t);
   const seen: string[] = [];
   bus.intercept({
@@ -159,7 +159,7 @@ test('an interceptor that answers false stops a message', async (t) => {
   assert.equal(bus.stats.dropped, 6);
 });
 
-test('what an interceptor throws is thrown to the sender, or is the answer', async (t) => {
+test('an exception of an interceptor is thrown to the sender, or is the reply', async (t) => {
   const bus = openBus(t);
   bus.consumer('door', (message) => message.reply('open'));
   {
@@ -183,7 +183,7 @@ test('streams are opened through interceptors, and their items pass them by', as
   assert.deepEqual([items, seen], [['one'], ['lines']]);
 });
 
-test('what a unit has added ends with it', async (t) => {
+test('interceptors and codecs of a unit end with it', async (t) => {
   const bus = openBus(t);
   const scoped = new ScopedBus(bus);
   let count = 0;

@@ -1,5 +1,5 @@
-// Consumers that go from bus to bus while others send to them, over paths that are each slow in their own
-// way: nothing is lost, nothing comes twice, and what one sender sends comes in its order.
+// Consumers that move from bus to bus while others send to them, over paths that are each slow in their own
+// way: nothing is lost, nothing comes twice, and messages of one sender stay in order.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ class MigratingConsumer {
     this.#consumer.hold();
   }
 
-  /** Resolves when its new home has it alone. */
+  /** Resolves when the target alone has it. */
   async move(to: number): Promise<void> {
     const opened = this.begin(to);
     await opened;
@@ -183,7 +183,7 @@ test('beside others of its address, nothing is lost or comes twice', async (t) =
   }
 });
 
-test('a sender that does not come to read delays nobody else', async (t) => {
+test('a sender that does not read delays no other', async (t) => {
   const net = new Net(t, () => 0);
   await net.addAll(3);
   const [, , sender] = net.buses;
@@ -215,7 +215,7 @@ test('a bus that comes in the middle of it finds the consumer', async (t) => {
     bus.consumer('here', (message: BusMessage) => message.reply(at)),
   );
   await waitFor(() => net.buses[2]?.request('here', 0));
-  net.path(0, 2).isStopped = true; // it cannot hear that it is to switch
+  net.path(0, 2).isStopped = true; // the request to switch does not arrive
   const opened = migrating.begin(1);
   const late = net.add();
   await turns(20);
@@ -225,7 +225,7 @@ test('a bus that comes in the middle of it finds the consumer', async (t) => {
   assert.equal((await late.request('here', 0)).body, 1);
 });
 
-test('when the new home is lost what waits for it goes to others, or is refused', async (t) => {
+test('when the target is lost its waiting messages go to others, or are refused', async (t) => {
   const net = new Net(t, () => 1);
   await net.addAll(3);
   const migrating = new MigratingConsumer(net, 0, (bus) =>
@@ -247,7 +247,7 @@ test('when the new home is lost what waits for it goes to others, or is refused'
   void opened;
 });
 
-test('when the old home is lost the new one has it alone, in order', async (t) => {
+test('when the source is lost the target has the consumer alone, in order', async (t) => {
   const net = new Net(t, () => 1);
   await net.addAll(3);
   const seen: unknown[] = [];
@@ -259,7 +259,7 @@ test('when the old home is lost the new one has it alone, in order', async (t) =
   );
   await waitFor(() => net.buses[2]?.request('here', -1));
   seen.length = 0;
-  net.path(2, 0).isStopped = true; // it hears of the move, and what it says to the old home does not come
+  net.path(2, 0).isStopped = true; // it is notified of the move, and its notices to the source do not arrive
   const opened = migrating.begin(1);
   await turns(30);
   const answers = upTo(5).map((number) => net.buses[2]?.request('here', number));

@@ -88,7 +88,7 @@ for (const kind of kinds) {
   check('a loop that does not read is told of, and loses nothing that was taken', async (t) => {
     const { bus } = await openPair(t, kind);
     const body = 'x'.repeat(50_000);
-    bus.send('sleep', 2000); // in which all of this happens
+    bus.send('sleep', 2000); // everything below happens meanwhile
     let sent = 0;
     assert.throws(
       () => {
@@ -133,7 +133,7 @@ for (const where of ['alone', 'nested'] as const) {
     skip,
   }, async (t) => {
     const { bus } = await openPair(t, 'shm');
-    const mine = shared(100_000); // what a wrong name would lead to
+    const mine = shared(100_000); // the effect of a wrong name
     const { body } = await bus.request<Uint8Array | Map<string, Uint8Array>>('own', where);
     const bytes = body instanceof Map ? body.get('bytes') : body;
     assert.equal(bytes?.byteLength, 100_000);
@@ -157,7 +157,7 @@ test('over shm: the memory of large messages is given back, in both directions',
   assert.ok(Number(kib) < 600 * 1024, `${kib} KiB of 1,600 MiB that went through are still there`);
 });
 
-test('a frame of an unknown kind is told and dropped, and those behind it are read', async (t) => {
+test('a frame of an unknown kind is announced and dropped, and later ones are read', async (t) => {
   const bus = new EventBus({ copy: structuredClone });
   const offer = offerChannel('memory', { worker: 'thread', spin: false });
   const link = new BusLink(bus, offer.open(undefined));

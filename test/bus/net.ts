@@ -1,11 +1,11 @@
-// Buses that know each other over paths that are each slow in their own way, and what was sent, by sender.
+// Buses that are peers over paths that are each slow in their own way, and sent messages by sender.
 
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { EventBus } from '../../src/bus/index.js';
 import type { Attached, Peer } from '../../src/bus/peer.js';
 
-/** What is pushed is called in order, all that is there after as many turns as `pause` says. */
+/** Calls pushed functions in order, all that are queued after as many turns as `pause` returns. */
 export class SlowPath {
   readonly #works: (() => void)[] = [];
   readonly #pause: () => number;
@@ -65,7 +65,7 @@ export class Net {
     });
   }
 
-  /** So many, that know each other. */
+  /** Adds `count` buses, each the peer of all others. */
   async addAll(count: number): Promise<void> {
     for (let at = 0; at < count; at += 1) this.add();
     await turns(30);
@@ -95,7 +95,7 @@ export class Net {
     return path;
   }
 
-  /** It and what is on its way is gone at once. */
+  /** Ends a bus at once, with what is on its way. */
   kill(gone: number): void {
     for (let other = 0; other < this.buses.length; other += 1) {
       if (other === gone) continue;
@@ -106,7 +106,7 @@ export class Net {
   }
 }
 
-/** What is sent: each sender counts. */
+/** A sent message: each sender counts. */
 export interface Numbered {
   readonly by: string;
   readonly number: number;
@@ -122,7 +122,7 @@ export function upTo(count: number): number[] {
   return Array.from({ length: count }, (_, at) => at);
 }
 
-/** So many turns. */
+/** Waits for `count` turns. */
 export async function turns(count: number): Promise<void> {
   for (let at = 0; at < count; at += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -8,7 +8,7 @@ import type { Attached, Peer } from '../../src/bus/peer.js';
 import { CodedError } from '../../src/errors.js';
 import { waitFor } from '../support/index.js';
 
-/** What is pushed is called in order, each in a turn of its own. */
+/** Calls pushed functions in order, each in a turn of its own. */
 class Path {
   readonly #works: (() => void)[] = [];
   #isScheduled = false;
@@ -44,7 +44,7 @@ function peerOver(path: Path, attached: () => Attached): Peer {
   };
 }
 
-/** Answers what ends the connection. */
+/** Returns a function that ends the connection. */
 function join(a: EventBus, b: EventBus): () => void {
   const paths = [new Path(), new Path()] as const;
   const atA: Attached = a.attach(peerOver(paths[0], () => atB));
@@ -56,7 +56,7 @@ function join(a: EventBus, b: EventBus): () => void {
   };
 }
 
-/** So many, each the peer of all others; they end with the test. */
+/** Opens `count` buses, each the peer of all others; they end with the test. */
 function openBuses(t: TestContext, count: number): EventBus[] {
   const buses = Array.from({ length: count }, () => new EventBus({ copy: structuredClone }));
   for (const [at, bus] of buses.entries()) {
@@ -67,7 +67,7 @@ function openBuses(t: TestContext, count: number): EventBus[] {
 }
 
 let probes = 0;
-/** Until `to` knows of the consumers that `by` has now: what is announced later arrives later. */
+/** Waits until `to` has the announcements that `by` has sent so far. */
 async function told(by: EventBus, to: EventBus): Promise<void> {
   probes += 1;
   const address = `probe ${probes}`;
@@ -90,7 +90,7 @@ test('a request finds its consumer wherever that is, and the answer comes back',
   await assert.rejects(b.request('halve', 1), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('who registers and then tells of it has registered for whoever hears of it', async (t) => {
+test('a consumer registered before a message was sent is there for its receiver', async (t) => {
   const [a, b] = openBuses(t, 2);
   assert.ok(a && b);
   const answers: unknown[] = [];
@@ -109,7 +109,7 @@ test('a registration is found though its channel was read just before it came', 
   const { interest } = bus.attach({ hasRoom: true, announce: () => {}, note: () => {}, take });
   bus.send('late', 'the news of it came over another channel');
   bus.publish('late', 'so it did');
-  // After all that this turn does, and what `send` has put off.
+  // After everything that this turn does, and that `send` has put off.
   setImmediate(() => interest('late', 1));
   await waitFor(() => taken.length === 2);
   assert.equal(bus.stats.undelivered, 0);
@@ -134,7 +134,7 @@ test('turns follow the number of consumers, and publish reaches each one once', 
   assert.deepEqual(counts, [11, 11, 11]);
 });
 
-test('what is local stays here, and what prefers it goes elsewhere only where it must', async (t) => {
+test('`only` stays in the loop, and `prefer` leaves it only where it must', async (t) => {
   const [a, b] = openBuses(t, 2);
   assert.ok(a && b);
   const whose = (who: string) => (message: BusMessage) => message.reply(who);
@@ -187,7 +187,7 @@ test('messages of one sender to one consumer keep their order over a peer', asyn
   );
 });
 
-test('what is sent while a registration is on its way arrives, in order', async (t) => {
+test('messages sent while a registration is on its way arrive, in order', async (t) => {
   const bus = new EventBus({ copy: structuredClone });
   t.after(() => bus.close());
   const taken: unknown[] = [];
@@ -236,7 +236,7 @@ test('a peer that cannot take something costs the others nothing', async (t) => 
   assert.throws(() => bus.send('there', 1), { code: 'BUS_FULL' });
   await assert.rejects(bus.request('there', 1), { code: 'BUS_FULL' });
   interest('there', 0);
-  const later = bus.request('there', 1); // nobody is known yet
+  const later = bus.request('there', 1); // no consumer is announced yet
   interest('there', 1);
   await assert.rejects(later, { code: 'BUS_FULL' });
 });

@@ -1,11 +1,12 @@
-// Which publications a successor takes that come two ways, and how many senders it remembers.
+// The publications that a successor takes while they come two ways, and the number of senders that it
+// remembers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Publications } from '../../src/bus/publications.js';
 import { upTo } from './net.js';
 
-/** As many as are remembered. */
+/** The number of senders that are remembered. */
 const maxSenders = 4096;
 
 test('a sender that goes on sending makes it forget no other', () => {

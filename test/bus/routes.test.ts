@@ -1,4 +1,4 @@
-// Whose turn it is, for made-up receivers.
+// Turns of made-up receivers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -31,7 +31,7 @@ test('turns are spread: the heavy one does not have all of its own in a row', ()
   assert.equal(turns, 'abaaba');
 });
 
-test('who comes and goes is next, and is not', () => {
+test('a receiver that comes and goes is next, and is not', () => {
   const routes = new Routes<string>();
   assert.equal(routes.next('here'), undefined);
   routes.set('here', 'a', 1);

@@ -24,7 +24,7 @@ async function all(stream: AsyncIterable<unknown>): Promise<unknown[]> {
   return items;
 }
 
-test('what one end writes the other reads, in order, in both directions', async () => {
+test('items arrive in order, in both directions', async () => {
   const bus = openBus();
   bus.acceptStreams('double', async (stream, headers) => {
     assert.deepEqual(headers, { of: 'numbers' });
@@ -65,7 +65,7 @@ test('a reader that does not read holds up the writer', async () => {
   await waitFor(() => received === before + 1);
 });
 
-test('who destroys its end is heard of at the other', async () => {
+test('destroying one end destroys the other with its reason', async () => {
   const bus = openBus();
   const errors: Error[] = [];
   bus.acceptStreams('open', (stream) => {
@@ -91,7 +91,7 @@ test('a handler that throws ends its stream, and nothing else', async () => {
   assert.match(String(error), /the other end was destroyed: not this one/);
 });
 
-test('nobody accepts, too late, or what is no stream', async () => {
+test('opening fails without an acceptor, too late, and for what is no stream', async () => {
   const bus = openBus();
   await assert.rejects(bus.openStream('nobody'), { code: 'BUS_NO_HANDLERS' });
   bus.consumer('mute', () => {});
@@ -101,7 +101,7 @@ test('nobody accepts, too late, or what is no stream', async () => {
   assert.throws(() => bus.acceptStreams('x', Object(1)), { code: 'OPTION_INVALID' });
 });
 
-/** The way from one end of a stream to the other, which may refuse what is sent. */
+/** The way from one end of a stream to the other, which may refuse frames. */
 class Way implements StreamWire {
   readonly tried: string[] = [];
   other: BusStream | undefined;
@@ -124,7 +124,7 @@ class Way implements StreamWire {
     this.closed += 1;
   };
 
-  /** From now on, until `makeRoom`. */
+  /** Refuses frames from now on, until `makeRoom`. */
   refuse(code: ErrorCode): void {
     this.#refusal = code;
   }
@@ -157,7 +157,7 @@ test('the end of a stream waits for room on the way', async () => {
   await once(stream, 'close');
 });
 
-test('what a reader grants waits for room on the way', async () => {
+test('credit of a reader waits for room on the way', async () => {
   const { way, stream, other } = openEnds();
   way.refuse('BUS_FULL');
   const numbers = Array.from({ length: 200 }, (_, at) => at);
@@ -193,7 +193,7 @@ test('an item that waits for room when its stream is destroyed is not sent', asy
   assert.deepEqual(way.tried, ['item', 'destroyed']);
 });
 
-test('whose item waits for a reader when the stream is destroyed hears of it', async () => {
+test('a write that waits for a reader fails when the stream is destroyed', async () => {
   const { way, stream, other } = openEnds();
   other.on('error', () => {});
   for (let item = 0; item < 16; item += 1) stream.write(item);

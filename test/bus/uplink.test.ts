@@ -1,5 +1,5 @@
-// Units that go from loop to loop while others send to them by an uplink, over paths that are each slow in
-// their own way: what is published comes once, wherever it is. And consumers that no uplink knows.
+// Units that move from loop to loop while others send to them by an uplink, over paths that are each slow in
+// their own way: each publication arrives once. And consumers that are on no uplink.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -15,7 +15,7 @@ interface Client {
   readonly attached: () => AttachedUplink;
 }
 
-/** Knows of consumers what it was told, and when; takes one message after the other. */
+/** A model of a NATS server: has the subscriptions that have arrived; takes one message after the other. */
 class Server {
   readonly #clients: Client[] = [];
   readonly #chance: Random;
@@ -24,7 +24,7 @@ class Server {
     this.#chance = chance;
   }
 
-  /** `isSlow`: what comes to this bus takes much longer than elsewhere. */
+  /** `isSlow`: messages to this bus take much longer than elsewhere. */
   join(bus: EventBus, { isSlow = false } = {}): void {
     const name = `client ${this.#clients.length}`;
     const up = new SlowPath(() => this.#chance.integer(0, 4));
@@ -66,7 +66,7 @@ class Server {
   }
 }
 
-/** Goes from loop to loop with its consumers, as `deployment.move` takes it there. */
+/** Moves from loop to loop with its consumers, as `deployment.move` does it. */
 class Unit {
   at = 0;
   #bus: ScopedBus;
@@ -84,7 +84,7 @@ class Unit {
     return this.#net.buses[at] ?? assert.fail();
   }
 
-  /** `isGivenUp`: it stays after all, when the new home awaits it. */
+  /** `isGivenUp`: it stays after all, when the target awaits it. */
   async move(to: number, { isGivenUp = false } = {}): Promise<void> {
     const successor = new ScopedBus(this.#home(to), { makesSuccessors: true });
     this.#register(successor);
@@ -175,7 +175,7 @@ test('a local consumer takes turns with the others of its program', async (t) =>
   }
   await own.drained();
   await other.drained();
-  await turns(30); // so that each knows of the other's over the path between them
+  await turns(30); // so that announcements over the paths between them arrive
   for (let sent = 0; sent < 90; sent += 1) for (const each of addresses) own.send(each, sent);
   await waitFor(() => [...counts.values()].reduce((sum, each) => sum + each, 0) === 180);
   for (const each of addresses) {

@@ -1,5 +1,5 @@
-// What the framed channels do that the conformance suite cannot provoke from outside: the carrier
-// here is the test itself.
+// Behaviour of the framed channels that the conformance suite cannot provoke from outside: the carrier here
+// is the test itself.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -74,7 +74,7 @@ function stream(...kinds: number[]): Buffer {
 
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('frames behind a goodbye are not told, nor is a second goodbye', () => {
+test('frames behind a goodbye are not delivered, nor is a second goodbye', () => {
   const { arrive, told } = given();
   arrive.onBytes(stream(1, 0, 2, 0));
   arrive.onBytes(stream(3));
@@ -95,7 +95,7 @@ test('destroy() in a listener silences the rest of the piece, the end and the fa
   assert.equal(carrier.destroys, 1);
 });
 
-test('the end without a goodbye is told once, with its cause', () => {
+test('the end without a goodbye is reported once, with its cause', () => {
   const { arrive, channel } = given();
   const errors: (Error | undefined)[] = [];
   channel.onClose = (error) => errors.push(error);

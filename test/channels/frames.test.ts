@@ -93,7 +93,7 @@ test('a stream cut at random places gives the same frames', (t) => {
   assert.deepEqual(seen.frames.slice(-expected.length), expected);
 });
 
-test('a piece may be overwritten after push(): what is kept is a copy', () => {
+test('a piece may be overwritten after push(): kept bytes are a copy', () => {
   const whole = stream();
   const seen = given();
   const piece = Buffer.from(whole.subarray(0, 50));
@@ -133,7 +133,7 @@ test('a batch keeps nothing of a body that was refused, threw or is too large', 
   assert.deepEqual(seen.frames, ['1 -1 7 first', '5 -5 7 second']);
 });
 
-test('a body that is larger than a parser wants is refused before there is memory for it', () => {
+test('a body above the limit of the parser is refused before memory is allocated for it', () => {
   const batch = new FrameBatch(Buffer.alloc(64));
   write(batch, 1, '12345678');
   const bytes = batch.take(Buffer.alloc(0));

@@ -10,7 +10,7 @@ test('a kind that cannot reach this kind of worker is refused', () => {
   assert.throws(() => offerChannel('memory', { worker: 'process', spin: false }), unavailable);
 });
 
-test('what is no ticket is refused', () => {
+test('an invalid ticket is refused', () => {
   const { port } = { port: {} };
   for (const ticket of [
     undefined,

@@ -80,7 +80,7 @@ test('memory that held a payload before is handed out zeroed', async (t) => {
   assert.ok(bytes.every((byte) => byte === 0));
 });
 
-test('when the last view of a borrowed block is collected, its owner is told once', async (t) => {
+test('when the last view of a borrowed block is collected, its owner is notified once', async (t) => {
   const { mine, theirs, unused } = openStores(t);
   const block = mine.place(Buffer.alloc(50_000, 1));
   assert.ok(block);
@@ -114,7 +114,7 @@ test('a block that a peer still holds is not freed when the own view is collecte
   await untilCollected(() => unused.length > 0, 'onUnused');
 });
 
-test('what a peer says of blocks that it does not hold changes nothing', (t) => {
+test('messages of a peer about blocks that it does not hold change nothing', (t) => {
   const { mine } = openStores(t);
   const block = mine.place(Buffer.alloc(50_000, 3));
   assert.ok(block);
@@ -190,7 +190,7 @@ test('a store of no channel lends nothing', () => {
   share.leave();
 });
 
-test('what comes back to where it came from first keeps nothing', async (t) => {
+test('a block that comes back to where it came from first keeps nothing', async (t) => {
   const { mine, theirs } = openStores(t);
   const placed = (): Block => {
     const block = mine.place(new Uint8Array(mine.allocate(40_000)));

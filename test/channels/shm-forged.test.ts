@@ -1,5 +1,5 @@
-// Numbers in shared memory are input: whatever a peer writes there, the channel ends with a code or
-// goes on, and the process lives.
+// Numbers in shared memory are input: whatever a peer writes there, the channel ends with a code or goes on,
+// and the process lives.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -32,7 +32,7 @@ export function openPair(t: TestContext, options: Partial<ShmOptions> = {}): [Sh
   return [parent, worker];
 }
 
-/** What the descriptors of this process point to, when it contains `part`. */
+/** Returns the targets of this process's descriptors that contain `part`. */
 export function openDescriptors(part: string): string[] {
   const nameOf = (fd: string): string => {
     try {
@@ -49,7 +49,7 @@ export function openDescriptors(part: string): string[] {
 setFlagsFromString('--expose-gc');
 export const collect: () => void = runInNewContext('gc');
 
-/** Like `until`, with a garbage collection before each look. */
+/** As `until`, with a garbage collection before each check. */
 export function untilCollected(isSo: () => boolean, what: string): Promise<void> {
   const look = (): boolean => {
     collect();

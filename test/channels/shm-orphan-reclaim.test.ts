@@ -1,6 +1,6 @@
-// Members of one arena that send each other blocks, drop them, come and get killed, in any order: nobody
-// ever sees memory that was freed, and in the end all of it is free. The channels, the arena and the
-// garbage collector are models, so that a seed says in which order everything happens.
+// Members of one arena that send each other blocks, drop them, come and get killed, in any order: no member
+// ever sees memory that was freed, and in the end all of it is free. The channels, the arena and the garbage
+// collector are models, so that a seed decides the order of everything.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ const sizeBytes = 64;
 
 const nameOf = ({ owner, offset }: Block): string => `${owner}:${offset}`;
 
-/** Which blocks of the arena are in use, and the numbers of members. */
+/** The blocks of the arena that are in use, and the numbers of members. */
 class Memory {
   readonly inUse = new Set<string>();
   readonly freeMembers = Array.from({ length: 3 }, (_, at) => membersAt + at * memberOwners);
@@ -36,7 +36,7 @@ class Memory {
   }
 }
 
-/** What a table does with native code; a view is garbage when a test says so. */
+/** The native code that a table uses; a view is garbage when a test decides so. */
 function modelArena(memory: Memory, owner: number): NativeArena & { collect(key: number): void } {
   let nextOffset = 0;
   let collected: number[] = [];
@@ -230,7 +230,7 @@ class World {
     loop.reclaim.ended(notice.member, notice.survivors);
   }
 
-  /** One thing that can happen now; false: nothing can but what somebody begins. */
+  /** Does one of the things that can happen now; false: there are none before something new is begun. */
   step(): boolean {
     const acts: (() => void)[] = [];
     for (const loop of this.alive) {
@@ -270,7 +270,7 @@ class World {
   }
 }
 
-test('nobody sees freed memory, and nothing stays, whoever is killed when', (t) => {
+test('no member sees freed memory, and nothing stays, whichever is killed when', (t) => {
   const chance = random(t);
   let retired = 0;
   for (let round = 0; round < 1000; round += 1) {

@@ -1,4 +1,4 @@
-// Work that blocks, beside the loop of a unit.
+// Blocking work beside the loop of a unit.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -90,7 +90,7 @@ test('blocking work that throws or takes too long rejects, and the next is done'
   assert.deepEqual(body, ['RangeError: too far', 'TASK_TIMED_OUT', 'OPTION_INVALID', 'next']);
 });
 
-/** How many threads do a lot of calls, of which so many wait for each other. */
+/** Returns the number of threads of many calls, of which so many wait for each other. */
 async function threadsUsed(
   loops: Loops,
   count: number,

@@ -75,7 +75,7 @@ test('a unit may be a function, an object, a class, or a module with start', {
   assert.equal(ofClass.name, 'Unit');
 });
 
-test('what the start of a module returns is its stop', { skip }, async (t) => {
+test('the return value of the start of a module is its stop', { skip }, async (t) => {
   const loops = startLoops(t);
   const gone: unknown[] = [];
   loops.bus.consumer('gone', ({ body }) => {
@@ -119,7 +119,9 @@ test('processes limits where instances are', { skip }, async (t) => {
   assert.equal(new Set((await deployment.status()).map(({ pid }) => pid)).size, 1);
 });
 
-test('undeploy lets handlers end, then calls stop, then nobody is there', { skip }, async (t) => {
+test('undeploy lets handlers end, then calls stop, then removes the instances', {
+  skip,
+}, async (t) => {
   const loops = startLoops(t);
   const told: unknown[] = [];
   loops.bus.consumer('told', (message) => told.push(message.body));
@@ -146,7 +148,7 @@ test('undeploy lets handlers end, then calls stop, then nobody is there', { skip
   await assert.rejects(deployment.scale(2), { code: 'UNIT_UNDEPLOYED' });
 });
 
-test('what a unit deploys ends with it', { skip }, async (t) => {
+test('deployments of a unit end with it', { skip }, async (t) => {
   const loops = startLoops(t);
   const parent = await loops.deploy(async ({ deploy }: UnitContext) => {
     const child = await deploy(

@@ -1,5 +1,5 @@
-// What can go wrong with units: code that is missing or throws, starts and stops that never end, wrong
-// numbers, loops that end.
+// Faults of units: code that is missing or throws, starts and stops that never end, wrong numbers, loops that
+// end.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -92,7 +92,9 @@ test('a start that never ends is given up', { skip }, async (t) => {
   await assert.rejects(loops.bus.request('here', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('a stop that throws or never ends is told, and the instance is gone', { skip }, async (t) => {
+test('a stop that throws or never ends is reported, and the instance is gone', {
+  skip,
+}, async (t) => {
   const loops = startLoops(t);
   const unit = (how: 'throws' | 'hangs') => ({
     start: ({ bus }: UnitContext) => {
@@ -166,7 +168,7 @@ test('closed loops refuse, and leave no process', { skip }, async (t) => {
   assert.throws(() => process.kill(pid ?? 0, 0), { code: 'ESRCH' });
 });
 
-test('a loop that blocks is told of by its units and by where it is, and delays nobody else', {
+test('a blocked loop is announced with its units and its place, and delays no other', {
   skip,
 }, async (t) => {
   const blocks: unknown[] = [];
@@ -189,7 +191,7 @@ test('a loop that blocks is told of by its units and by where it is, and delays 
   await loops.bus.request('slept', 0);
 });
 
-test('a blocked loop is told of by the unit whose module it is in, else by all', {
+test('a blocked loop is announced with the unit whose module it is in, else with all', {
   skip,
 }, async (t) => {
   const blocks: unknown[] = [];
@@ -221,7 +223,7 @@ test('a blocked loop is told of by the unit whose module it is in, else by all',
 });
 
 test('loops leave when the program that started them is killed', { skip }, async (t) => {
-  // Nobody waits for 30 s for an answer of a program that is no more.
+  // A reply of a program that is gone must not be waited for for 30 s.
   const program = `import { Loops } from ${JSON.stringify(library)};
     const loops = new Loops({ processes: 2, loops: 2, drainTimeoutMs: 600_000 });
     await loops.deploy(() => {}, { instances: 4 });

@@ -13,10 +13,10 @@ import { appUrl, skip, startLoops } from './loops.js';
 process.env['MANYCORE_AGENT'] = '0';
 
 const mib = 2 ** 20;
-/** More than a loop keeps of what it has freed: it goes back to the system at once. */
+/** More than a loop keeps of freed memory: it goes back to the system at once. */
 const largeBytes = 130 * mib;
 
-/** An instance in each loop. */
+/** Starts an instance in each loop. */
 async function startMemory(t: TestContext, processes: number, loopsEach: number) {
   await untilCollected(() => arenaBytes() === 0, 'the memory of the test before is free');
   const loops = startLoops(t, { processes, loops: loopsEach });
@@ -30,7 +30,7 @@ async function startMemory(t: TestContext, processes: number, loopsEach: number)
   return { loops, ask, collectAll, count };
 }
 
-/** Ends the process of an instance; resolves when others have all that was in it. */
+/** Ends the process of an instance; resolves when others have everything that was in it. */
 async function killLoopOf(loops: Loops, instance: number): Promise<void> {
   const [deployment] = loops.deployments;
   assert.ok(deployment);
@@ -43,7 +43,7 @@ async function killLoopOf(loops: Loops, instance: number): Promise<void> {
   });
 }
 
-/** What all blocks of all loops take. */
+/** Returns the bytes of all blocks of all loops. */
 function arenaBytes(): number {
   for (const fd of readdirSync('/proc/self/fd')) {
     try {
@@ -56,7 +56,7 @@ function arenaBytes(): number {
 
 type Memory = Awaited<ReturnType<typeof startMemory>>;
 
-/** Whatever one writes the other sees. */
+/** Checks that each sees what the other writes. */
 async function checkSame({ ask }: Memory, a: number, b: number, name: string): Promise<void> {
   await ask(a, { type: 'write', name, value: 7 });
   assert.equal(await ask(b, { type: 'read', name }), 7, `${b} sees what ${a} writes`);
@@ -99,7 +99,7 @@ function bufferOf(bytes: unknown): ArrayBufferLike {
   return bytes.buffer;
 }
 
-test('memory of shared() is the same between any two loops and the program, whoever came first', {
+test('memory of shared() is the same between any two loops and the program, in any order', {
   skip,
 }, async (t) => {
   const memory = await startMemory(t, 2, 2);
@@ -117,7 +117,7 @@ test('memory of shared() is the same in the sender’s own loop', { skip }, asyn
   assert.ok(before instanceof Uint8Array && before.every((byte) => byte === 6));
 });
 
-test('memory passes on to workers and back, and what a worker makes to other loops', {
+test('memory passes on to workers and back, and from workers to other loops', {
   skip,
 }, async (t) => {
   const memory = await startMemory(t, 2, 1);
@@ -172,7 +172,7 @@ test('the memory of many large messages in all directions is given back', { skip
   assert.ok(used < 1600, `${used} MiB of 6,400 that went through are still there`);
 });
 
-test('what came from or through a loop that was killed is right, and free once it is dropped', {
+test('memory from or through a killed loop is right, and free once it is dropped', {
   skip,
 }, async (t) => {
   const { loops, ask, collectAll } = await startMemory(t, 4, 1);
@@ -188,7 +188,7 @@ test('what came from or through a loop that was killed is right, and free once i
   await ask(0, { type: 'make', name: 'next', sizeBytes: largeBytes });
   await ask(0, { type: 'write', name: 'next', value: 1 });
   assert.equal(await ask(2, { type: 'read', name: 'own' }), 7);
-  await killLoopOf(loops, 0); // whose memory it is
+  await killLoopOf(loops, 0); // the memory is its own
   await collectAll();
   assert.equal(await ask(2, { type: 'read', name: 'own' }), 7);
   await ask(2, { type: 'give', name: 'own', to: 3 });
@@ -203,7 +203,7 @@ test('what came from or through a loop that was killed is right, and free once i
   });
 });
 
-test('what a loop held that was killed goes back to its owner', { skip }, async (t) => {
+test('memory that a killed loop held goes back to its owner', { skip }, async (t) => {
   const { loops, ask, collectAll } = await startMemory(t, 2, 1);
   const before = arenaBytes();
   await ask(0, { type: 'make', name: 'own', sizeBytes: largeBytes });
@@ -268,7 +268,7 @@ test('kill after kill leaves no memory and no descriptor', { skip }, async (t) =
     await killLoopOf(loops, at % 3);
     await waitFor(async () => {
       await settle();
-      // Each loop and worker keeps what it has freed, for its next.
+      // Each loop and worker keeps freed memory for its next blocks.
       return arenaBytes() <= 4 * keptBytes && openDescriptors().length <= descriptors;
     });
   }

@@ -1,5 +1,5 @@
-// Instances in threads that go to other loops, whose thread dies in the middle. That they go at all is
-// tested in side.slow.test.ts, what else can go wrong in move.slow.test.ts.
+// Instances in threads that move to other loops, whose thread dies in the middle. The move itself is tested
+// in side.slow.test.ts, other faults in move.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -16,7 +16,7 @@ async function counted(loops: Loops): Promise<Counted> {
   return (await loops.bus.request<Counted>('count', 0)).body;
 }
 
-/** Of what is started in this test: it is not to take all of the machine's. */
+/** Limits the memory of processes started in this test: it must not take all of the machine's. */
 function limitMemory(t: TestContext, isWanted: boolean): void {
   const before = process.env['NODE_OPTIONS'];
   if (!isWanted) return;
@@ -27,7 +27,7 @@ function limitMemory(t: TestContext, isWanted: boolean): void {
   });
 }
 
-/** Counts, and dies as it is told to when it is to save that. */
+/** Counts, and dies in `save` when it is configured to. */
 function mortal({ bus, loop, config }: UnitContext<string>) {
   let count = 0;
   bus.consumer('count', (message) => {

@@ -1,4 +1,4 @@
-// Instances that go to other loops: with their state, all messages in order, and what can go wrong.
+// Instances that move to other loops: with their state, all messages in order, and faults.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -6,7 +6,7 @@ import type { Deployment, Loops, UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 
-/** Counts, says what is done with it, and fails where it is told to. */
+/** Counts, reports its calls, and fails where it is configured to. */
 class Counter {
   count = 0;
   context: UnitContext<string> | undefined;
@@ -28,7 +28,7 @@ class Counter {
     });
   }
 
-  /** The program says when: once. */
+  /** Fails once, at a message of the program. */
   async failLater(what: string): Promise<void> {
     const { bus, config } = this.context ?? assert.fail();
     if ((await bus.request(`fails ${what}`, 0)).body !== true) return;
@@ -264,7 +264,7 @@ test('scale and undeploy during a move take their turn', { skip }, async (t) => 
   await assert.rejects(counted(loops), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('what the old instance deployed ends with it; a unit can move its children', {
+test('deployments of the old instance end with it; a unit can move its children', {
   skip,
 }, async (t) => {
   const loops = startLoops(t);

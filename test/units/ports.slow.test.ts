@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 
-/** Who has answered so many requests at once, each over a connection of its own. */
+/** Sends so many requests at once, each over a connection of its own; returns the instances that answered. */
 async function answers(port: number, count: number): Promise<string[]> {
   const ask = async (): Promise<string> => {
     const headers = { connection: 'close' };
@@ -51,7 +51,7 @@ test('two deployments have different sockets for port 0', { skip }, async (t) =>
   await answers(port, 2);
 });
 
-/** Asks over and over, eight at a time, until it is stopped. */
+/** Sends requests over and over, eight at a time, until it is stopped. */
 function load(port: number, agent: Agent) {
   let [isOver, answered] = [false, 0];
   const ask = (): Promise<void> =>
@@ -68,7 +68,7 @@ function load(port: number, agent: Agent) {
   };
   const all = Promise.all(Array.from({ length: 8 }, askOn));
   return {
-    /** So many more were answered. Rejects when one was lost. */
+    /** Resolves when so many more were answered. Rejects when one was lost. */
     more: async (count: number): Promise<void> => {
       const wanted = answered + count;
       await Promise.race([all, waitFor(() => answered >= wanted)]);

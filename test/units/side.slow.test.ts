@@ -10,7 +10,7 @@ import type { UnitContext } from '../../src/public.js';
 import { waitFor } from '../support/index.js';
 import { appUrl, skip, startLoops } from './loops.js';
 
-/** Blocks its thread for so long when it is told to, and counts. */
+/** Blocks its thread for as long as it is asked to, and counts. */
 function blocker({ bus, instance, loop, config }: UnitContext<string>) {
   let count = 0;
   const block = (ms: number): void => {
@@ -119,7 +119,7 @@ test('a module, a class and nested deploys work in threads as on loops', { skip 
   await assert.rejects(loops.bus.request('child', 0), { code: 'BUS_NO_HANDLERS' });
 });
 
-test('what cannot start in a thread is told, also that it would listen', { skip }, async (t) => {
+test('a failed start in a thread is reported, also that it would listen', { skip }, async (t) => {
   const loops = startLoops(t);
   const where: object = { on: 'moon' };
   await assert.rejects(
@@ -162,7 +162,7 @@ test('a thread that never comes back is ended at the deadline of its stop', { sk
   assert.deepEqual(loops.deployments, []);
 });
 
-test('a thread that blocks is not told of, and its process stays', { skip }, async (t) => {
+test('a blocked thread is not announced, and its process stays', { skip }, async (t) => {
   const told: unknown[] = [];
   const note = (message: unknown): void => void told.push(message);
   for (const name of ['manycore:unit:blocked', 'manycore:server:blocked', 'manycore:server:lost']) {

@@ -1,4 +1,4 @@
-// A thread with a bus, whose peer is the bus of who started it.
+// A thread with a bus, whose peer is the bus of the thread that started it.
 
 import { workerData } from 'node:worker_threads';
 import { EventBus } from '../../../src/bus/index.js';
@@ -45,7 +45,7 @@ bus.consumer<number>('sleep', ({ body }) => {
 });
 bus.consumer('exit', () => process.exit());
 
-/** Wherever it lies in the body. */
+/** Finds the bytes anywhere in the body. */
 function bytesIn(body: unknown): Uint8Array {
   const found = body instanceof Map ? body.get('bytes') : body;
   if (found instanceof Uint8Array) return found;

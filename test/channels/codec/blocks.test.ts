@@ -32,7 +32,7 @@ test('fewer bytes go inline', () => {
   assert.equal(blocks.memory.size, 0);
 });
 
-test('every kind of view arrives by reference as what it was', () => {
+test('every kind of view arrives by reference as the same kind', () => {
   const { codec } = given();
   const values = [
     Buffer.alloc(2000, 1),
@@ -82,7 +82,7 @@ test('blocks of a value that does not fit, or is special further on, are given u
   assert.deepEqual([blocks.holds, blocks.lent], [0, 0]);
 });
 
-test('unsend() takes back what was lent for the last value, once', () => {
+test('unsend() takes back the blocks lent for the last value, once', () => {
   const { blocks, codec } = given();
   written(new Uint8Array(2000), codec);
   written([new Uint8Array(2000), new Float32Array(2000)], codec);
@@ -105,7 +105,7 @@ test('a packed value holds its blocks until release(), and lends nothing', () =>
   assert.equal(blocks.holds, 0);
 });
 
-test('what cannot be lent is not sent by reference', () => {
+test('a block that cannot be lent is not sent by reference', () => {
   const { blocks, packer } = given();
   blocks.lend = () => {
     throw new CodedError('OPTION_INVALID', 'to nobody');

@@ -1,4 +1,4 @@
-// The fast half of the codec: what it carries, and what it leaves to the slow half.
+// The fast half of the codec: the values that it carries, and those that it leaves to the slow half.
 // Long (over 400 lines), because most of it are two tables of values.
 
 import assert from 'node:assert/strict';
@@ -124,7 +124,7 @@ test('an integer is written as an integer, and minus zero is not', () => {
   assert.equal(written(-0).byteLength, 9);
 });
 
-test('what arrives shares no memory with what was sent', () => {
+test('a received value shares no memory with the sent one', () => {
   const sent = new Uint8Array(100_000);
   const arrived = roundTrip(sent);
   assert.ok(arrived instanceof Uint8Array);

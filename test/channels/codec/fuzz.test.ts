@@ -1,4 +1,4 @@
-// The codec under chance: any plain value survives the round trip, and no bytes whatever do harm.
+// The codec under chance: any plain value survives the round trip, and no bytes do harm.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -94,7 +94,7 @@ function readForeign(codec: Codec, bytes: Buffer): void {
   }
 }
 
-/** What a slow codec and a block store of ours do with foreign bytes: a coded error. */
+/** A slow codec and a block store that refuse foreign bytes with a coded error. */
 function strictCodec(): Codec {
   const blocks = new HeapBlocks();
   blocks.allocate(4096);

@@ -1,4 +1,4 @@
-// What the tests of the codec share: a codec whose slow half can be seen, and blocks on the heap.
+// Helpers of the codec's tests: a codec whose slow half can be seen, and blocks on the heap.
 
 import assert from 'node:assert/strict';
 import {
@@ -28,7 +28,7 @@ export const refusingCodec: SlowCodec = {
   decode: () => assert.fail('these bytes need no slow codec'),
 };
 
-/** A codec without shared memory that knows plain data alone. */
+/** A codec without shared memory, for plain data alone. */
 export const plainCodec = new Codec({ blocks: undefined, slow: refusingCodec });
 
 /** The bytes of `value`, which must be plain. */
@@ -38,7 +38,7 @@ export function written(value: unknown, codec = plainCodec): Buffer {
   return writer.copyFrom(0);
 }
 
-/** What arrives of `value`; the reader must end where the writer did. */
+/** Returns the value that arrives; the reader must end where the writer did. */
 export function roundTrip(value: unknown, codec = plainCodec): unknown {
   const reader = new ByteReader(written(value, codec));
   const arrived = codec.read(reader);

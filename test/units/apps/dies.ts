@@ -1,4 +1,4 @@
-// A unit whose thread dies once the file is there that it is given.
+// A unit whose thread dies once the file of its configuration exists.
 import { existsSync } from 'node:fs';
 import type { UnitContext } from '../../../src/public.js';
 

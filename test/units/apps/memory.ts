@@ -1,4 +1,4 @@
-// A unit with memory: makes it, keeps what it is sent, passes it on, and tells what is in it.
+// A unit with memory: makes it, keeps what it receives, passes it on, and reports its content.
 
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
@@ -8,7 +8,7 @@ import { run, shared, type UnitContext } from '../../../src/public.js';
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
-/** What an instance is asked; bytes are those that it keeps under a name. */
+/** Requests to an instance; bytes are those that it keeps under a name. */
 export type Question =
   | { readonly type: 'make'; readonly name: string; readonly sizeBytes: number }
   | { readonly type: 'makePlain'; readonly name: string; readonly sizeBytes: number }
@@ -28,7 +28,7 @@ function ownKib(): number {
   return Number(kib);
 }
 
-/** First and last byte where all are the same, else nothing. */
+/** Returns the value of all bytes if the first and the last are the same. */
 function valueIn(bytes: Uint8Array): number | undefined {
   const [first] = bytes;
   return bytes.every((byte) => byte === first) ? first : undefined;

@@ -1,4 +1,4 @@
-// A unit that blocks its loop once it has started, for eight seconds, and says so on the bus afterwards.
+// A unit that blocks its loop once it has started, for eight seconds, and sends a message afterwards.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { UnitContext } from '../../../src/public.js';
 

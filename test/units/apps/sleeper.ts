@@ -1,4 +1,4 @@
-// A unit that computes for so long as it is told to.
+// A unit that computes for as long as it is asked to.
 import type { UnitContext } from '../../../src/public.js';
 
 export function start({ bus }: UnitContext): void {

@@ -1,4 +1,5 @@
-// A unit that needs a second for each answer, over HTTP and over the bus, and says on the bus when it began.
+// A unit that needs a second for each answer, over HTTP and over the bus, and announces on the bus when it
+// begins.
 import { createServer } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { UnitContext } from '../../../src/public.js';
@@ -14,7 +15,7 @@ export default ({ bus, config }: UnitContext<{ port: number } | undefined>): Pro
   if (config === undefined) return Promise.resolve();
   const server = createServer(async (_request, response) => {
     begun += 1;
-    response.write('so '); // whoever asks knows that it has begun
+    response.write('so '); // the client sees that it has begun
     await wait(1000);
     response.end('far');
   });
