@@ -204,7 +204,7 @@ test('a reply to a message that is no request does nothing', async (t) => {
   bus.send('here', 1);
   await waitFor(() => messages.length === 1);
   assert.equal(messages[0]?.isAwaited, false);
-  messages[0]?.reply('heard by nobody');
+  messages[0]?.reply('received by none');
   bus.send('here', 2);
   await waitFor(() => messages.length === 2);
   await assert.rejects(messages[1]?.replyAndRequest(1) ?? Promise.resolve(), {

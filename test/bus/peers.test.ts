@@ -68,7 +68,7 @@ function openBuses(t: TestContext, count: number): EventBus[] {
 
 let probes = 0;
 /** Waits until `to` has the announcements that `by` has sent so far. */
-async function told(by: EventBus, to: EventBus): Promise<void> {
+async function announced(by: EventBus, to: EventBus): Promise<void> {
   probes += 1;
   const address = `probe ${probes}`;
   const probe = by.consumer(address, (message) => message.reply('here'));
@@ -83,7 +83,7 @@ test('a request finds its consumer wherever that is, and the answer comes back',
     const thanks = await message.replyAndRequest(2 * message.body);
     thanks.reply('you are welcome');
   });
-  await told(c, a);
+  await announced(c, a);
   const answer = await a.request<number>('double', 21);
   assert.equal(answer.body, 42);
   assert.equal((await answer.replyAndRequest('thanks')).body, 'you are welcome');
@@ -95,7 +95,7 @@ test('a consumer registered before a message was sent is there for its receiver'
   assert.ok(a && b);
   const answers: unknown[] = [];
   b.consumer('news', async () => answers.push((await b.request('late', 'now')).body));
-  await told(b, a);
+  await announced(b, a);
   a.consumer('late', (message) => message.reply('here'));
   a.publish('news', 'it is there');
   await waitFor(() => answers.includes('here'));
@@ -125,12 +125,12 @@ test('turns follow the number of consumers, and publish reaches each one once', 
   a.consumer('here', count(0));
   b.consumer('here', count(1));
   b.consumer('here', count(2));
-  await told(b, a);
+  await announced(b, a);
   for (let sent = 0; sent < 30; sent += 1) a.send('here', sent);
-  await told(b, a);
+  await announced(b, a);
   assert.deepEqual(counts, [10, 10, 10]);
   a.publish('here', 'all');
-  await told(b, a);
+  await announced(b, a);
   assert.deepEqual(counts, [11, 11, 11]);
 });
 
@@ -142,8 +142,8 @@ test('`only` stays in the loop, and `prefer` leaves it only where it must', asyn
   b.consumer('who', whose('b'));
   b.consumer('b alone', whose('b'));
   a.consumer('hidden', whose('a'), { isLocal: true });
-  await told(b, a);
-  await told(a, b);
+  await announced(b, a);
+  await announced(a, b);
   const ask = async (bus: EventBus, address: string, local?: 'only' | 'prefer') =>
     (await bus.request(address, 1, { local })).body;
   for (let times = 0; times < 3; times += 1) {
@@ -159,10 +159,10 @@ test('`only` stays in the loop, and `prefer` leaves it only where it must', asyn
   assert.equal(await ask(a, 'who', 'prefer'), 'b');
   const got: unknown[] = [];
   b.consumer('news', ({ body }) => void got.push(body));
-  await told(b, a);
+  await announced(b, a);
   a.publish('news', 'ours', { local: 'only' });
   a.publish('news', 'all');
-  await told(b, a);
+  await announced(b, a);
   assert.deepEqual(got, ['all']);
 });
 
@@ -175,12 +175,12 @@ test('messages of one sender to one consumer keep their order over a peer', asyn
       async (steps) => {
         const got: unknown[] = [];
         const consumer = b.consumer('ordered', ({ body }) => void got.push(body));
-        await told(b, a);
+        await announced(b, a);
         for (const [index, step] of steps.entries()) a[step]('ordered', index);
-        await told(b, a);
+        await announced(b, a);
         assert.deepEqual(got, [...steps.keys()]);
         consumer.close();
-        await told(b, a);
+        await announced(b, a);
       },
     ),
     { numRuns: 20 },
@@ -250,7 +250,7 @@ test('a peer that is gone has no consumers any more', async (t) => {
   });
   const end = join(a, b);
   b.consumer('there', (message) => message.reply('here'));
-  await told(b, a);
+  await announced(b, a);
   end();
   await assert.rejects(a.request('there', 1), { code: 'BUS_NO_HANDLERS' });
 });

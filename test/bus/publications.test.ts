@@ -20,7 +20,7 @@ test('a sender that goes on sending makes it forget no other', () => {
   assert.deepEqual(twice, []);
 });
 
-test('a new sender makes it forget the one heard first', () => {
+test('a new sender makes it forget the oldest one', () => {
   const publications = new Publications();
   const senders = upTo(maxSenders + 1).map((at) => `sender ${at}`);
   for (const sender of senders) publications.takesHandedOn({ sender, number: 5 });

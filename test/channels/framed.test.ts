@@ -41,7 +41,7 @@ interface Given {
   readonly channel: FramedChannel;
   readonly carrier: TestCarrier;
   readonly arrive: CarrierListener;
-  readonly told: string[];
+  readonly calls: string[];
 }
 
 function given(): Given {
@@ -51,15 +51,15 @@ function given(): Given {
     listeners.push(listener);
     return carrier;
   });
-  const told: string[] = [];
-  channel.onFrame = (kind) => told.push(`frame ${kind}`);
+  const calls: string[] = [];
+  channel.onFrame = (kind) => calls.push(`frame ${kind}`);
   channel.onClose = (error) => {
-    told.push(error !== undefined && 'code' in error ? String(error.code) : 'orderly');
+    calls.push(error !== undefined && 'code' in error ? String(error.code) : 'orderly');
   };
-  channel.onDrain = () => told.push('drain');
+  channel.onDrain = () => calls.push('drain');
   const arrive = listeners[0];
   assert.ok(arrive);
-  return { channel, carrier, arrive, told };
+  return { channel, carrier, arrive, calls };
 }
 
 /** Frames of these kinds; 0 stands for a goodbye. */
@@ -75,23 +75,23 @@ function stream(...kinds: number[]): Buffer {
 const nextTick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('frames behind a goodbye are not delivered, nor is a second goodbye', () => {
-  const { arrive, told } = given();
+  const { arrive, calls } = given();
   arrive.onBytes(stream(1, 0, 2, 0));
   arrive.onBytes(stream(3));
-  assert.deepEqual(told, ['frame 1', 'orderly']);
+  assert.deepEqual(calls, ['frame 1', 'orderly']);
 });
 
 test('destroy() in a listener silences the rest of the piece, the end and the failure', () => {
-  const { arrive, told, channel, carrier } = given();
+  const { arrive, calls, channel, carrier } = given();
   channel.onFrame = () => {
-    told.push('frame');
+    calls.push('frame');
     channel.destroy();
   };
   arrive.onBytes(stream(1, 2, 0));
   arrive.onBytes(Buffer.alloc(16, 0xfd));
   arrive.onRoom();
   arrive.onEnd(new Error('late'));
-  assert.deepEqual(told, ['frame']);
+  assert.deepEqual(calls, ['frame']);
   assert.equal(carrier.destroys, 1);
 });
 
@@ -152,23 +152,23 @@ test('a buffer is written to again only after the carrier gave it back', async (
 });
 
 test('onDrain comes once, when enough has gone, and not after close()', async () => {
-  const { channel, carrier, arrive, told } = given();
+  const { channel, carrier, arrive, calls } = given();
   carrier.queuedBytes = 8 * 1024 * 1024;
   assert.equal(channel.trySend(1, 0, 0, writeText, 'x'), 'full');
   assert.equal(channel.trySend(1, 0, 0, writeText, 'x'), 'full');
   await nextTick();
   carrier.queuedBytes = 3 * 1024 * 1024;
   arrive.onRoom();
-  assert.deepEqual(told, []);
+  assert.deepEqual(calls, []);
   carrier.queuedBytes = 0;
   arrive.onRoom();
   arrive.onRoom();
-  assert.deepEqual(told, ['drain']);
+  assert.deepEqual(calls, ['drain']);
   carrier.queuedBytes = 8 * 1024 * 1024;
   assert.equal(channel.trySend(1, 0, 0, writeText, 'x'), 'full');
   channel.close();
   carrier.queuedBytes = 0;
   arrive.onRoom();
   await nextTick();
-  assert.deepEqual(told, ['drain']);
+  assert.deepEqual(calls, ['drain']);
 });

@@ -123,16 +123,16 @@ test('undeploy lets handlers end, then calls stop, then removes the instances', 
   skip,
 }, async (t) => {
   const loops = startLoops(t);
-  const told: unknown[] = [];
-  loops.bus.consumer('told', (message) => told.push(message.body));
+  const events: unknown[] = [];
+  loops.bus.consumer('events', (message) => events.push(message.body));
   const deployment = await loops.deploy(({ bus, signal }: UnitContext) => {
-    signal.addEventListener('abort', () => bus.send('told', 'abort'));
+    signal.addEventListener('abort', () => bus.send('events', 'abort'));
     bus.consumer('slow', async (message) => {
       await new Promise((resolve) => setTimeout(resolve, 200));
-      bus.send('told', 'handled');
+      bus.send('events', 'handled');
       message.reply('done');
     });
-    return () => bus.send('told', 'stop');
+    return () => bus.send('events', 'stop');
   });
   const slow = loops.bus.request('slow', 0);
   await loops.bus.request('slow', 1); // the other one is at work, too
@@ -141,8 +141,8 @@ test('undeploy lets handlers end, then calls stop, then removes the instances', 
   await deployment.undeploy();
   assert.equal((await slow).body, 'done');
   assert.equal((await again).body, 'done');
-  await waitFor(() => told.length === 5);
-  assert.deepEqual(told, ['handled', 'handled', 'abort', 'handled', 'stop']);
+  await waitFor(() => events.length === 5);
+  assert.deepEqual(events, ['handled', 'handled', 'abort', 'handled', 'stop']);
   await assert.rejects(loops.bus.request('slow', 3), { code: 'BUS_NO_HANDLERS' });
   await deployment.undeploy();
   await assert.rejects(deployment.scale(2), { code: 'UNIT_UNDEPLOYED' });

@@ -184,8 +184,8 @@ test('a blocked loop is announced with its units and its place, and delays no ot
   for (let at = 0; at < 10; at += 1) {
     assert.equal((await loops.bus.request('awake', 0)).body, 'yes');
   }
-  const [told] = await waitFor(() => blocks.length > 0 && blocks, 20_000);
-  const { units, stack }: { units?: string[]; stack?: string } = Object(told);
+  const [announced] = await waitFor(() => blocks.length > 0 && blocks, 20_000);
+  const { units, stack }: { units?: string[]; stack?: string } = Object(announced);
   assert.deepEqual(units, ['sleeper']);
   assert.match(stack ?? '', /sleeper\.js:\d+/);
   await loops.bus.request('slept', 0);

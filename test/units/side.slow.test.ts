@@ -163,8 +163,8 @@ test('a thread that never comes back is ended at the deadline of its stop', { sk
 });
 
 test('a blocked thread is not announced, and its process stays', { skip }, async (t) => {
-  const told: unknown[] = [];
-  const note = (message: unknown): void => void told.push(message);
+  const announced: unknown[] = [];
+  const note = (message: unknown): void => void announced.push(message);
   for (const name of ['manycore:unit:blocked', 'manycore:server:blocked', 'manycore:server:lost']) {
     subscribe(name, note);
     t.after(() => unsubscribe(name, note));
@@ -174,7 +174,7 @@ test('a blocked thread is not announced, and its process stays', { skip }, async
   const before = (await loops.bus.request<{ pid: number }>('count 0', 0)).body.pid;
   await loops.bus.request('block 0', 9000);
   assert.equal((await loops.bus.request<{ pid: number }>('count 0', 0)).body.pid, before);
-  assert.deepEqual(told, []);
+  assert.deepEqual(announced, []);
 });
 
 test('an instance whose thread dies is started again, its process goes on', { skip }, async (t) => {

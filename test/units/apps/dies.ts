@@ -4,6 +4,6 @@ import type { UnitContext } from '../../../src/public.js';
 
 export function start({ config }: UnitContext<string>): void {
   setInterval(() => {
-    if (existsSync(config)) throw new Error('it was told to');
+    if (existsSync(config)) throw new Error('it was asked to');
   }, 10);
 }
