@@ -1,10 +1,7 @@
-// The director: keeps the loop of each instance, and has the loops start and stop them. It lives in the
-// process that started the loops.
-//
-// A change starts all its instances, or none stays. Placement is even: an instance goes to the loop with the
-// fewest of its deployment, among those to the one with the fewest of all. Instances of a loop that has ended
-// go to the next loop that arrives, its replacement. Where there are enough loops already they are spread
-// over those.
+// The director: places instances on loops, and has the loops start and stop them. It lives in the process
+// that started the loops. A change starts all its instances, or none stays. Placement is even: on the loop
+// with the fewest of the deployment, among those the one with the fewest of all. Instances of a loop that has
+// ended go to its replacement, or without one are spread over the others.
 
 import type { Bus } from '../bus/index.js';
 import type { ClusterTicket } from '../cluster/index.js';
@@ -159,10 +156,7 @@ export class Director {
     });
   }
 
-  /**
-   * Returns the loops of the processes that it may use: those where it has instances, then those with the
-   * fewest.
-   */
+  /** Returns the loops of the processes it may use: those with instances of it, then the emptiest. */
   #allowed(deployment: DirectedDeployment): readonly LoopEntry[] {
     const loops = this.loops;
     const { processes } = deployment.options;
@@ -274,7 +268,7 @@ export class Director {
     return known.sort((a, b) => a.instance - b.instance);
   }
 
-  /** A loop has arrived: it gets the instances of one that has ended, before it serves. */
+  /** A loop has arrived: gets the instances of one that has ended, before it serves. */
   async #arrived({ loop, pid, index }: Extract<ToDirector, { type: 'arrived' }>): Promise<void> {
     const entry = { loop, pid, index, isLeaving: false };
     this.#loops.set(loop, entry);

@@ -237,7 +237,7 @@ test('when the target is lost its waiting messages go to others, or are refused'
   const waiting = net.buses[2]?.request('here', 1);
   net.kill(1);
   net.path(0, 2).isStopped = false;
-  await assert.rejects(waiting ?? Promise.resolve(), /BUS_(NO_HANDLERS|CONSUMER_LOST)|nobody|gone/);
+  await assert.rejects(waiting ?? Promise.resolve(), /no consumers|gone/);
   await waitFor(() =>
     net.buses[2]?.request('here', 2).then(
       () => false,

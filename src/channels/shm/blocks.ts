@@ -1,11 +1,9 @@
 // Ownership of the arena's blocks. An own block is freed when no view of it is reachable here, no `place` is
 // outstanding, and every peer it was lent to has given it back. A block of another owner is given back in the
-// same way, to the peer through which it came first. References that other peers lend meanwhile are given
-// back at once. So holders form a tree whose root is the owner: nobody waits for anybody, no two hold a block
-// for each other, and the death of a peer is one call.
-//
-// Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol), blocks that
-// came through an event loop which has ended (orphan-reclaim.ts).
+// same way, to the peer through which it came first; references that others lend meanwhile at once. So
+// holders form a tree whose root is the owner: no two hold a block for each other, and the death of a peer is
+// one call. Not here: memory and offsets (crates/core/src/{arena,slab}.rs), the messages (worker/protocol),
+// blocks that came through an event loop that has ended (orphan-reclaim.ts).
 
 import { CodedError } from '../../errors.js';
 import { rememberShared } from '../../internal/index.js';
@@ -15,17 +13,12 @@ import type { Block, BlockStore } from '../types.js';
 /** Below this a copy in the ring is cheaper than a block with its finalizer and its message. */
 const thresholdBytes = 32 * 1024;
 const nudgeBytes = 8;
-/**
- * Offsets of one owner, the first number of a member, and the range of each; as in crates/core/src/arena.rs.
- */
+/** Offsets of one owner, the first member's number, and the range of each; as in crates/core/src/arena.rs. */
 const rangeBytes = 2 ** 35;
 const membersAt = 2 ** 17;
 const memberOwners = 2 ** 8;
 
-/**
- * Returns the member that has this number, or whose worker has it: the first of its numbers, 0 for the
- * arena's owner.
- */
+/** Returns the member of this number, or of the worker with it: its first number, 0 for the arena's owner. */
 export function memberOf(owner: number): number {
   return owner < membersAt ? 0 : owner - (owner % memberOwners);
 }
@@ -42,7 +35,7 @@ class Entry {
   bufferCount = 0;
   /** Outstanding `place`s and `hold`s. */
   holdCount = 0;
-  /** The channel by which a foreign block came and goes back, and the references that came there. */
+  /** The channel by which a foreign block came and goes back, and its references there. */
   via: ShmBlocks | undefined;
   receivedCount = 0;
   readonly lent = new Map<ShmBlocks, number>();
@@ -158,9 +151,7 @@ export class BlockTable {
     if (entry !== undefined) entry.lent.set(peer, (entry.lent.get(peer) ?? 0) + count);
   }
 
-  /**
-   * Takes numbers from a peer: a block that was never lent to it, or too high a count, changes nothing more.
-   */
+  /** Takes numbers from a peer: a block that it does not hold, or too high a count, changes nothing more. */
   takeBack(block: Block, peer: ShmBlocks, count: number): void {
     const entry = this.#entries.get(keyOf(block));
     const lentCount = entry?.lent.get(peer);
@@ -204,8 +195,8 @@ export class BlockTable {
   }
 
   /**
-   * Attaches a finalizer in native code, not a `FinalizationRegistry`, which only a collection of the whole
-   * heap serves: a payload that was read is garbage soon, and a scavenge frees its block.
+   * A finalizer in native code: a `FinalizationRegistry` is served only by collections of the whole heap, but
+   * a payload that was read is garbage soon, and a scavenge frees its block.
    */
   #makeBuffer(entry: Entry): ArrayBuffer {
     const { owner, offset, sizeBytes } = entry.block;
@@ -260,8 +251,8 @@ export class BlockTable {
   }
 
   /**
-   * A member has ended, and every reference to a block of it or of its workers goes through this thread:
-   * frees their parts when the last is gone. Only in the arena's owner.
+   * A member has ended, and references to blocks of it or its workers all go through this thread: frees their
+   * parts after the last. Only in the arena's owner.
    */
   memberEnded(owner: number): void {
     this.#leaving.add(owner);
@@ -298,7 +289,7 @@ export class BlockTable {
   }
 
   /**
-   * Makes `successor` the channel by which `block` came; `undefined`: this thread stands in for the owner.
+   * Makes `successor` the channel by which `block` came; `undefined`: this thread stands in for its owner.
    * Returns how many references came.
    */
   reroute(block: Block, successor: ShmBlocks | undefined): number {
@@ -309,9 +300,9 @@ export class BlockTable {
   }
 
   /**
-   * Adds references of `peer` to a block that came to it through a member which has ended. In the arena's
-   * owner the block's own owner may have ended: then this thread stands in for it, and holds the block
-   * through no channel, because the peer there might hold it through this one.
+   * Adds references of `peer` to a block that it got through a member which has ended. Where the block's
+   * owner has ended, too, the arena's owner stands in for it, and holds the block through no channel, because
+   * the peer there might hold it through this one.
    */
   inherit(block: Block, peer: ShmBlocks, count: number): void {
     if (!(count > 0)) return;
@@ -336,17 +327,15 @@ function keyOf(block: Block): number {
 
 function ignore(): void {}
 
-/**
- * Returns true when a reference goes with the name of a block that is sent, or comes with one that is read.
- */
+/** Returns true when a reference goes with a sent block's name, or comes with one that is read. */
 export type Counting = (block: Block, isSent: boolean) => boolean;
 
 /** Between members every reference counts. */
 export const countAll: Counting = () => true;
 
 /**
- * Between a parent and its worker some references need no count: blocks of others came to the worker from its
- * parent, and its own blocks it keeps until the parent gives them back.
+ * Counting between a parent and its worker, which need no count for some: blocks of others came to the worker
+ * from its parent, and its own it keeps until the parent gives them back.
  */
 export function countOfWorker(worker: number, isParent: boolean): Counting {
   return (block, isSent) => (isSent === isParent) !== (block.owner === worker);
