@@ -3,13 +3,13 @@
 // Not here: the queue, and what sending a task is (dispatcher.ts).
 
 import type { CodedError } from '../errors.js';
-import type { Fleet, TaskWorker } from './fleet.js';
 import { isThere, Lanes } from './lanes.js';
 import { workerGone } from './refusals.js';
 import type { Task } from './task.js';
+import type { TaskWorker, WorkerManager } from './worker-manager.js';
 
 export interface BoundTasksOptions {
-  readonly fleet: Fleet;
+  readonly manager: WorkerManager;
   readonly concurrentTasks: number;
   readonly isQueueEmpty: () => boolean;
   /** Sends a task to a worker if it can begin there at once; false: nothing was done. */
@@ -77,7 +77,7 @@ export class BoundTasks {
     for (const worker of this.#lanes.workers) {
       const task = this.#lanes.peek(worker);
       if (task === undefined || !this.needsEmptyWorker(task) || isNamed(task)) continue;
-      const empty = this.#options.fleet.workers.find(
+      const empty = this.#options.manager.workers.find(
         (each) => each.isOpen && each.inFlight === 0 && this.isNext(each),
       );
       if (empty !== undefined && this.#options.trySendTo(task, empty)) this.#lanes.remove(task);
@@ -112,15 +112,15 @@ export class BoundTasks {
   #workerOf(task: Task): TaskWorker | undefined {
     const { key, workerId } = task.options;
     if (workerId !== undefined)
-      return this.#options.fleet.workers.find(({ id }) => id === workerId);
+      return this.#options.manager.workers.find(({ id }) => id === workerId);
     if (key !== undefined) return this.#lanes.workerOf(key, () => this.#candidates());
     return this.#lanes.emptiest(this.#candidates());
   }
 
   #candidates(): readonly TaskWorker[] {
-    const { fleet } = this.#options;
-    if (!fleet.hasIdleWorker) fleet.warm(this.#lanes.workers.length + 1);
-    return fleet.workers;
+    const { manager } = this.#options;
+    if (!manager.hasIdleWorker) manager.warm(this.#lanes.workers.length + 1);
+    return manager.workers;
   }
 
   /** Sends a bound task of the queue, or lets it wait in a lane; false: it has no worker yet. */
@@ -138,8 +138,8 @@ export class BoundTasks {
 
   /** Workers that are not reserved for a task that came before. */
   workersFor(task: Task): readonly TaskWorker[] {
-    if (this.#lanes.length === 0) return this.#options.fleet.workers;
-    return this.#options.fleet.workers.filter((worker) => !this.#lanes.isReserved(worker, task));
+    if (this.#lanes.length === 0) return this.#options.manager.workers;
+    return this.#options.manager.workers.filter((worker) => !this.#lanes.isReserved(worker, task));
   }
 }
 

@@ -6,7 +6,7 @@
 // Work handed to a worker ahead of time (schedule.ts) can be taken back while it has not begun: when
 // another worker has nothing to do, or when the caller gives up. Giving up on a task that runs is a
 // ladder: its signal is aborted, it has `graceMs` to end, then its worker is killed.
-// Not here: tasks that one worker alone may run (bound-tasks.ts), starting and stopping workers (fleet.ts), what
+// Not here: tasks that one worker alone may run (bound-tasks.ts), starting and stopping workers (worker-manager.ts), what
 // callers see (pool.ts).
 // Long (over 400 lines), because every way in which a task changes its state is here.
 
@@ -30,7 +30,6 @@ import { isCrash, type NestedOwner, type SharedWorkers, type WorkerExit } from '
 import { BoundTasks } from './bound-tasks.js';
 import type { CoreBudget } from './budget.js';
 import { exitedError, type WorkerExitedError } from './exit-error.js';
-import { Fleet, type FleetEvents, type TaskWorker } from './fleet.js';
 import { Histogram } from './histogram.js';
 import { LastStep } from './last-step.js';
 import { LoadWatch } from './load-watch.js';
@@ -43,6 +42,7 @@ import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
 import { StreamReader } from './stream.js';
 import { TakeBack, takeBackAfterMs } from './take-back.js';
 import { learn, type Task } from './task.js';
+import { type TaskWorker, WorkerManager, type WorkerManagerEvents } from './worker-manager.js';
 
 export interface DispatcherOptions {
   readonly poolId: number;
@@ -60,7 +60,7 @@ export interface DispatcherOptions {
 }
 
 export class Dispatcher {
-  readonly fleet: Fleet;
+  readonly manager: WorkerManager;
   readonly waited = new Histogram();
   readonly ran = new Histogram();
   completedTasks = 0;
@@ -108,18 +108,18 @@ export class Dispatcher {
       mayWaitElsewhere: false,
     };
     this.#limitsElsewhere = { ...this.#limits, mayWaitElsewhere: true };
-    this.fleet = new Fleet({
+    this.manager = new WorkerManager({
       poolId: given.poolId,
       options: given.options,
       channel: given.channel,
       setup: given.setup,
-      events: this.#fleetEvents,
+      events: this.#managerEvents,
       nested: given.nested,
       waitingTasks: () => this.#queue.length,
       shared: given.shared,
     });
     this.#bound = new BoundTasks({
-      fleet: this.fleet,
+      manager: this.manager,
       concurrentTasks: given.options.concurrentTasksPerWorker,
       isQueueEmpty: () => this.#queue.length === 0,
       trySendTo: (task, worker) => this.#trySendTo(task, worker),
@@ -130,7 +130,7 @@ export class Dispatcher {
     this.#lastStep = new LastStep({
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (worker) => {
-        this.fleet.condemn(worker);
+        this.manager.condemn(worker);
         // Another takes its place, which has to run even where this one goes on.
         this.#giveCore(worker);
         this.#withoutCore.add(worker);
@@ -138,10 +138,10 @@ export class Dispatcher {
       },
     });
     this.#takeBack = new TakeBack({
-      fleet: this.fleet,
+      manager: this.manager,
       concurrentTasks: given.options.concurrentTasksPerWorker,
       // Shared workers do not say when they are free for this pool: those of lanes are asked as well.
-      waitingTasks: () => (this.fleet.isShared ? this.waitingTasks : this.#queue.length),
+      waitingTasks: () => (this.manager.isShared ? this.waitingTasks : this.#queue.length),
       onTaken: (tasks, worker) => this.#requeue(tasks, worker),
       sendImpatiently: () => {
         this.#isPatient = false;
@@ -158,14 +158,14 @@ export class Dispatcher {
   /** Whether a task would run at once; if not for want of a worker, one more is started. */
   offersWorker(): boolean {
     if (this.waitingTasks > 0 || this.#budget.isSpent) return false;
-    if (this.fleet.hasIdleWorker) return true;
-    this.fleet.warm(1);
+    if (this.manager.hasIdleWorker) return true;
+    this.manager.warm(1);
     return false;
   }
 
   /** Whether a worker that starts now will take one task more. */
   get hasComingRoom(): boolean {
-    return this.fleet.comingRoom > this.#queue.length;
+    return this.manager.comingRoom > this.#queue.length;
   }
 
   /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
@@ -190,7 +190,7 @@ export class Dispatcher {
     this.#loop.hold();
     if (task.options.maxQueueMs !== Infinity) this.#limitWait(task);
     this.#waits(task);
-    this.fleet.grow();
+    this.manager.grow();
     if (lane === undefined) this.#offer(task);
     this.#takeBack.watch();
     return true;
@@ -204,7 +204,7 @@ export class Dispatcher {
     const least = Math.min(...[...this.#offers.keys()].map(({ options }) => options.priority));
     if (task.options.priority > least) this.#endOffers(undefined);
     if (this.#offers.size !== this.#queue.length - 1 || !isOfferable(task)) return;
-    const worker = this.fleet.offerable;
+    const worker = this.manager.offerable;
     if (worker?.trySend(task) === 'sent') this.#offers.set(task, worker);
   }
 
@@ -226,7 +226,7 @@ export class Dispatcher {
     }
     this.#offers.delete(task);
     this.#loadWatch.watch(worker);
-    this.fleet.released(worker);
+    this.manager.released(worker);
     return true;
   }
 
@@ -255,13 +255,13 @@ export class Dispatcher {
   #isFull(): boolean {
     const { maxWaitingTasks } = this.#options;
     if (this.waitingTasks < maxWaitingTasks) return false;
-    return this.waitingTasks - this.fleet.comingRoom >= maxWaitingTasks;
+    return this.waitingTasks - this.manager.comingRoom >= maxWaitingTasks;
   }
 
   #limitWait(task: Task): void {
     const { maxQueueMs } = task.options;
     task.timer = startTimer(maxQueueMs, () => {
-      this.#leaveQueue(task, waitedError(task.name, maxQueueMs, this.fleet.whyTasksWait));
+      this.#leaveQueue(task, waitedError(task.name, maxQueueMs, this.manager.whyTasksWait));
     });
   }
 
@@ -295,7 +295,7 @@ export class Dispatcher {
     this.#bound.pump();
     this.#isPumping = false;
     if (this.waitingTasks === 0) this.#loop.release();
-    else if (task !== undefined) this.fleet.grow();
+    else if (task !== undefined) this.manager.grow();
     if (!this.#room.isEmpty) this.#room.tell();
   };
 
@@ -304,7 +304,7 @@ export class Dispatcher {
    * and another pool's task, which waits for a chunk of its own, is in between.
    */
   #mustNotWait(task: Task): boolean {
-    return this.fleet.isShared && task.isChunk && task.options.whenBusy === 'reject';
+    return this.manager.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
   /** Sends the task to `worker` if it can begin there at once: what is ahead of a worker may be taken back. */
@@ -327,7 +327,8 @@ export class Dispatcher {
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
       // What has a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
-      const mayWaitElsewhere = mayWait && this.fleet.hasWorkerElsewhere && this.fleet.isComplete;
+      const mayWaitElsewhere =
+        mayWait && this.manager.hasWorkerElsewhere && this.manager.isComplete;
       const limits = mayWaitElsewhere ? this.#limitsElsewhere : this.#limits;
       const worker = chooseWorker(this.#bound.workersFor(task), runMs, limits, this.#isPatient);
       if (worker === undefined) return false;
@@ -367,7 +368,7 @@ export class Dispatcher {
     const isBehind = worker.inFlight > this.#options.concurrentTasksPerWorker;
     // Of a shared worker another pool may have made use in the same moment.
     if (isBehind || worker.isShared) this.#takeBack.watch();
-    if (this.#options.minSpareWorkers > 0) this.fleet.grow();
+    if (this.#options.minSpareWorkers > 0) this.manager.grow();
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, worker);
     if (task.options.signal !== undefined) this.#workerOf.set(task, worker);
@@ -404,7 +405,7 @@ export class Dispatcher {
     this.#budget.give();
   }
 
-  readonly #fleetEvents: FleetEvents = {
+  readonly #managerEvents: WorkerManagerEvents = {
     onReady: (worker) => {
       if (this.#offers.size > 0) this.#endOffers(worker);
       this.#next(worker);
@@ -530,7 +531,7 @@ export class Dispatcher {
 
   /** Rejects a task with `error`, wherever it is. */
   giveUp(task: Task, error: unknown): void {
-    const worker = this.fleet.workers.find((each) => each.has(task));
+    const worker = this.manager.workers.find((each) => each.has(task));
     if (task.state === 'waiting') this.#leaveQueue(task, error);
     else if (worker !== undefined) this.#abandon(task, worker, error);
   }
@@ -674,7 +675,7 @@ export class Dispatcher {
   /** Rejects everything that has no answer yet. */
   rejectAll(error: () => CodedError): void {
     this.rejectWaiting(error);
-    for (const worker of this.fleet.workers) {
+    for (const worker of this.manager.workers) {
       for (const task of worker.calls()) this.#settle(task, undefined, error(), true);
     }
   }
@@ -683,12 +684,12 @@ export class Dispatcher {
   whenRoom(): Promise<void> {
     const room = this.#room.wait();
     if (room === undefined) return Promise.resolve();
-    this.fleet.warm(1);
+    this.manager.warm(1);
     return whileHeld(room);
   }
 
   get #freeRoom(): number {
-    const idle = this.fleet.hasIdleWorker ? 1 : 0;
+    const idle = this.manager.hasIdleWorker ? 1 : 0;
     return Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
   }
 
@@ -710,7 +711,7 @@ export class Dispatcher {
     this.#loop.end();
     this.#budget.forget(this.pump);
     this.#room.end();
-    await this.fleet.stop(how);
+    await this.manager.stop(how);
   }
 
   #describe(task: Task): { pool: number; task: number; name: string } {

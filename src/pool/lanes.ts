@@ -3,9 +3,9 @@
 // fewest keys.
 // Not here: when a task is sent (dispatcher.ts).
 
-import type { TaskWorker } from './fleet.js';
 import { TaskQueue } from './queue.js';
 import type { Task } from './task.js';
+import type { TaskWorker } from './worker-manager.js';
 
 export type Key = string | number;
 

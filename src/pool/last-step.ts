@@ -1,11 +1,11 @@
 // The last step of giving a task up: its grace time is over, it goes on, and its worker has to end. Tasks
 // that run beside it are innocent. As long as the worker's event loop turns they may finish, up to a limit,
-// and the worker gets nothing new; the fleet may start another for it meanwhile. A loop that does not turn
+// and the worker gets nothing new; the worker manager may start another for it meanwhile. A loop that does not turn
 // is of no use to them either. What has not begun went elsewhere before.
 
 import { startTimer } from '../internal/index.js';
-import type { TaskWorker } from './fleet.js';
 import type { Task } from './task.js';
+import type { TaskWorker } from './worker-manager.js';
 
 /** How long a worker may take to say that its event loop turns, in ms. */
 const answerMs = 1_000;

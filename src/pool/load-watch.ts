@@ -3,7 +3,7 @@
 // Not here: loads for a call that was given up, which is the ladder's (dispatcher.ts, last-step.ts).
 
 import { startTimer } from '../internal/index.js';
-import type { TaskWorker } from './fleet.js';
+import type { TaskWorker } from './worker-manager.js';
 
 /** At least between two looks, in ms. */
 const shortestPauseMs = 100;

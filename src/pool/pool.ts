@@ -172,7 +172,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     });
     this.#untell = this.#state === 'open' ? addSource('pool', this, sampleOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
-    if (this.#options.workersAtOnce > 0) this.#dispatcher.fleet.grow();
+    if (this.#options.workersAtOnce > 0) this.#dispatcher.manager.grow();
   }
 
   /** @internal The one that `run` and `parallel` share. */
@@ -229,7 +229,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state !== 'open') throw closedError();
     if (typeof fn !== 'function')
       throw notFunction('what each worker should run', fn, 'a function, and its arguments follow');
-    const workers = this.#dispatcher.fleet.workers.filter(isThere);
+    const workers = this.#dispatcher.manager.workers.filter(isThere);
     return Promise.all(
       workers.map(({ id }) => this.call<R>(fn, args, { ...options, workerId: id })),
     );
@@ -278,7 +278,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
       if (options.signal?.aborted) throw abortError(options.signal);
       if (options.durable !== undefined) return this.#durable.run(fn, args, options);
       if (this.#state === 'inline') return this.#callInline(fn, args, options);
-      if (options.whenBusy !== 'queue' && !this.#dispatcher.fleet.hasIdleWorker) {
+      if (options.whenBusy !== 'queue' && !this.#dispatcher.manager.hasIdleWorker) {
         return this.#callWhenBusy(fn, args, options);
       }
       return this.#admit(fn, args, options);
@@ -288,15 +288,15 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   #callWhenBusy(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
-    const { fleet } = this.#dispatcher;
-    fleet.check();
+    const { manager } = this.#dispatcher;
+    manager.check();
     if (options.whenBusy === 'inline') {
-      fleet.warm(1);
+      manager.warm(1);
       return callInline(fn, args, options);
     }
-    fleet.warm(this.#dispatcher.waitingTasks + 1);
+    manager.warm(this.#dispatcher.waitingTasks + 1);
     if (this.#dispatcher.hasComingRoom) return this.#admit(fn, args, options);
-    throw busyError(fleet.workers.length);
+    throw busyError(manager.workers.length);
   }
 
   async #callInline(
@@ -319,7 +319,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   #admit(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
-    this.#dispatcher.fleet.anticipate();
+    this.#dispatcher.manager.anticipate();
     const moving = options.transfer.length > 0 ? new Moving(options.transfer) : undefined;
     const call =
       moving === undefined
@@ -373,7 +373,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** @internal The most workers that it may have; 0: its calls run where they are made. */
   get maxWorkers(): number {
-    return this.#state === 'inline' ? 0 : this.#dispatcher.fleet.maxWorkers;
+    return this.#state === 'inline' ? 0 : this.#dispatcher.manager.maxWorkers;
   }
 
   /** @internal */
@@ -387,7 +387,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
    */
   pin(mapper: AnyFunction): PinnedFunction {
     if (this.#state !== 'open') throw closedError();
-    this.#dispatcher.fleet.anticipate();
+    this.#dispatcher.manager.anticipate();
     const snapshot = this.#packer.exportFunction(mapper);
     const pinned = parentExporter().pin(snapshot);
     this.#packer.hold(pinned);
@@ -403,7 +403,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         if (this.#openMaps === 0) this.#onMapsOver?.();
         this.#packer.letGo(pinned);
         if (pinned === snapshot) return; // known to the workers for good
-        for (const worker of this.#dispatcher.fleet.workers) worker.forget(pinned.id);
+        for (const worker of this.#dispatcher.manager.workers) worker.forget(pinned.id);
         parentExporter().unpin(pinned.id);
       },
     };
@@ -451,7 +451,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (workers !== undefined) integer('workers', workers, 0, Number.MAX_SAFE_INTEGER);
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    await this.#dispatcher.fleet.warmUp(workers);
+    await this.#dispatcher.manager.warmUp(workers);
   }
 
   /**
@@ -463,7 +463,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
     budget().raise(filled.maxWorkers);
-    this.#dispatcher.fleet.resize(filled);
+    this.#dispatcher.manager.resize(filled);
     this.#dispatcher.pump(); // what waits for a worker that leaves goes to another
   }
 
@@ -474,7 +474,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   async recycle(): Promise<void> {
     if (this.#state === 'inline') return;
     if (this.#state !== 'open') throw closedError();
-    const recycled = this.#dispatcher.fleet.recycle();
+    const recycled = this.#dispatcher.manager.recycle();
     this.#dispatcher.pump();
     await recycled;
   }
@@ -512,7 +512,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
 
   /** @internal Asks all workers for their memory; resolves when the last has answered or ended. */
   async askWorkers(): Promise<void> {
-    await Promise.all(this.#dispatcher.fleet.workers.map((worker) => worker.askMemory()));
+    await Promise.all(this.#dispatcher.manager.workers.map((worker) => worker.askMemory()));
   }
 
   /**

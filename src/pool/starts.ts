@@ -1,4 +1,4 @@
-// Starts of a fleet that fail: how long they are repeated, with which delays, and what is said meanwhile.
+// Starts of a manager that fail: how long they are repeated, with which delays, and what is said meanwhile.
 // As long as one worker works nobody is told to give up: the others are tried again and again.
 // The rule is in docs/design/pool.md. Not here: which failure is sure to stay (worker/start-failure.ts).
 

@@ -9,9 +9,9 @@ import {
 } from '../worker/index.js';
 import { budget } from './budget.js';
 import type { Dispatcher } from './dispatcher.js';
-import type { TaskWorker } from './fleet.js';
 import type { HistogramSummary } from './histogram.js';
 import type { PoolHealth } from './starts.js';
+import type { TaskWorker } from './worker-manager.js';
 
 export interface WorkerStats {
   readonly id: number;
@@ -61,27 +61,27 @@ export interface PoolStats {
 }
 
 export function poolStats(channel: ChannelKind, dispatcher: Dispatcher): PoolStats {
-  const { fleet, waited, ran } = dispatcher;
+  const { manager, waited, ran } = dispatcher;
   return {
     channel,
     cores: { ...grantedCores(), used: budget().usedCores },
-    workers: fleet.workers.map(workerStats),
-    ...fleet.counts,
-    restarts: fleet.restarts,
-    health: fleet.health,
+    workers: manager.workers.map(workerStats),
+    ...manager.counts,
+    restarts: manager.restarts,
+    health: manager.health,
     waitingTasks: dispatcher.waitingTasks,
     runningTasks: dispatcher.runningTasks,
     completedTasks: dispatcher.completedTasks,
     failedTasks: dispatcher.failedTasks,
-    sentBytes: fleet.bytes('sentBytes'),
-    receivedBytes: fleet.bytes('receivedBytes'),
+    sentBytes: manager.bytes('sentBytes'),
+    receivedBytes: manager.bytes('receivedBytes'),
     waited: waited.summary(),
     ran: ran.summary(),
   };
 }
 
 export function poolSample(channel: ChannelKind, dispatcher: Dispatcher): PoolSample {
-  const workers = dispatcher.fleet.workers.map((worker): WorkerSample => {
+  const workers = dispatcher.manager.workers.map((worker): WorkerSample => {
     return { ...workerStats(worker), memory: worker.memory };
   });
   const { waited, ran } = dispatcher;

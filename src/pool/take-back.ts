@@ -4,8 +4,8 @@
 // Not here: what happens with what was taken back (dispatcher.ts), who wins a claim (worker/worker.ts).
 
 import { clearTimeout, setTimeout } from '../internal/index.js';
-import type { Fleet, TaskWorker } from './fleet.js';
 import type { Task } from './task.js';
+import type { TaskWorker, WorkerManager } from './worker-manager.js';
 
 /** How long a worker may sit on work ahead while another is idle, before it is taken back; in ms. */
 export const takeBackAfterMs = 1;
@@ -13,7 +13,7 @@ export const takeBackAfterMs = 1;
 const longestPauseMs = 8;
 
 export interface TakeBackOptions {
-  readonly fleet: Fleet;
+  readonly manager: WorkerManager;
   /** Tasks that run in a worker at a time. */
   readonly concurrentTasks: number;
   /** Tasks that wait for a worker. */
@@ -41,19 +41,19 @@ export class TakeBack {
   }
 
   #lookIn(pauseMs: number): void {
-    const { fleet } = this.#options;
-    if (!fleet.hasIdleWorker && !fleet.isShared && fleet.isComplete) return;
-    const doneBefore = new Map(fleet.workers.map((worker) => [worker, worker.tasksDone]));
+    const { manager } = this.#options;
+    if (!manager.hasIdleWorker && !manager.isShared && manager.isComplete) return;
+    const doneBefore = new Map(manager.workers.map((worker) => [worker, worker.tasksDone]));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       const { hasWorkBehind } = this;
-      if (hasWorkBehind && fleet.isShared) {
+      if (hasWorkBehind && manager.isShared) {
         this.#takeBackTimed();
-        fleet.warm(1);
+        manager.warm(1);
       }
-      const { hasIdleWorker } = fleet;
+      const { hasIdleWorker } = manager;
       if (hasIdleWorker) this.#takeBack(doneBefore);
-      else if (this.#stalled(doneBefore).length > 0) fleet.warm(1); // what is behind goes there
+      else if (this.#stalled(doneBefore).length > 0) manager.warm(1); // what is behind goes there
       // Workers that work for others do not say when they are done.
       const nextMs = hasIdleWorker ? takeBackAfterMs : Math.min(2 * pauseMs, longestPauseMs);
       if (hasWorkBehind && this.#timer === undefined) this.#lookIn(nextMs);
@@ -62,17 +62,17 @@ export class TakeBack {
 
   /** Whether a task waits, in the queue or behind another in its worker. */
   get hasWorkBehind(): boolean {
-    const { fleet, concurrentTasks, waitingTasks } = this.#options;
+    const { manager, concurrentTasks, waitingTasks } = this.#options;
     return (
       waitingTasks() > 0 ||
-      fleet.workers.some((worker) => worker.inFlight > concurrentTasks || worker.isBehindOthers)
+      manager.workers.some((worker) => worker.inFlight > concurrentTasks || worker.isBehindOthers)
     );
   }
 
   /** What has a timeout waits in the queue, where its time does not run. */
   #takeBackTimed(): void {
-    const { fleet, onTaken } = this.#options;
-    for (const worker of fleet.workers) {
+    const { manager, onTaken } = this.#options;
+    for (const worker of manager.workers) {
       if (!worker.isBusyElsewhere) continue;
       const timed = [...worker.calls()].filter(({ options }) => options.timeoutMs !== Infinity);
       onTaken(
@@ -98,7 +98,7 @@ export class TakeBack {
 
   /** Workers in which tasks wait and that have answered nothing since. */
   #stalled(doneBefore: ReadonlyMap<TaskWorker, number>): TaskWorker[] {
-    return this.#options.fleet.workers.filter(
+    return this.#options.manager.workers.filter(
       (worker) => this.#tasksBehind(worker) > 0 && worker.tasksDone === doneBefore.get(worker),
     );
   }

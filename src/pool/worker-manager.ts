@@ -35,7 +35,8 @@ import type { Task } from './task.js';
 
 export type TaskWorker = Worker<Task>;
 
-export interface FleetEvents extends Omit<WorkerEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
+export interface WorkerManagerEvents
+  extends Omit<WorkerEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
   /** A worker can take tasks. */
   onReady(worker: TaskWorker): void;
   /** A worker ended, with tasks that it had not answered. True when one of them had begun, or loaded. */
@@ -48,12 +49,12 @@ export interface FleetEvents extends Omit<WorkerEvents<Task>, 'onReady' | 'onRet
   onGiveUp(error: CodedError, isLasting: boolean): void;
 }
 
-export interface FleetOptions {
+export interface WorkerManagerOptions {
   readonly poolId: number;
   readonly options: FilledPoolOptions;
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
-  readonly events: FleetEvents;
+  readonly events: WorkerManagerEvents;
   /** Who finds workers for maps that run in workers. */
   readonly nested: NestedOwner;
   /** Tasks that wait for a worker. */
@@ -69,7 +70,7 @@ interface WarmWaiter {
   reject(error: CodedError): void;
 }
 
-export class Fleet {
+export class WorkerManager {
   readonly workers: TaskWorker[] = [];
   /** For `stats()`. */
   readonly counts = { startedWorkers: 0, exitedWorkers: 0, lostWorkers: 0 };
@@ -77,7 +78,7 @@ export class Fleet {
   readonly #options: FilledPoolOptions;
   readonly #setup: FunctionSnapshot | undefined;
   readonly #channel: ChannelKind;
-  readonly #events: FleetEvents;
+  readonly #events: WorkerManagerEvents;
   readonly #nested: NestedOwner;
   readonly #shared: SharedWorkers | undefined;
   readonly #waitingTasks: () => number;
@@ -98,7 +99,7 @@ export class Fleet {
   /** Idle workers that `warm` asks for, whatever the load. */
   #wantedIdle = 0;
 
-  constructor(given: FleetOptions) {
+  constructor(given: WorkerManagerOptions) {
     const { poolId, options, channel, setup, events, nested, waitingTasks, shared } = given;
     this.#poolId = poolId;
     this.#shared = shared;
