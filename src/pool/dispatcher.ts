@@ -1,9 +1,9 @@
 // The heart of a pool: which task goes when to which worker, and how each is settled exactly once.
 //
 //   admitted → waiting in the queue → sent to a worker → answered
-//                   ↑__________________|  taken back, or its worker ended before it began, or `retry`
+//                   ↑__________________|  reclaimed, or its worker ended before it began, or `retry`
 //
-// Work handed to a worker ahead of time (schedule.ts) can be taken back while it has not begun: when
+// Work handed to a worker ahead of time (schedule.ts) can be reclaimed while it has not begun: when
 // another worker has nothing to do, or when the caller gives up. Giving up on a task that runs is a
 // ladder: its signal is aborted, it has `graceMs` to end, then its worker is killed.
 // Not here: tasks that one worker alone may run (bound-tasks.ts), starting and stopping workers (worker-manager.ts), what
@@ -36,11 +36,11 @@ import { LoadWatch } from './load-watch.js';
 import { nestedBusy } from './nested.js';
 import type { FilledPoolOptions } from './options.js';
 import { TaskQueue } from './queue.js';
+import { Reclaimer, reclaimAfterMs } from './reclaim.js';
 import { waitedError } from './refusals.js';
 import { RoomLine } from './room-line.js';
 import { chooseWorker, hasRoom, type ScheduleLimits } from './schedule.js';
 import { StreamReader } from './stream.js';
-import { TakeBack, takeBackAfterMs } from './take-back.js';
 import { learn, type Task } from './task.js';
 import { type TaskWorker, WorkerManager, type WorkerManagerEvents } from './worker-manager.js';
 
@@ -88,7 +88,7 @@ export class Dispatcher {
   readonly #limitsElsewhere: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
-  readonly #takeBack: TakeBack;
+  readonly #reclaimer: Reclaimer;
   readonly #lastStep: LastStep;
   readonly #loadWatch: LoadWatch;
   /** Held while tasks wait: no worker that would hold the loop needs to have one meanwhile. */
@@ -137,12 +137,12 @@ export class Dispatcher {
         this.pump();
       },
     });
-    this.#takeBack = new TakeBack({
+    this.#reclaimer = new Reclaimer({
       manager: this.manager,
       concurrentTasks: given.options.concurrentTasksPerWorker,
       // Shared workers do not say when they are free for this pool: those of lanes are asked as well.
       waitingTasks: () => (this.manager.isShared ? this.waitingTasks : this.#queue.length),
-      onTaken: (tasks, worker) => this.#requeue(tasks, worker),
+      onReclaimed: (tasks, worker) => this.#requeue(tasks, worker),
       sendImpatiently: () => {
         this.#isPatient = false;
         this.pump();
@@ -192,7 +192,7 @@ export class Dispatcher {
     this.#waits(task);
     this.manager.grow();
     if (lane === undefined) this.#offer(task);
-    this.#takeBack.watch();
+    this.#reclaimer.watch();
     return true;
   }
 
@@ -220,7 +220,7 @@ export class Dispatcher {
   #withdraw(task: Task): boolean {
     const worker = this.#offers.get(task);
     if (worker === undefined) return true;
-    if (!worker.tryTakeBack(task)) {
+    if (!worker.tryReclaim(task)) {
       this.#takeUp(task, worker);
       return false;
     }
@@ -307,7 +307,7 @@ export class Dispatcher {
     return this.manager.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
-  /** Sends the task to `worker` if it can begin there at once: what is ahead of a worker may be taken back. */
+  /** Sends the task to `worker` if it can begin there at once: what is ahead of a worker may be reclaimed. */
   #trySendTo(task: Task, worker: TaskWorker): boolean {
     if (!hasRoom(worker, undefined, this.#limits)) return false;
     if (worker.inFlight > 0 && this.#bound.needsEmptyWorker(task)) return false;
@@ -322,7 +322,7 @@ export class Dispatcher {
   #trySend(task: Task): boolean {
     if (this.#bound.isBound(task)) return this.#bound.trySend(task);
     while (true) {
-      // What it transfers cannot be taken back from a worker.
+      // What it transfers cannot be reclaimed from a worker.
       const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
       // What has a timeout waits here, where the time does not count.
@@ -361,13 +361,13 @@ export class Dispatcher {
     worker.lastUsed = this.#sequence;
     task.sequence = this.#sequence;
     task.state = 'sent';
-    task.countedMs = task.estimate.runMs ?? takeBackAfterMs;
+    task.countedMs = task.estimate.runMs ?? reclaimAfterMs;
     worker.pendingMs += task.countedMs;
     this.runningTasks += 1;
     this.waited.record(task.queuedMs === 0 ? 0 : nowMs() - task.queuedMs);
     const isBehind = worker.inFlight > this.#options.concurrentTasksPerWorker;
     // Of a shared worker another pool may have made use in the same moment.
-    if (isBehind || worker.isShared) this.#takeBack.watch();
+    if (isBehind || worker.isShared) this.#reclaimer.watch();
     if (this.#options.minSpareWorkers > 0) this.manager.grow();
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
     if (task.options.timeoutMs !== Infinity) this.#startTimeout(task, worker);
@@ -383,11 +383,11 @@ export class Dispatcher {
     task.timer = startTimer(timeoutMs, () => {
       // Another pool was faster: it has not had its time yet. Twice, and the worker is stuck.
       const isBehind = worker.isBehindOthers && (worker.isBusyElsewhere || !task.wasLate);
-      if (isBehind && worker.tryTakeBack(task)) {
+      if (isBehind && worker.tryReclaim(task)) {
         task.wasLate ||= !worker.isBusyElsewhere;
         this.#requeue([task], worker);
         this.pump();
-        this.#takeBack.watch();
+        this.#reclaimer.watch();
       } else this.#abandon(task, worker, timeoutError(task.name, timeoutMs));
     });
   }
@@ -477,7 +477,7 @@ export class Dispatcher {
   #next(worker: TaskWorker): void {
     if (this.waitingTasks > 0) this.pump();
     else if (!this.#room.isEmpty) this.#room.tell();
-    if (worker.inFlight === 0 && this.#takeBack.hasWorkBehind) this.#takeBack.watch();
+    if (worker.inFlight === 0 && this.#reclaimer.hasWorkBehind) this.#reclaimer.watch();
     if (this.#idleWaiters.length > 0) this.#tellIdle();
   }
 
@@ -537,7 +537,7 @@ export class Dispatcher {
   }
 
   /**
-   * Gives up on a task that a worker has: taken back if it waits there for another one, else the ladder. One
+   * Gives up on a task that a worker has: reclaimed if it waits there for another one, else the ladder. One
    * that has not begun is cancelled: a worker which does not answer that loads its modules for ever, or is stopped.
    */
   #abandon(task: Task, worker: TaskWorker, error: unknown): void {
@@ -545,7 +545,7 @@ export class Dispatcher {
     const isNext = worker.isShared
       ? hasCode(error, 'TASK_TIMED_OUT') && worker.inFlight === 1
       : worker.isNext(task);
-    if (!isNext && worker.tryTakeBack(task)) {
+    if (!isNext && worker.tryReclaim(task)) {
       this.#loadWatch.watch(worker);
       this.#left(task, worker);
       this.#settle(task, undefined, error, true);
@@ -558,7 +558,7 @@ export class Dispatcher {
     this.#settle(task, undefined, error, true);
     this.#requeue(
       [...worker.calls()].filter(
-        (other) => other !== task && !this.#offers.has(other) && worker.tryTakeBack(other),
+        (other) => other !== task && !this.#offers.has(other) && worker.tryReclaim(other),
       ),
       worker,
     );
@@ -707,7 +707,7 @@ export class Dispatcher {
   }
 
   async stop(how: 'close' | 'kill'): Promise<void> {
-    this.#takeBack.stop();
+    this.#reclaimer.stop();
     this.#loop.end();
     this.#budget.forget(this.pump);
     this.#room.end();

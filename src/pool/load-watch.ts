@@ -1,5 +1,5 @@
 // Ends workers in which modules load for ever though no call needs them any more: what a call brought along
-// stays in the ring of a worker from which the call was taken back, and is loaded there all the same.
+// stays in the ring of a worker from which the call was reclaimed, and is loaded there all the same.
 // Not here: loads for a call that was given up, which is the ladder's (dispatcher.ts, last-step.ts).
 
 import { startTimer } from '../internal/index.js';
@@ -17,7 +17,7 @@ export class LoadWatch {
     this.#pauseMs = Math.max(graceMs, shortestPauseMs);
   }
 
-  /** A call was taken back from `worker`. Nothing happens while it is watched already. */
+  /** A call was reclaimed from `worker`. Nothing happens while it is watched already. */
   watch(worker: TaskWorker): void {
     if (this.#watched.has(worker) || worker.isShared) return;
     this.#watched.add(worker);
@@ -33,9 +33,9 @@ export class LoadWatch {
         worker.kill();
         return;
       }
-      // One with nothing in flight has read what was taken back: an idle pool has no timers.
+      // One with nothing in flight has read what was reclaimed: an idle pool has no timers.
       const isBusy = worker.inFlight > 0 || worker.state === 'starting';
-      if (orphanLoad !== undefined || (worker.hasTakenBack && isBusy))
+      if (orphanLoad !== undefined || (worker.hasReclaimed && isBusy))
         this.#lookLater(worker, orphanLoad);
       else this.#watched.delete(worker);
     })?.unref();

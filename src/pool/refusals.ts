@@ -20,7 +20,7 @@ export function closeTimedOutError(timeoutMs: number): CodedError {
   return new CodedError('POOL_CLOSED', `${text}: raise it, or leave it out to wait for all`);
 }
 
-/** For calls that `cancelWaiting` takes back. */
+/** For calls that `cancelWaiting` removes. */
 export function cancelledError(reason: unknown): CodedError {
   const why = reason === undefined ? '' : `: ${messageOf(reason)}`;
   const text = `the call was cancelled while it waited in the pool${why}`;

@@ -13,7 +13,7 @@
 // Where a worker may have no more than one task, such a short task rather waits for the busy worker.
 //
 // A worker that works for another pool (serve) gets one task, and only when there is no other worker to come:
-// it is taken back when one of them has nothing to do.
+// it is reclaimed when one of them has nothing to do.
 // Figures: bench/cases/throughput.js.
 
 /** What the choice looks at in a worker. */

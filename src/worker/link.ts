@@ -339,7 +339,7 @@ export class Link {
     this.#enqueue(() => this.#channel.trySend(kind, 0, 0, writeBlock, { block, count }));
   }
 
-  /** A call that was sent was taken back before it started. */
+  /** A call that was sent was reclaimed before it started. */
   unlend(call: Call): void {
     const { snapshot, packed } = call;
     if (snapshot.state !== undefined) this.#unlend(blocksOf(snapshot.buffers));

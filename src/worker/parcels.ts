@@ -31,7 +31,7 @@ export class Parcels {
     parcel.wasPosted = true;
   }
 
-  /** The frame that needs it was taken back. */
+  /** The frame that needs it was reclaimed. */
   recall(parcel: Parcel): void {
     this.#port.postMessage([parcel.id]);
   }

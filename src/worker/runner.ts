@@ -1,6 +1,6 @@
 // What a worker does with the frames of a parent: one task after the other (or as many at a time as
 // the gate lets in), each answered with exactly one result or error, in a process that lives on
-// whatever the task threw. A task that its parent has taken back in the meantime is skipped.
+// whatever the task threw. A task that its parent has reclaimed in the meantime is skipped.
 // Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
 
 import { ByteReader, type Claims } from '../channels/index.js';
@@ -184,7 +184,7 @@ export class Runner {
     const { claims } = this.#options;
     const isTaken = claims?.tryClaim(slot) === false;
     const isCancelled = isTaken && claims?.isCancelled(slot) === true;
-    if (isTaken && !isCancelled) return; // taken back by the parent
+    if (isTaken && !isCancelled) return; // reclaimed by the parent
     if (isAborted || isCancelled) {
       this.#answerAborted(kind, slot, target, body);
       return;

@@ -3,7 +3,7 @@
 // read: an answer that left before the death counts.
 //
 // Slots: a task in flight has a slot, an index into the worker's table, which is what frames carry. A
-// slot is free again when its answer came. That of a task which was taken back still has a frame in
+// slot is free again when its answer came. That of a task which was reclaimed still has a frame in
 // the ring, which must not claim the next task of the slot: it is free when a later one was answered.
 // Long (over 400 lines), because life, slots and frames of a worker change together.
 
@@ -70,7 +70,7 @@ export interface WorkerEvents<C extends Call> {
   ): void;
 }
 
-/** `call`: the first that waits for the module; `undefined`: it was taken back. */
+/** `call`: the first that waits for the module; `undefined`: it was reclaimed. */
 interface LostLoad<C> {
   readonly call: C | undefined;
   readonly specifier: string;
@@ -117,8 +117,8 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #life: Lifecycle<WorkerState>;
   readonly #calls: (C | undefined)[] = [];
   readonly #freeSlots: number[] = [];
-  /** Slots of tasks that were taken back, and when each slot was last sent. */
-  readonly #takenBack: number[] = [];
+  /** Slots of tasks that were reclaimed, and when each slot was last sent. */
+  readonly #reclaimedSlots: number[] = [];
   readonly #sentAt: number[] = [];
   #sentCount = 0;
   /** The table as it was when the worker ended. */
@@ -271,7 +271,7 @@ export class Worker<C extends Call> implements EndingWorker {
 
   /**
    * True: it starts, and calls may be handed over that it begins when it is ready. A thread does so though the
-   * event loop of its parent is blocked. Until then each can be taken back.
+   * event loop of its parent is blocked. Until then each can be reclaimed.
    */
   get takesOffers(): boolean {
     const { shared, remote } = this.#settings;
@@ -282,7 +282,7 @@ export class Worker<C extends Call> implements EndingWorker {
       remote === undefined &&
       this.#end.claims !== undefined &&
       this.inFlight < this.#concurrentTasks &&
-      this.inFlight + this.#takenBack.length + 1 < this.maxInFlight &&
+      this.inFlight + this.#reclaimedSlots.length + 1 < this.maxInFlight &&
       this.#hasRoom
     );
   }
@@ -292,7 +292,7 @@ export class Worker<C extends Call> implements EndingWorker {
       !this.isRetiring &&
       !this.isFull &&
       this.abandoned.size === 0 &&
-      this.inFlight + this.#takenBack.length < this.maxInFlight &&
+      this.inFlight + this.#reclaimedSlots.length < this.maxInFlight &&
       this.inFlight + this.tasksDone < this.#maxTasks
     );
   }
@@ -319,7 +319,7 @@ export class Worker<C extends Call> implements EndingWorker {
       : `worker ${this.id}, process ${this.pid}`;
   }
 
-  /** Tasks beyond those that run at once are handed over only where they can be taken back. */
+  /** Tasks beyond those that run at once are handed over only where they can be reclaimed. */
   get maxInFlight(): number {
     return this.#end.claims?.slotCount ?? this.#concurrentTasks;
   }
@@ -346,15 +346,15 @@ export class Worker<C extends Call> implements EndingWorker {
     return 'sent';
   }
 
-  /** Takes back a call that has not started; false when it has, or cannot be taken back here. */
-  tryTakeBack(call: C): boolean {
+  /** Reclaims a call that has not started; false when it has, or cannot be reclaimed here. */
+  tryReclaim(call: C): boolean {
     const slot = this.#calls.indexOf(call);
-    // One slot stays: only an answer frees those of tasks that were taken back.
-    if (slot < 0 || this.#takenBack.length + 1 >= this.maxInFlight) return false;
+    // One slot stays: only an answer frees those of tasks that were reclaimed.
+    if (slot < 0 || this.#reclaimedSlots.length + 1 >= this.maxInFlight) return false;
     if (isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true) return false;
     this.#link.unlend(call);
     this.#leave(slot);
-    this.#takenBack.push(slot);
+    this.#reclaimedSlots.push(slot);
     return true;
   }
 
@@ -380,9 +380,9 @@ export class Worker<C extends Call> implements EndingWorker {
     return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
   }
 
-  /** True: a call was taken back, and none that was sent later is answered yet. */
-  get hasTakenBack(): boolean {
-    return this.#takenBack.length > 0;
+  /** True: a call was reclaimed, and none that was sent later is answered yet. */
+  get hasReclaimed(): boolean {
+    return this.#reclaimedSlots.length > 0;
   }
 
   /** The definition that it loads though no call here needs that; `undefined` also while a call runs. */
@@ -490,10 +490,10 @@ export class Worker<C extends Call> implements EndingWorker {
   #free(slot: number): void {
     this.#leave(slot);
     this.#freeSlots.push(slot);
-    if (this.#takenBack.length === 0) return;
+    if (this.#reclaimedSlots.length === 0) return;
     const sentAt = (each: number): number => this.#sentAt[each] ?? 0;
-    for (const each of this.#takenBack.splice(0)) {
-      (sentAt(each) < sentAt(slot) ? this.#freeSlots : this.#takenBack).push(each);
+    for (const each of this.#reclaimedSlots.splice(0)) {
+      (sentAt(each) < sentAt(slot) ? this.#freeSlots : this.#reclaimedSlots).push(each);
     }
   }
 

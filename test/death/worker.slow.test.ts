@@ -23,7 +23,7 @@ async function openBusyPool(t: TestContext, way: Way) {
 }
 
 for (const way of ways) {
-  test(`${way.name}: a call gets no answer of one that was taken back before it`, async (t) => {
+  test(`${way.name}: a call gets no answer of one that was reclaimed before it`, async (t) => {
     const { pool, gate, work, running } = await openBusyPool(t, way);
     await gate.reached('busy');
     const abort = new AbortController();

@@ -26,7 +26,7 @@ function watchPins(t: TestContext) {
   const unpin = t.mock.method(exporter, 'unpin');
   const definition = t.mock.method(exporter, 'definition');
   return {
-    /** Those that were given out and not taken back. */
+    /** Pins handed out and not removed. */
     get live(): number[] {
       pinned.clear();
       for (const { result } of pin.mock.calls) {

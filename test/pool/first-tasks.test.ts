@@ -7,7 +7,7 @@ import { announcements } from '../../src/internal/index.js';
 import { waitFor, withDeadline } from '../support/index.js';
 import { openPool, type Way } from './ways.js';
 
-/** The one where a task that has not begun can be taken back. */
+/** The one where a task that has not begun can be reclaimed. */
 const way: Way = { name: 'thread over shm', worker: 'thread', channel: 'shm' };
 const deadlineMs = 20_000;
 

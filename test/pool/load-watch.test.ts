@@ -1,4 +1,4 @@
-// Looks at workers after a call was taken back: as long as one may still load what that brought along.
+// Looks at workers after a call was reclaimed: as long as one may still load what that brought along.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ function worker(inFlight: number, orphanLoad?: number) {
   return {
     isShared: false,
     inFlight,
-    hasTakenBack: true,
+    hasReclaimed: true,
     kill: () => {
       isKilled = true;
     },

@@ -24,7 +24,7 @@ function block(mark: string): never {
   for (;;);
 }
 
-/** Runs `culprit`, and gives it up when it has begun: one that has not is just taken back. */
+/** Runs `culprit`, and gives it up when it has begun: one that has not is just reclaimed. */
 async function giveUp(pool: Pool, gate: Gate, culprit: (mark: string) => unknown): Promise<void> {
   const abort = new AbortController();
   const call = pool.with({ signal: abort.signal }).run(culprit, gate.mark('culprit'));

@@ -56,7 +56,7 @@ const step = fc.oneof(
   },
 );
 
-test('a queue gives, removes and takes back tasks as one sorted list would', () => {
+test('a queue gives, removes and re-inserts tasks as one sorted list would', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
       const queue = new TaskQueue<number>();
