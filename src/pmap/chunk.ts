@@ -1,6 +1,6 @@
 // How many items go to a worker at a time. Pure.
 //
-// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `shortestTargetMs`.
+// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `minTargetMs`.
 // A chunk is as long as its longest wait, so near the end of a known input chunks shrink: each takes no
 // more than its share of what is left, halved, and no worker is last alone (guided self-scheduling,
 // Polychronopoulos and Kuck 1987). How long items take is measured from chunk to chunk, and a guess
@@ -18,7 +18,7 @@ export interface ItemCost {
   /** What sending a chunk takes whatever is in it, in ms: the least that any took. */
   readonly frameMs: number;
   /** The size of the largest chunk. */
-  readonly mostItems: number;
+  readonly maxItems: number;
   /** What the two means are made of: sums over the chunks, where each counts less with every new one. */
   readonly ran: CostSum;
   readonly sent: CostSum;
@@ -43,8 +43,8 @@ const worthSending = 1.5;
 const tellingItems = 64;
 
 /** Whether this thread spends more on sending an item than on mapping it. */
-export function isCheaperHere({ runMs, sendMs, mostItems }: ItemCost): boolean {
-  return runMs !== undefined && mostItems >= tellingItems && runMs < sendMs * worthSending;
+export function isCheaperHere({ runMs, sendMs, maxItems }: ItemCost): boolean {
+  return runMs !== undefined && maxItems >= tellingItems && runMs < sendMs * worthSending;
 }
 
 const nothing: CostSum = Object.freeze({ ms: 0, items: 0 });
@@ -54,7 +54,7 @@ export const unknownCost: ItemCost = Object.freeze({
   fastMs: 0,
   sendMs: 0,
   frameMs: Infinity,
-  mostItems: 0,
+  maxItems: 0,
   ran: nothing,
   sent: nothing,
 });
@@ -65,13 +65,13 @@ export const unknownCost: ItemCost = Object.freeze({
  * which that runs are the workers' (bench/cases/scaling.js). Another chunk lies ahead of it, so this
  * thread may be so late with the next.
  */
-const shortestTargetMs = 20;
+const minTargetMs = 20;
 /** With many workers this thread would be late with the next chunk: it gets so long for each of them. */
 const targetMsPerWorker = 0.2;
 /** No shorter than this near the end: the message costs as much. */
-const leastMs = 0.2;
+const minChunkMs = 0.2;
 /** This thread writes no longer at a time: its event loop waits. */
-const mostSendMs = 1;
+const maxSendMs = 1;
 /** A first guess may be far off, so chunks grow by this at a time. */
 const growth = 4;
 /** How many chunks each worker should still get of what is left. */
@@ -83,7 +83,7 @@ const spareShare = 0.1;
 
 /** How long a chunk should take, in ms. */
 export function chunkTargetMs(workers: number): number {
-  return Math.max(shortestTargetMs, workers * targetMsPerWorker);
+  return Math.max(minTargetMs, workers * targetMsPerWorker);
 }
 
 /** When a chunk that should take so long gives back what it has not begun, in ms. */
@@ -96,16 +96,16 @@ export function chunkItems(
   cost: ItemCost,
   { workers, targetMs, remainingItems }: ChunkLimits,
 ): number {
-  const { runMs, sendMs, mostItems } = cost;
+  const { runMs, sendMs, maxItems } = cost;
   if (runMs === undefined) return 1;
   const wanted = Math.min(
     itemsFor(cost, targetMs),
-    mostSendMs / sendMs,
-    growth * Math.max(1, mostItems),
+    maxSendMs / sendMs,
+    growth * Math.max(1, maxItems),
   );
   if (remainingItems === undefined) return Math.max(1, Math.floor(wanted));
   const share = Math.ceil(remainingItems / (workers * sharesPerWorker));
-  const least = leastMs / runMs;
+  const least = minChunkMs / runMs;
   const items = Math.floor(Math.min(wanted, Math.max(share, least)));
   return Math.max(1, Math.min(remainingItems, items));
 }
@@ -129,13 +129,13 @@ export function learnCost(
   const ran = add(cost.ran, items, ranMs);
   const frameMs = Math.min(cost.frameMs, sentMs ?? Infinity);
   const sent = sentMs === undefined ? cost.sent : add(cost.sent, items, sentMs - frameMs);
-  const meanMs = Math.max(shortestMs, ranMs / items);
+  const meanMs = Math.max(minItemMs, ranMs / items);
   return {
-    runMs: Math.max(shortestMs, ran.ms / ran.items),
+    runMs: Math.max(minItemMs, ran.ms / ran.items),
     fastMs: cost.runMs === undefined ? meanMs : Math.min(meanMs, cost.fastMs * slowing),
     sendMs: sent.items === 0 ? 0 : sent.ms / sent.items,
     frameMs,
-    mostItems: Math.max(cost.mostItems, items),
+    maxItems: Math.max(cost.maxItems, items),
     ran,
     sent,
   };
@@ -146,7 +146,7 @@ const slowing = 1.2;
 /** What an older chunk still counts when a new one comes. */
 const memory = 0.7;
 /** No item takes less: the clock does not see it. */
-const shortestMs = 1e-6;
+const minItemMs = 1e-6;
 
 function add(sum: CostSum, items: number, ms: number): CostSum {
   return { ms: memory * sum.ms + ms, items: memory * sum.items + items };

@@ -50,7 +50,7 @@ export interface MapParts {
 }
 
 /** A chunk admits to no more, in ms, so that its pool sends the next one ahead (pool/schedule.ts). */
-const mostExpectedMs = 2.4;
+const maxExpectedMs = 2.4;
 
 type MapState = 'running' | 'done' | 'failed';
 
@@ -72,7 +72,7 @@ export class MapRun {
   #cost: ItemCost;
   readonly #inFlight = new Set<Piece>();
   /** More do not fit into the pool's queue. */
-  #mostInFlight = Infinity;
+  #maxInFlight = Infinity;
   #takenItems = 0;
   #doneItems = 0;
   #chunks = 0;
@@ -161,22 +161,22 @@ export class MapRun {
   }
 
   get #window(): number {
-    return Math.min(this.#parts.runner.window, this.#mostInFlight);
+    return Math.min(this.#parts.runner.window, this.#maxInFlight);
   }
 
   #nextPiece(): Piece | undefined {
     const { source } = this.#parts;
-    const most = this.#nextItems();
+    const maxItems = this.#nextItems();
     const returned = this.#nextReturned();
     if (returned !== undefined) {
-      if (returned.count <= most) return returned;
-      this.#returned.unshift(partOf(returned, most, returned.count));
-      return partOf(returned, 0, most);
+      if (returned.count <= maxItems) return returned;
+      this.#returned.unshift(partOf(returned, maxItems, returned.count));
+      return partOf(returned, 0, maxItems);
     }
     if (this.#failure !== undefined) return undefined;
     const room = this.#leadItems - this.#undelivered;
     if (room <= 0) return undefined;
-    const piece = source.take(Math.min(most, room));
+    const piece = source.take(Math.min(maxItems, room));
     this.#takenItems += piece?.count ?? 0;
     return piece;
   }
@@ -234,7 +234,7 @@ export class MapRun {
     try {
       const answer = await runner.run(this.#chunkOf(piece), {
         name: nameOf(this.#parts.kind, piece),
-        expectedMs: runMs && Math.min(runMs * piece.count, mostExpectedMs),
+        expectedMs: runMs && Math.min(runMs * piece.count, maxExpectedMs),
         options: {
           ...callDefaults,
           signal: this.#controller.signal,
@@ -321,7 +321,7 @@ export class MapRun {
     if (error === notBegun) return true;
     const isOfPool = at < 0 && workerLabel === undefined;
     if (!isOfPool || !hasCode(error, 'POOL_QUEUE_FULL') || this.#inFlight.size === 0) return false;
-    this.#mostInFlight = this.#inFlight.size;
+    this.#maxInFlight = this.#inFlight.size;
     return true;
   }
 

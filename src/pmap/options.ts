@@ -105,7 +105,7 @@ const optionNames: ReadonlySet<string> = new Set([
   'into',
 ]);
 
-const mostItems = 2 ** 31 - 1;
+const maxItems = 2 ** 31 - 1;
 
 /** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillMapOptions(options: FillOptions = {}, isOverArray = false): FilledMapOptions {
@@ -140,6 +140,6 @@ export function fillMapOptions(options: FillOptions = {}, isOverArray = false): 
 /** `undefined` for `auto`. */
 function itemCount(name: string, value: number | 'auto'): number | undefined {
   if (value === 'auto') return undefined;
-  if (Number.isInteger(value) && value >= 1 && value <= mostItems) return value;
-  throw invalid(name, value, `"auto" or an integer from 1 to ${mostItems}`);
+  if (Number.isInteger(value) && value >= 1 && value <= maxItems) return value;
+  throw invalid(name, value, `"auto" or an integer from 1 to ${maxItems}`);
 }

@@ -199,14 +199,14 @@ function pairs(given: unknown, map: AnyFunction, options?: MapOptions): MapPromi
   });
 }
 
-const mostResults = 2 ** 32 - 1;
+const maxResults = 2 ** 32 - 1;
 
 function pairCount(items: number): number {
   const count = (items * Math.max(0, items - 1)) / 2;
-  if (count <= mostResults) return count;
+  if (count <= maxResults) return count;
   throw new CodedError(
     'OPTION_INVALID',
-    `${items} items make ${count} pairs, and a list holds ${mostResults}: compare fewer at a time`,
+    `${items} items make ${count} pairs, and a list holds ${maxResults}: compare fewer at a time`,
   );
 }
 

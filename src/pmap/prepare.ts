@@ -99,14 +99,14 @@ export function checkInput(items: unknown, mapper: unknown): void {
 }
 
 /** An iterator is read so long at a time, in ms, unless it was said how many items are wanted. */
-const mostReadMs = 1;
+const maxReadMs = 1;
 
 function sourceOf(items: unknown, { chunkItems }: FilledMapOptions, reader: AsyncReader): Source {
   if (Array.isArray(items)) return new ArraySource(items);
   if (isTypedArray(items)) return new RangeSource(items, items.length);
   if (isAsyncIterable(items)) return new AsyncSource(items, reader);
   if (isIterable(items)) {
-    return new IteratorSource(items, chunkItems === undefined ? mostReadMs : Infinity);
+    return new IteratorSource(items, chunkItems === undefined ? maxReadMs : Infinity);
   }
   throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
 }

@@ -79,7 +79,7 @@ interface Partial {
 }
 
 /** So many values wait here before neighbours among them are combined: a long map keeps few. */
-const mostPartials = 64;
+const maxPartials = 64;
 
 /** Values of chunks on their way to one, neighbours combined as they gather. */
 class Partials {
@@ -95,7 +95,7 @@ class Partials {
   /** `run` is told when combining fails. */
   add(partial: Partial, run: MapRun): void {
     this.#partials.push(partial);
-    if (this.#partials.length < mostPartials || this.#combining !== undefined) return;
+    if (this.#partials.length < maxPartials || this.#combining !== undefined) return;
     this.#combining = this.#combineLongest()
       .catch((error: unknown) => {
         this.#failure = { error };

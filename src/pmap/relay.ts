@@ -12,7 +12,7 @@ import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './ru
 const askAgainMs = 5;
 /** A map that is over sooner offers nothing, in ms. */
 const worthAskingMs = 1;
-const mostRelayed = 256;
+const maxRelayed = 256;
 
 /**
  * For a map inside a task: runs chunks in this worker, and offers others to the parent as long as it has
@@ -35,7 +35,7 @@ export class RelayRunner implements ChunkRunner {
   #isRunningHere = false;
   #relayedChunks = 0;
   /** How many chunks the parent found workers for at a time, and one more. */
-  #mostChunks = 1;
+  #maxChunks = 1;
   #askAtMs = 0;
 
   constructor(relay: Relay, mapper: AnyFunction) {
@@ -52,7 +52,7 @@ export class RelayRunner implements ChunkRunner {
   get window(): number {
     if (!this.#mayOffer || this.#relayed === null || this.#ranHereMs < worthAskingMs) return 1;
     const mayAsk = nowMs() >= this.#askAtMs;
-    return 1 + (mayAsk ? this.#mostChunks : this.#relayedChunks);
+    return 1 + (mayAsk ? this.#maxChunks : this.#relayedChunks);
   }
 
   async run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
@@ -79,7 +79,7 @@ export class RelayRunner implements ChunkRunner {
       const answered = relayed.run(chunk, name, options.signal);
       const sentMs = nowMs() - startedMs;
       const { done, value, ranMs, failed } = await answered;
-      this.#mostChunks = Math.max(this.#mostChunks, Math.min(mostRelayed, this.#relayedChunks + 1));
+      this.#maxChunks = Math.max(this.#maxChunks, Math.min(maxRelayed, this.#relayedChunks + 1));
       return { done, value, ranMs, failed, sentMs, workerLabel: 'another worker' };
     } catch (thrown) {
       const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
@@ -87,7 +87,7 @@ export class RelayRunner implements ChunkRunner {
       if (hasEnded && options.retry > 0)
         this.#mayOffer = false; // what ended it runs again here
       else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another worker');
-      this.#mostChunks = Math.max(1, this.#relayedChunks - 1);
+      this.#maxChunks = Math.max(1, this.#relayedChunks - 1);
       this.#askAtMs = nowMs() + askAgainMs;
       throw new ChunkFailure(notBegun, -1, undefined);
     } finally {

@@ -148,17 +148,17 @@ export class IteratorSource implements Source {
   readonly totalItems = undefined;
   readonly remainingItems = undefined;
   readonly #iterator: Iterator<unknown>;
-  readonly #mostReadMs: number;
+  readonly #maxReadMs: number;
   #taken = 0;
   #isReading = false;
   #isExhausted = false;
   #isUnwanted = false;
   #failure: { readonly error: unknown } | undefined;
 
-  /** Reads no longer than about `mostReadMs` at a time: the event loop waits. */
-  constructor(items: Iterable<unknown>, mostReadMs: number) {
+  /** Reads no longer than about `maxReadMs` at a time: the event loop waits. */
+  constructor(items: Iterable<unknown>, maxReadMs: number) {
     this.#iterator = items[Symbol.iterator]();
-    this.#mostReadMs = mostReadMs;
+    this.#maxReadMs = maxReadMs;
   }
 
   get isDone(): boolean {
@@ -189,7 +189,7 @@ export class IteratorSource implements Source {
         if (step.done === true) this.#isExhausted = true;
         else items.push(step.value);
         if (items.length < nextLook) continue;
-        if (nowMs() - startedMs >= this.#mostReadMs) break;
+        if (nowMs() - startedMs >= this.#maxReadMs) break;
         nextLook *= 2; // looking at the clock costs as much as some items
       }
     } catch (error) {

@@ -9,7 +9,7 @@ const subBucketBits = 4;
 const unitsPerMs = 10_000;
 const bucketCount = subBuckets * 40;
 /** Bounds for who adds counts up over time or over pools, as Prometheus does. */
-const atMostMs = [0.1, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 30_000] as const;
+const boundsMs = [0.1, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 30_000] as const;
 
 export interface HistogramSummary {
   readonly count: number;
@@ -100,7 +100,7 @@ export class Histogram {
   #buckets(): [number, number][] {
     let index = 0;
     let count = 0;
-    return atMostMs.map((ms) => {
+    return boundsMs.map((ms) => {
       for (; index < bucketCount && upperBound(index) <= ms * unitsPerMs; index += 1) {
         count += this.#counts[index] ?? 0;
       }

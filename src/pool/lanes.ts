@@ -10,7 +10,7 @@ import type { TaskWorker } from './worker-manager.js';
 export type Key = string | number;
 
 /** The key that was used longest ago is forgotten first, so that a program may have any number. */
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 
 export class Lanes {
   readonly #lanes = new Map<TaskWorker, TaskQueue<Task>>();
@@ -44,7 +44,7 @@ export class Lanes {
     }
     this.#workerOfKey.set(key, worker);
     this.#keyCounts.set(worker, this.#keysOf(worker) + 1);
-    if (this.#workerOfKey.size > mostKeys) {
+    if (this.#workerOfKey.size > maxKeys) {
       for (const [oldest, of] of this.#workerOfKey) {
         this.#forget(oldest, of);
         break;

@@ -17,7 +17,7 @@ interface Seen {
 
 /** By the text of a function: closures are made anew for each call. */
 const seen = new Map<string, Seen>();
-const mostSeen = 256;
+const maxSeen = 256;
 
 /** Compares what `fn` captured with what its code captured at the call before. */
 export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): void {
@@ -25,7 +25,7 @@ export function noteLargeState(fn: AnyFunction, snapshot: FunctionSnapshot): voi
   if (state === undefined || state.byteLength < largeBytes) return;
   const text = sourceText(fn);
   const before = seen.get(text);
-  if (before?.callsLeft === 0 || (before === undefined && seen.size >= mostSeen)) return;
+  if (before?.callsLeft === 0 || (before === undefined && seen.size >= maxSeen)) return;
   const digest = fingerprint(fn, snapshot, parentBuffers);
   if (digest === undefined) {
     seen.set(text, { digest: '', callsLeft: 0 });

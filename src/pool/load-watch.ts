@@ -6,7 +6,7 @@ import { startTimer } from '../internal/index.js';
 import type { TaskWorker } from './worker-manager.js';
 
 /** At least between two looks, in ms. */
-const shortestPauseMs = 100;
+const minPauseMs = 100;
 
 export class LoadWatch {
   readonly #pauseMs: number;
@@ -14,7 +14,7 @@ export class LoadWatch {
 
   /** `graceMs`: how long such a load may last. */
   constructor(graceMs: number) {
-    this.#pauseMs = Math.max(graceMs, shortestPauseMs);
+    this.#pauseMs = Math.max(graceMs, minPauseMs);
   }
 
   /** A call was reclaimed from `worker`. Nothing happens while it is watched already. */

@@ -280,7 +280,7 @@ const callOptionNames: ReadonlySet<string> = new Set([
 ]);
 
 /** The most workers that a pool may have: more is a mistake in a number, not a wish. */
-const mostWorkers = 1024;
+const maxPoolWorkers = 1024;
 /** Of other machines, where nobody says how many. */
 const remoteSize = Object.freeze({ min: 0, max: 64 });
 
@@ -304,8 +304,8 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
     ...fillSize(remote !== undefined && given.size === undefined ? remoteSize : given.size),
     channel: oneOf('channel', given.channel ?? 'auto', ['auto', 'shm', 'socket', 'memory']),
     spin: boolean('spin', given.spin ?? true),
-    minSpareWorkers: integer('minSpareWorkers', given.minSpareWorkers ?? 0, 0, mostWorkers),
-    maxSpareWorkers: integer('maxSpareWorkers', given.maxSpareWorkers ?? 0, 0, mostWorkers),
+    minSpareWorkers: integer('minSpareWorkers', given.minSpareWorkers ?? 0, 0, maxPoolWorkers),
+    maxSpareWorkers: integer('maxSpareWorkers', given.maxSpareWorkers ?? 0, 0, maxPoolWorkers),
     idleTimeMs: number('idleTimeMs', given.idleTimeMs ?? 10_000, 0),
     maxWaitingTasks: number('maxWaitingTasks', given.maxWaitingTasks ?? 1_000_000, 0),
     maxTasksAhead: fillAhead(given, concurrentTasksPerWorker),
@@ -454,14 +454,14 @@ export function fillSize(size: PoolOptions['size']): PoolSize {
   const cores = isInsideWorker() ? 1 : grantedCores().count;
   if (size === undefined) return { minWorkers: cores, maxWorkers: cores, workersAtOnce: 0 };
   if (typeof size === 'number') {
-    const workers = integer('size', size, 1, mostWorkers);
+    const workers = integer('size', size, 1, maxPoolWorkers);
     return { minWorkers: workers, maxWorkers: workers, workersAtOnce: 0 };
   }
   if (typeof size !== 'object' || size === null || Array.isArray(size)) {
     throw invalid('size', size, 'a number or an object with min and max');
   }
   const { min = 0, max = Math.max(cores, min) } = ownOptions('size', size, new Set(['min', 'max']));
-  const maxWorkers = integer('size.max', max, 1, mostWorkers);
+  const maxWorkers = integer('size.max', max, 1, maxPoolWorkers);
   const minWorkers = integer('size.min', min, 0, maxWorkers);
   return { minWorkers, maxWorkers, workersAtOnce: minWorkers };
 }

@@ -298,8 +298,8 @@ export class WorkerManager {
 
   /** How many workers are to be there for all that wait for them. */
   get #wantedReady(): number {
-    const most = Math.max(...this.#warmWaiters.map(({ workers }) => workers));
-    return Math.min(most, this.#size.maxWorkers);
+    const largest = Math.max(...this.#warmWaiters.map(({ workers }) => workers));
+    return Math.min(largest, this.#size.maxWorkers);
   }
 
   #isReady(workers: number): boolean {
@@ -488,8 +488,8 @@ export class WorkerManager {
     if (this.#isClosing || workersToStop(this.#load()) === 0) return;
     const idle = this.#idleWorkers().filter((worker) => before.get(worker) === worker.lastUsed);
     idle.sort((a, b) => a.lastUsed - b.lastUsed);
-    const most = isMainRealm ? 1 : workersToStop(this.#load());
-    for (const worker of idle.slice(0, most)) this.#retire(worker);
+    const maxStops = isMainRealm ? 1 : workersToStop(this.#load());
+    for (const worker of idle.slice(0, maxStops)) this.#retire(worker);
     this.#watchIdle();
   }
 

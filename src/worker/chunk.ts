@@ -345,7 +345,7 @@ function kitOf<T>(mapper: Mapper, parse: (value: unknown) => T): T {
 
 /** Time between two looks at the clock, in ms: a look costs as much as a very short item. */
 const lookEveryMs = 0.05;
-const mostItemsBetween = 8192;
+const maxItemsBetween = 8192;
 
 /** Says when a chunk's time is over, and looks at the clock now and then only. */
 class Clock {
@@ -367,7 +367,7 @@ class Clock {
     const passedMs = atMs - this.#lookedMs;
     this.#lookedMs = atMs;
     if (passedMs > 2 * lookEveryMs) this.#stride = 1;
-    else if (passedMs < lookEveryMs) this.#stride = Math.min(2 * this.#stride, mostItemsBetween);
+    else if (passedMs < lookEveryMs) this.#stride = Math.min(2 * this.#stride, maxItemsBetween);
     this.nextLook = done + this.#stride;
     return atMs - this.#startedMs >= this.#budgetMs;
   }

@@ -8,8 +8,8 @@ import { acceptChannel } from '../channels/index.js';
 import { disposePerWorker } from '../context/index.js';
 import { takeWorkerData } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import { taskSignal } from './current-task.js';
-import { Gate } from './gate.js';
 import { markAsWorker } from './inside.js';
 import { beforeFatal, beforeLeaving, leave, teardownMs } from './leave.js';
 import { Loads } from './loads.js';
@@ -44,7 +44,7 @@ function start(ticket: WorkerTicket): void {
   const loads = ticket.loads && new Loads(ticket.loads);
   const session = new Session({
     end: acceptChannel(ticket.channel),
-    gate: new Gate(ticket.concurrentTasks),
+    concurrencyLimit: new ConcurrencyLimit(ticket.concurrentTasks),
     maxRssBytes: ticket.maxRssBytes,
     isThread: !isProcess,
     parcels: ticket.parcels && new Parcels(ticket.parcels),

@@ -6,11 +6,11 @@ import { clearTimeout, nextTick, setImmediate, setTimeout } from '../internal/in
 const shortMs = 500;
 /** The same for what a user wants done: whoever waits for the worker may end it earlier. */
 export const teardownMs = 30_000;
-const works: { readonly work: () => Promise<unknown>; readonly longestMs: number }[] = [];
+const works: { readonly work: () => Promise<unknown>; readonly maxMs: number }[] = [];
 
 /** Begins `work` when this thread is to leave, and waits for it so long at most, in ms. */
-export function beforeLeaving(work: () => Promise<unknown>, longestMs = shortMs): void {
-  works.push({ work, longestMs });
+export function beforeLeaving(work: () => Promise<unknown>, maxMs = shortMs): void {
+  works.push({ work, maxMs });
 }
 
 /** Does that work, and calls `then` once: at once where there is none, after a while at the latest. */
@@ -26,7 +26,7 @@ export function finishWork(then: () => void): void {
     clearTimeout(timer);
     then();
   };
-  const timer = setTimeout(end, Math.max(...works.map(({ longestMs }) => longestMs)));
+  const timer = setTimeout(end, Math.max(...works.map(({ maxMs }) => maxMs)));
   void Promise.allSettled(works.map(({ work }) => work())).then((outcomes) => {
     for (const outcome of outcomes) {
       // As an error that nothing caught, which is what it is.

@@ -9,9 +9,9 @@ const pendingAt = 0;
 const loadingAt = 1;
 const wordCount = 2;
 /** How long a termination waits for modules at most, in ms. */
-const longestLoadMs = 5_000;
+const maxLoadMs = 5_000;
 /** How long it waits for a worker to begin with what was sent: one that has not is at work instead. */
-const longestPendingMs = 100;
+const maxPendingMs = 100;
 const lookAgainMs = 5;
 
 export class Loads {
@@ -50,8 +50,8 @@ export class Loads {
     const look = (): void => {
       if (hasEnded()) return;
       const waitedMs = nowMs() - startMs;
-      const isLoading = Atomics.load(this.#words, loadingAt) > 0 && waitedMs < longestLoadMs;
-      const isPending = Atomics.load(this.#words, pendingAt) > 0 && waitedMs < longestPendingMs;
+      const isLoading = Atomics.load(this.#words, loadingAt) > 0 && waitedMs < maxLoadMs;
+      const isPending = Atomics.load(this.#words, pendingAt) > 0 && waitedMs < maxPendingMs;
       if (isLoading || isPending) setTimeout(look, lookAgainMs);
       else terminate();
     };

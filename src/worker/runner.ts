@@ -1,5 +1,5 @@
 // What a worker does with the frames of a parent: one task after the other (or as many at a time as
-// the gate lets in), each answered with exactly one result or error, in a process that lives on
+// the concurrency limit allows), each answered with exactly one result or error, in a process that lives on
 // whatever the task threw. A task that its parent has reclaimed in the meantime is skipped.
 // Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
 
@@ -8,8 +8,8 @@ import { type Exporter, exportError, type Importer, reduceError } from '../conte
 import { CodedError } from '../errors.js';
 import { nowMs } from '../internal/index.js';
 import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js';
+import type { ConcurrencyLimit } from './concurrency-limit.js';
 import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
-import type { Gate } from './gate.js';
 import { type Link, rest } from './link.js';
 import { tellMemory } from './own-memory.js';
 import {
@@ -27,7 +27,7 @@ export interface RunnerOptions {
   readonly exporter: Exporter;
   readonly importer: Importer;
   readonly claims: Claims | undefined;
-  readonly gate: Gate;
+  readonly concurrencyLimit: ConcurrencyLimit;
   readonly maxRssBytes: number;
   /** Resident memory is the whole process's: a thread counts what is its own. */
   readonly isThread: boolean;
@@ -143,7 +143,7 @@ export class Runner {
 
   /** Begins a call, or keeps it until it may begin. `body` is lent for this turn. */
   #called(kind: number, task: number, target: number, body: ByteReader, isAborted: boolean): void {
-    if (this.#early === undefined && this.#options.gate.isOpen) {
+    if (this.#early === undefined && this.#options.concurrencyLimit.hasRoom) {
       this.#call(kind, task, target, body, isAborted);
       return;
     }
@@ -153,7 +153,7 @@ export class Runner {
       return;
     }
     this.#waiting.push(kept);
-    this.#options.gate.wait(() => {
+    this.#options.concurrencyLimit.wait(() => {
       const next = this.#waiting.shift();
       if (next !== undefined) {
         this.#call(next.kind, next.task, next.target, next.body, next.isAborted);
@@ -198,7 +198,7 @@ export class Runner {
       const { fn, args } = this.#read(kind, target, body);
       const chunk = kind === frame.chunk ? parseChunk(args) : undefined;
       task.chunk = chunk;
-      result = callInTask(task, this.#options.gate.isForOne, () =>
+      result = callInTask(task, this.#options.concurrencyLimit.isOne, () =>
         chunk === undefined
           ? Reflect.apply(fn, undefined, argumentList(args))
           : runChunk(fn, chunk, () => task.isAborted),
@@ -239,7 +239,7 @@ export class Runner {
 
   #finishLater(task: RunningTask, startedMs: number, work: Promise<unknown>): void {
     this.#running.set(task.slot, task);
-    this.#options.gate.enter();
+    this.#options.concurrencyLimit.acquire();
     void work
       .then(async (value) => {
         const generator = generatorOf(value);
@@ -253,7 +253,7 @@ export class Runner {
       .then((failure) => {
         this.#leave(task, failure);
         this.#running.delete(task.slot);
-        this.#options.gate.leave();
+        this.#options.concurrencyLimit.release();
       });
   }
 

@@ -12,7 +12,7 @@ import {
   type Importer,
 } from '../context/index.js';
 import { bufferCarrier } from './buffers.js';
-import type { Gate } from './gate.js';
+import type { ConcurrencyLimit } from './concurrency-limit.js';
 import { beforeLeaving, teardownMs } from './leave.js';
 import { Link } from './link.js';
 import type { Parcels } from './parcels.js';
@@ -23,7 +23,7 @@ import { allocateFrom } from './shared.js';
 
 export interface SessionOptions {
   readonly end: ChannelEnd;
-  readonly gate: Gate;
+  readonly concurrencyLimit: ConcurrencyLimit;
   /** Resident memory above which the worker asks to be replaced, in bytes; 0: never. */
   readonly maxRssBytes: number;
   readonly isThread: boolean;
@@ -48,7 +48,8 @@ export class Session {
   #setup: ((isEnd?: boolean) => unknown) | undefined;
 
   constructor(options: SessionOptions) {
-    const { end, gate, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } = options;
+    const { end, concurrencyLimit, maxRssBytes, isThread, parcels, onLearn, onTurn, onClose } =
+      options;
     const carrier = bufferCarrier(() => end.blocks, parcels);
     const exporter = createExporter({ buffers: carrier });
     const importer = createImporter({ exporter, buffers: carrier });
@@ -82,7 +83,7 @@ export class Session {
       exporter,
       importer,
       claims: end.claims,
-      gate,
+      concurrencyLimit,
       maxRssBytes,
       isThread,
       onSetup: (target, state) => void this.#setUp(target, state),

@@ -8,8 +8,8 @@ import { clearInterval, nowMs, setInterval } from '../internal/index.js';
 import { callNative, requireNative } from '../native.js';
 import { isAlive } from '../proc/index.js';
 import { ActiveLeases } from './active-leases.js';
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import { taskSignal } from './current-task.js';
-import { Gate } from './gate.js';
 import { markAsWorker } from './inside.js';
 import { beforeFatal, leave } from './leave.js';
 import { report } from './report.js';
@@ -39,7 +39,7 @@ closeSync(ticket.controlSocketFd);
 const activeLeases = new ActiveLeases(
   callNative(() => native.NativeBoard.open(ticket.activeLeasesFd)),
 );
-const gate = new Gate(1);
+const concurrencyLimit = new ConcurrencyLimit(1);
 const sessions = new Map<number, { readonly session: Session; readonly pid: number }>();
 let isOrphan = false;
 
@@ -67,7 +67,7 @@ wire.onClose = () => {
 function grant(lease: number, pid: number): void {
   const session = new Session({
     end: acceptChannel({ kind: 'shm', worker: 'process', spin: false, ...receive() }),
-    gate,
+    concurrencyLimit,
     maxRssBytes: 0,
     isThread: false,
     onLearn: () => {},

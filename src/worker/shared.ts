@@ -61,11 +61,11 @@ function largestFileBytes(): number {
 export function sharedMemoryProblem(): CodedError | undefined {
   const binding = nativeBinding();
   if (binding === undefined || isKnownToWork) return nativeProblem();
-  const mostBytes = largestFileBytes();
-  if (mostBytes < segmentBytes) {
+  const maxBytes = largestFileBytes();
+  if (maxBytes < segmentBytes) {
     return new CodedError(
       'NATIVE_REFUSED',
-      `shared memory counts as a file, and a file may have ${mostBytes} bytes here: raise ulimit -f, or use the other channels`,
+      `shared memory counts as a file, and a file may have ${maxBytes} bytes here: raise ulimit -f, or use the other channels`,
     );
   }
   const answers = binding.probeKernel();

@@ -79,7 +79,7 @@ test('where items are slow to send a chunk has no more than it needs on average'
 test('a chunk is at most four times as large as the largest before', () => {
   fc.assert(
     fc.property(anyCost, anyLimits, (cost, limits) => {
-      assert.ok(chunkItems(cost, limits) <= 4 * Math.max(1, cost.mostItems));
+      assert.ok(chunkItems(cost, limits) <= 4 * Math.max(1, cost.maxItems));
     }),
   );
 });
@@ -145,7 +145,7 @@ test('what is learnt lies between what was known and what was measured', () => {
       const runMs = learnt.runMs ?? Number.NaN;
       assert.ok(runMs >= Math.min(known, measured) * (1 - 1e-9), `${runMs}`);
       assert.ok(runMs <= Math.max(known, measured) * (1 + 1e-9), `${runMs}`);
-      assert.ok(learnt.mostItems >= items && learnt.mostItems >= cost.mostItems);
+      assert.ok(learnt.maxItems >= items && learnt.maxItems >= cost.maxItems);
     }),
   );
 });

@@ -7,7 +7,7 @@ import { acceptChannel, offerChannel } from '../../src/channels/index.js';
 import { createExporter, createImporter } from '../../src/context/index.js';
 import { CodedError } from '../../src/errors.js';
 import { report } from '../../src/public.js';
-import { Gate } from '../../src/worker/gate.js';
+import { ConcurrencyLimit } from '../../src/worker/concurrency-limit.js';
 import { Link, rest } from '../../src/worker/link.js';
 import { frame, noSetup } from '../../src/worker/protocol.js';
 import { Session } from '../../src/worker/session.js';
@@ -25,7 +25,7 @@ class Parent {
     const offer = offerChannel('memory', { worker: 'thread', spin: false });
     const session = new Session({
       end: acceptChannel(offer.ticket),
-      gate: new Gate(1),
+      concurrencyLimit: new ConcurrencyLimit(1),
       maxRssBytes: 0,
       isThread: true,
       onLearn: () => {},

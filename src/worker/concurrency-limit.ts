@@ -1,7 +1,7 @@
 // How many tasks run in a worker at a time, whoever sent them: a worker that several parents share still
 // does one thing after the other, in the order in which calls came.
 
-export class Gate {
+export class ConcurrencyLimit {
   readonly #concurrentTasks: number;
   /** Tasks that have been called and have not ended. */
   #runningTasks = 0;
@@ -12,12 +12,12 @@ export class Gate {
   }
 
   /** Whether no other task can run before one that is called now has ended. */
-  get isForOne(): boolean {
+  get isOne(): boolean {
     return this.#concurrentTasks === 1;
   }
 
   /** Whether a call may begin now: none waits, and there is room. */
-  get isOpen(): boolean {
+  get hasRoom(): boolean {
     return this.#runningTasks < this.#concurrentTasks && this.#waiting.length === 0;
   }
 
@@ -27,12 +27,12 @@ export class Gate {
   }
 
   /** A task goes on after its call has returned. */
-  enter(): void {
+  acquire(): void {
     this.#runningTasks += 1;
   }
 
   /** Such a task has ended. */
-  leave(): void {
+  release(): void {
     this.#runningTasks -= 1;
     while (this.#runningTasks < this.#concurrentTasks) {
       const begin = this.#waiting.shift();
