@@ -40,11 +40,11 @@ export interface ChunkLimits {
 /** Less than so many times what an item costs to be sent, and mapping it inline would be cheaper. */
 const worthSending = 1.5;
 /** Chunks of fewer items say little about what one of them costs. */
-const tellingItems = 64;
+const significantItems = 64;
 
 /** Whether this thread spends more on sending an item than on mapping it. */
 export function isCheaperHere({ runMs, sendMs, maxItems }: ItemCost): boolean {
-  return runMs !== undefined && maxItems >= tellingItems && runMs < sendMs * worthSending;
+  return runMs !== undefined && maxItems >= significantItems && runMs < sendMs * worthSending;
 }
 
 const nothing: CostSum = Object.freeze({ ms: 0, items: 0 });

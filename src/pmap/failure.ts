@@ -25,7 +25,7 @@ export interface Place {
 export function locate(failure: ChunkFailure, site: CallSite, place: Place): unknown {
   const error = asObject(failure.error, place);
   joinStacks(error, site, [failure.workerLabel, place.name].filter(Boolean).join(', '));
-  if (place.index !== undefined) tellIndex(error, place.index);
+  if (place.index !== undefined) setIndex(error, place.index);
   return error;
 }
 
@@ -37,7 +37,7 @@ function asObject(error: unknown, { name }: Place): object {
 }
 
 /** Unless it has a property of that name that is the user's. */
-function tellIndex(error: object, index: number): void {
+function setIndex(error: object, index: number): void {
   try {
     const known = descriptorOf(error, 'itemIndex');
     if (known?.enumerable === true) return;

@@ -78,7 +78,7 @@ export class MapRun {
   #chunks = 0;
   #ranMs = 0;
   #endedMs = 0;
-  #toldMs = 0;
+  #reportedMs = 0;
   #isPumping = false;
   #sourceFailure: { readonly error: unknown } | undefined;
   /** Of a stream in order: the first item that failed, while those before it are under way. */
@@ -276,7 +276,7 @@ export class MapRun {
     try {
       this.#parts.accept(piece, count, value);
       this.#doneItems += count;
-      this.#tellProgress(false);
+      this.#reportProgress(false);
     } catch (error) {
       this.fail(error); // `onProgress` threw, or a result does not fit its array
     }
@@ -341,12 +341,12 @@ export class MapRun {
     };
   }
 
-  #tellProgress(isLast: boolean): void {
+  #reportProgress(isLast: boolean): void {
     const { source, options } = this.#parts;
     if (options.onProgress === undefined) return;
     const atMs = nowMs();
-    if (!isLast && atMs - this.#toldMs < progressEveryMs) return;
-    this.#toldMs = atMs;
+    if (!isLast && atMs - this.#reportedMs < progressEveryMs) return;
+    this.#reportedMs = atMs;
     options.onProgress({ doneItems: this.#doneItems, totalItems: source.totalItems });
   }
 
@@ -369,7 +369,7 @@ export class MapRun {
     this.#controller.abort();
     if (!this.#parts.keepsRunner) runner.close();
     try {
-      if (state === 'done') this.#tellProgress(true);
+      if (state === 'done') this.#reportProgress(true);
     } catch (thrown) {
       this.#reject(thrown);
     }

@@ -9,9 +9,9 @@ import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../wo
 import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './runner.js';
 
 /** How long the parent is not asked again after it had no idle worker, in ms. */
-const askAgainMs = 5;
+const retryAfterMs = 5;
 /** A map that is over sooner offers nothing, in ms. */
-const worthAskingMs = 1;
+const minOfferMs = 1;
 const maxRelayed = 256;
 
 /**
@@ -36,7 +36,7 @@ export class RelayRunner implements ChunkRunner {
   #relayedChunks = 0;
   /** How many chunks the parent found workers for at a time, and one more. */
   #maxChunks = 1;
-  #askAtMs = 0;
+  #requestAtMs = 0;
 
   constructor(relay: Relay, mapper: AnyFunction) {
     this.sharesMemory = relay.sharesMemory;
@@ -50,9 +50,9 @@ export class RelayRunner implements ChunkRunner {
   }
 
   get window(): number {
-    if (!this.#mayOffer || this.#relayed === null || this.#ranHereMs < worthAskingMs) return 1;
-    const mayAsk = nowMs() >= this.#askAtMs;
-    return 1 + (mayAsk ? this.#maxChunks : this.#relayedChunks);
+    if (!this.#mayOffer || this.#relayed === null || this.#ranHereMs < minOfferMs) return 1;
+    const mayRequest = nowMs() >= this.#requestAtMs;
+    return 1 + (mayRequest ? this.#maxChunks : this.#relayedChunks);
   }
 
   async run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk> {
@@ -88,7 +88,7 @@ export class RelayRunner implements ChunkRunner {
         this.#mayOffer = false; // what ended it runs again here
       else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another worker');
       this.#maxChunks = Math.max(1, this.#relayedChunks - 1);
-      this.#askAtMs = nowMs() + askAgainMs;
+      this.#requestAtMs = nowMs() + retryAfterMs;
       throw new ChunkFailure(notBegun, -1, undefined);
     } finally {
       this.#relayedChunks -= 1;

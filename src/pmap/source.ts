@@ -181,16 +181,16 @@ export class IteratorSource implements Source {
   #read(maxItems: number): unknown[] {
     const items: unknown[] = [];
     const startedMs = nowMs();
-    let nextLook = 1;
+    let nextCheck = 1;
     this.#isReading = true;
     try {
       while (items.length < maxItems && !this.#isExhausted) {
         const step = this.#iterator.next();
         if (step.done === true) this.#isExhausted = true;
         else items.push(step.value);
-        if (items.length < nextLook) continue;
+        if (items.length < nextCheck) continue;
         if (nowMs() - startedMs >= this.#maxReadMs) break;
-        nextLook *= 2; // looking at the clock costs as much as some items
+        nextCheck *= 2; // looking at the clock costs as much as some items
       }
     } catch (error) {
       this.#isExhausted = true; // an iterator that threw is over, and is not closed

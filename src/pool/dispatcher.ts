@@ -273,8 +273,8 @@ export class Dispatcher {
     if (!this.#bound.remove(task)) this.#queue.remove(task, task.options.priority);
     if (this.waitingTasks === 0) this.#loop.release();
     this.#settle(task, undefined, error, true);
-    this.#room.tell();
-    this.#tellIdle();
+    this.#room.notify();
+    this.#notifyIdle();
   }
 
   /** A task that was never admitted. */
@@ -296,7 +296,7 @@ export class Dispatcher {
     this.#isPumping = false;
     if (this.waitingTasks === 0) this.#loop.release();
     else if (task !== undefined) this.manager.grow();
-    if (!this.#room.isEmpty) this.#room.tell();
+    if (!this.#room.isEmpty) this.#room.notify();
   };
 
   /**
@@ -439,7 +439,7 @@ export class Dispatcher {
     onLost: (worker, exit) => this.#onLost(worker, exit),
     onExited: () => {
       this.pump();
-      this.#tellIdle();
+      this.#notifyIdle();
     },
     onGiveUp: (error, isLasting) => this.#giveUp(error, isLasting),
   };
@@ -476,9 +476,9 @@ export class Dispatcher {
   /** There may be room for more in `worker`. */
   #next(worker: TaskWorker): void {
     if (this.waitingTasks > 0) this.pump();
-    else if (!this.#room.isEmpty) this.#room.tell();
+    else if (!this.#room.isEmpty) this.#room.notify();
     if (worker.inFlight === 0 && this.#reclaimer.hasWorkBehind) this.#reclaimer.watch();
-    if (this.#idleWaiters.length > 0) this.#tellIdle();
+    if (this.#idleWaiters.length > 0) this.#notifyIdle();
   }
 
   /** The caller hears; once, whatever comes later. `workerLabel`: where an error came from, if from a worker. */
@@ -636,7 +636,7 @@ export class Dispatcher {
       exit,
       task.name,
       task.options.retry - task.retriesLeft,
-      this.#lastStep.culpritOf(worker),
+      this.#lastStep.blameOf(worker),
       worker.lostLoad?.call === task ? worker.lostLoad.specifier : undefined,
     );
   }
@@ -654,8 +654,8 @@ export class Dispatcher {
       this.#queue.push(task, task.options.priority);
     }
     if (this.waitingTasks === 0) this.#loop.release();
-    this.#room.tell();
-    this.#tellIdle();
+    this.#room.notify();
+    this.#notifyIdle();
   }
 
   /** Rejects everything that waits, and returns how many; what runs goes on. */
@@ -667,8 +667,8 @@ export class Dispatcher {
     }
     for (const task of this.#bound.takeAll()) this.#settle(task, undefined, error(), true);
     this.#loop.release();
-    this.#room.tell();
-    this.#tellIdle();
+    this.#room.notify();
+    this.#notifyIdle();
     return count;
   }
 
@@ -693,9 +693,9 @@ export class Dispatcher {
     return Math.max(idle, this.#options.maxWaitingTasks - this.waitingTasks);
   }
 
-  #tellIdle(): void {
+  #notifyIdle(): void {
     if (this.runningTasks > 0 || this.waitingTasks > 0) return;
-    for (const tell of this.#idleWaiters.splice(0)) tell();
+    for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
   /** Resolves when nothing waits and nothing runs. */

@@ -16,7 +16,7 @@ export class WorkerExitedError extends CodedError {
 }
 
 /**
- * For the caller of the task that ran there. `retries`: how often the task was run again before. `culprit`: the task
+ * For the caller of the task that ran there. `retries`: how often the task was run again before. `blamed`: the task
  * beside it that was ended. `module`: what it loaded before the task could begin.
  */
 export function exitedError(
@@ -24,16 +24,16 @@ export function exitedError(
   exit: WorkerExit,
   taskName: string,
   retries: number,
-  culprit: string | undefined,
+  blamed: string | undefined,
   module: string | undefined,
 ): WorkerExitedError {
   const task = taskName || 'the task';
   const did = module === undefined ? `ran ${task}` : `loaded ${module} for ${task}`;
   const what = `${workerLabel} ended ${describeExit(exit)} while it ${did}`;
   const message =
-    culprit === undefined
+    blamed === undefined
       ? `${what}${reasonOf(exit)}; ${module === undefined ? adviceFor(exit, retries) : loadAdvice}`
-      : `${what}, because ${culprit} beside it went on after it was given up; ${neighbourAdvice}`;
+      : `${what}, because ${blamed} beside it went on after it was given up; ${neighbourAdvice}`;
   return new WorkerExitedError(message, exit);
 }
 

@@ -25,23 +25,23 @@ export class LastStep {
     this.#options = options;
   }
 
-  /** `culprit` goes on in `worker` after its grace time, or has not begun because the worker reads nothing. */
-  begin(culprit: Task, worker: TaskWorker, hasBegun: boolean): void {
-    if (!hasBegun && hasInnocents(worker) && !worker.isLoading) {
+  /** `blamed` goes on in `worker` after its grace time, or has not begun because the worker reads nothing. */
+  begin(blamed: Task, worker: TaskWorker, hasBegun: boolean): void {
+    if (!hasBegun && hasNeighbours(worker) && !worker.isLoading) {
       // One of them blocks the loop, which may end.
       startTimer(answerMs, () => {
-        if (worker.has(culprit)) this.begin(culprit, worker, hasBegun);
+        if (worker.has(blamed)) this.begin(blamed, worker, hasBegun);
       })?.unref();
       return;
     }
-    if (!this.#condemned.has(worker)) this.#condemned.set(worker, culprit.name || 'a task');
-    if (!hasInnocents(worker)) {
+    if (!this.#condemned.has(worker)) this.#condemned.set(worker, blamed.name || 'a task');
+    if (!hasNeighbours(worker)) {
       worker.kill();
       return;
     }
     this.#options.onCondemned(worker);
     let turns = false;
-    void worker.askMemory().then(() => {
+    void worker.requestMemory().then(() => {
       turns = true;
     });
     const kill = (): void => {
@@ -55,16 +55,16 @@ export class LastStep {
 
   /** `worker` has answered a task: nobody may be left to wait for. */
   answered(worker: TaskWorker): void {
-    if (worker.abandoned.size === 0 || hasInnocents(worker)) return;
+    if (worker.abandoned.size === 0 || hasNeighbours(worker)) return;
     if (this.#condemned.has(worker)) worker.kill();
   }
 
   /** Whose fault the end of `worker` was, `undefined`: not that of a task beside others. */
-  culpritOf(worker: TaskWorker): string | undefined {
+  blameOf(worker: TaskWorker): string | undefined {
     return this.#condemned.get(worker);
   }
 }
 
-function hasInnocents(worker: TaskWorker): boolean {
+function hasNeighbours(worker: TaskWorker): boolean {
   return worker.inFlight > worker.abandoned.size;
 }

@@ -21,11 +21,11 @@ export class LoadWatch {
   watch(worker: TaskWorker): void {
     if (this.#watched.has(worker) || worker.isShared) return;
     this.#watched.add(worker);
-    this.#lookLater(worker, undefined);
+    this.#checkLater(worker, undefined);
   }
 
   /** `before`: what it loaded for nobody at the last look. */
-  #lookLater(worker: TaskWorker, before: number | undefined): void {
+  #checkLater(worker: TaskWorker, before: number | undefined): void {
     startTimer(this.#pauseMs, () => {
       if (worker.state !== 'starting' && worker.state !== 'ready') return;
       const { orphanLoad } = worker;
@@ -36,7 +36,7 @@ export class LoadWatch {
       // One with nothing in flight has read what was reclaimed: an idle pool has no timers.
       const isBusy = worker.inFlight > 0 || worker.state === 'starting';
       if (orphanLoad !== undefined || (worker.hasReclaimed && isBusy))
-        this.#lookLater(worker, orphanLoad);
+        this.#checkLater(worker, orphanLoad);
       else this.#watched.delete(worker);
     })?.unref();
   }

@@ -41,7 +41,7 @@ export class Packer {
   readonly #share: BlocksShare | undefined;
   #reach: Reach;
   /** While one item after the other is tried alone. */
-  #isBlaming = false;
+  #isPackingItem = false;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
   constructor(isOverSharedMemory: boolean, isThread: boolean) {
@@ -78,7 +78,7 @@ export class Packer {
 
   #blame({ items, offset, count }: Chunk, mayRunTwice: boolean): ChunkFailure | undefined {
     if (!Array.isArray(items)) return undefined;
-    this.#isBlaming = true;
+    this.#isPackingItem = true;
     try {
       for (let at = 0; at < count; at += 1) {
         try {
@@ -89,13 +89,15 @@ export class Packer {
       }
       return undefined;
     } finally {
-      this.#isBlaming = false;
+      this.#isPackingItem = false;
     }
   }
 
   /** What is sent, and what messages call it. */
   #named(args: unknown): [value: unknown, what: string] {
-    return this.#isBlaming && Array.isArray(args) ? [args[0], 'the item'] : [args, 'the arguments'];
+    return this.#isPackingItem && Array.isArray(args)
+      ? [args[0], 'the item']
+      : [args, 'the arguments'];
   }
 
   release(packed: Packed): void {

@@ -94,7 +94,7 @@ const programOptions: PoolOptions = Object.freeze({ ...realmOptions });
 /** Of a pool in a worker, which has neither workers nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ worker: 'thread', channel: 'memory' });
 const sampleOf = (pool: Pool): PoolSample => pool.sample();
-const refresh = (pool: Pool): Promise<unknown> => pool.askWorkers();
+const refresh = (pool: Pool): Promise<unknown> => pool.refreshMemory();
 let lastPoolId = 0;
 let lastTaskId = 0;
 
@@ -129,7 +129,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   #ending: Promise<void> | undefined;
   /** Maps that have not ended: a pool that closes waits for them. */
   #openMaps = 0;
-  readonly #untell: () => void;
+  readonly #unregister: () => void;
   #onMapsOver: (() => void) | undefined;
 
   /** Starts `size.min` workers; the others as calls come, or by `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
@@ -170,7 +170,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
           for (const parcel of parcelsOf(task)) parcel.discard();
       },
     });
-    this.#untell = this.#state === 'open' ? addSource('pool', this, sampleOf, refresh) : () => {};
+    this.#unregister =
+      this.#state === 'open' ? addSource('pool', this, sampleOf, refresh) : () => {};
     if (this.#state === 'open') announcements.poolOpen.publish({ pool: this.#id });
     if (this.#options.workersAtOnce > 0) this.#dispatcher.manager.grow();
   }
@@ -511,8 +512,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /** @internal Asks all workers for their memory; resolves when the last has answered or ended. */
-  async askWorkers(): Promise<void> {
-    await Promise.all(this.#dispatcher.manager.workers.map((worker) => worker.askMemory()));
+  async refreshMemory(): Promise<void> {
+    await Promise.all(this.#dispatcher.manager.workers.map((worker) => worker.requestMemory()));
   }
 
   /**
@@ -562,7 +563,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   async #stop(how: 'close' | 'kill'): Promise<void> {
-    this.#untell();
+    this.#unregister();
     await this.#dispatcher.stop(how);
     if (this.#setup !== undefined) this.#packer.letGo(this.#setup);
     this.#packer.close();

@@ -34,11 +34,11 @@ export class RoomLine {
   used(): void {
     if (this.#promised === 0) return;
     this.#promised -= 1;
-    this.tell();
+    this.notify();
   }
 
   /** There may be more room. */
-  tell(): void {
+  notify(): void {
     while (!this.isEmpty && this.#room() > this.#promised) {
       this.#promise();
       this.#waiters.shift()?.();
@@ -47,7 +47,7 @@ export class RoomLine {
 
   /** Lets all go: the pool is closed. */
   end(): void {
-    for (const tell of this.#waiters.splice(0)) tell();
+    for (const resolve of this.#waiters.splice(0)) resolve();
   }
 
   #promise(): void {
@@ -57,7 +57,7 @@ export class RoomLine {
     setImmediate(() => {
       this.#isTurnWatched = false;
       this.#promised = 0;
-      this.tell();
+      this.notify();
     });
   }
 }

@@ -120,7 +120,7 @@ export class WorkerManager {
       hasStartingWorker: () => this.workers.some(({ state }) => state === 'starting'),
       onAgain: () => this.#growAgain(),
       onGiveUp: (error, isLasting) => {
-        this.#tellWarm(error);
+        this.#notifyWarm(error);
         if (!this.#hasReadyWorker) events.onGiveUp(error, isLasting);
       },
     });
@@ -257,7 +257,7 @@ export class WorkerManager {
       this.#retire(worker);
     }
     this.#growAgain();
-    this.#tellWarm(undefined);
+    this.#notifyWarm(undefined);
     this.#watchIdle();
   }
 
@@ -307,7 +307,7 @@ export class WorkerManager {
     return ready.length >= Math.min(workers, this.#size.maxWorkers);
   }
 
-  #tellWarm(error: CodedError | undefined): void {
+  #notifyWarm(error: CodedError | undefined): void {
     if (this.#warmWaiters.length === 0) return;
     for (const waiter of this.#warmWaiters.splice(0)) {
       if (error !== undefined) waiter.reject(error);
@@ -372,7 +372,7 @@ export class WorkerManager {
       this.#events.onReady(worker);
       this.released(worker); // it may be retiring since it started
       if (worker.inFlight === 0) this.#watchIdle();
-      this.#tellWarm(undefined);
+      this.#notifyWarm(undefined);
     },
     onResult: (worker, task, ranMs, result) => {
       if (worker.tasksDone === 1) this.#starts.succeeded();
@@ -450,11 +450,11 @@ export class WorkerManager {
       });
     }
     const hadBegun = this.#events.onExit(worker, exit, unanswered);
-    const isTold = hadBegun || startFailure !== undefined;
-    if ((!isExpected || exit.isUncaught === true) && !isTold) this.#events.onLost(worker, exit);
-    for (const tell of this.#leaving.get(worker) ?? []) tell();
+    const isReported = hadBegun || startFailure !== undefined;
+    if ((!isExpected || exit.isUncaught === true) && !isReported) this.#events.onLost(worker, exit);
+    for (const resolve of this.#leaving.get(worker) ?? []) resolve();
     this.#leaving.delete(worker);
-    if (this.workers.length === 0) for (const tell of this.#exitWaiters.splice(0)) tell();
+    if (this.workers.length === 0) for (const resolve of this.#exitWaiters.splice(0)) resolve();
     if (!this.#isClosing) {
       const failure = hadBegun ? undefined : (startFailure ?? idleEnd(worker, exit));
       // Before anything asks for another worker: its start has to wait.
@@ -497,7 +497,9 @@ export class WorkerManager {
   async stop(how: 'close' | 'kill'): Promise<void> {
     this.#isClosing = true;
     clearTimeout(this.#idleTimer);
-    this.#tellWarm(new CodedError('POOL_CLOSED', 'the pool was closed while its workers started'));
+    this.#notifyWarm(
+      new CodedError('POOL_CLOSED', 'the pool was closed while its workers started'),
+    );
     this.#starts.stop();
     for (const worker of [...this.workers]) {
       if (how === 'kill') worker.kill();

@@ -112,7 +112,7 @@ function runHot(
   let at = 0;
   while (at < chunk.count) {
     try {
-      at = loop(job, at, Math.min(chunk.count, clock.nextLook));
+      at = loop(job, at, Math.min(chunk.count, clock.nextCheck));
     } catch (error) {
       steps.fail(error, job.stoppedAt);
     }
@@ -344,17 +344,17 @@ function kitOf<T>(mapper: Mapper, parse: (value: unknown) => T): T {
 }
 
 /** Time between two looks at the clock, in ms: a look costs as much as a very short item. */
-const lookEveryMs = 0.05;
+const checkEveryMs = 0.05;
 const maxItemsBetween = 8192;
 
 /** Says when a chunk's time is over, and looks at the clock now and then only. */
 class Clock {
   readonly #startedMs = nowMs();
   readonly #budgetMs: number;
-  #lookedMs = this.#startedMs;
+  #checkedMs = this.#startedMs;
   #stride = 1;
   /** After so many items `isOver` looks at the clock again. */
-  nextLook = 1;
+  nextCheck = 1;
 
   constructor(budgetMs: number) {
     this.#budgetMs = budgetMs;
@@ -362,13 +362,13 @@ class Clock {
 
   /** Asked after each item, `done` of which are through. */
   isOver(done: number): boolean {
-    if (done < this.nextLook) return false;
+    if (done < this.nextCheck) return false;
     const atMs = nowMs();
-    const passedMs = atMs - this.#lookedMs;
-    this.#lookedMs = atMs;
-    if (passedMs > 2 * lookEveryMs) this.#stride = 1;
-    else if (passedMs < lookEveryMs) this.#stride = Math.min(2 * this.#stride, maxItemsBetween);
-    this.nextLook = done + this.#stride;
+    const passedMs = atMs - this.#checkedMs;
+    this.#checkedMs = atMs;
+    if (passedMs > 2 * checkEveryMs) this.#stride = 1;
+    else if (passedMs < checkEveryMs) this.#stride = Math.min(2 * this.#stride, maxItemsBetween);
+    this.nextCheck = done + this.#stride;
     return atMs - this.#startedMs >= this.#budgetMs;
   }
 

@@ -127,10 +127,10 @@ export class Link {
     this.#channel.onDrain = () => {
       if (this.#flushOutbox()) events.onDrain();
     };
-    this.#tellOfBlocks(end);
+    this.#announceBlocks(end);
   }
 
-  #tellOfBlocks({ blocks, refTransfer }: ChannelEnd): void {
+  #announceBlocks({ blocks, refTransfer }: ChannelEnd): void {
     if (blocks !== undefined) {
       blocks.onUnused = (block, count) => this.#postBlock(frame.release, block, count);
     }
@@ -176,7 +176,7 @@ export class Link {
    * held: they have begun for who asks, and must not look as if they went on.
    */
   #passesHeld(kind: number): boolean {
-    return kind === frame.askMemory && this.#end.claims !== undefined;
+    return kind === frame.requestMemory && this.#end.claims !== undefined;
   }
 
   #learn(id: number, bytes: Uint8Array): void {

@@ -12,7 +12,7 @@ const wordCount = 2;
 const maxLoadMs = 5_000;
 /** How long it waits for a worker to begin with what was sent: one that has not is at work instead. */
 const maxPendingMs = 100;
-const lookAgainMs = 5;
+const recheckMs = 5;
 
 export class Loads {
   readonly buffer: SharedArrayBuffer;
@@ -47,14 +47,14 @@ export class Loads {
   /** Calls `terminate` when nothing is being loaded, or has been for too long; not when `hasEnded`. */
   whenSafe(terminate: () => void, hasEnded: () => boolean): void {
     const startMs = nowMs();
-    const look = (): void => {
+    const check = (): void => {
       if (hasEnded()) return;
       const waitedMs = nowMs() - startMs;
       const isLoading = Atomics.load(this.#words, loadingAt) > 0 && waitedMs < maxLoadMs;
       const isPending = Atomics.load(this.#words, pendingAt) > 0 && waitedMs < maxPendingMs;
-      if (isLoading || isPending) setTimeout(look, lookAgainMs);
+      if (isLoading || isPending) setTimeout(check, recheckMs);
       else terminate();
     };
-    look();
+    check();
   }
 }

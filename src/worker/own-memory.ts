@@ -1,4 +1,4 @@
-// The worker's half of what it tells of its memory (asked-memory.ts): its heap, and the pauses of its collector
+// The worker's half of what it tells of its memory (memory-request.ts): its heap, and the pauses of its collector
 // from the first question on, until nobody has asked for a while. A worker that is never asked observes nothing.
 
 import { GcPauses, heapStats, watchMs } from '../heap/index.js';
@@ -9,8 +9,8 @@ import type { WorkerMemory } from './protocol.js';
 let pauses: GcPauses | undefined;
 let end: NodeJS.Timeout | undefined;
 
-/** Calls `tell` in this turn of the loop, when all pauses before it are counted. */
-export function tellMemory(tell: (memory: WorkerMemory) => void): void {
+/** Calls `onSample` in this turn of the loop, when all pauses before it are counted. */
+export function sampleMemory(onSample: (memory: WorkerMemory) => void): void {
   pauses ??= new GcPauses();
   const counted = pauses;
   counted.start();
@@ -18,6 +18,6 @@ export function tellMemory(tell: (memory: WorkerMemory) => void): void {
   end.refresh();
   // Where Node tells of pauses, it does so by an immediate of its own, which comes first.
   setImmediate(() => {
-    tell({ atMs: nowMs(), heap: heapStats(), gc: counted.stats() });
+    onSample({ atMs: nowMs(), heap: heapStats(), gc: counted.stats() });
   });
 }

@@ -29,7 +29,7 @@ export interface EndingWorker {
 /** How long workers may take to leave, in ms. */
 const leaveMs = 1000;
 /** Between two looks at processes that are to end, in ms. */
-const lookAgainMs = 2;
+const recheckMs = 2;
 
 const workers = new Set<EndingWorker>();
 
@@ -70,5 +70,5 @@ function sleepUntilEnded(leaving: readonly EndingWorker[]): void {
   const pids = leaving.flatMap(({ processId = [] }) => processId);
   const word = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const endMs = nowMs() + leaveMs;
-  while (pids.some(isAlive) && nowMs() < endMs) Atomics.wait(word, 0, 0, lookAgainMs);
+  while (pids.some(isAlive) && nowMs() < endMs) Atomics.wait(word, 0, 0, recheckMs);
 }

@@ -41,7 +41,7 @@ export const frame = Object.freeze({
   /** The worker may drop a pinned function: no call names it again. target: its definition id. */
   forget: 16,
   /** The worker is asked for its memory; `memory` follows when its loop comes to it. */
-  askMemory: 17,
+  requestMemory: 17,
   /** The report of that number was taken. target: its number. */
   reported: 18,
   /** What `setup` named is to be called with `true` before the worker leaves. */

@@ -11,7 +11,7 @@ import { ItemFailure, isThenable, runChunk, withoutUnsendable } from './chunk.js
 import type { ConcurrencyLimit } from './concurrency-limit.js';
 import { callInTask, type Failure, leaveTask, type Reporter, RunningTask } from './current-task.js';
 import { type Link, rest } from './link.js';
-import { tellMemory } from './own-memory.js';
+import { sampleMemory } from './own-memory.js';
 import {
   abortsNext,
   type Chunk,
@@ -99,8 +99,8 @@ export class Runner {
       case frame.forget:
         this.#options.importer.forget(target);
         break;
-      case frame.askMemory:
-        tellMemory((memory) => {
+      case frame.requestMemory:
+        sampleMemory((memory) => {
           if (!this.#hasEnded) this.#link.post(frame.memory, 0, 0, memory);
         });
         break;

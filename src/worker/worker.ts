@@ -20,13 +20,13 @@ import {
   startTimer,
 } from '../internal/index.js';
 import { nativeBinding } from '../native.js';
-import { AskedMemory } from './asked-memory.js';
 import { bufferCarrier } from './buffers.js';
 import { type Call, isOneWay, needs } from './call.js';
 import { isUnreadable, uncaughtError, withReason } from './exit.js';
 import { parentExporter } from './exporter.js';
 import { Link, readError, rest } from './link.js';
 import { Loads } from './loads.js';
+import { MemoryRequest } from './memory-request.js';
 import { NestedMaps } from './nested.js';
 import { Parcels } from './parcels.js';
 import { startProcess } from './process.js';
@@ -111,7 +111,7 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #link: Link;
   readonly #end: ChannelEnd;
   readonly #nested: NestedMaps;
-  readonly #memory: AskedMemory;
+  readonly #memory: MemoryRequest;
   readonly #parcels: Parcels | undefined;
   readonly #events: WorkerEvents<C>;
   readonly #life: Lifecycle<WorkerState>;
@@ -196,7 +196,7 @@ export class Worker<C extends Call> implements EndingWorker {
         onDefine: () => loads?.sent(),
       },
     });
-    this.#memory = new AskedMemory(this.#link);
+    this.#memory = new MemoryRequest(this.#link);
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
   }
 
@@ -256,8 +256,8 @@ export class Worker<C extends Call> implements EndingWorker {
   }
 
   /** Asks it for its memory: resolves when it has answered or has ended, at once where it is not ready. */
-  async askMemory(): Promise<void> {
-    if (this.#life.state === 'ready') await this.#memory.ask();
+  async requestMemory(): Promise<void> {
+    if (this.#life.state === 'ready') await this.#memory.send();
   }
 
   get state(): WorkerState {

@@ -5,23 +5,23 @@ import { type Deferred, defer } from '../internal/index.js';
 import type { Link } from './link.js';
 import { frame, type WorkerMemory } from './protocol.js';
 
-export class AskedMemory {
+export class MemoryRequest {
   /** `undefined` until it has answered once. */
   last: WorkerMemory | undefined;
   readonly #link: Link;
-  #asked: Deferred<void> | undefined;
+  #pending: Deferred<void> | undefined;
 
   constructor(link: Link) {
     this.#link = link;
   }
 
   /** Resolves when the worker has answered, or has ended. */
-  ask(): Promise<void> {
-    if (this.#asked === undefined) {
-      this.#asked = defer();
-      this.#link.post(frame.askMemory, 0, 0, undefined);
+  send(): Promise<void> {
+    if (this.#pending === undefined) {
+      this.#pending = defer();
+      this.#link.post(frame.requestMemory, 0, 0, undefined);
     }
-    return this.#asked.promise;
+    return this.#pending.promise;
   }
 
   answered(memory: WorkerMemory): void {
@@ -30,7 +30,7 @@ export class AskedMemory {
   }
 
   end(): void {
-    this.#asked?.resolve();
-    this.#asked = undefined;
+    this.#pending?.resolve();
+    this.#pending = undefined;
   }
 }
