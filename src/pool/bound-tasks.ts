@@ -1,6 +1,6 @@
-// Tasks that one worker alone may run: those of a key, those that each worker runs, and those that need a worker of
-// their own to begin in. They wait in the lane of that worker (lanes.ts), beside the queue.
-// Not here: the queue, and what sending a task is (dispatcher.ts).
+// Tasks bound to one worker: tasks of a key, tasks of `runOnEach`, and tasks that must begin in an empty
+// worker. They wait in the lane of that worker (lanes.ts), beside the queue.
+// Not here: the queue, and sending a task (dispatcher.ts).
 
 import type { CodedError } from '../errors.js';
 import { isThere, Lanes } from './lanes.js';
@@ -27,7 +27,7 @@ export class BoundTasks {
     this.#options = options;
   }
 
-  /** Tasks that wait. */
+  /** Number of waiting tasks. */
   get length(): number {
     return this.#lanes.length;
   }
@@ -41,22 +41,25 @@ export class BoundTasks {
     this.#lanes.wait(task, worker);
   }
 
-  /** Takes a task out, wherever it waits; false: it is not here. */
+  /** Removes a waiting task; false: it is not here. */
   remove(task: Task): boolean {
     return this.#lanes.remove(task);
   }
 
-  /** Takes out all that waits. */
+  /** Removes and returns all waiting tasks. */
   takeAll(): Task[] {
     return this.#lanes.workers.flatMap((worker) => this.#lanes.leave(worker));
   }
 
-  /** As `leave`, for each worker for which tasks wait. */
+  /** Calls `leave` for each worker for which tasks wait. */
   leaveGone(): void {
     if (this.#lanes.length > 0) for (const worker of this.#lanes.workers) this.leave(worker);
   }
 
-  /** What waits for a worker that takes no more goes to the front of the queue; of `runOnEach` it is refused. */
+  /**
+   * Empties the lane of a worker that takes no more: tasks go to the front of the queue; those of
+   * `runOnEach` are refused.
+   */
   leave(worker: TaskWorker): void {
     if (isThere(worker)) return;
     for (const task of this.#lanes.leave(worker).reverse()) {
@@ -65,14 +68,14 @@ export class BoundTasks {
     }
   }
 
-  /** Sends what can be sent. */
+  /** Sends as many waiting tasks as possible. */
   pump(): void {
     if (this.#lanes.length === 0) return;
     this.#moveHandOvers();
     for (const worker of this.#lanes.workers) this.#pumpLane(worker);
   }
 
-  /** Sends what waits for an empty worker to one that is empty earlier than its own. */
+  /** Moves a task that waits for an empty worker to one that is empty before its own. */
   #moveHandOvers(): void {
     for (const worker of this.#lanes.workers) {
       const task = this.#lanes.peek(worker);
@@ -84,7 +87,7 @@ export class BoundTasks {
     }
   }
 
-  /** Sends what waits for `worker` alone. */
+  /** Sends the tasks that wait for `worker` alone. */
   #pumpLane(worker: TaskWorker): void {
     let task = this.#lanes.peek(worker);
     while (task !== undefined && this.#options.trySendTo(task, worker)) {
@@ -93,7 +96,10 @@ export class BoundTasks {
     }
   }
 
-  /** The worker whose lane a new task is for. Where tasks wait for any worker, older ones of its key may be among them. */
+  /**
+   * Returns the worker whose lane a new task is for. While tasks wait for any worker, older ones of its key
+   * may be among them.
+   */
   laneOf(task: Task): TaskWorker | undefined {
     return this.isBound(task) && this.#options.isQueueEmpty() ? this.#workerOf(task) : undefined;
   }
@@ -103,12 +109,15 @@ export class BoundTasks {
     return isNamed(task) || this.needsEmptyWorker(task);
   }
 
-  /** What it hands over goes once: it must not be with a worker that a neighbour blocks before it begins. */
+  /**
+   * True: the task has a transfer list, which goes once. It must not be in a worker that a neighbour blocks
+   * before it begins.
+   */
   needsEmptyWorker({ options: { transfer } }: Task): boolean {
     return transfer.length > 0 && this.#options.concurrentTasks > 1;
   }
 
-  /** The one worker for a task that is bound to one; `undefined`: none is there. */
+  /** The worker for a bound task; `undefined`: it does not exist. */
   #workerOf(task: Task): TaskWorker | undefined {
     const { key, workerId } = task.options;
     if (workerId !== undefined)
@@ -123,7 +132,7 @@ export class BoundTasks {
     return manager.workers;
   }
 
-  /** Sends a bound task of the queue, or lets it wait in a lane; false: it has no worker yet. */
+  /** Sends a bound task of the queue, or puts it into a lane; false: it has no worker yet. */
   trySend(task: Task): boolean {
     const worker = this.#workerOf(task);
     if (worker === undefined) {
@@ -136,14 +145,14 @@ export class BoundTasks {
     return true;
   }
 
-  /** Workers that are not reserved for a task that came before. */
+  /** Workers that are not reserved for an earlier task. */
   workersFor(task: Task): readonly TaskWorker[] {
     if (this.#lanes.length === 0) return this.#options.manager.workers;
     return this.#options.manager.workers.filter((worker) => !this.#lanes.isReserved(worker, task));
   }
 }
 
-/** True: its options say which worker runs it. */
+/** True: its options name the worker that runs it. */
 function isNamed({ options: { key, workerId } }: Task): boolean {
   return key !== undefined || workerId !== undefined;
 }

@@ -1,7 +1,7 @@
 // The cores of this process, shared by all its pools: a worker that has work holds one, and a pool that
-// finds none left waits until another pool's worker is idle. Two pools of four workers on four cores so
-// run four tasks at a time, not eight that slow each other down.
-// Every pool may have one worker at work whatever the others do: no pool starves, none can deadlock.
+// finds none left waits until another pool's worker is idle. So two pools of four workers on four cores run
+// four tasks at a time, not eight that slow each other down.
+// Every pool may always have one worker at work: no pool starves, none can deadlock.
 
 import { grantedCores } from '../worker/index.js';
 
@@ -26,14 +26,14 @@ export class CoreBudget {
     return this.#usedCores >= this.#coreCount;
   }
 
-  /** A pool of `workerCount` workers was asked for in so many words: that many may work at a time. */
+  /** Allows at least `workerCount` cores, for a pool whose size the user set. */
   raise(workerCount: number): void {
     this.#coreCount = Math.max(this.#coreCount, workerCount);
   }
 
   /**
-   * One core for a pool that holds `heldCores`; false when none is left: `onFree` is called once,
-   * when there may be one.
+   * Takes one core for a pool that holds `heldCores`. Returns false when none is left; then `onFree` is
+   * called once, when there may be one.
    */
   tryTake(heldCores: number, onFree: () => void): boolean {
     if (heldCores > 0 && this.#usedCores >= this.#coreCount) {
@@ -53,7 +53,7 @@ export class CoreBudget {
     next();
   }
 
-  /** The pool is gone: it waits for nothing. */
+  /** Removes a closed pool from the waiting ones. */
   forget(onFree: () => void): void {
     this.#waiting.delete(onFree);
   }

@@ -1,11 +1,12 @@
-// Options that workers of one pool may differ in. A function gets the place of the worker and not its number, which
-// is never used again: a port or a database for each worker needs as many as the pool has workers.
+// Options that may differ between workers of one pool. Their function gets the place of the worker and not
+// its number, which is never reused: a port or a database for each worker needs as many as the pool has
+// workers.
 
 import { isPromise } from 'node:util/types';
 import { CodedError } from '../errors.js';
 import { invalid, messageOf } from '../internal/index.js';
 
-/** The same for all workers of a pool, or what a function returns for each. */
+/** One value for all workers of a pool, or a function that returns it for each. */
 export type ByPlace<T> = T | ((place: number) => T);
 
 /** The lowest free place. */
@@ -15,7 +16,10 @@ export function freePlace(taken: readonly number[]): number {
   return place;
 }
 
-/** The option of the worker at `place`. Throws `OPTION_INVALID` where its function throws or returns something else. */
+/**
+ * Returns the option of the worker at `place`. Throws `OPTION_INVALID` when its function throws or returns
+ * a wrong value.
+ */
 export function atPlace<T extends object>(
   name: string,
   option: ByPlace<T>,
@@ -26,13 +30,13 @@ export function atPlace<T extends object>(
   const what = `${name} at place ${place}`;
   const value = called(what, () => option(place));
   if (isPromise(value)) {
-    value.catch(() => {}); // it is refused, whatever becomes of it
+    value.catch(() => {}); // it is refused, however it settles
     throw invalid(what, value, 'returned at once');
   }
   return check(what, value);
 }
 
-/** True: workers may differ in it. */
+/** True: the option may differ between workers. */
 export function isByPlace<T extends object>(option: ByPlace<T>): option is (place: number) => T {
   return typeof option === 'function';
 }

@@ -1,6 +1,5 @@
-// Which channel a pool uses: shared memory where the native core works, else what Node has by itself.
-// The slower way is said once in a process, as a warning; asked for by name, a channel that cannot be
-// had is an error.
+// Chooses the channel of a pool: shared memory where the native core works, else what Node has by itself.
+// The fallback emits one warning per process; an unavailable channel that was named is an error.
 
 import type { ChannelKind } from '../channels/index.js';
 import { CodedError } from '../errors.js';
@@ -9,7 +8,7 @@ import type { FilledPoolOptions } from './options.js';
 
 let hasWarned = false;
 
-/** The channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
+/** Returns the channel for these options. Throws `CHANNEL_UNAVAILABLE`. */
 export function chooseChannel({ channel, worker, remote }: FilledPoolOptions): ChannelKind {
   if (remote !== undefined) return 'socket';
   const fallback = worker === 'process' ? 'socket' : 'memory';

@@ -1,6 +1,6 @@
-// `run` and `parallel` without a pool of one's own: one pool for the program, made at the first call,
-// with one worker for each core granted. Inside a worker there is no such pool: what a task runs in
-// parallel runs inline there, because every core has its worker already.
+// `run` and `parallel` without an explicit pool: one pool for the program, made at the first call, with one
+// worker for each granted core. Inside a worker there is no such pool: parallel calls of a task run inline
+// there, because every core has its worker already.
 
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
@@ -23,14 +23,14 @@ import {
 } from './options.js';
 import { Pool, type TaskResult } from './pool.js';
 
-/** Options of a call, and the pool that it goes to. */
+/** Options of a call, and its pool. */
 export interface RunOptions extends CallOptions {
   readonly pool?: Pool | undefined;
 }
 
 let shared: Pool | undefined;
 
-/** The pool of `run` and `parallel`; made when it is first asked for. */
+/** Returns the pool of `run` and `parallel`, made at the first call. */
 function defaultPool(): Pool {
   shared ??= Pool.ofProgram();
   return shared;
@@ -39,8 +39,8 @@ function defaultPool(): Pool {
 const byChannel = new Map<ChannelKind, Pool>();
 
 /**
- * The pool without which work goes to no pool of the user's: that of `run`, or one for all the work
- * that asked for another channel. `undefined` inside a worker. Throws `CHANNEL_UNAVAILABLE`.
+ * Returns the default pool for work without a pool of the user: that of `run`, or one for all the work that
+ * needs another channel. `undefined` inside a worker. Throws `CHANNEL_UNAVAILABLE`.
  */
 export function poolFor(channel: ChannelKind | 'auto'): Pool | undefined {
   if (isInsideWorker()) return undefined;
@@ -121,8 +121,8 @@ function runWithOptions(options: RunOptions, ...more: unknown[]): typeof run {
 }
 
 /**
- * `fn` as a function that runs in a worker: the same arguments, name and length, a promise of the result. Throws
- * `OPTION_INVALID`, `TASK_NOT_FUNCTION`.
+ * Wraps `fn` as a function that runs in a worker: the same arguments, name and length, a promise of the
+ * result. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`.
  */
 export function parallel<A extends unknown[], R>(
   fn: (...args: A) => R,
@@ -138,7 +138,7 @@ export function parallel<A extends unknown[], R>(
   return parallelFn;
 }
 
-/** Starts workers of the default pool ahead of the first call: all, or so many; as `Pool.warm`. */
+/** Starts all or `workers` workers of the default pool before the first call; as `Pool.warm`. */
 export async function warm(workers?: number): Promise<void> {
   if (!isInsideWorker()) await defaultPool().warm(workers);
 }

@@ -1,13 +1,13 @@
-// The heart of a pool: which task goes when to which worker, and how each is settled exactly once.
+// The dispatcher decides which task goes when to which worker, and settles each task exactly once.
 //
 //   admitted → waiting in the queue → sent to a worker → answered
 //                   ↑__________________|  reclaimed, or its worker ended before it began, or `retry`
 //
-// Work handed to a worker ahead of time (schedule.ts) can be reclaimed while it has not begun: when
-// another worker has nothing to do, or when the caller gives up. Giving up on a task that runs is a
-// ladder: its signal is aborted, it has `graceMs` to end, then its worker is killed.
-// Not here: tasks that one worker alone may run (bound-tasks.ts), starting and stopping workers (worker-manager.ts), what
-// callers see (pool.ts).
+// Work sent ahead (schedule.ts) can be reclaimed until it begins: when another worker has nothing to do, or
+// when the caller gives up. Giving up on a running task is a ladder: its signal is aborted, it has
+// `graceMs` to end, then its worker is killed.
+// Not here: tasks bound to one worker (bound-tasks.ts), starting and stopping workers (worker-manager.ts),
+// the calls of users (pool.ts).
 // Long (over 400 lines), because every way in which a task changes its state is here.
 
 import type { ChannelKind } from '../channels/index.js';
@@ -50,12 +50,12 @@ export interface DispatcherOptions {
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
   readonly budget: CoreBudget;
-  /** Who finds workers for maps that run in workers. */
+  /** Finds workers for maps that run in workers. */
   readonly nested: NestedOwner;
   readonly shared: SharedWorkers | undefined;
-  /** A worker ended, and no task heard of it. */
+  /** Called when a worker ended and no task was rejected for it. */
   readonly onLost: (worker: TaskWorker, exit: WorkerExit) => void;
-  /** A task needs its arguments no more. */
+  /** Called when a task no longer needs its arguments. */
   readonly onSettled: (task: Task) => void;
 }
 
@@ -75,23 +75,23 @@ export class Dispatcher {
   readonly #bound: BoundTasks;
   readonly #streams = new Map<Task, StreamReader>();
   readonly #workerOf = new Map<Task, TaskWorker>();
-  /** Tasks of the queue that lie in a starting worker, too. None is there while a worker is ready. */
+  /** Queued tasks that were also sent to a starting worker. Empty while a worker is ready. */
   readonly #offers = new Map<Task, TaskWorker>();
   /** Workers that are to end, and go on without a core. */
   readonly #withoutCore = new WeakSet<TaskWorker>();
-  /** Given up before they began, and not answered yet. */
+  /** Tasks given up before they began, and not answered yet. */
   readonly #cancelled = new WeakSet<Task>();
   readonly #idleWaiters: (() => void)[] = [];
   readonly #room = new RoomLine(() => this.#freeRoom);
   readonly #limits: ScheduleLimits;
-  /** The same where a task may wait in a worker that works for another pool. */
+  /** The same limits, where a task may wait in a worker that works for another pool. */
   readonly #limitsElsewhere: ScheduleLimits;
   #heldCores = 0;
   #sequence = 0;
   readonly #reclaimer: Reclaimer;
   readonly #lastStep: LastStep;
   readonly #loadWatch: LoadWatch;
-  /** Held while tasks wait: no worker that would hold the loop needs to have one meanwhile. */
+  /** Holds the event loop while tasks wait: meanwhile no worker may exist that would hold it. */
   readonly #loop = new LoopHold();
   #isPatient = true;
   #isPumping = false;
@@ -131,7 +131,7 @@ export class Dispatcher {
       neighbourGraceMs: given.options.neighbourGraceMs,
       onCondemned: (worker) => {
         this.manager.condemn(worker);
-        // Another takes its place, which has to run even where this one goes on.
+        // A replacement starts, which has to run even while this one goes on.
         this.#giveCore(worker);
         this.#withoutCore.add(worker);
         this.pump();
@@ -140,7 +140,7 @@ export class Dispatcher {
     this.#reclaimer = new Reclaimer({
       manager: this.manager,
       concurrentTasks: given.options.concurrentTasksPerWorker,
-      // Shared workers do not say when they are free for this pool: those of lanes are asked as well.
+      // Shared workers send no notice when they are free for this pool, so tasks of lanes count as well.
       waitingTasks: () => (this.manager.isShared ? this.waitingTasks : this.#queue.length),
       onReclaimed: (tasks, worker) => this.#requeue(tasks, worker),
       sendImpatiently: () => {
@@ -155,7 +155,7 @@ export class Dispatcher {
     return this.#queue.length + this.#bound.length;
   }
 
-  /** Whether a task would run at once; if not for want of a worker, one more is started. */
+  /** True: a task would run at once. If only a worker is missing, one more is started. */
   offersWorker(): boolean {
     if (this.waitingTasks > 0 || this.#budget.isSpent) return false;
     if (this.manager.hasIdleWorker) return true;
@@ -163,12 +163,12 @@ export class Dispatcher {
     return false;
   }
 
-  /** Whether a worker that starts now will take one task more. */
+  /** True: a worker that starts now will take one task more. */
   get hasComingRoom(): boolean {
     return this.manager.comingRoom > this.#queue.length;
   }
 
-  /** Sends the task or lets it wait; false when as many wait as may: nothing was done. */
+  /** Sends the task or queues it; false when the queue is full: nothing was done. */
   admit(task: Task): boolean {
     const isAdmitted = this.#tryAdmit(task);
     this.#room.used();
@@ -197,8 +197,9 @@ export class Dispatcher {
   }
 
   /**
-   * Puts a task that waits into a starting worker, which begins it when it is ready, though this thread may be
-   * blocked by then. Only as the last of a queue that is offered as a whole: no task gets ahead of an earlier one.
+   * Sends a waiting task to a starting worker, which begins it when it is ready, even while this thread is
+   * blocked. Only the last task of a queue that is offered as a whole: no task gets ahead of an earlier
+   * one.
    */
   #offer(task: Task): void {
     const least = Math.min(...[...this.#offers.keys()].map(({ options }) => options.priority));
@@ -208,7 +209,7 @@ export class Dispatcher {
     if (worker?.trySend(task) === 'sent') this.#offers.set(task, worker);
   }
 
-  /** `ready` begins what was offered to it; what lies in others waits in the queue alone. */
+  /** `ready` begins the tasks offered to it; offers to other workers are withdrawn. */
   #endOffers(ready: TaskWorker | undefined): void {
     for (const [task, worker] of [...this.#offers]) {
       if (worker === ready) this.#takeUp(task, worker);
@@ -216,7 +217,9 @@ export class Dispatcher {
     }
   }
 
-  /** True: it lies in no worker. A worker that is ready, though nobody here has read that yet, may have begun it. */
+  /**
+   * Returns true when no worker has the task. A worker whose readiness was not read yet may have begun it.
+   */
   #withdraw(task: Task): boolean {
     const worker = this.#offers.get(task);
     if (worker === undefined) return true;
@@ -230,7 +233,7 @@ export class Dispatcher {
     return true;
   }
 
-  /** A task that was offered runs. */
+  /** Accounts an offered task as running. */
   #takeUp(task: Task, worker: TaskWorker): void {
     this.#offers.delete(task);
     this.#queue.remove(task, task.options.priority);
@@ -243,7 +246,7 @@ export class Dispatcher {
     this.#sent(task, worker);
   }
 
-  /** It begins to wait: in the queue, or in a worker that is still to start. */
+  /** Records when a task begins to wait: in the queue, or in a worker that is still to start. */
   #waits(task: Task): void {
     task.queuedMs = nowMs();
     if (!announcements.taskQueued.hasSubscribers) return;
@@ -251,7 +254,7 @@ export class Dispatcher {
     announcements.taskQueued.publish({ ...this.#describe(task), waitingTasks });
   }
 
-  /** What a starting worker will take does not count: it waits for no other task. */
+  /** Tasks that a starting worker will take do not count: they wait for no other task. */
   #isFull(): boolean {
     const { maxWaitingTasks } = this.#options;
     if (this.waitingTasks < maxWaitingTasks) return false;
@@ -277,14 +280,14 @@ export class Dispatcher {
     this.#notifyIdle();
   }
 
-  /** A task that was never admitted. */
+  /** Rejects a task that was never admitted. */
   settleRefused(task: Task, error: CodedError): void {
     this.#settle(task, undefined, error, true);
   }
 
-  /** Sends what can be sent. */
+  /** Sends as many waiting tasks as possible. */
   readonly pump = (): void => {
-    if (this.#isPumping) return; // a core that was given back on the way: the loop below goes on
+    if (this.#isPumping) return; // a core was given back meanwhile: the loop below goes on
     this.#isPumping = true;
     this.#bound.leaveGone();
     let task = this.#queue.peek();
@@ -300,14 +303,17 @@ export class Dispatcher {
   };
 
   /**
-   * A chunk of a map in a worker: that worker waits for it, and would wait for itself where workers are shared
-   * and another pool's task, which waits for a chunk of its own, is in between.
+   * True for a chunk of a map inside a worker: that worker waits for it. With shared workers it would wait
+   * for itself when a task of another pool, which waits for a chunk of its own, is in between.
    */
   #mustNotWait(task: Task): boolean {
     return this.manager.isShared && task.isChunk && task.options.whenBusy === 'reject';
   }
 
-  /** Sends the task to `worker` if it can begin there at once: what is ahead of a worker may be reclaimed. */
+  /**
+   * Sends the task to `worker` if it can begin there at once, since work ahead of a worker may be
+   * reclaimed.
+   */
   #trySendTo(task: Task, worker: TaskWorker): boolean {
     if (!hasRoom(worker, undefined, this.#limits)) return false;
     if (worker.inFlight > 0 && this.#bound.needsEmptyWorker(task)) return false;
@@ -318,14 +324,14 @@ export class Dispatcher {
     return this.#tryWorker(task, worker);
   }
 
-  /** True when the task needs to wait no more in the queue: a worker has it, a lane, or it is settled. */
+  /** Returns true when the task leaves the queue: for a worker, for a lane, or because it is settled. */
   #trySend(task: Task): boolean {
     if (this.#bound.isBound(task)) return this.#bound.trySend(task);
     while (true) {
-      // What it transfers cannot be reclaimed from a worker.
+      // A task with a transfer list cannot be reclaimed from a worker.
       const mustBeAlone = task.options.timeoutMs !== Infinity || task.options.transfer.length > 0;
       const runMs = mustBeAlone ? undefined : task.estimate.runMs;
-      // What has a timeout waits here, where the time does not count.
+      // A task with a timeout waits here, where the time does not count.
       const mayWait = !mustBeAlone && !this.#mustNotWait(task);
       const mayWaitElsewhere =
         mayWait && this.manager.hasWorkerElsewhere && this.manager.isComplete;
@@ -340,7 +346,7 @@ export class Dispatcher {
     }
   }
 
-  /** As `trySend`, with one worker, for which a core is held if it had nothing to do. */
+  /** Sends as `#trySend`, to one worker, for which a core is held if it had nothing to do. */
   #tryWorker(task: Task, worker: TaskWorker): boolean {
     try {
       if (worker.trySend(task) === 'sent') {
@@ -366,7 +372,7 @@ export class Dispatcher {
     this.runningTasks += 1;
     this.waited.record(task.queuedMs === 0 ? 0 : nowMs() - task.queuedMs);
     const isBehind = worker.inFlight > this.#options.concurrentTasksPerWorker;
-    // Of a shared worker another pool may have made use in the same moment.
+    // A shared worker may have been used by another pool at the same moment.
     if (isBehind || worker.isShared) this.#reclaimer.watch();
     if (this.#options.minSpareWorkers > 0) this.manager.grow();
     if (task.options.maxQueueMs !== Infinity) clearTimeout(task.timer);
@@ -381,7 +387,8 @@ export class Dispatcher {
   #startTimeout(task: Task, worker: TaskWorker): void {
     const { timeoutMs } = task.options;
     task.timer = startTimer(timeoutMs, () => {
-      // Another pool was faster: it has not had its time yet. Twice, and the worker is stuck.
+      // The worker ran a task of another pool first, so the task's time has not begun. Twice, and the
+      // worker is stuck.
       const isBehind = worker.isBehindOthers && (worker.isBusyElsewhere || !task.wasLate);
       if (isBehind && worker.tryReclaim(task)) {
         task.wasLate ||= !worker.isBusyElsewhere;
@@ -392,7 +399,7 @@ export class Dispatcher {
     });
   }
 
-  /** A worker has answered, or its task is out of its hands. */
+  /** A worker has answered, or the task was removed from it. */
   #left(task: Task, worker: TaskWorker): void {
     worker.pendingMs = worker.inFlight === 0 ? 0 : Math.max(0, worker.pendingMs - task.countedMs);
     this.runningTasks -= 1;
@@ -453,7 +460,7 @@ export class Dispatcher {
     try {
       if (task.state !== 'settled') await task.options.onReport?.(value);
     } catch (error) {
-      if (task.state === 'settled') throw error; // nobody waits for it: an unhandled rejection, as at home
+      if (task.state === 'settled') throw error; // without a caller: an unhandled rejection
       this.#abandon(task, worker, error);
     }
     taken();
@@ -461,7 +468,7 @@ export class Dispatcher {
 
   #answered(worker: TaskWorker, task: Task, ranMs: number): void {
     this.#left(task, worker);
-    worker.abandoned.delete(task); // given up, but it has ended by itself
+    worker.abandoned.delete(task); // given up, but ended by itself
     if (worker.abandoned.size > 0) this.#lastStep.answered(worker);
     if (task.isChunk) task.workerLabel = worker.label;
     if (!this.#cancelled.has(task)) {
@@ -473,7 +480,7 @@ export class Dispatcher {
     }
   }
 
-  /** There may be room for more in `worker`. */
+  /** Sends more after `worker` may have got room. */
   #next(worker: TaskWorker): void {
     if (this.waitingTasks > 0) this.pump();
     else if (!this.#room.isEmpty) this.#room.notify();
@@ -481,7 +488,10 @@ export class Dispatcher {
     if (this.#idleWaiters.length > 0) this.#notifyIdle();
   }
 
-  /** The caller hears; once, whatever comes later. `workerLabel`: where an error came from, if from a worker. */
+  /**
+   * Settles a task for its caller, once, whatever comes later. `workerLabel`: source of an error from a
+   * worker.
+   */
   #settle(
     task: Task,
     result: unknown,
@@ -512,12 +522,12 @@ export class Dispatcher {
     else task.rejectFromWorker(error, workerLabel);
   }
 
-  /** Listens to the caller's signal, from before the task is admitted until it is settled. */
+  /** Watches the caller's signal, from before the task is admitted until it is settled. */
   watchSignal(task: Task): void {
     const { signal } = task.options;
     if (signal === undefined) return;
     task.onAbort = () => {
-      // Its cause has the stack of the abort.
+      // The cause has the stack of the abort.
       const error = withoutStack(() => abortError(signal));
       if (task.state === 'waiting') {
         this.#leaveQueue(task, error);
@@ -537,11 +547,12 @@ export class Dispatcher {
   }
 
   /**
-   * Gives up on a task that a worker has: reclaimed if it waits there for another one, else the ladder. One
-   * that has not begun is cancelled: a worker which does not answer that loads its modules for ever, or is stopped.
+   * Gives up on a task in a worker: reclaimed if it waits behind another task, else the ladder. One that
+   * has not begun is cancelled; a worker that does not answer the cancellation is stopped, or loads its
+   * modules for ever.
    */
   #abandon(task: Task, worker: TaskWorker, error: unknown): void {
-    // A shared one may work for another pool.
+    // A shared worker may work for another pool.
     const isNext = worker.isShared
       ? hasCode(error, 'TASK_TIMED_OUT') && worker.inFlight === 1
       : worker.isNext(task);
@@ -576,7 +587,7 @@ export class Dispatcher {
     }
   }
 
-  /** Back to the front of the queue. */
+  /** Puts a task back to the front of the queue. */
   #wait(task: Task): void {
     clearTimeout(task.timer);
     if (this.#mustNotWait(task)) {
@@ -596,7 +607,7 @@ export class Dispatcher {
     for (const task of unanswered) {
       if (!this.#offers.delete(task)) continue;
       const wasLoading = this.#wasLoading(worker, task);
-      // It said that it is ready before it began anything: only a broken channel may have kept that back.
+      // Readiness is sent before anything begins: only a broken channel may have held it back.
       if (!(wasLoading ? this.#endedIt(task, exit) : worker.hasBegun(task))) continue;
       this.#queue.remove(task, task.options.priority);
       this.#settle(task, undefined, this.#exitError(worker, exit, task), true, worker.label);
@@ -624,7 +635,10 @@ export class Dispatcher {
     return !worker.wasEnded && worker.lostLoad?.call === task;
   }
 
-  /** For a task whose modules loaded: what may have been sent from outside counts from the second time on. */
+  /**
+   * For a task whose modules were loading. A signal may have come from outside, so it counts from the
+   * second time on.
+   */
   #endedIt(task: Task, { signal }: WorkerExit): boolean {
     task.lostLoads += 1;
     return task.lostLoads > 1 || signal === null || isCrash(signal);
@@ -641,7 +655,10 @@ export class Dispatcher {
     );
   }
 
-  /** No worker starts: a task with retries left waits on where that may help, for one of them. */
+  /**
+   * Rejects what waits when no worker starts. A task with retries uses one to wait on, unless the cause is
+   * lasting.
+   */
   #giveUp(error: CodedError, isLasting: boolean): void {
     const kept: Task[] = [];
     this.#endOffers(undefined);
@@ -658,7 +675,7 @@ export class Dispatcher {
     this.#notifyIdle();
   }
 
-  /** Rejects everything that waits, and returns how many; what runs goes on. */
+  /** Rejects all waiting tasks and returns their number; running tasks go on. */
   rejectWaiting(error: () => CodedError): number {
     this.#endOffers(undefined);
     const count = this.waitingTasks;
@@ -672,7 +689,7 @@ export class Dispatcher {
     return count;
   }
 
-  /** Rejects everything that has no answer yet. */
+  /** Rejects all tasks without an answer. */
   rejectAll(error: () => CodedError): void {
     this.rejectWaiting(error);
     for (const worker of this.manager.workers) {
@@ -698,7 +715,7 @@ export class Dispatcher {
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
-  /** Resolves when nothing waits and nothing runs. */
+  /** Resolves when no task waits or runs. */
   whenIdle(): Promise<void> {
     if (this.runningTasks === 0 && this.waitingTasks === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -719,7 +736,7 @@ export class Dispatcher {
   }
 }
 
-/** True: it may be offered. What has a time limit waits where that can be kept. */
+/** True: the task may be offered. Tasks with a time limit wait where the limit can be kept. */
 function isOfferable({ isChunk, options }: Task): boolean {
   const { timeoutMs, maxQueueMs, transfer } = options;
   return !isChunk && timeoutMs === Infinity && maxQueueMs === Infinity && transfer.length === 0;

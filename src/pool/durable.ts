@@ -1,5 +1,5 @@
-// Calls of a pool that are durable: kept in the cluster until some node has run them. None of the pool's
-// workers is on their way, so what the pool wants of its workers is refused, and its counts leave them out.
+// Durable calls of a pool, kept in the cluster until some node has run them. No worker of the pool takes
+// part, so its worker options are refused, and its counts leave these calls out.
 
 import { setMaxListeners } from 'node:events';
 import type { AnyFunction } from '../context/index.js';
@@ -14,7 +14,7 @@ export class DurableCalls {
   readonly #running = new Set<Promise<unknown>>();
 
   constructor(options: FilledPoolOptions) {
-    setMaxListeners(0, this.#ending.signal); // one for each call
+    setMaxListeners(0, this.#ending.signal); // one listener for each call
     this.#options = options;
   }
 
@@ -45,13 +45,16 @@ export class DurableCalls {
     await Promise.allSettled(this.#running);
   }
 
-  /** Nobody waits for them any more. */
+  /** Rejects all running calls with `error`. */
   end(error: CodedError): void {
     this.#ending.abort(error);
   }
 }
 
-/** A node starts its workers for all who ask it, so none of them can be made as one pool wants it. */
+/**
+ * Refuses worker options: a node starts its workers for all callers, so they cannot follow one pool's
+ * options.
+ */
 function checkWorkers({ setup, env, execArgv, maxHeapMb, maxRssBytes }: FilledPoolOptions): void {
   const wanted = {
     setup: setup !== undefined,

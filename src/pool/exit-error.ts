@@ -1,9 +1,9 @@
-// What a caller hears when a worker ends under its task.
+// Errors for a caller whose worker ended under its task.
 
 import { CodedError } from '../errors.js';
 import { describeExit, mayLackHeap, type WorkerExit } from '../worker/index.js';
 
-/** A worker ended by itself; says how. */
+/** A worker ended by itself; has its exit code or signal. */
 export class WorkerExitedError extends CodedError {
   readonly exitCode: number | null;
   readonly signal: string | null;
@@ -16,8 +16,9 @@ export class WorkerExitedError extends CodedError {
 }
 
 /**
- * For the caller of the task that ran there. `retries`: how often the task was run again before. `blamed`: the task
- * beside it that was ended. `module`: what it loaded before the task could begin.
+ * Makes the error for the caller of the task. `retries`: how often the task was run again before. `blamed`:
+ * name of the task beside it that was ended. `module`: the module that was loading before the task could
+ * begin.
  */
 export function exitedError(
   workerLabel: string,
@@ -37,7 +38,7 @@ export function exitedError(
   return new WorkerExitedError(message, exit);
 }
 
-/** For who watches a pool: the worker ran no task. */
+/** Makes the error for listeners of a pool: the worker ran no task. */
 export function lostError(workerLabel: string, exit: WorkerExit): WorkerExitedError {
   const what = `${workerLabel} ended ${describeExit(exit)} while it ran no task`;
   return new WorkerExitedError(`${what}${reasonOf(exit)}`, exit);

@@ -1,14 +1,14 @@
-// Counts of durations for `stats()`. `node:perf_hooks` has an HDR histogram, but one `record` there
-// crosses into C++ and costs more than the whole hand-over of a short task (bench/cases/throughput.js);
-// this one is an increment. Buckets are log-linear as in HDR histograms: 16 to each power of two, so a
-// reported value is within 6 % of the true one.
+// Counts of durations for `stats()`. `node:perf_hooks` has an HDR histogram, but one `record` there crosses
+// into C++ and costs more than the whole hand-over of a short task (bench/cases/throughput.js); this one is
+// an increment. Buckets are log-linear as in HDR histograms: 16 to each power of two, so a reported value
+// is within 6 % of the true one.
 
 const subBuckets = 16;
 const subBucketBits = 4;
 /** Durations are counted in units of 100 ns, up to 2^40 units (30 hours). */
 const unitsPerMs = 10_000;
 const bucketCount = subBuckets * 40;
-/** Bounds for who adds counts up over time or over pools, as Prometheus does. */
+/** Bounds of the buckets for sums over time or over pools, as in Prometheus. */
 const boundsMs = [0.1, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 30_000] as const;
 
 export interface HistogramSummary {
@@ -22,7 +22,7 @@ export interface HistogramSummary {
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** How many took at most so long, within the 6 %: `[atMostMs, count]`, each with those before it. */
+  /** Cumulative counts, within the 6 %: `[atMostMs, count]`. */
   readonly buckets: readonly (readonly [number, number])[];
 }
 
@@ -46,7 +46,7 @@ export class Histogram {
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
   }
 
-  /** Begins anew; `total` goes on. */
+  /** Starts new counts; `total` goes on. */
   reset(): void {
     this.#former ??= new Histogram();
     this.#former.#add(this);
@@ -78,7 +78,7 @@ export class Histogram {
     return all.summary();
   }
 
-  /** Since the last `reset`. All zero when nothing was recorded. */
+  /** Returns the summary since the last `reset`. All zero when nothing was recorded. */
   summary(): HistogramSummary {
     const meanMs = this.#count === 0 ? 0 : this.#sumMs / this.#count;
     const meanSquare = this.#count === 0 ? 0 : this.#squares / this.#count;
@@ -86,7 +86,7 @@ export class Histogram {
       count: this.#count,
       sumMs: this.#sumMs,
       meanMs,
-      // Rounding may leave less than nothing where all took the same.
+      // Rounding may give a negative variance when all samples are equal.
       deviationMs: Math.sqrt(Math.max(0, meanSquare - meanMs * meanMs)),
       minMs: this.#count === 0 ? 0 : this.#minMs,
       p50Ms: this.#percentile(0.5),

@@ -1,7 +1,7 @@
-// A call that runs here, in the caller's own process: `whenBusy: 'inline'`, and everything that a
-// task itself wants to run in parallel (its worker is one core, and that core is at work on the task).
-// Signal and time limit are the caller's as ever, but here nobody can end a function: one that goes on
-// without an answer goes on for nothing, and one that never awaits is not interrupted at all.
+// Calls that run in the caller's own process: `whenBusy: 'inline'`, and every parallel call of a task (its
+// worker is one core, which is busy with the task). Signal and time limit apply, but no function can be
+// ended here: one that goes on after its rejection has no effect, and one that never awaits is not
+// interrupted at all.
 
 import type { AnyFunction } from '../context/index.js';
 import {
@@ -19,8 +19,8 @@ import { unwantedValue } from './stream.js';
 type Within = <T>(work: Promise<T>) => Promise<T>;
 
 /**
- * Calls `fn` now; a generator's items come as a stream, as they would from a worker. Rejects with what
- * it throws, with `ABORTED` (before the call: `fn` is not called) or `TASK_TIMED_OUT`.
+ * Calls `fn` now; the items of a generator come as a stream, as from a worker. Rejects with what it throws,
+ * with `ABORTED` (before the call: `fn` is not called) or `TASK_TIMED_OUT`.
  */
 export async function callInline(
   fn: AnyFunction,
@@ -40,7 +40,7 @@ export async function callInline(
   }
 }
 
-/** The limits of a call that begins now. */
+/** Returns the limits of a call that begins now. */
 function limitsOf(fn: AnyFunction, { signal, timeoutMs }: FilledCallOptions): Within {
   if (signal === undefined && timeoutMs === Infinity) return (work) => work;
   const endsAtMs = nowMs() + timeoutMs;
@@ -71,7 +71,7 @@ async function* stream(
     }
   } finally {
     if (isSuspended) await reports.run(() => endOf(generator));
-    // Not awaited where its time is over: a generator that waits itself ends only after that.
+    // Not awaited after the deadline: a generator that itself waits ends only after that.
     else if (!isOver) endOf(generator).catch(() => {});
     reports.end();
   }

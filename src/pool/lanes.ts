@@ -1,6 +1,5 @@
-// Tasks that wait for one worker: those of a key, those that each worker runs, and those that need a worker of
-// their own to begin in. A key keeps its worker while that takes tasks; a new one goes to the worker with the
-// fewest keys.
+// Lanes: tasks that wait for one worker, for the reasons in bound-tasks.ts. A key keeps its worker while
+// that takes tasks; a new key goes to the worker with the fewest keys.
 // Not here: when a task is sent (dispatcher.ts).
 
 import { TaskQueue } from './queue.js';
@@ -9,19 +8,21 @@ import type { TaskWorker } from './worker-manager.js';
 
 export type Key = string | number;
 
-/** The key that was used longest ago is forgotten first, so that a program may have any number. */
+/**
+ * Maximum number of keys; beyond it the least recently used is forgotten, so a program may use any number.
+ */
 const maxKeys = 10_000;
 
 export class Lanes {
   readonly #lanes = new Map<TaskWorker, TaskQueue<Task>>();
   readonly #workerOfTask = new Map<Task, TaskWorker>();
-  /** In the order of their last use. */
+  /** In the order of last use. */
   readonly #workerOfKey = new Map<Key, TaskWorker>();
   readonly #keyCounts = new Map<TaskWorker, number>();
-  /** The task that was called last of those that have waited for a worker. */
+  /** Highest id among the tasks that have waited for a worker. */
   readonly #newest = new Map<TaskWorker, number>();
 
-  /** Tasks that wait. */
+  /** Number of waiting tasks. */
   get length(): number {
     return this.#workerOfTask.size;
   }
@@ -31,7 +32,7 @@ export class Lanes {
     return [...this.#lanes.keys()];
   }
 
-  /** The worker of `key`; for a new one `choose` is asked first which there are. */
+  /** Returns the worker of `key`; for a new key one of those that `choose` returns. */
   workerOf(key: Key, choose: () => readonly TaskWorker[]): TaskWorker | undefined {
     let worker = this.#workerOfKey.get(key);
     if (worker !== undefined) this.#forget(key, worker);
@@ -53,7 +54,10 @@ export class Lanes {
     return worker;
   }
 
-  /** The worker that is likely to be empty first: the fewest tasks wait for it and are in it, or it is to start. */
+  /**
+   * Returns the worker that is likely to be empty first: the one with the fewest tasks, waiting or in
+   * flight. One that is starting counts half a task more.
+   */
   emptiest(workers: readonly TaskWorker[]): TaskWorker | undefined {
     const tasksOf = (worker: TaskWorker): number =>
       worker.inFlight +
@@ -88,7 +92,7 @@ export class Lanes {
     else this.#sort(lane, worker);
   }
 
-  /** A task that waited elsewhere comes before those that were called later. */
+  /** Sorts the lane, because a task that waited elsewhere comes before those that were called later. */
   #sort(lane: TaskQueue<Task>, worker: TaskWorker): void {
     const tasks: Task[] = [];
     for (let task = lane.shift(); task !== undefined; task = lane.shift()) tasks.push(task);
@@ -96,7 +100,7 @@ export class Lanes {
     this.#newest.set(worker, tasks.at(-1)?.id ?? 0);
   }
 
-  /** The next task for `worker`. */
+  /** Returns the next task for `worker`. */
   peek(worker: TaskWorker): Task | undefined {
     return this.#lanes.get(worker)?.peek();
   }
@@ -109,7 +113,7 @@ export class Lanes {
     return mine === other ? first.id < task.id : other > mine;
   }
 
-  /** Takes a task out, wherever it waits; false: it is not here. */
+  /** Removes a waiting task; false: it is not here. */
   remove(task: Task): boolean {
     const worker = this.#workerOfTask.get(task);
     if (worker === undefined) return false;
@@ -120,7 +124,9 @@ export class Lanes {
     return true;
   }
 
-  /** All that waits for `worker`, which takes no more, in order. Its keys get another. */
+  /**
+   * Removes and returns, in order, all tasks of `worker`, which takes no more. Its keys get another worker.
+   */
   leave(worker: TaskWorker): Task[] {
     if (this.#keyCounts.delete(worker)) {
       for (const [key, of] of this.#workerOfKey) if (of === worker) this.#workerOfKey.delete(key);
@@ -135,7 +141,7 @@ export class Lanes {
   }
 }
 
-/** True: it takes tasks, now or when it has started. */
+/** True: the worker takes tasks, now or when it has started. */
 export function isThere({ state, isRetiring }: TaskWorker): boolean {
   return !isRetiring && (state === 'starting' || state === 'ready');
 }

@@ -1,5 +1,5 @@
-// Says once of a function that it captured much, and the same as before: each call sends all of it.
-// Cheap: nothing is compared below 64 KiB, and of each function only the first calls.
+// Warns once for each function that captures much, and the same as before: each call sends all of it.
+// Cheap: nothing is compared below 64 KiB, and only the first calls of each function.
 
 import { emitWarning } from 'node:process';
 import { type AnyFunction, type FunctionSnapshot, fingerprint } from '../context/index.js';
@@ -7,7 +7,7 @@ import { sourceText } from '../internal/index.js';
 import { parentBuffers, parentExporter } from '../worker/index.js';
 
 const largeBytes = 64 * 1024;
-/** A function whose state was another at so many calls in a row is left alone. */
+/** Number of calls compared; a function whose state differed each time is then skipped. */
 const comparedCalls = 4;
 
 interface Seen {
@@ -15,7 +15,7 @@ interface Seen {
   callsLeft: number;
 }
 
-/** By the text of a function: closures are made anew for each call. */
+/** Keyed by the text of a function: closures are made anew for each call. */
 const seen = new Map<string, Seen>();
 const maxSeen = 256;
 

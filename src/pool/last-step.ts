@@ -1,34 +1,37 @@
-// The last step of giving a task up: its grace time is over, it goes on, and its worker has to end. Tasks
-// that run beside it are innocent. As long as the worker's event loop turns they may finish, up to a limit,
-// and the worker gets nothing new; the worker manager may start another for it meanwhile. A loop that does not turn
-// is of no use to them either. What has not begun went elsewhere before.
+// The last step of giving up a task: its grace time is over, it goes on, and its worker has to end. Its
+// neighbours, tasks that run beside it, may finish while the event loop of the worker turns, up to a limit.
+// The worker gets no new tasks; the worker manager may start another for it meanwhile. A loop that does not
+// turn cannot finish the neighbours either. Tasks that had not begun were requeued before.
 
 import { startTimer } from '../internal/index.js';
 import type { Task } from './task.js';
 import type { TaskWorker } from './worker-manager.js';
 
-/** How long a worker may take to say that its event loop turns, in ms. */
+/** Maximum time for a worker to prove that its event loop turns, in ms. */
 const answerMs = 1_000;
 
 export interface LastStepOptions {
   readonly neighbourGraceMs: number;
-  /** The worker gets nothing more, and does not count as one of the pool's. */
+  /** Called when the worker gets no more tasks and no longer counts as one of the pool's. */
   readonly onCondemned: (worker: TaskWorker) => void;
 }
 
 export class LastStep {
   readonly #options: LastStepOptions;
-  /** Workers that are to end, each with the name of the task that is why. */
+  /** Workers that are to end, with the name of the blamed task. */
   readonly #condemned = new WeakMap<TaskWorker, string>();
 
   constructor(options: LastStepOptions) {
     this.#options = options;
   }
 
-  /** `blamed` goes on in `worker` after its grace time, or has not begun because the worker reads nothing. */
+  /**
+   * Ends `worker`: `blamed` goes on after its grace time, or has not begun because the worker reads
+   * nothing.
+   */
   begin(blamed: Task, worker: TaskWorker, hasBegun: boolean): void {
     if (!hasBegun && hasNeighbours(worker) && !worker.isLoading) {
-      // One of them blocks the loop, which may end.
+      // A neighbour blocks the loop, which may end.
       startTimer(answerMs, () => {
         if (worker.has(blamed)) this.begin(blamed, worker, hasBegun);
       })?.unref();
@@ -53,13 +56,13 @@ export class LastStep {
     startTimer(this.#options.neighbourGraceMs, kill)?.unref();
   }
 
-  /** `worker` has answered a task: nobody may be left to wait for. */
+  /** Kills the worker if it has answered the last neighbour. */
   answered(worker: TaskWorker): void {
     if (worker.abandoned.size === 0 || hasNeighbours(worker)) return;
     if (this.#condemned.has(worker)) worker.kill();
   }
 
-  /** Whose fault the end of `worker` was, `undefined`: not that of a task beside others. */
+  /** Returns the name of the task to blame for the end of `worker`; `undefined`: no task beside others. */
   blameOf(worker: TaskWorker): string | undefined {
     return this.#condemned.get(worker);
   }

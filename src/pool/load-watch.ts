@@ -1,30 +1,30 @@
-// Ends workers in which modules load for ever though no call needs them any more: what a call brought along
-// stays in the ring of a worker from which the call was reclaimed, and is loaded there all the same.
+// Ends workers in which modules load for ever that no call needs any more. Definitions of a reclaimed call
+// stay in the ring of its worker and are loaded all the same.
 // Not here: loads for a call that was given up, which is the ladder's (dispatcher.ts, last-step.ts).
 
 import { startTimer } from '../internal/index.js';
 import type { TaskWorker } from './worker-manager.js';
 
-/** At least between two looks, in ms. */
+/** Minimum time between two checks, in ms. */
 const minPauseMs = 100;
 
 export class LoadWatch {
   readonly #pauseMs: number;
   readonly #watched = new WeakSet<TaskWorker>();
 
-  /** `graceMs`: how long such a load may last. */
+  /** `graceMs`: maximum duration of such a load. */
   constructor(graceMs: number) {
     this.#pauseMs = Math.max(graceMs, minPauseMs);
   }
 
-  /** A call was reclaimed from `worker`. Nothing happens while it is watched already. */
+  /** Watches `worker` after a call was reclaimed from it. Does nothing while it is watched already. */
   watch(worker: TaskWorker): void {
     if (this.#watched.has(worker) || worker.isShared) return;
     this.#watched.add(worker);
     this.#checkLater(worker, undefined);
   }
 
-  /** `before`: what it loaded for nobody at the last look. */
+  /** `before`: the load without a call at the last check. */
   #checkLater(worker: TaskWorker, before: number | undefined): void {
     startTimer(this.#pauseMs, () => {
       if (worker.state !== 'starting' && worker.state !== 'ready') return;
@@ -33,7 +33,7 @@ export class LoadWatch {
         worker.kill();
         return;
       }
-      // One with nothing in flight has read what was reclaimed: an idle pool has no timers.
+      // A worker with nothing in flight has read the frames of reclaimed calls: an idle pool has no timers.
       const isBusy = worker.inFlight > 0 || worker.state === 'starting';
       if (orphanLoad !== undefined || (worker.hasReclaimed && isBusy))
         this.#checkLater(worker, orphanLoad);

@@ -1,5 +1,5 @@
-// Maps inside tasks, as the pool of their workers sees them: a chunk that a worker offers goes to another
-// one that has nothing to do, if there is such a worker and a core for it; else the worker runs it itself.
+// Maps inside tasks, on the side of the pool: a chunk that a worker offers goes to an idle worker, if there
+// is one and a core for it; otherwise the offering worker runs it itself.
 
 import type { AnyFunction } from '../context/index.js';
 import { CodedError } from '../errors.js';
@@ -12,13 +12,13 @@ import {
 import { callDefaults } from './options.js';
 import { ChunkFailure, type PinnedFunction } from './pinned.js';
 
-/** The worker that offers a chunk runs it itself. */
+/** Refuses a chunk; the worker that offers it runs it itself. */
 export function nestedBusy(): CodedError {
   return new CodedError('POOL_BUSY', 'all workers are at work: run the chunk where it is');
 }
 
 export interface NestedPool {
-  /** Whether a worker has nothing to do and a core is free; starts one more worker where there may be one. */
+  /** True: a worker has nothing to do and a core is free. Starts one more worker where allowed. */
   offersWorker(): boolean;
   pin(mapper: AnyFunction): PinnedFunction;
 }

@@ -1,7 +1,6 @@
-// What a pool and a call may be told: the types, the defaults, and the one function each that checks
-// what came and fills in the rest. A wrong value is an `OPTION_INVALID` that names it, before anything
-// is started.
-// Long (over 400 lines), because each option stands with what it means, its default and its check.
+// Options of a pool and of a call: the types, the defaults, and the one function each that checks and fills
+// them. A wrong value is an `OPTION_INVALID` that names it, before anything is started.
+// Long (over 400 lines), because each option stands with its meaning, its default and its check.
 
 import type { Transferable } from 'node:worker_threads';
 import type { ChannelKind } from '../channels/index.js';
@@ -38,46 +37,47 @@ export interface PoolOptions {
   /** `process` (default): own memory, own collector, a crash stays there. `thread`: starts faster. */
   readonly worker?: WorkerKind | undefined;
   /**
-   * Workers: a fixed number, started as calls come, or a range that follows the load: `min` workers start with the
-   * pool and stay; one that ends is replaced. Default: the cores granted to us.
+   * Workers: a fixed number, started as calls come, or a range that follows the load: `min` workers start
+   * with the pool and stay; one that ends is replaced. Default: the granted cores.
    */
   readonly size?: number | { readonly min?: number; readonly max?: number } | undefined;
   /**
-   * Workers of other machines instead of this one's: those that `manycore worker` lends in this cluster, which
-   * must have a secret. Then `size` is by default as many as there are, 64 at most.
+   * Uses workers of other machines instead of this one's: those that `manycore worker` lends in this
+   * cluster, which must have a secret. Then `size` is by default as many as there are, 64 at most.
    */
   readonly cluster?: { readonly workers: unknown } | undefined;
-  /** How frames travel. `auto` (default): shared memory where it works, else `socket` or `memory`. */
+  /** Channel of frames. `auto` (default): shared memory where it works, else `socket` or `memory`. */
   readonly channel?: ChannelKind | 'auto' | undefined;
-  /** Whether to wait a few microseconds awake for an answer before sleeping. Default true. */
+  /** True: spins a few microseconds for an answer before sleeping. Default true. */
   readonly spin?: boolean | undefined;
   /** Idle workers that are kept ready beyond those at work. Default 0. */
   readonly minSpareWorkers?: number | undefined;
   /** Idle workers above which the longest idle one leaves after `idleTimeMs`. Default 0. */
   readonly maxSpareWorkers?: number | undefined;
-  /** How long a spare worker above the minimum stays without work, at least, in ms. Default 10 s. */
+  /** Minimum time that a spare worker above the minimum stays without work, in ms. Default 10 s. */
   readonly idleTimeMs?: number | undefined;
   /**
-   * Tasks that may wait, beside those that workers which start now will take; the next one is rejected with
-   * `POOL_QUEUE_FULL`. Default 1,000,000.
+   * Maximum number of waiting tasks, beside those that starting workers will take; the next one is rejected
+   * with `POOL_QUEUE_FULL`. Default 1,000,000.
    */
   readonly maxWaitingTasks?: number | undefined;
-  /** Tasks that a worker has at a time, waiting in its ring included. `auto` (default): by run time. */
+  /** Maximum number of tasks in a worker, waiting in its ring included. `auto` (default): by run time. */
   readonly maxTasksAhead?: number | 'auto' | undefined;
   /** Async tasks that run in one worker at a time. Default 1. */
   readonly concurrentTasksPerWorker?: number | undefined;
-  /** A worker is replaced after so many tasks. Default: never. */
+  /** Number of tasks after which a worker is replaced. Default: never. */
   readonly maxTasksPerWorker?: number | undefined;
-  /** A worker is replaced when its resident memory, a thread when its heap and buffers, is above this. Default: never. */
+  /** Resident memory above which a worker is replaced; for a thread, heap and buffers. Default: never. */
   readonly maxRssBytes?: number | undefined;
   /** Limit of a worker's old generation in MiB. Default: V8's own. */
   readonly maxHeapMb?: number | undefined;
   /** Flags of Node for the workers, after those of this process; a function as for `env`. */
   readonly execArgv?: ByPlace<readonly string[]> | undefined;
   /**
-   * Environment of the workers, on top of this process's own (or its worker's); `undefined` removes a variable. A
-   * function is called for each worker with its place: the lowest number from 0 that no other worker of the pool has
-   * now. What it throws, or returns that is none, rejects what waits with `WORKER_START_FAILED`.
+   * Environment of the workers, on top of this process's own (or its worker's); `undefined` removes a
+   * variable. A function is called for each worker with its place: the lowest number from 0 that no other
+   * worker of the pool has now. If it throws, or returns no environment, what waits is rejected with
+   * `WORKER_START_FAILED`.
    */
   readonly env?: ByPlace<Environment> | undefined;
   /** `spread` pins each worker to one of the granted cores, in turn; not in a cluster. Default `none`. */
@@ -85,79 +85,82 @@ export interface PoolOptions {
   /** Runs once in each worker before it takes tasks. */
   readonly setup?: (() => unknown) | undefined;
   /**
-   * Runs once in each worker that leaves in order (`close()`, idle, replaced, the end of the program), and is
-   * awaited: for `graceMs` by `close()`, for a second at the end of the program. Not in one that is killed.
+   * Runs once in each worker that leaves in order (`close()`, idle, replaced, the end of the program), and
+   * is awaited: for `graceMs` by `close()`, for a second at the end of the program. Not in a worker that is
+   * killed.
    */
   readonly teardown?: (() => unknown) | undefined;
   /**
-   * Gets what workers write to stdout and stderr, in pieces as they come, instead of the program's own output. All of
-   * a worker comes before its end is reported. What it throws is an uncaught exception of the program. Not in a
-   * cluster. Default: the program's stdout and stderr.
+   * Gets the stdout and stderr of workers, in pieces as they come, instead of the program's own output. All
+   * output of a worker comes before its end is reported. An error that it throws is an uncaught exception
+   * of the program. Not in a cluster. Default: the program's stdout and stderr.
    */
   readonly onOutput?: OutputListener | undefined;
-  /** How long a worker may take to be ready, in ms. Default 30 s. */
+  /** Maximum time for a worker to become ready, in ms. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
   /**
-   * How long starts that fail are repeated before what waits is rejected with `WORKER_START_FAILED`, in ms. A
-   * cause that cannot pass, as an unknown flag, rejects at once. Default 30 s; `Infinity`: for ever.
+   * Time for which failing starts are repeated before what waits is rejected with `WORKER_START_FAILED`, in
+   * ms. A lasting cause, as an unknown flag, rejects at once. Default 30 s; `Infinity`: for ever.
    */
   readonly startRetryMs?: number | undefined;
-  /** How long an aborted task has to end before its worker is killed, in ms. Default 1 s. */
+  /** Time for an aborted task to end before its worker is killed, in ms. Default 1 s. */
   readonly graceMs?: number | undefined;
   /**
-   * With `concurrentTasksPerWorker` above 1: how long tasks that run beside one which goes on after `graceMs`
-   * have to finish before their worker is killed, in ms. They have less where that task blocks the event
-   * loop, and are then rejected with `WORKER_EXITED`, which names it. Default 30 s.
+   * With `concurrentTasksPerWorker` above 1: time for tasks that run beside one which goes on after
+   * `graceMs` to finish before their worker is killed, in ms. They have less when that task blocks the
+   * event loop, and are then rejected with `WORKER_EXITED`, which names it. Default 30 s.
    */
   readonly neighbourGraceMs?: number | undefined;
 }
 
 /**
- * Takes one value that a task reports. A method's type, because no type says which values a task reports: the
- * parameter is `unknown`, and may be declared as any other.
+ * Takes one value that a task reports. A method's type, because no type declares the values that a task
+ * reports: the parameter is `unknown`, and may be declared as any other.
  */
 export type OnReport = { take(value: unknown): unknown }['take'];
 
 export interface CallOptions {
-  /** What to do when no worker is idle; for `reject` one that starts now counts as idle. Default `queue`. */
+  /** Action when no worker is idle; for `reject` one that starts now counts as idle. Default `queue`. */
   readonly whenBusy?: 'queue' | 'inline' | 'reject' | undefined;
-  /** From the start of the run. Default: no limit. */
+  /** Time limit from the start of the run. Default: none. */
   readonly timeoutMs?: number | undefined;
   /**
-   * The longest wait in the queue, in ms; then the task is rejected with `TASK_WAITED_TOO_LONG`, and has not
+   * Maximum wait in the queue, in ms; then the task is rejected with `TASK_WAITED_TOO_LONG`, and has not
    * run. A task that has to wait again, because its worker ended, has that time again. Default: no limit.
    */
   readonly maxQueueMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Gets what the task says by `report(value)` while it runs, in order. The task's `report` resolves when this has
-   * returned and the promise that it may have returned is settled. What it throws ends the call with that.
+   * Gets the values of `report(value)` in the task while it runs, in order. The task's `report` resolves
+   * when this has returned and its promise, if any, is settled. An error that it throws ends the call with
+   * that error.
    */
   readonly onReport?: OnReport | undefined;
   /** Higher first; the same: first come, first served. Default 0. */
   readonly priority?: number | undefined;
   /**
-   * How often to run it again when its worker ends under it. While no worker starts, a task with retries left
-   * stays in the queue for another `startRetryMs` each. Default 0.
+   * Number of times to run it again when its worker ends under it. While no worker starts, a task with
+   * retries left stays in the queue for another `startRetryMs` each. Default 0.
    */
   readonly retry?: number | undefined;
   /**
-   * Calls with the same key run in the same worker while it lives, one after the other where the worker runs one task
-   * at a time; after that in another. A new key goes to the worker with the fewest. The last 10,000 keys are kept.
-   * Only with `whenBusy: 'queue'`, and not with `durable`. Default: any worker.
+   * Calls with the same key run in the same worker while it lives, one after the other where the worker
+   * runs one task at a time; after that in another. A new key goes to the worker with the fewest. The last
+   * 10,000 keys are kept. Only with `whenBusy: 'queue'`, and not with `durable`. Default: any worker.
    */
   readonly key?: string | number | undefined;
   /**
-   * What the call hands over, as by `postMessage`: `ArrayBuffer`s, and to threads also `MessagePort`s, web
-   * streams and `FileHandle`s. All of it must be in the arguments or captured. It is detached here when the
-   * call was accepted: a call that is refused keeps it. To processes buffers go as copies. Not with `retry`,
-   * `durable` and `whenBusy: 'inline'`. Inside a worker, where calls run inline, nothing is detached. Default: none.
+   * Objects that the call hands over, as by `postMessage`: `ArrayBuffer`s, and to threads also
+   * `MessagePort`s, web streams and `FileHandle`s. All of them must be in the arguments or captured. They
+   * are detached here when the call was accepted: a refused call keeps them. To processes buffers go as
+   * copies. Not with `retry`, `durable` and `whenBusy: 'inline'`. Inside a worker, where calls run inline,
+   * nothing is detached. Default: none.
    */
   readonly transfer?: readonly Transferable[] | undefined;
   /**
-   * Of a pool with a cluster: kept in JetStream until a node has run it and its result is kept, whatever
-   * happens to nodes and caller. With an `id` of one's own it runs once, whoever calls it how often, and a
-   * caller that was lost gets the result by calling again; results are kept for a week. Default false.
+   * For a pool with a cluster: the call is kept in JetStream until a node has run it and its result is
+   * kept, whatever happens to nodes and caller. With an explicit `id` it runs once, however often it is
+   * called, and a lost caller gets the result by calling again; results are kept for a week. Default false.
    */
   readonly durable?: boolean | { readonly id: string } | undefined;
 }
@@ -209,7 +212,7 @@ export interface FilledCallOptions {
   readonly priority: number;
   readonly retry: number;
   readonly key: string | number | undefined;
-  /** Of `runOnEach`: the worker that runs it. */
+  /** For `runOnEach`: the worker that runs it. */
   readonly workerId: number | undefined;
   readonly transfer: readonly Transferable[];
   readonly durable: { readonly id: string | undefined } | undefined;
@@ -232,8 +235,8 @@ export const callDefaults: FilledCallOptions = Object.freeze({
 });
 
 /**
- * Options of the pools that nobody closes. Jest gives each test file a copy of this library, with pools of its
- * own: in such a context their workers leave soon after the last task.
+ * Options of the pools that are never closed. Jest gives each test file a copy of this library, with pools
+ * of its own: in such a context their workers leave soon after the last task.
  */
 export const realmOptions: PoolOptions = Object.freeze(
   isMainRealm ? {} : { size: { min: 0 }, idleTimeMs: 1000 },
@@ -279,12 +282,12 @@ const callOptionNames: ReadonlySet<string> = new Set([
   'pool',
 ]);
 
-/** The most workers that a pool may have: more is a mistake in a number, not a wish. */
+/** Maximum number of workers of a pool: more is a mistake in a number. */
 const maxPoolWorkers = 1024;
-/** Of other machines, where nobody says how many. */
+/** Size of a pool on other machines when no size is given. */
 const remoteSize = Object.freeze({ min: 0, max: 64 });
 
-/** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
+/** Checks the user's options and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   const element = inheritedElement();
   if (element !== undefined) {
@@ -344,7 +347,10 @@ export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
   };
 }
 
-/** Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each worker runs it once, after what it has. */
+/**
+ * Throws `OPTION_INVALID` for options that `runOnEach` cannot keep: each worker runs it once, after its own
+ * tasks.
+ */
 export function checkForEach({ whenBusy, retry, key, transfer, durable }: FilledCallOptions): void {
   if (whenBusy !== 'queue') throw invalid('whenBusy', whenBusy, '"queue" with runOnEach');
   if (retry !== 0) throw invalid('retry', retry, 'left out, or 0, with runOnEach');
@@ -381,7 +387,7 @@ function fillTransfer({
 }: CallOptions): readonly Transferable[] {
   if (!Array.isArray(transfer)) throw invalid('transfer', transfer, 'an array');
   if (transfer.length === 0) return noTransfer;
-  // What was transferred is gone, so it cannot go twice.
+  // Transferred objects are gone, so they cannot go twice.
   if (retry > 0) throw invalid('retry', retry, 'left out, or 0, with transfer');
   if (durable !== false) throw invalid('transfer', transfer, 'left out for a durable task');
   if (whenBusy === 'inline')
@@ -428,7 +434,7 @@ function fillRemote({
   if (channel !== 'auto' && channel !== 'socket') {
     throw invalid('channel', channel, '"auto" or "socket" for a pool with a cluster');
   }
-  // Which cores a worker over there may have, only its machine knows.
+  // The allowed cores of a remote worker are known to its machine only.
   if (affinity !== 'none') throw invalid('affinity', affinity, '"none" for a pool with a cluster');
   const workers = cluster?.workers;
   if (isRemoteWorkers(workers)) return workers;
@@ -448,9 +454,9 @@ function fillAhead(given: PoolOptions, concurrentTasks: number): number {
   throw invalid('maxTasksAhead', maxTasksAhead, wanted);
 }
 
-/** As `fillPoolOptions`, for the size alone. */
+/** Fills the size alone, as `fillPoolOptions`. */
 export function fillSize(size: PoolOptions['size']): PoolSize {
-  // A worker is one core's worth of work: a pool inside a worker has that one core.
+  // A worker counts as one core: a pool inside a worker has that one core.
   const cores = isInsideWorker() ? 1 : grantedCores().count;
   if (size === undefined) return { minWorkers: cores, maxWorkers: cores, workersAtOnce: 0 };
   if (typeof size === 'number') {
@@ -474,7 +480,7 @@ function fillByPlace<T extends object>(
   return isByPlace(option) ? option : check(name, option);
 }
 
-/** Options of the worker at `place` alone. Throws `OPTION_INVALID`. */
+/** Returns the options that depend on the place of the worker. Throws `OPTION_INVALID`. */
 export function optionsAt({ env, execArgv }: FilledPoolOptions, place: number) {
   return {
     env: atPlace('env', env, place, checkEnv),

@@ -27,11 +27,11 @@ import { ChunkFailure } from './pinned.js';
 interface PackedCall {
   readonly snapshot: FunctionSnapshot;
   readonly args: readonly unknown[];
-  /** `undefined`: nobody can change the arguments. */
+  /** `undefined`: the arguments cannot change. */
   readonly packed: Packed | undefined;
 }
 
-/** Of a call whose arguments go along with the function. */
+/** Arguments of a call that are packed together with the function. */
 const noArguments: readonly unknown[] = [];
 
 export class Packer {
@@ -40,7 +40,7 @@ export class Packer {
   readonly #inlineCodec: Codec;
   readonly #share: BlocksShare | undefined;
   #reach: Reach;
-  /** While one item after the other is tried alone. */
+  /** True while items of a chunk are packed one by one. */
   #isPackingItem = false;
 
   /** Throws `NATIVE_REFUSED` when there should be shared memory and there is none. */
@@ -56,7 +56,7 @@ export class Packer {
     this.#inlineCodec = new Codec({ blocks, slow, thresholdBytes: Infinity });
   }
 
-  /** Throws `TRANSFER_…`; then nothing is held. */
+  /** Packs arguments. Throws `TRANSFER_…`; then nothing is held. */
   pack(args: readonly unknown[], mayRunTwice: boolean): Packed {
     const before = this.#begin();
     try {
@@ -67,7 +67,7 @@ export class Packer {
     }
   }
 
-  /** The arguments of a chunk. Throws a `ChunkFailure` that says which item cannot travel. */
+  /** Packs the arguments of a chunk. Throws a `ChunkFailure` with the item that cannot travel. */
   packChunk(args: [Chunk], mayRunTwice: boolean): Packed {
     try {
       return this.pack(args, mayRunTwice);
@@ -93,7 +93,7 @@ export class Packer {
     }
   }
 
-  /** What is sent, and what messages call it. */
+  /** The value to send, and its name in messages. */
   #named(args: unknown): [value: unknown, what: string] {
     return this.#isPackingItem && Array.isArray(args)
       ? [args[0], 'the item']
@@ -118,7 +118,7 @@ export class Packer {
     }
   }
 
-  /** What is sent for a call. Throws `TRANSFER_…`; then nothing is held. */
+  /** Takes the snapshot of a call. Throws `TRANSFER_…`; then nothing is held. */
   exportCall(fn: AnyFunction, args: readonly unknown[], mayRunTwice: boolean): PackedCall {
     if (args.length === 0) return this.#exportWith(fn, args, mayRunTwice);
     const isNested = beginCall();
@@ -133,7 +133,7 @@ export class Packer {
     const snapshot = this.exportFunction(fn);
     if (isImmutable(args)) return { snapshot, args, packed: undefined };
     const packed = this.pack(args, mayRunTwice);
-    // Nothing in either can change, or be another part of a module that both use.
+    // Neither can change, nor contains part of a module that both use.
     if (snapshot.state === undefined && packed.definitions.length === 0) {
       return { snapshot, args, packed };
     }
@@ -156,14 +156,20 @@ export class Packer {
     }
   }
 
-  /** For this pool's workers. An export runs getters, which may call another pool. */
+  /**
+   * Sets the reach of this pool's workers and returns the former: an export runs getters, which may call
+   * another pool.
+   */
   #begin(): Reach {
     const before = parentBuffers.reach;
     parentBuffers.reach = this.#reach;
     return before;
   }
 
-  /** As `exportCall`, for a call that transfers something. Throws `OPTION_INVALID`, too. Nothing is detached yet. */
+  /**
+   * As `exportCall`, for a call with a transfer list. Also throws `OPTION_INVALID`. Nothing is detached
+   * yet.
+   */
   exportMovingCall(fn: AnyFunction, args: readonly unknown[], moving: Moving): PackedCall {
     const usual = this.#reach;
     this.#reach = { ...usual, moving };
@@ -182,12 +188,12 @@ export class Packer {
     return call;
   }
 
-  /** Keeps the shared memory that a function captured; call it before anything else may run. */
+  /** Keeps the shared memory that a function captured; call it before any other code may run. */
   hold({ buffers }: FunctionSnapshot): void {
     for (const block of blocksOf(buffers)) this.#share?.blocks.hold(block);
   }
 
-  /** Once for each `hold`. */
+  /** Releases that memory; once for each `hold`. */
   letGo({ buffers }: FunctionSnapshot): void {
     for (const block of blocksOf(buffers)) this.#share?.blocks.release(block);
   }

@@ -8,9 +8,9 @@ import { invalid } from '../internal/index.js';
 import { type RunOptions, run } from './default.js';
 
 /**
- * Runs the listeners of `names` (default: all events but `error`) in the pool; `whenBusy` is `inline` unless
- * options say otherwise. What a listener throws is emitted as `error`. Its `this` does not travel.
- * Dispose to undo. Throws `OPTION_INVALID`.
+ * Runs the listeners of `names` (default: all events but `error`) in the pool; `whenBusy` is `inline` by
+ * default. Errors of a listener are emitted as `error`. Its `this` does not travel. Dispose to undo. Throws
+ * `OPTION_INVALID`.
  */
 export function parallelEvents(
   emitter: EventEmitter,
@@ -59,7 +59,7 @@ function namesOf(
 
 type Listener = (...args: unknown[]) => unknown;
 
-/** The listener itself; one that was added by `once` is taken off first. */
+/** Returns the listener itself; one that was added by `once` is removed first. */
 function plainListener(emitter: EventEmitter, name: string | symbol, raw: unknown): Listener {
   const wrapped = typeof raw === 'function' && 'listener' in raw ? raw.listener : undefined;
   if (isListener(wrapped)) {

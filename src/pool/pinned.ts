@@ -1,17 +1,17 @@
-// A function that runs often with what it captured at one moment: sent once to each worker of a pool,
-// captures included, and then named by its number. What parallel maps are made of: each chunk of
-// items is one task that calls it. Not here: which items go when (pmap/), how a worker runs them
-// (worker/chunk.ts).
+// A pinned function runs often with the captures of one moment: sent once to each worker of a pool,
+// captures included, and then named by its number. Parallel maps are made of it: each chunk of items is one
+// task that calls it.
+// Not here: which items go when (pmap/), how a worker runs them (worker/chunk.ts).
 
 import type { Chunk, ChunkAnswer } from '../worker/index.js';
 import type { FilledCallOptions } from './options.js';
 
-/** Why a chunk was not answered, and where. */
+/** Reason and place of the failure of a chunk. */
 export class ChunkFailure {
   readonly error: unknown;
-  /** The item that failed, counted from the beginning of the chunk; -1: no single one. */
+  /** Index of the failed item in the chunk; -1: no single one. */
   readonly at: number;
-  /** The worker that `error` came from. */
+  /** Label of the worker that `error` came from. */
   readonly workerLabel: string | undefined;
 
   constructor(error: unknown, at: number, workerLabel: string | undefined) {
@@ -21,22 +21,22 @@ export class ChunkFailure {
   }
 }
 
-/** What a worker made of a chunk. */
+/** Result of a chunk. */
 export interface ChunkResult extends ChunkAnswer {
   readonly workerLabel: string | undefined;
 }
 
-/** What one chunk needs beside its items. */
+/** Settings of a chunk beside its items. */
 export interface ChunkCall {
   readonly options: FilledCallOptions;
-  /** How messages name it: "items 12 to 19 of resize". */
+  /** Name in messages: "items 12 to 19 of resize". */
   readonly name: string;
-  /** How long it should run, in ms; `undefined`: nobody knows. */
+  /** Expected run time in ms; `undefined`: unknown. */
   readonly expectedMs: number | undefined;
 }
 
 export interface PinnedFunction {
-  /** The same for the same code, whatever it captured. */
+  /** Equal for equal code, whatever it captured. */
   readonly codeId: number;
   /** Rejects with a `ChunkFailure`, whatever the reason. */
   run(chunk: Chunk, call: ChunkCall): Promise<ChunkResult>;

@@ -1,7 +1,7 @@
-// A pool as its user sees it: calls go in, promises come out. What is checked, captured and copied of
-// a call happens here, synchronously, at the call: whatever the caller changes afterwards does not
-// change what the task sees. From then on the task is the dispatcher's.
-// Long (over 400 lines), because all that a user may ask of a pool is here, each with its contract.
+// A pool as its user sees it: calls go in, promises come out. A call is checked, captured and copied here,
+// synchronously: later changes by the caller do not change what the task sees. From then on the task is the
+// dispatcher's.
+// Long (over 400 lines), because all methods of users are here, each with its contract.
 
 import { EventEmitter } from 'node:events';
 import { addSource } from '../agent/index.js';
@@ -67,7 +67,7 @@ import type { TaskStream } from './stream.js';
 import { type Estimate, Task } from './task.js';
 import { type CallTrace, callTrace } from './trace.js';
 
-/** What a call of `fn` gives: its result, or for a generator its items as they are made. */
+/** Result of a call of `fn`: its value, or for a generator its items as they are made. */
 export type TaskResult<R> =
   R extends AsyncGenerator<infer T>
     ? TaskStream<T>
@@ -78,20 +78,23 @@ export type TaskResult<R> =
 /** Calls with the same options. */
 export interface Caller {
   run<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>>;
-  /** As `run`, once in each worker. Rejects with `OPTION_INVALID` for options that mean one worker or one run. */
+  /**
+   * Calls as `run`, once in each worker. Rejects with `OPTION_INVALID` for options that mean one worker or
+   * one run.
+   */
   runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]>;
 }
 
 /**
- * inline: it came with a task and runs its calls there; closing: it takes no more and drains; closed.
- * From `open` by way of `closing` or at once, from `inline` at once, to `closed`.
+ * inline: it came with a task and runs its calls there; closing: it takes no more and drains; closed. From
+ * `open` by way of `closing` or at once, from `inline` at once, to `closed`.
  */
 type PoolState = 'open' | 'inline' | 'closing' | 'closed';
 
-/** Of the pool of `run`: it may have workers that other threads use as well. */
+/** Options of the pool of `run`: it may have workers that other threads use as well. */
 const programOptions: PoolOptions = Object.freeze({ ...realmOptions });
 
-/** Of a pool in a worker, which has neither workers nor a channel: its calls stay in memory. */
+/** Options of a pool in a worker, which has neither workers nor a channel: its calls stay in memory. */
 const inlineOptions: PoolOptions = Object.freeze({ worker: 'thread', channel: 'memory' });
 const sampleOf = (pool: Pool): PoolSample => pool.sample();
 const refresh = (pool: Pool): Promise<unknown> => pool.refreshMemory();
@@ -100,16 +103,16 @@ let lastTaskId = 0;
 
 export interface CloseOptions {
   /**
-   * How long what was called may take, in ms; then it is rejected with `POOL_CLOSED` and the workers are ended.
-   * Default: as long as it takes.
+   * Maximum time for the pending calls, in ms; then they are rejected with `POOL_CLOSED` and the workers
+   * are ended. Default: no limit.
    */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface PoolEvents {
   /**
-   * A worker ended by itself while it ran no task: an error that nothing caught after the answer, a kill from
-   * outside. `cause` has that error. Without a listener it is not emitted.
+   * A worker ended by itself while it ran no task: an uncaught error after the answer, a kill from outside.
+   * `cause` has that error. Without a listener it is not emitted.
    */
   error: [error: WorkerExitedError];
 }
@@ -127,12 +130,15 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   readonly #setup: FunctionSnapshot | undefined;
   #state: PoolState;
   #ending: Promise<void> | undefined;
-  /** Maps that have not ended: a pool that closes waits for them. */
+  /** Number of maps that have not ended: a pool that closes waits for them. */
   #openMaps = 0;
   readonly #unregister: () => void;
   #onMapsOver: (() => void) | undefined;
 
-  /** Starts `size.min` workers; the others as calls come, or by `warm`. Throws `OPTION_INVALID`, `CHANNEL_UNAVAILABLE`. */
+  /**
+   * Starts `size.min` workers; the others as calls come, or by `warm`. Throws `OPTION_INVALID`,
+   * `CHANNEL_UNAVAILABLE`.
+   */
   constructor(options?: PoolOptions) {
     super();
     const isShared = options === programOptions && sharedMemoryProblem() === undefined;
@@ -176,7 +182,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#options.workersAtOnce > 0) this.#dispatcher.manager.grow();
   }
 
-  /** @internal The one that `run` and `parallel` share. */
+  /** @internal Makes the pool that `run` and `parallel` share. */
   static ofProgram(): Pool {
     return openPool(programOptions);
   }
@@ -187,8 +193,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * @internal Where a pool arrives as a capture or argument of a task: one of its own that runs its
-   * calls there. Its worker is one core, and that core is at work on the task.
+   * @internal Makes the pool that arrives as a capture or argument of a task: it runs its calls there. Its
+   * worker is one core, which is busy with the task.
    */
   static [receive](): Pool {
     return openPool(inlineOptions);
@@ -204,7 +210,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     return this.call(fn, args, callDefaults);
   }
 
-  /** The same with options of a call. Throws `OPTION_INVALID` at once. */
+  /** Returns the same calls with options. Throws `OPTION_INVALID` at once. */
   with(options: CallOptions): Caller;
   with(options: CallOptions, ...more: unknown[]): Caller {
     optionsAlone('pool.with(options).run(fn, …)', more);
@@ -216,9 +222,10 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Runs `fn` with `args` once in each worker that is there or starts now, after what it has, and resolves with
-   * the results in the order of the workers' numbers. Rejects as `run`, with the first failure; the other workers go
-   * on. A worker that starts later has not run it: what every worker needs is `setup`.
+   * Runs `fn` with `args` once in each worker that exists or starts now, after its own tasks, and resolves
+   * with the results in the order of the workers' numbers. Rejects as `run`, with the first failure; the
+   * other workers go on. A worker that starts later has not run it: use `setup` for what every worker
+   * needs.
    */
   runOnEach<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): Promise<TaskResult<R>[]> {
     return this.#callOnEach(fn, args, callDefaults);
@@ -236,7 +243,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     );
   }
 
-  /** @internal What `run` and `with` do. */
+  /** @internal Runs a call of `run` and `with`. */
   call<R>(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<R>;
   call(fn: AnyFunction, args: unknown[], options: FilledCallOptions): Promise<unknown> {
     const trace = callTrace();
@@ -244,7 +251,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     return isTraced ? this.#beginTraced(trace, fn, args, options) : this.#begin(fn, args, options);
   }
 
-  /** A method of its own: with the function in it, each call would get a place for what that captures. */
+  /** A method of its own: as a closure in `call`, each call would allocate a context for its captures. */
   #beginTraced(
     trace: CallTrace,
     fn: AnyFunction,
@@ -348,7 +355,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     });
   }
 
-  /** A task that was refused keeps at home what it would have transferred. */
+  /** Detaches the transfer list, unless the task was refused. */
   #detach(task: Task, moving: Moving): void {
     if (task.state === 'settled') return;
     try {
@@ -361,7 +368,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   #hand(task: Task): void {
     const { signal } = task.options;
     if (signal !== undefined) {
-      // What a capture runs, as a getter, may have aborted it since the call was checked.
+      // Code run by a capture, as a getter, may have aborted it since the call was checked.
       if (signal.aborted) {
         this.#dispatcher.settleRefused(task, abortError(signal));
         return;
@@ -372,7 +379,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     this.#dispatcher.settleRefused(task, fullError(this.#options.maxWaitingTasks));
   }
 
-  /** @internal The most workers that it may have; 0: its calls run where they are made. */
+  /** @internal Maximum number of its workers; 0: its calls run where they are made. */
   get maxWorkers(): number {
     return this.#state === 'inline' ? 0 : this.#dispatcher.manager.maxWorkers;
   }
@@ -383,8 +390,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * @internal `mapper` as it is now, for many chunks. Throws `TRANSFER_…` and `POOL_CLOSED`. Not for
-   * a pool without workers.
+   * @internal Pins `mapper` as it is now, for many chunks. Throws `TRANSFER_…` and `POOL_CLOSED`. Not for a
+   * pool without workers.
    */
   pin(mapper: AnyFunction): PinnedFunction {
     if (this.#state !== 'open') throw closedError();
@@ -403,7 +410,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
         this.#openMaps -= 1;
         if (this.#openMaps === 0) this.#onMapsOver?.();
         this.#packer.letGo(pinned);
-        if (pinned === snapshot) return; // known to the workers for good
+        if (pinned === snapshot) return; // pinned in the workers for good
         for (const worker of this.#dispatcher.manager.workers) worker.forget(pinned.id);
         parentExporter().unpin(pinned.id);
       },
@@ -445,8 +452,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Starts workers until `workers` are there (default: all), and resolves when they can take tasks. Rejects with
-   * `WORKER_START_FAILED`, `POOL_CLOSED`, `OPTION_INVALID`.
+   * Starts workers until `workers` exist (default: all), and resolves when they can take tasks. Rejects
+   * with `WORKER_START_FAILED`, `POOL_CLOSED`, `OPTION_INVALID`.
    */
   async warm(workers?: number): Promise<void> {
     if (workers !== undefined) integer('workers', workers, 0, Number.MAX_SAFE_INTEGER);
@@ -456,8 +463,8 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Gives the pool another size, as of the option `size`. Workers above it leave when they have answered what they
-   * have; more start as calls come. Throws `OPTION_INVALID`, `POOL_CLOSED`.
+   * Sets the size of the pool, as the option `size`. Workers above it leave when they have answered their
+   * tasks; more start as calls come. Throws `OPTION_INVALID`, `POOL_CLOSED`.
    */
   resize(size: NonNullable<PoolOptions['size']>): void {
     const filled = fillSize(size);
@@ -465,12 +472,12 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     if (this.#state !== 'open') throw closedError();
     budget().raise(filled.maxWorkers);
     this.#dispatcher.manager.resize(filled);
-    this.#dispatcher.pump(); // what waits for a worker that leaves goes to another
+    this.#dispatcher.pump(); // tasks of a leaving worker go to another
   }
 
   /**
-   * Replaces all workers: those that are there answer what they have and leave, others start as calls come.
-   * Resolves when the last has left. Rejects with `POOL_CLOSED`.
+   * Replaces all workers: present ones answer their tasks and leave, others start as calls come. Resolves
+   * when the last has left. Rejects with `POOL_CLOSED`.
    */
   async recycle(): Promise<void> {
     if (this.#state === 'inline') return;
@@ -481,43 +488,47 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 
   /**
-   * Resolves when one more call may wait (`maxWaitingTasks`), or a worker is idle: a producer that awaits it before
-   * each call without a `key` never gets `POOL_QUEUE_FULL`. Several producers go one by one, in order: who does not
-   * call in the same turn of the event loop leaves the room to the next. Rejects with `POOL_CLOSED`.
+   * Resolves when one more call may wait (`maxWaitingTasks`), or a worker is idle: a producer that awaits
+   * it before each call without a `key` never gets `POOL_QUEUE_FULL`. Several producers go one by one, in
+   * order: one that does not call in the same turn of the event loop leaves the room to the next. Rejects
+   * with `POOL_CLOSED`.
    */
   async hasRoom(): Promise<void> {
     if (this.#state === 'open') await this.#dispatcher.whenRoom();
     if (this.#state !== 'open' && this.#state !== 'inline') throw closedError();
   }
 
-  /** Rejects every call that waits for a worker with `ABORTED` and `reason`; what runs goes on. Returns how many. */
+  /**
+   * Rejects every call that waits for a worker with `ABORTED` and `reason`, and returns their number;
+   * running calls go on.
+   */
   cancelWaiting(reason?: unknown): number {
     return this.#dispatcher.rejectWaiting(() => cancelledError(reason));
   }
 
-  /** What happened so far and what is going on, at this moment. */
+  /** Returns counts and the present state. */
   stats(): PoolStats {
     return poolStats(this.#channel, this.#dispatcher);
   }
 
-  /** Begins `waited` and `ran` of `stats()` anew. Counts, and what metrics say of the pool, go on. */
+  /** Starts `waited` and `ran` of `stats()` anew. Counts and metrics of the pool go on. */
   resetTimes(): void {
     this.#dispatcher.waited.reset();
     this.#dispatcher.ran.reset();
   }
 
-  /** @internal What its agent tells. */
+  /** @internal Sample for the agent. */
   sample(): PoolSample {
     return poolSample(this.#channel, this.#dispatcher);
   }
 
-  /** @internal Asks all workers for their memory; resolves when the last has answered or ended. */
+  /** @internal Requests the memory figures of all workers; resolves when the last has answered or ended. */
   async refreshMemory(): Promise<void> {
     await Promise.all(this.#dispatcher.manager.workers.map((worker) => worker.requestMemory()));
   }
 
   /**
-   * Takes no more calls, waits for those and the maps it has, then lets the workers go. Twice is fine. A
+   * Takes no more calls, waits for the pending calls and maps, then closes the workers. Twice is fine. A
    * stream that was begun is waited for too: read it or leave it first. Inside a task it ends the task's
    * own copy of the pool, and waits for nothing. Rejects with `OPTION_INVALID`.
    */
@@ -575,12 +586,17 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
   }
 }
 
-/** Outside the class: esbuild renames one whose own body names it, and its users would see that name. */
+/**
+ * Outside the class: esbuild renames a class whose body names itself, and its users would see that name.
+ */
 function openPool(options: PoolOptions): Pool {
   return new Pool(options);
 }
 
-/** Both in one function, so that the two share what they captured: the worker calls it again with `true` at its end. */
+/**
+ * Wraps set-up and teardown in one function, so that they share their captures: the worker calls it again
+ * with `true` at its end.
+ */
 function setupOf({
   setup,
   teardown,

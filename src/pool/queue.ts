@@ -1,17 +1,17 @@
-// Where tasks wait: first come, first served within a priority, higher priorities first. Almost every
-// program uses one priority, so each has its own array-backed queue and the lists are few.
+// The queue of waiting tasks: first come, first served within a priority, higher priorities first. Almost
+// every program uses one priority, so each has its own array-backed queue, and there are few.
 
-/** From so many places that hold no item on, they are given back when they are most of all. */
+/** Minimum number of empty places before they are freed; freed once they are the majority. */
 const manyGone = 1024;
 
 /**
- * A queue over an array, in which every step is O(1) on average: the front moves through it both ways, and
- * what is taken out in the middle leaves a mark until its turn comes.
+ * Queue over an array, in which every step is O(1) on average: the front moves through it both ways, and an
+ * item removed in the middle leaves a tombstone until its turn comes.
  */
 class Fifo<T> {
   #items: (T | undefined)[] = [];
   #front = 0;
-  /** Items that were taken out, and whose places are still here. */
+  /** Removed items whose places are still here. */
   readonly #gone = new Set<T>();
 
   get length(): number {
@@ -28,7 +28,7 @@ class Fifo<T> {
     for (const [at, item] of items.entries()) this.#items[this.#front + at] = item;
   }
 
-  /** More than is needed, so that the next ones find their place; less than `#leaveFront` gives back. */
+  /** Makes more room than needed, so that the next items fit; less than `#leaveFront` frees. */
   #makeRoom(count: number): void {
     const kept = this.#items.slice(this.#front);
     const room = count + Math.floor(kept.length / 4);
@@ -46,7 +46,7 @@ class Fifo<T> {
     if (this.#front === this.#items.length) return undefined;
     const item = this.#items[this.#front];
     this.#leaveFront();
-    this.#skipGone(); // what is gone can be collected now, also where no other call follows
+    this.#skipGone(); // frees removed items now, even if no other call follows
     return item;
   }
 
@@ -70,7 +70,7 @@ class Fifo<T> {
     }
   }
 
-  /** For an item that is here. */
+  /** Removes an item that is here. */
   remove(item: T): void {
     this.#gone.add(item);
     if (this.#gone.size < manyGone && this.length > 0) return;
@@ -98,13 +98,13 @@ export class TaskQueue<T> {
     this.#length += 1;
   }
 
-  /** Puts tasks that were here before back in front of their lane, in this order. */
+  /** Puts tasks back in front of their lane, in this order. */
   unshift(tasks: readonly T[], priority: number): void {
     this.#lane(priority).unshift(tasks);
     this.#length += tasks.length;
   }
 
-  /** The task that is next; `undefined` when none waits. */
+  /** Returns the next task; `undefined` when none waits. */
   peek(): T | undefined {
     if (this.#length === 0) return undefined;
     for (const { tasks } of this.#lanes) if (tasks.length > 0) return tasks.peek();
@@ -121,7 +121,7 @@ export class TaskQueue<T> {
     return undefined;
   }
 
-  /** Takes a task out that is here, wherever it stands. */
+  /** Removes a task that is here, wherever it stands. */
   remove(task: T, priority: number): void {
     this.#lane(priority).remove(task);
     this.#length -= 1;

@@ -1,15 +1,15 @@
-// Work ahead of a worker rests on an expectation of how long its tasks run. When that fails, a task waits
-// behind a long one though another worker is idle. This watches for it: what has not moved within a
-// moment is reclaimed from the worker that sits on it, or goes to the idle worker after all.
-// Not here: what happens with what was reclaimed (dispatcher.ts), who wins a claim (worker/worker.ts).
+// Work ahead of a worker rests on an expected run time. When that is wrong, a task waits behind a long one
+// while another worker is idle. The reclaimer checks for it: after a moment without an answer, waiting
+// tasks are reclaimed from the stalled worker, or sent to the idle one after all.
+// Not here: requeueing reclaimed tasks (dispatcher.ts), deciding a claim (worker/worker.ts).
 
 import { clearTimeout, setTimeout } from '../internal/index.js';
 import type { Task } from './task.js';
 import type { TaskWorker, WorkerManager } from './worker-manager.js';
 
-/** How long a worker may sit on work ahead while another is idle, before it is reclaimed; in ms. */
+/** How long a worker may hold work ahead while another is idle, before it is reclaimed; in ms. */
 export const reclaimAfterMs = 1;
-/** At most between two looks at workers that work for other pools, which do not say when they are done. */
+/** Maximum pause between two checks of workers that work for other pools: they send no notice when done. */
 const maxPauseMs = 8;
 
 export interface ReclaimerOptions {
@@ -18,9 +18,9 @@ export interface ReclaimerOptions {
   readonly concurrentTasks: number;
   /** Tasks that wait for a worker. */
   readonly waitingTasks: () => number;
-  /** These have not begun, and the worker has them no more. */
+  /** Takes tasks that have not begun and that the worker no longer has. */
   readonly onReclaimed: (tasks: Task[], worker: TaskWorker) => void;
-  /** What waits should go to any worker that is open, whatever is expected of the others. */
+  /** Sends waiting tasks to any open worker, whatever is expected of the others. */
   readonly sendImpatiently: () => void;
 }
 
@@ -33,8 +33,8 @@ export class Reclaimer {
   }
 
   /**
-   * Looks again in a moment, if a worker is idle or may become so unheard: whoever may have made one idle,
-   * or put work behind other work, calls this. Nothing happens while it looks already.
+   * Schedules a check, if a worker is idle or may become idle without notice. For callers that may have
+   * made a worker idle, or put work behind other work. Does nothing while a check is scheduled.
    */
   watch(): void {
     if (this.#timer === undefined) this.#checkIn(reclaimAfterMs);
@@ -54,13 +54,13 @@ export class Reclaimer {
       const { hasIdleWorker } = manager;
       if (hasIdleWorker) this.#reclaimStalled(doneBefore);
       else if (this.#stalled(doneBefore).length > 0) manager.warm(1); // what is behind goes there
-      // Workers that work for others do not say when they are done.
+      // Workers that work for others send no notice when they are done.
       const nextMs = hasIdleWorker ? reclaimAfterMs : Math.min(2 * pauseMs, maxPauseMs);
       if (hasWorkBehind && this.#timer === undefined) this.#checkIn(nextMs);
     }, pauseMs);
   }
 
-  /** Whether a task waits, in the queue or behind another in its worker. */
+  /** True: a task waits, in the queue or behind another in its worker. */
   get hasWorkBehind(): boolean {
     const { manager, concurrentTasks, waitingTasks } = this.#options;
     return (
@@ -69,7 +69,7 @@ export class Reclaimer {
     );
   }
 
-  /** What has a timeout waits in the queue, where its time does not run. */
+  /** Returns tasks with a timeout to the queue, where their time does not run. */
   #reclaimTimed(): void {
     const { manager, onReclaimed } = this.#options;
     for (const worker of manager.workers) {
@@ -82,7 +82,10 @@ export class Reclaimer {
     }
   }
 
-  /** From each worker that has answered nothing since: half of what waits there, the newest. */
+  /**
+   * Reclaims half of the waiting tasks, newest first, from each worker without an answer since
+   * `doneBefore`.
+   */
   #reclaimStalled(doneBefore: ReadonlyMap<TaskWorker, number>): void {
     const { onReclaimed, sendImpatiently } = this.#options;
     for (const worker of this.#stalled(doneBefore)) {
@@ -96,7 +99,7 @@ export class Reclaimer {
     sendImpatiently();
   }
 
-  /** Workers in which tasks wait and that have answered nothing since. */
+  /** Workers in which tasks wait and that have answered nothing since `doneBefore`. */
   #stalled(doneBefore: ReadonlyMap<TaskWorker, number>): TaskWorker[] {
     return this.#options.manager.workers.filter(
       (worker) => this.#tasksBehind(worker) > 0 && worker.tasksDone === doneBefore.get(worker),

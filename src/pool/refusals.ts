@@ -1,4 +1,4 @@
-// What callers of a pool hear whose call it does not take, or does not end.
+// Errors for calls that a pool refuses, or does not finish.
 
 import { CodedError } from '../errors.js';
 import { messageOf } from '../internal/index.js';
@@ -14,7 +14,7 @@ export function destroyedError(): CodedError {
   );
 }
 
-/** For calls that took longer than `close` was to wait. */
+/** For calls that took longer than the `timeoutMs` of `close`. */
 export function closeTimedOutError(timeoutMs: number): CodedError {
   const text = `the pool was closed, and what was called took longer than its timeoutMs (${timeoutMs})`;
   return new CodedError('POOL_CLOSED', `${text}: raise it, or leave it out to wait for all`);
@@ -41,13 +41,13 @@ export function fullError(maxWaitingTasks: number): CodedError {
   );
 }
 
-/** For a task of `runOnEach` whose worker is gone. */
+/** For a task of `runOnEach` whose worker has ended. */
 export function workerGone(taskName: string): CodedError {
   const text = `${taskName || 'the task'} has not run: its worker leaves or has ended; call runOnEach again`;
   return new CodedError('WORKER_EXITED', text);
 }
 
-/** `why` no worker has taken it. */
+/** `why`: the reason that no worker has taken it. */
 export function waitedError(taskName: string, maxQueueMs: number, why: string): CodedError {
   const text = `${taskName || 'the task'} waited longer than ${maxQueueMs} ms, and has not run: ${why}`;
   return new CodedError('TASK_WAITED_TOO_LONG', `${text}; call later, or raise maxQueueMs`);

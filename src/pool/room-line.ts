@@ -1,5 +1,5 @@
-// Producers that wait for room in the queue, in order. Room that one of them was promised is not promised
-// to the next: it is used by a call, or free again when a turn of the event loop has passed without one.
+// Producers that wait for room in the queue, in order. Room that was promised to one is not promised to the
+// next: it is used by a call, or free again when a turn of the event loop has passed without one.
 // Not here: how much room there is (dispatcher.ts).
 
 import { setImmediate } from '../internal/index.js';
@@ -10,7 +10,7 @@ export class RoomLine {
   #promised = 0;
   #isTurnWatched = false;
 
-  /** `room`: how many calls may be made now. */
+  /** `room`: returns how many calls may be made now. */
   constructor(room: () => number) {
     this.#room = room;
   }
@@ -19,7 +19,7 @@ export class RoomLine {
     return this.#waiters.length === 0;
   }
 
-  /** Resolves when it is this one's turn; `undefined`: it is now. */
+  /** Resolves when it is this producer's turn; `undefined`: it is now. */
   wait(): Promise<void> | undefined {
     if (this.isEmpty && this.#room() > this.#promised) {
       this.#promise();
@@ -30,14 +30,14 @@ export class RoomLine {
     });
   }
 
-  /** A call was admitted or refused. */
+  /** Uses a promise: a call was admitted or refused. */
   used(): void {
     if (this.#promised === 0) return;
     this.#promised -= 1;
     this.notify();
   }
 
-  /** There may be more room. */
+  /** Resolves waiting producers while there is room. */
   notify(): void {
     while (!this.isEmpty && this.#room() > this.#promised) {
       this.#promise();
@@ -45,7 +45,7 @@ export class RoomLine {
     }
   }
 
-  /** Lets all go: the pool is closed. */
+  /** Resolves all: the pool is closed. */
   end(): void {
     for (const resolve of this.#waiters.splice(0)) resolve();
   }

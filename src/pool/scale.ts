@@ -1,8 +1,8 @@
-// How many workers a pool should have. Pure: the pool starts and stops them.
+// Decides how many workers a pool should have. Pure: the worker manager starts and stops them.
 
 export interface Load {
   readonly minWorkers: number;
-  /** Workers that are to be there though nothing waits. */
+  /** Workers that are kept even if nothing waits. */
   readonly workersAtOnce: number;
   readonly maxWorkers: number;
   readonly minSpareWorkers: number;
@@ -15,7 +15,10 @@ export interface Load {
   readonly waitingTasks: number;
 }
 
-/** Workers to start now: one for each waiting task without one on its way, the spare ones, and those always there. */
+/**
+ * Number of workers to start now: one for each waiting task without a starting one, spares, and the
+ * minimum.
+ */
 export function workersToStart(load: Load): number {
   const present = load.idleWorkers + load.busyWorkers + load.startingWorkers;
   const coming = load.idleWorkers + load.startingWorkers;
@@ -25,7 +28,7 @@ export function workersToStart(load: Load): number {
   return Math.max(0, Math.min(lacking, load.maxWorkers - present));
 }
 
-/** Idle workers that may leave when they have been idle long enough. */
+/** Number of idle workers that may leave when they have been idle long enough. */
 export function workersToStop(load: Load): number {
   const present = load.idleWorkers + load.busyWorkers + load.startingWorkers;
   const spare = load.idleWorkers - Math.max(load.minSpareWorkers, load.maxSpareWorkers);

@@ -1,39 +1,39 @@
-// Which worker gets the next task, and when a worker may be given work ahead. Pure.
+// Chooses the worker for the next task, and how much work a worker may have ahead. Pure.
 //
 // A worker that waits for its parent between two tasks loses the time of a message each way: much for a
 // task of 1 µs, nothing for one of 100 ms. Work ahead of a worker hides that time, but a task that waits
-// behind a long one would have been better off elsewhere. So workers get ahead only what is expected to
-// be done soon: as many short tasks as fit `aheadMs`, one task up to `oneAheadMs`, none beyond; and a
-// function that has never run goes to an idle worker.
+// behind a long one would have been better off elsewhere. So workers get ahead only what is expected to be
+// done soon: as many short tasks as fit `aheadMs`, one task up to `oneAheadMs`, none beyond; and a function
+// that has never run goes to an idle worker.
 //
 // An idle worker is asleep: waking it costs both sides more than a few very short tasks. So work that a
-// worker at work will have done within `wakeMs` goes there though another worker is idle. Tasks that are
-// done faster than the caller hands them over (`handOverMs`) stay with one worker as long as it has room:
-// the caller is the limit then, and a second worker would only cost wake-ups.
-// Where a worker may have no more than one task, such a short task rather waits for the busy worker.
+// busy worker will finish within `wakeMs` goes there though another worker is idle. Tasks that finish
+// faster than the caller hands them over (`handOverMs`) stay with one worker as long as it has room: the
+// caller is the limit then, and a second worker would only cost wake-ups. Where a worker may have no more
+// than one task, such a short task rather waits for the busy worker.
 //
-// A worker that works for another pool (serve) gets one task, and only when there is no other worker to come:
-// it is reclaimed when one of them has nothing to do.
+// A worker that works for another pool (serve) gets one task, and only when no other worker is to come: the
+// task is reclaimed when one of them has nothing to do.
 // Figures: bench/cases/throughput.js.
 
-/** What the choice looks at in a worker. */
+/** State of a worker on which the choice depends. */
 export interface Candidate {
   readonly isOpen: boolean;
   readonly inFlight: number;
-  /** Expected run time of what is in flight, in ms. */
+  /** Expected run time of the tasks in flight, in ms. */
   readonly pendingMs: number;
   /** Order in which workers were last used; higher is later. */
   readonly lastUsed: number;
-  /** It works for another pool, nobody knows how long. */
+  /** True: it works for another pool, for an unknown time. */
   readonly isBusyElsewhere: boolean;
 }
 
 export interface ScheduleLimits {
-  /** Tasks that run in a worker at a time. */
+  /** Maximum number of tasks that run in a worker at a time. */
   readonly concurrentTasks: number;
-  /** Tasks that a worker may have at all. */
+  /** Maximum number of tasks in a worker, waiting ones included. */
   readonly maxInFlight: number;
-  /** Whether a task may wait in a worker that works for another pool. */
+  /** True: a task may wait in a worker that works for another pool. */
   readonly mayWaitElsewhere: boolean;
 }
 
@@ -43,7 +43,7 @@ const worthWaitingMs = 0.01;
 const aheadMs = 0.5;
 const oneAheadMs = 5;
 
-/** Whether `worker` may get a task that is expected to run for `runMs` (`undefined`: not known). */
+/** True: `worker` may get a task that is expected to run for `runMs` (`undefined`: unknown). */
 export function hasRoom(
   worker: Candidate,
   runMs: number | undefined,
@@ -58,10 +58,10 @@ export function hasRoom(
 }
 
 /**
- * The worker for a task: one at work that is about to be done, else an idle one (the last used first:
- * its caches are warm, it may still be awake), else the one with the least work that has room.
- * `undefined`: the task waits; for an `isPatient` one also because a full worker will have room before
- * an idle one is awake. That is an expectation: ask again without patience when it fails.
+ * Chooses the worker for a task: a busy one that is about to be done, else an idle one (the last used
+ * first: its caches are warm, it may still be awake), else the one with the least work that has room.
+ * `undefined`: the task waits; with `isPatient` also because a full worker is expected to have room before
+ * an idle one is awake. Call it again without patience when that expectation fails.
  */
 export function chooseWorker<H extends Candidate>(
   workers: readonly H[],
@@ -96,7 +96,7 @@ function rankOf(worker: Candidate, runMs: number | undefined): number {
   return isDoneWithin(worker, runMs, isVeryShort ? aheadMs : wakeMs) ? rankAlmostDone : rankBusy;
 }
 
-/** Whether a worker is full of work that is done before another would be awake. */
+/** True: a worker is full of work that is done before another would be awake. */
 function isWorthWaiting(
   worker: Candidate,
   runMs: number | undefined,
@@ -106,12 +106,12 @@ function isWorthWaiting(
   return isDoneWithin(worker, runMs, worthWaitingMs);
 }
 
-/** Whether what the worker has and the task on top of it are expected to be done within `limitMs`. */
+/** True: the worker is expected to finish its work and the new task within `limitMs`. */
 function isDoneWithin(worker: Candidate, runMs: number | undefined, limitMs: number): boolean {
   return runMs !== undefined && worker.pendingMs + runMs <= limitMs;
 }
 
-/** Among workers of one rank. */
+/** Compares workers of one rank. */
 function isBetter(worker: Candidate, than: Candidate): boolean {
   return worker.inFlight === 0
     ? worker.lastUsed > than.lastUsed

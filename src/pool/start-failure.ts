@@ -1,4 +1,4 @@
-// A worker that was ready, and ended before it had done anything: its start counts as failed.
+// Start failure of a worker that was ready, and ended before it had done anything.
 
 import { CodedError } from '../errors.js';
 import { describeExit, type StartFailure, type WorkerExit } from '../worker/index.js';
@@ -11,8 +11,8 @@ interface EndedWorker {
 }
 
 /**
- * What ended before it had done anything, and not by a task's doing, counts as a failed start. A shared
- * worker may end by a task of others: it has an error when it did not. Once it was ready, what ended it may
+ * Returns the start failure of a worker that ended before it had done anything, and not by a task's doing.
+ * A shared worker may end by a task of another pool: then it has no error. Once it was ready, the cause may
  * pass: the connection that its set-up had opened, and lost.
  */
 export function idleEnd(worker: EndedWorker, exit: WorkerExit): StartFailure | undefined {

@@ -1,6 +1,6 @@
-// Starts of a manager that fail: how long they are repeated, with which delays, and what is said meanwhile.
-// As long as one worker works nobody is told to give up: the others are tried again and again.
-// The rule is in docs/design/pool.md. Not here: which failure is sure to stay (worker/start-failure.ts).
+// Failing starts of workers: how long they are repeated, with which delays, and the warning meanwhile. As
+// long as one worker works no task is rejected: the other starts are repeated again and again.
+// The rule is in docs/design/pool.md. Not here: which failures are lasting (worker/start-failure.ts).
 
 import { emitWarning } from 'node:process';
 import { CodedError } from '../errors.js';
@@ -8,19 +8,21 @@ import { announcements, clearTimeout, nowMs, setTimeout } from '../internal/inde
 import { Patience, patienceDefaults } from '../supervise/index.js';
 import type { StartFailure, WorkerKind } from '../worker/index.js';
 
-/** How a pool's workers start. */
+/** Health of the starts of a pool's workers. */
 export interface PoolHealth {
   /** `degraded`: starts fail, and none has worked since. Tasks wait, or have fewer workers. */
   readonly state: 'ok' | 'degraded';
-  /** Waves of starts that failed since the last one that worked; workers that start together are one wave. */
+  /**
+   * Waves of starts that failed since the last one that worked; workers that start together are one wave.
+   */
   readonly failedStarts: number;
-  /** Since the first of them, in ms; 0 when `ok`. */
+  /** Time since the first of them, in ms; 0 when `ok`. */
   readonly degradedMs: number;
-  /** The message of the last failure; `undefined` when `ok`. */
+  /** Message of the last failure; `undefined` when `ok`. */
   readonly reason: string | undefined;
 }
 
-/** A worker that was ready for so long has started well, whether it got a task or not; in ms. */
+/** Time after which a ready worker has started well, whether it got a task or not; in ms. */
 const steadyMs = 1_000;
 
 interface StartingWorker {
@@ -33,28 +35,31 @@ export interface StartsOptions {
   readonly poolId: number;
   readonly kind: WorkerKind;
   readonly startRetryMs: number;
-  /** Whether somebody waits for a worker that is still to start. */
+  /** True: a caller waits for a worker that is still to start. */
   readonly isWaitedFor: () => boolean;
   readonly waitingTasks: () => number;
   readonly hasReadyWorker: () => boolean;
   readonly hasStartingWorker: () => boolean;
-  /** The delay is over. */
+  /** Called when the delay is over. */
   readonly onAgain: () => void;
-  /** No worker starts. `isLasting`: none will; else what may be tried again may wait on. */
+  /** Called when no worker starts. `isLasting`: none will; otherwise tasks with retries may wait on. */
   readonly onGiveUp: (error: CodedError, isLasting: boolean) => void;
 }
 
-/** What is rejected within this time needs no warning before. */
+/** Within this time a rejection needs no warning before it. */
 const soonSeconds = 1;
 
 export class Starts {
-  /** Starts that had to wait, for `stats()`. */
+  /** Starts that were delayed, for `stats()`. */
   restarts = 0;
   readonly #options: StartsOptions;
   readonly #patience: Patience;
   #timer: NodeJS.Timeout | undefined;
   #steadyTimer: NodeJS.Timeout | undefined;
-  /** A start failed for good while others are under way: no more until one of them is ready, or all have failed. */
+  /**
+   * True: a start failed for good while others are under way. No more start until one is ready, or all have
+   * failed.
+   */
   #isLeftToOthers = false;
   #failed: { count: number; readonly sinceMs: number; reason: string } | undefined;
   #hasWarned = false;
@@ -64,7 +69,7 @@ export class Starts {
     this.#patience = new Patience({ ...patienceDefaults, patienceMs: options.startRetryMs });
   }
 
-  /** Whether a delay runs, in which nothing is to be started. Keeps the loop alive if it is waited for. */
+  /** True: a delay runs, in which nothing may start. Keeps the loop alive if a caller waits. */
   get isPausing(): boolean {
     if (this.#timer !== undefined && this.#options.isWaitedFor()) this.#timer.ref();
     return this.#timer !== undefined || (this.#isLeftToOthers && this.#options.hasStartingWorker());
@@ -93,19 +98,19 @@ export class Starts {
       wavesToBeSure: startsToBeSure,
     });
     if (isNewWave) this.#degrade(error, atMs, delayMs);
-    // A cause that is sure soon, and without a ready worker, rejects what waits within a second.
+    // A cause that is certain soon, and without a ready worker, rejects what waits within a second.
     if (startsToBeSure === Infinity || hasReadyWorker()) this.#warnOnce(error);
     if (next === 'again') {
       this.#startLater(delayMs, worker);
       return;
     }
-    // What stays may be of that worker alone, as a wrong `env` of its place: the others decide.
+    // A lasting cause may concern this worker alone, as a wrong `env` of its place: the others decide.
     this.#isLeftToOthers = next === 'lasting' && hasStartingWorker();
     if (this.#isLeftToOthers) return;
     onGiveUp(this.#gaveUp(error, next === 'lasting'), next === 'lasting');
     if (hasReadyWorker()) this.#startLater(delayMs, worker);
     else {
-      this.#patience.reset(); // the next call begins anew
+      this.#patience.reset(); // the next call starts afresh
       if (isWaitedFor()) this.#startLater(patienceDefaults.firstDelayMs, worker);
     }
   }
@@ -129,11 +134,11 @@ export class Starts {
     });
   }
 
-  /** Without it a program whose workers cannot start is silent for `startRetryMs`. */
+  /** Warns once; otherwise a program whose workers cannot start is silent for `startRetryMs`. */
   #warnOnce(error: CodedError): void {
     if (this.#hasWarned || announcements.poolDegraded.hasSubscribers) return;
     const isReady = this.#options.hasReadyWorker();
-    if (!isReady && this.#retrySeconds < soonSeconds) return; // the rejection says the same
+    if (!isReady && this.#retrySeconds < soonSeconds) return; // the rejection has the same text
     this.#hasWarned = true;
     const next = isReady
       ? 'the pool works with the workers that it has, and tries again'
@@ -179,7 +184,7 @@ export class Starts {
     if (!this.#options.isWaitedFor()) this.#timer.unref();
   }
 
-  /** A worker is ready: it counts as a start that worked when it stays. */
+  /** Notes that a worker is ready: the start has worked when the worker stays. */
   ready(): void {
     this.#isLeftToOthers = false;
     if (this.#failed === undefined || this.#steadyTimer !== undefined) return;
@@ -190,7 +195,7 @@ export class Starts {
     this.#steadyTimer.unref();
   }
 
-  /** A worker has answered its first task, or was ready for a while. */
+  /** Notes that a worker has answered its first task, or was ready for a while. */
   succeeded(): void {
     if (this.#failed === undefined) return;
     const degradedMs = nowMs() - this.#failed.sinceMs;

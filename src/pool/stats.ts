@@ -1,4 +1,4 @@
-// What `pool.stats()` returns, and what an agent tells of a pool.
+// Statistics of a pool: the result of `pool.stats()`, and the sample for its agent.
 
 import type { ChannelKind } from '../channels/index.js';
 import {
@@ -22,41 +22,44 @@ export interface WorkerStats {
   readonly tasksDone: number;
 }
 
-/** What an agent tells of a worker: more than `stats()`, because the worker was asked before. */
+/**
+ * Sample of a worker for an agent: more than `stats()`, because they were requested from the worker
+ * before.
+ */
 export interface WorkerSample extends WorkerStats {
-  /** As the worker told last; `undefined` until then. */
+  /** Last report of the worker; `undefined` until then. */
   readonly memory: WorkerMemory | undefined;
 }
 
-/** What an agent tells of a pool. */
+/** Sample of a pool for an agent. */
 export interface PoolSample extends PoolStats {
   readonly workers: readonly WorkerSample[];
 }
 
 export interface PoolStats {
   readonly channel: ChannelKind;
-  /** Cores granted to this process and how many of them workers of all pools use now. */
+  /** Cores granted to this process, and how many of them workers of all pools use now. */
   readonly cores: GrantedCores & { readonly used: number };
   readonly workers: readonly WorkerStats[];
   readonly startedWorkers: number;
   readonly exitedWorkers: number;
-  /** Of those that exited: neither asked to leave nor ended by the pool, as after a timeout. */
+  /** Exited workers that were neither closed nor ended by the pool, as after a timeout. */
   readonly lostWorkers: number;
-  /** Starts that had to wait, because a worker did not start or ended before it had a task. */
+  /** Starts that were delayed, because a worker did not start or ended before it had a task. */
   readonly restarts: number;
-  /** Whether workers start. */
+  /** Health of the starts of workers. */
   readonly health: PoolHealth;
   readonly waitingTasks: number;
-  /** In a worker and not answered yet, those included that wait there. */
+  /** Tasks in workers without an answer, waiting ones included. */
   readonly runningTasks: number;
   readonly completedTasks: number;
   readonly failedTasks: number;
-  /** Of frames and shared memory, to the workers and from them, in bytes. */
+  /** Bytes of frames and shared memory sent to the workers. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
-  /** From the call to the hand-over; since the last `resetTimes()`, as `ran`. */
+  /** Time from the call to the hand-over; since the last `resetTimes()`, as `ran`. */
   readonly waited: HistogramSummary;
-  /** In the worker. */
+  /** Time in the worker. */
   readonly ran: HistogramSummary;
 }
 

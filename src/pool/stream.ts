@@ -1,6 +1,6 @@
-// The caller's half of a task that streams: an async iterator over the items of a generator that runs
-// in a worker. The worker sends no more than `streamLeadItems` ahead of the reader; reading grants more.
-// Ending the loop early ends the generator in the worker, and waits for it. The worker's half is
+// The caller's half of a task that streams: an async iterator over the items of a generator that runs in a
+// worker. The worker sends at most `streamLeadItems` ahead of the reader; reading grants more. Ending the
+// loop early ends the generator in the worker, and waits for it. The worker's half is
 // worker/stream-sender.ts.
 
 import { type CallSite, joinStacks } from '../context/index.js';
@@ -9,23 +9,23 @@ import { clearTimeout, type Deferred, defer, inWords, startTimer } from '../inte
 import { streamLeadItems } from '../worker/index.js';
 
 /**
- * The items of a generator that runs in a worker. It runs ahead of its reader, so the reader cannot give it
+ * Items of a generator that runs in a worker. It runs ahead of its reader, so the reader cannot give it
  * values or errors.
  */
 export interface TaskStream<T> extends AsyncIterable<T> {
   /** Resolves with the next item. Rejects with what the generator threw, or as the call would. */
   next(): Promise<IteratorResult<T, unknown>>;
   /**
-   * Ends the generator, whose `finally` blocks run in the worker. Resolves when they have, but after the `graceMs` of
-   * the pool at the latest. Rejects with what they throw. What they yield goes nowhere.
+   * Ends the generator, whose `finally` blocks run in the worker. Resolves when they have, but after the
+   * `graceMs` of the pool at the latest. Rejects with what they throw. Items that they yield are dropped.
    */
   return(value?: unknown): Promise<IteratorResult<T, unknown>>;
-  /** The same, and then rejects with `error`, which the generator does not catch. */
+  /** Ends it as `return`, and then rejects with `error`, which the generator does not catch. */
   throw(error?: unknown): Promise<IteratorResult<T, unknown>>;
   [Symbol.asyncIterator](): TaskStream<T>;
 }
 
-/** For a value that the first `next` of a generator does not ignore. */
+/** Makes the error for a value given to `next`, which only the first `next` of a generator ignores. */
 export function unwantedValue(value: unknown): CodedError {
   return new CodedError(
     'OPTION_INVALID',
@@ -34,24 +34,24 @@ export function unwantedValue(value: unknown): CodedError {
   );
 }
 
-/** Grants are sent for so many items at once: a frame for each would double the traffic. */
+/** Grants are sent for this many items at once: a frame for each would double the traffic. */
 const grantItems = streamLeadItems / 2;
 
-/** With which a generator that is to end did not come to its end. */
+/** Error codes with which a generator failed to end. */
 const endCodes = ['WORKER_EXITED', 'TASK_TIMED_OUT'] as const;
 
 interface StreamEnd {
   readonly error: unknown;
   readonly value: unknown;
   readonly isError: boolean;
-  /** Of the worker in which the error was thrown. */
+  /** Label of the worker in which the error was thrown. */
   readonly workerLabel?: string | undefined;
 }
 
 const noMore: StreamEnd = Object.freeze({ error: undefined, value: undefined, isError: false });
 
 export class StreamReader implements TaskStream<unknown> {
-  /** Where the caller awaited this stream. */
+  /** Place where the caller awaited this stream. */
   site: CallSite | undefined;
   readonly #grant: (items: number) => void;
   readonly #graceMs: number;
@@ -63,21 +63,21 @@ export class StreamReader implements TaskStream<unknown> {
   #readSinceGrant = 0;
   #hasBegun = false;
   #end: StreamEnd | undefined;
-  /** Of a reader that has left, and waits for the end of the generator. */
+  /** Set once a reader has left: settles with the end of the generator. */
   #left: Deferred<void> | undefined;
 
-  /** `grant(0)` tells the worker to stop; `graceMs` is how long a reader that leaves waits for that. */
+  /** `grant(0)` stops the worker; `graceMs` is the maximum wait of a reader that leaves. */
   constructor(grant: (items: number) => void, graceMs: number) {
     this.#grant = grant;
     this.#graceMs = graceMs;
   }
 
-  /** True: nobody takes what comes. */
+  /** True: the reader has left, and items are dropped. */
   get hasLeft(): boolean {
     return this.#left !== undefined;
   }
 
-  /** The pool's side: an item came. */
+  /** For the pool: an item came. */
   push(item: unknown): void {
     const reader = this.#readers.shift();
     if (reader === undefined) {
@@ -88,18 +88,18 @@ export class StreamReader implements TaskStream<unknown> {
     this.#countRead();
   }
 
-  /** The pool's side: the generator returned. */
+  /** For the pool: the generator returned. */
   finish(value: unknown): void {
     this.#settle({ error: undefined, value, isError: false });
   }
 
   /**
-   * The pool's side: the generator threw, or its worker ended (`workerLabel`), or the pool gave it up. `isOfEnd`: it
-   * threw as it was ended for a reader that has left.
+   * For the pool: the generator threw, its worker ended (`workerLabel`), or the pool gave it up. `isOfEnd`:
+   * it threw while it was ended for a reader that has left.
    */
   fail(error: unknown, workerLabel: string | undefined, isOfEnd: boolean): void {
     const end = { error, value: undefined, isError: true, workerLabel };
-    // What a generator threw as it ran ahead of a reader that has left would never have happened at home.
+    // Without a worker, a generator would not have run ahead of a reader that has left, nor thrown there.
     if (this.#left !== undefined && (isOfEnd || endCodes.some((code) => hasCode(error, code)))) {
       this.#left.reject(this.#joined(end));
     }
@@ -115,8 +115,8 @@ export class StreamReader implements TaskStream<unknown> {
   }
 
   /**
-   * The end for one reader. An error is told once, as by a generator; after it the stream is over. Stacks are
-   * joined here: the error may have come before it was known where the stream is awaited.
+   * Ends the stream for one reader. An error is delivered once, as by a generator; after it the stream is
+   * over. Stacks are joined here: the error may have come before it was known where the stream is awaited.
    */
   #takeEnd(): Promise<IteratorResult<unknown>> {
     const end = this.#end;
@@ -157,10 +157,10 @@ export class StreamReader implements TaskStream<unknown> {
   async return(value?: unknown): Promise<IteratorResult<unknown>> {
     const isOver = this.#end !== undefined;
     this.#items.length = 0;
-    if (!isOver) this.#settle(noMore); // those that read are answered
+    if (!isOver) this.#settle(noMore); // pending reads are answered
     this.#end = noMore;
     if (!isOver) await this.#leave();
-    else await this.#left?.promise.catch(() => {}); // the first that has left gets what it rejects with
+    else await this.#left?.promise.catch(() => {}); // the first reader that has left gets the rejection
     return { done: true, value };
   }
 

@@ -1,5 +1,5 @@
 // One call from its beginning to its settling. Hot: every call makes one, so all fields are set in the
-// constructor in one order, and what only some calls need (timer, listener) is `undefined` otherwise.
+// constructor in one order, and rarely used ones (timer, listener) are `undefined` otherwise.
 
 import type { Packed } from '../channels/index.js';
 import {
@@ -15,20 +15,23 @@ import { ChunkFailure } from './pinned.js';
 import type { StreamReader } from './stream.js';
 
 /**
- * waiting: in the queue · sent: handed to a worker · streaming: the caller has its stream, items follow
- * · settled: the caller has its answer, or was told that there is none.
+ * waiting: in the queue · sent: handed to a worker · streaming: the caller has its stream, items follow ·
+ * settled: the caller has its result or its error.
  */
 export type TaskState = 'waiting' | 'sent' | 'streaming' | 'settled';
 
-/** What the pool has learnt of a function: how long it runs. Shared by all its tasks. */
+/** Expected run time of a function. Shared by all its tasks. */
 export interface Estimate {
   /** Smoothed; `undefined` before the first answer. */
   runMs: number | undefined;
-  /** The last run was far above the rest. */
+  /** True: the last run was far above the rest. */
   wasOutlier: boolean;
 }
 
-/** Made in a timer or by another call. Aborts have the place of their signal's abort, as their cause. */
+/**
+ * Codes of errors that are made in a timer or by another call. Aborts have the stack of their signal's
+ * abort as cause.
+ */
 const madeForOne = ['TASK_TIMED_OUT', 'TASK_WAITED_TOO_LONG', 'POOL_CLOSED'] as const;
 
 export class Task implements Call {
@@ -43,19 +46,19 @@ export class Task implements Call {
   readonly packed: Packed | undefined;
   readonly isChunk: boolean;
   failedAt: number;
-  /** Of a chunk: the worker that answered. */
+  /** For a chunk: the worker that answered. */
   workerLabel: string | undefined;
   state: TaskState;
-  /** What its worker counts for it while it is there, in ms. */
+  /** Run time in the worker's `pendingMs` while the task is there, in ms. */
   countedMs: number;
   /** Order in which tasks were handed over. */
   sequence: number;
   queuedMs: number;
   retriesLeft: number;
-  /** Workers that ended while they loaded its modules. */
+  /** Number of workers that ended while they loaded its modules. */
   lostLoads: number;
   timer: NodeJS.Timeout | undefined;
-  /** Its time was over before it began, and it has got more once. */
+  /** True: its time was over before it began, and was extended once. */
   wasLate: boolean;
   onAbort: (() => void) | undefined;
 
@@ -94,7 +97,7 @@ export class Task implements Call {
     this.onAbort = undefined;
   }
 
-  /** Rejects with what came from a worker, or of its end, with the caller's frames below the worker's. */
+  /** Rejects with an error from a worker, or of its end, with the caller's frames below the worker's. */
   rejectFromWorker(error: unknown, workerLabel: string): void {
     if (this.isChunk) {
       this.reject(new ChunkFailure(error, this.failedAt, workerLabel));
@@ -106,7 +109,7 @@ export class Task implements Call {
     });
   }
 
-  /** Rejects with an error of the pool, with the caller's frames where it was made for this task alone. */
+  /** Rejects with an error of the pool, with the caller's frames if it was made for this task alone. */
   rejectHere(error: unknown): void {
     if (this.isChunk || !madeForOne.some((code) => hasCode(error, code))) {
       this.reject(error);
@@ -118,7 +121,7 @@ export class Task implements Call {
     });
   }
 
-  /** Resolves with a stream that knows where it was awaited: its error gets those frames. */
+  /** Resolves with a stream that keeps the place where it was awaited: its error gets those frames. */
   resolveWithStream(stream: StreamReader): void {
     settleWhereAwaited(this.resolve, (site) => {
       stream.site = site;
@@ -127,12 +130,13 @@ export class Task implements Call {
   }
 }
 
-/** A run that is so much longer than the others is doubted once. */
+/** A run longer by this factor is ignored once. */
 const outlierFactor = 8;
 
 /**
- * Learns from one run. Longer runs count at once for half, so that a slow task is noticed early; but a
- * single run far above the rest (a collection, a core taken away) counts only when another follows.
+ * Updates the estimate by one run. Longer runs count at once for half, so that a slow task is noticed
+ * early; but a single run far above the rest (a collection, a core taken away) counts only when another
+ * follows.
  */
 export function learn(estimate: Estimate, ranMs: number): void {
   const known = estimate.runMs;

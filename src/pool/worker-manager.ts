@@ -1,7 +1,7 @@
-// The workers of one pool: started as the load asks, replaced when they end, left to go when they are
-// idle, too old or too large. What they work on is the dispatcher's business.
+// The workers of one pool: started by load, replaced when they end, retired when idle, too old or too
+// large. Their tasks are the dispatcher's.
 //
-// A worker that ends before it did anything counts as a failed start: what follows is in starts.ts.
+// A worker that ends before it did anything counts as a failed start (starts.ts).
 // Long (over 400 lines), because growing, shrinking, resizing and replacing change one list of workers.
 
 import type { ChannelKind } from '../channels/index.js';
@@ -39,13 +39,16 @@ export interface WorkerManagerEvents
   extends Omit<WorkerEvents<Task>, 'onReady' | 'onRetire' | 'onExit'> {
   /** A worker can take tasks. */
   onReady(worker: TaskWorker): void;
-  /** A worker ended, with tasks that it had not answered. True when one of them had begun, or loaded. */
+  /**
+   * A worker ended, with tasks that it had not answered. Returns true when one of them had begun, or
+   * loaded.
+   */
   onExit(worker: TaskWorker, exit: WorkerExit, unanswered: Task[]): boolean;
-  /** After `onExit`, for a worker that ended by itself, or by an error that nothing caught, and not under a task. */
+  /** After `onExit`, for a worker that ended by itself or by an uncaught error, and not under a task. */
   onLost(worker: TaskWorker, exit: WorkerExit): void;
-  /** After `onExit`: what waits may be sent elsewhere, or ask for another worker. */
+  /** After `onExit`: waiting tasks may be sent elsewhere, or need another worker. */
   onExited(): void;
-  /** No worker starts: what waits is rejected with `error`, or where it is not `isLasting` tried again. */
+  /** No worker starts: waiting tasks are rejected with `error`, or unless `isLasting` tried again. */
   onGiveUp(error: CodedError, isLasting: boolean): void;
 }
 
@@ -55,15 +58,15 @@ export interface WorkerManagerOptions {
   readonly channel: ChannelKind;
   readonly setup: FunctionSnapshot | undefined;
   readonly events: WorkerManagerEvents;
-  /** Who finds workers for maps that run in workers. */
+  /** Finds workers for maps that run in workers. */
   readonly nested: NestedOwner;
   /** Tasks that wait for a worker. */
   readonly waitingTasks: () => number;
-  /** Where workers come from that others use as well; none: they are started here. */
+  /** Source of workers that other pools use as well; `undefined`: they are started here. */
   readonly shared: SharedWorkers | undefined;
 }
 
-/** Waits until so many workers are ready. */
+/** A caller that waits until `workers` workers are ready. */
 interface WarmWaiter {
   readonly workers: number;
   resolve(): void;
@@ -83,16 +86,16 @@ export class WorkerManager {
   readonly #shared: SharedWorkers | undefined;
   readonly #waitingTasks: () => number;
   readonly #starts: Starts;
-  /** Of workers that have ended. */
+  /** Sums over workers that have ended. */
   readonly #formerBytes = { sentBytes: 0, receivedBytes: 0 };
   readonly #condemned = new Set<TaskWorker>();
-  /** Which of the pool's places each worker has. */
+  /** The place of each worker in the pool (by-place.ts). */
   readonly #places = new Map<TaskWorker, number>();
   readonly #exitWaiters: (() => void)[] = [];
   readonly #warmWaiters: WarmWaiter[] = [];
-  /** How many workers there may be; `resize` changes it. */
+  /** Allowed number of workers; `resize` changes it. */
   #size: PoolSize;
-  /** Who waits for the end of a worker. */
+  /** Callbacks for the end of each worker. */
   readonly #leaving = new Map<TaskWorker, (() => void)[]>();
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
@@ -134,19 +137,19 @@ export class WorkerManager {
     return this.#starts.health;
   }
 
-  /** For messages. */
+  /** Reason for error messages. */
   get whyTasksWait(): string {
     if (this.#hasReadyWorker) return 'all workers are at work';
     const { reason } = this.#starts.health;
     return reason === undefined ? 'no worker is ready yet' : `no worker starts (${reason})`;
   }
 
-  /** Starts that had to wait, because others had failed. */
+  /** Starts that were delayed because others had failed. */
   get restarts(): number {
     return this.#starts.restarts;
   }
 
-  /** Of all workers, those that have ended among them. */
+  /** Sum over all workers, ended ones included. */
   bytes(which: 'sentBytes' | 'receivedBytes'): number {
     return this.workers.reduce((sum, worker) => sum + worker[which], this.#formerBytes[which]);
   }
@@ -173,43 +176,45 @@ export class WorkerManager {
     };
   }
 
-  /** Whether a worker has nothing to do right now. */
+  /** True: a worker has nothing to do right now. */
   get hasIdleWorker(): boolean {
     return this.workers.some(
       (worker) => worker.isOpen && worker.inFlight === 0 && !worker.isBusyElsewhere,
     );
   }
 
-  /** Tasks that workers which start now will take. */
+  /** Number of tasks that the starting workers will take. */
   get comingRoom(): number {
     const starting = this.workers.filter(({ state }) => state === 'starting').length;
     return starting * this.#options.concurrentTasksPerWorker;
   }
 
-  /** While no worker is ready: the starting one with the fewest offers that takes one more. */
+  /**
+   * The starting worker with the fewest offers that takes one more; `undefined` while a worker is ready.
+   */
   get offerable(): TaskWorker | undefined {
     if (this.#hasReadyWorker) return undefined;
     const starting = this.workers.filter(({ takesOffers }) => takesOffers);
     return starting.sort((a, b) => a.inFlight - b.inFlight)[0];
   }
 
-  /** Whether others use these workers, too. */
+  /** True: other pools use these workers, too. */
   get isShared(): boolean {
     return this.#shared !== undefined;
   }
 
-  /** Whether a worker works for others: nobody says when it is done. */
+  /** True: a worker works for another pool, which sends no notice when it is done. */
   get hasWorkerElsewhere(): boolean {
     return this.#shared !== undefined && this.workers.some((worker) => worker.isBusyElsewhere);
   }
 
-  /** Whether there will not be more workers than there are. */
+  /** True: no more workers will start. */
   get isComplete(): boolean {
     const ready = this.workers.filter(({ state }) => state === 'ready').length;
     return ready >= this.#size.maxWorkers;
   }
 
-  /** Starts what the load asks for, unless a delay after a failure runs. Cheap when there is nothing to do. */
+  /** Starts workers by load, unless a delay after a failure runs. Cheap when there is nothing to do. */
   grow(): void {
     if (this.#isClosing || this.#starts.isPausing) return;
     if (this.workers.length - this.#condemned.size >= this.#size.maxWorkers) return;
@@ -226,19 +231,19 @@ export class WorkerManager {
     }
   }
 
-  /** Throws where no call can be taken, on a cluster. */
+  /** Throws when no call can be taken; only on a cluster. */
   check(): void {
     this.#options.remote?.check();
   }
 
-  /** Starts workers until `count` are idle or on their way, though nothing waits for them. */
+  /** Starts workers until `count` are idle or starting, even if no task waits. */
   warm(count: number): void {
     this.#wantedIdle = count;
     this.grow();
     this.#wantedIdle = 0;
   }
 
-  /** A call is being prepared: while no worker is ready, one more may start beside that. Throws as `check`. */
+  /** Starts one more worker while a call is prepared and no worker is ready. Throws as `check`. */
   anticipate(): void {
     this.check();
     if (!this.#hasReadyWorker) this.warm(this.#waitingTasks() + 1);
@@ -248,7 +253,7 @@ export class WorkerManager {
     return this.#size.maxWorkers;
   }
 
-  /** Another size from now on: workers above it leave when they have answered what they have. */
+  /** Sets the size. Workers above it leave when they have answered their tasks. */
   resize(size: PoolSize): void {
     this.#size = size;
     const staying = this.workers.filter(({ isRetiring }) => !isRetiring);
@@ -261,13 +266,15 @@ export class WorkerManager {
     this.#watchIdle();
   }
 
-  /** As `grow`, also for who waits for workers: one that was counted upon has ended, or there may be more. */
+  /**
+   * Grows as `grow`, and for `warmUp` callers: an expected worker has ended, or more workers are allowed.
+   */
   #growAgain(): void {
     if (this.#warmWaiters.length > 0) this.warm(this.#wantedReady);
     else this.grow();
   }
 
-  /** Lets all present workers go; others start as the load asks. Resolves when the last has left. */
+  /** Retires all present workers; others start by load. Resolves when the last has left. */
   async recycle(): Promise<void> {
     const leaving = [...this.workers];
     for (const worker of leaving) this.#retire(worker);
@@ -282,13 +289,13 @@ export class WorkerManager {
   }
 
   /**
-   * Starts workers until `workers` are there, and resolves when they are ready. Rejects with `WORKER_START_FAILED`, or
-   * as `check`.
+   * Starts workers until `workers` exist, and resolves when they are ready. Rejects with
+   * `WORKER_START_FAILED`, or as `check`.
    */
   async warmUp(workers = Infinity): Promise<void> {
     this.check();
     if (this.#isReady(workers)) return;
-    // It waits before anything starts: a start may fail at once, and is repeated for who waits.
+    // Registered before anything starts: a start may fail at once, and is repeated while somebody waits.
     const ready = new Promise<void>((resolve, reject) => {
       this.#warmWaiters.push({ workers, resolve, reject });
     });
@@ -296,7 +303,7 @@ export class WorkerManager {
     await whileHeld(ready);
   }
 
-  /** How many workers are to be there for all that wait for them. */
+  /** Largest number of workers that a `warmUp` call waits for. */
   get #wantedReady(): number {
     const largest = Math.max(...this.#warmWaiters.map(({ workers }) => workers));
     return Math.min(largest, this.#size.maxWorkers);
@@ -405,19 +412,19 @@ export class WorkerManager {
     else if (worker.inFlight === 0) this.#watchIdle();
   }
 
-  /** An offer to it was withdrawn. */
+  /** Closes a retiring worker after an offer to it was withdrawn. */
   released(worker: TaskWorker): void {
     if (worker.isRetiring && worker.inFlight === 0) worker.close();
   }
 
-  /** It will be killed, and others may take its place now. */
+  /** Excludes a worker that will be killed, so that another may take its place now. */
   condemn(worker: TaskWorker): void {
     worker.isRetiring = true;
     this.#condemned.add(worker);
     this.grow();
   }
 
-  /** It gets no more tasks, and leaves when it has answered those it has. */
+  /** Gives the worker no more tasks; it leaves when it has answered those it has. */
   #retire(worker: TaskWorker): void {
     worker.isRetiring = true;
     if (worker.inFlight === 0) worker.close();
@@ -457,7 +464,7 @@ export class WorkerManager {
     if (this.workers.length === 0) for (const resolve of this.#exitWaiters.splice(0)) resolve();
     if (!this.#isClosing) {
       const failure = hadBegun ? undefined : (startFailure ?? idleEnd(worker, exit));
-      // Before anything asks for another worker: its start has to wait.
+      // Before anything requests another worker: its start has to wait.
       if (failure !== undefined) this.#starts.failed(failure, worker);
       else if (!worker.leavesWithProgram) this.#growAgain();
     }
@@ -466,7 +473,7 @@ export class WorkerManager {
 
   #watchIdle(): void {
     if (this.#idleTimer !== undefined || this.workers.length <= this.#size.minWorkers) return;
-    if (this.#isClosing || this.#warmWaiters.length > 0) return; // warm() waits for all to be ready at a time
+    if (this.#isClosing || this.#warmWaiters.length > 0) return; // warmUp() waits until all are ready at once
     const idle = new Map(this.#idleWorkers().map((worker) => [worker, worker.lastUsed]));
     this.#idleTimer = startTimer(this.#options.idleTimeMs, () => {
       this.#idleTimer = undefined;
@@ -480,9 +487,10 @@ export class WorkerManager {
   }
 
   /**
-   * Lets one worker go that has been idle all the time, the one that was used longest ago; looks again while there
-   * are more. All of them in a context of node:vm: each file of a test runner leaves a pool behind. `before`: those
-   * that were idle when that time began, and when they had been used. No clock is read for each task.
+   * Retires one worker that has been idle all the time, the least recently used; checks again while there
+   * are more. All of them in a context of node:vm: each file of a test runner leaves a pool behind.
+   * `before`: the idle workers at the start of that time, and their `lastUsed`. No clock is read for each
+   * task.
    */
   #shrink(before: ReadonlyMap<TaskWorker, number>): void {
     if (this.#isClosing || workersToStop(this.#load()) === 0) return;
@@ -493,7 +501,7 @@ export class WorkerManager {
     this.#watchIdle();
   }
 
-  /** Starts nothing more and asks every worker to leave; resolves when the last has left. */
+  /** Starts nothing more and closes every worker; resolves when the last has left. */
   async stop(how: 'close' | 'kill'): Promise<void> {
     this.#isClosing = true;
     clearTimeout(this.#idleTimer);
