@@ -1,6 +1,6 @@
-// Which runner a map gets: what was asked for by name, the pool that was given, or that of `run`. The
-// caller's own process is never chosen by itself, however little the items take: a mapper that loops
-// for ever or ends its process must not take the program along.
+// Chooses the runner of a map: the one that was named, the given pool, or that of `run`. The caller's own
+// process is never chosen automatically, however short the items are: a mapper that loops for ever or ends
+// its process must not take the program along.
 
 import type { AnyFunction } from '../context/index.js';
 import { type Pool, poolFor } from '../pool/index.js';
@@ -9,7 +9,10 @@ import type { FilledMapOptions } from './options.js';
 import { RelayRunner } from './relay.js';
 import { type ChunkRunner, InlineRunner, PoolRunner } from './runner.js';
 
-/** Throws `TRANSFER_…` when `mapper` cannot travel, `CHANNEL_UNAVAILABLE`, `POOL_CLOSED`. */
+/**
+ * Returns the runner. Throws `TRANSFER_…` when `mapper` cannot travel, `CHANNEL_UNAVAILABLE`,
+ * `POOL_CLOSED`.
+ */
 export function chooseRunner(mapper: AnyFunction, options: FilledMapOptions): ChunkRunner {
   const { channel } = options;
   if (channel === 'inline') return new InlineRunner(mapper, 'asked for');

@@ -1,25 +1,25 @@
-// How many items go to a worker at a time. Pure.
+// Decides how many items go to a worker at a time. Pure.
 //
-// Each chunk costs a message both ways, so tiny items travel in crowds: as many as take `minTargetMs`.
-// A chunk is as long as its longest wait, so near the end of a known input chunks shrink: each takes no
-// more than its share of what is left, halved, and no worker is last alone (guided self-scheduling,
-// Polychronopoulos and Kuck 1987). How long items take is measured from chunk to chunk, and a guess
-// that was wrong costs no more than the chunk's budget (worker/chunk.ts).
+// Each chunk costs a message both ways, so tiny items travel together: as many as take `minTargetMs`. A
+// chunk delays its first result until its last item, so near the end of a known input chunks shrink: each
+// takes at most its share of the rest, halved, and no worker is last alone (guided self-scheduling,
+// Polychronopoulos and Kuck 1987). Item times are measured from chunk to chunk, and a wrong guess costs no
+// more than the chunk's budget (worker/chunk.ts).
 // Figures: bench/cases/map-skewed.js. Not here: sending (map.ts), what a chunk is made of (source.ts).
 
-/** What was learnt of a map's items so far. */
+/** Measured cost of a map's items so far. */
 export interface ItemCost {
-  /** In the worker, the mean in ms; `undefined` before the first answer. */
+  /** Mean run time in the worker, in ms; `undefined` before the first answer. */
   readonly runMs: number | undefined;
-  /** The mean of a fast chunk: where items differ much, most are far below the mean of all. */
+  /** Mean run time in a fast chunk: where items differ much, most are far below the mean of all. */
   readonly fastMs: number;
-  /** In this thread, to write one more into a frame, in ms. */
+  /** Time in this thread to write one more item into a frame, in ms. */
   readonly sendMs: number;
-  /** What sending a chunk takes whatever is in it, in ms: the least that any took. */
+  /** Fixed time to send a chunk, in ms: the minimum over all chunks. */
   readonly frameMs: number;
-  /** The size of the largest chunk. */
+  /** Size of the largest chunk. */
   readonly maxItems: number;
-  /** What the two means are made of: sums over the chunks, where each counts less with every new one. */
+  /** Sums behind the two means: each chunk counts less with every new one. */
   readonly ran: CostSum;
   readonly sent: CostSum;
 }
@@ -31,18 +31,18 @@ interface CostSum {
 
 export interface ChunkLimits {
   readonly workers: number;
-  /** How long a chunk should take, in ms. */
+  /** Target run time of a chunk, in ms. */
   readonly targetMs: number;
-  /** Items that are still to go; `undefined`: nobody knows. */
+  /** Items that are still to go; `undefined`: unknown. */
   readonly remainingItems: number | undefined;
 }
 
-/** Less than so many times what an item costs to be sent, and mapping it inline would be cheaper. */
+/** Minimum ratio of run time to send time; below it, mapping inline would be cheaper. */
 const worthSending = 1.5;
-/** Chunks of fewer items say little about what one of them costs. */
+/** Chunks of fewer items give no reliable cost of one item. */
 const significantItems = 64;
 
-/** Whether this thread spends more on sending an item than on mapping it. */
+/** True: this thread spends more on sending an item than on mapping it. */
 export function isCheaperHere({ runMs, sendMs, maxItems }: ItemCost): boolean {
   return runMs !== undefined && maxItems >= significantItems && runMs < sendMs * worthSending;
 }
@@ -60,38 +60,37 @@ export const unknownCost: ItemCost = Object.freeze({
 });
 
 /**
- * A chunk takes about so long in its worker. Each costs this thread the same, however long it is: some
- * 0.3 ms where it has slept meanwhile, because nothing of it is in a cache any more, and the cores on
- * which that runs are the workers' (bench/cases/scaling.js). Another chunk lies ahead of it, so this
- * thread may be so late with the next.
+ * Target run time of a chunk. Each chunk costs this thread the same, however long it is: some 0.3 ms after
+ * a sleep, because its caches are cold, on cores that belong to the workers (bench/cases/scaling.js).
+ * Another chunk lies ahead of it, so this thread may be late with the next by the same time.
  */
 const minTargetMs = 20;
-/** With many workers this thread would be late with the next chunk: it gets so long for each of them. */
+/** Minimum target for each worker: with many workers this thread would be late with the next chunk. */
 const targetMsPerWorker = 0.2;
-/** No shorter than this near the end: the message costs as much. */
+/** Minimum run time of a chunk near the end: the message costs as much. */
 const minChunkMs = 0.2;
-/** This thread writes no longer at a time: its event loop waits. */
+/** Maximum time of this thread to write a chunk: its event loop waits. */
 const maxSendMs = 1;
-/** A first guess may be far off, so chunks grow by this at a time. */
+/** A first guess may be far off, so chunks grow by this factor at a time. */
 const growth = 4;
-/** How many chunks each worker should still get of what is left. */
+/** Number of chunks that each worker should still get from the rest. */
 const sharesPerWorker = 2;
-/** A chunk whose items take longer than expected gives back the rest after so many targets. */
+/** A chunk whose items take longer than expected returns the rest after this many targets. */
 const budgetTargets = 1.5;
-/** Items that may come back unmapped are sent for no more than this part of a chunk's time. */
+/** Maximum share of a chunk's time for sending items that may come back unmapped. */
 const spareShare = 0.1;
 
-/** How long a chunk should take, in ms. */
+/** Returns the target run time of a chunk, in ms. */
 export function chunkTargetMs(workers: number): number {
   return Math.max(minTargetMs, workers * targetMsPerWorker);
 }
 
-/** When a chunk that should take so long gives back what it has not begun, in ms. */
+/** Returns the time after which a chunk returns the items it has not begun, in ms. */
 export function chunkBudgetMs(targetMs: number): number {
   return budgetTargets * targetMs;
 }
 
-/** How many items the next chunk should have: at least 1, at most what remains. */
+/** Returns the number of items of the next chunk: at least 1, at most the rest. */
 export function chunkItems(
   cost: ItemCost,
   { workers, targetMs, remainingItems }: ChunkLimits,
@@ -111,15 +110,15 @@ export function chunkItems(
 }
 
 /**
- * So many that a worker has enough to do even if they are all fast; what it does not get to comes back.
- * But where sending costs, only as many as it needs on average.
+ * Returns enough items for a worker even if they are all fast; those it does not reach come back. Where
+ * sending is expensive, only as many as it needs on average.
  */
 function itemsFor({ runMs = 0, fastMs, sendMs }: ItemCost, targetMs: number): number {
   const affordable = (targetMs * spareShare) / sendMs;
   return Math.max(targetMs / runMs, Math.min(targetMs / fastMs, affordable));
 }
 
-/** Learns from a chunk of `items`. `sentMs` is `undefined` where nothing was sent. */
+/** Updates the cost by a chunk of `items`. `sentMs` is `undefined` where nothing was sent. */
 export function learnCost(
   cost: ItemCost,
   items: number,
@@ -141,11 +140,11 @@ export function learnCost(
   };
 }
 
-/** How fast the fastest chunk is forgotten. */
+/** Factor by which the time of the fastest chunk decays. */
 const slowing = 1.2;
-/** What an older chunk still counts when a new one comes. */
+/** Weight of the older chunks when a new one comes. */
 const memory = 0.7;
-/** No item takes less: the clock does not see it. */
+/** Lower bound for an item: the clock cannot measure less. */
 const minItemMs = 1e-6;
 
 function add(sum: CostSum, items: number, ms: number): CostSum {

@@ -1,20 +1,20 @@
-// What becomes of results that are wanted all at once: each collector takes those of one piece after
-// the other, in the order in which they come, and has the whole at the end.
+// Collectors for results that are wanted all at once: each takes those of one piece after the other, in the
+// order in which they come, and returns the whole at the end.
 
 import type { Cells, Chunk } from '../worker/index.js';
 import { indexAt, type Piece } from './source.js';
 import { isTypedArray } from './typed.js';
 
 export interface Collector<R> {
-  /** What chunks answer with. */
+  /** Kind of answer that chunks give. */
   readonly output: Chunk['output'];
-  /** Takes what came of the first `count` items of `piece`. */
+  /** Takes the results of the first `count` items of `piece`. */
   readonly accept: (piece: Piece, count: number, value: unknown) => void;
-  /** When everything has come. */
+  /** Returns the whole, when everything has come. */
   readonly result: () => R;
 }
 
-/** Results at the places of their items: holes stay holes. */
+/** Collects results at the places of their items: holes stay holes. */
 export function inOrder(output: 'list' | 'settled', length: number): Collector<unknown[]> {
   const results = new Array<unknown>(length);
   return {
@@ -27,7 +27,7 @@ export function inOrder(output: 'list' | 'settled', length: number): Collector<u
   };
 }
 
-/** Results as they come. */
+/** Collects results as they come. */
 export function asTheyCome(output: 'list' | 'settled'): Collector<unknown[]> {
   const results: unknown[] = [];
   return {
@@ -39,7 +39,7 @@ export function asTheyCome(output: 'list' | 'settled'): Collector<unknown[]> {
   };
 }
 
-/** Results in `into`, where workers have put them already unless they share no memory with us. */
+/** Collects results in `into`. Workers that share memory with us have already written them there. */
 export function filling<T extends Cells>(into: T): Collector<T> {
   return {
     output: 'fill',
@@ -52,7 +52,7 @@ export function filling<T extends Cells>(into: T): Collector<T> {
   };
 }
 
-/** The items themselves that the mapper said yes to, in order; `isOrdered` false: as they come. */
+/** Collects the items for which the mapper returned true, in order; `isOrdered` false: as they come. */
 export function keeping(isOrdered: boolean): Collector<unknown[]> {
   const pieces: { position: number; items: unknown[] }[] = [];
   return {

@@ -1,13 +1,13 @@
 // One map from its beginning to its end: takes pieces from its source while workers have room for them,
-// sends each as a chunk, and hands the results on. Knows nothing of who wants the results (collect.ts,
-// stream.ts) and of where chunks run (runner.ts).
+// sends each as a chunk, and passes the results on. Independent of the reader of the results (collect.ts,
+// stream.ts) and of the place where chunks run (runner.ts).
 //
 //   source → piece → chunk in a worker → results accepted
-//              ↑__________|  the part that the worker did not get to
+//              ↑__________|  the part that the worker did not reach
 //
-// The first failure ends it: chunks in flight are aborted, the source is closed, and whoever waits
-// hears. Who reads a stream in order first gets all results from before the item that failed: the chunks of
-// those go on. With `settled` a failure is the outcome of its items, and the map goes on.
+// The first failure ends it: chunks in flight are aborted, the source is closed, and the map is rejected. A
+// stream in order first delivers all results from before the failed item, so their chunks go on. With
+// `settled` a failure is the outcome of its items, and the map goes on.
 
 import type { CallSite } from '../context/index.js';
 import { hasCode } from '../errors.js';
@@ -33,34 +33,34 @@ export interface MapParts {
   readonly source: Source;
   readonly runner: ChunkRunner;
   readonly output: Chunk['output'];
-  /** As in a chunk; for other outputs than `fill` anything. */
+  /** As in a chunk; unused for outputs other than `fill`. */
   readonly into: Cells | string;
-  /** The items are in memory that workers see: chunks name it and their range of it. */
+  /** True: the items are in memory that workers see; chunks name it and their range of it. */
   readonly isInPlace: boolean;
   readonly kind: ItemKind;
   readonly options: FilledMapOptions;
-  /** Where the map was called. */
+  /** Call site of the map. */
   readonly site: CallSite;
-  /** Takes what the mapper made of the first `count` items of `piece`. */
+  /** Takes the results of the first `count` items of `piece`. */
   readonly accept: (piece: Piece, count: number, value: unknown) => void;
-  /** Items whose results were taken; `undefined`: all that were accepted. */
+  /** Number of items whose results were taken; `undefined`: all that were accepted. */
   readonly deliveredItems: (() => number) | undefined;
-  /** Somebody else closes the runner. */
+  /** True: another owner closes the runner. */
   readonly keepsRunner: boolean;
 }
 
-/** A chunk admits to no more, in ms, so that its pool sends the next one ahead (pool/schedule.ts). */
+/** Maximum stated run time of a chunk, in ms: its pool sends the next one ahead (pool/schedule.ts). */
 const maxExpectedMs = 2.4;
 
 type MapState = 'running' | 'done' | 'failed';
 
-/** Between two calls of `onProgress`, in ms. */
+/** Minimum time between two calls of `onProgress`, in ms. */
 const progressEveryMs = 50;
-/** Pieces in flight or read ahead, in chunks for each worker, where `lead` says nothing. */
+/** Pieces in flight or read ahead, in chunks for each worker, when `lead` is `auto`. */
 const leadChunks = 4;
 
 export class MapRun {
-  /** Settles when nothing more comes; rejects with what ended the map. */
+  /** Settles when nothing more comes; rejects with the error that ended the map. */
   readonly finished: Promise<void>;
   readonly #parts: MapParts;
   readonly #controller = new AbortController();
@@ -71,7 +71,7 @@ export class MapRun {
   #state: MapState = 'running';
   #cost: ItemCost;
   readonly #inFlight = new Set<Piece>();
-  /** More do not fit into the pool's queue. */
+  /** Limit found when the pool's queue was full. */
   #maxInFlight = Infinity;
   #takenItems = 0;
   #doneItems = 0;
@@ -81,7 +81,7 @@ export class MapRun {
   #reportedMs = 0;
   #isPumping = false;
   #sourceFailure: { readonly error: unknown } | undefined;
-  /** Of a stream in order: the first item that failed, while those before it are under way. */
+  /** First failed item of a stream in order, while those before it are under way. */
   #failure: { readonly position: number; readonly error: unknown } | undefined;
 
   constructor(parts: MapParts) {
@@ -91,7 +91,7 @@ export class MapRun {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.finished.catch(() => {}); // whoever waits for it hears; a stream may have been left
+    this.finished.catch(() => {}); // handled by those who await it; a stream may have been left
     const { signal } = parts.options;
     if (signal !== undefined) watchAbort(signal, this.#onAbort);
   }
@@ -101,7 +101,7 @@ export class MapRun {
     if (signal !== undefined) this.fail(abortError(signal));
   };
 
-  /** Sends what there is room for. */
+  /** Sends as many pieces as there is room for. */
   readonly pump = (): void => {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -137,7 +137,7 @@ export class MapRun {
     else this.#end('failed', this.#sourceFailure.error);
   }
 
-  /** The source threw. Who reads a stream gets the results of what came before; else all is over. */
+  /** Ends the map because the source threw. A stream first delivers the results from before that. */
   failAfterItems(error: unknown): void {
     if (!this.#isStream) this.fail(error);
     this.#sourceFailure ??= { error };
@@ -148,7 +148,7 @@ export class MapRun {
     return this.#parts.deliveredItems !== undefined;
   }
 
-  /** The item of this position failed. A stream in order ends with it, any other map at once. */
+  /** Ends the map for a failed item: a stream in order after the items before it, others at once. */
   #failAt(position: number, error: unknown): void {
     if (!this.#isStream || !this.#parts.options.ordered) {
       this.fail(error);
@@ -181,7 +181,7 @@ export class MapRun {
     return piece;
   }
 
-  /** Not what comes after the item that failed. */
+  /** Excludes pieces after the failed item. */
   #nextReturned(): Piece | undefined {
     const { position: end = Infinity } = this.#failure ?? {};
     let piece = this.#returned.shift();
@@ -194,7 +194,7 @@ export class MapRun {
     const { chunkItems: fixedItems, leadItems = Infinity } = options;
     const workers = runner.workers;
     const returned = this.#returned.reduce((sum, { count }) => sum + count, 0);
-    // Of an input that has ended only what came back is left, however little it told before.
+    // When the input has ended, only returned pieces are left, even for an input without a known length.
     const remainingItems = source.isDone ? 0 : source.remainingItems;
     const wanted =
       fixedItems ??
@@ -210,7 +210,7 @@ export class MapRun {
     return chunkTargetMs(this.#parts.runner.workers);
   }
 
-  /** How many items may be taken and not delivered. */
+  /** Maximum number of items that may be taken and not delivered. */
   get #leadItems(): number {
     const { options, runner } = this.#parts;
     if (options.leadItems !== undefined) return options.leadItems;
@@ -221,7 +221,7 @@ export class MapRun {
     return this.#takenItems - (this.#parts.deliveredItems?.() ?? this.#doneItems);
   }
 
-  /** For a source that reads by itself: whether one more item may wait there. */
+  /** For a source that reads by itself: true when one more item may wait there. */
   mayRead(buffered: number): boolean {
     const isRead = this.#state === 'running' && this.#failure === undefined;
     return isRead && this.#undelivered + buffered < this.#leadItems;
@@ -316,7 +316,7 @@ export class MapRun {
     this.#acceptAll(lost, lost.count, new Array(lost.count).fill(outcome));
   }
 
-  /** Nobody began the chunk, and there will be room: for a full queue when one in flight has ended. */
+  /** True: the chunk was not begun, and there will be room, after a full queue when one has ended. */
   #mayTryLater({ error, at, workerLabel }: ChunkFailure): boolean {
     if (error === notBegun) return true;
     const isOfPool = at < 0 && workerLabel === undefined;
@@ -350,12 +350,12 @@ export class MapRun {
     options.onProgress({ doneItems: this.#doneItems, totalItems: source.totalItems });
   }
 
-  /** Ends the map with `error`: what runs is aborted, whoever waits for the map hears. */
+  /** Ends the map with `error`: running chunks are aborted, the map is rejected. */
   fail(error: unknown): void {
     if (this.#state === 'running') this.#end('failed', error);
   }
 
-  /** Ends the map because nobody wants its results any more. */
+  /** Ends the map because its results are no longer needed. */
   cancel(): void {
     if (this.#state === 'running') this.#end('done');
   }

@@ -1,4 +1,4 @@
-// What a map may be told: the types, the defaults, and the one function that checks what came.
+// Options of a map: the types, the defaults, and the one function that checks them.
 
 import {
   abortSignal,
@@ -27,13 +27,13 @@ export type TypedArray =
   | BigUint64Array;
 
 export interface MapProgress {
-  /** Items that are mapped. */
+  /** Number of mapped items. */
   readonly doneItems: number;
-  /** All items, where the input knows: not of iterables. */
+  /** Number of all items, if the input has a length; not for iterables. */
   readonly totalItems: number | undefined;
 }
 
-/** How the items get to where they are mapped; `inline`: one by one in this process, on this core. */
+/** Way of the items to their mapper; `inline`: one by one in this process, on this core. */
 export type MapChannel = 'auto' | 'shm' | 'socket' | 'memory' | 'inline';
 
 export interface MapOptions {
@@ -44,32 +44,35 @@ export interface MapOptions {
   /** Results in the order of the items (default), or first come, first served. */
   readonly ordered?: boolean | undefined;
   /**
-   * Items that travel together, fewer where `lead` allows no more. `auto` (default): by how long they
-   * take. A chunk that a worker has begun is mapped to its end, unless its mapper is async.
+   * Items that travel together, fewer where `lead` allows no more. `auto` (default): by their run time. A
+   * chunk that a worker has begun is mapped to its end, unless its mapper is async.
    */
   readonly chunk?: number | 'auto' | undefined;
-  /** Items read ahead of the results that were taken. `auto` (default): what keeps the workers busy. */
+  /**
+   * Maximum number of items read ahead of the results that were taken. `auto` (default): enough to keep the
+   * workers busy.
+   */
   readonly lead?: number | 'auto' | undefined;
   /** Ends the map: it rejects with `ABORTED`, the input is closed, the workers are free. */
   readonly signal?: AbortSignal | undefined;
   /** An outcome for each item, as of `Promise.allSettled`, instead of ending at the first failure. */
   readonly settled?: boolean | undefined;
   /**
-   * How often the items of a chunk are mapped again when their worker ends under them. Default 0. A map
-   * in place copies all items for it.
+   * Number of times that the items of a chunk are mapped again when their worker ends under them. Default
+   * 0. A map in place copies all items for it.
    */
   readonly retry?: number | undefined;
   /** Higher first, among all that the pool has to do. Default 0. */
   readonly priority?: number | undefined;
-  /** Called now and then while the map runs, and once at its end. */
+  /** Called repeatedly while the map runs, and once at its end. */
   readonly onProgress?: ((progress: MapProgress) => void) | undefined;
 }
 
-/** Of a map over a typed array. */
+/** Options of a map over a typed array. */
 export interface FillOptions extends MapOptions {
   /**
-   * Where the results go: as long as the items, and either the items themselves (to map in place) or
-   * memory apart from theirs, else `OPTION_INVALID`. What fails leaves it partly written. Default: a new
+   * Destination of the results: as long as the items, and either the items themselves (to map in place) or
+   * memory apart from theirs, else `OPTION_INVALID`. A failed map leaves it partly written. Default: a new
    * array of their class, in shared memory.
    */
   readonly into?: TypedArray | undefined;
@@ -79,9 +82,9 @@ export interface FilledMapOptions {
   readonly pool: Pool | undefined;
   readonly channel: MapChannel;
   readonly ordered: boolean;
-  /** `undefined`: by how long they take. */
+  /** `undefined`: by run time. */
   readonly chunkItems: number | undefined;
-  /** `undefined`: what keeps the workers busy. */
+  /** `undefined`: enough to keep the workers busy. */
   readonly leadItems: number | undefined;
   readonly signal: AbortSignal | undefined;
   readonly settled: boolean;
@@ -107,7 +110,7 @@ const optionNames: ReadonlySet<string> = new Set([
 
 const maxItems = 2 ** 31 - 1;
 
-/** Checks what the user gave and fills in the defaults. Throws `OPTION_INVALID`. */
+/** Checks the user's options and fills in the defaults. Throws `OPTION_INVALID`. */
 export function fillMapOptions(options: FillOptions = {}, isOverArray = false): FilledMapOptions {
   const given = ownOptions('the options of a map', options, optionNames);
   const { pool, chunk = 'auto', lead = 'auto', onProgress, into } = given;

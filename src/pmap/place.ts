@@ -1,25 +1,25 @@
-// How messages name the items of a piece, and which of them an error is told.
+// Names the items of a piece in messages, and the item of an error.
 
 import { pairAt } from '../worker/index.js';
 import type { Place } from './failure.js';
 import { indexAt, type Piece } from './source.js';
 
-/** What the items of a map are. */
+/** Kind of the items of a map. */
 export interface ItemKind {
-  /** Pairs of so many items; `undefined`: items. */
+  /** For pairs: the number of items that make them; `undefined`: the items are no pairs. */
   readonly pairsOf: number | undefined;
-  /** False where what fails is no item of the map's input. */
+  /** False: failures belong to no item of the map's input. */
   readonly isOfItems: boolean;
-  /** What messages call the mapper. */
+  /** Name of the mapper in messages. */
   readonly name: string;
 }
 
-/** The whole piece, and what is done with it. */
+/** Names the whole piece, and its mapper. */
 export function nameOf(kind: ItemKind, piece: Piece): string {
   return `${placesOf(kind, piece)} of ${kind.name}`;
 }
 
-/** Item `at` of a piece that failed; -1: no single one. */
+/** Names item `at` of a piece that failed; -1: no single one. */
 export function placeOf(kind: ItemKind, piece: Piece, at: number): Place {
   if (!kind.isOfItems) return { index: undefined, name: kind.name };
   if (at < 0 && piece.count > 1) return { index: undefined, name: placesOf(kind, piece) };

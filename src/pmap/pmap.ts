@@ -1,5 +1,5 @@
-// The parallel map as its users call it. Everything that is checked, captured and pinned of a call
-// happens at the call (prepare.ts); from then on a `MapRun` works (map.ts).
+// The calls of the parallel map. A call is checked, captured and pinned at the call (prepare.ts); from then
+// on a `MapRun` works (map.ts).
 
 import { type AnyFunction, captureSite } from '../context/index.js';
 import { CodedError } from '../errors.js';
@@ -24,21 +24,20 @@ import type { MapStats } from './stats.js';
 import { ResultQueue, readResults } from './stream.js';
 import { arrayLike, isTypedArray } from './typed.js';
 
-/** The results of a map one by one, which can be asked how it goes. */
+/** Results of a map one by one, with statistics. */
 export interface MapStream<R> extends AsyncIterableIterator<R> {
   stats(): MapStats;
 }
 
 /**
  * Calls `fn(item, index)` for every item in the workers of a pool and resolves with the results, in the
- * order of the items: `map`, on every core. `fn` sees what it captured as it was at the call. Items
- * come from an array (holes stay holes), an iterable or async iterable, or a typed array: then the
- * result is a typed array too, in shared memory, and of a `shared()` one nothing is copied.
+ * order of the items: `map`, on every core. `fn` sees its captures as they were at the call. Items come
+ * from an array (holes stay holes), an iterable or async iterable, or a typed array: then the result is a
+ * typed array too, in shared memory, and of a `shared()` one nothing is copied.
  *
- * The first failure ends the map, which rejects with what `fn` threw; its `itemIndex` says for which
- * item. Rejects also with `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `TRANSFER_…`, `ABORTED`,
- * `WORKER_EXITED` (with the items that were lost), `POOL_QUEUE_FULL` (where others filled the queue),
- * `POOL_CLOSED`.
+ * The first failure ends the map, which rejects with what `fn` threw; its `itemIndex` is the index of the
+ * item. Rejects also with `OPTION_INVALID`, `TASK_NOT_FUNCTION`, `TRANSFER_…`, `ABORTED`, `WORKER_EXITED`
+ * (with the items that were lost), `POOL_QUEUE_FULL` (when other calls filled the queue), `POOL_CLOSED`.
  */
 export function pmap<T extends TypedArray>(
   items: T,
@@ -56,7 +55,7 @@ export function pmap<T, R>(
   options: MapOptions & { readonly settled: true },
 ): MapPromise<PromiseSettledResult<Awaited<R>>[]>;
 export function pmap<T, R>(
-  // No typed array: its map gives another one, never a list.
+  // A typed array is excluded: its map returns a typed array, never a list.
   items: (Iterable<T> | AsyncIterable<T>) & { readonly BYTES_PER_ELEMENT?: never },
   fn: (item: T, index: number) => R,
   options?: MapOptions,
@@ -86,10 +85,10 @@ export function pmap(
 }
 
 /**
- * The results one by one, in order or (`ordered: false`) as they come. Items are read no further ahead
- * of the reader than `lead`, and nothing begins before the first is asked for. Leaving the loop closes
- * the input and frees the workers. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`, in order
- * after the results of all items before the one that failed.
+ * Returns the results one by one, in order or (`ordered: false`) as they come. Items are read at most
+ * `lead` ahead of the reader, and nothing begins before the first result is requested. Leaving the loop
+ * closes the input and frees the workers. Throws `OPTION_INVALID`, `TASK_NOT_FUNCTION`; fails like `pmap`,
+ * in order after the results of all items before the one that failed.
  */
 pmap.stream = stream;
 
@@ -123,7 +122,7 @@ function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStr
   const leave = results.return.bind(results);
   return Object.assign(results, {
     stats: () => prepared?.stats() ?? statsOfNone,
-    // A generator that waits hears of this only when it goes on: the run must end first.
+    // A waiting generator handles this only when it goes on, so the run must end first.
     return: () => {
       prepared?.run.cancel();
       return leave();
@@ -132,8 +131,8 @@ function stream(items: unknown, mapper: AnyFunction, given?: MapOptions): MapStr
 }
 
 /**
- * The items for which `predicate(item, index)` returned something true, in their order: `filter`, on
- * every core. They are the caller's own; of a typed array a new one with the same class. Fails like `pmap`.
+ * Resolves with the items for which `predicate(item, index)` is truthy, in their order: `filter`, on every
+ * core. They are the caller's own; of a typed array a new one with the same class. Fails like `pmap`.
  */
 pmap.filter = filter;
 

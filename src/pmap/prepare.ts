@@ -1,5 +1,5 @@
-// From a call to a run: which source the items make, where they will be mapped, and what collects the
-// results. Nothing is sent here, and what throws leaves nothing pinned or open behind.
+// Prepares a run for a call: the source of the items, the runner, and the collector of the results. Nothing
+// is sent here, and a call that throws leaves nothing pinned or open behind.
 
 import type { AnyFunction, CallSite } from '../context/index.js';
 import { abortError, functionName, invalid, notFunction, ownOf } from '../internal/index.js';
@@ -21,7 +21,7 @@ import {
 import type { MapStats } from './stats.js';
 import { classNameOf, copyOf, isShared, isTypedArray, sharedLike } from './typed.js';
 
-/** The promise of a map's results, which can be asked how it goes. */
+/** Promise of a map's results, with statistics. */
 export interface MapPromise<R> extends Promise<R> {
   stats(): MapStats;
 }
@@ -39,21 +39,21 @@ export interface Request {
   readonly site: CallSite;
 }
 
-/** How the chunks of a map look. */
+/** Form of the chunks of a map. */
 export interface Shape {
   readonly name: string;
-  /** Chunks hold pairs of so many items. Default: items. */
+  /** For pairs: the number of items that make them. Default: the items are no pairs. */
   readonly pairsOf?: number;
   readonly into?: Cells | string;
   readonly isInPlace?: boolean;
   readonly deliveredItems?: () => number;
-  /** False where what fails is no item of the map's input. Default true. */
+  /** False: failures belong to no item of the map's input. Default true. */
   readonly isOfItems?: boolean;
-  /** Who prepared the run closes its runner. Default false. */
+  /** True: the caller that prepared the run closes its runner. Default false. */
   readonly keepsRunner?: boolean;
 }
 
-/** Of a map that failed before it began. */
+/** Statistics of a map that failed before it began. */
 export const statsOfNone: MapStats = Object.freeze({
   channel: 'inline',
   why: 'it did not begin',
@@ -67,7 +67,7 @@ export const statsOfNone: MapStats = Object.freeze({
   elapsedMs: 0,
 });
 
-/** Begins what `prepareRun` prepares, at once, and promises its result. */
+/** Starts the run that `prepareRun` prepares, at once, and promises its result. */
 export function settle<R>(mapper: AnyFunction, prepareRun: () => Prepared<R>): MapPromise<R> {
   let prepared: Prepared<R> | undefined;
   const work = async (): Promise<R> => {
@@ -90,7 +90,7 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Throws `OPTION_INVALID` for what cannot be mapped, `TASK_NOT_FUNCTION` for what cannot map. */
+/** Throws `OPTION_INVALID` for wrong items, `TASK_NOT_FUNCTION` for a mapper that is no function. */
 export function checkInput(items: unknown, mapper: unknown): void {
   if (!isIterable(items) && !isAsyncIterable(items)) {
     throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
@@ -98,7 +98,7 @@ export function checkInput(items: unknown, mapper: unknown): void {
   if (typeof mapper !== 'function') throw notFunction('fn', mapper);
 }
 
-/** An iterator is read so long at a time, in ms, unless it was said how many items are wanted. */
+/** Maximum time to read an iterator at a time, in ms, unless `chunk` is a number of items. */
 const maxReadMs = 1;
 
 function sourceOf(items: unknown, { chunkItems }: FilledMapOptions, reader: AsyncReader): Source {
@@ -111,7 +111,7 @@ function sourceOf(items: unknown, { chunkItems }: FilledMapOptions, reader: Asyn
   throw invalid('items', items, 'an array, a typed array, an iterable or an async iterable');
 }
 
-/** A map over `items`, of any kind. */
+/** Prepares a map over `items`, of any kind. */
 export function prepare<R>(
   request: Request & { readonly items: unknown },
   collector: Collector<R>,
@@ -130,7 +130,7 @@ export function prepare<R>(
   );
 }
 
-/** A map over what `open` opens. */
+/** Prepares a map over the source that `open` returns. */
 export function prepareFrom<R>(
   { mapper, options, site }: Request,
   open: (reader: AsyncReader) => Source,
@@ -173,7 +173,7 @@ export function prepareFrom<R>(
   }
 }
 
-/** A map over a typed array into another, or in place. */
+/** Prepares a map over a typed array into another, or in place. */
 export function prepareFill(
   request: Request & { readonly items: TypedArray },
 ): Prepared<TypedArray> {
@@ -186,7 +186,7 @@ export function prepareFill(
   const isSame = checkOverlap(items, into);
   const runner = chooseRunner(mapper, options);
   const { isHere, sharesMemory } = runner;
-  // What may run again in place must not read what it has written.
+  // A chunk that may run again in place must not read its own results.
   const read = isSame && options.retry > 0 ? copyOf(items) : items;
   const isSeen = (array: TypedArray): boolean => isHere || (sharesMemory && isShared(array));
   const shape: Shape = {
@@ -199,8 +199,8 @@ export function prepareFill(
 }
 
 /**
- * Whether a map is in place. Workers that read what others write would see what nobody can foresee, so
- * anything between in place and apart is `OPTION_INVALID`.
+ * True: the map is in place. Workers that read what others write would see unpredictable values, so a
+ * partial overlap is `OPTION_INVALID`.
  */
 function checkOverlap(items: TypedArray, into: TypedArray): boolean {
   const isApart =

@@ -1,6 +1,6 @@
-// The parallel reduction. Workers map and combine what a chunk holds, so that one value comes back of
-// each; neighbours among these go out again in groups to be combined, until one is left. Only
-// neighbours are ever combined, so `combine` must be associative, and need not be commutative.
+// The parallel reduction. Workers map and combine the items of a chunk, so that each chunk returns one
+// value; neighbours among these are sent again in groups to be combined, until one is left. Only neighbours
+// are ever combined, so `combine` must be associative, and need not be commutative.
 
 import { type AnyFunction, captureSite } from '../context/index.js';
 import { invalid, notFunction } from '../internal/index.js';
@@ -22,8 +22,8 @@ import { ArraySource } from './source.js';
 /**
  * Maps every item with `map(item, index)` and combines the results in the workers: `initial` with all of
  * them, in their order. `combine` is called with neighbours, however they are grouped, so it must be
- * associative. Resolves with `initial` where there is nothing to map. Fails like `pmap`;
- * `OPTION_INVALID` for `settled`.
+ * associative. Resolves with `initial` when there are no items. Fails like `pmap`; `OPTION_INVALID` for
+ * `settled`.
  */
 export function reduceItems<T, V>(
   items: Iterable<T> | AsyncIterable<T>,
@@ -71,14 +71,14 @@ export function reduceItems(
   });
 }
 
-/** What the items `[position, position + count)` were combined to. */
+/** Combined value of the items `[position, position + count)`. */
 interface Partial {
   readonly position: number;
   readonly count: number;
   readonly value: unknown;
 }
 
-/** So many values wait here before neighbours among them are combined: a long map keeps few. */
+/** Number of waiting values above which neighbours are combined: a long map keeps few. */
 const maxPartials = 64;
 
 /** Values of chunks on their way to one, neighbours combined as they gather. */
@@ -92,7 +92,7 @@ class Partials {
     this.#combine = combine;
   }
 
-  /** `run` is told when combining fails. */
+  /** Fails `run` when combining fails. */
   add(partial: Partial, run: MapRun): void {
     this.#partials.push(partial);
     if (this.#partials.length < maxPartials || this.#combining !== undefined) return;
@@ -106,7 +106,7 @@ class Partials {
       });
   }
 
-  /** Combines the longest row of neighbours; there may be a gap where a chunk is still at work. */
+  /** Combines the longest row of neighbours; a chunk still at work may leave a gap. */
   async #combineLongest(): Promise<void> {
     const row = longestRow(this.#partials);
     const [first] = row;
@@ -118,7 +118,7 @@ class Partials {
     this.#partials.push({ position: first.position, count, value });
   }
 
-  /** All of them behind `initial`, when no more come. */
+  /** Combines all of them after `initial`, when no more come. */
   async combineWith(initial: unknown): Promise<unknown> {
     await this.#combining;
     if (this.#failure !== undefined) throw this.#failure.error;
@@ -127,7 +127,7 @@ class Partials {
   }
 }
 
-/** The most of `partials` that follow each other without a gap, in order. Sorts them. */
+/** Returns the longest row of `partials` without a gap, in order. Sorts them. */
 function longestRow(partials: Partial[]): Partial[] {
   partials.sort((a, b) => a.position - b.position);
   let longest: Partial[] = [];
@@ -142,8 +142,8 @@ function longestRow(partials: Partial[]): Partial[] {
 }
 
 /**
- * Combines values with their neighbours in the workers, in a tree, until one is left. `combining` holds
- * the run that is at it.
+ * Combines values with their neighbours in the workers, in a tree, until one is left. `combining` holds the
+ * current run.
  */
 async function combineAll(
   request: Request,

@@ -1,5 +1,5 @@
-// Where a map inside a task runs: in its own worker, and in others while they have nothing else to do.
-// What that worker offers goes through the parent (worker/relay.ts).
+// Runner of a map inside a task: runs chunks in its own worker, and in others while those are idle. Offers
+// to others go through the parent (worker/relay.ts).
 
 import type { AnyFunction } from '../context/index.js';
 import { hasCode } from '../errors.js';
@@ -8,15 +8,15 @@ import { type ChunkCall, ChunkFailure } from '../pool/index.js';
 import { type Chunk, ItemFailure, type Relay, type RelayedFunction } from '../worker/index.js';
 import { type ChunkRunner, InlineRunner, type MappedChunk, notBegun } from './runner.js';
 
-/** How long the parent is not asked again after it had no idle worker, in ms. */
+/** Pause before the next offer after the parent had no idle worker, in ms. */
 const retryAfterMs = 5;
-/** A map that is over sooner offers nothing, in ms. */
+/** Run time below which a map offers nothing, in ms. */
 const minOfferMs = 1;
 const maxRelayed = 256;
 
 /**
  * For a map inside a task: runs chunks in this worker, and offers others to the parent as long as it has
- * idle workers for them. What comes back untouched runs here.
+ * idle workers for them. Chunks that come back untouched run here.
  */
 export class RelayRunner implements ChunkRunner {
   readonly channel = 'inline';
@@ -27,14 +27,14 @@ export class RelayRunner implements ChunkRunner {
   readonly #relay: Relay;
   readonly #mapper: AnyFunction;
   readonly #here: InlineRunner;
-  /** Made when the first chunk is offered; `null`: the mapper cannot travel. */
+  /** Created when the first chunk is offered; `null`: the mapper cannot travel. */
   #relayed: RelayedFunction | null | undefined;
   /** False once a worker has ended under a chunk that it took. */
   #mayOffer = true;
   #ranHereMs = 0;
   #isRunningHere = false;
   #relayedChunks = 0;
-  /** How many chunks the parent found workers for at a time, and one more. */
+  /** Number of chunks for which the parent found workers at a time, plus one. */
   #maxChunks = 1;
   #requestAtMs = 0;
 
@@ -85,7 +85,7 @@ export class RelayRunner implements ChunkRunner {
       const { at, error } = thrown instanceof ItemFailure ? thrown : new ItemFailure(-1, thrown);
       const hasEnded = at < 0 && hasCode(error, 'WORKER_EXITED');
       if (hasEnded && options.retry > 0)
-        this.#mayOffer = false; // what ended it runs again here
+        this.#mayOffer = false; // the failed chunk runs again here
       else if (hasEnded || at >= 0) throw new ChunkFailure(error, at, 'another worker');
       this.#maxChunks = Math.max(1, this.#relayedChunks - 1);
       this.#requestAtMs = nowMs() + retryAfterMs;
@@ -102,7 +102,7 @@ export class RelayRunner implements ChunkRunner {
     try {
       this.#relayed = this.#relay.open(this.#mapper);
     } catch {
-      this.#relayed = null; // it cannot travel, and runs where it is
+      this.#relayed = null; // it cannot travel, so it runs here
     }
     return this.#relayed;
   }

@@ -1,6 +1,6 @@
-// Where the chunks of a map run: in the workers of a pool, or right here. Each takes a chunk and gives a
-// promise of its answer, so that the rest of a map knows no difference.
-// Not here: which one a map gets (choose.ts), maps inside tasks (relay.ts).
+// Runners of chunks: in the workers of a pool, or in this thread. Each takes a chunk and returns a promise
+// of its answer, so the rest of a map is the same for all.
+// Not here: choosing one (choose.ts), maps inside tasks (relay.ts).
 
 import type { ChannelKind } from '../channels/index.js';
 import type { AnyFunction } from '../context/index.js';
@@ -17,39 +17,39 @@ import {
 import { type ItemCost, isCheaperHere } from './chunk.js';
 
 export interface MappedChunk extends ChunkAnswer {
-  /** How long this thread took to send it, in ms; `undefined`: it was not sent. */
+  /** Time of this thread to send it, in ms; `undefined`: it was not sent. */
   readonly sentMs: number | undefined;
-  /** Where it ran, for messages; `undefined`: here. */
+  /** Worker that ran it, for messages; `undefined`: this thread. */
   readonly workerLabel: string | undefined;
 }
 
 export interface ChunkRunner {
-  /** For `stats()`: where, and why there. */
+  /** Channel and its reason, for `stats()`. */
   readonly channel: ChannelKind | 'inline';
   readonly why: string;
   /** Chunks that run at a time. */
   readonly workers: number;
-  /** Chunks that may be in flight: one runs, one is there when it ends. */
+  /** Maximum number of chunks in flight: one runs, one is there when it ends. */
   readonly window: number;
-  /** Chunks are not copied: their items and results are those of the caller. */
+  /** True: chunks are not copied; their items and results are those of the caller. */
   readonly isHere: boolean;
-  /** Memory of `shared()` is seen where it is. */
+  /** True: memory of `shared()` is seen in place. */
   readonly sharesMemory: boolean;
-  /** What items of this mapper cost before. */
+  /** Cost of the items of this mapper in earlier maps. */
   readonly knownCost: ItemCost | undefined;
   /** Rejects with a `ChunkFailure`. */
   run(chunk: Chunk, call: ChunkCall): Promise<MappedChunk>;
-  /** What was learnt from the last chunk. */
+  /** Stores the cost after the last chunk. */
   learn(cost: ItemCost): void;
-  /** No chunk may follow. Twice is fine. */
+  /** Ends the runner; no chunk may follow. Twice is fine. */
   close(): void;
 }
 
-/** The error of a chunk that nobody began: its items are to be sent again, when there is room. */
+/** Error of a chunk that was not begun: its items are to be sent again, when there is room. */
 export const notBegun = Symbol('not begun');
 
 const chunksPerWorker = 2;
-/** What the items of a mapper cost, by the mapper's code: the next map begins with it. */
+/** Cost of the items of a mapper, by the mapper's code: the next map begins with it. */
 const costs = new Map<number, ItemCost>();
 
 export class PoolRunner implements ChunkRunner {

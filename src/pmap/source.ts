@@ -1,6 +1,6 @@
-// Where the items of a map come from, cut into pieces as workers ask for them: an array, a typed array,
-// an iterable, an async iterable, or all pairs of an array. A piece remembers its place, so that results
-// can be put in order, and the part of it that a worker did not get to can be handed out again.
+// Sources of the items of a map, cut into pieces as workers need them: an array, a typed array, an
+// iterable, an async iterable, or all pairs of an array. A piece keeps its position, so that results can be
+// put in order, and the part that a worker did not reach can be sent again.
 // Not here: how large a piece should be (chunk.ts), sending it (map.ts).
 
 import { clearImmediate, nowMs, setImmediate } from '../internal/index.js';
@@ -9,32 +9,32 @@ import { isTypedArray } from './typed.js';
 
 /** Items that travel together. */
 export interface Piece {
-  /** How many items were taken before it. */
+  /** Number of items taken before it. */
   readonly position: number;
-  /** Index of its first item in the input; of pairs the number of the first pair. */
+  /** Index of its first item in the input; for pairs the number of the first pair. */
   readonly start: number;
   readonly count: number;
-  /** Item `at` of the piece is `items[offset + at]`; of pairs the workers have the items. */
+  /** Item `at` of the piece is `items[offset + at]`; for pairs the workers have the items. */
   readonly items: Cells;
   readonly offset: number;
-  /** Where the indices do not follow each other. */
+  /** Set when the indices are not consecutive. */
   readonly indices: readonly number[] | undefined;
 }
 
 export interface Source {
-  /** All items, where they can be counted. */
+  /** Number of all items, if it can be counted. */
   readonly totalItems: number | undefined;
-  /** Those of them that were not taken yet. */
+  /** Number of items not taken yet. */
   readonly remainingItems: number | undefined;
-  /** Whether there is nothing more to take. */
+  /** True: there is nothing more to take. */
   readonly isDone: boolean;
-  /** The next items, at most so many; `undefined`: none now. Throws what the input throws. */
+  /** Returns the next items, at most `maxItems`; `undefined`: none now. Throws what the input throws. */
   take(maxItems: number): Piece | undefined;
-  /** Nothing more is wanted: the input is told. Never throws. */
+  /** Closes the input. Never throws. */
   close(): void;
 }
 
-/** Items `[from, to)` of a piece. */
+/** Returns items `[from, to)` of a piece. */
 export function partOf(piece: Piece, from: number, to: number): Piece {
   return {
     position: piece.position + from,
@@ -46,7 +46,7 @@ export function partOf(piece: Piece, from: number, to: number): Piece {
   };
 }
 
-/** Just the items of a piece: a copy of a part of an array, a view of a part of a typed array. */
+/** Returns just the items of a piece: a copy of a part of an array, a view of a part of a typed array. */
 export function itemsOf({ items, offset, count }: Piece): Cells {
   if (offset === 0 && items.length === count) return items;
   if (ArrayBuffer.isView(items) && isTypedArray(items))
@@ -54,14 +54,14 @@ export function itemsOf({ items, offset, count }: Piece): Cells {
   return Array.prototype.slice.call(items, offset, offset + count);
 }
 
-/** The index of item `at`. */
+/** Returns the index of item `at`. */
 export function indexAt({ start, indices }: Piece, at: number): number {
   return indices?.[at] ?? start + at;
 }
 
 /** An array. Like `map`, it skips holes. */
 export class ArraySource implements Source {
-  /** Less the holes that were met. */
+  /** Excludes the holes that were met. */
   totalItems: number;
   readonly #items: readonly unknown[];
   readonly #length: number;
@@ -111,7 +111,7 @@ export class ArraySource implements Source {
   }
 }
 
-/** Places that can be counted: of a typed array, or pairs. */
+/** Source of countable places: of a typed array, or pairs. */
 export class RangeSource implements Source {
   readonly totalItems: number;
   readonly #items: Cells;
@@ -143,7 +143,7 @@ export class RangeSource implements Source {
   }
 }
 
-/** What has an iterator: read as far as pieces are asked for. */
+/** Source with an iterator, which is read as far as pieces are needed. */
 export class IteratorSource implements Source {
   readonly totalItems = undefined;
   readonly remainingItems = undefined;
@@ -155,7 +155,7 @@ export class IteratorSource implements Source {
   #isUnwanted = false;
   #failure: { readonly error: unknown } | undefined;
 
-  /** Reads no longer than about `maxReadMs` at a time: the event loop waits. */
+  /** Reads at most about `maxReadMs` at a time: the event loop waits. */
   constructor(items: Iterable<unknown>, maxReadMs: number) {
     this.#iterator = items[Symbol.iterator]();
     this.#maxReadMs = maxReadMs;
@@ -165,7 +165,7 @@ export class IteratorSource implements Source {
     return this.#isExhausted && this.#failure === undefined;
   }
 
-  /** What the iterator throws comes after the items before it. */
+  /** An error of the iterator comes after the items before it. */
   take(maxItems: number): Piece | undefined {
     const items = this.#read(maxItems);
     if (items.length === 0 && this.#failure !== undefined) {
@@ -190,7 +190,7 @@ export class IteratorSource implements Source {
         else items.push(step.value);
         if (items.length < nextCheck) continue;
         if (nowMs() - startedMs >= this.#maxReadMs) break;
-        nextCheck *= 2; // looking at the clock costs as much as some items
+        nextCheck *= 2; // reading the clock costs as much as some items
       }
     } catch (error) {
       this.#isExhausted = true; // an iterator that threw is over, and is not closed
@@ -218,19 +218,19 @@ export class IteratorSource implements Source {
   }
 }
 
-/** What an async source asks of its map. */
+/** The map, for its async source. */
 export interface AsyncReader {
-  /** Whether another item may be read, `buffered` of which wait here. */
+  /** True: another item may be read; `buffered` items wait in the source. */
   mayRead(buffered: number): boolean;
-  /** There may be something to take. */
+  /** Called when there may be something to take. */
   onItems(): void;
-  /** The input threw. */
+  /** Called when the input threw. */
   onError(error: unknown): void;
 }
 
 /**
- * What has an async iterator: read ahead as far as the map allows. A piece goes out when it is full, or
- * when the event loop has turned without filling it: then the input itself is what is waited for.
+ * Source with an async iterator, read ahead as far as the map allows. A piece is sent when it is full, or
+ * when the event loop has turned without filling it: then the input itself is slow.
  */
 export class AsyncSource implements Source {
   readonly totalItems = undefined;
@@ -300,7 +300,7 @@ export class AsyncSource implements Source {
     this.#buffer.length = 0;
     if (this.#isExhausted) return;
     this.#isExhausted = true;
-    // Not awaited: an input that waits for something itself ends only after that.
+    // Not awaited: an input that itself waits ends only after that.
     void closeLater(this.#iterator);
   }
 }

@@ -1,25 +1,25 @@
-// What `stats()` of a map returns.
+// Result of `stats()` of a map.
 
 import type { ChannelKind } from '../channels/index.js';
 
 export interface MapStats {
-  /** Where the items are mapped. */
+  /** Channel to the place where the items are mapped. */
   readonly channel: ChannelKind | 'inline';
-  /** Why there. */
+  /** Reason for that channel. */
   readonly why: string;
   /** Chunks that run at a time. */
   readonly workers: number;
   readonly doneItems: number;
-  /** `undefined` for iterables, which do not tell. */
+  /** `undefined` for iterables, which have no length. */
   readonly totalItems: number | undefined;
-  /** Chunks that were answered. */
+  /** Number of answered chunks. */
   readonly chunks: number;
-  /** How long an item takes where it is mapped, smoothed, in ms; `undefined` before the first answer. */
+  /** Run time of an item, smoothed, in ms; `undefined` before the first answer. */
   readonly itemMs: number | undefined;
-  /** How long an item takes to be sent, in this thread, smoothed, in ms. */
+  /** Time of this thread to send an item, smoothed, in ms. */
   readonly sendMs: number;
-  /** Sum over all chunks of how long they ran, in ms. */
+  /** Sum of the run times of all chunks, in ms. */
   readonly ranMs: number;
-  /** From the call to now, or to the end of the map, in ms. */
+  /** Time from the call to now, or to the end of the map, in ms. */
   readonly elapsedMs: number;
 }

@@ -1,14 +1,14 @@
-// Results for a reader that takes them one by one: in the order of the items, or as they come. What
-// the reader has not taken counts against the map's lead, so a slow reader slows the source.
+// Results for a reader that takes them one by one: in the order of the items, or as they come. Results that
+// the reader has not taken count against the map's lead, so a slow reader slows the source.
 
 import type { MapRun } from './map.js';
 import type { Piece } from './source.js';
 
 export class ResultQueue {
-  /** Items whose results the reader took. */
+  /** Number of items whose results the reader took. */
   takenItems = 0;
   readonly #isOrdered: boolean;
-  /** Results that cannot go out yet, by the position of their first item. */
+  /** Results that cannot be delivered yet, by the position of their first item. */
   readonly #early = new Map<number, readonly unknown[]>();
   readonly #batches: (readonly unknown[])[] = [];
   #nextPosition = 0;
@@ -38,7 +38,7 @@ export class ResultQueue {
     }
   }
 
-  /** The reader should look again: something came, or nothing will. */
+  /** Wakes the reader: something came, or nothing will. */
   wake(): void {
     this.#wake?.();
     this.#wake = undefined;
@@ -56,7 +56,7 @@ export class ResultQueue {
   }
 }
 
-/** Reads the results of a run that `begin` starts when the first is asked for; leaving ends the run. */
+/** Reads the results of a run that `begin` starts when the first is requested; leaving ends the run. */
 export async function* readResults(
   queue: ResultQueue,
   begin: () => MapRun,

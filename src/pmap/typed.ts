@@ -1,5 +1,5 @@
-// Typed arrays as input and output of maps: recognised whatever realm they come from, and made in
-// shared memory, where all workers write their parts of one result.
+// Typed arrays as input and output of maps: recognised from any realm, and allocated in shared memory,
+// where all workers write their parts of one result.
 
 import { isTypedArray as isTypedArrayOfNode } from 'node:util/types';
 import { hasCode } from '../errors.js';
@@ -10,17 +10,17 @@ export function isTypedArray(value: unknown): value is TypedArray {
   return isTypedArrayOfNode(value);
 }
 
-/** The name of its class, that of `Buffer` being the one below it: workers make new ones by it. */
+/** Returns the name of its class, for `Buffer` that of the class below: workers make new arrays by it. */
 export function classNameOf(array: TypedArray): string {
   return array[Symbol.toStringTag];
 }
 
-/** Whether workers over shared memory see it where it is. */
+/** True: workers over shared memory see it in place. */
 export function isShared(array: TypedArray): boolean {
   return isSharedMemory(array.buffer);
 }
 
-/** A new array like `model` with these items, or of so many zeros. */
+/** Returns a new array like `model` with these items, or with this number of zeros. */
 export function arrayLike(model: TypedArray, items: readonly unknown[] | number): TypedArray {
   const made: Cells = newArray(
     classNameOf(model),
@@ -31,7 +31,7 @@ export function arrayLike(model: TypedArray, items: readonly unknown[] | number)
   return Buffer.isBuffer(model) ? Buffer.from(made.buffer) : made;
 }
 
-/** A copy in memory of its own. */
+/** Returns a copy in separate memory. */
 export function copyOf(array: TypedArray): TypedArray {
   const copy = arrayLike(array, array.length);
   bytesOf(copy).set(bytesOf(array));
@@ -42,7 +42,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: TypedArray): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-/** As many zeros like those of `model`: in shared memory, unless there is none or none left. */
+/** Returns zeros like `model`, as many: in shared memory, unless there is none or none left. */
 export function sharedLike(model: TypedArray): TypedArray {
   const name = classNameOf(model);
   try {
