@@ -33,7 +33,7 @@ export interface MapParts {
   readonly source: Source;
   readonly runner: ChunkRunner;
   readonly output: Chunk['output'];
-  /** As in a chunk; unused for outputs other than `fill`. */
+  /** The `into` of chunks; unused for outputs other than `fill`. */
   readonly into: Cells | string;
   /** True: the items are in memory that workers see; chunks name it and their range of it. */
   readonly isInPlace: boolean;

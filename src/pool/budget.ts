@@ -26,7 +26,7 @@ export class CoreBudget {
     return this.#usedCores >= this.#coreCount;
   }
 
-  /** Allows at least `workerCount` cores, for a pool whose size the user set. */
+  /** Allows at least `workerCount` cores, for a pool of an explicit size. */
   raise(workerCount: number): void {
     this.#coreCount = Math.max(this.#coreCount, workerCount);
   }

@@ -489,7 +489,7 @@ export class Dispatcher {
   }
 
   /**
-   * Settles a task for its caller, once, whatever comes later. `workerLabel`: source of an error from a
+   * Settles a task for its caller, exactly once. `workerLabel`: source of an error from a
    * worker.
    */
   #settle(

@@ -329,7 +329,7 @@ export function fillPoolOptions(options: PoolOptions = {}): FilledPoolOptions {
   };
 }
 
-/** As `fillPoolOptions`, for one call. */
+/** Checks and fills the options of one call, as `fillPoolOptions`. */
 export function fillCallOptions(options: CallOptions = {}): FilledCallOptions {
   const given = ownOptions('the call options', options, callOptionNames);
   return {

@@ -167,7 +167,7 @@ export class Packer {
   }
 
   /**
-   * As `exportCall`, for a call with a transfer list. Also throws `OPTION_INVALID`. Nothing is detached
+   * Exports a call with a transfer list, as `exportCall`. Also throws `OPTION_INVALID`. Nothing is detached
    * yet.
    */
   exportMovingCall(fn: AnyFunction, args: readonly unknown[], moving: Moving): PackedCall {

@@ -522,7 +522,7 @@ export class Pool extends EventEmitter<PoolEvents> implements Caller, AsyncDispo
     return poolSample(this.#channel, this.#dispatcher);
   }
 
-  /** @internal Requests the memory figures of all workers; resolves when the last has answered or ended. */
+  /** @internal Requests the memory statistics of all workers; resolves when the last has answered or ended. */
   async refreshMemory(): Promise<void> {
     await Promise.all(this.#dispatcher.manager.workers.map((worker) => worker.requestMemory()));
   }

@@ -99,7 +99,7 @@ export class WorkerManager {
   readonly #leaving = new Map<TaskWorker, (() => void)[]>();
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosing = false;
-  /** Idle workers that `warm` asks for, whatever the load. */
+  /** Idle workers that `warm` requires, independent of the load. */
   #wantedIdle = 0;
 
   constructor(given: WorkerManagerOptions) {
@@ -295,7 +295,7 @@ export class WorkerManager {
   async warmUp(workers = Infinity): Promise<void> {
     this.check();
     if (this.#isReady(workers)) return;
-    // Registered before anything starts: a start may fail at once, and is repeated while somebody waits.
+    // Registered before anything starts: a start may fail at once, and is repeated while a call waits.
     const ready = new Promise<void>((resolve, reject) => {
       this.#warmWaiters.push({ workers, resolve, reject });
     });

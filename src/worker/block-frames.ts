@@ -1,4 +1,4 @@
-// The body of frames that give references to a block back, or pass them on.
+// The body of frames that return references to a block, or pass them on.
 
 import type { Block, BodyWriter, ByteReader } from '../channels/index.js';
 

@@ -1,6 +1,6 @@
-// Lets a snapshot of a value name shared memory instead of copying it: the context layer asks this
-// carrier about every buffer it meets, and the arena knows its own. A name alone keeps nothing: who
-// has the snapshot holds its blocks while it may be sent, and lends them to whom it is sent.
+// Lets a snapshot of a value name shared memory instead of copying it: the context layer calls this carrier
+// for every buffer it meets, and the arena recognises its own. A name alone keeps nothing: the holder of a
+// snapshot holds its blocks while it may be sent, and lends them to the receiver.
 
 import type { Block, BlockStore, Encoded } from '../channels/index.js';
 import {
@@ -14,8 +14,8 @@ import { CodedError } from '../errors.js';
 import type { Parcels } from './parcels.js';
 
 /**
- * A carrier over the arena that `store` returns, which may appear later than the carrier. `parcels`: of a
- * thread, which gives what it returns to its parent.
+ * Returns a carrier over the arena that `store` returns, which may appear later than the carrier.
+ * `parcels`: for a thread, which passes its results to its parent.
  */
 export function bufferCarrier(
   store: () => BlockStore | undefined,
@@ -46,12 +46,12 @@ export function bufferCarrier(
   };
 }
 
-/** Stays here, too. */
+/** The buffer stays here, too. */
 export const cloned = { moved: undefined };
 
 const noBlocks: readonly Block[] = [];
 
-/** The blocks that a carrier gave these names. */
+/** Returns the blocks to which a carrier gave these names. */
 export function blocksOf(names: readonly BufferName[]): readonly Block[] {
   return names.length === 0 ? noBlocks : names.map(blockOf);
 }
@@ -60,7 +60,7 @@ function blockOf([owner = -1, offset = -1, sizeBytes = -1]: BufferName): Block {
   return { owner, offset, sizeBytes };
 }
 
-/** A snapshot as codecs take it. */
+/** Returns a snapshot in the form that codecs take. */
 export function encodedOf({ bytes, definitions, buffers, parcel }: ValueSnapshot): Encoded {
   return { bytes, definitions, blocks: blocksOf(buffers), parcel };
 }

@@ -1,26 +1,27 @@
-// A call on its way to a worker: what is sent for it, and what goes beside that.
+// A call on its way to a worker: its frame, and the parcels beside that.
 
 import type { Packed } from '../channels/index.js';
 import type { FunctionSnapshot } from '../context/index.js';
 import type { Parcel } from '../internal/index.js';
 
-/** A call as the pool keeps it until it is answered. */
+/** A call, which the pool keeps until it is answered. */
 export interface Call {
   readonly snapshot: FunctionSnapshot;
   readonly args: readonly unknown[];
-  /** The arguments as they were at the call; `undefined` when nobody can change them. */
+  /** Arguments as they were at the call; `undefined` when they cannot change. */
   readonly packed: Packed | undefined;
-  /** The arguments are one `Chunk`, and the function is its mapper. */
+  /** True: the arguments are one `Chunk`, and the function is its mapper. */
   readonly isChunk: boolean;
   /**
-   * Set here before the error: of a chunk which of its items failed, of a stream `failedAtEnd`. Else below 0.
+   * Set here before the error: for a chunk the index of the failed item, for a stream `failedAtEnd`.
+   * Otherwise below 0.
    */
   failedAt: number;
 }
 
 const noParcels: readonly Parcel[] = [];
 
-/** What goes before the frame of a call, in the order in which it is read. */
+/** Returns the parcels to send before the frame of a call, in the order in which they are read. */
 export function parcelsOf({ snapshot, packed }: Call): readonly Parcel[] {
   const captured = snapshot.state === undefined ? undefined : snapshot.parcel;
   const passed = packed?.parcel;
@@ -35,7 +36,7 @@ export function needs({ snapshot, packed }: Call, definition: number): boolean {
   );
 }
 
-/** Something in it leaves this thread with it, so it goes once. */
+/** True: some value leaves this thread with the call, so it goes once. */
 export function isOneWay(call: Call): boolean {
   return parcelsOf(call).some(({ transfer }) => transfer.length > 0);
 }

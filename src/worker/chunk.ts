@@ -1,12 +1,11 @@
-// One chunk of a parallel map, where it runs: a mapper called for one item after the other, what it
-// makes gathered into one answer. In a worker it comes as a frame; a map that runs inline calls it
-// directly. A chunk has a time budget: items that were not begun when it is over go back to the
-// caller, who may have an idle worker for them. So a wrong guess of how long items take costs little.
+// Runs one chunk of a parallel map: calls the mapper for one item after the other and gathers the results
+// into one answer. In a worker the chunk comes as a frame; a map that runs inline calls this directly. A
+// chunk has a time budget: items not begun when it is over go back to the caller, which may have an idle
+// worker for them. So a wrong guess of item times costs little.
 //
-// One loop serves every kind of input and output (array, typed array, pairs; list, filter, fold): a
-// kind is a function that calls the mapper for one item, and one that takes what it returned. The two
-// indirect calls cost some nanoseconds an item, so the plainest kind has a loop that V8 can inline
-// the mapper in (hot-loop.ts).
+// One loop serves every kind of input and output (array, typed array, pairs; list, filter, fold): a kind is
+// a function that calls the mapper for one item, and one that takes its result. The two indirect calls cost
+// some nanoseconds an item, so the plainest kind has a loop that V8 can inline the mapper in (hot-loop.ts).
 // Not here: which items make a chunk (pmap/), how chunk and answer travel (runner.ts, link.ts).
 
 import { nowMs } from '../internal/index.js';
@@ -34,21 +33,21 @@ export class ItemFailure {
   }
 }
 
-/** What a chunk does with its items, in order. */
+/** Steps of a chunk for its items, in order. */
 interface Steps {
   /** Calls the mapper for item `at`. */
   readonly call: (at: number) => unknown;
-  /** Takes what that returned, awaited. */
+  /** Takes the awaited result. */
   readonly take: (result: unknown, at: number) => void;
-  /** Takes what that threw; throws when the chunk ends with it. */
+  /** Takes the error; throws when the chunk ends with it. */
   readonly fail: (error: unknown, at: number) => void;
-  /** What is answered when `done` items are through. */
+  /** Returns the answer when `done` items are through. */
   readonly answer: (done: number) => unknown;
-  /** Where each result has its place, from `offset` on; only for what ends at the first failure. */
+  /** Place of each result, from `offset` on; only for outputs that end at the first failure. */
   readonly places?: { readonly cells: Cells; readonly offset: number };
 }
 
-/** A chunk of fewer items is not worth a loop of its own. */
+/** Minimum number of items that is worth a hot loop. */
 const hotItems = 32;
 
 /**
@@ -100,7 +99,7 @@ function runSteps(
   return { done: at, value: steps.answer(at), ranMs: clock.ranMs() };
 }
 
-/** The same for what a hot loop can do: results that go to places, one for each item. */
+/** Runs a chunk in a hot loop: results go to places, one for each item. */
 function runHot(
   loop: HotLoop,
   job: HotJob,
@@ -191,7 +190,7 @@ function fail(error: unknown, at: number): never {
   throw new ItemFailure(at, error);
 }
 
-/** Calls the mapper with an item and its index. */
+/** Returns a function that calls the mapper with an item and its index. */
 function callOf(mapper: Mapper, chunk: Chunk): (at: number) => unknown {
   if (chunk.input === 'pairs') return callPairs(mapper, chunk);
   const { items, offset, start, indices } = chunk;
@@ -214,7 +213,7 @@ function callPairs(mapper: Mapper, { start }: Chunk): (at: number) => unknown {
   };
 }
 
-/** The pair `[i, j]`, i < j, of `itemCount` items that has this number. */
+/** Returns the pair `[i, j]`, i < j, with this number among the pairs of `itemCount` items. */
 export function pairAt(number: number, itemCount: number): [i: number, j: number] {
   const firstOf = (i: number): number => i * itemCount - (i * (i + 1)) / 2;
   const a = 2 * itemCount - 1;
@@ -225,7 +224,7 @@ export function pairAt(number: number, itemCount: number): [i: number, j: number
   return [i, i + 1 + number - firstOf(i)];
 }
 
-/** Results go into a typed array: that of all workers in shared memory, or one of this chunk's own. */
+/** Writes results into a typed array: that of all workers in shared memory, or one of this chunk's own. */
 function fillSteps(call: Steps['call'], { into, start, count }: Chunk): Steps {
   if (typeof into !== 'string') {
     const take = (result: unknown, at: number): void => {
@@ -265,18 +264,18 @@ function foldSteps(mapper: Mapper, chunk: Chunk): Steps {
   };
 }
 
-/** How values are tried that may not travel. */
+/** Functions to test values that may not travel. */
 export interface Sending {
   /** Throws for a value that cannot travel. */
   readonly trySend: (value: unknown) => void;
-  /** The parts of an error that can. */
+  /** Returns the parts of an error that can travel. */
   readonly reduce: (error: unknown) => unknown;
 }
 
 /**
- * The answer of a chunk that failed to be sent with `thrown`, without what cannot travel: outcomes name
- * the reason instead. Throws `ItemFailure` for the first such result of a list, `thrown` where what is
- * answered is no list of results.
+ * Returns the answer of a chunk that failed to be sent with `thrown`, without the values that cannot
+ * travel: outcomes name the reason instead. Throws `ItemFailure` for the first such result of a list,
+ * `thrown` when the answer is no list of results.
  */
 export function withoutUnsendable(
   { output }: Chunk,
@@ -335,7 +334,7 @@ function sendableOutcome(outcome: unknown, { trySend, reduce }: Sending): unknow
 
 const kits = new WeakMap<Mapper, unknown>();
 
-/** What a mapper with parts returns when it is called: asked for once. */
+/** Returns the parts of a mapper with parts; calls it once and keeps the result. */
 function kitOf<T>(mapper: Mapper, parse: (value: unknown) => T): T {
   const known = kits.get(mapper);
   const value = known ?? mapper();
@@ -343,24 +342,24 @@ function kitOf<T>(mapper: Mapper, parse: (value: unknown) => T): T {
   return parse(value);
 }
 
-/** Time between two looks at the clock, in ms: a look costs as much as a very short item. */
+/** Time between two readings of the clock, in ms: a reading costs as much as a very short item. */
 const checkEveryMs = 0.05;
 const maxItemsBetween = 8192;
 
-/** Says when a chunk's time is over, and looks at the clock now and then only. */
+/** Measures the budget of a chunk, and reads the clock only every few items. */
 class Clock {
   readonly #startedMs = nowMs();
   readonly #budgetMs: number;
   #checkedMs = this.#startedMs;
   #stride = 1;
-  /** After so many items `isOver` looks at the clock again. */
+  /** Number of items after which `isOver` reads the clock again. */
   nextCheck = 1;
 
   constructor(budgetMs: number) {
     this.#budgetMs = budgetMs;
   }
 
-  /** Asked after each item, `done` of which are through. */
+  /** True: the budget is over. Called after each item; `done` items are through. */
   isOver(done: number): boolean {
     if (done < this.nextCheck) return false;
     const atMs = nowMs();
@@ -377,7 +376,7 @@ class Clock {
   }
 }
 
-/** Whether `value` is to be awaited. */
+/** True: `value` is to be awaited. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' &&

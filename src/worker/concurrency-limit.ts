@@ -1,9 +1,9 @@
-// How many tasks run in a worker at a time, whoever sent them: a worker that several parents share still
-// does one thing after the other, in the order in which calls came.
+// Limits the tasks that run in a worker at a time, from all its parents together: a worker that several
+// parents share still runs one task after the other, in the order in which calls came.
 
 export class ConcurrencyLimit {
   readonly #concurrentTasks: number;
-  /** Tasks that have been called and have not ended. */
+  /** Number of tasks that have been called and have not ended. */
   #runningTasks = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -11,27 +11,27 @@ export class ConcurrencyLimit {
     this.#concurrentTasks = concurrentTasks;
   }
 
-  /** Whether no other task can run before one that is called now has ended. */
+  /** True: no other task can run before one that is called now has ended. */
   get isOne(): boolean {
     return this.#concurrentTasks === 1;
   }
 
-  /** Whether a call may begin now: none waits, and there is room. */
+  /** True: a call may begin now, because none waits and there is room. */
   get hasRoom(): boolean {
     return this.#runningTasks < this.#concurrentTasks && this.#waiting.length === 0;
   }
 
-  /** `begin` is called when there is room, after all that wait already. */
+  /** Calls `begin` when there is room, after all that wait already. */
   wait(begin: () => void): void {
     this.#waiting.push(begin);
   }
 
-  /** A task goes on after its call has returned. */
+  /** Counts a task that goes on after its call has returned. */
   acquire(): void {
     this.#runningTasks += 1;
   }
 
-  /** Such a task has ended. */
+  /** Uncounts such a task when it has ended, and begins waiting calls. */
   release(): void {
     this.#runningTasks -= 1;
     while (this.#runningTasks < this.#concurrentTasks) {

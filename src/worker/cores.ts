@@ -1,5 +1,5 @@
-// How many cores this process may really use: what the scheduler's affinity and the control group's
-// quota grant (native), else what Node says, which before Node 22 does not see quotas. And which.
+// The cores that this process may really use: granted by the scheduler's affinity and the control group's
+// quota (native), else as Node counts them, which before Node 22 does not see quotas. Number and ids.
 
 import { availableParallelism } from 'node:os';
 import { CodedError } from '../errors.js';
@@ -8,13 +8,13 @@ import { callNative, nativeBinding, nativeProblem } from '../native.js';
 export interface GrantedCores {
   /** At least 1. */
   readonly count: number;
-  /** Where the number comes from, for people. */
+  /** Source of the number, for people. */
   readonly reason: string;
 }
 
 let granted: GrantedCores | undefined;
 
-/** The cores granted to this process, or the share that `MANYCORE_CORES` says; measured once. */
+/** Returns the cores granted to this process, or the share in `MANYCORE_CORES`; measured once. */
 export function grantedCores(): GrantedCores {
   granted ??= shareOfCores() ??
     nativeBinding()?.grantedCores() ?? {
@@ -25,20 +25,22 @@ export function grantedCores(): GrantedCores {
   return granted;
 }
 
-/** A server tells each of its event loops, so that not every loop has workers for all cores. */
+/**
+ * Share that a server sets for each of its event loops, so that not every loop has workers for all cores.
+ */
 function shareOfCores(): GrantedCores | undefined {
   const count = Number(process.env['MANYCORE_CORES'] ?? '');
   if (!Number.isInteger(count) || count < 1) return undefined;
   return { count, reason: `MANYCORE_CORES=${count}` };
 }
 
-/** The numbers of the cores that this thread may run on now, ascending; empty when unknown. */
+/** Returns the numbers of the cores that this thread may run on now, ascending; empty when unknown. */
 export function allowedCores(): number[] {
   return nativeBinding()?.allowedCores() ?? [];
 }
 
 /**
- * Keeps this thread, and what it starts from now on, to `cores`. Throws `NATIVE_MISSING`, and
+ * Pins this thread, and what it starts from now on, to `cores`. Throws `NATIVE_MISSING`, and
  * `OPTION_INVALID` for cores that this process may not use.
  */
 export function keepTo(cores: readonly number[]): void {
@@ -56,7 +58,9 @@ export function keepTo(cores: readonly number[]): void {
   callNative(() => binding.pinThread(cores));
 }
 
-/** Calls `start`, whose child processes may run on `cores` alone; `undefined`: on all that we may use. */
+/**
+ * Calls `start`, whose child processes may run on `cores` alone; `undefined`: on all cores of this process.
+ */
 export function startOn<T>(cores: readonly number[] | undefined, start: () => T): T {
   if (cores === undefined) return start();
   const before = allowedCores();
@@ -72,7 +76,10 @@ function coresText(cores: readonly number[]): string {
   return `${cores.length === 1 ? 'core' : 'cores'} ${cores.join(', ')}`;
 }
 
-/** The core for one more worker, where `taken` has a core for each worker: the one with the fewest. */
+/**
+ * Returns the core for one more worker: the one with the fewest workers. `taken` has a core for each
+ * worker.
+ */
 export function coresToPin(taken: readonly number[], allowed: readonly number[]): number[] {
   const workersOn = (core: number): number => taken.filter((each) => each === core).length;
   const fewest = Math.min(...allowed.map(workersOn));

@@ -1,12 +1,12 @@
-// What a running task may ask of its surroundings. A task runs with its own AbortSignal: aborted when
-// the caller aborts or the time is over, so that an async task can stop by itself before its worker is
-// ended. The signal is made when somebody asks for it: most tasks never do.
+// The running task. A task runs with its own AbortSignal: aborted when the caller aborts or the time is
+// over, so that an async task can stop by itself before its worker is ended. The signal is created at the
+// first request: most tasks make none.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { workerOfOtherCopy } from './inside.js';
 import type { Chunk } from './protocol.js';
 
-/** What a task was answered with that has no result. */
+/** Answer of a task without a result. */
 export interface Failure {
   readonly error: unknown;
 }
@@ -17,11 +17,11 @@ export type Reporter = (task: RunningTask, value: unknown) => Promise<void>;
 /** One task in the worker, from its call to its answer. */
 export class RunningTask {
   readonly slot: number;
-  /** What it maps, when it is a part of a map. */
+  /** The chunk of a map that the task runs, if any. */
   chunk: Chunk | undefined = undefined;
   /** Called once, when it was answered. */
   onLeave: ((failure: Failure | undefined) => void) | undefined = undefined;
-  /** It was answered. */
+  /** True: it was answered. */
   isOver = false;
   readonly reporter: Reporter;
   #controller: AbortController | undefined;
@@ -68,15 +68,15 @@ export function leaveTask(task: RunningTask, failure: Failure | undefined): void
 }
 
 /**
- * The signal of the task that calls this: aborted when its caller aborts or its time is over.
- * `undefined` outside of a task, also in one that runs inline in the caller.
+ * Returns the signal of the calling task: aborted when its caller aborts or its time is over. `undefined`
+ * outside of a task, also in one that runs inline in the caller.
  */
 export function taskSignal(): AbortSignal | undefined {
   const task = runningTask();
   return task === undefined ? workerOfOtherCopy()?.taskSignal() : task.signal;
 }
 
-/** The task that calls this, as `taskSignal`. */
+/** Returns the calling task, as `taskSignal`. */
 export function runningTask(): RunningTask | undefined {
   return storage.getStore() ?? synchronous;
 }

@@ -1,5 +1,5 @@
-// Where the program is that runs inside workers: a file of its own, beside the file that this code is
-// in. Where somebody has bundled manycore into a program, there is none.
+// Finds the program that runs inside workers: a separate file, beside the file of this code. It is missing
+// when manycore was bundled into a program.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,9 @@ import { hasPreloads } from './flags.js';
 
 const entryUrl = new URL('./entry.js', import.meta.url);
 const sharedEntryUrl = new URL('./shared-entry.js', import.meta.url);
-/** A bundle may itself be called so: started as a worker it would start workers without end. */
+/** A bundle may have the same name: started as a worker it would start workers without end. */
 const isThisFile = entryUrl.href === import.meta.url;
-/** So may the program beside a bundle's chunks: it has got a worker's ticket, which a worker takes away. */
+/** The program beside a bundle's chunks may have it, too: it has a worker's ticket, which a worker removes. */
 const hasTicketOfWorker = (): boolean =>
   process.argv[2]?.startsWith('{"workerId":') === true ||
   ['workerId', 'parentThread'].every((key) => Object.hasOwn(Object(workerData), key));
@@ -20,9 +20,12 @@ let isKnownToExist = false;
 /** `WORKER_START_FAILED`: no worker can be started here, now or later. */
 export class EntryMissingError extends CodedError {}
 
-/** The path of `entry.ts`, compiled. Throws an `EntryMissingError` when it is not there, or must not be started. */
+/**
+ * Returns the path of the compiled `entry.ts`. Throws an `EntryMissingError` when it is missing, or must
+ * not be started.
+ */
 export function entryFile(): string {
-  // By its text: Node takes no URL for one where a program has added `path` to `Object.prototype`.
+  // As text: Node rejects the URL object when a program has added `path` to `Object.prototype`.
   const path = fileURLToPath(entryUrl.href);
   isKnownToExist ||= !isThisFile && !hasTicketOfWorker() && existsSync(path);
   if (isKnownToExist) return path;
@@ -40,7 +43,7 @@ export function entryFile(): string {
   );
 }
 
-/** The URL of `shared-entry.ts`, which lies beside it. */
+/** Returns the URL of `shared-entry.ts`, which is beside it. */
 export function sharedEntryFile(): URL {
   entryFile();
   return sharedEntryUrl;

@@ -1,8 +1,8 @@
-// The program that runs inside a worker. It answers `ready` when it can take tasks; it leaves when its
-// parent closes the channel, and when its parent is gone: a process worker watches the parent's process
-// (and the worker thread that started it) natively, so that even one in an endless loop leaves;
-// without the binary it leaves as soon as its event loop sees the closed channel.
-// Loaded at every start of a worker: what it imports decides how fast a pool answers from cold.
+// The program that runs inside a worker. It sends `ready` when it can take tasks. It leaves when its parent
+// closes the channel or is gone: a process worker watches the parent's process (and the worker thread that
+// started it) natively, so that even one in an endless loop leaves; without the binary it leaves as soon as
+// its event loop sees the closed channel.
+// Loaded at every start of a worker: its imports decide how fast a pool answers from cold.
 
 import { acceptChannel } from '../channels/index.js';
 import { disposePerWorker } from '../context/index.js';
@@ -18,10 +18,10 @@ import { parseTicket, type WorkerTicket } from './protocol.js';
 import { report } from './report.js';
 import { Session } from './session.js';
 
-/** It may go on for so long when its parent's process has ended, to leave as it would have, in ms. */
+/** Maximum time to leave in order after the end of the parent's process, in ms. */
 const orphanMs = 500;
 
-/** A process gets its ticket as its one argument; a thread has none. */
+/** The ticket of a process is its one argument; a thread has none there. */
 const ticketText = process.argv[2];
 const isProcess = ticketText !== undefined;
 
@@ -31,7 +31,7 @@ function readTicket(): WorkerTicket {
 
 function prepareProcess(ticket: WorkerTicket): void {
   if (isProcess) {
-    // Ctrl-C reaches the whole terminal group: the parent decides what becomes of its workers.
+    // Ctrl-C reaches the whole terminal group: the parent decides about its workers.
     process.on('SIGINT', () => {});
     process.title = `manycore worker ${ticket.workerId}`;
     process.argv.splice(2, 1);
@@ -58,10 +58,10 @@ function start(ticket: WorkerTicket): void {
   beforeFatal((error) => session.uncaught(error));
   session.takeTurn();
   session.ref();
-  loads?.end(); // the modules of this program
+  loads?.end(); // ends the load that stands for this program's modules
 }
 
-/** A definition was read; `loading` while it loads modules. */
+/** Counts a definition that was read; `loading` while it loads modules. */
 function countLoad(loads: Loads, loading: Promise<void> | undefined): void {
   if (loading !== undefined) {
     loads.begin();

@@ -1,19 +1,21 @@
-// How a worker ended, in words and as facts. Not here: what becomes of its tasks (pool/).
+// The end of a worker, in words and as facts. Not here: the consequences for its tasks (pool/).
 
 import { hasCode } from '../errors.js';
 import { messageOf } from '../internal/index.js';
 import type { WorkerExit } from './types.js';
 
-/** "with exit code 3" or "by SIGKILL". */
+/** Returns "with exit code 3" or "by SIGKILL". */
 export function describeExit(exit: WorkerExit): string {
   if (exit.signal !== null) return `by ${exit.signal}`;
   return `with exit code ${exit.exitCode ?? 'unknown'}`;
 }
 
-/** Exit code of a process that called abort(), as V8 does without heap, where there are no signals. */
+/** Exit code of a process that called abort(), as V8 does without heap, on systems without signals. */
 const abortExitCode = 134;
 
-/** Ends of a process from inside; as signals and as a shell's codes. V8 without heap ends by most of them. */
+/**
+ * Signals and shell exit codes of crashes from inside the process. V8 without heap ends by most of them.
+ */
 const crashes: ReadonlySet<string | number | null> = new Set([
   'SIGABRT',
   'SIGBUS',
@@ -27,25 +29,28 @@ const crashes: ReadonlySet<string | number | null> = new Set([
   139,
 ]);
 
-/** True: nobody sent it, the program did something that the system ends it for. */
+/** True: not sent by another process; the system ended the program for an error of its own. */
 export function isCrash(signalOrExitCode: string | number | null): boolean {
   return crashes.has(signalOrExitCode);
 }
 
-/** Whether it may have run out of heap: a thread says so, a process only aborts. */
+/** True: it may have run out of heap. A thread has an error for that; a process only aborts. */
 export function mayLackHeap({ exitCode, signal, error }: WorkerExit): boolean {
   if (signal === 'SIGABRT') return true;
   if (exitCode === abortExitCode && process.platform === 'win32') return true;
   return error !== undefined && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
-/** What nothing caught in a worker, as an error. */
+/** Returns a value that was thrown and not caught in a worker, as an error. */
 export function uncaughtError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown;
   return new Error(`${messageOf(thrown)} was thrown`, { cause: thrown });
 }
 
-/** How a worker ended, with why: what it said itself, what its start or thread said, or its channel. */
+/**
+ * Adds the reason to an exit: the worker's own message, that of its start or thread, or its channel's
+ * error.
+ */
 export function withReason(
   exit: WorkerExit,
   uncaught: Error | undefined,
@@ -56,7 +61,7 @@ export function withReason(
   return { ...exit, error: (isUncaught ? uncaught : exit.error) ?? unreadable, isUncaught };
 }
 
-/** A channel that ends with its worker says nothing new; one that could not be read further does. */
+/** True: the channel could not be read further. An end together with its worker adds no information. */
 export function isUnreadable(channelError: Error | undefined): boolean {
   return (
     hasCode(channelError, 'SEGMENT_CORRUPT') ||

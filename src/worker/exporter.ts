@@ -1,5 +1,5 @@
-// The parent's sending half of the context layer: one for all workers of this thread, so that a
-// function has one id wherever it goes and its code is analysed once.
+// The parent's sending half of the context layer: one for all workers of this thread, so that a function
+// has one id for all of them and its code is analysed once.
 
 import { type BlockStore, parentBlocks } from '../channels/index.js';
 import {
@@ -12,22 +12,22 @@ import {
 import { bufferCarrier, cloned } from './buffers.js';
 import type { Moving } from './moving.js';
 
-/** What the workers that a snapshot is for share with this thread. */
+/** Resources that the workers of a snapshot share with this thread. */
 export interface Reach {
-  /** Memory of `shared()`, and large values; else they are copied. */
+  /** Memory of `shared()`, and large values; otherwise they are copied. */
   readonly hasSharedMemory: boolean;
-  /** Everything: they are threads of this process. */
+  /** All memory: they are threads of this process. */
   readonly isThread: boolean;
-  /** What the call transfers. */
+  /** The transfer list of the call. */
   readonly moving: Moving | undefined;
 }
 
 class ParentBuffers implements BufferCarrier {
-  /** Of the snapshot that is being made. */
+  /** For the snapshot in progress. */
   reach: Reach = { hasSharedMemory: true, isThread: false, moving: undefined };
   readonly #carrier = bufferCarrier(() => this.blocks);
 
-  /** Of this thread's arena, while it has one. */
+  /** Blocks of this thread's arena, while it has one. */
   get blocks(): BlockStore | undefined {
     return parentBlocks();
   }

@@ -1,5 +1,5 @@
-// Flags of node that this process was started with, as its workers have them too: of its command line, and of the
-// variable NODE_OPTIONS.
+// Flags of node with which this process was started, and which its workers inherit: from its command line
+// and from the variable NODE_OPTIONS.
 
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isProgramPreload } from '../context/index.js';
 
-/** Flags of this process that a worker must not repeat; so are their values, up to the next flag. */
+/** Flags of this process that a worker must not repeat, nor their values up to the next flag. */
 const ownFlags: ReadonlySet<string> = new Set([
   '-e',
   '--eval',
@@ -35,18 +35,19 @@ const ownFlagPrefixes = [
 ];
 
 /**
- * What says which modules are loaded, and how. A worker that is given flags has no others, and it refuses
- * those of V8 and of the whole process, with which Node 26 starts each file of a test run.
+ * Flags that select the modules to load, and their way of loading. A worker that is given flags has no
+ * others, and it refuses flags of V8 and of the whole process, with which Node 26 starts each file of a
+ * test run.
  */
 const moduleFlags =
   /^(-r|-C|--require|--import|--loader|--experimental-loader|--conditions|--enable-source-maps|--preserve-symlinks|--experimental-strip-types|--experimental-transform-types)(=|$)/;
 
-/** The flags of `execArgv` that make sense in a worker as well: loaders, conditions, V8's own. */
+/** Returns the flags of `execArgv` that make sense in a worker as well: loaders, conditions, V8's own. */
 export function inheritedFlags(execArgv: readonly string[]): string[] {
   return withValues(execArgv, (flag) => !isOwnFlag(flag));
 }
 
-/** Those that a thread can have apart from the flags of its process. */
+/** Returns the flags that a thread can have apart from those of its process. */
 export function threadFlags(execArgv: readonly string[]): string[] {
   return withValues(execArgv, (flag) => moduleFlags.test(flag));
 }
@@ -64,7 +65,9 @@ export function hasPreloads(): boolean {
   return [...process.execArgv, ...options].some((word) => preloadFlags.test(word));
 }
 
-/** `env` for a worker: without the options in `NODE_OPTIONS` that would run the program there again. */
+/**
+ * Returns `env` for a worker: without the options in `NODE_OPTIONS` that would run the program there again.
+ */
 export function inheritedEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: text = '' } = env;
   const words = wordsOfOptions(text);
@@ -81,13 +84,15 @@ export function inheritedEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv 
   };
 }
 
-/** A word of `NODE_OPTIONS`: as it is written there, and what Node reads. */
+/** A word of `NODE_OPTIONS`: as written there, and as Node reads it. */
 interface OptionWord {
   text: string;
   value: string;
 }
 
-/** Splits as Node does: at spaces, but for those between double quotes, where a backslash stands before any character. */
+/**
+ * Splits as Node does: at spaces, except between double quotes, where a backslash escapes any character.
+ */
 function wordsOfOptions(options: string): OptionWord[] {
   const words: OptionWord[] = [];
   for (const [text] of options.matchAll(/(?:[^ "]|"(?:\\.|[^"\\])*"?)+/gs)) {
@@ -105,7 +110,10 @@ function withValues(execArgv: readonly string[], isMeant: (flag: string) => bool
     .flat();
 }
 
-/** Each flag with its values: a word without a dash belongs to the flag before it, and is no program's name. */
+/**
+ * Groups each flag with its values: a word without a dash belongs to the flag before it, and is no
+ * program's name.
+ */
 function groups<Word>(words: readonly Word[], textOf: (word: Word) => string): Word[][] {
   const found: Word[][] = [];
   for (const word of words) {
@@ -116,7 +124,7 @@ function groups<Word>(words: readonly Word[], textOf: (word: Word) => string): W
   return found;
 }
 
-/** `--import ./app.mjs` where that starts tasks: each worker would run the program once more. */
+/** True: an `--import ./app.mjs` that starts tasks; each worker would run the program once more. */
 function loadsProgram(words: readonly string[]): boolean {
   const [, value = words[1]] = /^--(?:import|require)=(.*)$/s.exec(words[0] ?? '') ?? [];
   return value !== undefined && preloadFlags.test(words[0] ?? '') && isProgramPreload(value);
@@ -124,7 +132,7 @@ function loadsProgram(words: readonly string[]): boolean {
 
 const preloadFlags = /^(?:-r|--require|--import)(?:=|$)/;
 
-/** The first file or module that a flag of `execArgv` names and that is not there, with that flag. */
+/** Returns the first file or module that a flag of `execArgv` names and that is missing, with that flag. */
 export function missingFileOf(execArgv: readonly string[]): string | undefined {
   for (const [flag = '', next = ''] of groups(execArgv, String)) {
     const [, name = flag, value = next] = /^(--[^=]+)=(.*)$/s.exec(flag) ?? [];
@@ -138,7 +146,7 @@ function isFileThere(value: string): boolean {
   return existsSync(value.startsWith('file:') ? fileURLToPath(value) : resolve(value));
 }
 
-/** Looks where `import()` does: a package, or a URL of another kind, may be anywhere. */
+/** Resolves as `import()` does: a package, or a URL of another kind, may be anywhere. */
 function isImportThere(value: string): boolean {
   return !/^(?:\.{0,2}\/|file:)/.test(value) || isFileThere(value);
 }
@@ -152,7 +160,7 @@ function isRequireThere(value: string): boolean {
   }
 }
 
-/** Finds what a flag names, as Node does. */
+/** Finds the file that a flag names, as Node does. */
 const lookups: ReadonlyMap<string, (value: string) => boolean> = new Map([
   ['--env-file', isFileThere],
   ['--experimental-loader', isImportThere],

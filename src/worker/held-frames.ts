@@ -1,17 +1,18 @@
-// What came over a channel while a definition loads its modules, in order: it may need that definition.
+// Frames that came over a channel while a definition loads its modules, in order: they may need that
+// definition.
 
 import { abortsNext, frame } from './protocol.js';
 
 export interface HeldFrame {
-  /** Of a frame; `undefined` for the end of the channel. */
+  /** Kind of a frame; `undefined` for the end of the channel. */
   readonly kind: number | undefined;
   readonly task: number;
   readonly deliver: () => void;
 }
 
 /**
- * Puts a frame behind those that are held. An abort goes before the call that it is for, so that the call
- * never begins. `deliver` gets the target with which it is to be received.
+ * Puts a frame behind those that are held. An abort goes before its call, so that the call never begins.
+ * `deliver` gets the target of the frame.
  */
 export function holdFrame(
   held: HeldFrame[],

@@ -1,12 +1,12 @@
-// The loop over the items of a chunk, compiled anew for every mapper. V8 keeps what it has learnt of a
-// call with the code of the call: a loop that all mappers share sees them all and inlines none. Not by
+// The loop over the items of a chunk, compiled anew for every mapper. V8 keeps its type feedback with the
+// code of the call: a loop shared by all mappers sees them all and inlines none. Not compiled by
 // `Function`, which a process may forbid, and whose cache would give all mappers one loop again.
 
 import { compileFunction } from 'node:vm';
 import type { Mapper } from './chunk.js';
 import type { Cells } from './protocol.js';
 
-/** One chunk on its way through the loop. */
+/** State of one chunk in the loop. */
 export interface HotJob {
   readonly items: Cells;
   /** Item `at` is `items[offset + at]`, and has the index `start + at`. */
@@ -15,13 +15,13 @@ export interface HotJob {
   /** Result `at` goes to `into[intoOffset + at]`. */
   readonly into: Cells;
   readonly intoOffset: number;
-  /** Set when the loop throws: the item's place. */
+  /** Set when the loop throws: index of the failed item. */
   stoppedAt: number;
   /** The promise that the mapper returned for that item. */
   pending: PromiseLike<unknown> | undefined;
 }
 
-/** Maps items `[from, to)`; returns how far it came: less than `to` when it stopped for a promise. */
+/** Maps items `[from, to)`; returns the index it reached: less than `to` when it stopped for a promise. */
 export type HotLoop = (job: HotJob, from: number, to: number) => number;
 
 const source = `
@@ -47,13 +47,13 @@ const source = `
 const loops = new WeakMap<Mapper, HotLoop>();
 let madeLoops = 0;
 
-/** The loop of this mapper. */
+/** Returns the loop of this mapper. */
 export function hotLoopOf(mapper: Mapper): HotLoop {
   const known = loops.get(mapper);
   if (known !== undefined) return known;
   madeLoops += 1;
   const make = compileFunction(`${source} // ${madeLoops}`, ['mapper'], {
-    filename: import.meta.url, // so that stacks know it for ours
+    filename: import.meta.url, // marks the frames in stacks as ours
   });
   const loop: HotLoop = make(mapper);
   loops.set(mapper, loop);

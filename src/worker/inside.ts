@@ -1,6 +1,6 @@
-// The mark by which code finds that it runs inside a worker. The worker's entry says so before it runs anything of the user. The
-// library imported by a task is mostly the same copy. Another one (two versions in a program) finds the
-// worker on the global object, where it must be read by any version: names and types there stay.
+// The mark of a worker: its entry sets it before it runs any code of the user. The library imported by a
+// task is mostly the same copy. Another copy (two versions in a program) finds the worker on the global
+// object, which must be readable by any version: names and types there stay.
 
 import { defineOwn } from '../internal/index.js';
 
@@ -22,7 +22,7 @@ export function markAsWorker(facade: WorkerFacade): void {
   defineOwn(globalThis, name, { value: facade });
 }
 
-/** The worker that runs this by another copy of manycore. */
+/** Returns the worker that runs this code, if it belongs to another copy of manycore. */
 export function workerOfOtherCopy(): WorkerFacade | undefined {
   if (own !== undefined) return undefined;
   const found: unknown = Reflect.get(globalThis, name);
@@ -33,7 +33,7 @@ function isFacade(value: unknown): value is WorkerFacade {
   return typeof value === 'object' && value !== null && 'taskSignal' in value && 'report' in value;
 }
 
-/** `undefined` where this is no worker. */
+/** Returns the number of this worker; `undefined` outside of workers. */
 export function workerNumber(): number | undefined {
   return (own ?? workerOfOtherCopy())?.number;
 }

@@ -1,19 +1,21 @@
-// The end of a worker, or a loop. What a worker has printed is written first, and what others asked for is done.
+// The end of a worker, or a loop: its output is written first, and registered work is done.
 
 import { clearTimeout, nextTick, setImmediate, setTimeout } from '../internal/index.js';
 
-/** So long it may take; then the worker leaves all the same. */
+/** Default maximum time for that work; then the worker leaves anyway. */
 const shortMs = 500;
-/** The same for what a user wants done: whoever waits for the worker may end it earlier. */
+/** Maximum time for a user's teardown: a parent that waits for the worker may end it earlier. */
 export const teardownMs = 30_000;
 const works: { readonly work: () => Promise<unknown>; readonly maxMs: number }[] = [];
 
-/** Begins `work` when this thread is to leave, and waits for it so long at most, in ms. */
+/** Begins `work` when this thread is to leave, and waits for it at most `maxMs`. */
 export function beforeLeaving(work: () => Promise<unknown>, maxMs = shortMs): void {
   works.push({ work, maxMs });
 }
 
-/** Does that work, and calls `then` once: at once where there is none, after a while at the latest. */
+/**
+ * Does that work, and calls `then` once: at once if there is none, after the maximum time at the latest.
+ */
 export function finishWork(then: () => void): void {
   if (works.length === 0) {
     then();
@@ -29,7 +31,7 @@ export function finishWork(then: () => void): void {
   const timer = setTimeout(end, Math.max(...works.map(({ maxMs }) => maxMs)));
   void Promise.allSettled(works.map(({ work }) => work())).then((outcomes) => {
     for (const outcome of outcomes) {
-      // As an error that nothing caught, which is what it is.
+      // Rethrown as an uncaught error, which it is.
       if (outcome.status === 'rejected') nextTick(() => rethrow(outcome.reason));
     }
     setImmediate(end);
@@ -40,7 +42,7 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** Calls `onFatal` with an error that nothing caught, before it ends this thread. */
+/** Calls `onFatal` with an uncaught error, before it ends this thread. */
 export function beforeFatal(onFatal: (error: unknown) => void): void {
   process.on('uncaughtExceptionMonitor', (error: unknown) => {
     const isCaught =

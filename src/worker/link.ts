@@ -1,12 +1,13 @@
-// One end of the conversation between a parent and a worker: turns values into frames and back. Both
-// ends use it; frames that only one of them sends are in worker.ts and runner.ts.
+// One end of the connection between a parent and a worker: turns values into frames and back. Both ends use
+// it; frames that only one of them sends are in worker.ts and runner.ts.
 //
-// Two ways to send. `trySend` is for calls: it may be refused for lack of room, and the caller keeps
-// the task. `post` is for what must arrive (results, definitions, releases): what has no room waits
-// in an outbox, in order, until the channel drains.
+// Two ways to send. `trySend` is for calls: it may be refused for lack of room, and the caller keeps the
+// task. `post` is for frames that must arrive (results, definitions, releases): without room they wait in
+// an outbox, in order, until the channel drains.
 //
 // A definition (code, class, import) is sent once to each peer, ahead of the first frame that needs it.
-// Long (over 400 lines), because both directions share the outbox, the blocks and what the peer knows.
+// Long (over 400 lines), because both directions share the outbox, the blocks and the list of sent
+// definitions.
 
 import type {
   Block,
@@ -29,14 +30,14 @@ import type { Parcels } from './parcels.js';
 import { frame } from './protocol.js';
 
 export interface LinkEvents {
-  /** All frames but those of definitions and blocks, which the link handles itself. */
+  /** Receives all frames except definitions and blocks, which the link handles itself. */
   onFrame(kind: number, task: number, target: number, body: ByteReader): void;
   /** There is room for calls again. */
   onDrain(): void;
   onClose(error: Error | undefined): void;
   /** A definition was sent. */
   onDefine?(): void;
-  /** The modules of this definition are loaded from now on; `undefined`: they are there. */
+  /** The modules of this definition are loaded from now on; `undefined`: they are loaded. */
   onLoad?(definition: number | undefined): void;
   /** A definition of the peer was read; `loading` while it has modules to load. */
   onLearn?(loading: Promise<void> | undefined): void;
@@ -46,19 +47,19 @@ export interface LinkOptions {
   readonly end: ChannelEnd;
   readonly exporter: Exporter;
   readonly importer: Importer;
-  /** Where the peer is a thread of this process. */
+  /** Set if the peer is a thread of this process. */
   readonly parcels?: Parcels | undefined;
-  /** Opens the path in errors about values sent from here: "an argument", "the result". */
+  /** Prefix of the path in errors about values sent from here: "an argument", "the result". */
   readonly what: string;
   readonly events: LinkEvents;
 }
 
-/** What is left of a frame, as bytes to keep. */
+/** Returns the rest of a frame, as bytes to keep. */
 export function rest(body: ByteReader): Buffer {
   return body.copy(body.limit - body.position);
 }
 
-/** What reading a value failed with, as an error of ours. */
+/** Returns the error of reading a value as a `CodedError`. */
 export function readError(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
   const text = `a value that came cannot be read: ${messageOf(error)}`;
@@ -84,16 +85,16 @@ export class Link {
   readonly importer: Importer;
   readonly #exporter: Exporter;
   readonly #parcels: Parcels | undefined;
-  /** What a refusal calls the value that is packed. */
+  /** Name of the value being packed, for errors. */
   #what: string;
   readonly #known = new Set<number>();
   readonly #events: LinkEvents;
   readonly #outbox: { readonly send: () => SendOutcome; readonly sizeBytes: number }[] = [];
   #outboxBytes = 0;
-  /** Whether the owner wants the loop to be alive; what waits in the outbox keeps it alive as well. */
+  /** True: the owner keeps the loop alive; frames in the outbox keep it alive as well. */
   #isWanted = false;
   #lentBytes = 0;
-  /** Only while a definition loads its modules. */
+  /** Set only while a definition loads its modules. */
   #held: HeldFrame[] | undefined;
   readonly #writeFast: BodyWriter<unknown>;
   readonly #writePacked: BodyWriter<Packed>;
@@ -141,7 +142,7 @@ export class Link {
     };
   }
 
-  /** All that the peer had sent was read. */
+  /** Handles the end of the channel, after everything from the peer was read. */
   #closed(error: Error | undefined): void {
     this.#events.onClose(error);
     this.#end.refTransfer?.finishReading();
@@ -172,8 +173,8 @@ export class Link {
   }
 
   /**
-   * Needs no definition, and its answer shows that the loop turns. Without claims nobody can tell that calls are
-   * held: they have begun for who asks, and must not look as if they went on.
+   * True for a frame that needs no definition, and whose answer shows that the loop turns. Without claims,
+   * held calls count as begun for the parent, and must not seem to go on: then nothing passes.
    */
   #passesHeld(kind: number): boolean {
     return kind === frame.requestMemory && this.#end.claims !== undefined;
@@ -198,7 +199,7 @@ export class Link {
     void loading.then(resume, resume);
   }
 
-  /** A module that throws while `require` loads it fails as one that `import()` loads does. */
+  /** Reports a module that throws while `require` loads it as one that `import()` loads. */
   #define(id: number, bytes: Uint8Array): Promise<void> | undefined {
     try {
       return this.importer.define(id, bytes) ?? undefined;
@@ -207,7 +208,7 @@ export class Link {
     }
   }
 
-  /** Now, or in turn after the frames that are held. */
+  /** Handles a frame now, or in turn after the frames that are held. */
   #afterHeld(each: HeldFrame): void {
     if (this.#held === undefined) each.deliver();
     else this.#held.push(each);
@@ -232,7 +233,7 @@ export class Link {
       this.define(definitions);
       if (state === undefined) this.#lend(blocksOf(buffers)); // its definition names them
     } else if (state !== undefined) {
-      this.define(definitions); // the values of this very call may need what the call before did not
+      this.define(definitions); // this call's values may need definitions that the call before did not
     }
     const packed = call.packed;
     if (packed !== undefined && packed.definitions.length > 0) this.define(packed.definitions);
@@ -252,7 +253,7 @@ export class Link {
     if (packed !== undefined) this.#lend(packed.blocks);
   }
 
-  /** Once the parcels are posted the frame follows for certain: what has no room waits in the outbox. */
+  /** Posts the parcels, after which the frame must follow: without room it waits in the outbox. */
   #sendWithParcels(kind: number, slot: number, call: Call): 'sent' | 'closed' {
     for (const parcel of parcelsOf(call)) this.#postParcel(parcel);
     const outcome = this.#enqueue(() => {
@@ -267,7 +268,7 @@ export class Link {
     if (parcel !== undefined) this.#parcels?.post(parcel);
   }
 
-  /** Sends the definitions that the peer has not had, in this order. */
+  /** Sends the definitions that the peer does not have, in this order. */
   define(definitions: readonly number[]): void {
     for (const id of definitions) {
       if (this.#known.has(id)) continue;
@@ -278,13 +279,13 @@ export class Link {
     }
   }
 
-  /** The peer may drop a pinned function. */
+  /** Lets the peer drop a pinned function. */
   forget(id: number): void {
     if (!this.#known.delete(id)) return;
     this.#enqueue(() => this.#channel.trySend(frame.forget, 0, id, writeRaw, noBytes));
   }
 
-  /** As `codec.pack`; a refusal calls the value `what`. Throws `TRANSFER_…`. */
+  /** Packs as `codec.pack`; errors call the value `what`. Throws `TRANSFER_…`. */
   packAs(what: string, value: unknown): Packed {
     const usual = this.#what;
     this.#what = what;
@@ -296,8 +297,8 @@ export class Link {
   }
 
   /**
-   * Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`, which calls
-   * the value `what`.
+   * Sends a value for certain, packed when it needs more than the fast codec. May throw `TRANSFER_…`, which
+   * names the value `what`.
    */
   post(kind: number, task: number, target: number, value: unknown, what = this.#what): void {
     if (this.#outbox.length === 0) {
@@ -312,7 +313,7 @@ export class Link {
     this.#postPacked(kind, task, target, packed);
   }
 
-  /** Sends what the exporter made, as it is, with the definitions that it needs. */
+  /** Sends a snapshot of the exporter unchanged, with the definitions that it needs. */
   postSnapshot(kind: number, task: number, target: number, snapshot: ValueSnapshot): void {
     this.#postParcel(snapshot.parcel);
     this.define(snapshot.definitions);
@@ -339,7 +340,7 @@ export class Link {
     this.#enqueue(() => this.#channel.trySend(kind, 0, 0, writeBlock, { block, count }));
   }
 
-  /** A call that was sent was reclaimed before it started. */
+  /** Takes back the blocks and parcels of a sent call that was reclaimed before it started. */
   unlend(call: Call): void {
     const { snapshot, packed } = call;
     if (snapshot.state !== undefined) this.#unlend(blocksOf(snapshot.buffers));
@@ -380,27 +381,27 @@ export class Link {
     }
   }
 
-  /** Frames as they travel, and blocks lent with them. */
+  /** Bytes of sent frames, and of blocks lent with them. */
   get sentBytes(): number {
     return this.#channel.sentBytes + this.#lentBytes;
   }
 
-  /** Frames as they travelled, and blocks borrowed with them. */
+  /** Bytes of received frames, and of blocks borrowed with them. */
   get receivedBytes(): number {
     return this.#channel.receivedBytes + (this.#end.blocks?.borrowedBytes ?? 0);
   }
 
-  /** Frames that wait for room. */
+  /** Number of frames that wait for room. */
   get waitingFrames(): number {
     return this.#outbox.length;
   }
 
-  /** Of the values among them. */
+  /** Bytes of the values in them. */
   get waitingBytes(): number {
     return this.#outboxBytes;
   }
 
-  /** `full`: it waits in the outbox. */
+  /** Sends now or enqueues; `full`: it waits in the outbox. */
   #enqueue(send: () => SendOutcome, sizeBytes = 0): SendOutcome {
     const outcome = this.#outbox.length === 0 ? send() : 'full';
     if (outcome !== 'full') return outcome;
@@ -410,7 +411,7 @@ export class Link {
     return 'full';
   }
 
-  /** True when nothing waits any more. */
+  /** Returns true when no frame waits any more. */
   #flushOutbox(): boolean {
     let sent = 0;
     while (sent < this.#outbox.length && this.#outbox[sent]?.send() !== 'full') sent += 1;

@@ -1,12 +1,12 @@
-// The parent's half of what a worker tells of its memory: one question at a time, because a worker that is at work
-// answers when its loop comes to it. Until then what it told last counts. The worker's half is own-memory.ts.
+// The parent's half of the memory statistics of a worker: one request at a time, because a busy worker answers
+// when its loop turns. Until then the last answer counts. The worker's half is own-memory.ts.
 
 import { type Deferred, defer } from '../internal/index.js';
 import type { Link } from './link.js';
 import { frame, type WorkerMemory } from './protocol.js';
 
 export class MemoryRequest {
-  /** `undefined` until it has answered once. */
+  /** Last answer; `undefined` before the first. */
   last: WorkerMemory | undefined;
   readonly #link: Link;
   #pending: Deferred<void> | undefined;

@@ -1,6 +1,6 @@
-// What a call transfers (option `transfer`): which of it the call really has, and the moment in which it
-// is detached here. Buffers go to threads as they are, and to processes as copies; either way this side
-// has lost them, so a program means the same with both.
+// The transfer list of a call (option `transfer`): checks that it is part of the call, and detaches it
+// here. Buffers go to threads as they are, and to processes as copies; either way this side has lost them,
+// so a program means the same with both.
 
 import { isArrayBuffer } from 'node:util/types';
 import threads, { type Transferable } from 'node:worker_threads';
@@ -13,20 +13,20 @@ export class Moving {
   readonly #wanted: ReadonlyMap<object, Transferable>;
   readonly #met = new Set<object>();
 
-  /** Throws `OPTION_INVALID` for what cannot be transferred any more. */
+  /** Throws `OPTION_INVALID` for values that can no longer be transferred. */
   constructor(transfer: readonly Transferable[]) {
     this.#wanted = new Map(transfer.map((each) => [each, each]));
     for (const [index, each] of transfer.entries()) checkTransferable(each, index);
   }
 
-  /** `value` or its memory, when it is to be transferred. */
+  /** Returns `value` or its memory, when it is to be transferred. */
   find(value: object): Transferable | undefined {
     const found = this.#wanted.get(ArrayBuffer.isView(value) ? value.buffer : value);
     if (found !== undefined) this.#met.add(found);
     return found;
   }
 
-  /** Throws `OPTION_INVALID` when something is not part of the call. */
+  /** Throws `OPTION_INVALID` when a listed value is not part of the call. */
   check(): void {
     let index = 0;
     for (const each of this.#wanted.keys()) {
@@ -48,7 +48,7 @@ export class Moving {
   }
 }
 
-/** Not known in Node 20, which copies such memory. */
+/** Always false in Node 20, which copies such memory. */
 function isUntransferable(memory: ArrayBuffer): boolean {
   const isMarked: unknown = Reflect.get(threads, 'isMarkedAsUntransferable');
   return typeof isMarked === 'function' && isMarked(memory) === true;
@@ -58,7 +58,7 @@ function isMemory(value: unknown): value is ArrayBuffer {
   return isArrayBuffer(value);
 }
 
-/** Throws `OPTION_INVALID` for what threads cannot hand over, or not any more. */
+/** Throws `OPTION_INVALID` for values that threads cannot hand over, or no longer. */
 function checkTransferable(value: Transferable, index: number): void {
   if (isMemory(value)) {
     if (isDetached(value))

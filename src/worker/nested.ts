@@ -1,6 +1,6 @@
-// The parent's half of maps inside tasks: a worker sends chunks of its own map upwards, and whoever owns
-// the worker finds an idle one for them, or says that there is none. Frames are those of a parent that
-// sends chunks to a worker, the other way round. The worker's half is relay.ts.
+// The parent's half of maps inside tasks: a worker sends chunks of its own map upwards, and its owner finds
+// an idle worker for them, or refuses them. Frames are those of a parent that sends chunks to a worker, in
+// the other direction. The worker's half is relay.ts.
 
 import type { ByteReader } from '../channels/index.js';
 import { type AnyFunction, type Exporter, exportError } from '../context/index.js';
@@ -20,7 +20,7 @@ export interface NestedChunk {
   /** The same object for all chunks of a map. */
   readonly mapper: AnyFunction;
   readonly chunk: Chunk;
-  /** How messages name it. */
+  /** Name in messages. */
   readonly name: string;
   /** Aborted when the worker gives the chunk up, or has ended. */
   readonly signal: AbortSignal;
@@ -29,7 +29,7 @@ export interface NestedChunk {
 export interface NestedOwner {
   /** Rejects with an `ItemFailure`; with `POOL_BUSY` in it when no worker is idle. */
   runNested(nested: NestedChunk): Promise<ChunkAnswer>;
-  /** The map of this mapper is over. */
+  /** Releases this mapper: its map is over. */
   forgetNested(mapper: AnyFunction): void;
 }
 
@@ -47,7 +47,7 @@ export class NestedMaps {
     this.#owner = owner;
   }
 
-  /** False for a frame that is none of a map in the worker. */
+  /** Returns false for a frame that belongs to no map in the worker. */
   receive(kind: number, slot: number, target: number, body: ByteReader): boolean {
     if (kind === frame.chunk) void this.#run(slot, target, body);
     else if (kind === frame.abort) this.#running.get(slot)?.abort();
@@ -96,7 +96,7 @@ export class NestedMaps {
     if (mapper !== undefined) this.#owner.forgetNested(mapper);
   }
 
-  /** The worker has ended: nobody waits for its maps any more. */
+  /** Ends all its maps: the worker has ended. */
   end(): void {
     this.#hasEnded = true;
     for (const controller of this.#running.values()) controller.abort();

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { clearTimeout, setImmediate, startTimer } from '../internal/index.js';
 
 export interface OutputSource {
-  /** As `workerNumber()` gives it there. */
+  /** The `workerNumber()` of that worker. */
   readonly worker: number;
   readonly stream: 'stdout' | 'stderr';
 }
@@ -15,14 +15,14 @@ export type OutputListener = (text: string, from: OutputSource) => void;
 export interface Output {
   /** Resolves when all of it has come. */
   readonly whole: Promise<unknown>;
-  /** No more of it is wanted. */
+  /** Stops reading. */
   close(): void;
 }
 
-/** A child of the worker may hold its streams open: the end of the worker waits no longer for them. */
+/** Maximum wait for output after the end of the worker, in ms: a child of it may hold its streams open. */
 const restMs = 200;
 
-/** The streams keep no program alive. */
+/** Reads the streams, which keep no program alive. */
 export function listenToOutput(
   stdout: Readable | null,
   stderr: Readable | null,

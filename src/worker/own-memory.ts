@@ -1,11 +1,11 @@
-// The worker's half of what it tells of its memory (memory-request.ts): its heap, and the pauses of its collector
-// from the first question on, until nobody has asked for a while. A worker that is never asked observes nothing.
+// The worker's half of its memory statistics (memory-request.ts): its heap, and the pauses of its collector
+// from the first request on, until no request came for a while. Without requests a worker observes nothing.
 
 import { GcPauses, heapStats, watchMs } from '../heap/index.js';
 import { nowMs, setImmediate, setTimeout } from '../internal/index.js';
 import type { WorkerMemory } from './protocol.js';
 
-/** Of this thread: parents that share a worker are told the same. */
+/** One for this thread: parents that share a worker get the same statistics. */
 let pauses: GcPauses | undefined;
 let end: NodeJS.Timeout | undefined;
 
@@ -16,7 +16,7 @@ export function sampleMemory(onSample: (memory: WorkerMemory) => void): void {
   counted.start();
   end ??= setTimeout(() => counted.stop(), watchMs).unref();
   end.refresh();
-  // Where Node tells of pauses, it does so by an immediate of its own, which comes first.
+  // By Node, pauses are reported in an immediate of its own, which comes first.
   setImmediate(() => {
     onSample({ atMs: nowMs(), heap: heapStats(), gc: counted.stats() });
   });

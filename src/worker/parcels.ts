@@ -1,4 +1,4 @@
-// The way beside the channel of a thread worker, for values that have no bytes. A parcel is posted before
+// The path beside the channel of a thread worker, for values that have no bytes. A parcel is posted before
 // the frame that needs it is sent, and taken from the port when that frame is read: so it is there.
 // Not here: what goes into a parcel (context/encode.ts).
 
@@ -11,7 +11,7 @@ import { parseParcel } from './protocol.js';
 export class Parcels {
   readonly #port: MessagePort;
   readonly #threads: typeof WorkerThreads;
-  /** Taken from the port, and not asked for yet. */
+  /** Parcels taken from the port, and not yet taken by a frame. */
   readonly #arrived = new Map<number, readonly unknown[]>();
 
   constructor(port: MessagePort) {
@@ -31,14 +31,14 @@ export class Parcels {
     parcel.wasPosted = true;
   }
 
-  /** The frame that needs it was reclaimed. */
+  /** Recalls a parcel: the frame that needs it was reclaimed. */
   recall(parcel: Parcel): void {
     this.#port.postMessage([parcel.id]);
   }
 
-  /** The values of a parcel of the peer, once. Throws `TRANSFER_CORRUPT`. */
+  /** Returns the values of a parcel of the peer, once. Throws `TRANSFER_CORRUPT`. */
   take(id: number): readonly unknown[] {
-    // All that is there: a parcel may have been recalled and sent again.
+    // Reads all that is there: a parcel may have been recalled and sent again.
     for (
       let received = this.#threads.receiveMessageOnPort(this.#port);
       received !== undefined;
@@ -61,7 +61,7 @@ export class Parcels {
   }
 }
 
-/** The error for what `postMessage` refused. */
+/** Returns the error for a value that `postMessage` refused. */
 export function untransferable(error: unknown): CodedError {
   const text = `what should be transferred cannot be: ${messageOf(error)}`;
   return new CodedError('TRANSFER_UNSUPPORTED', text, { cause: error });

@@ -1,7 +1,7 @@
-// The parent's handle of a worker that is a process: started by `spawn` and not by `fork`, because we
-// bring our own channel at descriptor 3 and up. Its stdout and stderr are this process's own, so that
-// no output is lost at its end and none passes through our event loop, unless somebody asks for it.
-// Not here: what it does (entry.ts), what is sent to it (link.ts).
+// The parent's handle of a worker that is a process: started by `spawn` and not by `fork`, because our own
+// channel is at descriptor 3 and up. Its stdout and stderr are this process's own, so that no output is
+// lost at its end and none passes through our event loop, unless the pool has `onOutput`.
+// Not here: its program (entry.ts), its frames (link.ts).
 
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
@@ -27,7 +27,7 @@ export function startProcess(
   const flags = [...inheritedFlags(process.execArgv), ...options.execArgv];
   if (options.maxHeapMb > 0) flags.push(`--max-old-space-size=${options.maxHeapMb}`);
   const output = options.onOutput === undefined ? 'inherit' : 'pipe';
-  // Nothing is inherited: Node takes variables from what the prototype of `env` has.
+  // No prototype: Node would take variables from the prototype of `env`.
   const spawnOptions: SpawnOptions = {
     stdio: ['ignore', output, output, ...offer.stdio],
     env: ownOf(

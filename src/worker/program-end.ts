@@ -1,11 +1,11 @@
-// The end of a program is the end of its workers: they are asked to leave, so that their exit listeners run
-// and what they hold is written, and are waited for a short while. Two ways:
+// The end of a program ends its workers: they are closed, so that their exit listeners run and their
+// buffers are written, and are awaited for a short while. Two ways:
 //
-// The event loop has run empty (`beforeExit`): workers leave as those of a pool that closes, and the loop goes
-// on until they have. The program may still call new ones.
+// The event loop has run empty (`beforeExit`): workers leave as those of a pool that closes, and the loop
+// goes on until they have. The program may still call new ones.
 //
-// `process.exit()` or an uncaught error (`exit`): nothing asynchronous runs any more. The channels are closed,
-// and this thread sleeps until the processes have ended. A worker thread cannot be waited for there.
+// `process.exit()` or an uncaught error (`exit`): nothing asynchronous runs any more. The channels are
+// closed, and this thread sleeps until the processes have ended. A worker thread cannot be awaited there.
 //
 // A killed program runs neither: its workers watch it and leave by themselves (entry.ts).
 
@@ -13,27 +13,27 @@ import { isMainThread } from 'node:worker_threads';
 import { nowMs, setTimeout } from '../internal/index.js';
 import { isAlive } from '../proc/index.js';
 
-/** A worker as this sees it. */
+/** The part of a worker that this file needs. */
 export interface EndingWorker {
-  /** Its process; `undefined` for a thread, or before it has one. */
+  /** The process id; `undefined` for a thread, or before it has one. */
   readonly processId: number | undefined;
-  /** Whether it has nothing in flight. */
+  /** True: it has nothing in flight. */
   readonly isIdle: boolean;
-  /** It gets nothing more, and leaves; its owner learns of it. */
+  /** Gives it nothing more, and lets it leave; its owner is notified. */
   retire(): void;
-  /** As `retire`, where its owner runs no more. */
+  /** Retires it when its owner no longer runs. */
   closeNow(): void;
   kill(): void;
 }
 
-/** How long workers may take to leave, in ms. */
+/** Maximum time for workers to leave, in ms. */
 const leaveMs = 1000;
-/** Between two looks at processes that are to end, in ms. */
+/** Time between two checks of processes that are to end, in ms. */
 const recheckMs = 2;
 
 const workers = new Set<EndingWorker>();
 
-/** From now on `worker` leaves with the program, until `endsBefore`. */
+/** Lets `worker` leave with the program, until `endsBefore`. */
 export function endsWithProgram(worker: EndingWorker): void {
   if (workers.size === 0) {
     process.on('beforeExit', onLoopEmpty);
@@ -42,7 +42,7 @@ export function endsWithProgram(worker: EndingWorker): void {
   workers.add(worker);
 }
 
-/** The worker has ended. */
+/** Removes a worker that has ended. */
 export function endsBefore(worker: EndingWorker): void {
   if (!workers.delete(worker) || workers.size > 0) return;
   process.off('beforeExit', onLoopEmpty);
@@ -65,7 +65,9 @@ function onExit(): void {
   if (!isMainThread) for (const worker of workers) worker.kill();
 }
 
-/** One at work may not come to it for long: it is not waited for. */
+/**
+ * Sleeps until idle workers have ended. A busy one may not read the close for long, so it is not awaited.
+ */
 function sleepUntilEnded(leaving: readonly EndingWorker[]): void {
   const pids = leaving.flatMap(({ processId = [] }) => processId);
   const word = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));

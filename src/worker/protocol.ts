@@ -1,6 +1,6 @@
-// What a worker and its parent say to each other, and the one place that parses it. Frames travel on a
-// channel: three int32 (`kind`, `task`, `target`) and a body; the table says what each holds.
-// `task` is a slot of the worker's table of tasks in flight, not a number of the pool.
+// The messages between a worker and its parent, and the one place that parses them. Frames travel on a
+// channel: three int32 (`kind`, `task`, `target`) and a body; the table has the contents of each. `task` is
+// a slot of the worker's table of tasks in flight, not a number of the pool.
 
 import type { MessagePort as Port } from 'node:worker_threads';
 import type { ProgramFiles } from '../context/index.js';
@@ -32,7 +32,7 @@ export const frame = Object.freeze({
   setup: 10,
   /** target: definition id of the function; body: the array of arguments. */
   call: 11,
-  /** As `call`, with the values that the function captured: i32 length, bytes, then arguments. */
+  /** A `call` with the values that the function captured: i32 length, bytes, then arguments. */
   callWithState: 12,
   /** Abort the task's signal. target: 0; inside the worker `abortsNext`. */
   abort: 13,
@@ -40,11 +40,11 @@ export const frame = Object.freeze({
   chunk: 15,
   /** The worker may drop a pinned function: no call names it again. target: its definition id. */
   forget: 16,
-  /** The worker is asked for its memory; `memory` follows when its loop comes to it. */
+  /** Requests the worker's memory statistics; `memory` follows when its loop turns. */
   requestMemory: 17,
   /** The report of that number was taken. target: its number. */
   reported: 18,
-  /** What `setup` named is to be called with `true` before the worker leaves. */
+  /** Requests that the `setup` function is called with `true` before the worker leaves. */
   teardown: 19,
   /** target: how many more items of the stream `task` may be sent; 0 ends it. */
   credit: 14,
@@ -61,22 +61,22 @@ export const frame = Object.freeze({
   item: 24,
   /** Set-up failed; body: the error. The worker leaves. */
   startFailed: 25,
-  /** The worker asks to be replaced after what it has in flight: too much memory. */
+  /** Requests a replacement of the worker after its calls in flight: too much memory. */
   retire: 26,
   /**
-   * Before `error`. target: for a chunk which of its items failed, counted from 0; for a stream
-   * `failedAtEnd`, where its generator threw as it was ended for its reader.
+   * Before `error`. target: for a chunk the index of the failed item, counted from 0; for a stream
+   * `failedAtEnd`, when its generator threw while it was ended for its reader.
    */
   failedAt: 27,
   /** body: a `WorkerMemory`. */
   memory: 28,
-  /** The worker ends by an error that nothing caught. body: the error. */
+  /** The worker ends by an uncaught error. body: the error. */
   uncaught: 29,
-  /** What a running task reports. target: a number for `reported`; body: the value. */
+  /** A value reported by a running task. target: a number for `reported`; body: the value. */
   report: 30,
 });
 
-/** In place of a definition id: the pool has no set-up function. */
+/** Replaces a definition id: the pool has no set-up function. */
 export const noSetup = -1;
 
 /** Target of an abort that a worker has moved before its call: the next call of that slot never begins. */
@@ -85,35 +85,35 @@ export const abortsNext = 1;
 /** Target of `failedAt` for a stream. */
 export const failedAtEnd = 0;
 
-/** Items that a streaming task may send before its reader asks for more. */
+/** Number of items that a streaming task may send before its reader grants more. */
 export const streamLeadItems = 16;
 
-/** How many units of run time a millisecond has: a unit is 100 ns. */
+/** Units of run time in a millisecond: a unit is 100 ns. */
 export const runTimeUnitsPerMs = 10_000;
 
-/** What a worker is told when it is started, as JSON in its arguments or as `workerData`. */
+/** Start parameters of a worker, as JSON in its arguments or as `workerData`. */
 export interface WorkerTicket {
   readonly workerId: number;
   readonly parentPid: number;
-  /** The system's number of the worker thread that started it; 0 for the main thread, or unknown. */
+  /** Thread id in the system of the worker thread that started it; 0 for the main thread, or unknown. */
   readonly parentThread: number;
   /** The ticket of the channel; `channels/` parses it. */
   readonly channel: unknown;
   readonly concurrentTasks: number;
   /**
-   * Resident memory above which the worker asks to be replaced, in bytes; of a thread its heap and
-   * buffers count. 0: never.
+   * Resident memory above which the worker requests its replacement, in bytes; for a thread its heap and
+   * buffers. 0: never.
    */
   readonly maxRssBytes: number;
   /** Cores to pin to; empty: none. */
   readonly pinnedCores: readonly number[];
   /** The words of a thread's `Loads`. */
   readonly loads: SharedArrayBuffer | undefined;
-  /** A thread's end of the way for `Parcels`. */
+  /** A thread's end of the path for `Parcels`. */
   readonly parcels?: Port | undefined;
 }
 
-/** The body of `program`. */
+/** Parses the body of `program`. */
 export function parseProgram(value: unknown): ProgramFiles {
   if (typeof value !== 'object' || value === null || !('urls' in value && 'main' in value)) {
     throw malformed('no files of the program', value);
@@ -126,7 +126,7 @@ export function parseProgram(value: unknown): ProgramFiles {
   };
 }
 
-/** The ticket in `value`, as a worker's entry got it; `WORKER_PROTOCOL` when it is something else. */
+/** Parses the ticket that a worker's entry got. Throws `WORKER_PROTOCOL`. */
 export function parseTicket(value: unknown): WorkerTicket {
   if (typeof value !== 'object' || value === null) throw malformed('no ticket', value);
   const fields = new Map(Object.entries(value));
@@ -165,7 +165,7 @@ function parcelsField(fields: ReadonlyMap<string, unknown>): Port | undefined {
   return value === undefined || !(value instanceof MessagePort) ? undefined : value;
 }
 
-/** The parcel in `message`; without values it is not needed any more. Throws `TRANSFER_CORRUPT`. */
+/** Parses the parcel in `message`; without values it is no longer needed. Throws `TRANSFER_CORRUPT`. */
 export function parseParcel(message: unknown): {
   readonly id: number;
   readonly values: readonly unknown[] | undefined;
@@ -184,7 +184,7 @@ function malformed(what: string, value: unknown): CodedError {
   );
 }
 
-/** What a worker says of itself when it is ready. */
+/** Facts that a worker sends when it is ready. */
 export interface ReadyMessage {
   readonly pid: number;
   readonly nodeVersion: string;
@@ -197,12 +197,12 @@ export function parseReady(value: unknown): ReadyMessage {
   throw malformed('no ready message', value);
 }
 
-/** What a worker tells of itself when it is asked. */
+/** Memory statistics of a worker. */
 export interface WorkerMemory {
   /** By the worker's own clock: of two, the later one is the newer. */
   readonly atMs: number;
   readonly heap: HeapStats;
-  /** Since it was asked for the first time. */
+  /** Since the first request. */
   readonly gc: GcByKind;
 }
 
@@ -252,46 +252,47 @@ const chunkOutputs = ['list', 'stream', 'settled', 'kept', 'fill', 'fold', 'comb
 
 /** Items that are mapped one after the other in one worker; as arguments of a call: `[chunk]`. */
 export interface Chunk {
-  /** `pairs`: the mapper brings the items along, and `start` is the number of a pair. */
+  /** `pairs`: the mapper has the items, and `start` is the number of a pair. */
   readonly input: (typeof chunkInputs)[number];
   /**
-   * What is answered: the results, `stream` with those before an item that failed; their outcomes as of `Promise.allSettled`; which items the mapper
-   * said yes to, counted from 0; nothing or a typed array (`into`); one combined value, of mapped items
-   * or (`combined`) of such values.
+   * Kind of the answer. `list`: the results; `stream`: also those before an item that failed; `settled`:
+   * outcomes as of `Promise.allSettled`; `kept`: indices of the items for which the mapper returned true,
+   * counted from 0; `fill`: nothing or a typed array (`into`); `fold`: one combined value of mapped items;
+   * `combined`: one of such values.
    */
   readonly output: (typeof chunkOutputs)[number];
   /** Index of the first item in the input of the map. */
   readonly start: number;
   readonly count: number;
-  /** No item is begun after so many ms. */
+  /** Time after which no item is begun, in ms. */
   readonly budgetMs: number;
   /** Item `at` of the chunk is `items[offset + at]`. */
   readonly items: Cells;
   readonly offset: number;
-  /** The index of each item, where they do not follow each other. */
+  /** Index of each item, if they are not consecutive. */
   readonly indices: Cells | undefined;
   /**
-   * For `fill`: result `at` goes to `into[start + at]`. A string is the name of a class of typed
-   * arrays, to answer with one.
+   * For `fill`: result `at` goes to `into[start + at]`. A string is the name of a class of typed arrays, to
+   * answer with one.
    */
   readonly into: Cells | string;
 }
 
 export interface ChunkAnswer {
-  /** Items that were mapped; the others were not begun. */
+  /** Number of mapped items; the others were not begun. */
   readonly done: number;
   readonly value: unknown;
   readonly ranMs: number;
-  /** What ended a `stream` after its first item: the mapper failed for item `done`. */
+  /** Error that ended a `stream` after its first item: the mapper failed for item `done`. */
   readonly failed?: { readonly error: unknown } | undefined;
 }
 
-/** What a `chunk` frame carries: `parseChunk` reads it. */
+/** Returns the arguments of a `chunk` frame: `parseChunk` reads them. */
 export function chunkArgs(chunk: Chunk): [Chunk] {
   return [chunk.into === chunk.items ? { ...chunk, into: inPlace } : chunk];
 }
 
-/** The name that a worker gives beside a chunk of its own map. */
+/** Parses the name that a worker sends beside a chunk of its own map. */
 export function parseChunkName(value: unknown): string {
   const [, name]: unknown[] = Array.isArray(value) ? value : [];
   if (typeof name !== 'string') throw malformed('no name of a chunk', name);
@@ -352,7 +353,7 @@ function cells(value: unknown): Cells {
   return value as unknown as Cells;
 }
 
-/** A typed array of the class with this name: of so many zeros, or over a buffer. */
+/** Returns a typed array of the class with this name: with that many zeros, or over a buffer. */
 export function newArray(name: string, from: number | ArrayBufferLike): TypedCells {
   const isOne = /^(?:Big)?(?:Int|Uint|Float)\d+(?:Clamped)?Array$/.test(name);
   const Class: unknown = isOne ? Reflect.get(globalThis, name) : undefined;
@@ -360,13 +361,13 @@ export function newArray(name: string, from: number | ArrayBufferLike): TypedCel
   return Reflect.construct(Class, [from]) as TypedCells;
 }
 
-/** What the mapper of pairs returns: the items, and what to call for two of them. */
+/** Parses the result of the mapper of pairs: the items, and the function for two of them. */
 export function parsePairs(value: unknown): { items: Cells; map: (...args: unknown[]) => unknown } {
   const fields = fieldsOf(value, 'parts of a map');
   return { items: cells(fields.get('items')), map: functionField(fields, 'map') };
 }
 
-/** What the mapper of a reduction returns. */
+/** Parses the result of the mapper of a reduction. */
 export function parseFold(value: unknown): {
   map: (...args: unknown[]) => unknown;
   combine: (...args: unknown[]) => unknown;

@@ -1,7 +1,7 @@
-// The worker's half of maps inside tasks: offers chunks of a map that runs here to the parent, who may
-// have an idle worker for them. Whoever offers must be ready to run the chunk itself: the parent may say
-// that it has none, and no worker ever waits for another one to become free. So maps in maps cannot
-// deadlock, however deep. The parent's half is nested.ts.
+// The worker's half of maps inside tasks: offers chunks of a map that runs here to the parent, which may
+// have an idle worker for them. The offering worker must be ready to run the chunk itself: the parent may
+// refuse it, and no worker ever waits for another one to become free. So maps in maps cannot deadlock,
+// however deep. The parent's half is nested.ts.
 
 import type { BlockStore, ByteReader } from '../channels/index.js';
 import type { AnyFunction, Exporter, FunctionSnapshot } from '../context/index.js';
@@ -20,11 +20,11 @@ interface Waiting {
   readonly settled: () => void;
 }
 
-/** A mapper of this worker, known to its parent. */
+/** A mapper of this worker that its parent has. */
 export interface RelayedFunction {
   /**
-   * `name` is for messages. Rejects with an `ItemFailure`: `at` -1 and `POOL_BUSY` where nobody has
-   * time, then the chunk was not begun.
+   * `name` is for messages. Rejects with an `ItemFailure`: `at` -1 and `POOL_BUSY` when no worker is idle;
+   * then the chunk was not begun.
    */
   run(chunk: Chunk, name: string, signal: AbortSignal | undefined): Promise<ChunkAnswer>;
   /** No `run` may follow. */
@@ -43,7 +43,7 @@ export class Relay {
     this.#blocks = blocks;
   }
 
-  /** Whether memory of `shared()` goes there and back without a copy. */
+  /** True: memory of `shared()` travels there and back without a copy. */
   get sharesMemory(): boolean {
     return this.#blocks !== undefined;
   }
@@ -76,7 +76,7 @@ export class Relay {
       const packed = this.#link.codec.pack(args);
       const call: Call = { snapshot, args, packed, isChunk: true, failedAt: -1 };
       const outcome = this.#link.trySendCall(slot, call);
-      this.#link.codec.release(packed); // what was lent stays lent
+      this.#link.codec.release(packed); // lent blocks stay lent
       if (outcome !== 'sent') throw new ItemFailure(-1, busy());
       const abort = (): void => this.#link.post(frame.abort, slot, 0, undefined);
       const settled = (): void => {
@@ -87,7 +87,7 @@ export class Relay {
     });
   }
 
-  /** False for a frame that is no answer to this. */
+  /** Returns false for a frame that is no answer to this. */
   receive(kind: number, slot: number, target: number, body: ByteReader): boolean {
     const waiting = this.#waiting[slot];
     if (kind === frame.failedAt) {
@@ -116,12 +116,12 @@ function busy(): CodedError {
 
 let relay: Relay | undefined;
 
-/** The worker's entry says by which way chunks go up. */
+/** Sets the relay of this worker; for its entry. */
 export function relayTo(made: Relay): void {
   relay = made;
 }
 
-/** Where a map in this worker may offer its chunks; `undefined` outside of workers. */
+/** Returns the relay for chunks of a map in this worker; `undefined` outside of workers. */
 export function parentRelay(): Relay | undefined {
   return relay;
 }

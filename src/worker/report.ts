@@ -1,5 +1,5 @@
-// What a running task says to its caller before it has a result: progress, partial results, questions of
-// a log. The caller's half is the call option `onReport`; an inline call has no worker in between.
+// Reports of a running task to its caller before it has a result: progress, partial results, log lines. The
+// caller's half is the call option `onReport`; an inline call has no worker in between.
 
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { runningTask } from './current-task.js';
@@ -12,18 +12,18 @@ export class InlineReports {
   readonly #listener: ReportListener | undefined;
   #isOver = false;
 
-  /** `listener` may be `undefined`: nobody. */
+  /** `listener` may be `undefined`: reports are dropped. */
   constructor(listener: ReportListener | undefined) {
     this.#listener = listener && inCallersContext(listener);
   }
 
-  /** Runs a part of the call: what it reports, now or later, is for its own listener. */
+  /** Runs a part of the call: its reports, now or later, are for its own listener. */
   run<T>(work: () => T): T {
-    // A call of its own store costs more than a short call: only where there is a listener to set or to hide.
+    // A store for each call costs more than a short call: only if there is a listener to set or to hide.
     return this.#listener === undefined && !isReported() ? work() : current.run(this, work);
   }
 
-  /** The call was answered. */
+  /** Ends the reports: the call was answered. */
   end(): void {
     this.#isOver = true;
   }
@@ -35,7 +35,7 @@ export class InlineReports {
 
 const current = new AsyncLocalStorage<InlineReports>();
 
-/** True: a report of who calls this has a way to go. */
+/** True: a report of the caller has a listener. */
 function isReported(): boolean {
   return (
     current.getStore() !== undefined ||
@@ -44,16 +44,18 @@ function isReported(): boolean {
   );
 }
 
-/** `listener` as if the caller of this called it: what it reports itself is for the listener around the call. */
+/**
+ * Returns `listener` bound to its caller's context: its own reports are for the listener around the call.
+ */
 export function inCallersContext(listener: ReportListener): ReportListener {
   return AsyncResource.bind((value: unknown) => listener(value));
 }
 
 /**
- * Sends `value` to the caller of the running task, whose option `onReport` gets it, in order. Resolves when the
- * caller has taken it: when `onReport` has returned, and what it returned is settled. A task that awaits it is
- * never ahead of its caller. Does nothing where nobody listens, outside of a task and after its answer. Rejects
- * with `TRANSFER_…` when `value` cannot travel, inline with what `onReport` throws.
+ * Sends `value` to the caller of the running task, whose option `onReport` gets it, in order. Resolves when
+ * the caller has taken it: when `onReport` has returned, and its result is settled. A task that awaits it
+ * is never ahead of its caller. Does nothing without a listener, outside of a task and after its answer.
+ * Rejects with `TRANSFER_…` when `value` cannot travel, inline with what `onReport` throws.
  */
 export async function report(value: unknown): Promise<void> {
   // A call that runs inside a task is nearer than the task.

@@ -1,6 +1,6 @@
-// What a worker does with the frames of a parent: one task after the other (or as many at a time as
-// the concurrency limit allows), each answered with exactly one result or error, in a process that lives on
-// whatever the task threw. A task that its parent has reclaimed in the meantime is skipped.
+// Executes the frames of a parent: one task after the other (or as many at a time as the concurrency limit
+// allows), each answered with exactly one result or error, in a process that survives whatever the task
+// threw. A task that its parent has reclaimed in the meantime is skipped.
 // Not here: turning values into frames (link.ts), starting and leaving (entry.ts).
 
 import { ByteReader, type Claims } from '../channels/index.js';
@@ -29,7 +29,7 @@ export interface RunnerOptions {
   readonly claims: Claims | undefined;
   readonly concurrencyLimit: ConcurrencyLimit;
   readonly maxRssBytes: number;
-  /** Resident memory is the whole process's: a thread counts what is its own. */
+  /** True: count only this thread's memory, because resident memory is the whole process's. */
   readonly isThread: boolean;
   /** `state`: empty when the function of the definition `target` has none. */
   readonly onSetup: (target: number, state: Uint8Array) => void;
@@ -43,11 +43,11 @@ interface WaitingCall {
   readonly task: number;
   readonly target: number;
   readonly body: ByteReader;
-  /** Its caller has given it up. */
+  /** True: its caller has given it up. */
   isAborted: boolean;
 }
 
-/** Memory is looked at not more often than this, in ms of run time. */
+/** Minimum time between two memory checks, in ms of run time. */
 const memoryCheckMs = 200;
 const maxInt32 = 2 ** 31 - 1;
 
@@ -73,7 +73,7 @@ export class Runner {
     this.#link = options.link;
   }
 
-  /** The listener of the link. */
+  /** Handles a frame; the listener of the link. */
   receive(kind: number, task: number, target: number, body: ByteReader): void {
     if (this.#hasEnded) return;
     switch (kind) {
@@ -119,7 +119,7 @@ export class Runner {
     });
   };
 
-  /** The set-up is done. */
+  /** Begins early calls: the set-up is done. */
   ready(): void {
     const early = this.#early ?? [];
     this.#early = undefined;
@@ -128,12 +128,12 @@ export class Runner {
     }
   }
 
-  /** Whether a task runs here. */
+  /** True: a task runs here. */
   get isAtWork(): boolean {
     return this.#running.size > 0;
   }
 
-  /** The parent is gone: what waits is not begun, what runs hears of it. */
+  /** Ends the session after its parent: waiting calls are not begun, running tasks are aborted. */
   end(): void {
     this.#hasEnded = true;
     this.#waiting.length = 0;
@@ -174,7 +174,7 @@ export class Runner {
     try {
       this.#read(kind, target, body);
     } catch {
-      // Nobody needs what cannot be read.
+      // A call that cannot be read is not needed.
     }
     const error = new CodedError('ABORTED', 'the call was aborted before it began');
     this.#fail(slot, nowMs(), error);
@@ -217,14 +217,14 @@ export class Runner {
     this.#options.onTurn(false);
   }
 
-  /** What is to be awaited of a result. Throws what its getters and traps throw. */
+  /** Returns the promise to await for a result. Throws what its getters and traps throw. */
   #unfinished(slot: number, result: unknown): Promise<unknown> | undefined {
     if (isThenable(result)) return Promise.resolve(result);
     const generator = generatorOf(result);
     return generator && this.#stream(slot, new StreamSender(this.#link, slot, generator));
   }
 
-  /** The arguments are read also when the function fails: blocks that nobody reads never go back. */
+  /** Reads the arguments also when the function fails: otherwise their blocks never go back. */
   #read(kind: number, target: number, body: ByteReader) {
     const state = kind === frame.callWithState ? body.copy(body.i32()) : undefined;
     let args: unknown;
@@ -281,7 +281,7 @@ export class Runner {
     return failure;
   }
 
-  /** A chunk's answer cannot travel: finds the items whose results are to blame. */
+  /** Finds the items whose results are to blame, when a chunk's answer cannot travel. */
   #answerItemByItem(
     slot: number,
     startedMs: number,
@@ -323,7 +323,7 @@ export class Runner {
   }
 }
 
-/** What this thread holds: its heap and the buffers that hang on it. */
+/** Returns the memory of this thread: its heap and the buffers of it. */
 function threadBytes(): number {
   const { heapTotal, external } = process.memoryUsage();
   return heapTotal + external;

@@ -1,6 +1,6 @@
-// What a worker is to one parent: the conversation over one channel, and the tasks that came by it.
-// Most workers have one parent for their life; one that several share (shared-entry.ts) has a session
-// with each of them.
+// A session of a worker with one parent: the connection over one channel, and the tasks that came by it.
+// Most workers have one parent for their life; one that several share (shared-entry.ts) has a session with
+// each of them.
 
 import type { ChannelEnd } from '../channels/index.js';
 import {
@@ -24,10 +24,10 @@ import { allocateFrom } from './shared.js';
 export interface SessionOptions {
   readonly end: ChannelEnd;
   readonly concurrencyLimit: ConcurrencyLimit;
-  /** Resident memory above which the worker asks to be replaced, in bytes; 0: never. */
+  /** Resident memory above which the worker requests its replacement, in bytes; 0: never. */
   readonly maxRssBytes: number;
   readonly isThread: boolean;
-  /** Of a thread. */
+  /** For a thread. */
   readonly parcels?: Parcels | undefined;
   /** A definition was read; `loading` while it loads modules. */
   readonly onLearn: (loading: Promise<void> | undefined) => void;
@@ -97,26 +97,26 @@ export class Session {
     };
   }
 
-  /** What runs from now on does so for this parent: where its nested maps and its memory go. */
+  /** Makes this parent the one of the code that runs from now on: for its nested maps and its memory. */
   takeTurn(): void {
     relayTo(this.#relay);
     allocateFrom(this.#end.blocks);
   }
 
   /**
-   * Sends the parent an error that nothing caught and is about to end this worker. Closes the channel, because only
-   * that hands over at once what a channel gathers. Never throws.
+   * Sends the parent an uncaught error that is about to end this worker. Closes the channel, because only
+   * that delivers gathered frames at once. Never throws.
    */
   uncaught(error: unknown): void {
     try {
       this.#link.postSnapshot(frame.uncaught, 0, 0, exportError(this.#exporter, error));
       this.#link.close();
     } catch {
-      // The exit code is all that is left to say.
+      // Only the exit code can still report it.
     }
   }
 
-  /** Asks the parent to go elsewhere, once what it has sent is answered. */
+  /** Requests that the parent uses another worker, once its calls are answered. */
   retire(): void {
     this.#link.post(frame.retire, 0, 0, undefined);
   }
@@ -129,14 +129,14 @@ export class Session {
     return this.#runner.isAtWork;
   }
 
-  /** The parent is gone; the worker goes on with others. */
+  /** Ends the session: the parent is gone; the worker goes on with others. */
   destroy(): void {
     this.#runner.end();
     this.#end.peerExited?.();
     this.#link.destroy();
   }
 
-  /** `state`: empty where the definition has all. */
+  /** `state`: empty if the definition has all. */
   #function(target: number, state: Uint8Array): (...args: unknown[]) => unknown {
     return this.#importer.importFunction(target, state.byteLength === 0 ? undefined : state);
   }

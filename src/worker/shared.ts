@@ -1,6 +1,6 @@
-// Memory that travels without being copied: a call, a capture or a result that holds it passes its
-// place in the arena, and both sides see the same bytes. Without shared memory it is an ordinary
-// buffer, which is copied like any other.
+// Shared memory for values: a call, a capture or a result that holds it passes its place in the arena, and
+// both sides see the same bytes, without a copy. Without shared memory it is an ordinary buffer, which is
+// copied like any other.
 
 import { type BlockStore, shareBlocks } from '../channels/index.js';
 import { CodedError } from '../errors.js';
@@ -12,15 +12,15 @@ import { parentBuffers } from './exporter.js';
 /** Inside a worker: the worker's part of the arena of its parent. */
 let workerBlocks: BlockStore | undefined;
 
-/** The worker's entry tells where this process allocates. */
+/** Sets the arena part of this process; for the worker's entry. */
 export function allocateFrom(blocks: BlockStore | undefined): void {
   workerBlocks = blocks;
 }
 
 /**
- * A buffer in shared memory: of `source` bytes, zeroed, or with a copy of the bytes of `source`. It
- * lives as long as anybody in any process can reach it. What one side writes the other sees, at any
- * time: a view is not a snapshot. Throws `OPTION_INVALID`, `SHARED_MEMORY_FULL`.
+ * Allocates a buffer in shared memory: of `source` bytes, zeroed, or with a copy of the bytes of `source`.
+ * It lives as long as any process can reach it. Writes on one side are seen by the other, at any time: a
+ * view is not a snapshot. Throws `OPTION_INVALID`, `SHARED_MEMORY_FULL`.
  */
 export function shared(source: number | Uint8Array): Buffer {
   const bytes = typeof source === 'number' ? undefined : source;
@@ -36,7 +36,7 @@ export function shared(source: number | Uint8Array): Buffer {
   return buffer;
 }
 
-/** Whether a view of `buffer` reaches workers of this process without being copied. */
+/** True: a view of `buffer` reaches workers of this process without being copied. */
 export function isSharedMemory(buffer: ArrayBufferLike): boolean {
   const blocks = workerBlocks ?? parentBuffers.blocks;
   return blocks?.sharedBlock(buffer) !== undefined;
@@ -48,15 +48,16 @@ let isKnownToWork = false;
 /** More than any segment has (channels/shm/blocks.ts): mapped, not used. */
 const segmentBytes = 2 ** 36;
 
-/** Asked before the kernel is: it ends a process that makes a larger file (SIGXFSZ). */
+/** Read before the kernel is probed: it ends a process that makes a larger file (SIGXFSZ). */
 function largestFileBytes(): number {
   const [, soft] = /^Max file size +(\d+) /m.exec(textOf('/proc/self/limits')) ?? [];
   return soft === undefined ? Infinity : Number(soft);
 }
 
 /**
- * Why there is no shared memory here: `NATIVE_MISSING`, or `NATIVE_REFUSED` with what the kernel
- * said; `undefined` when it works. A refusal is asked for again: descriptors may be free later.
+ * Returns the reason why there is no shared memory here: `NATIVE_MISSING`, or `NATIVE_REFUSED` with the
+ * kernel's message; `undefined` when it works. A refusal is probed again each time: descriptors may be free
+ * later.
  */
 export function sharedMemoryProblem(): CodedError | undefined {
   const binding = nativeBinding();

@@ -1,6 +1,6 @@
-// Why a start failed, and how sure it is that the next one fails as well. A worker that something outside
-// has ended, or for which the system has no room now, may start a moment later; an unknown flag is as
-// unknown then. Not here: how long it is tried (pool/starts.ts).
+// The reason of a failed start, and how certain the next one fails as well. A worker that was ended from
+// outside, or that the system had no room for, may start a moment later; an unknown flag stays unknown.
+// Not here: how long starts are repeated (pool/starts.ts).
 
 import { CodedError, hasCode } from '../errors.js';
 import { messageOf, prototypeRemedy } from '../internal/index.js';
@@ -13,28 +13,31 @@ import type { WorkerExit, WorkerOptions } from './types.js';
 export interface StartFailure {
   /** `WORKER_START_FAILED` */
   readonly error: CodedError;
-  /** Starts in a row that fail the same way until the cause is sure to stay; `Infinity`: it may pass. */
+  /**
+   * Number of starts in a row that fail the same way until the cause is certain to stay; `Infinity`: it may
+   * pass.
+   */
   readonly startsToBeSure: number;
-  /** The same text for failures of one cause, in which numbers do not count. */
+  /** Equal text for failures of one cause; numbers are left out. */
   readonly signature: string;
 }
 
-/** Why a worker will not be ready, known before it has ended. */
+/** Reason why a worker will not be ready, known before it has ended. */
 export interface KnownFailure {
   readonly text: string;
-  /** What its setup threw; `undefined`: nothing, it took too long. */
+  /** Error of its set-up; `undefined`: none, it took too long. */
   readonly thrown: { readonly error: unknown } | undefined;
 }
 
-/** One is enough. */
+/** One failure is enough. */
 const atOnce = 1;
-/** The same error from the same code: a second time says that it does not depend on the moment. */
+/** The same error from the same code: the second time shows that it does not depend on the moment. */
 const secondTime = 2;
-/** An exit code does not say of what: it may be the same by accident. */
+/** An exit code does not name its cause: it may be the same by accident. */
 const thirdTime = 3;
 const mayPass = Infinity;
 
-/** What a machine or its network has none of now, and may have soon. */
+/** Resources that a machine or its network lacks now, and may have soon. */
 const passingCodes: ReadonlySet<unknown> = new Set([
   'EAGAIN',
   'EAI_AGAIN',
@@ -56,7 +59,7 @@ const passingCodes: ReadonlySet<unknown> = new Set([
   'ERR_WORKER_INIT_FAILED',
 ]);
 
-/** What a start needs and does not get, now and later. */
+/** Resources that a start lacks, now and later. */
 const lastingCodes: ReadonlySet<unknown> = new Set([
   'E2BIG',
   'EACCES',
@@ -75,7 +78,7 @@ const lastingCodes: ReadonlySet<unknown> = new Set([
   'OPTION_INVALID',
 ]);
 
-/** Also where a worker meets it: no such module, or a right that Node was not given (`--permission`). */
+/** Lasting also inside a worker: no such module, or a right that Node was not given (`--permission`). */
 const lastingInWorkerCodes: ReadonlySet<unknown> = new Set([
   'ERR_ACCESS_DENIED',
   'ERR_DLOPEN_DISABLED',
@@ -92,7 +95,9 @@ const wrongFlagExitCode = 9;
 /** A shell's exit codes for SIGKILL and SIGTERM. */
 const killedExitCodes: ReadonlySet<number | null> = new Set([137, 143]);
 
-/** For a worker that ended before it was ready; `known` is what it said, if it said something. */
+/**
+ * Makes the failure of a worker that ended before it was ready; `known` is its own report, if it sent one.
+ */
 export function startFailure(
   label: string,
   known: KnownFailure | undefined,
@@ -115,7 +120,7 @@ export function startFailure(
   };
 }
 
-/** The flag of a process that exited without a word, and the file of it that is not there. */
+/** Returns the flag of a process that exited without a message, and its file that is missing. */
 function missingFile(
   { exitCode, error }: WorkerExit,
   { execArgv }: WorkerOptions,
@@ -129,11 +134,11 @@ function ofEnd(exit: WorkerExit, { maxHeapMb, execArgv }: WorkerOptions): number
   if (error === undefined || exit.signal !== null || mayLackHeap(exit)) {
     return ofExit(exit, maxHeapMb > 0 || execArgv.length > 0);
   }
-  // Only what a system refuses comes without an exit code; the rest was thrown in the worker.
+  // Only errors of the system come without an exit code; others were thrown in the worker.
   return exit.exitCode === null ? ofSystem(error) : ofUncaught(error);
 }
 
-/** For what was thrown instead of a worker. */
+/** Makes the failure for an error thrown by the start itself. */
 export function failureOfStart(thrown: unknown): StartFailure {
   const remedy = prototypeRemedy(thrown);
   const isSure = thrown instanceof EntryMissingError || remedy !== undefined;
@@ -147,7 +152,7 @@ export function failureOfStart(thrown: unknown): StartFailure {
   return { error, startsToBeSure, signature: error.message };
 }
 
-/** Under `--permission`; empty for other errors. */
+/** Advice under `--permission`; empty for other errors. */
 function permissionRemedy(thrown: unknown): string {
   const { code, permission } = Object(thrown);
   if (code !== 'ERR_ACCESS_DENIED') return '';
@@ -156,7 +161,7 @@ function permissionRemedy(thrown: unknown): string {
     : " (start this program with --allow-child-process, or with --allow-worker and give the pool worker: 'thread')";
 }
 
-/** For what the system said instead of a start, or what the program of a worker threw in it. */
+/** Certainty of an error of the system, or of one that the program of a worker threw in it. */
 function ofSystem(error: unknown): number {
   const codes = codesOf(error);
   const hasOne = (wanted: ReadonlySet<unknown>): boolean => codes.some((code) => wanted.has(code));
@@ -165,14 +170,19 @@ function ofSystem(error: unknown): number {
   return hasOne(lastingCodes) ? atOnce : mayPass;
 }
 
-/** For a module that is loaded first, as by --import, or what a set-up began and did not catch. */
+/**
+ * Certainty of an error of a preloaded module, as by --import, or of an uncaught one that a set-up began.
+ */
 function ofUncaught(error: unknown): number {
   const codes = codesOf(error);
   if (codes.some((code) => passingCodes.has(code))) return mayPass;
   return codes.some((code) => lastingInWorkerCodes.has(code)) ? atOnce : secondTime;
 }
 
-/** A set-up may wait for a database; what cannot be loaded, or is wrong in the program, stays so. */
+/**
+ * Certainty of a set-up error: it may wait for a database; a module that cannot be loaded, or a mistake in
+ * the program, stays.
+ */
 function ofSetup(error: unknown): number {
   const codes = codesOf(error);
   if (codes.some((code) => passingCodes.has(code))) return mayPass;
@@ -182,7 +192,7 @@ function ofSetup(error: unknown): number {
   return isMistake(error) ? secondTime : mayPass;
 }
 
-/** A `TypeError` with a cause tells of something else: `fetch failed`. */
+/** True: a mistake in the program. A `TypeError` with a cause has another reason: `fetch failed`. */
 function isMistake(error: unknown): boolean {
   if (error instanceof SyntaxError || error instanceof ReferenceError) return true;
   return error instanceof TypeError && error.cause === undefined;
@@ -195,12 +205,12 @@ function ofExit(exit: WorkerExit, hasOwnLimits: boolean): number {
   return signal !== null || killedExitCodes.has(exitCode) ? mayPass : thirdTime;
 }
 
-/** V8 without heap ends by one signal now, and by another the next time. */
+/** True: a crash. V8 without heap ends by one signal now, and by another the next time. */
 function hasCrashed(exit: WorkerExit): boolean {
   return mayLackHeap(exit) || isCrash(exit.signal) || isCrash(exit.exitCode);
 }
 
-/** Codes of the error and of its causes, the outermost first. */
+/** Returns the codes of the error and of its causes, the outermost first. */
 function codesOf(error: unknown): unknown[] {
   const codes: unknown[] = [];
   let each = error;

@@ -1,6 +1,6 @@
-// The worker's half of a task that streams: a generator's items leave one by one, and never more than
-// the reader has asked for (credit), so that a fast generator beside a slow reader stays small.
-// The parent's half is pool/stream.ts.
+// The worker's half of a task that streams: a generator's items are sent one by one, and never more than
+// the reader has granted (credit), so that a fast generator beside a slow reader stays small. The parent's
+// half is pool/stream.ts.
 
 import { ownValue } from '../internal/index.js';
 import type { Link } from './link.js';
@@ -8,7 +8,7 @@ import { frame, streamLeadItems } from './protocol.js';
 
 export type AnyGenerator = Generator<unknown> | AsyncGenerator<unknown>;
 
-/** The generator that a task returned, or `undefined` for every other value, iterables included. */
+/** Returns the generator that a task returned, or `undefined` for every other value, iterables included. */
 export function generatorOf(value: unknown): AnyGenerator | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const tag = Object.prototype.toString.call(value);
@@ -16,7 +16,7 @@ export function generatorOf(value: unknown): AnyGenerator | undefined {
   return (isTagged || isLowered(value)) && hasNext(value) ? value : undefined;
 }
 
-/** What compilers make of a generator for old targets: an object that has all of it as its own. */
+/** True: an object as compilers make of a generator for old targets, with all methods as its own. */
 function isLowered(value: object): boolean {
   if (!['next', 'throw', 'return'].every((name) => Object.hasOwn(value, name))) return false;
   return [Symbol.iterator, Symbol.asyncIterator].some((key) => {
@@ -34,7 +34,7 @@ async function endGenerator(generator: AnyGenerator): Promise<void> {
   await generator.return(undefined);
 }
 
-/** What a generator threw as it was ended, because its reader has left. */
+/** Error that a generator threw while it was ended, because its reader has left. */
 export class EndFailure {
   readonly error: unknown;
 
@@ -57,7 +57,7 @@ export class StreamSender {
     this.#iterator = iterator;
   }
 
-  /** The reader wants `items` more; 0: it wants none, ever. */
+  /** Grants `items` more to the reader; 0: no more, ever. */
   grant(items: number): void {
     if (items === 0) this.#isEnded = true;
     this.#credit += items;
@@ -66,8 +66,8 @@ export class StreamSender {
   }
 
   /**
-   * Sends until the generator or the reader ends; resolves with the generator's return value. Rejects with what
-   * the generator throws, as an `EndFailure` once the reader has left.
+   * Sends until the generator or the reader ends; resolves with the generator's return value. Rejects with
+   * what the generator throws, as an `EndFailure` once the reader has left.
    */
   async run(): Promise<unknown> {
     this.#link.post(frame.stream, this.#slot, 0, undefined);
@@ -85,12 +85,12 @@ export class StreamSender {
       }
       const step = await this.#iterator.next();
       if (step.done === true) return step.value;
-      if (this.#isEnded) continue; // nobody reads it
+      if (this.#isEnded) continue; // without a reader
       this.#credit -= 1;
       try {
         this.#link.post(frame.item, this.#slot, 0, step.value, 'the yielded item');
       } catch (error) {
-        // It cannot travel. As in a loop that throws: the generator ends, and this error is told.
+        // An item that cannot travel: the generator ends, as in a loop that throws, and this error is sent.
         await endGenerator(this.#iterator).catch(() => {});
         throw error;
       }

@@ -1,6 +1,6 @@
-// The parent's handle of a worker that is a thread of this process: the same entry, the same frames,
-// its own heap. Cheaper to start than a process on older Nodes; a crash in native code takes the whole
-// process along, so processes are the default.
+// The parent's handle of a worker that is a thread of this process: the same entry, the same frames, its
+// own heap. Cheaper to start than a process on older Nodes; a crash in native code takes the whole process
+// along, so processes are the default.
 
 import { type WorkerOptions as ThreadOptions, Worker } from 'node:worker_threads';
 import type { ChannelOffer } from '../channels/index.js';
@@ -13,7 +13,10 @@ import { afterOutput, listenToOutput, type Output } from './output.js';
 import type { WorkerTicket } from './protocol.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions } from './types.js';
 
-/** Starts a worker thread; throws `WORKER_START_FAILED` for flags that a thread cannot have, or no program. */
+/**
+ * Starts a worker thread; throws `WORKER_START_FAILED` for flags that a thread cannot have, or without a
+ * program.
+ */
 export function startThread(
   ticket: WorkerTicket,
   offer: ChannelOffer,
@@ -22,7 +25,7 @@ export function startThread(
   const entryPath = entryFile();
   try {
     const threadOptions: ThreadOptions = {
-      name: 'manycore worker', // the thread has it in the system, from Node 22 on
+      name: 'manycore worker', // name of the thread in the system, from Node 22 on
       workerData: ticket,
       transferList: [...offer.transfer, ...(ticket.parcels === undefined ? [] : [ticket.parcels])],
       env: withoutUndefined(inheritedEnvironment({ ...process.env, ...options.env })),
@@ -49,7 +52,9 @@ export function startThread(
   }
 }
 
-/** A thread would have the text `undefined`; a process has no such variable. */
+/**
+ * Removes undefined variables: a thread would have the text `undefined`; a process has no such variable.
+ */
 function withoutUndefined(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
 }

@@ -1,5 +1,5 @@
-// The operating system's side of a worker: a process or a thread behind one interface. What travels
-// to and from it is in link.ts; what it does inside is in entry.ts and runner.ts.
+// The operating system's side of a worker: a process or a thread behind one interface. Its frames are in
+// link.ts; its program is in entry.ts and runner.ts.
 
 import type { Duplex } from 'node:stream';
 import type { ChannelKind } from '../channels/index.js';
@@ -11,29 +11,29 @@ import type { SharedWorkers } from './shared-workers.js';
 
 export type WorkerKind = 'process' | 'thread';
 
-/** How a worker ended. Both `undefined` and 0 of `exitCode` are real: a signal, and a plain exit. */
+/** The end of a worker. Both `undefined` and 0 of `exitCode` are real: a signal, and a plain exit. */
 export interface WorkerExit {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** Why it could not start, or why it ended: an error that nothing caught, a lost machine. */
+  /** Reason why it could not start, or why it ended: an uncaught error, a lost machine. */
   readonly error: Error | undefined;
-  /** `error` was thrown in it where nothing caught it. Default false. */
+  /** True: `error` was thrown in it and not caught. Default false. */
   readonly isUncaught?: boolean;
 }
 
 export interface WorkerHandle {
   readonly kind: WorkerKind;
-  /** For a thread: our own. */
+  /** Process id; for a thread: our own. */
   readonly pid: number | undefined;
-  /** The parent's end of the pipe at descriptor 3, when the channel asked for one. */
+  /** The parent's end of the pipe at descriptor 3, if the channel needs one. */
   readonly pipe: Duplex | undefined;
   /** Called once. */
   onExit: (exit: WorkerExit) => void;
-  /** Called when it is to get nothing more, and to leave after what it has. */
+  /** Called when it is to get nothing more, and to leave after its calls. */
   onRetire: () => void;
-  /** Asks it to leave (SIGTERM; a thread is terminated). */
+  /** Requests its end (SIGTERM; a thread is terminated). */
   terminate(): void;
-  /** It begins when there is room for it, whenever that is. Default: it begins at once. */
+  /** True: it begins when there is room for it, whenever that is. Default: it begins at once. */
   readonly isWaiting?: boolean;
   /** Keeps the event loop alive until it has ended. */
   ref(): void;
@@ -41,25 +41,27 @@ export interface WorkerHandle {
   kill(): void;
 }
 
-/** Of a call that is kept until it has run somewhere. */
+/** Options of a durable call, which is kept until it has run on some machine. */
 export interface DurableOptions {
-  /** Of two calls with one id only the first runs, and both have its result. Default: one of its own. */
+  /**
+   * The same id makes two calls one: only the first runs, and both have its result. Default: a unique id.
+   */
   readonly id: string | undefined;
   readonly timeoutMs: number;
   readonly retry: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Where workers come from that run on other machines. */
+/** Source of workers that run on other machines. */
 export interface RemoteWorkers {
-  /** Throws `CLUSTER_CLOSED`, or `CLUSTER_UNSIGNED` where functions cannot be sent. */
+  /** Throws `CLUSTER_CLOSED`, or `CLUSTER_UNSIGNED` if functions cannot be sent. */
   check(): void;
   runDurably(fn: AnyFunction, args: unknown[], options: DurableOptions): Promise<unknown>;
-  /** Its `pipe` is there at once; it carries what a socket would. */
+  /** Starts a worker. Its `pipe` is there at once; it carries what a socket would. */
   start(ticket: WorkerTicket, options: WorkerOptions): WorkerHandle;
 }
 
-/** What the user may say of how workers run. */
+/** User options of workers. */
 export interface WorkerOptions {
   readonly kind: WorkerKind;
   /** Flags of Node for the worker, after those that this process was started with. */
@@ -68,24 +70,24 @@ export interface WorkerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Limit of the old generation of V8's heap in MiB; 0: V8's own. */
   readonly maxHeapMb: number;
-  /** Gets what the worker writes; `undefined`: it goes where this process's own goes. */
+  /** Gets the output of the worker; `undefined`: it goes to this process's own. */
   readonly onOutput: OutputListener | undefined;
 }
 
-/** What a worker is started with. */
+/** Start settings of a worker. */
 export interface WorkerSettings extends WorkerOptions {
   readonly channel: ChannelKind;
   readonly spin: boolean;
   readonly setup: FunctionSnapshot | undefined;
-  /** `setup` is called with `true` before the worker leaves. */
+  /** True: `setup` is called with `true` before the worker leaves. */
   readonly hasTeardown: boolean;
   readonly concurrentTasks: number;
-  /** After so many it is to be replaced; `Infinity`: never. */
+  /** Number of tasks after which it is replaced; `Infinity`: never. */
   readonly maxTasksPerWorker: number;
   readonly maxRssBytes: number;
   readonly pinnedCores: readonly number[];
   readonly startTimeoutMs: number;
-  /** Who finds workers for maps that run inside this one. */
+  /** Finds workers for maps that run inside this one. */
   readonly nested: NestedOwner;
   /** Instead of a process of its own, a lease in one of these. */
   readonly shared: SharedWorkers | undefined;

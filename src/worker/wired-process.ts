@@ -17,10 +17,10 @@ import { inheritedEnvironment, inheritedFlags } from './flags.js';
 const wireAt = 3;
 const controlSocketAt = 4;
 const firstGivenAt = 5;
-/** What it tells is short; a program in it may send anything. */
+/** Maximum size of a message: ours are short, but a program in the process may send anything. */
 const maxFrameBytes = 1024 * 1024;
 
-/** What a process has to know to take its end. Part of its ticket. */
+/** Facts that a process needs to take its end. Part of its ticket. */
 export interface WireTicket {
   readonly channel: unknown;
   readonly controlSocketFd: number;
@@ -28,18 +28,18 @@ export interface WireTicket {
 
 export interface WiredOptions {
   readonly entry: URL;
-  /** Descriptors that it gets, which stay the caller's. */
+  /** Descriptors for the process, which stay the caller's. */
   readonly fds: readonly number[];
-  /** Its one argument, as JSON; `givenFds` are the numbers of `fds` there. */
+  /** Returns its one argument, as JSON; `givenFds` are the numbers of `fds` there. */
   readonly ticket: (wire: WireTicket, givenFds: readonly number[]) => object;
   readonly uid: number | undefined;
   readonly gid: number | undefined;
-  /** Of its blocking pool, unless the user has said so. */
+  /** Size of its blocking pool; the user's setting wins. */
   readonly blockingThreads: number;
 }
 
 export class WiredProcess<Message extends object> {
-  /** Without `pid` where the system has started none: `error` follows. */
+  /** Has no `pid` if the system has started none: `error` follows. */
   readonly child: ChildProcess;
   readonly wire: Wire<Message>;
   readonly #descriptors: NativeDescriptors;
@@ -54,7 +54,7 @@ export class WiredProcess<Message extends object> {
       const offer = offerChannel('socket', { worker: 'process', spin: false, maxFrameBytes });
       const wireTicket = { channel: offer.ticket, controlSocketFd: controlSocketAt };
       this.child = start(options, wireTicket, [...offer.stdio, theirs]);
-      // Without descriptors left there is none, whatever its type says.
+      // Without free descriptors it is missing, whatever its type is.
       const stdio: readonly unknown[] = Array.isArray(this.child.stdio) ? this.child.stdio : [];
       const pipe = stdio[wireAt];
       if (!(pipe instanceof Duplex)) {
@@ -70,12 +70,17 @@ export class WiredProcess<Message extends object> {
     this.child.once('error', () => this.#close());
   }
 
-  /** All or none; they stay the caller's. Throws `NATIVE_REFUSED` when it does not take them. */
+  /**
+   * Sends all or none; they stay the caller's. Throws `NATIVE_REFUSED` when the process does not take them.
+   */
   sendDescriptors(fds: readonly number[]): void {
     callNative(() => requireNative().sendDescriptors(this.#controlSocketFd, [...fds]));
   }
 
-  /** Those of the next message, for `use` alone. Throws `NATIVE_REFUSED` when there is none. */
+  /**
+   * Receives the descriptors of the next message, for `use` alone. Throws `NATIVE_REFUSED` when there is
+   * none.
+   */
   receiveDescriptors(use: (fds: readonly number[]) => void): void {
     const fds = callNative(() => this.#descriptors.receive(this.#controlSocketFd));
     try {
@@ -104,7 +109,7 @@ function start(
     env: ownOf(inheritedEnvironment(withBlockingThreads(process.env, blockingThreads))),
     ...(uid !== undefined && { uid }),
     ...(gid !== undefined && { gid }),
-    // A Ctrl-C at the terminal is for whoever started this process to act on.
+    // A Ctrl-C at the terminal is handled by the starter of this process.
     detached: true,
   };
   const args = [...flags, fileURLToPath(entry.href), argument];

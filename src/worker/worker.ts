@@ -1,10 +1,10 @@
-// A worker as its parent sees it: the process or thread, the link to it, and the tasks that were handed
-// to it and are not answered yet. It ends once, and says so after every frame that it had sent was
-// read: an answer that left before the death counts.
+// A worker for its parent: the process or thread, the link to it, and the calls that were handed to it and
+// are not answered yet. Its end is reported once, after every frame that it had sent was read: an answer
+// that left before the death counts.
 //
-// Slots: a task in flight has a slot, an index into the worker's table, which is what frames carry. A
-// slot is free again when its answer came. That of a task which was reclaimed still has a frame in
-// the ring, which must not claim the next task of the slot: it is free when a later one was answered.
+// Slots: a task in flight has a slot, an index into the worker's table, which is what frames carry. A slot
+// is free again when its answer came. A reclaimed task still has a frame in the ring, which must not claim
+// the next task of the slot: its slot is free when a later task was answered.
 // Long (over 400 lines), because life, slots and frames of a worker change together.
 
 import { isMainThread, MessageChannel } from 'node:worker_threads';
@@ -45,7 +45,7 @@ import { type KnownFailure, type StartFailure, startFailure } from './start-fail
 import { startThread } from './thread.js';
 import type { WorkerExit, WorkerHandle, WorkerOptions, WorkerSettings } from './types.js';
 
-/** What the owner of a worker hears. `call` is what it handed over; a slot is free after the answer. */
+/** Events for the owner of a worker. `call` is the one it handed over; a slot is free after the answer. */
 export interface WorkerEvents<C extends Call> {
   onReady(worker: Worker<C>): void;
   onResult(worker: Worker<C>, call: C, ranMs: number, result: unknown): void;
@@ -53,13 +53,13 @@ export interface WorkerEvents<C extends Call> {
   /** The call answers with a stream: `onItem` follows, then `onResult` or `onError`. */
   onStream(worker: Worker<C>, call: C, slot: number): void;
   onItem(worker: Worker<C>, call: C, item: unknown): void;
-  /** It says something before it answers; `taken` lets it go on. */
+  /** The task reports a value before its answer; `taken` lets it go on. */
   onReport(worker: Worker<C>, call: C, value: unknown, taken: () => void): void;
   /** An item came that cannot be read here: the stream has a hole, and its worker goes on with it. */
   onItemLost(worker: Worker<C>, call: C, error: CodedError): void;
   /** There is room in the channel again. */
   onDrain(worker: Worker<C>): void;
-  /** It asks to be replaced: too much memory, or its machine is to end. */
+  /** The worker requests its replacement: too much memory, or its machine is to end. */
   onRetire(worker: Worker<C>): void;
   /** Last of all. `unanswered` in the order handed over; `failure` when it was never ready. */
   onExit(
@@ -79,7 +79,7 @@ interface LostLoad<C> {
 type WorkerState = 'starting' | 'ready' | 'closing' | 'ended';
 
 let lastWorkerId = 0;
-/** How long a channel may take to end after its process has, in ms. */
+/** Maximum time for a channel to end after its process has, in ms. */
 const channelEndMs = 2_000;
 const noBytes = new Uint8Array(0);
 const noSetUp = { id: noSetup, definitions: [], state: undefined, buffers: [] };
@@ -89,19 +89,22 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly kind: WorkerOptions['kind'];
   readonly pinnedCores: readonly number[];
   readonly startedAtMs = nowMs();
-  /** For the owner: order of last use, expected work in flight in ms, whether the channel was full. */
+  /** For the owner: order of last use, expected work in flight in ms, true while the channel is full. */
   lastUsed = 0;
   pendingMs = 0;
   isFull = false;
-  /** For the owner: what it runs though it was given up; it gets nothing new, and may be killed. */
+  /**
+   * For the owner: calls that go on though they were given up. The worker gets nothing new, and may be
+   * killed.
+   */
   readonly abandoned = new Set<C>();
   tasksDone = 0;
   inFlight = 0;
-  /** No more calls: it leaves when what it has is answered. */
+  /** True: it gets no more calls, and leaves when its calls are answered. */
   isRetiring = false;
-  /** Its owner has ended it. */
+  /** True: its owner has ended it. */
   wasEnded = false;
-  /** The program's loop has run empty: no other is to take its place. */
+  /** True: the program's loop has run empty, so no other worker is to take its place. */
   leavesWithProgram = false;
   readonly #concurrentTasks: number;
   readonly #maxTasks: number;
@@ -117,21 +120,21 @@ export class Worker<C extends Call> implements EndingWorker {
   readonly #life: Lifecycle<WorkerState>;
   readonly #calls: (C | undefined)[] = [];
   readonly #freeSlots: number[] = [];
-  /** Slots of tasks that were reclaimed, and when each slot was last sent. */
+  /** Slots of reclaimed tasks, and when each slot was last sent. */
   readonly #reclaimedSlots: number[] = [];
   readonly #sentAt: number[] = [];
   #sentCount = 0;
   /** The table as it was when the worker ended. */
   #lost: (C | undefined)[] = [];
-  /** What it loaded for a call when it ended. Nobody can tell without claims. */
+  /** Module that it was loading for a call when it ended. Unknown without claims. */
   lostLoad: LostLoad<C> | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #exit: WorkerExit | undefined;
   #channelError: Error | undefined;
-  /** Why it will not be ready, known before it ends. */
+  /** Reason why it will not be ready, known before it ends. */
   #startFailure: KnownFailure | undefined;
   #hasChannelEnded = false;
-  /** What it said that it ends by. */
+  /** Uncaught error that it reported before its end. */
   #uncaught: Error | undefined;
 
   private constructor(id: number, settings: WorkerSettings, events: WorkerEvents<C>) {
@@ -200,7 +203,7 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#nested = new NestedMaps(this.#link, parentExporter(), settings.nested);
   }
 
-  /** Starts a worker; `onReady` or `onExit` follows. Throws when the channel cannot be had. */
+  /** Starts a worker; `onReady` or `onExit` follows. Throws when the channel cannot be opened. */
   static start<C extends Call>(settings: WorkerSettings, events: WorkerEvents<C>): Worker<C> {
     lastWorkerId += 1;
     const worker = new Worker<C>(lastWorkerId, settings, events);
@@ -222,7 +225,7 @@ export class Worker<C extends Call> implements EndingWorker {
     const wasBusy = this.#isElsewhere;
     this.#startTimer = startTimer(timeoutMs, () => {
       if (wasBusy || this.#isElsewhere) {
-        this.#watchStart(timeoutMs); // it is well, and comes to us later
+        this.#watchStart(timeoutMs); // it is well, and reaches us later
         return;
       }
       const text = `it was not ready after ${timeoutMs} ms`;
@@ -232,7 +235,7 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#startTimer?.unref();
   }
 
-  /** Whether it is well, but not with us yet. */
+  /** True: it is well, but has not reached us yet. */
   get #isElsewhere(): boolean {
     return this.isBusyElsewhere || this.#handle.isWaiting === true;
   }
@@ -241,7 +244,7 @@ export class Worker<C extends Call> implements EndingWorker {
     return this.#handle.pid;
   }
 
-  /** To it and from it, since its start; as `Link` counts them. */
+  /** Bytes to it and from it, since its start; as `Link` counts them. */
   get sentBytes(): number {
     return this.#link.sentBytes;
   }
@@ -250,12 +253,14 @@ export class Worker<C extends Call> implements EndingWorker {
     return this.#link.receivedBytes;
   }
 
-  /** What it told of its memory last; `undefined` where nobody has asked, or it has not come to answer. */
+  /** Last memory statistics; `undefined` if none were requested, or it has not answered yet. */
   get memory(): WorkerMemory | undefined {
     return this.#memory.last;
   }
 
-  /** Asks it for its memory: resolves when it has answered or has ended, at once where it is not ready. */
+  /**
+   * Requests its memory statistics: resolves when it has answered or has ended, at once if it is not ready.
+   */
   async requestMemory(): Promise<void> {
     if (this.#life.state === 'ready') await this.#memory.send();
   }
@@ -264,14 +269,14 @@ export class Worker<C extends Call> implements EndingWorker {
     return this.#life.state;
   }
 
-  /** Whether it may be handed a call now. */
+  /** True: a call may be handed over now. */
   get isOpen(): boolean {
     return this.#life.state === 'ready' && this.#hasRoom;
   }
 
   /**
-   * True: it starts, and calls may be handed over that it begins when it is ready. A thread does so though the
-   * event loop of its parent is blocked. Until then each can be reclaimed.
+   * True: it starts, and calls may be handed over that it begins when it is ready. A thread does so even
+   * while the event loop of its parent is blocked. Until then each can be reclaimed.
    */
   get takesOffers(): boolean {
     const { shared, remote } = this.#settings;
@@ -297,36 +302,38 @@ export class Worker<C extends Call> implements EndingWorker {
     );
   }
 
-  /** Whether other parents use it, too. */
+  /** True: other parents use it, too. */
   get isShared(): boolean {
     return this.#lease !== undefined;
   }
 
-  /** Whether it is shared, and works for another parent. */
+  /** True: it is shared, and works for another parent. */
   get isBusyElsewhere(): boolean {
     return this.#lease?.runsTaskOf === 'another';
   }
 
-  /** Whether it is shared and has calls of ours, none of which is known to have begun. */
+  /** True: it is shared and has calls of ours, none of which is known to have begun. */
   get isBehindOthers(): boolean {
     return this.#lease !== undefined && this.inFlight > 0 && this.#lease.runsTaskOf !== 'this';
   }
 
-  /** How messages name it. */
+  /** Name in messages. */
   get label(): string {
     return this.pid === undefined || this.kind !== 'process'
       ? `worker ${this.id}`
       : `worker ${this.id}, process ${this.pid}`;
   }
 
-  /** Tasks beyond those that run at once are handed over only where they can be reclaimed. */
+  /**
+   * Maximum number of calls in flight. More than run at once are handed over only if they can be reclaimed.
+   */
   get maxInFlight(): number {
     return this.#end.claims?.slotCount ?? this.#concurrentTasks;
   }
 
   /**
-   * Hands a call over. Anything but `sent` leaves the call with the caller; see `Link.trySendCall`. So
-   * does what it throws (`SHARED_MEMORY_FULL`), for a call that will fare no better elsewhere.
+   * Hands a call over. Any result but `sent` leaves the call with the caller; see `Link.trySendCall`. So
+   * does an error (`SHARED_MEMORY_FULL`), for a call that would fail elsewhere as well.
    */
   trySend(call: C): 'sent' | 'full' | 'closed' {
     const slot = this.#freeSlots.pop() ?? this.#calls.push(undefined) - 1;
@@ -349,7 +356,7 @@ export class Worker<C extends Call> implements EndingWorker {
   /** Reclaims a call that has not started; false when it has, or cannot be reclaimed here. */
   tryReclaim(call: C): boolean {
     const slot = this.#calls.indexOf(call);
-    // One slot stays: only an answer frees those of tasks that were reclaimed.
+    // One slot stays: only an answer frees those of reclaimed tasks.
     if (slot < 0 || this.#reclaimedSlots.length + 1 >= this.maxInFlight) return false;
     if (isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true) return false;
     this.#link.unlend(call);
@@ -358,7 +365,9 @@ export class Worker<C extends Call> implements EndingWorker {
     return true;
   }
 
-  /** Keeps a call from beginning, and the worker answers it; false when it has begun, or nobody can tell. */
+  /**
+   * Prevents a call from beginning, and the worker answers it; false when it has begun, or without claims.
+   */
   tryCancel(call: C): boolean {
     const slot = this.#calls.indexOf(call);
     return slot >= 0 && this.#end.claims?.tryCancel(slot) === true;
@@ -375,7 +384,7 @@ export class Worker<C extends Call> implements EndingWorker {
     return slot >= 0 && before.length < this.#concurrentTasks && before.every(hasBegun);
   }
 
-  /** True: modules of a call load in it. False also where nobody can tell. */
+  /** True: modules of a call load in it. False also without claims. */
   get isLoading(): boolean {
     return !this.#hasChannelEnded && this.#end.claims?.loading !== undefined;
   }
@@ -385,7 +394,7 @@ export class Worker<C extends Call> implements EndingWorker {
     return this.#reclaimedSlots.length > 0;
   }
 
-  /** The definition that it loads though no call here needs that; `undefined` also while a call runs. */
+  /** The definition that it loads though no call here needs it; `undefined` also while a call runs. */
   get orphanLoad(): number | undefined {
     const loading = this.#hasChannelEnded ? undefined : this.#end.claims?.loading;
     if (loading === undefined) return undefined;
@@ -398,7 +407,7 @@ export class Worker<C extends Call> implements EndingWorker {
     return isOfSetup === true || isNeeded ? undefined : loading;
   }
 
-  /** What it loads now, and the first of `calls` that waits for that. */
+  /** Returns the module that it loads now, and the first of `calls` that waits for it. */
   #loadOf(calls: readonly C[], isStart: boolean): LostLoad<C> | undefined {
     const { claims } = this.#end;
     const definition = claims?.loading;
@@ -414,12 +423,12 @@ export class Worker<C extends Call> implements EndingWorker {
     return specifier === undefined || isOfSetup ? undefined : { call, specifier };
   }
 
-  /** Whether it has not answered this call yet. */
+  /** True: it has not answered this call yet. */
   has(call: C): boolean {
     return this.#calls.includes(call);
   }
 
-  /** For a call that `onExit` got: whether it had begun. Where nobody can tell, it counts as begun. */
+  /** True: a call that `onExit` got had begun. Without claims it counts as begun. */
   hasBegun(call: C): boolean {
     const slot = this.#lost.indexOf(call);
     return isOneWay(call) || this.#end.claims?.tryClaim(slot) !== true;
@@ -446,7 +455,7 @@ export class Worker<C extends Call> implements EndingWorker {
     if (!this.#hasChannelEnded) this.#link.forget(id);
   }
 
-  /** Asks it to leave after what was sent to it; `onExit` follows. */
+  /** Closes it after its calls; `onExit` follows. */
   close(): void {
     if (!this.#life.tryTransition('closing')) return;
     this.#handle.ref();
@@ -460,7 +469,7 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#handle.kill();
   }
 
-  /** At the end of the program, as the worker that `program-end.ts` sees. */
+  /** For program-end.ts. */
   get processId(): number | undefined {
     return this.kind === 'process' ? this.pid : undefined;
   }
@@ -486,7 +495,9 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#handle.terminate();
   }
 
-  /** A call was answered. The worker reads in order: it has passed every frame sent before. */
+  /**
+   * Frees the slot of an answered call. The worker reads in order: it has passed every frame sent before.
+   */
   #free(slot: number): void {
     this.#leave(slot);
     this.#freeSlots.push(slot);
@@ -553,7 +564,7 @@ export class Worker<C extends Call> implements EndingWorker {
     let value: unknown;
     const call = this.#calls[slot];
     try {
-      value = this.#link.codec.read(body); // also where nobody listens: its blocks go back
+      value = this.#link.codec.read(body); // also without a listener: its blocks go back
     } catch (error) {
       if (call !== undefined) this.#events.onItemLost(this, call, readError(error));
       return;
@@ -638,7 +649,7 @@ export class Worker<C extends Call> implements EndingWorker {
     this.#handle.ref(); // its end is still to come, and the channel keeps nothing alive any more
     if (isUnreadable(error))
       this.#handle.kill(); // a worker that cannot be read is replaced
-    else this.#link.close(); // it left first (its set-up failed), and waits for our goodbye
+    else this.#link.close(); // it left first (its set-up failed), and waits for our close
   }
 
   #finish(exit: WorkerExit): void {
@@ -658,7 +669,7 @@ export class Worker<C extends Call> implements EndingWorker {
       : undefined;
     this.#events.onExit(this, described, unanswered, failure);
     this.#parcels?.close();
-    this.#link.destroy(); // last: until here the claims could be asked
+    this.#link.destroy(); // last: until here the claims are needed
   }
 }
 
