@@ -15,18 +15,18 @@ import { type ChunkRunner, InlineRunner, PoolRunner } from './runner.js';
  */
 export function chooseRunner(mapper: AnyFunction, options: FilledMapOptions): ChunkRunner {
   const { channel } = options;
-  if (channel === 'inline') return new InlineRunner(mapper, 'asked for');
+  if (channel === 'inline') return new InlineRunner(mapper, 'set by the option channel');
   const pool = options.pool ?? poolFor(channel);
   if (pool === undefined || pool.maxWorkers === 0) return insideWorker(mapper);
   return new PoolRunner(pool, mapper, whyOf(pool, options));
 }
 
 function whyOf({ channelKind }: Pool, { pool, channel }: FilledMapOptions): string {
-  if (pool !== undefined) return 'it is that of the pool';
-  if (channel !== 'auto') return 'asked for';
+  if (pool !== undefined) return 'it is the channel of the pool';
+  if (channel !== 'auto') return 'set by the option channel';
   return channelKind === 'shm'
-    ? 'shared memory works here, and is faster than the other ways between processes'
-    : 'there is no shared memory here: manycore doctor says why';
+    ? 'shared memory works here, and is the fastest channel between processes'
+    : 'there is no shared memory here: run manycore doctor for the reason';
 }
 
 function insideWorker(mapper: AnyFunction): ChunkRunner {

@@ -21,7 +21,7 @@ export function chooseChannel({ channel, worker, remote }: FilledPoolOptions): C
   if (channel === 'shm' && problem !== undefined) {
     throw new CodedError(
       'CHANNEL_UNAVAILABLE',
-      `channel "shm" cannot be had: ${problem.message}; use channel "auto"`,
+      `channel "shm" is unavailable: ${problem.message}; use channel "auto"`,
       { cause: problem },
     );
   }

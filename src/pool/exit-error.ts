@@ -61,6 +61,6 @@ function adviceFor(exit: WorkerExit, retries: number): string {
   }
   if (exit.isUncaught === true) return 'catch it in the timer, event or promise that throws it';
   return retries > 0
-    ? `so did each worker of its ${retries} earlier runs: look for what ends them`
+    ? `so did each worker of its ${retries} earlier runs: find the cause of these exits`
     : 'use retry if the task may run twice';
 }

@@ -37,7 +37,7 @@ export function busyError(workers: number): CodedError {
 export function fullError(maxWaitingTasks: number): CodedError {
   return new CodedError(
     'POOL_QUEUE_FULL',
-    `${maxWaitingTasks} ${maxWaitingTasks === 1 ? 'task waits' : 'tasks wait'} already: await some or raise maxWaitingTasks`,
+    `the queue is full: ${maxWaitingTasks} ${maxWaitingTasks === 1 ? 'task waits' : 'tasks wait'}; await some or raise maxWaitingTasks`,
   );
 }
 

@@ -141,10 +141,10 @@ export class Starts {
     if (!isReady && this.#retrySeconds < soonSeconds) return; // the rejection has the same text
     this.#hasWarned = true;
     const next = isReady
-      ? 'the pool works with the workers that it has, and tries again'
-      : `starts are repeated for up to ${this.#retrySeconds} s (startRetryMs), then what waits is rejected`;
+      ? 'the pool works with its other workers, and repeats the start'
+      : `starts are repeated for up to ${this.#retrySeconds} s (startRetryMs), then waiting tasks are rejected`;
     emitWarning(
-      `${error.message}; ${next}: mend the cause; pool.stats().health and the channel ` +
+      `${error.message}; ${next}: fix the cause; pool.stats().health and the channel ` +
         'manycore:pool:degraded follow it',
       { type: 'ManycoreWarning', code: 'DEGRADED_POOL' },
     );
@@ -158,8 +158,8 @@ export class Starts {
     const { wavesInRow } = this.#patience;
     const failed = wavesInRow === 1 ? '1 start' : `${wavesInRow} starts in a row`;
     const why = isLasting
-      ? 'the next start would fail as well: mend that, and call again'
-      : `${failed} failed in ${this.#retrySeconds} s: mend that, or raise startRetryMs`;
+      ? 'the next start would fail as well: fix the cause, and call again'
+      : `${failed} failed in ${this.#retrySeconds} s: fix the cause, or raise startRetryMs`;
     return new CodedError(error.code, `${error.message}; ${why}`, { cause: error.cause });
   }
 

@@ -47,7 +47,7 @@ export function keepTo(cores: readonly number[]): void {
   const binding = nativeBinding();
   if (binding === undefined) {
     const why = nativeProblem()?.message ?? 'the native binary is missing';
-    throw new CodedError('NATIVE_MISSING', `affinity cannot be heeded: ${why}`);
+    throw new CodedError('NATIVE_MISSING', `affinity cannot be applied: ${why}`);
   }
   const allowed = binding.allowedCores();
   const others = cores.filter((core) => !allowed.includes(core));

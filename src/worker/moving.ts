@@ -68,8 +68,7 @@ function checkTransferable(value: Transferable, index: number): void {
       throw refused(index, why, 'transfer a copy, or leave it out: it is copied then');
     }
   } else if (!isHandle(value)) {
-    const wanted =
-      'put ArrayBuffers, MessagePorts, streams that nobody reads and FileHandles there';
+    const wanted = 'put ArrayBuffers, MessagePorts, unread streams and FileHandles there';
     throw refused(index, 'cannot be transferred', wanted);
   }
 }

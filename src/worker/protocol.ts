@@ -172,7 +172,7 @@ export function parseParcel(message: unknown): {
 } {
   const [id, values]: unknown[] = Array.isArray(message) ? message : [];
   if (typeof id !== 'number' || (values !== undefined && !Array.isArray(values))) {
-    throw new CodedError('TRANSFER_CORRUPT', 'what came beside a frame is no parcel');
+    throw new CodedError('TRANSFER_CORRUPT', 'the message beside a frame is not a parcel');
   }
   return { id, values };
 }

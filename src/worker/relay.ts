@@ -111,7 +111,7 @@ export class Relay {
 }
 
 function busy(): CodedError {
-  return new CodedError('POOL_BUSY', 'the way to the parent is full: run the chunk here');
+  return new CodedError('POOL_BUSY', 'the channel to the parent is full: run the chunk here');
 }
 
 let relay: Relay | undefined;

@@ -231,5 +231,5 @@ function describeEarlyExit(exit: WorkerExit, options: WorkerOptions): string {
   if (missing !== undefined) return `${text}: ${missing} is not there, correct execArgv`;
   if (exit.exitCode !== wrongFlagExitCode) return text;
   const flags = execArgv.length === 0 ? '' : `execArgv (${execArgv.join(' ')}) and `;
-  return `${text}, as Node does for flags that it does not know: look at ${flags}NODE_OPTIONS`;
+  return `${text}, as Node does for unknown flags: check ${flags}NODE_OPTIONS`;
 }

@@ -93,7 +93,7 @@ test('a full queue of one says so in the singular', async (t) => {
   const messages = outcomes.flatMap((each) =>
     each.status === 'rejected' ? [String(each.reason)] : [],
   );
-  assert.match(messages[0] ?? '', /: 1 task waits already: await some/);
+  assert.match(messages[0] ?? '', /: the queue is full: 1 task waits; await some/);
 });
 
 test('parallelEvents takes the name of one event', async (t) => {

@@ -86,7 +86,7 @@ for (const size of [-1, 1.5, Number.NaN, '5', undefined, null, {}]) {
   });
 }
 
-test('shared memory that cannot be had is SHARED_MEMORY_FULL or OPTION_INVALID', () => {
+test('a failed allocation of shared memory is SHARED_MEMORY_FULL or OPTION_INVALID', () => {
   assert.throws(
     () => shared(Number.MAX_SAFE_INTEGER),
     (error: { code?: string }) =>

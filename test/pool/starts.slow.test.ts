@@ -104,7 +104,7 @@ test('when the time is over what waits is rejected, with the last failure and th
   await assert.rejects(call(pool), {
     code: 'WORKER_START_FAILED',
     message:
-      /no database; (?:1 start|\d+ starts in a row) failed in 0\.2 s: mend that, or raise startRetryMs/,
+      /no database; (?:1 start|\d+ starts in a row) failed in 0\.2 s: fix the cause, or raise startRetryMs/,
   });
 });
 
@@ -240,10 +240,10 @@ test('no warning where what waits is rejected at once, one where other workers w
     await call(pool);
     await assert.rejects(pool.warm());
   });
-  assert.match(works.join(), /works with the workers that it has/);
+  assert.match(works.join(), /works with its other workers/);
 });
 
 test('a single start that failed is counted in the singular', async (t) => {
   const { pool } = brokenPool(t, { size: 1, startRetryMs: 0 });
-  await assert.rejects(call(pool), { message: /; 1 start failed in 0 s: mend that/ });
+  await assert.rejects(call(pool), { message: /; 1 start failed in 0 s: fix the cause/ });
 });
