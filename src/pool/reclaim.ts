@@ -7,7 +7,7 @@ import { clearTimeout, setTimeout } from '../internal/index.js';
 import type { Task } from './task.js';
 import type { TaskWorker, WorkerManager } from './worker-manager.js';
 
-/** How long a worker may hold work ahead while another is idle, before it is reclaimed; in ms. */
+/** Maximum time that a worker may hold work ahead while another is idle; in ms. */
 export const reclaimAfterMs = 1;
 /** Maximum pause between two checks of workers that work for other pools: they send no notice when done. */
 const maxPauseMs = 8;

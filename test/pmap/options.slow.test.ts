@@ -186,7 +186,7 @@ for (const way of workerWays) {
     const map = pmap([1], (item) => item, { pool: sharedPool(way.way) });
     await map;
     const { channel, why } = map.stats();
-    assert.deepEqual([channel, why], [way.way.channel, 'it is that of the pool']);
+    assert.deepEqual([channel, why], [way.way.channel, 'it is the channel of the pool']);
   });
 }
 
