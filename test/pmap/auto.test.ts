@@ -1,5 +1,5 @@
-// Whatever the items cost, nothing of a map runs in the caller's process unless that was asked for: a
-// mapper that loops for ever, or ends its process, takes one worker along and not the program.
+// No item of a map runs in the caller's process unless `channel: 'inline'` is set, however cheap the items
+// are: a mapper that loops for ever, or ends its process, takes one worker along and not the program.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -12,7 +12,7 @@ import { count, mapWays, turns, via, workerWays } from './ways.js';
 const reason = new Error('not today');
 const aborted = { code: 'ABORTED', cause: reason };
 
-/** What was opened and closed of an endless source. */
+/** An endless source that counts how often it was opened and closed. */
 function endless() {
   const seen = { opened: 0, closed: 0, read: 0 };
   const now = {

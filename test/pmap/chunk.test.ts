@@ -1,4 +1,4 @@
-// How many items go at a time, and which pair a number stands for: pure, so by properties.
+// Numbers of items per chunk, and pairs by their numbers: pure, so tested by properties.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ const anyChunk = fc.record({
   ranMs: anyMs,
   sentMs: fc.oneof(fc.constant(0), anyMs),
 });
-/** What any chunks taught. */
+/** Costs after any chunks. */
 const anyCost = fc
   .array(anyChunk, { maxLength: 10 })
   .map((chunks) =>

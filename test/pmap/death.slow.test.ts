@@ -1,5 +1,5 @@
-// Workers that end in the middle of a chunk. What they had of it is lost: it runs again where the caller
-// allowed that, else the map says which items were lost.
+// Workers that end in the middle of a chunk. Its items run again where the caller allowed that, else the
+// error of the map names the lost items.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

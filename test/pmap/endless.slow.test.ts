@@ -12,7 +12,7 @@ const mib = 2 ** 20;
 setFlagsFromString('--expose-gc');
 const collect: unknown = runInNewContext('gc');
 
-/** What is alive in this process, in MiB. */
+/** Live heap of this process, in MiB. */
 function heapMiB(): number {
   if (typeof collect === 'function') collect();
   const { heapUsed, external } = process.memoryUsage();
@@ -33,7 +33,7 @@ test('memory stays what it is over a million items of an endless async input', a
     if (taken % 100_000 === 0) sizes.push(heapMiB());
     if (taken === 1_000_000) break;
   }
-  // What is in flight comes and goes with the load of the machine; what leaks stays.
+  // Memory in flight varies with the load of the machine; leaked memory stays.
   const grown = Math.min(...sizes.slice(-4)) - Math.max(...sizes.slice(0, 3));
   assert.ok(grown < 8, `${grown.toFixed(1)} MiB more after some 700,000 items: ${sizes.join(' ')}`);
 });

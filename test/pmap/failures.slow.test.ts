@@ -1,5 +1,5 @@
-// One item that fails ends the map: what it threw arrives as it was, and says for which item. What
-// cannot travel is named by its item too. Workers that end are in death.slow.test.ts.
+// One failing item ends the map: its error arrives unchanged, with the place of the item. The error of an
+// item that cannot travel names it too. Workers that end are in death.slow.test.ts.
 
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { count, mapWays, sharedPool, via, workerWays } from './ways.js';
 
 type Failure = Error & { code?: string; itemIndex?: number };
 
-/** What a map over `0, 1, … 39` rejects with whose mapper calls `thrower` for item 17. */
+/** Returns the rejection of a map over `0, 1, … 39` whose mapper calls `thrower` for item 17. */
 async function failureOf(thrower: () => unknown, options: object): Promise<Failure> {
   const mapper = (item: number): unknown => (item === 17 ? thrower() : item);
   const map = pmap(count(40), mapper, { chunk: 6, ...options });

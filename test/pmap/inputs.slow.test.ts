@@ -1,4 +1,4 @@
-// What can be mapped: every kind of input gives what `map` would have given, whichever way it goes.
+// Inputs of maps: every kind gives the results of `map`, over every channel.
 
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
@@ -19,7 +19,7 @@ async function* slowNumbers(items: number): AsyncGenerator<number> {
   }
 }
 
-/** Its iterator has nothing but `next`, and may answer now or later. */
+/** An input whose iterator has nothing but `next`, and may answer now or later. */
 function bare(items: number): AsyncIterable<number> {
   return {
     [Symbol.asyncIterator]: () => {

@@ -9,7 +9,7 @@ import { count, via, workerWays } from './ways.js';
 
 const mib = 2 ** 20;
 
-/** What is looked at of a large buffer: copying it for the comparison would cost more than the map. */
+/** Samples of a large buffer: copying it for the comparison would cost more than the map. */
 function ends(bytes: Uint8Array): (number | undefined)[] {
   return [bytes.length, bytes[0], bytes[bytes.length >> 1], bytes[bytes.length - 1]];
 }

@@ -1,5 +1,5 @@
-// What a map does with its items: in which order results come, how many items travel together, what
-// the mapper sees.
+// Results and items of a map: the order of results, the number of items that travel together, the arguments
+// of the mapper.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

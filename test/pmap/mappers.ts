@@ -1,4 +1,4 @@
-// What the mappers of tests do in workers. An ordinary module: workers import it.
+// Mappers of tests, for workers. An ordinary module: workers import it.
 
 import { writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
@@ -17,7 +17,7 @@ export function spinFor<T>(durationMs: number, value: T): T {
   return value;
 }
 
-/** Whether nobody, in any worker, asked for this file before: who asks first makes it. */
+/** Returns true for the first call with this file in any worker; the first caller creates it. */
 export function isFirst(file: string): boolean {
   try {
     writeFileSync(file, '', { flag: 'wx' });
@@ -54,7 +54,7 @@ export class OddError extends RangeError {
 
 const seen = new Map<string, number>();
 
-/** How often it was called in this worker with this name, this time included. */
+/** Counts the calls in this worker with this name, this one included. */
 export function countHere(name: string): number {
   const times = (seen.get(name) ?? 0) + 1;
   seen.set(name, times);
@@ -70,7 +70,7 @@ export class Counted {
     this.name = name;
   }
 
-  /** How often an instance of this name came to where this is asked. */
+  /** Number of times that an instance of this name arrived in this thread. */
   get received(): number {
     return seen.get(`received ${this.name}`) ?? 0;
   }

@@ -9,7 +9,7 @@ import { deadlineMs, openPool } from '../pool/ways.js';
 import { withDeadline } from '../support/index.js';
 import { count, mapWays, via, workerWays } from './ways.js';
 
-/** What three levels of maps over so many items each make. */
+/** Returns the result of three levels of maps over `items` items each. */
 function cube(items: number): number[][][] {
   return count(items).map((a) =>
     count(items).map((b) => count(items).map((c) => a * 100 + b * 10 + c)),

@@ -1,5 +1,5 @@
-// What a map can be given wrongly: it is refused before a worker is started or an item is read. And
-// where a map goes when nobody says so.
+// Wrong options of a map, which are refused before a worker is started or an item is read. And the default
+// channel.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// What a mapper captured goes to each worker once, however many chunks follow, and is dropped when the
-// map has ended, however it ended.
+// Captures of a mapper: sent to each worker once, however many chunks follow, and dropped when the map has
+// ended, however it ended.
 
 import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
@@ -40,11 +40,11 @@ function watchPins(t: TestContext) {
       const needed = pin.mock.calls.flatMap(({ result }) => result?.definitions ?? []);
       return Math.max(...needed);
     },
-    /** How many were given out. */
+    /** Number of pins handed out. */
     get total(): number {
       return pin.mock.calls.length;
     },
-    /** Those that were written for a worker, once for each time. */
+    /** Pins written for a worker, once for each time. */
     get sent(): number[] {
       sent.length = 0;
       for (const { arguments: args } of definition.mock.calls) if (args[0] < 0) sent.push(args[0]);
@@ -53,7 +53,7 @@ function watchPins(t: TestContext) {
   };
 }
 
-/** What the worker of a pool of one holds, in MiB. */
+/** Heap of the worker of a pool of one, in MiB. */
 function workerMib(pool: Pool): Promise<number> {
   return pool.run(async () => {
     const { setFlagsFromString } = await import('node:v8');

@@ -1,4 +1,4 @@
-// What `onProgress` hears.
+// Calls of `onProgress`.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

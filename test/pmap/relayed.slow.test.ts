@@ -1,6 +1,5 @@
-// A map inside a task uses workers that have nothing else to do, and what happens there is what would
-// have happened in its own worker. Which items another worker gets nobody knows beforehand, so each test
-// maps again until one got some.
+// A map inside a task uses idle workers, with the same results as in its own worker. The items that another
+// worker gets cannot be predicted, so each test maps again until one got some.
 
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -14,12 +13,14 @@ import { count, workerWays } from './ways.js';
 
 const itemCount = 60;
 
-/** Where this runs. */
+/** Name of the worker that runs this. */
 function place(): string {
   return `${process.pid} ${threadId}`;
 }
 
-/** What a task in a pool of two workers resolves or rejects with, until another worker took part in it. */
+/**
+ * Returns the outcome of a task in a pool of two workers, repeated until another worker took part in it.
+ */
 async function untilRelayed<T>(pool: Pool, mark: string, work: () => Promise<T>): Promise<T> {
   await pool.warm();
   return waitFor(

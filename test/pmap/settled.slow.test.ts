@@ -73,7 +73,7 @@ const throwers: readonly (readonly [string, () => unknown])[] = [
   ],
 ];
 
-/** What a failure says of itself. */
+/** Returns the class, message and cause of a failure. */
 function told(error: unknown): unknown[] {
   const { name, message, code, itemIndex, cause, kept, point, errors } = error as Failure &
     Record<string, unknown>;

@@ -12,7 +12,7 @@ import {
 } from '../../src/pmap/chunk.js';
 import { type Random, random } from '../support/index.js';
 
-/** What a chunk costs beside its items, in ms. */
+/** Cost of a chunk beside its items, in ms. */
 const messageMs = 0.02;
 
 interface Part {

@@ -1,5 +1,5 @@
-// How a map treats its input: read no further ahead than it should, closed when nothing more is wanted,
-// and heard when it fails.
+// The input of a map: read no further ahead than allowed, closed when no more is needed, and its errors
+// reported.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

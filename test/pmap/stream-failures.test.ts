@@ -10,7 +10,7 @@ import { count, mapWays, via } from './ways.js';
 
 const runs = Number(process.env['MANYCORE_RUNS'] ?? 12);
 
-/** How item `at` fails. */
+/** Ways in which an item fails. */
 const failings = ['throws', 'rejects', 'rejects later', 'gives what cannot travel'] as const;
 
 interface Plan {

@@ -1,5 +1,4 @@
-// What the types of the map promise: this file compiles only while they hold, and the values that they
-// promise come.
+// Types of the map: this file compiles only while they hold, and the promised values come.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -13,7 +13,7 @@ export interface MapWay {
   readonly way: Way | undefined;
 }
 
-/** Those with workers. */
+/** The ways with workers. */
 export const workerWays = ways.map((way) => ({ name: way.name, way }));
 export const mapWays: readonly MapWay[] = [...workerWays, { name: 'inline', way: undefined }];
 
@@ -33,7 +33,7 @@ export function sharedPool(way: Way): Pool {
   return pool;
 }
 
-/** What a map is told to go this way. */
+/** Options of a map that goes this way. */
 export function via({ way }: MapWay): { readonly pool?: Pool; readonly channel?: MapChannel } {
   return way === undefined ? { channel: 'inline' } : { pool: sharedPool(way) };
 }

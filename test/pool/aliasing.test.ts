@@ -1,4 +1,4 @@
-// What the function captured and what is passed to it may be one thing, or hold one thing: as at home.
+// Captures and arguments may be one object, or hold one object: as without workers.
 
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';

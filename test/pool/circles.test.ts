@@ -6,7 +6,7 @@ import * as nodeModule from 'node:module';
 import { test } from 'node:test';
 import { programFolder, runNode } from './programs.js';
 
-/** What both kinds of modules define. */
+/** Definitions in both kinds of modules. */
 const routes = `
 let calls = 0;
 calls = 2;
@@ -24,7 +24,7 @@ const cjs = (requires: string): string => `${requires}${routes}
 Object.assign(exports, { find, Route, table, default: find });
 `;
 
-/** What a program does with an import of such a module; a function that asks for its name. */
+/** Uses of an import of such a module: calls, and a function that returns its name. */
 const calls = `
 async function all(pool, at) {
   const made = new (at('Route'))(3);

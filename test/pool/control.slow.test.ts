@@ -1,4 +1,4 @@
-// What an owner may ask of a pool while it works: another size, new workers, room, an end within a time.
+// Control of a working pool: another size, new workers, room, an end within a time.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

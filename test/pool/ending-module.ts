@@ -1,4 +1,4 @@
-// A module that does not load in workers, as an environment variable says; at home it loads at once.
+// A module that does not load in workers, by an environment variable; in the program it loads at once.
 
 import { writeFileSync } from 'node:fs';
 

@@ -14,7 +14,7 @@ export class Gate {
     t.after(() => rmSync(this.folder, { recursive: true, force: true }));
   }
 
-  /** For a task: says that it is here. Each name is one file. */
+  /** Returns the file with which a task marks that it runs. Each name is one file. */
   mark(name: string): string {
     return join(this.folder, `mark-${name}`);
   }

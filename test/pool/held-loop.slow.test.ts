@@ -9,7 +9,7 @@ import { ways } from './ways.js';
 /** A worker that ends by itself after its answer, unheard. */
 const lose = `await pool.run(() => { setImmediate(() => process.exit(3)); });`;
 
-/** What a program does, one line each; `pool` is there. */
+/** Programs, one line each; `pool` is defined. */
 const waits: Readonly<Record<string, string>> = {
   'warm(n)': 'await pool.warm(2);',
   'warm() while workers run': 'await pool.warm(1); await pool.warm(2);',

@@ -100,7 +100,7 @@ test('a key goes to another worker when its own ends, and its waiting calls with
   gate.open();
 });
 
-/** Runs in a worker: says that it runs, and waits for the file. */
+/** Runs in a worker: marks that it runs, and waits for the file. */
 async function wait(file: string, mark: string): Promise<void> {
   const { existsSync, writeFileSync } = await import('node:fs');
   writeFileSync(mark, '');

@@ -1,5 +1,5 @@
-// What threads of one process can share or hand over passes to thread workers as by postMessage, on every
-// road: as an argument, in one, captured, as a result and as an item of a map.
+// Values that threads of one process can share or hand over pass to thread workers as by postMessage, on
+// every road: as an argument, in one, captured, as a result and as an item of a map.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const hasCode =
     return true;
   };
 
-/** What is made, and what a worker says of it. */
+/** Makers of values, and the description that a worker returns. */
 const shareable: Record<string, readonly [make: () => unknown, says: string]> = {
   SharedArrayBuffer: [() => new SharedArrayBuffer(8), 'SharedArrayBuffer 8'],
   'a small view of one': [() => new Uint8Array(new SharedArrayBuffer(8), 2, 3), 'Uint8Array 3'],
@@ -244,7 +244,7 @@ function moved(): ArrayBuffer {
   return buffer;
 }
 
-/** What is handed over, and when its end has come. */
+/** Makers of handles, each with a promise of its end. */
 const handles: Record<string, (t: TestContext) => Promise<[Transferable, () => Promise<unknown>]>> =
   {
     MessagePort: async () => {

@@ -1,4 +1,4 @@
-// Looks at workers after a call was reclaimed: as long as one may still load what that brought along.
+// Checks of workers after a call was reclaimed: repeated as long as one may still load its definitions.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
 // Random graphs of modules: a call with what they export is as at home, or refused, however the program
-// was started. MANYCORE_RUNS=1000 is a campaign.
+// was started. MANYCORE_RUNS=1000 runs a campaign.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -23,9 +23,9 @@ interface Module {
   readonly isPackage: boolean;
   /** No module of its graph is in a circle: it may extend a class of another. */
   readonly isOfTree: boolean;
-  /** It imports the program, which imports it. */
+  /** True: it imports the program, which imports it. */
   readonly leadsBack: boolean;
-  /** It starts a task while it loads. */
+  /** True: it starts a task while it loads. */
   readonly isStarter: boolean;
 }
 
@@ -39,7 +39,7 @@ const formats: readonly Format[] = [
   'compiled',
 ];
 
-/** What every module exports, so that names of different modules are equal. */
+/** Exports of every module, so that names of different modules are equal. */
 const exported = [
   ...['base', 'fn', 'arrow', 'Klass', 'make', 'makeInner', 'table', 'instance', 'Oops', 'lazy'],
 ];
@@ -50,7 +50,7 @@ function specifierOf({ name, format, isPackage }: Module, folder: string): strin
   return isPackage ? `p-${name}` : `${folder}${name}.${format === 'esm' ? 'mjs' : 'cjs'}`;
 }
 
-/** What all formats share. `dep` and `back` are expressions for what another module exports. */
+/** Code common to all formats. `dep` and `back` are expressions for what another module exports. */
 function bodyOf(
   dice: Random,
   { name, isOfTree, leadsBack }: Module,
@@ -89,7 +89,7 @@ ${dice.next() < 0.3 ? `${decorated}.extra = { note: '${name}', f: (x) => hidden(
 `;
 }
 
-/** Statements that start a task, none of which does more for whoever reads the module. */
+/** Statements that start a task and have no other effect. */
 const starts = [
   'void run(() => 1);',
   'for (const each of [1]) void run(() => each);',
@@ -104,7 +104,7 @@ const starts = [
   'const begin = async () => await run(() => 9); const begun = begin();',
 ];
 
-/** What a module does that starts a task, and what says that it was loaded. */
+/** Code of a module that starts a task, and marks that it was loaded. */
 function startOfTask(dice: Random, { name, isStarter }: Module, load: string): string[] {
   const shown = `const shown = console.log('["loaded ${name}"]');`;
   return isStarter ? [load, shown, dice.pick(starts)] : [];
@@ -212,8 +212,8 @@ function filesOf(
 }
 
 /**
- * How the program has a module: a statement, and an expression for each of its exports. `mayAwait`: none of what is
- * imported waits for the program.
+ * Import of a module by the program: a statement, and an expression for each of its exports. `mayAwait`: no
+ * import waits for the program.
  */
 function binding(
   dice: Random,
@@ -295,7 +295,7 @@ class Sub_${name} extends ${of('Klass')} { get() { return ['sub', ...super.get()
 const own_${name} = { call: (x) => ${of('fn')}(x) + state };
 `;
 
-/** What the program does with its calls. A refusal names a path or the module that cannot be loaded. */
+/** Calls of the program. A refusal names a path or the module that cannot be loaded. */
 const ending = `
 const see = (value) => inspect(value, { depth: 8, breakLength: Infinity, getters: true });
 const seeError = (e) => see([e.name, e.message, e.n, e.twice, e.constructor.name]);

@@ -1,5 +1,5 @@
-// What functions see of their module and of others: `require` of another file, `import.meta`, namespaces of
-// Node's modules. The program prints a line for each call that is not as at home.
+// Scope of functions in modules: `require` of another file, `import.meta`, namespaces of Node's modules.
+// The program prints a line for each call that differs from one without workers.
 
 import assert from 'node:assert/strict';
 import * as nodeModule from 'node:module';
@@ -71,7 +71,10 @@ const specifiers = [
   ...['./x.js', '../x.js', '/abs.js', '.', './x.js?q#h', 'file:///x.js', 'data:text/javascript,1'],
   ...['fs', 'node:fs', 'plain', 'nothing', '@x/y', 'mailto:a@b.c', 'https://x.y/z.js'],
 ];
-/** Those that Node resolves otherwise than \`require\`, or refuses: where a worker can ask Node itself. */
+/**
+ * Specifiers that Node resolves otherwise than \`require\`, or refuses: only if a worker can call Node's
+ * resolver.
+ */
 const furtherSpecifiers = [
   ...['dual', 'dual/nothing', '#none', '', './a%2fb', '//worker/x.js', '@x', './%ff', 'manycore'],
   ...['node:nothing', 'foo:bar', 'sub/../x'],

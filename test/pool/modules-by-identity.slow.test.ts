@@ -1,6 +1,6 @@
-// What belongs to a module arrives as that module, however the callback came by it: in an object, as
-// an argument, by destructuring, by the helpers of compilers. Each line of a program is one case:
-// what it prints is compared with what the case says.
+// A value of a module arrives as that module's, however the callback got it: in an object, as an argument,
+// by destructuring, by the helpers of compilers. Each line of a program is one case: its output is compared
+// with the expected one.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,9 @@ const swap = () => { Swapped = class {}; };
 const isHidden = (x) => x instanceof Hidden;
 `;
 
-/** What a program with `make`, `made` and `isHidden` asks: each instance is one of the class of the module. */
+/**
+ * Code of a program with `make`, `made` and `isHidden`: each instance is one of the class of the module.
+ */
 const asksInner = `(async () => {
   const [h, s, x] = [make(2), made(3), makeSwapped()];
   const H = h.constructor;

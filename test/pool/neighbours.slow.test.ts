@@ -47,7 +47,7 @@ for (const way of ways) {
       await assert.rejects(culprit, {
         code: how === 'aborted' ? 'ABORTED' : 'TASK_TIMED_OUT',
       });
-      // Elsewhere, long before the innocent task is done.
+      // In another worker, long before the neighbour is done.
       assert.equal(
         await withDeadline(
           pool.run(() => 'next'),

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-/** What a program wrote, and how it ended. */
+/** Output of a program, and its end. */
 export interface Ended {
   readonly lines: readonly string[];
   readonly stderr: string;

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { TaskQueue } from '../../src/pool/queue.js';
 import { waitFor } from '../support/index.js';
 
-/** What the queue should do, done slowly: one sorted list. */
+/** The expected queue, done slowly: one sorted list. */
 class NaiveQueue {
   #entries: { task: number; priority: number }[] = [];
 

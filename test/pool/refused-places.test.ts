@@ -1,5 +1,5 @@
-// A value that cannot travel, on each road that values take: the refusal names the place of the value
-// there, and its stack has the line of whoever put it there.
+// Values that cannot travel, on each road of values: the refusal names the place of the value there, and
+// its stack has the line that put it there.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

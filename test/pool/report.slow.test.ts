@@ -1,4 +1,4 @@
-// What a task says to its caller while it runs.
+// Reports of a task to its caller while it runs.
 
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';

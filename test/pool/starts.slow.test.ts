@@ -1,4 +1,5 @@
-// Starts that fail: what waits is not lost while the cause may pass, and hears at once when it cannot.
+// Starts that fail: waiting tasks are kept while the cause may pass, and rejected at once when it is
+// lasting.
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -29,7 +30,7 @@ function listen(t: TestContext, name: string): object[] {
   return messages;
 }
 
-/** Its workers fail to start until the file `mended` is there. */
+/** A pool whose workers fail to start until the file `mended` exists. */
 function brokenPool(t: TestContext, options: PoolOptions): { pool: Pool; mend: () => void } {
   const mended = new Gate(t).mark('mended');
   const setup = (): void => {

@@ -6,7 +6,7 @@ import { waitFor } from '../support/index.js';
 import { blockUntil, spinMs } from './tasks.js';
 import { Gate, openPool, ways } from './ways.js';
 
-/** Everything that is told on these channels from now on. */
+/** Collects the messages on these channels from now on. */
 function listen(t: TestContext, names: readonly string[]): { name: string; message: object }[] {
   const heard: { name: string; message: object }[] = [];
   for (const name of names) {

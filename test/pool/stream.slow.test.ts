@@ -42,7 +42,7 @@ for (const way of ways) {
     await waitFor(() => made() >= leadItems);
     for (let read = 0; read < 50; read += 1) {
       assert.deepEqual(await stream.next(), { done: false, value: read });
-      // One more may be made than may be sent: the generator is asked before there is room.
+      // One more may be made than may be sent: the generator is called before there is room.
       assert.ok(made() <= read + 1 + leadItems + 1, `${made()} made, ${read + 1} read`);
     }
     await stream.return?.();
@@ -97,7 +97,7 @@ for (const way of ways) {
   });
 }
 
-/** What a generator does at its end, by the name of the case; `ended` is to be there before the reader goes on. */
+/** Ends of a generator, by the name of the case; `ended` must exist before the reader goes on. */
 const endings: Readonly<
   Record<string, (ended: string) => AsyncGenerator<number> | Generator<number>>
 > = {

@@ -1,4 +1,4 @@
-// What tests let workers do. An ordinary module: tasks import it where they run.
+// Tasks of tests, for workers. An ordinary module: tasks import it where they run.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ export class TooHotError extends RangeError {
 
 let calls = 0;
 
-/** How often it was called in this worker before. */
+/** Returns the number of earlier calls in this worker. */
 export function countCalls(): number {
   calls += 1;
   return calls - 1;

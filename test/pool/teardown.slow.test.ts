@@ -1,4 +1,4 @@
-// What a worker does before it leaves in order: the pool's teardown, and the end of what perWorker made.
+// Work of a worker before it leaves in order: the pool's teardown, and the end of values of perWorker.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -17,7 +17,7 @@ const allWays: readonly Way[] = [
   { name: 'thread over memory', worker: 'thread', channel: 'memory' },
 ];
 
-/** On further lines of Node (scripts/test-matrix.mjs) one way of each kind of worker says enough. */
+/** On further lines of Node (scripts/test-matrix.mjs) one way of each kind of worker is enough. */
 export const isFew = process.env['MANYCORE_TEST_WAYS'] === 'few';
 const fewWays = new Set(['process over shm', 'thread over memory']);
 
@@ -25,14 +25,14 @@ export const ways = allWays.filter(({ name }) => !isFew || fewWays.has(name));
 
 export const processWays = ways.filter(({ worker }) => worker === 'process');
 
-/** A pool that is gone when the test is over, whatever became of it. */
+/** Opens a pool that is closed when the test is over. */
 export function openPool(t: TestContext, options: PoolOptions, way?: Way): Pool {
   const pool = new Pool({ ...options, ...(way && { worker: way.worker, channel: way.channel }) });
   t.after(() => pool.destroy());
   return pool;
 }
 
-/** Where an interrupted test of a wait would stop, in ms. */
+/** Deadline of a wait in a test, in ms. */
 export const deadlineMs = 20_000;
 
 /** A gate that tasks pass when it is open: for tasks of any worker, because it is a file. */

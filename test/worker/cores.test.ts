@@ -51,7 +51,10 @@ test("affinity 'spread' keeps to the cores that the program was given", needsNat
   if (pinned !== undefined) assert.deepEqual(pinned, [[last], [last]]);
 });
 
-/** Where the two workers of a program may run, lowest first; the test is skipped without `taskset`. */
+/**
+ * Returns the allowed cores of the two workers of a program, lowest first; skips the test without
+ * `taskset`.
+ */
 async function coresOfWorkers(t: TestContext, shell?: string): Promise<number[][] | undefined> {
   const text = `
     import { readFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// Aborts of calls that a worker has and may not begin yet: its set-up goes on, or another task runs. Over a channel
-// between two ends of this process, because a pool mostly takes such a call back before its worker hears of it.
+// Aborts of calls that a worker has and may not begin yet: its set-up goes on, or another task runs. Over a
+// channel between two ends of this process, because a pool mostly reclaims such a call before its worker
+// reads the abort.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';

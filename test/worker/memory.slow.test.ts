@@ -10,7 +10,7 @@ for (const way of ways.filter(({ worker }) => worker === 'thread')) {
   test(`${way.name}: a worker is not replaced for what other threads hold`, async (t) => {
     const held = Buffer.alloc(limitBytes, 1);
     const pool = openPool(t, { size: 1, maxRssBytes: limitBytes }, way);
-    // A worker looks at its memory after a task, not more often than each 200 ms.
+    // A worker checks its memory after a task, at most once in 200 ms.
     const sinceMs = performance.now();
     await waitFor(async () => {
       await pool.run(() => 0);

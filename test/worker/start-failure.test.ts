@@ -1,5 +1,5 @@
-// Which failure of a start is sure to stay: one table, from what a system, a process, a thread and a
-// set-up can say. The pool gives up at once for those, and has patience with all others.
+// Failures of a start that are lasting: one table of reports from a system, a process, a thread and a
+// set-up. The pool gives up at once for those, and repeats the start for all others.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
