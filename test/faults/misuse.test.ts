@@ -86,7 +86,7 @@ test('a mistake is refused with what came and what was meant', async (t) => {
   }
 });
 
-test('a full queue of one says so in the singular', async (t) => {
+test('the error of a full queue of one has the singular', async (t) => {
   const pool = openPool(t, { size: 1, maxWaitingTasks: 1, maxTasksAhead: 1 });
   const calls = Array.from({ length: 4 }, () => pool.run(() => 1));
   const outcomes = await Promise.allSettled(calls);

@@ -14,7 +14,7 @@ after(async () => poolFor('auto')?.destroy());
 const long = 'x'.repeat(4096);
 const texts = count(4000).map((index) => `${index}${long}`);
 
-test('items that cost more to send than to map are mapped in workers, and stats() says that', async () => {
+test('items that cost more to send than to map are mapped in workers, and stats().why states it', async () => {
   const said = await waitFor(
     async () => {
       const map = pmap(texts, (text) => (text.length > 0 ? process.pid : 0));

@@ -218,7 +218,7 @@ for (const way of workerWays) {
     assert.deepEqual([after.startedWorkers, after.exitedWorkers], [startedWorkers, exitedWorkers]);
   });
 
-  test(`${way.name}: a mapper hears of the abort by its own signal`, async (t) => {
+  test(`${way.name}: the abort reaches a mapper by its own signal`, async (t) => {
     const gate = new Gate(t);
     const [waiting, heard] = [gate.mark('waiting'), gate.mark('heard')];
     const abort = new AbortController();

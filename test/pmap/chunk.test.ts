@@ -158,7 +158,7 @@ test('the message itself is not what an item costs to be sent', () => {
   assert.ok(cost.sendMs <= 0.0011, `${cost.sendMs}`);
 });
 
-test('items that cost less than sending them are cheaper here, once enough of them have told', () => {
+test('items that cost less than sending them are cheaper here, once enough of them were measured', () => {
   const learn = (items: number, ranMs: number, sentMs: number): ItemCost =>
     learnCost(learnCost(unknownCost, 1, 1, 0), items, ranMs, sentMs);
   assert.equal(isCheaperHere(learn(1000, 0.01, 0.5)), true);

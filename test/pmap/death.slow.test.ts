@@ -248,7 +248,7 @@ for (const way of workerWays.filter(({ name }) => wayOfEachKind.has(name))) {
 }
 
 for (const way of processWays) {
-  test(`${way.name}: SIGKILL is told as the signal that ended the worker`, async (t) => {
+  test(`${way.name}: SIGKILL is reported as the signal that ended the worker`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const kill = (item: number): number => {
       if (item === 1) process.kill(process.pid, 'SIGKILL');

@@ -135,7 +135,7 @@ for (const way of mapWays) {
     );
   });
 
-  test(`${way.name}: the first of several failures is the one that is heard`, async () => {
+  test(`${way.name}: the first of several failures is the one that is reported`, async () => {
     const mapper = (item: number): never => {
       throw new RangeError(`item ${item}`);
     };
@@ -170,7 +170,7 @@ for (const way of mapWays) {
 }
 
 for (const way of workerWays) {
-  test(`${way.name}: the tasks of the other items hear of a failure`, async (t) => {
+  test(`${way.name}: the tasks of the other items abort after a failure`, async (t) => {
     const gate = new Gate(t);
     const [waiting, heard] = [gate.mark('waiting'), gate.mark('heard')];
     const mapper = async (item: number): Promise<void> => {
@@ -316,7 +316,7 @@ for (const way of workerWays) {
   });
 }
 
-test('an item that cannot travel is called the item, and itemIndex says which', async (t) => {
+test('the error of an item that cannot travel names the item, and has its itemIndex', async (t) => {
   const pool = openPool(t, { size: 1 });
   await assert.rejects(
     pmap([1, Promise.resolve(2)], (item) => item, { pool, chunk: 2 }),

@@ -24,7 +24,7 @@ for (const way of mapWays) {
     ['a Set', () => new Set(count(1000))],
     ['an async generator', () => later(1000)],
   ] as const) {
-    test(`${way.name}: of ${what} the items stay for which the predicate says true, in order`, async () => {
+    test(`${way.name}: of ${what} the items stay for which the predicate returns true, in order`, async () => {
       assert.deepEqual(await pmap.filter(open(), isThird, via(way)), thirds);
     });
   }

@@ -132,7 +132,7 @@ for (const way of mapWays) {
     }
   });
 
-  test(`${way.name}: a map says how it goes while it runs, and how it went`, async (t) => {
+  test(`${way.name}: stats() of a map are those of the moment, and at its end of the whole`, async (t) => {
     const gate = new Gate(t);
     const { file } = gate;
     const mapper = async (item: number): Promise<number> => {

@@ -157,7 +157,7 @@ test('a channel beside a pool is refused in words that help, unless it is inline
   assert.deepEqual([inline.stats().channel, pool.stats().startedWorkers], ['inline', 0]);
 });
 
-test('a place for results of which outcomes are asked for is refused: nothing would go there', async () => {
+test('into with settled is refused: nothing would go there', async () => {
   const options = { settled: true, into: new Float64Array(2), channel: 'inline' };
   const map = async (): Promise<unknown> => call(pmap, new Float64Array(2), () => 1, options);
   await assert.rejects(map(), { code: 'OPTION_INVALID', message: /into/ });
@@ -182,7 +182,7 @@ for (const way of mapWays) {
 }
 
 for (const way of workerWays) {
-  test(`${way.name}: a map says by which channel it goes, and why`, async () => {
+  test(`${way.name}: stats() of a map have its channel, and the reason`, async () => {
     const map = pmap([1], (item) => item, { pool: sharedPool(way.way) });
     await map;
     const { channel, why } = map.stats();
@@ -253,7 +253,7 @@ test('a program ends by itself though a stream of it was left half read', async 
   assert.deepEqual([stdout, status], ['2\n', 0], stderr);
 });
 
-test('a rejection that nobody handles ends the program with its stack, once', async (t) => {
+test('an unhandled rejection ends the program with its stack, once', async (t) => {
   const { stderr, status } = await runProgram(
     t,
     `import { pmap } from ${JSON.stringify(library)};

@@ -13,7 +13,7 @@ function listen(): { told: MapProgress[]; onProgress: (progress: MapProgress) =>
 }
 
 for (const way of mapWays) {
-  test(`${way.name}: progress is told while a map runs, and at its end all items are done`, async () => {
+  test(`${way.name}: progress is reported while a map runs, and at its end all items are done`, async () => {
     const { told, onProgress } = listen();
     await pmap(count(60), () => spinMs(8), { ...via(way), onProgress });
     assert.ok(
@@ -29,7 +29,7 @@ for (const way of mapWays) {
     assert.ok(told.every(({ totalItems }) => totalItems === 60));
   });
 
-  test(`${way.name}: many short items are not told one by one`, async () => {
+  test(`${way.name}: many short items are not reported one by one`, async () => {
     const { told, onProgress } = listen();
     const map = pmap(count(500), (item) => item, { ...via(way), onProgress, chunk: 1 });
     await map;
@@ -37,7 +37,7 @@ for (const way of mapWays) {
     assert.ok(told.length <= 2 + map.stats().elapsedMs / 40, `${told.length} times`);
   });
 
-  test(`${way.name}: the end of a map over nothing is told`, async () => {
+  test(`${way.name}: the end of an empty map is reported`, async () => {
     const { told, onProgress } = listen();
     await pmap([], () => 1, { ...via(way), onProgress });
     assert.deepEqual(told, [{ doneItems: 0, totalItems: 0 }]);
@@ -52,13 +52,13 @@ for (const way of mapWays) {
     assert.deepEqual(told.at(-1), { doneItems: 2, totalItems: 2 });
   });
 
-  test(`${way.name}: of a generator nobody knows how many items there are`, async () => {
+  test(`${way.name}: the total of a generator is unknown`, async () => {
     const { told, onProgress } = listen();
     await pmap(count(10).values(), (item) => item, { ...via(way), onProgress });
     assert.deepEqual(told.at(-1), { doneItems: 10, totalItems: undefined });
   });
 
-  test(`${way.name}: items that failed are done where outcomes are asked for`, async () => {
+  test(`${way.name}: failed items are done with settled`, async () => {
     const { told, onProgress } = listen();
     const fail = (item: number): never => {
       throw new Error(`${item}`);
@@ -67,7 +67,7 @@ for (const way of mapWays) {
     assert.deepEqual(told.at(-1), { doneItems: 10, totalItems: 10 });
   });
 
-  test(`${way.name}: filters, reductions, pairs and streams tell their end too`, async () => {
+  test(`${way.name}: filters, reductions, pairs and streams report their end too`, async () => {
     const { told, onProgress } = listen();
     const options = { ...via(way), onProgress, chunk: 2 };
     await pmap.filter(count(5), () => true, options);
@@ -86,7 +86,7 @@ for (const way of mapWays) {
     assert.deepEqual(told.at(-1), { doneItems: 7, totalItems: 7 });
   });
 
-  test(`${way.name}: a map that failed or was aborted does not tell that it is done`, async () => {
+  test(`${way.name}: a map that failed or was aborted does not report that it is done`, async () => {
     const { told, onProgress } = listen();
     const fail = (item: number): number => {
       if (item === 5) throw new Error('five');

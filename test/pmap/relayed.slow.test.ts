@@ -98,7 +98,7 @@ for (const way of workerWays) {
     assert.deepEqual(await untilRelayed(pool, mark, work), ['TRANSFER_UNSUPPORTED', 'number']);
   });
 
-  test(`${way.name}: an aborted map in a task is heard of in the other worker, which lives on`, async (t) => {
+  test(`${way.name}: an aborted map in a task aborts in the other worker, which lives on`, async (t) => {
     const gate = new Gate(t);
     const [mark, heard] = [gate.mark('relayed'), gate.mark('heard')];
     const pool = openPool(t, { size: 2, graceMs: 60_000 }, way.way);

@@ -221,7 +221,7 @@ for (const way of workerWays) {
     assert.equal(outcome.reason.message, rejected.message);
   });
 
-  test(`${way.name}: a mapper that cannot travel rejects the map also when outcomes are asked for`, async () => {
+  test(`${way.name}: a mapper that cannot travel rejects the map also with settled`, async () => {
     const handle = new WeakRef({});
     const map = pmap([1, 2], () => handle.deref(), { ...via(way), settled: true });
     await assert.rejects(map, { code: 'TRANSFER_UNSUPPORTED' });

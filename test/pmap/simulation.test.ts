@@ -133,7 +133,7 @@ for (const workers of [1, 2, 4, 16, 64]) {
 }
 
 for (const workers of [1, 2, 4, 16]) {
-  test(`${workers} workers end a skewed load that nobody counted within 1.1 times the ideal`, (t) => {
+  test(`${workers} workers end a skewed load of unknown length within 1.1 times the ideal`, (t) => {
     const itemsMs = skewedLoad(random(t), workers);
     const idealMs = sumOf(itemsMs) / workers;
     const { endMs, chunks } = new Simulation(itemsMs, workers, false).run();

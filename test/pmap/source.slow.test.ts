@@ -83,7 +83,7 @@ for (const way of mapWays) {
       await waitFor(() => source.closed === 1);
     });
 
-    test(`${way.name}: ${kind} without an end is read only so far while nobody takes results`, async () => {
+    test(`${way.name}: ${kind} without an end is read only so far while no results are taken`, async () => {
       const source = new Endless();
       const stream = pmap.stream(source[open](), (item) => item, via(way));
       await stream.next();
@@ -152,7 +152,7 @@ for (const way of mapWays) {
       await waitFor(() => source.closed === 1);
     });
 
-    test(`${way.name}: ${kind} that throws rejects the map also when outcomes are asked for`, async () => {
+    test(`${way.name}: ${kind} that throws rejects the map also with settled`, async () => {
       const map = pmap(new Endless(10)[open](), (item) => item, { ...via(way), settled: true });
       assert.equal(await map.catch((error: unknown) => error), broken);
     });
@@ -214,7 +214,7 @@ for (const way of mapWays) {
     assert.equal(closed, 0);
   });
 
-  test(`${way.name}: an async input is asked for one item at a time`, async () => {
+  test(`${way.name}: an async input is read one item at a time`, async () => {
     let asked = 0;
     let most = 0;
     let next = 0;

@@ -110,7 +110,7 @@ for (const way of mapWays) {
     assert.deepEqual(await readAll(stream), []);
   });
 
-  test(`${way.name}: results that are asked for ahead come in the order they were asked for`, async () => {
+  test(`${way.name}: results that are requested ahead come in the order of the requests`, async () => {
     const stream = pmap.stream(count(20), (item) => item, { ...via(way), chunk: 1 });
     const steps = await Promise.all(count(21).map(() => stream.next()));
     assert.deepEqual(
@@ -137,7 +137,7 @@ for (const way of mapWays) {
     assert.equal(closed, 1);
   });
 
-  test(`${way.name}: a stream says how it goes: not begun, at work, over`, async () => {
+  test(`${way.name}: stats() of a stream: not begun, running, over`, async () => {
     const stream = pmap.stream(count(30), (item) => item, { ...via(way), chunk: 10 });
     assert.deepEqual([stream.stats().why, stream.stats().doneItems], ['it did not begin', 0]);
     await stream.next();

@@ -291,7 +291,7 @@ test('an into that is neither the items nor apart from them is OPTION_INVALID', 
   assert.deepEqual([...memory], [...new Array(8).fill(0), ...new Array(8).fill(1)]);
 });
 
-test('an into of another length says how long it must be', async () => {
+test('the refusal of an into of another length has the right length', async () => {
   await assert.rejects(
     pmap(new Int8Array(4), (item) => item, { into: new Float64Array(2) }),
     {
@@ -301,7 +301,7 @@ test('an into of another length says how long it must be', async () => {
   );
 });
 
-test('into beside anything but a map over a typed array says where it belongs', async () => {
+test('the refusal of into outside of a map over a typed array names its use', async () => {
   const options = { into: new Int8Array(1) };
   for (const map of [
     () => Reflect.apply(pmap, undefined, [[1], () => 1, options]),

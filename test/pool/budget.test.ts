@@ -37,7 +37,7 @@ test('a core that is given back is offered once to one that waits', () => {
   assert.deepEqual(told, ['first', 'second']);
 });
 
-test('a pool that got a core meanwhile is not told of another', () => {
+test('a pool that got a core meanwhile is not notified of another', () => {
   const budget = new CoreBudget(1);
   const told: string[] = [];
   const first = (): void => void told.push('first');
@@ -49,7 +49,7 @@ test('a pool that got a core meanwhile is not told of another', () => {
   assert.deepEqual(told, ['second']);
 });
 
-test('a pool that is forgotten is not told', () => {
+test('a forgotten pool is not notified', () => {
   const budget = new CoreBudget(1);
   budget.tryTake(0, nobody);
   budget.tryTake(1, nobody);

@@ -34,7 +34,7 @@ for (const way of ways) {
     assert.deepEqual(gate.marks, ['blocker']);
   });
 
-  test(`${way.name}: an async task hears the abort, ends by itself, and its worker lives on`, async (t) => {
+  test(`${way.name}: an async task reacts to the abort, ends by itself, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const gate = new Gate(t);
     const [running, heard] = [gate.mark('running'), gate.mark('heard')];

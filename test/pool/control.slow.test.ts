@@ -19,7 +19,7 @@ for (const way of ways) {
     assert.equal(pool.stats().startedWorkers, 2);
   });
 
-  test(`${way.name}: a worker that ended is replaced up to size.min, though nobody calls`, async (t) => {
+  test(`${way.name}: a worker that ended is replaced up to size.min, even without calls`, async (t) => {
     const pool = openPool(t, { size: { min: 2, max: 4 }, graceMs: 0 }, way);
     await pool.warm(2);
     const before = pool.stats().workers.map(({ id }) => id);
@@ -111,7 +111,7 @@ for (const way of ways) {
     }
   });
 
-  test(`${way.name}: hasRoom() lets producers that ask at a time go one by one, in order`, async (t) => {
+  test(`${way.name}: hasRoom() admits producers that wait at the same time one by one, in order`, async (t) => {
     for (const [size, maxWaitingTasks] of [
       [1, 0],
       [1, 1],

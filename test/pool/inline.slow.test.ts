@@ -38,7 +38,7 @@ for (const way of ways) {
   });
 }
 
-test('what a pool in a task says of itself is what it ran there', async (t) => {
+test('stats of a pool in a task count the calls that it ran there', async (t) => {
   const pool = openPool(t, { size: 1 });
   const [stats, codes] = await pool.run(async () => {
     await pool.warm();

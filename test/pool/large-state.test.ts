@@ -128,7 +128,7 @@ class Rows {
   }
 }
 
-test('a value that says itself what it sends is asked once in each call', async (t) => {
+test('a value with manycore.send is called once in each call', async (t) => {
   const pool = openPool(t, { size: 1 });
   const rows = new Rows();
   const read = (): number => rows.count;

@@ -32,7 +32,7 @@ function worker(inFlight: number, orphanLoad?: number) {
   };
 }
 
-test('a worker with nothing to do is let alone after one look, one that works is not', async () => {
+test('an idle worker is checked once after a reclaim, a busy one again', async () => {
   const [idle, busy, loading] = [worker(0), worker(1), worker(0, 7)];
   const watch = new LoadWatch(0);
   for (const each of [idle, busy, loading]) watch.watch(each as unknown as TaskWorker);

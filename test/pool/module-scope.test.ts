@@ -52,7 +52,7 @@ async function differences(
     .join('');
 }
 
-test('a require function looks from the folder for which it was made', async (t) => {
+test('a require function resolves from the folder for which it was made', async (t) => {
   const text = `const sub = createRequire(new URL('./sub/x.js', import.meta.url));
 const held = { sub };
 const { own } = createRequire(import.meta.url)('./own.cjs');`;
@@ -96,7 +96,7 @@ test('import.meta is that of the module', async (t) => {
   assert.equal(found, '');
 });
 
-test('import.meta.resolve of a package with two builds is refused where Node cannot be asked', {
+test('import.meta.resolve of a package with two builds is refused without the resolver of Node', {
   skip: 'registerHooks' in nodeModule,
 }, async (t) => {
   const found = await differences(t, '', ["() => import.meta.resolve('dual')"]);

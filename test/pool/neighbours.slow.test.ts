@@ -63,7 +63,7 @@ for (const way of ways) {
     });
   }
 
-  test(`${way.name}: a neighbour of one that blocks the loop is told whose fault it was`, async (t) => {
+  test(`${way.name}: the rejection of a neighbour names the task that blocks the loop`, async (t) => {
     const pool = openPool(t, { size: 1, concurrentTasksPerWorker: 2, graceMs: 10 }, way);
     const gate = new Gate(t);
     const innocent = assert.rejects(pool.run(passGate, gate.file, gate.mark('innocent')), {

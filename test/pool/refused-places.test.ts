@@ -98,7 +98,7 @@ const roads: Readonly<Record<string, Road>> = {
   },
 };
 
-test('a refusal names the place of the value, and the line of whoever put it there', async (t) => {
+test('a refusal names the place of the value, and the line that put it there', async (t) => {
   const pool = openPool(t, { size: 1 });
   await pool.warm();
   for (const [road, { call, names }] of Object.entries(roads)) {

@@ -97,7 +97,7 @@ for (const way of ways) {
     });
   });
 
-  test(`${way.name}: the error of a generator has the frames of the worker and of whoever awaited it`, async (t) => {
+  test(`${way.name}: the error of a generator has the frames of the worker and of its reader`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     await pool.warm();
     async function readerOfTheStream(): Promise<void> {

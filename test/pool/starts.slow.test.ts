@@ -132,7 +132,7 @@ test('a task that waits longer than its maxQueueMs is rejected first, and has no
   assert.equal(await patient, 1);
 });
 
-test('a task that waits too long for a first worker hears so', async (t) => {
+test('a task that waits too long for a first worker is rejected with that reason', async (t) => {
   const pool = openPool(t, {
     size: 1,
     setup: () => new Promise(() => setInterval(() => {}, 1_000)),
@@ -183,7 +183,7 @@ test('health and manycore:pool:degraded say that starts fail, while it lasts', a
   assert.equal(recovered.length, 1);
 });
 
-test('a pool that nobody calls is well again when its workers stay', async (t) => {
+test('a pool without calls recovers when its workers stay', async (t) => {
   const { pool, mend } = brokenPool(t, { size: 1 });
   const warming = pool.warm();
   await waitFor(() => pool.stats().health.state === 'degraded');

@@ -42,7 +42,7 @@ for (const way of ways) {
   });
 }
 
-test('stats() knows how long tasks ran and waited', async (t) => {
+test('stats() has the times that tasks ran and waited', async (t) => {
   const pool = openPool(t, { size: 1 });
   await Promise.all([pool.run(() => spinMs(100)), pool.run(() => 1)]);
   const { ran, waited } = pool.stats();
@@ -87,7 +87,7 @@ for (const way of ways) {
   });
 }
 
-test('stats() tells workers that were lost from those that were asked to leave', async (t) => {
+test('stats() counts lost workers apart from closed ones', async (t) => {
   const pool = openPool(t, { size: 1 });
   await assert.rejects(
     pool.run(() => process.kill(process.pid, 'SIGKILL')),
@@ -99,7 +99,7 @@ test('stats() tells workers that were lost from those that were asked to leave',
   assert.deepEqual([startedWorkers, exitedWorkers, lostWorkers], [2, 2, 1]);
 });
 
-test('the life of tasks, workers and pool is told on diagnostics channels', async (t) => {
+test('the life of tasks, workers and pool is published on diagnostics channels', async (t) => {
   const heard = listen(t, [
     'manycore:pool:open',
     'manycore:worker:start',
@@ -130,7 +130,7 @@ test('the life of tasks, workers and pool is told on diagnostics channels', asyn
   assert.equal(Reflect.get(exited ?? {}, 'isExpected'), true);
 });
 
-test('the start of a worker that is repeated, and a pool that grows, are told', async (t) => {
+test('repeated starts of workers and growth of a pool are published', async (t) => {
   const heard = listen(t, ['manycore:worker:restart', 'manycore:pool:resize']);
   const pool = openPool(t, { size: 1, setup: () => Promise.reject(new Error('never')) });
   const waiting = assert.rejects(

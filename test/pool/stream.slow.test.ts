@@ -201,7 +201,7 @@ for (const way of ways) {
     assert.equal(await pool.run(() => 'free'), 'free');
   });
 
-  test(`${way.name}: a worker that ends in finally is told of to who leaves`, async (t) => {
+  test(`${way.name}: a reader that leaves gets the error of a worker that ends in finally`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const stream = await pool.run(function* () {
       try {
@@ -276,7 +276,7 @@ function* countAndMark(ended: string): Generator<number> {
 }
 
 for (const way of ways) {
-  test(`${way.name}: an abort ends a stream that nobody reads, and its worker lives on`, async (t) => {
+  test(`${way.name}: an abort ends an unread stream, and its worker lives on`, async (t) => {
     const pool = openPool(t, { size: 1, graceMs: 60_000 }, way);
     const ended = new Gate(t).mark('ended');
     const abort = new AbortController();

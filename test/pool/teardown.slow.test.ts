@@ -98,7 +98,7 @@ for (const way of ways) {
     assert.deepEqual(gate.marks, ['first', 'second']);
   });
 
-  test(`${way.name}: perWorker asks again when its factory throws or its promise is rejected`, async (t) => {
+  test(`${way.name}: perWorker calls its factory again after it threw or its promise was rejected`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const attempts = perWorker(() => ({ count: 0 }));
     for (const kind of ['throws', 'rejects']) {
@@ -138,7 +138,7 @@ for (const way of ways) {
     assert.equal(readFileSync(`${folder}/mark-log`, 'utf8'), 'second first ');
   });
 
-  test(`${way.name}: a worker knows that it is one, and its number`, async (t) => {
+  test(`${way.name}: code in a worker can read that it is one, and its number`, async (t) => {
     const pool = openPool(t, { size: 1 }, way);
     const inside = await pool.run(() => [isInsideWorker(), workerNumber()]);
     assert.deepEqual(inside, [true, pool.stats().workers[0]?.id]);

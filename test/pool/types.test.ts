@@ -57,7 +57,7 @@ test('a task by its name takes any arguments, or those of the type that it is gi
   await assert.rejects(pool.run(task<(part: string) => string>('node:path', 'join'), 1));
 });
 
-test('the event of a worker that ended says how it ended', async (t) => {
+test('the event of a worker that ended has its exit code or signal', async (t) => {
   const pool = openPool(t, { size: 1 });
   const seen: (readonly [exitCode: number | null, signal: string | null])[] = [];
   pool.on('error', (error) => {

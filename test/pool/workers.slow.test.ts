@@ -164,7 +164,7 @@ test('a worker that was started for nothing leaves after its idle time', async (
   await waitFor(() => pool.stats().workers.length === 0);
 });
 
-test('workers get the flags and the environment that the pool was told', async (t) => {
+test('workers get the flags and the environment in the options of the pool', async (t) => {
   const options = { size: 1, execArgv: ['--stack-trace-limit=3'], env: { GREETING: 'hei' } };
   const pool = openPool(t, options);
   const seen = await pool.run(() => [process.execArgv.at(-1), process.env['GREETING']]);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConcurrencyLimit } from '../../src/worker/concurrency-limit.js';
 
-test('as many tasks go on as may; what waits begins in the order in which it came', () => {
+test('the limit holds; waiting calls begin in the order in which they came', () => {
   const limit = new ConcurrencyLimit(2);
   const begun: string[] = [];
   const wait = (name: string) =>
@@ -22,7 +22,7 @@ test('as many tasks go on as may; what waits begins in the order in which it cam
   assert.deepEqual(begun, ['first', 'second', 'third']);
 });
 
-test('what comes while others wait does not go before them', () => {
+test('a call that comes while others wait does not go before them', () => {
   const limit = new ConcurrencyLimit(1);
   limit.acquire();
   let hadRoom: boolean | undefined;

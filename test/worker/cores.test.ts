@@ -19,7 +19,7 @@ test('a worker that replaces another gets the core that became free', () => {
   assert.deepEqual(coresToPin([2, 3, 7, 2, 3], [2, 3, 7]), [7]);
 });
 
-test('where nobody knows the allowed cores, no worker is pinned', () => {
+test('with unknown allowed cores, no worker is pinned', () => {
   assert.deepEqual(coresToPin([], []), []);
 });
 

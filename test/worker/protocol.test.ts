@@ -36,7 +36,7 @@ test('a ready message is a number and a text, anything else is WORKER_PROTOCOL',
   }
 });
 
-test('what a worker tells of its memory is numbers, anything else is WORKER_PROTOCOL', () => {
+test('memory statistics of a worker are numbers, anything else is WORKER_PROTOCOL', () => {
   const pauses = { count: 1, totalMs: 2, maxMs: 3 };
   const heap = { usedBytes: 1, totalBytes: 2, limitBytes: 3, externalBytes: 4 };
   const gc = { minor: pauses, major: pauses, incremental: pauses, weakCallbacks: pauses };
