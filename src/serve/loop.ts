@@ -163,9 +163,9 @@ export class Loop {
         this.#member.receive({ type: 'unreachable', id: supervisorMember }); // nobody else says so
         break;
       case 'members':
-      case 'introduced':
+      case 'offered':
       case 'unreachable':
-      case 'parted':
+      case 'left':
         this.#member.receive(parsed);
         break;
       case 'threadEnded':

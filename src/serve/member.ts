@@ -1,12 +1,12 @@
-// A loop among those of its server that talk to each other: offers a channel to each that is there when it
-// comes, and takes those of the ones that come later. Not here: who is there (mesh.ts), what is said (bus/).
+// A loop as a member of its server's mesh: offers a channel to each member that is there when it joins, and
+// accepts the offers of later ones. Not here: the list of members (mesh.ts), the messages (bus/).
 
 import { type ChannelEnd, type MemberName, Members } from '../channels/index.js';
 import { defer, messageOf } from '../internal/index.js';
 import type { OnMember } from './mesh.js';
 import type { FromLoop, ToLoop } from './protocol.js';
 
-type MemberMessage = Extract<ToLoop, { type: 'members' | 'introduced' | 'unreachable' | 'parted' }>;
+type MemberMessage = Extract<ToLoop, { type: 'members' | 'offered' | 'unreachable' | 'left' }>;
 
 export class Member {
   readonly #post: (message: FromLoop) => void;
@@ -15,19 +15,19 @@ export class Member {
   #members: Members | undefined;
   #onMember: OnMember = () => {};
 
-  /** `post` tells the process. */
+  /** `post` sends to the process. */
   constructor(post: (message: FromLoop) => void) {
     this.#post = post;
-    this.#joined.promise.catch(() => {}); // whoever joins hears of it
+    this.#joined.promise.catch(() => {}); // the caller of `join` gets the rejection
   }
 
   /**
-   * Calls `onMember` for each of the others, now and later. Resolves with its own number once it was
-   * called for all that are there. Once only. Rejects where no channel can be had (`NATIVE_REFUSED`).
+   * Calls `onMember` for each other member, now and later. Resolves with the loop's own number once it was
+   * called for all that are there. To be called once. Rejects when a channel fails (`NATIVE_REFUSED`).
    */
   join(onMember: OnMember): Promise<number> {
     this.#onMember = onMember;
-    this.#post({ type: 'attend' });
+    this.#post({ type: 'join' });
     return this.#joined.promise;
   }
 
@@ -36,20 +36,20 @@ export class Member {
       case 'members':
         this.#join(message.self, message.others, message.fds);
         break;
-      case 'introduced':
+      case 'offered':
         this.#accept(message.from, message.fds);
         break;
       case 'unreachable':
-        this.#part(message.id);
+        this.#leave(message.id);
         break;
-      case 'parted':
-        this.#part(message.member.id);
+      case 'left':
+        this.#leave(message.member.id);
         this.#members?.ended(message.member, message.survivors);
         break;
     }
   }
 
-  #part(id: number): void {
+  #leave(id: number): void {
     this.#ends.get(id)?.peerExited?.();
     this.#ends.delete(id);
   }
@@ -61,7 +61,7 @@ export class Member {
       for (const other of others) {
         const { end, fds } = members.offer(other);
         this.#add(other.id, end);
-        this.#post({ type: 'introduce', to: other.id, fds });
+        this.#post({ type: 'offer', to: other.id, fds });
       }
       this.#joined.resolve(self.id);
     } catch (error) {

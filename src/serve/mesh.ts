@@ -1,27 +1,27 @@
-// Which loops of a server have channels to each other, as the supervisor knows it: a loop that attends gets
-// numbers in the arena of this process, is told who is there, and offers a channel to each of them; its
-// descriptors go up with the offer and down to the other loop. From then on the two talk directly, and the
-// supervisor says only when one of them is gone. The process of the supervisor is a member like any loop.
-// Not here: what is said (bus/), and whose memory is free when (channels/shm/orphan-reclaim.ts).
+// The mesh: channels between the loops of a server, as the supervisor sees them. A loop that joins gets
+// numbers in the arena of this process and the list of members, and offers a channel to each of them. Its
+// descriptors go up with the offer and down to the other loop. From then on the two communicate directly, and
+// the supervisor notifies them only when one of them has left. The supervisor's process is a member like any
+// loop. Not here: the messages (bus/), and when whose memory is free (channels/shm/orphan-reclaim.ts).
 
 import { type ChannelEnd, type MemberName, Members } from '../channels/index.js';
 import { dupFds } from './dup-fds.js';
 import type { ToProcess } from './protocol.js';
 
-/** The number of the supervisor's own process among the members. */
+/** Member number of the supervisor's own process. */
 export const supervisorMember = 0;
 const supervisor: MemberName = { id: supervisorMember, owner: 0 };
 
-/** Stands for a process of the server. */
+/** A process of the server. */
 export interface MemberProcess {
   /** Sends these descriptors, which stay the caller's, and the message. Throws `NATIVE_REFUSED`. */
-  tell(message: ToProcess, fds?: readonly number[]): void;
+  send(message: ToProcess, fds?: readonly number[]): void;
 }
 
 interface Member {
   readonly name: MemberName;
   readonly process: MemberProcess;
-  /** Its number in its process, which is not used again. */
+  /** The loop's number in its process, which is not used again. */
   readonly loop: number;
 }
 
@@ -30,9 +30,9 @@ export type OnMember = (id: number, end: ChannelEnd) => void;
 
 export class Mesh {
   readonly #onMember: OnMember;
-  /** By numbers that are not used again. */
+  /** By member number, which is not used again. */
   readonly #members = new Map<number, Member>();
-  /** While there are any, or memory of one that was there is not free yet. */
+  /** Open while there are members, or memory of a former member is not free yet. */
   #arena: Members | undefined;
   readonly #ends = new Map<number, ChannelEnd>();
   #lastId = supervisorMember;
@@ -41,15 +41,15 @@ export class Mesh {
     this.#onMember = onMember;
   }
 
-  /** A loop wants channels to all that are there. Throws `NATIVE_REFUSED`. */
-  attend(process: MemberProcess, loop: number): void {
+  /** Adds a loop, which offers a channel to each member that is there. Throws `NATIVE_REFUSED`. */
+  join(process: MemberProcess, loop: number): void {
     if (this.#idOf(process, loop) !== undefined) return;
     const others = this.#names;
     this.#arena ??= Members.found(() => this.#leaveArena());
     this.#lastId += 1;
     const self = { id: this.#lastId, owner: this.#arena.takeOwner() };
     this.#members.set(self.id, { name: self, process, loop });
-    process.tell({ type: 'members', loop, self, others }, [this.#arena.arenaFd]);
+    process.send({ type: 'members', loop, self, others }, [this.#arena.arenaFd]);
   }
 
   get #names(): MemberName[] {
@@ -62,8 +62,8 @@ export class Mesh {
     this.#arena = undefined;
   }
 
-  /** It offers a channel to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
-  introduce(process: MemberProcess, loop: number, to: number, fds: readonly number[]): void {
+  /** Forwards a loop's offer of a channel to the member `to`; `fds` stay the caller's. Throws `NATIVE_REFUSED`. */
+  offer(process: MemberProcess, loop: number, to: number, fds: readonly number[]): void {
     const id = this.#idOf(process, loop);
     const from = id === undefined ? undefined : this.#members.get(id)?.name;
     if (from === undefined) return;
@@ -72,11 +72,11 @@ export class Mesh {
       return;
     }
     const other = this.#members.get(to);
-    if (other === undefined) return; // that it is gone was said, too
+    if (other === undefined) return; // the loop has been notified of its end, too
     try {
-      other.process.tell({ type: 'introduced', loop: other.loop, from }, fds);
+      other.process.send({ type: 'offered', loop: other.loop, from }, fds);
     } catch {
-      process.tell({ type: 'unreachable', loop, id: to });
+      process.send({ type: 'unreachable', loop, id: to });
     }
   }
 
@@ -95,8 +95,8 @@ export class Mesh {
   }
 
   /**
-   * The loop, or every loop of the process, has ended; its workers, which may still be in the middle of what
-   * they did with its memory, once `workersEnded` resolves.
+   * Removes a loop, or every loop of a process, that has ended. Its workers, which may still use its memory,
+   * have ended once `workersEnded` resolves.
    */
   ended(process: MemberProcess, loop: number | undefined, workersEnded: Promise<void>): void {
     for (const [id, member] of this.#members) {
@@ -104,7 +104,7 @@ export class Mesh {
       this.#members.delete(id);
       const survivors = this.#names;
       const others = new Set([...this.#members.values()].map((each) => each.process));
-      for (const other of others) other.tell({ type: 'parted', member: member.name, survivors });
+      for (const other of others) other.send({ type: 'left', member: member.name, survivors });
       this.#ends.get(id)?.peerExited?.();
       this.#ends.delete(id);
       this.#arena?.ended(member.name, survivors, workersEnded);

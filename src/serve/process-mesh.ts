@@ -1,24 +1,24 @@
-// What the loops of one process and the others say of the channels between them, as the process passes it
-// on: offers go up to the supervisor with descriptors ahead of them, and those of others come down to their
-// loop. Not here: who is there (mesh.ts), what a loop does with it (member.ts).
+// Messages of the mesh between the loops of one process and the supervisor, as the process forwards them:
+// offers go up with descriptors ahead of them, and offers of other loops come down. Not here: the list of
+// members (mesh.ts), how a loop uses a channel (member.ts).
 
 import { closeSync } from 'node:fs';
 import { callNative, type NativeDescriptors, requireNative } from '../native.js';
 import type { FromLoop, FromProcess, ToLoop, ToProcess } from './protocol.js';
 
-/** With a number in this process that is not used again. */
+/** A loop with a number in this process that is not used again. */
 export interface MeshLoop {
   readonly serial: number;
   readonly post: (message: ToLoop) => void;
 }
 
-type FromMember = Extract<FromLoop, { type: 'attend' | 'introduce' }>;
-type ToMember = Extract<ToProcess, { type: 'members' | 'introduced' | 'unreachable' | 'parted' }>;
+type FromMember = Extract<FromLoop, { type: 'join' | 'offer' }>;
+type ToMember = Extract<ToProcess, { type: 'members' | 'offered' | 'unreachable' | 'left' }>;
 
 export class ProcessMesh<Loop extends MeshLoop> {
   readonly #descriptors: NativeDescriptors;
   readonly #controlSocketFd: number;
-  /** Those that have not ended. */
+  /** Loops that have not ended. */
   readonly #loops: ReadonlySet<Loop>;
   readonly #post: (message: FromProcess) => void;
 
@@ -34,18 +34,18 @@ export class ProcessMesh<Loop extends MeshLoop> {
     this.#post = post;
   }
 
-  /** Of a loop; the descriptors are closed. */
-  hear(loop: Loop, message: FromMember): void {
+  /** Forwards a message of a loop and closes its descriptors. */
+  forwardUp(loop: Loop, message: FromMember): void {
     const { serial } = loop;
-    if (message.type === 'attend') {
-      this.#post({ type: 'attend', loop: serial });
+    if (message.type === 'join') {
+      this.#post({ type: 'join', loop: serial });
       return;
     }
     const { to, fds } = message;
     try {
       if (!this.#loops.has(loop)) return;
       callNative(() => requireNative().sendDescriptors(this.#controlSocketFd, [...fds]));
-      this.#post({ type: 'introduce', loop: serial, to });
+      this.#post({ type: 'offer', loop: serial, to });
     } catch {
       loop.post({ type: 'unreachable', id: to }); // the supervisor is gone, or has no room
     } finally {
@@ -53,9 +53,9 @@ export class ProcessMesh<Loop extends MeshLoop> {
     }
   }
 
-  /** Of the supervisor. Throws `NATIVE_REFUSED` without a descriptor left. */
-  tell(message: ToMember): void {
-    if (message.type === 'parted') {
+  /** Forwards a message of the supervisor. Throws `NATIVE_REFUSED` without a descriptor left. */
+  forwardDown(message: ToMember): void {
+    if (message.type === 'left') {
       for (const loop of this.#loops) loop.post(message);
       return;
     }

@@ -12,7 +12,7 @@ import {
   travelled,
 } from './protocol.js';
 
-type FromMember = Extract<FromLoop, { type: 'attend' | 'introduce' }>;
+type FromMember = Extract<FromLoop, { type: 'join' | 'offer' }>;
 
 interface ThreadsParts {
   readonly args: readonly string[];
@@ -36,7 +36,7 @@ export class ProcessThreads<Loop extends Owner> {
     this.#parts = parts;
   }
 
-  hear(loop: Loop, message: Extract<FromLoop, { type: 'startThread' | 'endThread' }>): void {
+  receive(loop: Loop, message: Extract<FromLoop, { type: 'startThread' | 'endThread' }>): void {
     const { thread } = message;
     if (message.type === 'endThread') {
       void this.#workers.get(loop)?.get(thread)?.terminate();
@@ -62,8 +62,8 @@ export class ProcessThreads<Loop extends Owner> {
     wire.unref(); // the loop keeps the process
     const member: MeshLoop = { serial: nextSerial(), post: (message) => wire.post(message) };
     wire.onMessage = (message) => {
-      const said = parseFromLoop(message);
-      if (said.type === 'attend' || said.type === 'introduce') onMember(member, said);
+      const parsed = parseFromLoop(message);
+      if (parsed.type === 'join' || parsed.type === 'offer') onMember(member, parsed);
     };
     const own = this.#workers.get(loop) ?? new Map<number, Worker>();
     this.#workers.set(loop, own.set(thread, worker));

@@ -110,10 +110,10 @@ export class ServeProcess {
       closeSync(ticket.stackFd);
     }
     this.#up = new Wire(acceptChannel(ticket.channel).channel);
-    const tellUp = (message: FromProcess): void => this.#up.post(message);
-    this.#leases = new ProcessLeases(this.#controlSocketFd, tellUp);
-    this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, tellUp);
-    this.#threads = this.#makeThreads(tellUp);
+    const postUp = (message: FromProcess): void => this.#up.post(message);
+    this.#leases = new ProcessLeases(this.#controlSocketFd, postUp);
+    this.#mesh = new ProcessMesh(this.#descriptors, this.#controlSocketFd, this.#members, postUp);
+    this.#threads = this.#makeThreads(postUp);
     this.#up.onMessage = (message) => this.#receive(parseToProcess(message));
     // Service managers tell every process of a service; a terminal tells a group, of which we are none.
     process.on('SIGTERM', () => this.#drain(this.#ticket.drainTimeoutMs));
@@ -130,15 +130,15 @@ export class ServeProcess {
     };
   }
 
-  #makeThreads(tellUp: (message: FromProcess) => void): ProcessThreads<LoopEnd> {
+  #makeThreads(postUp: (message: FromProcess) => void): ProcessThreads<LoopEnd> {
     return new ProcessThreads({
       args: this.#ticket.app.args,
       nextSerial: () => this.#nextSerial(),
       onStart: (member) => this.#members.add(member),
-      onMember: (member, message) => this.#mesh.hear(member, message),
+      onMember: (member, message) => this.#mesh.forwardUp(member, message),
       onEnd: (member) => {
         this.#members.delete(member);
-        tellUp({ type: 'loopEnded', loop: member.serial });
+        postUp({ type: 'loopEnded', loop: member.serial });
       },
     });
   }
@@ -173,7 +173,7 @@ export class ServeProcess {
   #startHere(): void {
     const loop = new Loop({
       ...this.#loopOptions(0),
-      post: (message) => this.#hear(end, message),
+      post: (message) => this.#receiveFromLoop(end, message),
       onDrained: () => {},
     });
     const end: LoopEnd = {
@@ -221,7 +221,7 @@ export class ServeProcess {
       hasFailed: false,
     };
     this.#add(end);
-    wire.onMessage = (message) => this.#hear(end, parseFromLoop(message));
+    wire.onMessage = (message) => this.#receiveFromLoop(end, parseFromLoop(message));
     let error: unknown;
     worker.once('error', (thrown) => {
       error = thrown;
@@ -235,7 +235,7 @@ export class ServeProcess {
     this.#members.add(loop);
   }
 
-  #hear(loop: LoopEnd, message: FromLoop): void {
+  #receiveFromLoop(loop: LoopEnd, message: FromLoop): void {
     switch (message.type) {
       case 'listen':
         this.#ask(loop, message.request, message.query);
@@ -260,13 +260,13 @@ export class ServeProcess {
       case 'release':
         this.#leases.release(loop, message.request);
         break;
-      case 'attend':
-      case 'introduce':
-        this.#mesh.hear(loop, message);
+      case 'join':
+      case 'offer':
+        this.#mesh.forwardUp(loop, message);
         break;
       case 'startThread':
       case 'endThread':
-        this.#threads.hear(loop, message);
+        this.#threads.receive(loop, message);
         break;
       case 'unlisten':
         this.#sockets.forget(loop, message.number);
@@ -336,17 +336,17 @@ export class ServeProcess {
         if (!this.#isDraining) this.#takeDescriptors(() => this.#sockets.adopt(message.number));
         break;
       case 'askStack':
-        void this.#tellStack(message.index);
+        void this.#postStack(message.index);
         break;
       case 'granted':
       case 'leaseEnded':
         this.#leases.receive(message);
         break;
       case 'members':
-      case 'introduced':
+      case 'offered':
       case 'unreachable':
-      case 'parted':
-        this.#takeDescriptors(() => this.#mesh.tell(message));
+      case 'left':
+        this.#takeDescriptors(() => this.#mesh.forwardDown(message));
         break;
     }
   }
@@ -381,7 +381,7 @@ export class ServeProcess {
   }
 
   /** Of a loop in a thread. */
-  async #tellStack(index: number): Promise<void> {
+  async #postStack(index: number): Promise<void> {
     const threadId = [...this.#loops].find((loop) => loop.index === index)?.threadId;
     if (threadId === undefined) return;
     this.#up.post({ type: 'stack', index, stack: await stackOfWorker(threadId) });

@@ -61,10 +61,10 @@ type FromBoth =
 
 export type FromLoop =
   | FromBoth
-  /** It wants channels to all others that do. */
-  | { readonly type: 'attend' }
-  /** It offers one to the member `to`; `fds` are the process's to close. */
-  | { readonly type: 'introduce'; readonly to: number; readonly fds: readonly number[] }
+  /** Joins the mesh: the loop gets a channel to each other member. */
+  | { readonly type: 'join' }
+  /** Offers a channel to the member `to`; `fds` are the process's to close. */
+  | { readonly type: 'offer'; readonly to: number; readonly fds: readonly number[] }
   /** It wants a thread beside it, with this program; `data` is for that. */
   | {
       readonly type: 'startThread';
@@ -78,9 +78,9 @@ export type FromLoop =
 
 export type FromProcess =
   | FromBoth
-  | { readonly type: 'attend'; readonly loop: number }
+  | { readonly type: 'join'; readonly loop: number }
   /** The descriptors go ahead over the control socket. */
-  | { readonly type: 'introduce'; readonly loop: number; readonly to: number }
+  | { readonly type: 'offer'; readonly loop: number; readonly to: number }
   /**
    * Requests a lease for a loop, whose number is not used again. The descriptors go ahead over the control
    * socket, and requests are numbered by the process.
@@ -111,26 +111,26 @@ type ToBoth =
       readonly message?: string | undefined;
     };
 
-/** What a loop is told of the others, whatever descriptors come along. */
+/** Messages of the mesh, without the descriptors that come along. */
 type ToMember =
   | { readonly type: 'members'; readonly self: MemberName; readonly others: readonly MemberName[] }
-  | { readonly type: 'introduced'; readonly from: MemberName }
-  /** An offer did not get there. */
+  | { readonly type: 'offered'; readonly from: MemberName }
+  /** An offer was not delivered. */
   | { readonly type: 'unreachable'; readonly id: number }
-  /** A member is gone; all survivors are told the same. */
+  /** A member has left; all survivors get the same message. */
   | {
-      readonly type: 'parted';
+      readonly type: 'left';
       readonly member: MemberName;
       readonly survivors: readonly MemberName[];
     };
 
 export type ToLoop =
   | ToBoth
-  /** Who it is among those that attend, and those to whom it is to offer a channel. The fd, the loop's, is of the arena. */
+  /** The loop's own number, and the members that it offers channels to. The fd, the loop's, is of the arena. */
   | (ToMember & { readonly type: 'members'; readonly fds: readonly number[] })
-  /** A channel that another offers; `fds` are the loop's. */
-  | (ToMember & { readonly type: 'introduced'; readonly fds: readonly number[] })
-  | (ToMember & { readonly type: 'unreachable' | 'parted' })
+  /** A channel that another member offers; `fds` are the loop's. */
+  | (ToMember & { readonly type: 'offered'; readonly fds: readonly number[] })
+  | (ToMember & { readonly type: 'unreachable' | 'left' })
   /** A thread beside it is gone, with what it threw. */
   | {
       readonly type: 'threadEnded';
@@ -143,9 +143,9 @@ export type ToLoop =
 export type ToProcess =
   | ToBoth
   /** For this loop; descriptors went ahead over the control socket for the first two. */
-  | (Exclude<ToMember, { type: 'parted' }> & { readonly loop: number })
+  | (Exclude<ToMember, { type: 'left' }> & { readonly loop: number })
   /** For all loops. */
-  | Extract<ToMember, { type: 'parted' }>
+  | Extract<ToMember, { type: 'left' }>
   /** Accept from one more socket with this number; its descriptor was sent ahead. */
   | { readonly type: 'adopt'; readonly number: number }
   /** Tell where this loop is. */
@@ -317,9 +317,9 @@ export function parseFromLoop(message: unknown): FromLoop {
         request: integerIn(fields, 'request'),
         fds: descriptorsIn(fields, channelFds.length),
       };
-    case 'attend':
+    case 'join':
       return { type };
-    case 'introduce':
+    case 'offer':
       return { type, to: integerIn(fields, 'to'), fds: descriptorsIn(fields, memberFdCount) };
     case 'startThread': {
       const entry = textIn(fields, 'entry') ?? '';
@@ -339,9 +339,9 @@ export function parseFromProcess(message: unknown): FromProcess {
   switch (type) {
     case 'acquire':
       return { type, loop: number('loop'), request: number('request') };
-    case 'attend':
+    case 'join':
       return { type, loop: number('loop') };
-    case 'introduce':
+    case 'offer':
       return { type, loop: number('loop'), to: number('to') };
     case 'leaving':
       return { type };
@@ -356,7 +356,7 @@ export function parseFromProcess(message: unknown): FromProcess {
   }
 }
 
-const meshTypes = ['members', 'introduced', 'unreachable', 'parted'];
+const meshTypes = ['members', 'offered', 'unreachable', 'left'];
 const toBothTypes = ['answer', 'drain', 'granted', 'leaseEnded', ...meshTypes];
 const toLoopTypes: ReadonlySet<unknown> = new Set([...toBothTypes, 'orphaned', 'threadEnded']);
 const toProcessTypes: ReadonlySet<unknown> = new Set([

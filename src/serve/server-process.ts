@@ -115,7 +115,7 @@ export class ServerProcess implements MemberProcess {
     const { process: started, stackWatch } = startProcess(options);
     this.#process = started;
     this.#stackWatch = stackWatch;
-    if (stackWatch !== undefined) stackWatch.onStack = (stack) => this.#stackTold(0, stack);
+    if (stackWatch !== undefined) stackWatch.onStack = (stack) => this.#stackTaken(0, stack);
     const { child, wire } = started;
     wire.onMessage = (message) => this.#receiveSafely(message);
     wire.onClose = (error) => {
@@ -170,7 +170,7 @@ export class ServerProcess implements MemberProcess {
         this.#failed(message.error);
         break;
       case 'stack':
-        this.#stackTold(message.index, message.stack);
+        this.#stackTaken(message.index, message.stack);
         break;
       case 'acquire':
         this.#acquire(message.loop, message.request);
@@ -178,12 +178,12 @@ export class ServerProcess implements MemberProcess {
       case 'release':
         this.#workers.release(this, message.request);
         break;
-      case 'attend':
-        this.#mesh?.attend(this, message.loop);
+      case 'join':
+        this.#mesh?.join(this, message.loop);
         break;
-      case 'introduce':
+      case 'offer':
         this.#process.receiveDescriptors((fds) =>
-          this.#mesh?.introduce(this, message.loop, message.to, fds),
+          this.#mesh?.offer(this, message.loop, message.to, fds),
         );
         break;
       case 'unlisten':
@@ -378,7 +378,7 @@ export class ServerProcess implements MemberProcess {
   /** Where a blocked loop is; `undefined` when nobody can tell. */
   stackOf(index: number): Promise<string | undefined> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#stackTold(index, undefined), stackTimeoutMs);
+      const timer = setTimeout(() => this.#stackTaken(index, undefined), stackTimeoutMs);
       this.#stacks.set(index, (stack) => {
         clearTimeout(timer); // it may be asked again soon
         resolve(stack);
@@ -388,12 +388,12 @@ export class ServerProcess implements MemberProcess {
     });
   }
 
-  #stackTold(index: number, stack: string | undefined): void {
+  #stackTaken(index: number, stack: string | undefined): void {
     this.#stacks.get(index)?.(stack);
     this.#stacks.delete(index);
   }
 
-  tell(message: ToProcess, fds: readonly number[] = []): void {
+  send(message: ToProcess, fds: readonly number[] = []): void {
     if (this.#life.is('ended')) return;
     if (fds.length > 0) this.#process.sendDescriptors(fds);
     this.#post(message);

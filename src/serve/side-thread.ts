@@ -21,9 +21,9 @@ export function sideProgram(): SideProgram {
   const up = new Wire<FromLoop>(acceptChannel(ticket.channel).channel);
   const member = new Member((message) => up.post(message));
   up.onMessage = (message) => {
-    const told = parseToLoop(message);
-    if (told.type === 'members' || told.type === 'introduced' || told.type === 'parted') {
-      member.receive(told);
+    const parsed = parseToLoop(message);
+    if (parsed.type === 'members' || parsed.type === 'offered' || parsed.type === 'left') {
+      member.receive(parsed);
     }
   };
   return { data: ticket.data, join: (onMember) => member.join(onMember) };
